@@ -96,10 +96,18 @@ type Point struct {
 	Conversation event.ConversationID
 	// Event is the event after which nothing has changed the files.
 	Event event.ID
-	// Commit is what Git had checked out, for [Record.Commit]; may be empty.
-	Commit string
+	// Checkout is what Git had checked out, for the [Record].
+	Checkout
 	// Again replaces a checkpoint of the event that is there already.
 	Again bool
+}
+
+// Checkout is what Git has checked out, or had.
+type Checkout struct {
+	// Commit is "" for none.
+	Commit string `json:"commit,omitempty"`
+	// Ref is that of the branch, "HEAD" without one, or "" where it is not known.
+	Ref string `json:"ref,omitempty"`
 }
 
 // Record is one checkpoint.
@@ -108,8 +116,7 @@ type Record struct {
 	Tree  string    `json:"tree"`
 	Time  time.Time `json:"time"`
 	Files int       `json:"files"`
-	// Commit is the commit that Git had checked out; "" for none.
-	Commit string `json:"commit,omitempty"`
+	Checkout
 	// LeftOut are the first paths that were there and are not kept.
 	LeftOut []string `json:"left_out,omitempty"`
 	// Private are files without rights for others, up to some; AllPrivate says
@@ -142,7 +149,7 @@ func (s *Store) Take(ctx context.Context, p Point) (Record, error) {
 	}
 	r, err := w.snapshot(limited)
 	if err == nil {
-		r.Event, r.Commit = p.Event, p.Commit
+		r.Event, r.Checkout = p.Event, p.Checkout
 		err = w.keep(p.Conversation, r)
 	}
 	if err != nil && errors.Is(context.Cause(limited), errTooLong) && ctx.Err() == nil {

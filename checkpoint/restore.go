@@ -47,7 +47,7 @@ func (s *Store) Restore(ctx context.Context, p Point, r Record) (Changes, error)
 	if err != nil {
 		return Changes{}, err
 	}
-	now.Event, now.Commit = p.Event, p.Commit
+	now.Event, now.Checkout = p.Event, p.Checkout
 	if err := w.keep(p.Conversation, now); err != nil {
 		return Changes{}, err
 	}
@@ -153,7 +153,7 @@ func (s *Store) Fork(ctx context.Context, from, to Point, events []event.ID, r R
 		return err
 	}
 	if err = dst.refer(r.Tree); err == nil {
-		r.Event = to.Event
+		r.Event, r.Ref = to.Event, "" // the branch is the other workspace's
 		err = dst.keep(to.Conversation, r)
 	}
 	for _, ev := range events {
@@ -162,6 +162,7 @@ func (s *Store) Fork(ctx context.Context, from, to Point, events []event.ID, r R
 			continue
 		}
 		if err = errors.Join(err, rerr); err == nil {
+			old.Ref = ""
 			err = dst.refer(old.Tree)
 		}
 		if err == nil {

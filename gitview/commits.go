@@ -73,6 +73,10 @@ func (v *View) Head(ctx context.Context) (string, error) {
 	return names[0], nil
 }
 
+// Branch returns the branch that is checked out, without "refs/heads/"; "" when HEAD is
+// detached.
+func (v *View) Branch() string { return v.branch }
+
 // Metadata describes a repository; unknown fields are empty.
 type Metadata struct {
 	Remote string // the address of origin, without credentials

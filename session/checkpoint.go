@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/gitview"
 	"github.com/deft-dev/deft/state"
-	"github.com/deft-dev/deft/workspace"
 )
 
 // CheckpointTimes say when checkpoints of workspaces are taken.
@@ -134,13 +134,24 @@ func (c *Conversation) take(ctx context.Context, ev event.ID) {
 // pointOf describes the present for a checkpoint.
 func (c *Conversation) pointOf(ctx context.Context, ev event.ID) checkpoint.Point {
 	p := checkpoint.Point{Workspace: c.Workspace(), Conversation: c.id, Event: ev}
-	if machine, err := workspace.Machine(); err == nil {
-		if commit, err := machine.Head(ctx, p.Workspace); err == nil { // it need not be a repository
-			p.Commit = commit
-		}
-		_ = machine.Close() // it was only read
+	if v, err := gitview.Open(p.Workspace); err == nil { // it need not be a repository
+		p.Checkout = checkout(ctx, v)
+		_ = v.Close() // it was only read
 	}
 	return p
+}
+
+// checkout returns what a repository has checked out, as far as git can tell.
+func checkout(ctx context.Context, v *gitview.View) (c checkpoint.Checkout) {
+	commit, err := v.Head(ctx)
+	if err != nil {
+		return c
+	}
+	c.Commit, c.Ref = commit, detached
+	if branch := v.Branch(); branch != "" {
+		c.Ref = "refs/heads/" + branch
+	}
+	return c
 }
 
 // checkpoints returns where checkpoints are, or why there are none.

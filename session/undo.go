@@ -16,6 +16,8 @@ type UndoOptions struct {
 	To event.ID
 	// KeepFiles leaves the files as they are.
 	KeepFiles bool
+	// Commits takes what Git has checked out back too, with the files: see [Moved].
+	Commits bool
 	// Preview changes nothing.
 	Preview bool
 }
@@ -26,6 +28,7 @@ type Undone struct {
 	// event is before. Undoing to From takes the undo back.
 	From, To event.ID
 	Files    checkpoint.Changes
+	Commits  Moved
 }
 
 // Undo takes a conversation and the files of its workspace back to an event. Files stay
@@ -59,8 +62,16 @@ func (c *Conversation) Undo(ctx context.Context, o UndoOptions) (u Undone, err e
 			return fault.New(fault.Invalid, "the conversation is at this event already")
 		}
 		if !o.KeepFiles && t.acted(u.To, u.From) {
-			if u.Files, err = c.undoFiles(ctx, t, files, u.From, o.Preview); err != nil {
+			r, err := c.filesAt(ctx, t, files)
+			if err != nil {
 				return err
+			}
+			present := c.pointOf(ctx, u.From)
+			if u.Files, err = c.undoFiles(ctx, present, r, o.Preview); err != nil {
+				return err
+			}
+			if o.Commits {
+				u.Commits = undoCommits(ctx, w.res.Programs, c.Workspace(), present.Checkout, r.Checkout, o.Preview)
 			}
 		}
 		if o.Preview || u.To == u.From {
@@ -108,24 +119,33 @@ func (c *Conversation) settled(ctx context.Context, at event.ID) error {
 	return nil
 }
 
-// undoFiles brings the files back that were there at an event. from is where HEAD is.
-func (c *Conversation) undoFiles(ctx context.Context, t eventTree, at, from event.ID, preview bool) (checkpoint.Changes, error) {
+// filesAt returns the checkpoint of what the files were at an event.
+func (c *Conversation) filesAt(ctx context.Context, t eventTree, at event.ID) (checkpoint.Record, error) {
+	cps, err := c.checkpoints()
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	all, err := cps.All(ctx, c.Workspace(), c.id)
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	r, ok := t.filesAt(at, all)
+	if !ok {
+		return checkpoint.Record{}, noFilesAt(at)
+	}
+	return r, nil
+}
+
+// undoFiles brings the files of a checkpoint back, and takes one of the present.
+func (c *Conversation) undoFiles(ctx context.Context, present checkpoint.Point, r checkpoint.Record, preview bool) (checkpoint.Changes, error) {
 	cps, err := c.checkpoints()
 	if err != nil {
 		return checkpoint.Changes{}, err
 	}
-	all, err := cps.All(ctx, c.Workspace(), c.id)
-	if err != nil {
-		return checkpoint.Changes{}, err
-	}
-	r, ok := t.filesAt(at, all)
-	if !ok {
-		return checkpoint.Changes{}, noFilesAt(at)
-	}
 	if preview {
 		return cps.Compare(ctx, c.Workspace(), r)
 	}
-	return cps.Restore(ctx, c.pointOf(ctx, from), r)
+	return cps.Restore(ctx, present, r)
 }
 
 // ErrNoCheckpoint is in the chain of errors about files that are not known at an event.

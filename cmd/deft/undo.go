@@ -23,6 +23,7 @@ type undoCmd struct {
 	To        event.ID `help:"Go back to this event instead of the last message; an undo says how it is taken back itself." placeholder:"EVENT"`
 	List      bool     `help:"Show the events whose files are known, and change nothing."`
 	KeepFiles bool     `name:"keep-files" help:"Leave the files as they are: only the conversation goes back."`
+	KeepGit   bool     `name:"keep-commits" help:"Leave what Git has checked out as it is: branch, commit and staging area."`
 	Preview   bool     `short:"n" name:"dry-run" help:"Show what would change, and change nothing."`
 	Yes       bool     `short:"y" help:"Do not ask."`
 	JSON      bool     `name:"json" help:"Print what was done as a JSON object."`
@@ -31,7 +32,8 @@ type undoCmd struct {
 // Help is shown by `deft undo --help`.
 func (c *undoCmd) Help() string {
 	return `The conversation and the files of its workspace become what they were before your last message. Ignored and untracked files are
-part of that; commits, branches and the staging area of Git are not, nor caches such as node_modules and files above 64 MiB.
+part of that; caches such as node_modules and files above 64 MiB are not. If the agent has made commits, or has checked out another
+branch, the branch and the commit of then are checked out again; the commits stay in Git's reflog.
 Nothing is lost: the undo itself can be taken back.
 
 Examples:
@@ -46,21 +48,25 @@ func (c *undoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		if c.List {
 			return c.list(ctx, std, conv)
 		}
-		o := session.UndoOptions{To: c.To, KeepFiles: c.KeepFiles, Preview: true}
+		o := session.UndoOptions{To: c.To, KeepFiles: c.KeepFiles, Commits: !c.KeepGit, Preview: true}
 		u, err := conv.Undo(ctx, o)
 		if err != nil {
 			return explainUndo(err)
 		}
 		if !c.JSON {
-			showChanges(std, conv.Workspace(), u.Files)
+			showChanges(std, conv.Workspace(), u)
 		}
 		if !c.Preview {
-			if err := c.confirm(ctx, std, u.Files); err != nil {
+			if err := c.confirm(ctx, std, u); err != nil {
 				return err
 			}
 			o.Preview = false
+			shown := u.Commits.Kept
 			if u, err = conv.Undo(ctx, o); err != nil {
 				return err
+			}
+			if !c.JSON && u.Commits.Kept != shown {
+				showKept(std, u.Commits)
 			}
 		}
 		return c.report(std, conv.ID(), u)
@@ -79,7 +85,12 @@ func explainUndo(err error) error {
 // maxShown is how many files of a kind are listed.
 const maxShown = 20
 
-func showChanges(std *streams, dir string, ch checkpoint.Changes) {
+func showChanges(std *streams, dir string, u session.Undone) {
+	if m := u.Commits; m.To.Commit != "" {
+		fmt.Fprintf(std.err, "git: %s is checked out again, in place of %s\n", shownCheckout(m.To), shownCheckout(m.From))
+	}
+	showKept(std, u.Commits)
+	ch := u.Files
 	if len(ch.Written)+len(ch.Removed) == 0 {
 		fmt.Fprintln(std.err, "no file changes in", console.Line(dir))
 		return
@@ -99,9 +110,20 @@ func showChanges(std *streams, dir string, ch checkpoint.Changes) {
 	}
 }
 
-func (c *undoCmd) confirm(ctx context.Context, std *streams, ch checkpoint.Changes) error {
+// shownCheckout is the branch and the commit.
+func shownCheckout(c checkpoint.Checkout) string {
+	return console.Line(fmt.Sprintf("%s at %.10s", strings.TrimPrefix(c.Ref, "refs/heads/"), c.Commit))
+}
+
+func showKept(std *streams, m session.Moved) {
+	if m.Kept != "" {
+		fmt.Fprintln(std.err, "git: what is checked out stays:", console.Line(m.Kept))
+	}
+}
+
+func (c *undoCmd) confirm(ctx context.Context, std *streams, u session.Undone) error {
 	switch {
-	case c.Yes || len(ch.Written)+len(ch.Removed) == 0:
+	case c.Yes || len(u.Files.Written)+len(u.Files.Removed) == 0 && u.Commits.To.Commit == "":
 		return nil
 	case !std.inTTY || c.JSON:
 		return fault.New(fault.Denied, "files would change, and there is no terminal to ask in").Hint("add --yes")
@@ -124,12 +146,20 @@ type undoneJSON struct {
 	Written []string             `json:"written"`
 	Removed []string             `json:"removed"`
 	DryRun  bool                 `json:"dry_run"`
+	// Checkout is what Git has checked out again; nil where that stays, KeptWhy then says why
+	// if it was another one.
+	Checkout *checkpoint.Checkout `json:"checkout"`
+	KeptWhy  string               `json:"checkout_kept,omitempty"`
 }
 
 func (c *undoCmd) report(std *streams, id event.ConversationID, u session.Undone) error {
 	if c.JSON {
+		var checkout *checkpoint.Checkout
+		if u.Commits.To.Commit != "" {
+			checkout = &u.Commits.To
+		}
 		return printJSON(std, undoneJSON{
-			ID: id, From: u.From, To: u.To, Written: append([]string{}, u.Files.Written...), Removed: append([]string{}, u.Files.Removed...),
+			Checkout: checkout, KeptWhy: u.Commits.Kept, ID: id, From: u.From, To: u.To, Written: append([]string{}, u.Files.Written...), Removed: append([]string{}, u.Files.Removed...),
 			DryRun: c.Preview,
 		})
 	}

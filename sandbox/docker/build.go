@@ -55,7 +55,7 @@ func (p *Provider) BuildImage(ctx context.Context, r image.Request, progress fun
 		sent <- err
 	}()
 	err = p.build(ctx, files, client.ImageBuildOptions{
-		Tags: tags, Dockerfile: image.DockerfileName, PullParent: r.Refresh && r.Dockerfile != "",
+		Tags: tags, Labels: map[string]string{p.labelBuilt(): tags[0]}, Dockerfile: image.DockerfileName, PullParent: r.Refresh && r.Dockerfile != "",
 	}, progress)
 	files.Close() // the engine may not have read all of it
 	if failed := <-sent; failed != nil && !errors.Is(failed, io.ErrClosedPipe) {

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox/docker"
 	sandboximage "github.com/deft-dev/deft/sandbox/image"
 )
 
@@ -91,7 +93,7 @@ func TestBuildFails(t *testing.T) {
 	if !fault.Is(err, fault.Invalid) {
 		t.Fatalf("got %v", err)
 	}
-	for _, want := range []string{"(?i)step 3/3 ?: RUN", "no-such-package", "(code:|exit status) 3"} { // Docker's words, or Podman's
+	for _, want := range []string{"(?i)step 3/[34] ?: RUN", "no-such-package", "(code:|exit status) 3"} { // Docker's words, or Podman's
 		if !regexp.MustCompile(want).MatchString(err.Error()) {
 			t.Errorf("%q is missing in %v", want, err)
 		}
@@ -113,5 +115,76 @@ func TestBuildFails(t *testing.T) {
 	cancel()
 	if !fault.Is(err, fault.Canceled) {
 		t.Errorf("canceled: %v", err)
+	}
+}
+
+// TestBuiltImages lists and removes what was built for a provider, and nothing else.
+func TestBuiltImages(t *testing.T) {
+	c := engine(t)
+	p, other := provider(t, t.TempDir()), provider(t, t.TempDir())
+	ignore := func(string) {}
+	name, err := p.BuildImage(t.Context(), sandboximage.Request{Base: image, ExtraDeps: ": " + t.TempDir()}, ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	removeAfter(t, c, name)
+	// A user builds from it, and gives it another name.
+	mine, err := other.BuildImage(t.Context(), sandboximage.Request{Base: name, ExtraDeps: ": more"}, ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	removeAfter(t, c, mine)
+	const named = "deft-test-named:1"
+	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: mine, Target: named}); err != nil {
+		t.Fatal(err)
+	}
+	removeAfter(t, c, named)
+	got, err := p.BuiltImages(t.Context())
+	if err != nil || len(got) != 1 || got[0].Name != name || got[0].Bytes == 0 || got[0].Created.IsZero() {
+		t.Fatalf("built for the first: %+v, %v", got, err)
+	}
+	theirs, err := other.BuiltImages(t.Context())
+	if err != nil || len(theirs) != 1 || theirs[0].Name != mine {
+		t.Fatalf("built for the second: %+v, %v", theirs, err)
+	}
+	if err := other.RemoveBuiltImage(t.Context(), theirs[0]); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.ImageInspect(t.Context(), named); err != nil {
+		t.Errorf("the name of a user: %v", err)
+	}
+	if again, err := other.BuiltImages(t.Context()); err != nil || len(again) != 0 {
+		t.Errorf("after it was removed: %+v, %v", again, err)
+	}
+	// One that a container uses stays.
+	made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: &container.Config{Image: named, Cmd: []string{"true"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: named, Target: mine}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ImageRemove(t.Context(), named, client.ImageRemoveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.RemoveBuiltImage(t.Context(), theirs[0]); !fault.Is(err, fault.Conflict) {
+		t.Errorf("one that a container uses: %v", err)
+	}
+	if _, err := c.ContainerRemove(t.Context(), made.ID, client.ContainerRemoveOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []struct {
+		p *docker.Provider
+		b docker.BuiltImage
+	}{{other, theirs[0]}, {p, got[0]}, {p, got[0]}} { // twice is no error
+		if err := b.p.RemoveBuiltImage(t.Context(), b.b); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := c.ImageInspect(t.Context(), name); err == nil {
+		t.Error("the image is still there")
+	}
+	if _, err := c.ImageInspect(t.Context(), image); err != nil {
+		t.Errorf("the base: %v", err)
 	}
 }

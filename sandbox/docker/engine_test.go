@@ -60,6 +60,18 @@ func TestOCIRuntimeUnknown(t *testing.T) {
 	}
 }
 
+// TestImageInvalid: what is no name of an image is refused with an example.
+func TestImageInvalid(t *testing.T) {
+	t.Parallel()
+	engine(t)
+	_, err := provider(t, t.TempDir()).Start(t.Context(), sandbox.Spec{
+		ID: "one", Argv: []string{program}, Workspace: t.TempDir(), Container: sandbox.Container{Pull: sandbox.PullNever, Image: "Not a Name"},
+	})
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.HintOf(err), "debian:12") {
+		t.Errorf("%v, want an error of kind invalid with a hint", err)
+	}
+}
+
 // TestNameTaken: a container that is in the way, as one that somebody still removes, is
 // replaced.
 func TestNameTaken(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/image"
 )
 
 // startTimeout bounds the time from the engine's start to the program's: some
@@ -126,8 +127,11 @@ func (p *Provider) create(ctx context.Context, s sandbox.Spec, o client.Containe
 	err = engineError(err, "create container")
 	if fault.Is(err, fault.NotFound) && s.Container.Pull != sandbox.PullAlways {
 		if s.Container.Pull == sandbox.PullNever {
-			return "", fault.New(fault.Invalid, "there is no image "+s.Container.Image).
-				Hint("`docker pull " + s.Container.Image + "` fetches it, or choose one of `docker images`").Because(err)
+			hint := "`docker pull " + s.Container.Image + "` fetches it, or choose one of `docker images`"
+			if strings.HasPrefix(s.Container.Image, image.Repository+":") {
+				hint = "it was built, and has been removed since: name its Dockerfile, or its dependencies, again"
+			}
+			return "", fault.New(fault.Invalid, "there is no image "+s.Container.Image).Hint(hint).Because(err)
 		}
 		if err := p.pull(ctx, s.Container.Image); err != nil {
 			return "", err
@@ -263,6 +267,10 @@ func explain(err error, s sandbox.Spec) error {
 			Hint("Docker's can on XFS that is mounted with pquota, on btrfs and on ZFS; leave --disk out").Because(err)
 	case strings.Contains(text, "could not select device driver"):
 		return fault.Wrap(err, fault.Unsupported, "the engine has no GPUs")
+	case strings.Contains(text, "invalid reference format"):
+		return fault.New(fault.Invalid, "not the name of an image: "+s.Container.Image).Hint("for example debian:12, in lower case").Because(err)
+	case strings.Contains(text, "Minimum memory limit"):
+		return fault.New(fault.Invalid, "a container needs more memory than its limit").Hint("give --memory 64M or more").Because(err)
 	case strings.Contains(text, "no space left on device"):
 		return fault.New(fault.Unavailable, "start container").Hint("the disk is full: `docker system df`").Because(err)
 	}

@@ -49,7 +49,10 @@ func (l *Loaded) applyContainer(f Flags) error {
 	if d.ConversationImage != Default().ConversationImage {
 		image = cmp.Or(image, d.ConversationImage)
 	}
-	l.Container = sandbox.Container{Image: image, Pull: f.Pull, Runtime: f.OCIRuntime, DiskBytes: max(0, int64(f.Disk))}
+	l.Container = sandbox.Container{
+		Image: image, Pull: f.Pull, Runtime: f.OCIRuntime, DiskBytes: max(0, int64(f.Disk)),
+		ExtraHosts: f.AddHost, ReadOnly: f.ReadOnly, GPUs: f.GPUs,
+	}
 	memory := sandbox.Size(-1)
 	if d.ConversationContainerMemory != nil {
 		if memory.UnmarshalText([]byte(*d.ConversationContainerMemory)) != nil {

@@ -1,9 +1,11 @@
 package config_test
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/config"
@@ -45,6 +47,21 @@ func TestContainers(t *testing.T) {
 	}
 }
 
+// TestContainerFlags: what a container has beside its image comes from flags.
+func TestContainerFlags(t *testing.T) {
+	t.Parallel()
+	hosts := []sandbox.ExtraHost{{Name: "db", Address: netip.MustParseAddr("10.1.2.3")}}
+	mounts := []sandbox.Mount{{Source: "cache", Target: "/cache", Mode: sandbox.MountReadWrite}}
+	l, err := load(t, "", config.Flags{Sandbox: "docker", Image: "i", Mount: mounts, AddHost: hosts, ReadOnly: true, GPUs: "2", Disk: 1 << 30, OCIRuntime: "runsc", Pull: "never"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sandbox.Container{Image: "i", Pull: "never", Mounts: mounts, ExtraHosts: hosts, ReadOnly: true, GPUs: "2", DiskBytes: 1 << 30, Runtime: "runsc"}
+	if diff := cmp.Diff(want, l.Container, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestContainersRefused: what does not go together is refused by name.
 func TestContainersRefused(t *testing.T) {
 	t.Parallel()
@@ -57,6 +74,11 @@ func TestContainersRefused(t *testing.T) {
 		"runtime of nothing":  {config.Flags{Sandbox: "none", OCIRuntime: "runsc"}, nil},
 		"pulled for nothing":  {config.Flags{Sandbox: "none", Pull: "always"}, nil},
 		"disk of a process":   {config.Flags{Sandbox: "process", Disk: 1 << 30}, nil},
+		"mount of nothing":    {config.Flags{Sandbox: "none", Mount: []sandbox.Mount{{Source: "v", Target: "/v", Mode: "rw"}}}, nil},
+		"host of a process":   {config.Flags{Sandbox: "process", AddHost: []sandbox.ExtraHost{{Name: "db"}}}, nil},
+		"image of nothing":    {config.Flags{Sandbox: "none", ReadOnly: true}, nil},
+		"GPUs of a process":   {config.Flags{Sandbox: "process", GPUs: "all"}, nil},
+		"GPUs of a remote":    {config.Flags{Sandbox: "remote", GPUs: "all"}, nil},
 		"memory of a process": {config.Flags{Sandbox: "none", Memory: 1 << 30}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

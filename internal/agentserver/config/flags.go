@@ -29,22 +29,25 @@ type Flags struct {
 	ConversationsPath string `help:"Directory of conversations (default: those of deft run)." placeholder:"DIR"`
 	// DefaultConversationsPath is the directory of conversations if nothing names
 	// one; empty for OpenHands' own default, that of [Default].
-	DefaultConversationsPath string          `kong:"-"`
-	WorkspacePath            string          `help:"Directory that conversations of the OpenAI gateway work in (default: workspace/project)." placeholder:"DIR"`
-	MaxConcurrentRuns        int             `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
-	Sandbox                  string          `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox), process (a built-in sandbox around each workspace), docker (a container per conversation) or remote (a runtime of a Runtime API per conversation)." enum:"none,process,docker,remote" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
-	Image                    string          `help:"Image for --sandbox docker and remote; any image will do (default for docker: python:3.13-bookworm, or conversation_image if that is set)." placeholder:"IMAGE" env:"DEFT_AGENT_SERVER_IMAGE"`
-	Pull                     string          `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_AGENT_SERVER_PULL"`
-	OCIRuntime               string          `name:"oci-runtime" help:"Runtime of containers, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_AGENT_SERVER_OCI_RUNTIME"`
-	Net                      sandbox.Network `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process or docker (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
-	Read                     []string        `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox process or docker." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
-	Write                    []string        `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox process or docker." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
-	Mount                    []sandbox.Mount `help:"Directory or volume that containers have as well, rw (the default), ro or overlay: what is written to an overlay stays in its sandbox. May be repeated. Needs --sandbox docker." placeholder:"SOURCE:TARGET[:MODE]" sep:"none"`
-	Memory                   sandbox.Size    `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's; 4G in a container)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
-	Pids                     int             `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 1024, or 64 for each processor; 512 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
-	Disk                     sandbox.Size    `help:"How much each container may write beside the workspace and mounts, for example 10G, where the engine can limit it (default: no limit)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_DISK"`
-	IdleTimeout              *time.Duration  `help:"After what time without use a conversation is unloaded from memory and its container paused, until it is used again; 0 for never (default: 20m, or conversation_idle_ttl_seconds)." placeholder:"DURATION" env:"DEFT_AGENT_SERVER_IDLE_TIMEOUT"`
-	CPUs                     float64         `name:"cpus" help:"How many processors each sandbox may use (default: all; 2 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
+	DefaultConversationsPath string              `kong:"-"`
+	WorkspacePath            string              `help:"Directory that conversations of the OpenAI gateway work in (default: workspace/project)." placeholder:"DIR"`
+	MaxConcurrentRuns        int                 `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
+	Sandbox                  string              `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox), process (a built-in sandbox around each workspace), docker (a container per conversation) or remote (a runtime of a Runtime API per conversation)." enum:"none,process,docker,remote" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
+	Image                    string              `help:"Image for --sandbox docker and remote; any image will do (default for docker: python:3.13-bookworm, or conversation_image if that is set)." placeholder:"IMAGE" env:"DEFT_AGENT_SERVER_IMAGE"`
+	Pull                     string              `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_AGENT_SERVER_PULL"`
+	OCIRuntime               string              `name:"oci-runtime" help:"Runtime of containers, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_AGENT_SERVER_OCI_RUNTIME"`
+	Net                      sandbox.Network     `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process or docker (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
+	Read                     []string            `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox process or docker." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
+	Write                    []string            `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox process or docker." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
+	Mount                    []sandbox.Mount     `help:"Directory or volume that containers have as well, rw (the default), ro or overlay: what is written to an overlay stays in its sandbox. May be repeated. Needs --sandbox docker." placeholder:"SOURCE:TARGET[:MODE]" sep:"none"`
+	AddHost                  []sandbox.ExtraHost `name:"add-host" help:"A name that containers know the address of. May be repeated. Needs --sandbox docker." placeholder:"NAME:ADDRESS" sep:"none"`
+	ReadOnly                 bool                `name:"read-only-image" help:"Make the containers' own files read-only; /tmp, /run and the home are in memory. Needs --sandbox docker."`
+	GPUs                     string              `name:"gpus" help:"GPUs of each container: all, a number, or ids (default: none). Needs --sandbox docker." placeholder:"GPUS"`
+	Memory                   sandbox.Size        `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's; 4G in a container)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
+	Pids                     int                 `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 1024, or 64 for each processor; 512 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
+	Disk                     sandbox.Size        `help:"How much each container may write beside the workspace and mounts, for example 10G, where the engine can limit it (default: no limit)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_DISK"`
+	IdleTimeout              *time.Duration      `help:"After what time without use a conversation is unloaded from memory and its container paused, until it is used again; 0 for never (default: 20m, or conversation_idle_ttl_seconds)." placeholder:"DURATION" env:"DEFT_AGENT_SERVER_IDLE_TIMEOUT"`
+	CPUs                     float64             `name:"cpus" help:"How many processors each sandbox may use (default: all; 2 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
 
 	Reload          bool   `help:"For compatibility with OpenHands; no effect." hidden:""`
 	ImportModules   string `help:"For compatibility with OpenHands; no effect." hidden:""`
@@ -107,8 +110,8 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 		return nil, fault.New(fault.Invalid, "--read and --write are for sandboxes, and commands run without one").
 			Hint("add --sandbox process, or leave them out")
 	}
-	if len(f.Mount) > 0 && f.Sandbox != SandboxDocker && !c.ConversationRuntimeSelectable {
-		return nil, fault.New(fault.Invalid, "--mount is for containers").Hint("add --sandbox docker, or leave it out")
+	if (len(f.Mount)+len(f.AddHost) > 0 || f.ReadOnly || f.GPUs != "") && f.Sandbox != SandboxDocker && !c.ConversationRuntimeSelectable {
+		return nil, fault.New(fault.Invalid, "--mount, --add-host, --read-only-image and --gpus are for containers").Hint("add --sandbox docker, or leave them out")
 	}
 	if f.Disk > 0 && f.Sandbox != SandboxDocker && !c.ConversationRuntimeSelectable {
 		return nil, fault.New(fault.Invalid, "--disk is for containers").Hint("add --sandbox docker, or leave it out")

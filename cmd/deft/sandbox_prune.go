@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/sandbox/docker"
+	"github.com/deft-dev/deft/session/build"
+)
+
+// sandboxPruneCmd removes images that deft run has built.
+type sandboxPruneCmd struct {
+	Unused time.Duration `name:"older-than" help:"Only those that were built so long ago, for example 720h." placeholder:"TIME"`
+	DryRun bool          `short:"n" name:"dry-run" help:"Show what would be removed, and remove nothing."`
+	Yes    bool          `short:"y" help:"Do not ask."`
+	JSON   bool          `name:"json" help:"Print each image as a line of JSON."`
+}
+
+// Help is shown by `deft sandbox prune --help`.
+func (c *sandboxPruneCmd) Help() string {
+	return `These are images of the Docker engine that --dockerfile and --extra-deps have built for this data directory. Others are never
+removed, and neither are those of containers. What a run names again is built again.`
+}
+
+// prunedImage is a line of --json.
+type prunedImage struct {
+	Image   string `json:"image"`
+	Created string `json:"created"`
+	Bytes   int64  `json:"bytes"`
+	Removed bool   `json:"removed"`
+	// Kept says why it was not removed.
+	Kept string `json:"kept,omitempty"`
+}
+
+// Run removes images.
+func (c *sandboxPruneCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
+	if c.Unused < 0 {
+		return fault.New(fault.Invalid, "--older-than must not be negative").Hint("leave it out for images of any age")
+	}
+	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) (err error) {
+		engine, err := docker.New(docker.Options{Dir: filepath.Join(p.sandboxes(), build.DockerSandbox)})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, engine.Close()) }()
+		unused, err := c.unused(ctx, std, p, s, engine)
+		if err != nil {
+			return err
+		}
+		if len(unused) == 0 {
+			fmt.Fprintln(std.err, "no image is unused")
+			return nil
+		}
+		if err := c.confirm(ctx, std, unused); err != nil {
+			return err
+		}
+		return c.remove(ctx, std, engine, unused)
+	})
+}
+
+// unused are the images that no stored conversation names.
+func (c *sandboxPruneCmd) unused(ctx context.Context, std *streams, p paths, s *sqlite.Store, engine *docker.Provider) (unused []docker.BuiltImage, err error) {
+	all, err := engine.BuiltImages(ctx)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	named, err := namedImages(ctx, std, p, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range all {
+		if !named[b.Name] && time.Since(b.Created) >= c.Unused {
+			unused = append(unused, b)
+		}
+	}
+	return unused, nil
+}
+
+// namedImages are the images of all stored conversations.
+func namedImages(ctx context.Context, std *streams, p paths, s *sqlite.Store) (named map[string]bool, err error) {
+	r := newForeground(std, p, s, nil)
+	builder, sessions, err := r.open(r.models, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, sessions.Close(context.WithoutCancel(ctx)), builder.Close()) }()
+	named = map[string]bool{}
+	for q := (eventstream.ListQuery{}); ; {
+		page, err := s.List(ctx, q)
+		if err != nil {
+			return nil, err // a record that cannot be read may name an image
+		}
+		for _, info := range page.Infos {
+			placement, err := sessions.Placement(ctx, info.ID)
+			if err != nil {
+				return nil, err
+			}
+			named[placement.Container.Image] = true
+		}
+		if q.PageID = page.NextID; page.NextID == "" {
+			return named, nil
+		}
+	}
+}
+
+func (c *sandboxPruneCmd) confirm(ctx context.Context, std *streams, unused []docker.BuiltImage) error {
+	if !c.JSON {
+		w := tabwriter.NewWriter(std.err, 0, 0, 2, ' ', 0)
+		for _, b := range unused {
+			fmt.Fprintf(w, "%s\t%s\t%d MB\n", console.Line(b.Name), age(time.Since(b.Created)), b.Bytes/1e6)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.Yes || c.DryRun:
+		return nil
+	case !std.inTTY || c.JSON:
+		return fault.New(fault.Denied, "images would be removed, and there is no terminal to ask in").Hint("add --yes")
+	}
+	answer, err := runcommand.NewPrompter(std.in, std.err).Ask(ctx, "remove these images? [y/N] ")
+	if err != nil {
+		return fault.Wrap(err, fault.Canceled, "ask whether to remove images")
+	}
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return fault.New(fault.Canceled, "nothing was removed")
+	}
+	return nil
+}
+
+// remove removes images. One that a container uses stays, and is no error.
+func (c *sandboxPruneCmd) remove(ctx context.Context, std *streams, engine *docker.Provider, unused []docker.BuiltImage) error {
+	var errs []error
+	for _, b := range unused {
+		line := prunedImage{Image: b.Name, Created: b.Created.UTC().Format(time.RFC3339), Bytes: b.Bytes}
+		if !c.DryRun {
+			err := engine.RemoveBuiltImage(ctx, b)
+			if line.Removed = err == nil; err != nil {
+				line.Kept = oneLine(err.Error())
+			}
+			if err != nil && !fault.Is(err, fault.Conflict) {
+				errs = append(errs, err)
+			}
+		}
+		var err error
+		switch {
+		case c.JSON:
+			err = printJSON(std, line)
+		case line.Removed:
+			_, err = fmt.Fprintln(std.out, "removed", console.Line(b.Name))
+		case line.Kept != "":
+			_, err = fmt.Fprintln(std.err, "kept", console.Line(b.Name)+":", console.Line(line.Kept))
+		}
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+	}
+	return errors.Join(errs...)
+}
