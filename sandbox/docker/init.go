@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/egresslisten"
 	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
-	"github.com/deft-dev/deft/sandbox/internal/limits"
+	"github.com/deft-dev/deft/sandbox/internal/rlimits"
 	"github.com/deft-dev/deft/sandbox/internal/seccomp"
 )
 
@@ -28,7 +29,7 @@ const InitArg = "container-init"
 // is the first stage of a container, which becomes the container's program.
 func MaybeInit() {
 	switch {
-	case len(os.Args) == 3 && os.Args[1] == egressproxy.RelayArg:
+	case len(os.Args) == 3 && os.Args[1] == egresslisten.RelayArg:
 		if err := egressproxy.Relay(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "deft:", err)
 		}
@@ -98,7 +99,7 @@ func start() error {
 	if err := pass(map[int]int{1: log, 2: log, 3: socket, 4: journal}); err != nil {
 		return err
 	}
-	if err := limits.SetOwn(); err != nil {
+	if err := rlimits.SetOwn(); err != nil {
 		return err
 	}
 	if err := seccomp.Load(false, p.Proxy); err != nil {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/egresslisten"
 	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
 	"github.com/deft-dev/deft/sandbox/internal/socketpath"
 )
@@ -151,7 +152,7 @@ func listenForPrograms(env []string) ([]string, error) {
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 		return nil, &os.PathError{Op: "connect", Path: path, Err: err}
 	}
-	port, err := egressproxy.Listen(fd, &egressproxy.RelayOptions{Self: insideSelf, Path: filepath.Join(insideRun, relaySocket)})
+	port, err := egresslisten.Listen(fd, &egresslisten.RelayOptions{Self: insideSelf, Path: filepath.Join(insideRun, relaySocket)})
 	if err != nil {
 		return nil, err
 	}
@@ -159,5 +160,5 @@ func listenForPrograms(env []string) ([]string, error) {
 	if n, err := unix.Read(fd, started); err != nil || n == 0 {
 		return nil, errors.Join(errors.New("the proxy did not start"), err)
 	}
-	return egressproxy.Environment(env, port, ""), nil
+	return egresslisten.Environment(env, port, ""), nil
 }
