@@ -174,7 +174,7 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 	}
 	service := open[0]
 	t.TCP = service.Addr().String()
-	greeting.Go(func() { greet(service) })
+	greeting.Go(func() { sendGreeting(service) })
 	if l := listenOwn(); l != nil {
 		open = append(open, l)
 		t.Own = l.Addr().String()

@@ -63,8 +63,8 @@ func greeted(address string) error {
 	return nil
 }
 
-// greet greets all that connect, until the listener is closed.
-func greet(l net.Listener) {
+// sendGreeting writes it to all that connect, until the listener is closed.
+func sendGreeting(l net.Listener) {
 	for {
 		c, err := l.Accept()
 		if err != nil {

@@ -25,7 +25,7 @@ func TestStagesImportLittle(t *testing.T) {
 		if err != nil {
 			t.Fatal(stage, err)
 		}
-		for _, imported := range strings.FieldsSeq(string(out)) {
+		for imported := range strings.FieldsSeq(string(out)) {
 			first, _, _ := strings.Cut(imported, "/")
 			switch {
 			case first == "net", first == "crypto", first == "vendor", first == "regexp", first == "text", imported == "log/slog":
