@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/limits"
+	"github.com/deft-dev/deft/sandbox/internal/rlimits"
 )
 
 // boundsOf says what a container may use.
@@ -30,7 +31,7 @@ func boundsOf(h *container.HostConfig) []sandbox.Bound {
 	return []sandbox.Bound{
 		{Resource: "memory", Value: memory}, {Resource: "processes", Value: processes}, {Resource: "processors", Value: processors},
 		{Resource: "private files", Value: files},
-		{Resource: "descriptors", Value: strconv.Itoa(limits.MaxFiles) + " of a process"},
+		{Resource: "descriptors", Value: strconv.Itoa(rlimits.MaxFiles) + " of a process"},
 		{Resource: "inotify", Value: notBounded + ": shared with the user's other programs"},
 		{Resource: "workspace", Value: notBounded + ": it is on the disk"},
 	}

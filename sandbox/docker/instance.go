@@ -14,6 +14,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/docker/internal/inside"
 	"github.com/deft-dev/deft/sandbox/internal/logfile"
 	"github.com/deft-dev/deft/sandbox/internal/socketpath"
 )
@@ -188,7 +189,7 @@ func (in *instance) ID() string { return in.id }
 
 // Dial implements sandbox.Sandbox.
 func (in *instance) Dial(ctx context.Context) (conn net.Conn, err error) {
-	return socketpath.Dial(ctx, filepath.Join(in.p.dir(in.id), socketName))
+	return socketpath.Dial(ctx, filepath.Join(in.p.dir(in.id), inside.SocketName))
 }
 
 // Report implements sandbox.Sandbox.
@@ -276,7 +277,7 @@ func (in *instance) Stats(ctx context.Context) (s sandbox.Stats, err error) {
 
 // Logs implements sandbox.Sandbox.
 func (in *instance) Logs(ctx context.Context, max int64, follow bool) (io.ReadCloser, error) {
-	return logfile.Open(ctx, filepath.Join(in.p.dir(in.id), logName), max, follow, in.ended)
+	return logfile.Open(ctx, filepath.Join(in.p.dir(in.id), inside.LogName), max, follow, in.ended)
 }
 
 // Stop implements sandbox.Sandbox.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/docker/internal/inside"
 	"github.com/deft-dev/deft/sandbox/image"
 )
 
@@ -27,25 +28,11 @@ import (
 // hundred milliseconds on a quiet machine.
 const startTimeout = time.Minute
 
-// Files of a sandbox's directory, and of the one in it that is mounted.
+// Directories of a sandbox's directory: what is mounted at [inside.Run] is runDir.
 const (
-	runDir      = "run"
-	socketName  = "server.sock"
-	journalName = "journal"
-	logName     = "log"
-	planName    = "plan.json"
-	errorName   = "error"
-	emptyDir    = "empty" // is shown in place of what is hidden
+	runDir   = "run"
+	emptyDir = "empty" // is shown in place of what is hidden
 )
-
-// plan is what the first stage does. It holds variables that may be secret.
-type plan struct {
-	Argv      []string
-	Env       []string
-	Workspace string
-	// Proxy says that the first stage makes listeners for the sandbox's proxy.
-	Proxy bool
-}
 
 // launch creates and starts the container, and waits for its program.
 func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error) {
@@ -85,20 +72,20 @@ func (p *Provider) prepare(s sandbox.Spec) error {
 	}
 	argv := s.Argv
 	if argv[0] == p.opt.Self {
-		argv = append([]string{insideSelf}, argv[1:]...)
+		argv = append([]string{inside.Self}, argv[1:]...)
 	}
-	raw, err := json.Marshal(plan{Argv: argv, Env: s.Env, Workspace: s.Workspace, Proxy: !s.Network.None()})
+	raw, err := json.Marshal(inside.Plan{Image: sandbox.ImageVariables, Argv: argv, Env: s.Env, Workspace: s.Workspace, Proxy: !s.Network.None()})
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(run, planName)
+	path := filepath.Join(run, inside.PlanName)
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
 		return fmt.Errorf("write the start's plan: %w", err)
 	}
 	if err := os.Chmod(path, 0o644); err != nil {
 		return err
 	}
-	for _, name := range []string{journalName, logName} {
+	for _, name := range []string{inside.JournalName, inside.LogName} {
 		path := filepath.Join(dir, name)
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 		if err == nil {
@@ -224,7 +211,7 @@ func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*ins
 		return nil, err
 	}
 	proxy.start(found.State.Pid)
-	listening := filepath.Join(run, socketName)
+	listening := filepath.Join(run, inside.SocketName)
 	for {
 		if _, err := os.Lstat(listening); err == nil {
 			break
@@ -246,7 +233,7 @@ func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*ins
 		}
 	}
 	// Commands have no path to the server: they have not begun yet.
-	if err := os.Rename(listening, filepath.Join(p.dir(s.ID), socketName)); err != nil {
+	if err := os.Rename(listening, filepath.Join(p.dir(s.ID), inside.SocketName)); err != nil {
 		return nil, fmt.Errorf("take the sandbox's socket: %w", err)
 	}
 	return in, nil
@@ -280,8 +267,8 @@ func explain(err error, s sandbox.Spec) error {
 // endedAtOnce says why a program did not listen: the first stage leaves its error,
 // and if even that did not run the engine's log has the reason.
 func (p *Provider) endedAtOnce(ctx context.Context, s sandbox.Spec, name string) error {
-	raw, err := os.ReadFile(filepath.Join(p.dir(s.ID), runDir, errorName))
-	if text, ok := strings.CutPrefix(string(raw), noProxy); ok {
+	raw, err := os.ReadFile(filepath.Join(p.dir(s.ID), runDir, inside.ErrorName))
+	if text, ok := strings.CutPrefix(string(raw), inside.NoProxy); ok {
 		return fault.New(fault.Unsupported, "this container cannot be given a network").Because(errors.New(text)).
 			Hint("start without --net, or with another OCI runtime; gVisor needs the argument --host-uds=all")
 	}
@@ -291,7 +278,7 @@ func (p *Provider) endedAtOnce(ctx context.Context, s sandbox.Spec, name string)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	ended := fault.New(fault.Unavailable, "the sandbox's program ended at once").Hint("see " + filepath.Join(p.dir(s.ID), logName))
+	ended := fault.New(fault.Unavailable, "the sandbox's program ended at once").Hint("see " + filepath.Join(p.dir(s.ID), inside.LogName))
 	r, err := p.engine.ContainerLogs(ctx, name, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Tail: "5"})
 	if err != nil {
 		return ended.Because(engineError(err, "read the container's log"))
@@ -301,7 +288,7 @@ func (p *Provider) endedAtOnce(ctx context.Context, s sandbox.Spec, name string)
 	if _, err := stdcopy.StdCopy(&text, &text, io.LimitReader(r, 1<<16)); err != nil {
 		return ended.Because(err)
 	}
-	if strings.Contains(text.String(), "exec "+insideSelf+": no such file") {
+	if strings.Contains(text.String(), "exec "+inside.Self+": no such file") {
 		return fault.New(fault.Unsupported, "this binary of Deft needs a C library that the image "+s.Container.Image+" has not").
 			Hint("use a release, or build it with CGO_ENABLED=0")
 	}

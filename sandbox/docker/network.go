@@ -8,25 +8,16 @@ import (
 	"path/filepath"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/docker/internal/inside"
 	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
 	"github.com/deft-dev/deft/sandbox/internal/socketpath"
 )
 
 // A container has no network of the engine's. With a Spec.Network its first stage
 // listens on the container's own loopback interface, hands these listeners to the
-// proxy's process outside through proxySocket, and waits until that runs. gVisor cannot
-// hand them over: the proxy listens on relaySocket then, which a relay inside connects to.
-
-const (
-	proxySocket = "proxy.sock"
-	relaySocket = "relay.sock"
-)
-
-// noProxy begins the first stage's error if it cannot reach the provider.
-const noProxy = "hand over listeners: "
+// proxy's process outside through inside.ProxySocket, and waits until that runs. gVisor cannot
+// hand them over: the proxy listens on inside.RelaySocket then, which a relay inside connects to.
 
 // proxyStart starts the proxy of one container. Its methods do nothing if the
 // container has no network.
@@ -44,7 +35,7 @@ func (p *Provider) listenForProxy(s sandbox.Spec) (_ *proxyStart, err error) {
 	if s.Network.None() {
 		return ps, nil
 	}
-	if ps.listener, err = p.listenUnix(s.ID, proxySocket, "unixpacket"); err != nil {
+	if ps.listener, err = p.listenUnix(s.ID, inside.ProxySocket, "unixpacket"); err != nil {
 		return nil, fmt.Errorf("listen for the container's first stage: %w", err)
 	}
 	return ps, nil
@@ -96,7 +87,7 @@ func (ps *proxyStart) serve(first int) error {
 		return err
 	}
 	defer socket.Close()
-	log, err := os.OpenFile(filepath.Join(ps.p.dir(ps.s.ID), logName), os.O_WRONLY|os.O_APPEND, 0)
+	log, err := os.OpenFile(filepath.Join(ps.p.dir(ps.s.ID), inside.LogName), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return fmt.Errorf("open the sandbox's log: %w", err)
 	}
@@ -121,7 +112,7 @@ func (ps *proxyStart) listeners(conn *net.UnixConn) (*os.File, error) {
 	if !relay {
 		return conn.File()
 	}
-	l, err := ps.p.listenUnix(ps.s.ID, relaySocket, "unix")
+	l, err := ps.p.listenUnix(ps.s.ID, inside.RelaySocket, "unix")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the container's relay: %w", err)
 	}
@@ -136,28 +127,5 @@ func (ps *proxyStart) close() {
 	}
 	ps.listener.Close()
 	ps.wg.Wait()
-	_ = os.Remove(filepath.Join(ps.p.dir(ps.s.ID), runDir, proxySocket)) // one that stays accepts nothing
-}
-
-// listenForPrograms is the first stage's part. It returns the environment in which
-// programs find the proxy.
-func listenForPrograms(env []string) ([]string, error) {
-	path := filepath.Join(insideRun, proxySocket)
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
-		return nil, &os.PathError{Op: "connect", Path: path, Err: err}
-	}
-	port, err := egressproxy.Listen(fd, &egressproxy.RelayOptions{Self: insideSelf, Path: filepath.Join(insideRun, relaySocket)})
-	if err != nil {
-		return nil, err
-	}
-	started := make([]byte, 1)
-	if n, err := unix.Read(fd, started); err != nil || n == 0 {
-		return nil, errors.Join(errors.New("the proxy did not start"), err)
-	}
-	return egressproxy.Environment(env, port, ""), nil
+	_ = os.Remove(filepath.Join(ps.p.dir(ps.s.ID), runDir, inside.ProxySocket)) // one that stays accepts nothing
 }

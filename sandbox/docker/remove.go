@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox/docker/internal/inside"
 )
 
 const (
@@ -41,12 +42,12 @@ func (p *Provider) removeDir(ctx context.Context, id, image string) error {
 func (p *Provider) removeAsRoot(ctx context.Context, id, image string) (err error) {
 	made, err := p.engine.ContainerCreate(ctx, client.ContainerCreateOptions{
 		Config: &container.Config{
-			Image: image, User: "0:0", Entrypoint: []string{insideSelf}, Cmd: []string{removeArg},
+			Image: image, User: "0:0", Entrypoint: []string{inside.Self}, Cmd: []string{removeArg},
 			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 		},
 		HostConfig: &container.HostConfig{
 			NetworkMode: "none", CapDrop: []string{"ALL"}, CapAdd: []string{"DAC_OVERRIDE", "FOWNER"}, SecurityOpt: []string{"no-new-privileges"},
-			Mounts: []mount.Mount{bind(p.opt.Self, insideSelf, true), bind(p.dir(id), insideRemoved, false)},
+			Mounts: []mount.Mount{bind(p.opt.Self, inside.Self, true), bind(p.dir(id), insideRemoved, false)},
 		},
 	})
 	if err != nil {

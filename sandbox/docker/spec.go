@@ -23,14 +23,9 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/docker/internal/inside"
 	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/internal/repository"
-)
-
-// Where the binary and the directory for the start are inside.
-const (
-	insideSelf = "/.deft/deft"
-	insideRun  = "/.deft/run"
 )
 
 // check validates s and resolves the symbolic links in its paths.
@@ -137,7 +132,7 @@ func (p *Provider) createOptions(ctx context.Context, s sandbox.Spec) (client.Co
 		Name: p.name(s.ID),
 		Config: &container.Config{
 			Image: c.Image, User: c.User, WorkingDir: s.Workspace, Hostname: "sandbox",
-			Entrypoint: []string{insideSelf}, Cmd: []string{InitArg}, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+			Entrypoint: []string{inside.Self}, Cmd: []string{inside.Arg}, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 			StopTimeout: new(1), // the program ignores signals, and an engine that ends would wait longer
 			Labels: map[string]string{
 				labelOwner: p.owner, labelID: s.ID, labelKey: p.key(s), labelWork: s.Workspace, labelImage: c.Image, labelNet: string(s.Network),
@@ -172,7 +167,7 @@ func gpus(text string) container.DeviceRequest {
 // granted; then what covers hidden paths in them.
 func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 	all := []mount.Mount{
-		bind(p.opt.Self, insideSelf, true), bind(filepath.Join(p.dir(s.ID), runDir), insideRun, false), bind(s.Workspace, s.Workspace, false),
+		bind(p.opt.Self, inside.Self, true), bind(filepath.Join(p.dir(s.ID), runDir), inside.Run, false), bind(s.Workspace, s.Workspace, false),
 	}
 	granted := p.granted(s)
 	for _, dir := range slices.Sorted(maps.Keys(granted)) {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 // Access is what commands in a sandbox can do with a file or a directory of the host.
@@ -46,7 +47,7 @@ func (p *Provider) Access(ctx context.Context, grants sandbox.Spec, paths []stri
 	err = readProbe(ctx, s, func(a access) {
 		same := a.Inode != 0 && a.Inode == inodeOf(a.Path)
 		granted := slices.ContainsFunc(grants.Writable, func(dir string) bool { return within(a.Path, dir) })
-		layered := a.Writable && !granted && p.inCache(a.Path) && slices.Contains(s.Report().Features, featureCaches)
+		layered := a.Writable && !granted && p.inCache(a.Path) && slices.Contains(s.Report().Features, inside.FeatureCaches)
 		all = append(all, Access{
 			Path: a.Path, Readable: a.Readable && (same || layered), Writable: a.Writable && same && !layered, Layered: layered,
 		})

@@ -13,6 +13,8 @@ import (
 
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/limits"
+	"github.com/deft-dev/deft/sandbox/internal/rlimits"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 const notBounded = "not bounded"
@@ -59,7 +61,7 @@ func bounds(l sandbox.Limits, tmpBytes int64, rep sandbox.Report) []sandbox.Boun
 	}
 	var files unix.Rlimit
 	if rep.Level != LevelNone && unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
-		set("descriptors", strconv.FormatUint(min(files.Max, limits.MaxFiles), 10)+" of a process")
+		set("descriptors", strconv.FormatUint(min(files.Max, rlimits.MaxFiles), 10)+" of a process")
 	}
 	if instances, watches := inotifyShareOf("max_user_instances"), inotifyShareOf("max_user_watches"); has("inotify-share") {
 		set("inotify", fmt.Sprintf("%d instances, %d watches", instances, watches))
@@ -78,7 +80,7 @@ func reasonFor(rep sandbox.Report, feature string) string {
 	return "unknown"
 }
 
-// inotifyShareOf returns a sandbox's share of a limit of inotify; 0 if it is unknown.
+// inside.InotifyShareOf returns a sandbox's share of a limit of inotify; 0 if it is unknown.
 func inotifyShareOf(limit string) int {
 	raw, err := os.ReadFile("/proc/sys/fs/inotify/" + limit)
 	if err != nil {
@@ -88,5 +90,5 @@ func inotifyShareOf(limit string) int {
 	if err != nil {
 		return 0
 	}
-	return max(n/inotifyShare, 1)
+	return max(n/inside.InotifyShare, 1)
 }

@@ -11,10 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
-
-// featureCaches says in a report that caches of tools are layers over the user's.
-const featureCaches = "cache-overlay"
 
 // homeCache is a directory of a home in which a tool keeps what it has fetched and built.
 type homeCache struct {
@@ -35,36 +33,13 @@ var homeCaches = []homeCache{
 	{name: "go/pkg", variable: "GOMODCACHE"},
 }
 
-// cacheLayer is a cache of the user over which a sandbox writes to a directory of its
-// workspace's own.
-type cacheLayer struct {
-	Path     string // of the user's cache, and inside
-	Variable string `json:",omitempty"` // names it to the tool
-	Lower    string // what is written over: the home with the cache in it, or the cache
-	Layer    string // the directories below; caches with the same Lower share it
-}
-
-// The directories of a layer. What programs write to directly, not through overlayfs,
-// could look like its marks, so that is kept apart.
-const (
-	layerFiles = "files" // what is written through overlayfs
-	layerWork  = "work"  // for overlayfs
-	layerMount = "mount" // where it is mounted while the sandbox starts
-	layerPlain = "plain" // what is written where there is no overlay
-)
-
-// plain is where what is written to the cache without an overlay lies.
-func (c *cacheLayer) plain() string {
-	return filepath.Join(c.Layer, layerPlain, strings.TrimPrefix(c.Path, c.Lower))
-}
-
 // cacheLayers returns the caches of the user that a sandbox writes over, sorted, and
 // makes the directories of their layers in dir.
-func (p *Provider) cacheLayers(s sandbox.Spec, dir string) ([]cacheLayer, error) {
+func (p *Provider) cacheLayers(s sandbox.Spec, dir string) ([]inside.CacheLayer, error) {
 	if p.opt.Home == "" || dir == "" {
 		return nil, nil
 	}
-	var all []cacheLayer
+	var all []inside.CacheLayer
 	for _, c := range homeCaches {
 		path := resolve(p.cachePath(c.name, c.variable))
 		inWorkspace := within(path, s.Workspace) || within(s.Workspace, path)
@@ -72,13 +47,13 @@ func (p *Provider) cacheLayers(s sandbox.Spec, dir string) ([]cacheLayer, error)
 		if inWorkspace || granted || within(p.opt.Home, path) {
 			continue
 		}
-		l := cacheLayer{Path: path, Variable: c.variable, Lower: p.opt.Home, Layer: filepath.Join(dir, "home")}
+		l := inside.CacheLayer{Path: path, Variable: c.variable, Lower: p.opt.Home, Layer: filepath.Join(dir, "home")}
 		if !sameMount(path, p.opt.Home) {
 			l.Lower = path
 			l.Layer = filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(c.name, "."), "/", "-"))
 		}
 		if len(all) == 0 || all[len(all)-1].Layer != l.Layer {
-			for _, part := range []string{layerFiles, layerWork, layerMount} {
+			for _, part := range []string{inside.LayerFiles, inside.LayerWork, inside.LayerMount} {
 				if err := os.MkdirAll(filepath.Join(l.Layer, part), 0o700); err != nil {
 					return nil, fmt.Errorf("make directory of a cache: %w", err)
 				}
@@ -86,7 +61,7 @@ func (p *Provider) cacheLayers(s sandbox.Spec, dir string) ([]cacheLayer, error)
 		}
 		all = append(all, l)
 	}
-	slices.SortFunc(all, func(a, b cacheLayer) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(all, func(a, b inside.CacheLayer) int { return strings.Compare(a.Path, b.Path) })
 	return all, nil
 }
 
@@ -145,8 +120,8 @@ func (p *Provider) cachePath(name, variable string) string {
 var cachePrograms = []string{".cargo/bin", ".gradle/jdks"}
 
 // isCache reports whether a toolchain that is shown read-only is part of a cache.
-func (pl *plan) isCache(g grant) bool {
-	return !g.Writable && slices.ContainsFunc(pl.Caches, func(c cacheLayer) bool {
+func isCache(pl *plan, g grant) bool {
+	return !g.Writable && slices.ContainsFunc(pl.Caches, func(c inside.CacheLayer) bool {
 		return within(g.Path, c.Path) && !slices.ContainsFunc(cachePrograms, func(name string) bool {
 			return g.Path == filepath.Join(c.Path, filepath.Base(name))
 		})

@@ -145,11 +145,6 @@ func nearest(base, path string) string {
 	return base
 }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
 // emptyTimeout bounds the wait for the kernel to take ended processes out of their
 // groups, which it does a moment after they are reported to have ended.
 const emptyTimeout = 3 * time.Second

@@ -21,7 +21,7 @@ func Refused(ctx context.Context, env []string, within time.Duration) ([]string,
 // proxyToken returns what programs must show the proxy of a sandbox, which at the
 // landlock level listens where all users of the machine can connect.
 func proxyToken(pl *plan) string {
-	if pl.Level == LevelLandlock && !pl.Network.None() {
+	if pl.Level == LevelLandlock && pl.Network {
 		return rand.Text()
 	}
 	return ""
@@ -30,7 +30,7 @@ func proxyToken(pl *plan) string {
 // proxySockets returns the two ends of what the listeners are sent through; nil
 // where there is no proxy.
 func proxySockets(pl *plan) (inside, outside *os.File, err error) {
-	if pl.Network.None() || pl.Level == LevelNone {
+	if !pl.Network || pl.Level == LevelNone {
 		return nil, nil, nil
 	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)

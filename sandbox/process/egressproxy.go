@@ -1,74 +1,23 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"syscall"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/deft-dev/deft/internal/landlock"
 	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
-	"github.com/deft-dev/deft/sandbox/internal/seccomp"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
-// restrictedArg is the second argument of a proxy that has given up its rights.
-const restrictedArg = "restricted"
-
-// runEgress is the proxy's process. It gives up its rights and executes itself
-// again, since rights belong to a thread.
+// runEgress is the proxy's process, after package inside has given up its rights.
 func runEgress(args []string) int {
-	var err error
-	if len(args) > 0 && args[0] == restrictedArg {
+	err := errors.New("this command is internal; it is started by a sandbox")
+	if len(args) == 1 && args[0] == inside.Restricted {
 		err = egressproxy.Serve()
-	} else {
-		runtime.LockOSThread()
-		err = restrictEgress()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox proxy:", err)
 		return 1
 	}
 	return 0
-}
-
-// restrictEgress leaves this process without capabilities, and without the right to
-// change files, to listen and to signal others.
-func restrictEgress() error {
-	for res, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: egressproxy.MaxFiles} {
-		if err := unix.Setrlimit(res, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
-			return fmt.Errorf("set limits: %w", err)
-		}
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("set no_new_privs: %w", err)
-	}
-	if err := landlockEgress(); err != nil {
-		return fmt.Errorf("apply Landlock: %w", err)
-	}
-	if err := dropCapabilities(nil); err != nil {
-		return fmt.Errorf("drop capabilities: %w", err)
-	}
-	if err := seccomp.Load(false, true); err != nil {
-		return fmt.Errorf("load seccomp filter: %w", err)
-	}
-	return syscall.Exec("/proc/self/exe", []string{"deft", egressproxy.Arg, restrictedArg}, os.Environ())
-}
-
-// landlockEgress refuses everything that changes files, as far as the kernel can.
-func landlockEgress() error {
-	abi, err := landlock.ABI()
-	if err != nil {
-		return nil // the sandbox's report says that there is no Landlock
-	}
-	limited := limitedBy(abi, &plan{Level: LevelLandlock})
-	limited.Handled_access_fs &^= landlock.Read
-	limited.Handled_access_net &^= unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
-	rules, err := landlock.New(limited)
-	if err != nil {
-		return err
-	}
-	defer rules.Close()
-	return rules.RestrictThread()
 }

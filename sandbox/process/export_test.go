@@ -5,12 +5,13 @@ import (
 
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/socketpath"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 // What tests of single parts need.
 var (
 	ParseStat       = func(b []byte) error { _, err := parseStat(b); return err }
-	AllowedChildren = allowedChildren
+	AllowedChildren = inside.AllowedChildren
 	SplitHome       = splitHome
 	Connect         = socketpath.Dial
 	Trim            = (*Provider).trim

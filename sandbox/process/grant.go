@@ -9,14 +9,10 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/repository"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
-// grant is a directory or file outside the workspace that appears inside at its
-// own path.
-type grant struct {
-	Path     string
-	Writable bool `json:",omitempty"`
-}
+type grant = inside.Grant
 
 // checkGrants refuses granted directories that are no directories, are reached by
 // links, belong to the system or lie in what is hidden. The caller decides about
@@ -77,7 +73,7 @@ func (p *Provider) grants(s sandbox.Spec, covered []string) []grant {
 	delete(all, s.Workspace)
 	out := make([]grant, 0, len(all))
 	for path, writable := range all {
-		out = append(out, grant{path, writable})
+		out = append(out, grant{Path: path, Writable: writable})
 	}
 	slices.SortFunc(out, func(a, b grant) int { return strings.Compare(a.Path, b.Path) })
 	return out

@@ -1,13 +1,11 @@
 package process
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 // hostSockets returns the paths of the UNIX sockets that are bound on the host, as
@@ -23,7 +21,7 @@ func hostSockets(pl *plan) []string {
 	for _, g := range pl.Granted {
 		shown = append(shown, g.Path)
 	}
-	empty := slices.Concat(privateDirs, pl.Covered)
+	empty := slices.Concat(inside.PrivateDirs, pl.Covered)
 	var all []string
 	for line := range strings.Lines(string(raw)) {
 		// Num RefCount Protocol Flags Type St Inode Path; see unix(7).
@@ -36,25 +34,4 @@ func hostSockets(pl *plan) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// coverSockets hides sockets. What is at a path now may be something else, as the
-// path is that of the mount namespace in which the socket was bound.
-func (r *root) coverSockets(paths []string) error {
-	for _, path := range paths {
-		fd, err := r.open(path, 0)
-		if err != nil {
-			continue // not visible
-		}
-		var st unix.Stat_t
-		err = unix.Fstat(fd, &st)
-		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
-			err = r.cover(fd)
-		}
-		err = errors.Join(err, unix.Close(fd))
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	return nil
 }

@@ -1,214 +1,29 @@
 package process
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
-	"slices"
-	"strconv"
-	"strings"
-	"syscall"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
-	"github.com/deft-dev/deft/sandbox/internal/seccomp"
+	"github.com/deft-dev/deft/sandbox/internal/egresslisten"
 )
 
-// InitArg is the hidden first argument that makes the binary an init stage,
-// ProbeArg the one that makes it try what a sandbox must refuse.
-const (
-	InitArg  = "sandbox-init"
-	ProbeArg = "sandbox-probe"
-)
+// ProbeArg is the hidden first argument that makes the binary try what a sandbox must
+// refuse.
+const ProbeArg = "sandbox-probe"
 
 // MaybeInit must be the first statement of main in a binary that starts
 // sandboxes, and of TestMain in its tests. It returns at once unless this
-// process was started as an init stage, a probe or a sandbox's proxy, in which case
-// it does that work and never returns.
+// process was started as a keeper, a probe or a sandbox's proxy, in which case
+// it does that work and never returns. Init stages do not come this far (package inside).
 func MaybeInit() {
 	if len(os.Args) < 2 {
 		return
 	}
 	switch os.Args[1] {
-	case InitArg:
-		runInit()
 	case KeepArg:
 		os.Exit(runKeep(os.Args[2:]))
 	case ProbeArg:
 		os.Exit(runProbe(os.Args[2:]))
-	case egressproxy.Arg:
+	case egresslisten.ProxyArg:
 		os.Exit(runEgress(os.Args[2:]))
 	}
-}
-
-// runInit sets up the sandbox from within and becomes its program. It reports
-// on fdOutcome; closing that without a further message means that exec worked.
-func runInit() {
-	// Credentials, Landlock and seccomp belong to a thread; exec makes this
-	// one the only one.
-	runtime.LockOSThread()
-	w := json.NewEncoder(os.NewFile(fdOutcome, "outcome"))
-	step, err := setUp(w)
-	var errno syscall.Errno
-	errors.As(err, &errno)
-	if err := w.Encode(outcome{Step: step, Err: err.Error(), Errno: errno}); err != nil {
-		fmt.Fprintln(os.Stderr, "sandbox init:", step, err)
-	}
-	os.Exit(1)
-}
-
-// setUp only returns on failure, with the step that failed. From the first
-// step on that restricts this thread, Go's own threads are not restricted yet,
-// but they run none of the program's code and end at exec.
-func setUp(w *json.Encoder) (step string, err error) {
-	var pl plan
-	for fd := fdListener; fd < firstFree; fd++ {
-		unix.CloseOnExec(fd)
-	}
-	in := json.NewDecoder(os.NewFile(fdPlan, "plan"))
-	if err := in.Decode(&pl); err != nil {
-		return "read plan", err
-	}
-	exe, err := unix.Open(pl.Argv[0], unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "exec", &os.PathError{Op: "open", Path: pl.Argv[0], Err: err}
-	}
-	var o outcome
-	if pl.Level == LevelNamespaces {
-		if step, err := isolate(&pl, exe, &o); err != nil {
-			return step, err
-		}
-	}
-	if err := limitNetwork(&pl, &o); err != nil {
-		return stepNetwork, err
-	}
-	if err := os.Chdir(pl.Workspace); err != nil {
-		return "enter workspace", err
-	}
-	if pl.Level != LevelNone {
-		if step, err := restrict(&pl, exe, &o); err != nil {
-			return step, err
-		}
-	} else {
-		o.Missing = append(o.Missing, sandbox.Missing{Feature: "isolation", Reason: "turned off by the user"})
-	}
-	return become(&pl, exe, in, w, o)
-}
-
-// isolate gives the process its own root, devices and loopback interface.
-func isolate(pl *plan, exe int, o *outcome) (step string, err error) {
-	limitInotify(o)
-	if step, err := newRoot(pl, exe, o); err != nil {
-		return step, err
-	}
-	o.Features = append(o.Features, "user-namespace", "mount-namespace", "pid-namespace",
-		"ipc-namespace", "uts-namespace", "cgroup-namespace")
-	if err := raiseLoopback(); err != nil {
-		return "raise loopback interface", err
-	}
-	o.Features = append(o.Features, "net-namespace")
-	return "", nil
-}
-
-// restrict takes this thread's rights away, in an order in which each step
-// still has what it needs.
-func restrict(pl *plan, exe int, o *outcome) (step string, err error) {
-	if err := limitResources(pl); err != nil {
-		return "limit resources", err
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return "set no_new_privs", err
-	}
-	o.Features = append(o.Features, "no-new-privs")
-	if pl.Level == LevelLandlock {
-		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-			return "become subreaper", err
-		}
-		if err := setTemporary(pl); err != nil {
-			return "fill the private directory", err
-		}
-	}
-	if err := restrictFiles(pl, exe, o); err != nil {
-		return "apply Landlock", err
-	}
-	if err := dropCapabilities(pl.KeepCaps); err != nil {
-		return "drop capabilities", err
-	}
-	o.Features = append(o.Features, "no-capabilities")
-	if len(pl.KeepCaps) > 0 {
-		o.Features[len(o.Features)-1] = "few-capabilities"
-	}
-	if err := seccomp.Load(pl.Level == LevelLandlock, !pl.Network.None()); err != nil {
-		return "load seccomp filter", err
-	}
-	o.Features = append(o.Features, "seccomp")
-	return "", nil
-}
-
-// setTemporary points the usual variables, unless Env sets them, to the private
-// directory.
-func setTemporary(pl *plan) error {
-	for _, name := range []string{"TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME"} {
-		if !isSet(pl.Env, name) {
-			pl.Env = append(pl.Env, name+"="+pl.Tmp)
-		}
-	}
-	for i := range pl.Caches {
-		c := &pl.Caches[i]
-		if err := os.MkdirAll(c.plain(), 0o700); err != nil {
-			return err
-		}
-		pl.nameCache(c, c.plain())
-	}
-	for _, content := range pl.Cleaned {
-		if content == "" || isSet(pl.Env, "GIT_CONFIG_GLOBAL") {
-			continue
-		}
-		path := filepath.Join(pl.Tmp, ".gitconfig")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			return err
-		}
-		pl.Env = append(pl.Env, "GIT_CONFIG_GLOBAL="+path)
-	}
-	return nil
-}
-
-func isSet(env []string, name string) bool {
-	return slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
-}
-
-// become replaces the init stage by the program, once the starter has recorded the
-// sandbox. All descriptors but 0 to 4 close at that moment.
-func become(pl *plan, exe int, in *json.Decoder, w *json.Encoder, o outcome) (step string, err error) {
-	if err := unix.CloseRange(fdPlan, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return "close descriptors", err
-	}
-	for _, fd := range []uintptr{fdListener, fdJournal} {
-		if _, err := unix.FcntlInt(fd, unix.F_SETFD, 0); err != nil {
-			return "keep descriptors", err
-		}
-	}
-	path := pl.Argv[0]
-	if !sameFile(path, exe) {
-		// Hidden inside, as a test binary in /tmp is: run what was opened.
-		path = "/proc/self/fd/" + strconv.Itoa(exe)
-	}
-	if err := w.Encode(o); err != nil {
-		return "report", err
-	}
-	var word string
-	if err := in.Decode(&word); err != nil || word != startSignal {
-		return "wait for the start signal", errors.Join(err, errors.New("the process that starts the sandbox has ended"))
-	}
-	return "exec", syscall.Exec(path, pl.Argv, pl.Env)
-}
-
-func sameFile(path string, fd int) bool {
-	var a, b unix.Stat_t
-	return unix.Stat(path, &a) == nil && unix.Fstat(fd, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino
 }

@@ -26,7 +26,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
+	"github.com/deft-dev/deft/sandbox/internal/egresslisten"
 	"golang.org/x/sys/unix"
 )
 
@@ -289,7 +289,7 @@ func proxyOf(t *testing.T) string {
 	}
 	for _, file := range all {
 		line, err := os.ReadFile(file)
-		if err != nil || !strings.HasPrefix(string(line), "deft\x00"+egressproxy.Arg) {
+		if err != nil || !strings.HasPrefix(string(line), "deft\x00"+egresslisten.ProxyArg) {
 			continue
 		}
 		pid := filepath.Base(filepath.Dir(file))

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 // KeepArg is the hidden first argument that makes the binary the first process of a
@@ -21,7 +23,7 @@ const KeepArg = "sandbox-keep"
 func runKeep(args []string) int {
 	runtime.LockOSThread() // the parent of the init stage is this thread
 	files, err := strconv.Atoi(strings.Join(args, ""))
-	if err != nil || files < fdOutcome+1 || files > firstFree {
+	if err != nil || files < inside.FDOutcome+1 || files > inside.FirstFree {
 		fmt.Fprintln(os.Stderr, "deft: this command is internal; it is started by a sandbox")
 		return 2
 	}
@@ -61,7 +63,7 @@ func startKept(files int) (pid int, err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("become subreaper: %w", err)
 	}
-	poll := []unix.PollFd{{Fd: fdPlan, Events: unix.POLLIN}}
+	poll := []unix.PollFd{{Fd: inside.FDPlan, Events: unix.POLLIN}}
 	for {
 		if _, err := unix.Poll(poll, -1); !errors.Is(err, unix.EINTR) {
 			break
@@ -71,7 +73,7 @@ func startKept(files int) (pid int, err error) {
 	for fd := range uintptr(files) {
 		passed = append(passed, fd)
 	}
-	pid, err = syscall.ForkExec("/proc/self/exe", []string{"deft", InitArg}, &syscall.ProcAttr{
+	pid, err = syscall.ForkExec("/proc/self/exe", []string{"deft", inside.Arg}, &syscall.ProcAttr{
 		Dir: "/", Env: os.Environ(), Files: passed,
 		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	})

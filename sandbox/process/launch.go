@@ -19,24 +19,11 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
 	"github.com/deft-dev/deft/sandbox/internal/limits"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 // startTimeout bounds the init stage, which takes milliseconds.
 const startTimeout = 20 * time.Second
-
-// startSignal is what the init stage reads after it has reported, and before it
-// becomes the program.
-const startSignal = "go"
-
-// outcome is what the init stage reports: what it set up, then nothing more if
-// the program started, or the step that failed.
-type outcome struct {
-	Features []string          `json:",omitempty"`
-	Missing  []sandbox.Missing `json:",omitempty"`
-	Step     string            `json:",omitempty"`
-	Err      string            `json:",omitempty"`
-	Errno    syscall.Errno     `json:",omitempty"`
-}
 
 // setupError is a failure before the program could start.
 type setupError struct {
@@ -80,7 +67,7 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 		last = setup
 		missing = append(missing, sandbox.Missing{Feature: level, Reason: setup.Error()})
 	}
-	if last.step == stepNetwork {
+	if last.step == inside.StepNetwork {
 		return nil, fault.New(fault.Unsupported, "this host cannot limit the network as asked").
 			Hint("start without --net, or with --net for every public host; `deft doctor` shows what works").Because(errors.New(last.msg))
 	}
@@ -170,25 +157,25 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	pl.Tmp = st.Tmp
 	attr := p.procAttr(&pl)
 	attr.Files = append(fds(files), planR.Fd(), outW.Fd())
-	inside, outside, err := proxySockets(&pl)
+	proxyIn, outside, err := proxySockets(&pl)
 	if err != nil {
 		planR.Close()
 		outW.Close()
 		return err
 	}
-	if inside != nil {
-		attr.Files = append(attr.Files, inside.Fd())
+	if proxyIn != nil {
+		attr.Files = append(attr.Files, proxyIn.Fd())
 		defer outside.Close()
 	}
-	argv := []string{"deft", InitArg}
+	argv := []string{"deft", inside.Arg}
 	if pl.Level == LevelLandlock {
 		argv = []string{"deft", KeepArg, strconv.Itoa(len(attr.Files))}
 	}
 	pid, err := syscall.ForkExec(p.opt.Self, argv, attr)
 	planR.Close()
 	outW.Close()
-	if inside != nil {
-		inside.Close()
+	if proxyIn != nil {
+		proxyIn.Close()
 	}
 	if err != nil {
 		return forkError(err)
@@ -213,7 +200,7 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 			return err
 		}
 		proxy, err := egressproxy.Start(egressproxy.Options{
-			Self: p.opt.Self, First: pid, Network: pl.Network, Token: pl.Token, Socket: outside, Log: files[1],
+			Self: p.opt.Self, First: pid, Network: s.Network, Token: pl.Token, Socket: outside, Log: files[1],
 		})
 		if proxy != 0 {
 			err = errors.Join(err, p.proxies.Collect(proxy))
@@ -246,7 +233,7 @@ func talk(w io.WriteCloser, r io.Reader, pl plan, rep *sandbox.Report, commit fu
 	dec := json.NewDecoder(r)
 	reported := false
 	for {
-		var o outcome
+		var o inside.Outcome
 		err := dec.Decode(&o)
 		if errors.Is(err, io.EOF) {
 			break
@@ -258,12 +245,14 @@ func talk(w io.WriteCloser, r io.Reader, pl plan, rep *sandbox.Report, commit fu
 			return &setupError{o.Step, o.Err, o.Errno}
 		}
 		rep.Features = append(rep.Features, o.Features...)
-		rep.Missing = append(rep.Missing, o.Missing...)
+		for _, m := range o.Missing {
+			rep.Missing = append(rep.Missing, sandbox.Missing(m))
+		}
 		if reported = true; sent == nil {
 			if err := commit(); err != nil {
 				return err
 			}
-			sent = out.Encode(startSignal)
+			sent = out.Encode(inside.StartSignal)
 		}
 	}
 	if !reported || sent != nil {

@@ -1,23 +1,13 @@
 package process
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/internal/limits"
 )
-
-// inotifyShare is the part of the user's inotify instances and watches that one
-// sandbox may use.
-const inotifyShare = 4
 
 // processLimitFeature says that a resource limit bounds the processes.
 const processLimitFeature = "process-limit"
@@ -69,44 +59,4 @@ func ownThreads() int {
 		}
 	}
 	return n
-}
-
-// limitResources sets the limits of this process that all it starts inherit.
-func limitResources(pl *plan) error {
-	if err := limits.SetOwn(); err != nil {
-		return err
-	}
-	if pl.Processes > 0 {
-		n := uint64(pl.Processes)
-		var old unix.Rlimit
-		if err := unix.Getrlimit(unix.RLIMIT_NPROC, &old); err != nil {
-			return err
-		}
-		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: min(n, old.Max), Max: min(n, old.Max)}); err != nil {
-			return fmt.Errorf("limit processes: %w", err)
-		}
-	}
-	return nil
-}
-
-// limitInotify leaves the rest of the user's inotify instances and watches to
-// other programs. A user namespace has limits of its own for them.
-func limitInotify(o *outcome) {
-	var errs error
-	for from, to := range map[string]string{"max_user_instances": "max_inotify_instances", "max_user_watches": "max_inotify_watches"} {
-		raw, err := os.ReadFile("/proc/sys/fs/inotify/" + from)
-		var n int
-		if err == nil {
-			n, err = strconv.Atoi(strings.TrimSpace(string(raw)))
-		}
-		if err == nil {
-			err = os.WriteFile("/proc/sys/user/"+to, []byte(strconv.Itoa(max(n/inotifyShare, 1))), 0)
-		}
-		errs = errors.Join(errs, err)
-	}
-	if errs != nil {
-		o.Missing = append(o.Missing, sandbox.Missing{Feature: "inotify-share", Reason: errs.Error()})
-		return
-	}
-	o.Features = append(o.Features, "inotify-share")
 }

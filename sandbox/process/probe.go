@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 // targetArg makes a probe a process of the host that others try to reach. The process
@@ -76,7 +78,7 @@ func serveProbe(arg string) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("protect memory: %w", err)
 	}
-	l, err := net.FileListener(os.NewFile(fdListener, "listener"))
+	l, err := net.FileListener(os.NewFile(inside.FDListener, "listener"))
 	if err != nil {
 		return fmt.Errorf("take over listener: %w", err)
 	}

@@ -78,7 +78,7 @@ func changeUser(targets) error {
 
 func anyCapability(targets) error {
 	var data [2]unix.CapUserData
-	hdr := unix.CapUserHeader{Version: capabilityVersion3}
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	if err := unix.Capget(&hdr, &data[0]); err != nil {
 		return nil // unknown is not refused
 	}

@@ -15,15 +15,16 @@ import (
 	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/internal/pidfd"
 	"github.com/deft-dev/deft/sandbox/internal/repository"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 // Levels of isolation, for Options.Level and in Report.Level. LevelAuto is for
 // Options only.
 const (
-	LevelAuto       = "auto"       // namespaces, otherwise landlock, otherwise an error
-	LevelNamespaces = "namespaces" // namespaces, Landlock and seccomp, otherwise an error
-	LevelLandlock   = "landlock"   // Landlock and seccomp only
-	LevelNone       = "none"       // no isolation at all
+	LevelAuto       = "auto"                 // namespaces, otherwise landlock, otherwise an error
+	LevelNamespaces = inside.LevelNamespaces // namespaces, Landlock and seccomp, otherwise an error
+	LevelLandlock   = inside.LevelLandlock   // Landlock and seccomp only
+	LevelNone       = inside.LevelNone       // no isolation at all
 )
 
 // Options configure a Provider.

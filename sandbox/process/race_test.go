@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 // TestEndingSandboxIsNotReused has a program that runs without its socket, like
@@ -54,7 +55,7 @@ func TestNothingStartsUnrecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	cmd := exec.Command("/proc/self/exe", process.InitArg)
+	cmd := exec.Command("/proc/self/exe", inside.Arg)
 	cmd.ExtraFiles = []*os.File{null, null, planR, outW}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

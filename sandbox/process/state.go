@@ -18,6 +18,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 // state is the content of Dir/<id>/state.json for a running sandbox. A PID may be
@@ -160,7 +161,7 @@ func lock(dir string) (unlock func(), err error) {
 			f.Close()
 			return nil, fmt.Errorf("lock sandbox: %w", err)
 		}
-		if sameFile(path, int(f.Fd())) {
+		if inside.SameFile(path, int(f.Fd())) {
 			return func() { f.Close() }, nil
 		}
 		f.Close()

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/internal/workspacedir"
+
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 // homeShown are the files and directories of a home that toolchains consist of.
@@ -45,8 +47,9 @@ var systemSecrets = []string{
 	"/sys/firmware", "/sys/fs/bpf", "/sys/kernel/debug", "/sys/kernel/security", "/sys/kernel/tracing",
 }
 
-// privateDirs are replaced by empty writable ones.
-var privateDirs = []string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm"}
+func within(path, dir string) bool { return inside.Within(path, dir) }
+func resolve(path string) string   { return inside.Resolve(path) }
+func exists(path string) bool      { return inside.Exists(path) }
 
 // systemTop are the directories of the root that hold programs and the system. All
 // others hold users' files: they are covered by empty read-only ones, in which
@@ -61,27 +64,6 @@ var systemTop = []string{
 func IsSystemPath(path string) bool {
 	top, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return slices.Contains(systemTop, top)
-}
-
-// exposed are paths inside private or covered directories that are needed and hold
-// no secrets.
-var exposed = []string{"/home/linuxbrew", "/run/current-system"}
-
-// within reports whether path is dir or lies beneath it; both are clean.
-func within(path, dir string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
-}
-
-// resolve follows the symbolic links in path, as far as it exists.
-func resolve(path string) string {
-	path = filepath.Clean(path)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	if dir := filepath.Dir(path); dir != path {
-		return filepath.Join(resolve(dir), filepath.Base(path))
-	}
-	return path
 }
 
 // splitHome walks home along homeShown and returns the shown and the hidden paths,

@@ -7,21 +7,15 @@ import (
 	"net"
 	"os"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox/internal/egresslisten"
 )
 
 // The sockets of a sandbox that has a kernel of its own (gVisor) are none of the host's,
 // so they cannot be handed over. Its first stage then starts a relay inside: it passes
 // connections on to a UNIX socket of the proxy, which decides on them as ever.
-
-// RelayArg is the hidden first argument that makes the binary a relay. The path of the
-// proxy's socket follows.
-const RelayArg = "sandbox-relay"
-
-// wantsRelay is what the first stage sends instead of listeners.
-const wantsRelay = 'r'
 
 // fdRelay is the first of the relay's listeners.
 const fdRelay = 3
@@ -40,7 +34,7 @@ func Relayed(conn *net.UnixConn) (relay bool, err error) {
 		n, _, rerr = unix.Recvfrom(int(fd), first, unix.MSG_PEEK|unix.MSG_DONTWAIT)
 		return !errors.Is(rerr, unix.EAGAIN)
 	})
-	if err = errors.Join(err, rerr); err != nil || n != 1 || first[0] != wantsRelay {
+	if err = errors.Join(err, rerr); err != nil || n != 1 || first[0] != egresslisten.WantsRelay {
 		return false, err
 	}
 	_, err = conn.Read(first)
@@ -65,26 +59,6 @@ func Handed(l *net.UnixListener) (*os.File, error) {
 		return nil, fmt.Errorf("hand over listener: %w", err)
 	}
 	return os.NewFile(uintptr(pair[1]), "listeners"), nil
-}
-
-// startRelay starts the binary self as a relay for listeners.
-func startRelay(self, path string, listeners []int) error {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
-	files := []uintptr{null.Fd(), null.Fd(), null.Fd()}
-	for _, fd := range listeners {
-		files = append(files, uintptr(fd))
-	}
-	_, err = syscall.ForkExec(self, []string{"deft", RelayArg, path}, &syscall.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=2", "GOGC=50", "GOTRACEBACK=none"}, Sys: &syscall.SysProcAttr{Setsid: true}, Files: files,
-	})
-	if err != nil {
-		return fmt.Errorf("start the relay to the sandbox's proxy: %w", err)
-	}
-	return nil // the first process of the sandbox collects it
 }
 
 // Relay is the work of a relay: it passes connections on to the socket at path, until

@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/egress"
+	"github.com/deft-dev/deft/sandbox/internal/egresslisten"
 )
-
-// Arg is the hidden first argument that makes the binary the proxy of a sandbox.
-const Arg = "sandbox-egress"
 
 // MaxFiles bounds the descriptors of a proxy: two for each connection, and some for
 // look-ups.
@@ -75,7 +74,7 @@ func Start(o Options) (pid int, err error) {
 		return 0, err
 	}
 	defer null.Close()
-	pid, err = syscall.ForkExec(o.Self, []string{"deft", Arg}, &syscall.ProcAttr{
+	pid, err = syscall.ForkExec(o.Self, []string{"deft", egresslisten.ProxyArg, strconv.Itoa(MaxFiles)}, &syscall.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=2", "GOGC=50", "GOTRACEBACK=none"}, Sys: &syscall.SysProcAttr{Setsid: true},
 		Files: []uintptr{null.Fd(), o.Log.Fd(), o.Log.Fd(), r.Fd(), uintptr(first), o.Socket.Fd()},
 	})

@@ -1,4 +1,4 @@
-package process
+package inside
 
 import (
 	"errors"
@@ -6,32 +6,27 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/internal/landlock"
-	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
+	"github.com/deft-dev/deft/sandbox/internal/egresslisten"
 )
-
-// stepNetwork is the init stage's step that fails where a level cannot enforce
-// what the network is limited to.
-const stepNetwork = "limit the network"
 
 // limitNetwork makes the listeners of the sandbox's proxy and has the program's
 // environment name it. It runs inside the sandbox's network namespace, if there
 // is one, and before the restrictions.
-func limitNetwork(pl *plan, o *outcome) error {
-	if pl.Network.None() || pl.Level == LevelNone {
+func limitNetwork(pl *Plan, o *Outcome) error {
+	if !pl.Network || pl.Level == LevelNone {
 		return nil
 	}
 	if pl.Level == LevelLandlock {
-		if err := landlockNetwork(pl.Network); err != nil {
+		if err := landlockNetwork(pl.AnyHost); err != nil {
 			return err
 		}
 	}
-	port, err := egressproxy.Listen(fdProxy, nil)
+	port, err := egresslisten.Listen(fdProxy, nil)
 	if err != nil {
 		return err
 	}
 	pl.ProxyPort = port
-	pl.Env = egressproxy.Environment(pl.Env, port, pl.Token)
+	pl.Env = egresslisten.Environment(pl.Env, port, pl.Token)
 	o.Features = append(o.Features, "egress-proxy")
 	return nil
 }
@@ -39,8 +34,8 @@ func limitNetwork(pl *plan, o *outcome) error {
 // landlockNetwork says whether Landlock without namespaces enforces the mode. It
 // judges connections by port only, so a list of hosts could be left by whoever
 // has a server that listens at the proxy's port.
-func landlockNetwork(n sandbox.Network) error {
-	if !n.Open() {
+func landlockNetwork(anyHost bool) error {
+	if !anyHost {
 		return errors.New("without a network namespace commands cannot be limited to a list of hosts")
 	}
 	abi, err := landlock.ABI()

@@ -1,4 +1,4 @@
-package process
+package inside
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/internal/landlock"
-	"github.com/deft-dev/deft/sandbox"
 )
 
 // writeFile are the rights to change a file that exists.
@@ -18,13 +17,13 @@ const writeFile = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_T
 // restrictFiles restricts this thread to the files of the plan. In namespaces that
 // repeats what the mounts do; without them it is what protects the host, and it
 // is an error if the kernel does not have it.
-func restrictFiles(pl *plan, exe int, o *outcome) error {
+func restrictFiles(pl *Plan, exe int, o *Outcome) error {
 	abi, err := landlock.ABI()
 	if err != nil {
 		if pl.Level == LevelLandlock {
 			return err
 		}
-		o.Missing = append(o.Missing, sandbox.Missing{Feature: "landlock", Reason: err.Error()})
+		o.Missing = append(o.Missing, Missing{Feature: "landlock", Reason: err.Error()})
 		return nil
 	}
 	limited := limitedBy(abi, pl)
@@ -46,7 +45,7 @@ func restrictFiles(pl *plan, exe int, o *outcome) error {
 	}
 	o.Features = append(o.Features, "landlock-"+strconv.Itoa(abi))
 	if abi < landlock.ScopeABI {
-		o.Missing = append(o.Missing, sandbox.Missing{Feature: "signal-scope", Reason: "Landlock ABI 6 is needed to protect the action server and, without a PID namespace, the user's other processes from signals"})
+		o.Missing = append(o.Missing, Missing{Feature: "signal-scope", Reason: "Landlock ABI 6 is needed to protect the action server and, without a PID namespace, the user's other processes from signals"})
 	}
 	if pl.Level == LevelLandlock {
 		o.Missing = append(o.Missing, landlockGaps(abi, pl)...)
@@ -55,7 +54,7 @@ func restrictFiles(pl *plan, exe int, o *outcome) error {
 }
 
 // limitedBy is what a version limits in a sandbox.
-func limitedBy(abi int, pl *plan) unix.LandlockRulesetAttr {
+func limitedBy(abi int, pl *Plan) unix.LandlockRulesetAttr {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: landlock.Rights(abi)}
 	if abi >= landlock.NetworkABI && pl.Level == LevelLandlock {
 		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
@@ -67,47 +66,47 @@ func limitedBy(abi int, pl *plan) unix.LandlockRulesetAttr {
 }
 
 // landlockGaps lists what namespaces provide and Landlock does not.
-func landlockGaps(abi int, pl *plan) []sandbox.Missing {
-	gaps := []sandbox.Missing{
+func landlockGaps(abi int, pl *Plan) []Missing {
+	gaps := []Missing{
 		{Feature: "pid-namespace", Reason: "processes of the host are listed inside; if the sandbox's first process is killed from outside, commands may survive until the next start"},
 		{Feature: "private-tmp", Reason: "/tmp is closed; TMPDIR names a private directory instead"},
 		{Feature: "file-modes", Reason: "Landlock cannot keep the user's own files outside from having their mode, owner or times changed"},
 		{Feature: "unix-sockets", Reason: "refused by seccomp, since Landlock cannot keep them from the host's services"},
 	}
 	if len(pl.Caches) > 0 {
-		gaps = append(gaps, sandbox.Missing{Feature: featureCaches, Reason: "without mounts, caches of tools start empty for each workspace, where the tools' variables name them"})
+		gaps = append(gaps, Missing{Feature: FeatureCaches, Reason: "without mounts, caches of tools start empty for each workspace, where the tools' variables name them"})
 	}
-	if pl.Network.None() {
-		gaps = append(gaps, sandbox.Missing{Feature: "loopback", Reason: "without a network namespace all Internet sockets are refused"})
+	if !pl.Network {
+		gaps = append(gaps, Missing{Feature: "loopback", Reason: "without a network namespace all Internet sockets are refused"})
 	} else {
 		gaps = append(gaps,
-			sandbox.Missing{Feature: "loopback", Reason: "without a network namespace nothing but the proxy can be reached, and nothing can listen"},
-			sandbox.Missing{Feature: "one-port", Reason: "Landlock judges by port: servers elsewhere that listen at the proxy's port, which is chosen at random, can be reached without the proxy"})
+			Missing{Feature: "loopback", Reason: "without a network namespace nothing but the proxy can be reached, and nothing can listen"},
+			Missing{Feature: "one-port", Reason: "Landlock judges by port: servers elsewhere that listen at the proxy's port, which is chosen at random, can be reached without the proxy"})
 	}
-	if slices.ContainsFunc(pl.Hidden, func(h string) bool { return within(h, pl.Workspace) }) {
-		gaps = append(gaps, sandbox.Missing{Feature: "hidden-in-workspace", Reason: "since a part of the workspace is hidden, no files can be made beside that part"})
+	if slices.ContainsFunc(pl.Hidden, func(h string) bool { return Within(h, pl.Workspace) }) {
+		gaps = append(gaps, Missing{Feature: "hidden-in-workspace", Reason: "since a part of the workspace is hidden, no files can be made beside that part"})
 	}
 	if writableGit(pl) {
-		gaps = append(gaps, sandbox.Missing{Feature: "git-configuration", Reason: "in the repository's directory outside the workspace, what names configuration and hooks is writable too"})
+		gaps = append(gaps, Missing{Feature: "git-configuration", Reason: "in the repository's directory outside the workspace, what names configuration and hooks is writable too"})
 	}
 	if abi < 3 {
-		gaps = append(gaps, sandbox.Missing{Feature: "truncate", Reason: "Landlock ABI 3 is needed to protect writable files outside from being emptied"})
+		gaps = append(gaps, Missing{Feature: "truncate", Reason: "Landlock ABI 3 is needed to protect writable files outside from being emptied"})
 	}
 	return gaps
 }
 
 // writableGit reports whether a writable grant has read-only ones in it, which
 // rules cannot express.
-func writableGit(pl *plan) bool {
-	return slices.ContainsFunc(pl.Granted, func(g grant) bool {
-		return g.Writable && slices.ContainsFunc(pl.Granted, func(in grant) bool {
-			return !in.Writable && in != g && within(in.Path, g.Path)
+func writableGit(pl *Plan) bool {
+	return slices.ContainsFunc(pl.Granted, func(g Grant) bool {
+		return g.Writable && slices.ContainsFunc(pl.Granted, func(in Grant) bool {
+			return !in.Writable && in != g && Within(in.Path, g.Path)
 		})
 	})
 }
 
 // fillRules allows what the plan shows.
-func fillRules(rules *landlock.Rules, pl *plan, exe int) error {
+func fillRules(rules *landlock.Rules, pl *Plan, exe int) error {
 	rights := map[string]uint64{}
 	if pl.Level == LevelNamespaces {
 		rights["/"] = landlock.Read
@@ -133,7 +132,7 @@ func fillRules(rules *landlock.Rules, pl *plan, exe int) error {
 	for _, g := range pl.Granted {
 		paths := []string{g.Path}
 		if pl.Level == LevelLandlock {
-			paths = allowedChildren(g.Path, slices.DeleteFunc(slices.Clone(pl.Hidden), func(h string) bool { return h == g.Path }))
+			paths = AllowedChildren(g.Path, slices.DeleteFunc(slices.Clone(pl.Hidden), func(h string) bool { return h == g.Path }))
 		}
 		for _, path := range paths {
 			rights[path] |= landlock.Read
@@ -152,7 +151,7 @@ func fillRules(rules *landlock.Rules, pl *plan, exe int) error {
 	}
 	writable := []string{pl.Workspace}
 	if pl.Level == LevelLandlock {
-		writable = allowedChildren(pl.Workspace, pl.Hidden)
+		writable = AllowedChildren(pl.Workspace, pl.Hidden)
 	}
 	for _, path := range writable {
 		if err := rules.AllowPath(path, landlock.All); err != nil {
@@ -164,25 +163,25 @@ func fillRules(rules *landlock.Rules, pl *plan, exe int) error {
 
 // landlockReadable lists what may be read when there are no mounts to hide the
 // rest: everything but hidden, private and covered paths.
-func landlockReadable(pl *plan) []string {
-	hidden := slices.Concat(pl.Hidden, pl.Covered, privateDirs, []string{"/dev", pl.Workspace})
+func landlockReadable(pl *Plan) []string {
+	hidden := slices.Concat(pl.Hidden, pl.Covered, PrivateDirs, []string{"/dev", pl.Workspace})
 	if pl.Home != "" {
 		hidden = append(hidden, pl.Home)
 	}
 	for i, h := range hidden {
-		hidden[i] = resolve(h)
+		hidden[i] = Resolve(h)
 	}
-	readable := allowedChildren("/", hidden)
-	if pl.Home != "" && !within(pl.Home, pl.Workspace) {
+	readable := AllowedChildren("/", hidden)
+	if pl.Home != "" && !Within(pl.Home, pl.Workspace) {
 		for _, rel := range pl.Shown {
-			path := resolve(filepath.Join(pl.Home, rel))
-			if !slices.ContainsFunc(pl.Hidden, func(h string) bool { return within(path, h) }) {
-				readable = append(readable, allowedChildren(path, pl.Hidden)...)
+			path := Resolve(filepath.Join(pl.Home, rel))
+			if !slices.ContainsFunc(pl.Hidden, func(h string) bool { return Within(path, h) }) {
+				readable = append(readable, AllowedChildren(path, pl.Hidden)...)
 			}
 		}
 	}
-	for _, p := range exposed {
-		if exists(p) {
+	for _, p := range Exposed {
+		if Exists(p) {
 			readable = append(readable, p)
 		}
 	}

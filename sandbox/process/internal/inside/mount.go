@@ -1,4 +1,4 @@
-package process
+package inside
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ const (
 
 // newRoot replaces the root of this mount namespace. exe is bound at its own
 // path, read-only, if nothing else shows it there.
-func newRoot(pl *plan, exe int, o *outcome) (step string, err error) {
+func newRoot(pl *Plan, exe int, o *Outcome) (step string, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return "keep mounts private", err
 	}
@@ -60,7 +60,7 @@ func newRoot(pl *plan, exe int, o *outcome) (step string, err error) {
 	caches, missing := openCaches(pl)
 	o.Missing = append(o.Missing, missing...)
 	if len(pl.Caches) > 0 && len(missing) == 0 {
-		o.Features = append(o.Features, featureCaches)
+		o.Features = append(o.Features, FeatureCaches)
 	}
 	layers = append(layers, caches...)
 	sortLayers(layers)
@@ -76,7 +76,7 @@ func newRoot(pl *plan, exe int, o *outcome) (step string, err error) {
 	return "", nil
 }
 
-func (r *root) build(pl *plan, layers []layer, home, dev, exe int, shown map[string]int) (step string, err error) {
+func (r *root) build(pl *Plan, layers []layer, home, dev, exe int, shown map[string]int) (step string, err error) {
 	if err := r.proc(); err != nil {
 		return "mount /proc", err
 	}
@@ -128,7 +128,7 @@ type layer struct {
 
 // openLayers returns what is hidden and shown beside the home's toolchains and the
 // caches. Once sorted, what lies deeper comes later, so the longest path decides.
-func openLayers(pl *plan, ws int) ([]layer, error) {
+func openLayers(pl *Plan, ws int) ([]layer, error) {
 	layers := []layer{{path: pl.Workspace, tree: ws}}
 	for _, path := range pl.Hidden {
 		layers = append(layers, layer{path: path, hide: true})
@@ -179,12 +179,12 @@ func (r *root) lay(l layer) error {
 }
 
 // clean covers configurations with credentials by what is left without them.
-func (r *root) clean(pl *plan) error {
+func (r *root) clean(pl *Plan) error {
 	n := 0
 	for path, content := range pl.Cleaned {
 		target, err := r.open(path, unix.O_NOFOLLOW)
 		if err != nil {
-			if content != "" && pl.Home != "" && within(path, pl.Home) {
+			if content != "" && pl.Home != "" && Within(path, pl.Home) {
 				if err := r.mkdirAll(filepath.Dir(path)); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
@@ -222,9 +222,9 @@ func (r *root) attachSomewhere() error {
 }
 
 // privates replaces writable system directories by empty ones.
-func (r *root) privates(pl *plan) error {
+func (r *root) privates(pl *Plan) error {
 	for _, dir := range pl.Covered {
-		if dir == pl.Home || within(dir, pl.Workspace) {
+		if dir == pl.Home || Within(dir, pl.Workspace) {
 			continue
 		}
 		if err := r.tmpfs(dir, "0755"); err != nil && !errors.Is(err, unix.ENOENT) {
@@ -234,8 +234,8 @@ func (r *root) privates(pl *plan) error {
 	if err := r.shareMemory(); err != nil {
 		return err
 	}
-	for _, dir := range privateDirs {
-		if within(dir, pl.Workspace) {
+	for _, dir := range PrivateDirs {
+		if Within(dir, pl.Workspace) {
 			continue // shown as the workspace below
 		}
 		mode := "1777"
@@ -253,7 +253,7 @@ func (r *root) privates(pl *plan) error {
 }
 
 // home makes an empty home and shows the harmless part of the real one in it.
-func (r *root) home(pl *plan, home int) error {
+func (r *root) home(pl *Plan, home int) error {
 	if err := r.mkdirAll(pl.Home); err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (r *root) home(pl *plan, home int) error {
 // openExposed opens what reappears inside private directories.
 func openExposed() map[string]int {
 	m := map[string]int{}
-	for _, p := range exposed {
+	for _, p := range Exposed {
 		if fd, err := cloneTree(unix.AT_FDCWD, p, readOnly); err == nil {
 			m[p] = fd
 		}
@@ -296,13 +296,13 @@ func openExposed() map[string]int {
 // showProgram makes the program visible, and read-only even in the workspace:
 // else a command could replace the binary that runs outside later. Where its
 // path cannot be made, it still runs from the open descriptor.
-func (r *root) showProgram(pl *plan, exe int) {
-	path := resolve("/proc/self/fd/" + strconv.Itoa(exe))
+func (r *root) showProgram(pl *Plan, exe int) {
+	path := Resolve("/proc/self/fd/" + strconv.Itoa(exe))
 	if fd, err := r.open(path, 0); err == nil {
 		var a, b unix.Stat_t
 		same := unix.Fstat(fd, &a) == nil && unix.Fstat(exe, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino
 		unix.Close(fd)
-		if same && !within(path, pl.Workspace) {
+		if same && !Within(path, pl.Workspace) {
 			return
 		}
 	}
@@ -352,6 +352,27 @@ func (r *root) coverFile(target int, source string) error {
 	}
 	defer unix.Close(tree)
 	return moveTo(tree, target)
+}
+
+// coverSockets hides sockets. What is at a path now may be something else, as the
+// path is that of the mount namespace in which the socket was bound.
+func (r *root) coverSockets(paths []string) error {
+	for _, path := range paths {
+		fd, err := r.open(path, 0)
+		if err != nil {
+			continue // not visible
+		}
+		var st unix.Stat_t
+		err = unix.Fstat(fd, &st)
+		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
+			err = r.cover(fd)
+		}
+		err = errors.Join(err, unix.Close(fd))
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
 }
 
 // enter makes the new root the root and unmounts the old tree.

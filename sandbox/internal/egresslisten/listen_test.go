@@ -1,4 +1,4 @@
-package egressproxy
+package egresslisten
 
 import (
 	"slices"

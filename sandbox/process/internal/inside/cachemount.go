@@ -1,4 +1,4 @@
-package process
+package inside
 
 import (
 	"os"
@@ -7,34 +7,32 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/deft-dev/deft/sandbox"
 )
 
 // openCaches mounts what is written to the caches over them. Where the kernel has no
 // overlayfs for that, the private directory is shown elsewhere, and the tools' variables
 // name it.
-func openCaches(pl *plan) (layers []layer, missing []sandbox.Missing) {
+func openCaches(pl *Plan) (layers []layer, missing []Missing) {
 	all := pl.Caches
 	pl.Caches = nil
 	overlays := map[string]overlayResult{}
 	around := ""
 	for i := range all {
 		c := &all[i]
-		if around != "" && within(c.Path, around) {
+		if around != "" && Within(c.Path, around) {
 			continue // part of that layer; its path there may be what commands made
 		}
 		around = c.Path
 		var tree int
 		var err error
-		if exists(c.Lower) {
+		if Exists(c.Lower) {
 			tree, err = openCache(c, overlays)
 		} else {
 			tree, err = openPlain(c)
 		}
 		if err != nil {
 			if len(missing) == 0 {
-				missing = []sandbox.Missing{{Feature: featureCaches, Reason: "caches of tools start empty for each workspace: " + err.Error()}}
+				missing = []Missing{{Feature: FeatureCaches, Reason: "caches of tools start empty for each workspace: " + err.Error()}}
 			}
 			path := filepath.Join(pl.Home, ".cache/deft", filepath.Base(c.Layer), strings.TrimPrefix(c.Path, c.Lower))
 			if tree, err = openPlain(c); err != nil {
@@ -60,12 +58,12 @@ type overlayResult struct {
 // openCache returns the mounts of a cache with its layer. To make an overlay takes long,
 // so one serves all caches with the same Lower; it is mounted in the old root, where its
 // parts can be cloned.
-func openCache(c *cacheLayer, overlays map[string]overlayResult) (int, error) {
+func openCache(c *CacheLayer, overlays map[string]overlayResult) (int, error) {
 	o, ok := overlays[c.Layer]
 	if !ok {
 		o.fd, o.err = overlay(c)
 		if o.err == nil {
-			o.err = unix.MoveMount(o.fd, "", unix.AT_FDCWD, filepath.Join(c.Layer, layerMount), unix.MOVE_MOUNT_F_EMPTY_PATH)
+			o.err = unix.MoveMount(o.fd, "", unix.AT_FDCWD, filepath.Join(c.Layer, LayerMount), unix.MOVE_MOUNT_F_EMPTY_PATH)
 		}
 		overlays[c.Layer] = o
 	}
@@ -73,7 +71,7 @@ func openCache(c *cacheLayer, overlays map[string]overlayResult) (int, error) {
 		return -1, o.err
 	}
 	rel := strings.TrimPrefix(c.Path, c.Lower)
-	if err := os.MkdirAll(filepath.Join(c.Layer, layerMount, rel), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(c.Layer, LayerMount, rel), 0o700); err != nil {
 		return -1, err
 	}
 	dir, err := unix.Openat2(o.fd, relative(rel), &unix.OpenHow{
@@ -87,16 +85,16 @@ func openCache(c *cacheLayer, overlays map[string]overlayResult) (int, error) {
 }
 
 // overlay makes the file system of caches, with what is written over the user's.
-func overlay(c *cacheLayer) (int, error) {
+func overlay(c *CacheLayer) (int, error) {
 	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`)
 	return newFS("overlay", map[string]string{
-		"lowerdir": escape.Replace(c.Lower), "upperdir": filepath.Join(c.Layer, layerFiles),
-		"workdir": filepath.Join(c.Layer, layerWork), "userxattr": "",
+		"lowerdir": escape.Replace(c.Lower), "upperdir": filepath.Join(c.Layer, LayerFiles),
+		"workdir": filepath.Join(c.Layer, LayerWork), "userxattr": "",
 	}, plainAttr)
 }
 
 // openPlain returns the mounts of what is written to a cache without an overlay.
-func openPlain(c *cacheLayer) (int, error) {
+func openPlain(c *CacheLayer) (int, error) {
 	if err := os.MkdirAll(c.plain(), 0o700); err != nil {
 		return -1, err
 	}
@@ -105,7 +103,7 @@ func openPlain(c *cacheLayer) (int, error) {
 
 // nameCache has the tool's variable, unless Env sets it, name a directory in place of
 // the user's cache. Go still finds there what the user has fetched.
-func (pl *plan) nameCache(c *cacheLayer, path string) {
+func (pl *Plan) nameCache(c *CacheLayer, path string) {
 	switch {
 	case isSet(pl.Env, c.Variable):
 		return
@@ -113,7 +111,7 @@ func (pl *plan) nameCache(c *cacheLayer, path string) {
 		path = "-Dmaven.repo.local=" + filepath.Join(path, "repository")
 	case c.Variable == "GOMODCACHE":
 		path = filepath.Join(path, "mod")
-		if exists(c.Path) && !isSet(pl.Env, "GOPROXY") {
+		if Exists(c.Path) && !isSet(pl.Env, "GOPROXY") {
 			pl.Env = append(pl.Env, "GOPROXY=file://"+filepath.Join(c.Path, "mod/cache/download")+",https://proxy.golang.org,direct")
 		}
 	}

@@ -1,15 +1,32 @@
-package egressproxy
+// Package egresslisten is the part of a sandbox's proxy (package egressproxy) that runs
+// inside, in the first stage: it makes the listeners, sends them out, and says where
+// programs find the proxy. It is apart because it must import little: see
+// sandbox/process/internal/inside.
+//
+// Functions are safe for concurrent use. Errors are those of the system calls.
+package egresslisten
 
 import (
 	"errors"
 	"fmt"
-	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
+
+// ProxyArg is the hidden first argument that makes the binary the proxy of a sandbox.
+const ProxyArg = "sandbox-egress"
+
+// RelayArg is the hidden first argument that makes the binary a relay. The path of the
+// proxy's socket follows.
+const RelayArg = "sandbox-relay"
+
+// WantsRelay is what the first stage sends instead of listeners.
+const WantsRelay = 'r'
 
 // RelayOptions are for sandboxes with a kernel of their own.
 type RelayOptions struct {
@@ -35,7 +52,7 @@ func Listen(socket int, relay *RelayOptions) (port int, err error) {
 	if !errors.Is(err, unix.EINVAL) || relay == nil {
 		return port, err
 	}
-	if err := unix.Sendto(socket, []byte{wantsRelay}, 0, nil); err != nil {
+	if err := unix.Sendto(socket, []byte{WantsRelay}, 0, nil); err != nil {
 		return 0, err
 	}
 	return port, startRelay(relay.Self, relay.Path, fds)
@@ -84,16 +101,18 @@ func listenLoopback() (fds []int, port int, err error) {
 	return nil, 0, unix.EADDRINUSE
 }
 
-// Environment returns an environment in which programs find the proxy.
+// Environment returns an environment in which programs find the proxy. The token has
+// letters and digits only.
 func Environment(env []string, port int, token string) []string {
-	u := url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port)}
+	user := ""
 	if token != "" {
-		u.User = url.UserPassword("deft", token)
+		user = "deft:" + token + "@"
 	}
+	proxy := "http://" + user + "127.0.0.1:" + strconv.Itoa(port)
 	const own = "localhost,127.0.0.1,::1"
 	set := []string{"NODE_USE_ENV_PROXY=1"} // Node.js's own client asks for this
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
-		set = append(set, name+"="+u.String(), strings.ToLower(name)+"="+u.String())
+		set = append(set, name+"="+proxy, strings.ToLower(name)+"="+proxy)
 	}
 	set = append(set, "NO_PROXY="+own, "no_proxy="+own)
 	if token == "" { // Java sends no password to a proxy for HTTPS
@@ -114,4 +133,24 @@ func Environment(env []string, port int, token string) []string {
 		return slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, name+"=") })
 	})
 	return append(env, set...)
+}
+
+// startRelay starts the binary self as a relay for listeners.
+func startRelay(self, path string, listeners []int) error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	files := []uintptr{null.Fd(), null.Fd(), null.Fd()}
+	for _, fd := range listeners {
+		files = append(files, uintptr(fd))
+	}
+	_, err = syscall.ForkExec(self, []string{"deft", RelayArg, path}, &syscall.ProcAttr{
+		Dir: "/", Env: []string{"GOMAXPROCS=2", "GOGC=50", "GOTRACEBACK=none"}, Sys: &syscall.SysProcAttr{Setsid: true}, Files: files,
+	})
+	if err != nil {
+		return fmt.Errorf("start the relay to the sandbox's proxy: %w", err)
+	}
+	return nil // the first process of the sandbox collects it
 }
