@@ -145,6 +145,7 @@ func (s *services) routes() []rest.Route {
 		git.New(git.Options{Tokens: s.owners.tokens, Forges: s.o.Forges, Log: s.o.Log}).Routes(),
 		s.apps.Routes(),
 		s.mcp.Routes(),
+		[]rest.Route{{Method: "POST", Path: "/api/cloud-proxy", Tag: "Server", Access: rest.Open, Handle: front{s}.cloudProxy}},
 	)
 }
 

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/deft-dev/deft/fault"
@@ -41,7 +42,7 @@ func fileError(err error, named string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return fault.New(fault.NotFound, "there is no file "+strconv.Quote(named))
 	case fault.Is(err, fault.Invalid):
 		return fault.Wrap(err, fault.Invalid, strconv.Quote(named))

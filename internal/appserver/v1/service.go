@@ -76,6 +76,7 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "POST", one+"/switch_profile", s.switchProfile),
 		r("Conversations", "POST", one+"/switch_acp_model", s.switchACPModel),
 		r("Conversations", "GET", one+"/file", s.file),
+		r("Conversations", "GET", one+"/files", s.tree),
 		r("Conversations", "GET", one+"/git/changes", s.gitChanges),
 		r("Conversations", "GET", one+"/git/diff", s.gitDiff),
 		r("Conversations", "POST", one+"/git/push", s.push),

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/gitview"
@@ -37,7 +38,7 @@ func (s *Service) file(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer files.Close()
 	f, err := files.Open(r.Context(), name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return rest.JSON(w, http.StatusOK, "")
 	}
 	if err != nil {

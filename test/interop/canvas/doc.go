@@ -1,4 +1,4 @@
-// Package canvas drives the agent server from the web page that OpenHands
+// Package canvas drives the agent server, and `deft serve`, from the web page that OpenHands
 // publishes, unchanged, in a real browser, against a scripted LLM over HTTP.
 //
 // # Usage

@@ -28,8 +28,9 @@ export async function open(url) {
   return page;
 }
 
-// Agent servers have no automation service, balances or plans.
-const expected = (r) => r.status() === 404 && /\/api\/automation\/|\/api\/llm\/balance|PLAN\.md/.test(r.url());
+// There is no automation service, there are no balances, plans and organisations, and a new
+// user has no settings.
+const expected = (r) => r.status() === 404 && /\/api\/automation\/|\/api\/llm\/balance|PLAN\.md|\/api\/organizations$|\/api\/v1\/settings$/.test(r.url());
 
 export const page = await open(setup.page);
 export const t = (id) => page.getByTestId(id);

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/test/interop/interoptest"
@@ -16,22 +17,13 @@ func TestMain(m *testing.M) { interoptest.Main(m) }
 
 func TestPage(t *testing.T) {
 	t.Parallel()
-	interoptest.Node(t)
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		interoptest.Missing(t, "chromium is not installed")
-	}
 	adder, err := filepath.Abs("../typescript/mcpserver.mjs")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const key = "key-of-interop"
 	server := interoptest.Serve(t, interoptest.Options{Key: key})
-	shots := os.Getenv("DEFT_SHOTS")
-	if shots == "" {
-		shots = t.TempDir()
-	}
-	interoptest.Script(t, "main.mjs", map[string]any{
+	run(t, "main.mjs", map[string]any{
 		"page":      serve(t, server.URL, key),
 		"wrong":     serve(t, server.URL, "of-another-server"),
 		"elsewhere": serve(t, "", ""),
@@ -39,29 +31,59 @@ func TestPage(t *testing.T) {
 		"second":    interoptest.Serve(t, interoptest.Options{Key: key}).URL,
 		"key":       key,
 		"llm":       interoptest.LLM(t, "llm.yaml"),
-		"shots":     shots,
-		"chromium":  chromium,
 		"node":      interoptest.Node(t),
 		"mcp":       adder,
 		"home":      filepath.Join(server.Dir, "home"),
 	})
 }
 
+// TestAppServer uses the page with `deft serve` as its backend, which it takes for
+// OpenHands' cloud. What it asks a sandbox it sends to its own origin's /api/cloud-proxy.
+func TestAppServer(t *testing.T) {
+	t.Parallel()
+	port := freePort(t)
+	link := interoptest.AppServer(t, "DEFT_SERVER_ALLOWED_ORIGINS=http://127.0.0.1:"+port)
+	host, _, _ := strings.Cut(link, "/#")
+	page := serveAt(t, port, "", "--route", "/api/cloud-proxy="+host)
+	run(t, "appserver.mjs", map[string]any{"page": page, "link": link, "llm": interoptest.LLM(t, "llm.yaml")})
+}
+
+// run runs a script in a browser.
+func run(t *testing.T, script string, about map[string]any) {
+	t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		interoptest.Missing(t, "chromium is not installed")
+	}
+	shots := os.Getenv("DEFT_SHOTS")
+	if shots == "" {
+		shots = t.TempDir()
+	}
+	about["chromium"] = chromium
+	about["shots"] = filepath.Join(shots, script)
+	interoptest.Script(t, script, about)
+}
+
 // serve starts the page's own server and returns its address. With a backend it
 // hands the paths of an agent server on to it; without, the user names one.
 func serve(t *testing.T, backend, key string) string {
 	t.Helper()
-	dir := filepath.Join(interoptest.Installed(t), "canvas")
-	port := freePort(t)
-	args := []string{
-		filepath.Join(dir, "scripts", "static-server.mjs"), "--dir", filepath.Join(dir, "build"),
-		"--host", "127.0.0.1", "--port", port, "--disable-telemetry",
-	}
+	var args []string
 	for _, path := range []string{"/api", "/sockets", "/server_info", "/alive", "/health", "/ready", "/docs", "/openapi.json"} {
 		if backend != "" {
 			args = append(args, "--route", path+"="+backend)
 		}
 	}
+	return serveAt(t, freePort(t), key, args...)
+}
+
+func serveAt(t *testing.T, port, key string, args ...string) string {
+	t.Helper()
+	dir := filepath.Join(interoptest.Installed(t), "canvas")
+	args = append([]string{
+		filepath.Join(dir, "scripts", "static-server.mjs"), "--dir", filepath.Join(dir, "build"),
+		"--host", "127.0.0.1", "--port", port, "--disable-telemetry",
+	}, args...)
 	if key != "" {
 		args = append(args, "--session-api-key", key)
 	}

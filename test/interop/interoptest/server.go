@@ -52,12 +52,13 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// AppServer starts `deft serve` and returns the link that signs in there once.
-func AppServer(t *testing.T) string {
+// AppServer starts `deft serve` with further environment, and returns the link that signs
+// in there once.
+func AppServer(t *testing.T, env ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	args := []string{"serve", "--address", "127.0.0.1:0", "--data", filepath.Join(dir, "data")}
-	return start(t, regexp.MustCompile(`(http://\S+/#login=\S+)`), binary.Path(), args, []string{"HOME=" + dir})
+	return start(t, regexp.MustCompile(`(http://\S+/#login=\S+)`), binary.Path(), args, append([]string{"HOME=" + dir}, env...))
 }
 
 // LLM starts the scripted LLM and returns its address, without /v1.
