@@ -211,7 +211,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	watching, stopWatching := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		if err := s.v.sessions.TakeOver(watching, s.v.conversations); err != nil {
+		if err := s.v.sessions.TakeOver(watching, lockedThings{s.v.callbacks, s.v.conversations}); err != nil {
 			s.v.o.Log.Error("conversations of servers that end are not taken over", "err", err)
 		}
 	})
@@ -224,6 +224,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	if err == nil {
 		err = s.v.conversations.ResumeTasks(ctx)
 	}
+	s.v.callbacks.Resume()
 	if ctx.Err() != nil { // it was told to stop while it began, which is no error
 		err = nil
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/callbacks"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/gitfetch"
@@ -60,6 +61,8 @@ type Options struct {
 	Settings  Settings
 	// Lock makes one server at a time work on a start task, by the task's id.
 	Lock session.Lock
+	// Callbacks calls the event callbacks of conversations.
+	Callbacks *callbacks.Service
 	// Strategy places conversations that name no sandbox.
 	Strategy sandboxes.Strategy
 	// MaxRuns bounds the conversations of an owner that run at one time; 0 for no bound.

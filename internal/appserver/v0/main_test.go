@@ -21,6 +21,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/callbacks"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
@@ -82,7 +83,8 @@ func setup(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	places := sandboxes.New(sandboxes.Options{Store: rows, Sessions: sessions, Root: filepath.Join(dir, "workspaces"), Spec: "test", Log: log})
-	f.conversations = conversations.New(conversations.Options{Sessions: sessions, Sandboxes: places, Store: rows, Settings: f, Lock: locks, Log: log})
+	calls := callbacks.New(callbacks.Options{Stream: events, Store: rows, Lock: locks, Log: log})
+	f.conversations = conversations.New(conversations.Options{Sessions: sessions, Sandboxes: places, Store: rows, Settings: f, Lock: locks, Callbacks: calls, Log: log})
 	s := v0.New(v0.Options{Conversations: f.conversations, Sandboxes: places, Store: rows, URL: func(*http.Request) string { return "http://app" }, Log: log})
 	f.routes = s.Routes()
 	f.handler, err = rest.New(rest.Options{Routes: f.routes, Log: log, Authenticate: func(r *http.Request) (*http.Request, error) {
@@ -98,6 +100,7 @@ func setup(t *testing.T) *fixture {
 	t.Cleanup(func() {
 		s.Close()
 		f.conversations.Close()
+		calls.Close()
 		for _, err := range []error{sessions.Close(context.Background()), rows.Close(), events.Close()} {
 			if err != nil {
 				t.Error(err)
