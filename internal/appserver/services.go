@@ -45,6 +45,7 @@ type services struct {
 	backend *agentserver.Backend
 
 	store         *store.Store
+	files         FileStore
 	owners        *owners
 	sessions      *session.Manager
 	callbacks     *callbacks.Service
@@ -79,6 +80,9 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	if s.store, err = o.OpenStore(ctx); err != nil {
 		return nil, err
 	}
+	if s.files, err = o.OpenFiles(ctx); err != nil {
+		return nil, err
+	}
 	s.owners = &owners{
 		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: secretsURL, model: o.Model, log: o.Log, all: map[session.Principal]*settings.Service{},
 		maxIterations: o.MaxIterations, maxCost: o.MaxCost, forge: o.Forges,
@@ -111,7 +115,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.sandboxes = sandboxes.New(sandboxes.Options{Store: s.store, Sessions: s.sessions, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log})
+	s.sandboxes = sandboxes.New(sandboxes.Options{Store: s.store, Sessions: s.sessions, Files: s.files, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log})
 	s.conversations = conversations.New(conversations.Options{
 		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Lock: s.backend.Lock, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Log: o.Log,
 	})
@@ -217,6 +221,9 @@ func (s *services) close(ctx context.Context) error {
 	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
+	}
+	if s.files != nil {
+		errs = append(errs, s.files.Close())
 	}
 	if s.backend != nil {
 		errs = append(errs, s.backend.Close())

@@ -323,14 +323,17 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id event.
 	if err := s.o.Store.DeleteConversation(ctx, string(owner), id); err != nil {
 		return err
 	}
-	if info.In == nil {
+	if info.Conversation.Sandbox == "" {
 		return nil
 	}
-	others, err := s.o.Store.InSandbox(ctx, info.In.ID)
+	others, err := s.o.Store.InSandbox(ctx, info.Conversation.Sandbox)
 	if err != nil || len(others) > 0 {
 		return err
 	}
-	return s.o.Sandboxes.Delete(ctx, owner, info.In.ID)
+	if info.In != nil {
+		err = s.o.Sandboxes.Delete(ctx, owner, info.In.ID)
+	}
+	return errors.Join(err, s.o.Sandboxes.Forget(ctx, info.Conversation.Sandbox))
 }
 
 // forget deletes what is left of a conversation that could not be started. It returns

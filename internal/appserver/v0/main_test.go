@@ -30,6 +30,7 @@ import (
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/identity"
 	"github.com/deft-dev/deft/internal/keyring"
+	files "github.com/deft-dev/deft/internal/objectstore/local"
 	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/runtime/local"
@@ -82,7 +83,11 @@ func setup(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := sandboxes.New(sandboxes.Options{Store: rows, Sessions: sessions, Root: filepath.Join(dir, "workspaces"), Spec: "test", Log: log})
+	kept, err := files.Open(filepath.Join(dir, "files"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := sandboxes.New(sandboxes.Options{Store: rows, Sessions: sessions, Files: kept, Root: filepath.Join(dir, "workspaces"), Spec: "test", Log: log})
 	calls := callbacks.New(callbacks.Options{Stream: events, Store: rows, Lock: locks, Log: log})
 	f.conversations = conversations.New(conversations.Options{Sessions: sessions, Sandboxes: places, Store: rows, Settings: f, Lock: locks, Callbacks: calls, Log: log})
 	s := v0.New(v0.Options{Conversations: f.conversations, Sandboxes: places, Store: rows, URL: func(*http.Request) string { return "http://app" }, Log: log})
@@ -101,7 +106,7 @@ func setup(t *testing.T) *fixture {
 		s.Close()
 		f.conversations.Close()
 		calls.Close()
-		for _, err := range []error{sessions.Close(context.Background()), rows.Close(), events.Close()} {
+		for _, err := range []error{sessions.Close(context.Background()), kept.Close(), rows.Close(), events.Close()} {
 			if err != nil {
 				t.Error(err)
 			}
