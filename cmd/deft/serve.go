@@ -34,6 +34,8 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/demo"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/objectstore/local"
+	"github.com/deft-dev/deft/internal/objectstore/s3"
 	"github.com/deft-dev/deft/internal/outbound"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/sandbox"
@@ -162,6 +164,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 			return b, err
 		},
 		Link: links.link, AppsDomain: cfg.Server.AppsDomain,
+		OpenFiles:   func(ctx context.Context) (appserver.FileStore, error) { return fileStore(ctx, cfg, std.env) },
 		OpenStore:   func(ctx context.Context) (*store.Store, error) { return appStore(ctx, cfg, dir, ring) },
 		InternalURL: serversettings.InternalURL(l.Addr()), WebURL: cfg.Server.PublicURL, AllowedOrigins: cfg.Server.AllowedOrigins,
 		TrustedProxy: trusted(cfg.Server.TrustedProxies), Certificate: cfg.Server.TLSCertificate, CertificateKey: cfg.Server.TLSKey,
@@ -227,16 +230,8 @@ func makeAll(dirs ...string) error {
 	return nil
 }
 
-// checkServe refuses what has no effect yet, and what would harm.
+// checkServe refuses what would harm.
 func checkServe(cfg *config.Config) error {
-	unsupported := map[string]bool{
-		"files.url": cfg.Files.URL != "",
-	}
-	for key, set := range unsupported {
-		if set {
-			return fault.New(fault.Unsupported, "deft serve does not have the setting "+key+" yet").Hint("leave it out; `deft config` says where it comes from")
-		}
-	}
 	if cfg.Sandbox.Class == config.SandboxNone && !cfg.Server.Local() {
 		return fault.New(fault.Denied, "without a sandbox, commands of agents have your rights on this machine: that is not served to others").
 			Hint("use --sandbox process or docker, or listen on 127.0.0.1")
@@ -351,6 +346,14 @@ func appStore(ctx context.Context, cfg *config.Config, dir string, ring *keyring
 	}
 	db.SetMaxOpenConns(4)
 	return store.Open(ctx, db, store.SQLite, ring)
+}
+
+// fileStore opens the directory or the bucket of files.
+func fileStore(ctx context.Context, cfg *config.Config, env func(string) string) (appserver.FileStore, error) {
+	if dir := cfg.FilesDir(); dir != "" {
+		return local.Open(dir)
+	}
+	return s3.Open(ctx, cfg.Files.URL, env)
 }
 
 // trusted reports whether an address is one of a proxy.

@@ -46,6 +46,7 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/objectstore"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
@@ -61,9 +62,10 @@ type Options struct {
 	Adapters                     agentserver.Adapters
 	// Forges opens Git hosts.
 	Forges forge.Opener
-	// Open opens the backend, OpenStore the tables.
+	// Open opens the backend, OpenStore the tables, and OpenFiles the file store.
 	Open      func(ctx context.Context) (*agentserver.Backend, error)
 	OpenStore func(ctx context.Context) (*store.Store, error)
+	OpenFiles func(ctx context.Context) (FileStore, error)
 	// InternalURL is where this machine reaches the server, WebURL where browsers do;
 	// empty for the host that they name.
 	InternalURL, WebURL string
@@ -105,6 +107,12 @@ type Options struct {
 	// Out is told when the server is ready, and where.
 	Out io.Writer
 	Log *slog.Logger
+}
+
+// FileStore keeps archives of workspaces.
+type FileStore interface {
+	objectstore.Store
+	Close() error
 }
 
 // baseURL is where the client of a request reaches the server.
@@ -211,7 +219,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	watching, stopWatching := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		if err := s.v.sessions.TakeOver(watching, s.v.conversations); err != nil {
+		if err := s.v.sessions.TakeOver(watching, lockedThings{s.v.callbacks, s.v.conversations}); err != nil {
 			s.v.o.Log.Error("conversations of servers that end are not taken over", "err", err)
 		}
 	})
@@ -224,6 +232,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	if err == nil {
 		err = s.v.conversations.ResumeTasks(ctx)
 	}
+	s.v.callbacks.Resume()
 	if ctx.Err() != nil { // it was told to stop while it began, which is no error
 		err = nil
 	}

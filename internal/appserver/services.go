@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/appserver/apps"
+	"github.com/deft-dev/deft/internal/appserver/callbacks"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/git"
 	"github.com/deft-dev/deft/internal/appserver/mcpserver"
@@ -44,8 +45,10 @@ type services struct {
 	backend *agentserver.Backend
 
 	store         *store.Store
+	files         FileStore
 	owners        *owners
 	sessions      *session.Manager
+	callbacks     *callbacks.Service
 	sandboxes     *sandboxes.Service
 	conversations *conversations.Service
 	skills        func() []skill.Listed
@@ -77,6 +80,9 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	if s.store, err = o.OpenStore(ctx); err != nil {
 		return nil, err
 	}
+	if s.files, err = o.OpenFiles(ctx); err != nil {
+		return nil, err
+	}
 	s.owners = &owners{
 		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: secretsURL, model: o.Model, log: o.Log, all: map[session.Principal]*settings.Service{},
 		maxIterations: o.MaxIterations, maxCost: o.MaxCost, forge: o.Forges,
@@ -96,8 +102,9 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		}
 		return all
 	}
+	s.callbacks = callbacks.New(callbacks.Options{Stream: s.backend.Store, Store: s.store, Lock: s.backend.Lock, Log: o.Log})
 	s.sessions, err = session.Open(session.Options{
-		Store: s.backend.Store, Lock: s.backend.Lock, Dir: o.Conversations, Ring: o.Ring, Log: o.Log,
+		Store: s.callbacks.Stream(), Lock: s.backend.Lock, Dir: o.Conversations, Ring: o.Ring, Log: o.Log,
 		Settings: s.owners, Models: s.backend.Models, Builder: s.backend.Builder,
 		Files: session.Worktrees{
 			PlainDirectories: session.PlainDirectories{Skills: catalog},
@@ -108,9 +115,9 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.sandboxes = sandboxes.New(sandboxes.Options{Store: s.store, Sessions: s.sessions, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log})
+	s.sandboxes = sandboxes.New(sandboxes.Options{Store: s.store, Sessions: s.sessions, Files: s.files, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log})
 	s.conversations = conversations.New(conversations.Options{
-		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Keys: o.Ring, Lock: s.backend.Lock, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Link: s.link, Log: o.Log,
+		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Lock: s.backend.Lock, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Link: s.link, Log: o.Log,
 	})
 	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, Log: o.Log})
 	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})
@@ -204,6 +211,9 @@ func (s *services) close(ctx context.Context) error {
 	if s.conversations != nil {
 		s.conversations.Close()
 	}
+	if s.callbacks != nil {
+		s.callbacks.Close()
+	}
 	switch {
 	case s.sessions != nil:
 		errs = append(errs, s.sessions.Close(ctx))
@@ -212,6 +222,9 @@ func (s *services) close(ctx context.Context) error {
 	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
+	}
+	if s.files != nil {
+		errs = append(errs, s.files.Close())
 	}
 	if s.backend != nil {
 		errs = append(errs, s.backend.Close())

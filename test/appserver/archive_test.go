@@ -2,18 +2,26 @@ package appserver_test
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
 // TestArchive: a conversation whose sandbox was deleted is readable, and goes on in a new
-// one with its repository and the files that it had.
+// one with its repository, a commit that was not pushed and the files that it had.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	url, env := host(t, map[string]string{"README": "hello\n"})
 	d := deploy(t, `
 by_history: true
 turns:
-  - reply: {tool_calls: [{name: terminal, arguments: {command: "echo more >>README; mkdir -p deep; echo new >deep/made"}}]}
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "echo more >>README; git -c user.name=a -c user.email=a@b commit -qam mine; mkdir -p deep; echo new >deep/made"}}]}
   - reply: {text: made}
   - reply: {tool_calls: [{name: terminal, arguments: {command: "cat README deep/made; git log --format=%s; git status --short"}}]}
   - reply: {text: still there}
@@ -56,7 +64,90 @@ turns:
 	if again.SandboxIs != "RUNNING" || again.Key == "" || again.Key == c.Key {
 		t.Errorf("in a new sandbox: %+v", again)
 	}
-	if got, want := observed(d.follow(t, again, "finished", "running", "finished")), "hello\nmore\nnew\none\n M README\n?? deep/"; got != want {
+	if got, want := observed(d.follow(t, again, "finished", "running", "finished")), "hello\nmore\nnew\nmine\none\n?? deep/"; got != want {
 		t.Errorf("in the new sandbox: %q, want %q", got, want)
+	}
+}
+
+// TestArchiveOfSub: what only a sub-conversation has made is there again, too, whichever
+// conversation goes on first; and nothing is kept when the last one is deleted.
+func TestArchiveOfSub(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, `
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "echo of $(cat who 2>/dev/null || echo one) >>made; echo two >who"}}]}
+  - reply: {text: made}
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat made"}}]}
+  - reply: {text: still there}
+`, options{})
+	parent, _ := d.begin(t, map[string]any{"initial_message": text("make it")})
+	d.follow(t, parent, "finished")
+	sub, _ := d.begin(t, map[string]any{"parent_conversation_id": parent.ID, "initial_message": text("make it")})
+	d.follow(t, sub, "finished")
+	if sub.Sandbox != parent.Sandbox {
+		t.Fatalf("the sub-conversation is in %s", sub.Sandbox)
+	}
+	d.owner.do(t, "DELETE", d.url+"/api/v1/sandboxes/"+sub.Sandbox, nil, nil)
+	archive := filepath.Join(d.data, "files", "workspaces", sub.Sandbox+".tar.gz")
+	if _, err := os.Stat(archive); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []conversation{sub, parent} {
+		base := d.url + "/api/v1/app-conversations/" + c.ID
+		d.owner.do(t, "POST", base+"/send-message", text("is it there?"), nil)
+		if got, want := observed(d.follow(t, d.conversation(t, c.ID), "finished", "running", "finished")), "of one\nof two"; got != want {
+			t.Errorf("in the new sandbox: %q, want %q", got, want)
+		}
+	}
+	d.owner.do(t, "DELETE", d.url+"/api/v1/sandboxes/"+sub.Sandbox, nil, nil) // it is archived again
+	d.owner.do(t, "DELETE", d.url+"/api/v1/app-conversations/"+sub.ID, nil, nil)
+	if _, err := os.Stat(archive); err != nil {
+		t.Errorf("a conversation is left: %v", err)
+	}
+	d.owner.do(t, "DELETE", d.url+"/api/v1/app-conversations/"+parent.ID, nil, nil)
+	if _, err := os.Stat(archive); !os.IsNotExist(err) {
+		t.Errorf("no conversation is left: %v", err)
+	}
+}
+
+// TestArchiveInBucket: another App Server, which shares the database and a bucket but no
+// directory, brings back the files of a sandbox that was deleted.
+func TestArchiveInBucket(t *testing.T) {
+	t.Parallel()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("files"); err != nil {
+		t.Fatal(err)
+	}
+	bucket := httptest.NewServer(gofakes3.New(backend).Server())
+	t.Cleanup(bucket.Close)
+	o := options{
+		database: postgrestest.URL(t), args: []string{"--files-url", "s3://files/deft?region=us-east-1&endpoint=" + bucket.URL},
+		env: []string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "OH_SECRET_KEY=of both"},
+	}
+	one := deploy(t, `
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "git init -q; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m mine; echo new >made"}}]}
+  - reply: {text: made}
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat made; git log --format=%s"}}]}
+  - reply: {text: still there}
+`, o)
+	c, _ := one.begin(t, map[string]any{"initial_message": text("make it")})
+	one.follow(t, c, "finished")
+	one.owner.do(t, "DELETE", one.url+"/api/v1/sandboxes/"+c.Sandbox, nil, nil)
+	one.stop(t)
+
+	o.dir = t.TempDir()
+	o.env = o.env[:3]
+	other := one.again(t, o)
+	base := other.url + "/api/v1/app-conversations/" + c.ID
+	other.owner.do(t, "POST", base+"/send-message", text("is it there?"), nil)
+	if got, want := observed(other.follow(t, other.conversation(t, c.ID), "finished", "running", "finished")), "new\nmine"; got != want {
+		t.Errorf("at the other server: %q, want %q", got, want)
+	}
+	other.owner.do(t, "DELETE", base, nil, nil)
+	if left, err := backend.ListBucket("files", nil, gofakes3.ListBucketPage{}); err != nil || len(left.Contents) > 0 {
+		t.Errorf("left in the bucket: %+v, %v", left, err)
 	}
 }

@@ -24,7 +24,7 @@ func TestRefusedStarts(t *testing.T) {
 		says    string
 	}{
 		"plugins":         {map[string]any{"plugins": []any{map[string]any{"source": "x"}}}, http.StatusUnprocessableEntity, "plugins"},
-		"callbacks":       {map[string]any{"processors": []any{map[string]any{"kind": "LoggingCallbackProcessor"}}}, http.StatusUnprocessableEntity, "SetTitleCallbackProcessor"},
+		"callbacks":       {map[string]any{"processors": []any{map[string]any{"kind": "SlackV1CallbackProcessor"}}}, http.StatusUnprocessableEntity, "SlackV1CallbackProcessor"},
 		"title callback":  {map[string]any{"processors": []any{map[string]any{"kind": "SetTitleCallbackProcessor"}}}, http.StatusOK, "WORKING"},
 		"agent type":      {map[string]any{"agent_type": "other"}, http.StatusUnprocessableEntity, "agent_type"},
 		"unknown sandbox": {map[string]any{"sandbox_id": "none"}, http.StatusNotFound, "none"},

@@ -14,8 +14,8 @@ import (
 // domain is given its layer here and its paragraph in ARCHITECTURE.md.
 var layers = map[string]int{
 	"fault": 0, "internal/landlock": 0, "internal/lazyregexp": 0, "internal/memo": 0, "internal/realpath": 0, "internal/addresses": 0, "internal/ratelimit": 0, "internal/licenses": 0, "internal/sqlitelog": 0, "web": 0,
-	"event": 1, "schema": 1, "internal/spawn": 1, "internal/keyring": 1, "internal/filelock": 1, "internal/workspacedir": 1, "internal/gitlimit": 1, "internal/gitfetch": 2, "internal/custombuild": 1, "internal/registryhosts": 1, "internal/tomlfile": 1, "internal/outbound": 1,
-	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/conversationlock": 2, "internal/worktree": 2, "gitview": 2, "checkpoint": 2,
+	"event": 1, "schema": 1, "internal/spawn": 1, "internal/keyring": 1, "internal/filelock": 1, "internal/workspacedir": 1, "internal/gitlimit": 1, "internal/gitfetch": 2, "internal/custombuild": 1, "internal/registryhosts": 1, "internal/tomlfile": 1, "internal/outbound": 1, "internal/objectstore": 1,
+	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/conversationlock": 2, "internal/worktree": 2, "gitview": 2, "checkpoint": 2, "callback": 2,
 	"spec":              3, // llm's settings
 	"state":             3, // what a conversation cost is in llm's metrics
 	"workspace":         3, // shows repositories, loads skills
@@ -51,7 +51,7 @@ var serverLayers = map[string]int{
 // appServerLayers are those inside the App Server, in the same way.
 var appServerLayers = map[string]int{
 	"store": 0, "config": 0, "v0event": 0,
-	"sandboxes": 1, "conversations": 2, // domain
+	"sandboxes": 1, "callbacks": 1, "conversations": 2, // domain
 	"v1": 3, "v0": 3, "apps": 3, "settings": 3, "git": 3, "mcpserver": 3, "signin": 3,
 	"": 4, // the server itself
 }
@@ -119,7 +119,7 @@ var trees = []string{"internal/settings"}
 // nor what the routes of the server share: they work the same for every way
 // in, and their errors carry kinds instead of statuses.
 var withoutHTTP = []string{"schema", "spec", "internal/settings", "session", "internal/doctor", "internal/listing", "sandbox/bootstrap", "sandbox/pool", "internal/runtimeapi/registry", "internal/runtimeapi/builds",
-	"internal/appserver/store", "internal/appserver/sandboxes", "internal/appserver/conversations", "internal/gitfetch"}
+	"internal/appserver/store", "internal/appserver/sandboxes", "internal/appserver/callbacks", "internal/appserver/conversations", "internal/gitfetch", "callback"}
 
 // routers link the adapters of some domains to choose one by name. Like
 // adapters, they are imported by programs only.

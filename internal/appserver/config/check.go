@@ -39,8 +39,8 @@ func (l *loader) check() {
 	if u := c.Files.URL; u != "" {
 		scheme, rest, ok := strings.Cut(u, "://")
 		switch {
-		case !ok || !slices.Contains([]string{"file", "s3", "gs", "azblob"}, scheme):
-			l.bad("files.url", "must begin with file://, s3://, gs:// or azblob://")
+		case !ok || !slices.Contains([]string{"file", "s3"}, scheme):
+			l.bad("files.url", "must begin with file:// or s3://")
 		case scheme == "file" && !filepath.IsAbs(rest):
 			l.bad("files.url", "must have an absolute path after file://")
 		case rest == "":

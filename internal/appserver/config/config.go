@@ -140,10 +140,10 @@ type LLM struct {
 	MaxOutputTokens int        `toml:"max_output_tokens" env:"LLM_MAX_OUTPUT_TOKENS" min:"0" example:"8192" help:"Longest answer, in tokens; 0 for what the model takes."`
 }
 
-// Files is where uploads, exports and archives are.
+// Files is where the archives of workspaces are whose sandbox was deleted.
 type Files struct {
-	// URL is of the scheme file, s3, gs or azblob.
-	URL string `toml:"url" example:"s3://bucket?region=eu-central-1" help:"Directory or bucket of uploads, exports and archives: file:///DIR, s3://, gs:// or azblob:// (default: files in the data directory)."`
+	// URL is of the scheme file or s3.
+	URL string `toml:"url" example:"s3://bucket?region=eu-central-1" help:"Directory or bucket of the archives of workspaces whose sandbox was deleted: file:///DIR, or s3://BUCKET/PREFIX?region=NAME&endpoint=URL (default: files in the data directory)."`
 }
 
 // Log is what the server writes to standard error.

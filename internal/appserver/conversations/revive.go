@@ -14,8 +14,8 @@ import (
 )
 
 // Continue returns a conversation to work with. A paused sandbox is resumed. One that was
-// deleted is made anew: with a clone of the repository, and the files that were kept when
-// it was deleted.
+// deleted is made anew with the files that were kept when it was deleted: from the archive
+// of the workspace, or from a clone of the repository and a checkpoint.
 func (s *Service) Continue(ctx context.Context, owner session.Principal, id event.ConversationID) (*session.Conversation, error) {
 	c, err := s.Open(ctx, owner, id)
 	if err != nil {
@@ -39,7 +39,16 @@ func (s *Service) revive(ctx context.Context, owner session.Principal, c *sessio
 	if inside, err := c.WorkspaceInside(); err != nil || inside { // its sandbox makes it, empty
 		return err
 	}
-	if err := s.bringBack(ctx, owner, b, c, info); err != nil {
+	found, err := s.o.Sandboxes.BringBack(ctx, b)
+	if err != nil {
+		s.o.Log.Warn("the archive of a workspace is not used", "sandbox", b.ID, "err", err)
+	}
+	if found {
+		err = s.moveInto(ctx, b, c)
+	} else {
+		err = s.bringBack(ctx, owner, b, c, info)
+	}
+	if err != nil {
 		// With a sandbox the next message would find an empty workspace.
 		return errors.Join(err, s.o.Sandboxes.Discard(context.WithoutCancel(ctx), b))
 	}
@@ -52,11 +61,37 @@ func (s *Service) revive(ctx context.Context, owner session.Principal, c *sessio
 		if id == c.ID() {
 			continue
 		}
-		if err := s.alsoBringBack(ctx, owner, b, id, done); err != nil {
+		if found {
+			err = s.alsoMoveInto(ctx, owner, b, id)
+		} else {
+			err = s.alsoBringBack(ctx, owner, b, id, done)
+		}
+		if err != nil {
 			s.o.Log.Warn("the files of another conversation of the sandbox are not brought back", "conversation", id, "err", err)
 		}
 	}
 	return nil
+}
+
+// moveInto has a conversation work in the workspace that was unpacked.
+func (s *Service) moveInto(ctx context.Context, b store.Sandbox, c *session.Conversation) error {
+	dir, err := sandboxes.Moved(b, c.Workspace())
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "the files of this conversation are gone, and it cannot go on without them")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fault.Wrap(err, fault.Denied, "make the directory of the conversation")
+	}
+	return c.Change(ctx, session.Changes{WorkingDir: dir})
+}
+
+// alsoMoveInto is moveInto for another conversation of the sandbox.
+func (s *Service) alsoMoveInto(ctx context.Context, owner session.Principal, b store.Sandbox, id event.ConversationID) error {
+	c, err := s.Scope(owner).Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	return s.moveInto(ctx, b, c)
 }
 
 // alsoBringBack is bringBack for another conversation of the sandbox. done are the

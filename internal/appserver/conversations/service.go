@@ -37,12 +37,12 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/callbacks"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/lazyregexp"
-	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -66,10 +66,10 @@ type Options struct {
 	Sandboxes *sandboxes.Service
 	Store     *store.Store
 	Settings  Settings
-	// Keys seals the secrets of start tasks.
-	Keys secret.Sealer
 	// Lock makes one server at a time work on a start task, by the task's id.
 	Lock session.Lock
+	// Callbacks calls the event callbacks of conversations.
+	Callbacks *callbacks.Service
 	// Strategy places conversations that name no sandbox.
 	Strategy sandboxes.Strategy
 	// MaxRuns bounds the conversations of an owner that run at one time; 0 for no bound.
@@ -355,14 +355,17 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id event.
 	if err := s.o.Store.DeleteConversation(ctx, string(owner), id); err != nil {
 		return err
 	}
-	if info.In == nil {
+	if info.Conversation.Sandbox == "" {
 		return nil
 	}
-	others, err := s.o.Store.InSandbox(ctx, info.In.ID)
+	others, err := s.o.Store.InSandbox(ctx, info.Conversation.Sandbox)
 	if err != nil || len(others) > 0 {
 		return err
 	}
-	return s.o.Sandboxes.Delete(ctx, owner, info.In.ID)
+	if info.In != nil {
+		err = s.o.Sandboxes.Delete(ctx, owner, info.In.ID)
+	}
+	return errors.Join(err, s.o.Sandboxes.Forget(ctx, info.Conversation.Sandbox))
 }
 
 // forget deletes what is left of a conversation that could not be started. It returns

@@ -44,6 +44,10 @@ type StartRequest struct {
 	// leaves it to them.
 	Confirm bool                       `json:"confirmation_mode,omitempty"`
 	Secrets map[string]json.RawMessage `json:"secrets,omitempty"`
+	// Processors are those of event callbacks (package callback), and CallbackIDs the ids of
+	// the callbacks, which Start makes.
+	Processors  []json.RawMessage      `json:"processors,omitempty"`
+	CallbackIDs []event.ConversationID `json:"callback_ids,omitempty"`
 	// Contract is that of the client, V0 or V1; V1 if it is empty.
 	Contract string `json:"contract,omitempty"`
 }
@@ -93,8 +97,7 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 			return store.Task{}, err
 		}
 	}
-	var err error
-	if r.Secrets, err = s.sealed(r.Secrets); err != nil {
+	if err := addCallbackIDs(&r); err != nil {
 		return store.Task{}, err
 	}
 	raw, err := json.Marshal(r)
@@ -497,9 +500,11 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		spec.Secrets = map[string]json.RawMessage{}
 	}
 	maps.Copy(spec.Secrets, r.Secrets)
-	spec.SecretsSealed = true
 	if r.Confirm && string(spec.Policy) == string(session.DefaultSetup().Policy) {
 		spec.Policy, spec.Analyzer = json.RawMessage(`{"kind":"ConfirmRisky"}`), json.RawMessage(`{"kind":"LLMSecurityAnalyzer"}`)
+	}
+	if err := s.o.Callbacks.Add(ctx, callbacksOf(t, r)...); err != nil {
+		return err
 	}
 	if r.ParentID != "" {
 		spec.Parent, _ = event.ParseConversationID(r.ParentID) // checked

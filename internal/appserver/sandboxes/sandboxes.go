@@ -30,6 +30,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/objectstore"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -67,6 +68,8 @@ const (
 type Options struct {
 	Store    *store.Store
 	Sessions *session.Manager
+	// Files has the archives of workspaces whose sandbox was deleted.
+	Files objectstore.Store
 	// Root is the directory of workspaces.
 	Root string
 	// Spec is the id of the specification of new sandboxes.
@@ -222,28 +225,42 @@ func (s *Service) Resume(ctx context.Context, owner session.Principal, id string
 	return s.o.Store.SetSandboxPaused(ctx, string(owner), id, false)
 }
 
-// Delete ends a sandbox and deletes its workspace. Its conversations stay readable, and a
-// checkpoint keeps their files.
+// Delete ends a sandbox and deletes its workspace. Its conversations stay readable, and an
+// archive keeps their files with the commits of repositories; if that cannot be made,
+// checkpoints keep the files.
 func (s *Service) Delete(ctx context.Context, owner session.Principal, id string) error {
 	b, err := s.Get(ctx, owner, id)
 	if err != nil {
 		return err
 	}
+	var members []*session.Conversation
 	err = s.each(ctx, id, func(c event.ConversationID) error {
 		if err := s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil }); err != nil {
 			return err
 		}
 		one, err := s.o.Sessions.Get(ctx, c)
-		if err == nil {
-			err = one.KeepFiles(ctx)
-		}
 		if err != nil { // its user wants it gone
-			s.o.Log.Warn("the files of a conversation are deleted without a checkpoint", "conversation", c, "err", err)
+			s.o.Log.Warn("the files of a conversation are not kept", "conversation", c, "err", err)
+			return nil
+		}
+		if inside, err := one.WorkspaceInside(); err == nil && !inside {
+			members = append(members, one)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	if len(members) == 0 { // nobody comes back to the files
+		return s.Discard(ctx, b)
+	}
+	if err := s.keep(ctx, b); err != nil {
+		s.o.Log.Warn("the workspace of a sandbox is deleted without an archive", "sandbox", b.ID, "err", err)
+		for _, one := range members {
+			if err := one.KeepFiles(ctx); err != nil {
+				s.o.Log.Warn("the files of a conversation are deleted without a checkpoint", "conversation", one.ID(), "err", err)
+			}
+		}
 	}
 	return s.Discard(ctx, b)
 }
@@ -313,6 +330,19 @@ func (m members) Admit(ctx context.Context, spec *session.Spec) error {
 	return m.store.SaveConversation(ctx, store.Conversation{
 		ID: spec.ID, Owner: m.b.Owner, Sandbox: m.b.ID, AgentType: "default", Created: time.Now(),
 	})
+}
+
+// Moved is [Locate] for a directory in the workspace that the sandbox had before it was
+// deleted, which may have been in another place, on another machine.
+func Moved(b store.Sandbox, dir string) (string, error) {
+	where, err := Locate(b, dir)
+	if err == nil {
+		return where, nil
+	}
+	if _, below, ok := strings.Cut(filepath.Clean(dir)+"/", "/"+b.ID+"/"); ok && (below == "" || filepath.IsLocal(below)) {
+		return filepath.Join(b.Directory, below), nil
+	}
+	return "", err
 }
 
 // Locate returns where a path in the workspace of a sandbox that a client names is on

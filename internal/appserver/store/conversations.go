@@ -116,8 +116,8 @@ func (s *Store) InSandbox(ctx context.Context, sandbox string) (ids []event.Conv
 	return ids, failed(rows.Err())
 }
 
-// DeleteConversation deletes what is stored of a conversation, with its start tasks and
-// feedback. It is no error if there is nothing.
+// DeleteConversation deletes what is stored of a conversation, with its start tasks,
+// feedback and event callbacks. It is no error if there is nothing.
 func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.ConversationID) error {
 	return s.change(ctx, func(t tx) error {
 		_, err := t.exec("DELETE FROM app_conversations WHERE id = ? AND owner = ?", string(id), owner)
@@ -129,6 +129,12 @@ func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.C
 		}
 		if err == nil {
 			_, err = t.exec("DELETE FROM app_feedback WHERE conversation = ? AND owner = ?", string(id), owner)
+		}
+		if err == nil {
+			_, err = t.exec("DELETE FROM app_callback_results WHERE callback IN (SELECT id FROM app_callbacks WHERE conversation = ? AND owner = ?)", string(id), owner)
+		}
+		if err == nil {
+			_, err = t.exec("DELETE FROM app_callbacks WHERE conversation = ? AND owner = ?", string(id), owner)
 		}
 		return err
 	})

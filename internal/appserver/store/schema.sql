@@ -38,7 +38,7 @@ CREATE TABLE app_start_tasks (
   sandbox      TEXT   NOT NULL, -- '' until there is one
   status       TEXT   NOT NULL,
   detail       TEXT   NOT NULL, -- of an error
-  request      TEXT   NOT NULL, -- JSON, as it was sent
+  request      TEXT   NOT NULL, -- JSON, as it was sent, sealed
   log          TEXT   NOT NULL, -- what the set-up printed
   created_at   BIGINT NOT NULL,
   updated_at   BIGINT NOT NULL
@@ -90,3 +90,31 @@ CREATE TABLE app_documents (
   content TEXT   NOT NULL,
   changed BIGINT NOT NULL
 );
+
+-- What is called for the events of conversations.
+CREATE TABLE app_callbacks (
+  id           TEXT   NOT NULL PRIMARY KEY,
+  owner        TEXT   NOT NULL,
+  conversation TEXT   NOT NULL,
+  kind         TEXT   NOT NULL, -- of its processor
+  processor    TEXT   NOT NULL, -- JSON, sealed
+  status       TEXT   NOT NULL, -- ACTIVE or COMPLETED
+  seen         BIGINT NOT NULL, -- the last event that it needs no more
+  created_at   BIGINT NOT NULL,
+  updated_at   BIGINT NOT NULL
+);
+CREATE INDEX app_callbacks_conversation ON app_callbacks (conversation);
+
+-- What came of it: one row for each event that was processed.
+CREATE TABLE app_callback_results (
+  callback     TEXT   NOT NULL,
+  seq          BIGINT NOT NULL, -- of the event in its conversation
+  id           TEXT   NOT NULL,
+  conversation TEXT   NOT NULL,
+  event        TEXT   NOT NULL,
+  status       TEXT   NOT NULL, -- SUCCESS or ERROR
+  detail       TEXT   NOT NULL,
+  created_at   BIGINT NOT NULL,
+  PRIMARY KEY (callback, seq)
+);
+CREATE INDEX app_callback_results_conversation ON app_callback_results (conversation, created_at, id);

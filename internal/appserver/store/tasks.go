@@ -38,7 +38,7 @@ type Task struct {
 	Sandbox      string               // "" until there is one
 	Status       TaskStatus
 	Detail       string          // why it failed, or ""
-	Request      json.RawMessage // as it was sent
+	Request      json.RawMessage // as it was sent; stored sealed, since it may have secrets
 	Log          string          // what the set-up printed
 	Created      time.Time
 	Updated      time.Time
@@ -48,15 +48,19 @@ const taskColumns = "id, owner, conversation, sandbox, status, detail, request, 
 
 // SaveTask stores a task, or how far it is.
 func (s *Store) SaveTask(ctx context.Context, t Task) error {
-	_, err := s.on(ctx).exec("INSERT INTO app_start_tasks ("+taskColumns+") VALUES ("+marks(10)+`)
+	request, err := s.ring.Seal(t.Request)
+	if err != nil {
+		return err
+	}
+	_, err = s.on(ctx).exec("INSERT INTO app_start_tasks ("+taskColumns+") VALUES ("+marks(10)+`)
 ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, status = excluded.status, detail = excluded.detail, log = excluded.log, updated_at = excluded.updated_at`,
-		t.ID, t.Owner, string(t.Conversation), t.Sandbox, string(t.Status), t.Detail, string(t.Request), t.Log, micro(t.Created), micro(t.Updated))
+		t.ID, t.Owner, string(t.Conversation), t.Sandbox, string(t.Status), t.Detail, request, t.Log, micro(t.Created), micro(t.Updated))
 	return failed(err)
 }
 
 // Task returns a task of an owner, NotFound if there is none.
 func (s *Store) Task(ctx context.Context, owner, id string) (Task, error) {
-	t, err := task(s.on(ctx).row("SELECT "+taskColumns+" FROM app_start_tasks WHERE id = ? AND owner = ?", id, owner))
+	t, err := s.task(s.on(ctx).row("SELECT "+taskColumns+" FROM app_start_tasks WHERE id = ? AND owner = ?", id, owner))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = missing("start task", id)
 	}
@@ -107,7 +111,7 @@ func (s *Store) Tasks(ctx context.Context, q TaskQuery) (all []Task, next string
 	if err != nil {
 		return nil, "", failed(err)
 	}
-	if all, err = tasks(rows); err != nil {
+	if all, err = s.tasks(rows); err != nil {
 		return nil, "", err
 	}
 	if len(all) > q.Limit {
@@ -134,23 +138,23 @@ func (s *Store) UnfinishedTasks(ctx context.Context) ([]Task, error) {
 	if err != nil {
 		return nil, failed(err)
 	}
-	return tasks(rows)
+	return s.tasks(rows)
 }
 
 // UnfinishedTask returns a task, whoever's it is. NotFound if it has ended, or if there is
 // none.
 func (s *Store) UnfinishedTask(ctx context.Context, id string) (Task, error) {
-	t, err := task(s.on(ctx).row("SELECT "+taskColumns+" FROM app_start_tasks WHERE id = ? AND status NOT IN (?, ?)", id, string(Ready), string(Failed)))
+	t, err := s.task(s.on(ctx).row("SELECT "+taskColumns+" FROM app_start_tasks WHERE id = ? AND status NOT IN (?, ?)", id, string(Ready), string(Failed)))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = missing("start task at work", id)
 	}
 	return t, failed(err)
 }
 
-func tasks(rows *sql.Rows) (all []Task, err error) {
+func (s *Store) tasks(rows *sql.Rows) (all []Task, err error) {
 	defer rows.Close()
 	for rows.Next() {
-		t, err := task(rows)
+		t, err := s.task(rows)
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -159,11 +163,16 @@ func tasks(rows *sql.Rows) (all []Task, err error) {
 	return all, failed(rows.Err())
 }
 
-func task(row scanner) (t Task, err error) {
+func (s *Store) task(row scanner) (t Task, err error) {
 	var id, status, request string
 	var created, updated int64
-	err = row.Scan(&t.ID, &t.Owner, &id, &t.Sandbox, &status, &t.Detail, &request, &t.Log, &created, &updated)
+	if err := row.Scan(&t.ID, &t.Owner, &id, &t.Sandbox, &status, &t.Detail, &request, &t.Log, &created, &updated); err != nil {
+		return Task{}, err
+	}
 	t.Conversation, t.Status, t.Request, t.Created, t.Updated = event.ConversationID(id), TaskStatus(status), json.RawMessage(request), at(created), at(updated)
+	if s.ring.Looks(request) { // those of earlier versions are not sealed
+		t.Request, err = s.ring.Open(request)
+	}
 	return t, err
 }
 

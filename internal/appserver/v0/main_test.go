@@ -21,6 +21,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/callbacks"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
@@ -30,6 +31,7 @@ import (
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/identity"
 	"github.com/deft-dev/deft/internal/keyring"
+	files "github.com/deft-dev/deft/internal/objectstore/local"
 	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/runtime/local"
@@ -82,8 +84,13 @@ func setup(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := sandboxes.New(sandboxes.Options{Store: rows, Sessions: sessions, Root: filepath.Join(dir, "workspaces"), Spec: "test", Log: log})
-	f.conversations = conversations.New(conversations.Options{Sessions: sessions, Sandboxes: places, Store: rows, Settings: f, Keys: ring, Lock: locks, Log: log})
+	kept, err := files.Open(filepath.Join(dir, "files"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := sandboxes.New(sandboxes.Options{Store: rows, Sessions: sessions, Files: kept, Root: filepath.Join(dir, "workspaces"), Spec: "test", Log: log})
+	calls := callbacks.New(callbacks.Options{Stream: events, Store: rows, Lock: locks, Log: log})
+	f.conversations = conversations.New(conversations.Options{Sessions: sessions, Sandboxes: places, Store: rows, Settings: f, Lock: locks, Callbacks: calls, Log: log})
 	s := v0.New(v0.Options{Conversations: f.conversations, Sandboxes: places, Store: rows, URL: func(*http.Request) string { return "http://app" }, Log: log})
 	f.routes = s.Routes()
 	f.handler, err = rest.New(rest.Options{Routes: f.routes, Log: log, Authenticate: func(r *http.Request) (*http.Request, error) {
@@ -99,7 +106,8 @@ func setup(t *testing.T) *fixture {
 	t.Cleanup(func() {
 		s.Close()
 		f.conversations.Close()
-		for _, err := range []error{sessions.Close(context.Background()), rows.Close(), events.Close()} {
+		calls.Close()
+		for _, err := range []error{sessions.Close(context.Background()), kept.Close(), rows.Close(), events.Close()} {
 			if err != nil {
 				t.Error(err)
 			}

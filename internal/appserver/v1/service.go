@@ -69,6 +69,8 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "PATCH", one, s.patch),
 		r("Conversations", "DELETE", one, s.delete),
 		r("Conversations", "POST", one+"/send-message", s.sendMessage),
+		r("Conversations", "GET", one+"/callbacks", s.callbacks),
+		r("Conversations", "GET", one+"/callbacks/results", s.callbackResults),
 		r("Conversations", "POST", one+"/fork", s.fork),
 		r("Conversations", "POST", one+"/undo", s.undo),
 		r("Conversations", "POST", one+"/resume", s.resume),

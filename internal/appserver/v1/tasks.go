@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/rest"
@@ -38,6 +39,11 @@ func (s *Service) showTask(r *http.Request, t *store.Task) startTask {
 	return out
 }
 
+// processor is what is shown of the processor of an event callback.
+type processor struct {
+	Kind string `json:"kind"`
+}
+
 // withoutSecrets returns a request without the values of its secrets.
 func withoutSecrets(raw json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
@@ -45,6 +51,11 @@ func withoutSecrets(raw json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	delete(fields, "secrets")
+	delete(fields, "callback_ids")
+	var processors []processor
+	if json.Unmarshal(fields["processors"], &processors) == nil && processors != nil { // what else they have may be secret
+		fields["processors"], _ = json.Marshal(processors) // never fails
+	}
 	out, err := json.Marshal(fields)
 	if err != nil {
 		return json.RawMessage("{}")
@@ -66,7 +77,7 @@ var startForm = &schema.Object{Name: "AppConversationStartRequest", Fields: []sc
 		{Name: "run", Type: schema.Bool{}, Default: false},
 	}})},
 	{Name: "system_message_suffix", Type: schema.Opt(schema.String{})},
-	{Name: "processors", Type: schema.Opt(schema.List{Of: &schema.Object{Name: "EventCallbackProcessor", Fields: []schema.Field{{Name: "kind", Type: schema.String{}, Required: true}}}})},
+	{Name: "processors", Type: schema.Opt(schema.List{Of: &schema.Object{Name: "EventCallbackProcessor", Extra: schema.Keep, Fields: []schema.Field{{Name: "kind", Type: schema.String{}, Required: true}}}})},
 	{Name: "llm_model", Type: schema.Opt(schema.String{})},
 	{Name: "agent_profile_id", Type: schema.Opt(schema.UUID{})},
 	{Name: "selected_repository", Type: schema.Opt(schema.String{})},
@@ -91,11 +102,8 @@ var startForm = &schema.Object{Name: "AppConversationStartRequest", Fields: []sc
 func readStart(r *http.Request) (conversations.StartRequest, error) {
 	var req struct {
 		conversations.StartRequest
-		Plugins    []json.RawMessage `json:"plugins"`
-		Processors []struct {
-			Kind string `json:"kind"`
-		} `json:"processors"`
-		Public *bool `json:"public"`
+		Plugins []json.RawMessage `json:"plugins"`
+		Public  *bool             `json:"public"`
 	}
 	if err := rest.ReadOptional(r, startForm, &req); err != nil {
 		return req.StartRequest, err
@@ -103,9 +111,13 @@ func readStart(r *http.Request) (conversations.StartRequest, error) {
 	if len(req.Plugins) > 0 {
 		return req.StartRequest, schema.Invalid("this server does not load the plugins of a start request", len(req.Plugins), "body", "plugins")
 	}
-	for i, p := range req.Processors { // titles are set in any case
-		if p.Kind != "SetTitleCallbackProcessor" {
-			return req.StartRequest, schema.Invalid("this server has no event callbacks but SetTitleCallbackProcessor", p.Kind, "body", "processors", i, "kind")
+	for i, p := range req.Processors {
+		err := conversations.CheckProcessor(p)
+		switch {
+		case fault.Is(err, fault.Unsupported):
+			return req.StartRequest, schema.Invalid(err.Error()+": "+fault.HintOf(err), conversations.ProcessorKind(p), "body", "processors", i, "kind")
+		case err != nil:
+			return req.StartRequest, schema.Invalid(err.Error(), conversations.ProcessorKind(p), "body", "processors", i)
 		}
 	}
 	if req.InitialMessage != nil {
