@@ -39,7 +39,7 @@ export default function Panel({ name, id, app, conversation, timeline, older, on
     case 'agent':
       return <AgentPanel conversation={conversation} />;
     case 'usage':
-      return <UsagePanel usage={timeline.usage} model={timeline.model} />;
+      return <UsagePanel conversation={conversation} usage={timeline.usage} model={timeline.model} />;
     case 'events':
       return <RawEvents events={timeline.events} older={older} onOlder={onOlder} />;
     default:
