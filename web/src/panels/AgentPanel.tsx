@@ -55,7 +55,7 @@ export function AgentPanel({ conversation }: { conversation: Conversation }) {
         <Answer query={equipment}>
           {({ skills }) => (
             <>
-              {skills.length === 0 && <p className="hint">None. Skills of the project are in .openhands/skills, and AGENTS.md is one.</p>}
+              {skills.length === 0 && <p className="hint">No skill is loaded.</p>}
               {skills.map((s) => (
                 <Skill key={s.name} skill={s} />
               ))}
