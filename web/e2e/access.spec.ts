@@ -39,7 +39,7 @@ for (const theme of ['light', 'dark'] as const) {
     await expect(page.getByRole('region', { name: 'Confirmation' })).toContainText('rm a.txt');
     await page.getByRole('button', { name: /Allow/ }).click();
     await expect(log(page).getByText('Done, see')).toBeVisible();
-    for (const name of ['Changes', 'Files', 'Terminal', 'Usage', 'Events']) {
+    for (const name of ['Changes', 'Files', 'Terminal', 'Agent', 'Usage', 'Events']) {
       await page.getByRole('link', { name, exact: true }).click();
       await expect(page.getByRole('complementary', { name })).toBeVisible();
       await clean(page, name);
@@ -53,7 +53,7 @@ test('a phone: no sideways scrolling, and everything in reach', async ({ deft, p
   await expect(log(page).getByText('Done on a phone.')).toBeVisible();
   const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
   await fits();
-  for (const name of ['Changes', 'Files', 'Terminal', 'Usage', 'Events']) {
+  for (const name of ['Changes', 'Files', 'Terminal', 'Agent', 'Usage', 'Events']) {
     await page.getByRole('link', { name, exact: true }).click();
     await expect(page.getByRole('complementary', { name })).toBeVisible();
     await fits();

@@ -7,7 +7,7 @@ test('the demo runs without a model, with real tools', async ({ deft, page }) =>
   await page.waitForURL(/\/conversations\//);
   await expect(status(page, 'Finished')).toBeVisible({ timeout: 30_000 });
   await panel(page, 'Changes').click();
-  await page.locator('.panel').getByRole('button', { name: /^added slug.sh/ }).click();
+  await page.locator('.panel').getByRole('button', { name: 'added slug.sh' }).click();
   await expect(page.getByRole('region', { name: /Changes of .*slug.sh/ }).last()).toBeVisible();
 });
 

@@ -72,5 +72,7 @@ test('files of the workspace with hostile names and contents are shown as text',
   await expect(list).toContainText('<img src=x onerror=alert(1)>');
   await expect(list.locator('img')).toHaveCount(0);
   await page.getByRole('button', { name: /^pic.svg/ }).click();
+  await expect(page.getByRole('img', { name: 'pic.svg' })).toHaveAttribute('src', /^data:image\/svg/);
+  await page.getByRole('button', { name: 'Source' }).click();
   await expect(page.getByRole('region', { name: 'pic.svg' })).toContainText('onload');
 });

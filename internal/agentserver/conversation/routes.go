@@ -70,6 +70,7 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", one+"/goal/stop", s.simple(func(c *session.Conversation, r *http.Request) error { return c.StopGoal(r.Context()) })),
 		r("POST", one+"/goal/resume", s.simple(func(c *session.Conversation, r *http.Request) error { return c.ResumeGoal(r.Context()) })),
 		r("POST", one+"/children", s.postChild),
+		hidden(r("GET", one+"/equipment", s.getEquipment)),
 		r("GET", one+"/runtime", s.getRuntime),
 		r("POST", one+"/runtime/reprovision", s.postReprovision),
 	}

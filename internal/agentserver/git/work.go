@@ -43,6 +43,9 @@ const (
 	commitSeconds = 600
 )
 
+// notFound is the exit code of a shell that does not find a program.
+const notFound = 127
+
 // Bounds of one request.
 const (
 	mostFiles   = 500
@@ -92,7 +95,8 @@ done`
 
 // statusScript prints the directory's path in the repository, the number of commits that
 // no remote branch has (empty where there is no remote), and the status.
-const statusScript = `at=$(git rev-parse --show-prefix) || exit
+const statusScript = `command -v git >/dev/null || exit 127
+at=$(git rev-parse --show-prefix) || exit
 ahead=
 if [ -n "$(git for-each-ref --count=1 refs/remotes)" ]; then ahead=$(git rev-list --count HEAD --not --remotes 2>/dev/null); fi
 printf '%s\0%s\0' "$at" "$ahead"
@@ -148,6 +152,8 @@ func (s *Service) status(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	switch {
+	case got.ExitCode == notFound:
+		return rest.Fail(http.StatusConflict, "the sandbox has no git: changes can be looked at and downloaded, but not committed here")
 	case got.ExitCode != 0 && strings.Contains(got.Stderr, "not a git repository"):
 		return rest.JSON(w, http.StatusOK, nil)
 	case got.ExitCode != 0:

@@ -182,6 +182,23 @@ func TestWorkRefusals(t *testing.T) {
 	}
 }
 
+// TestWorkWithoutGit: a sandbox without git says so.
+func TestWorkWithoutGit(t *testing.T) {
+	t.Parallel()
+	dir, _ := repository(t)
+	s := git.New(git.Options{Run: func(ctx context.Context, p git.Program) (git.Printed, error) {
+		p.Argv = append([]string{"env", "PATH=/nowhere"}, append([]string{"/bin/sh"}, p.Argv[1:]...)...)
+		return here(ctx, p)
+	}})
+	srv := serve(t, s.ScopedRoutes(func(context.Context, string) (workspacescope.Workspace, error) {
+		return workspacescope.Directory(dir), nil
+	}))
+	p := &place{t, dir, srv}
+	if status, said := get(t, srv, p.path("status", dir)); status != http.StatusConflict || !strings.Contains(said, "has no git") {
+		t.Errorf("%d %s", status, said)
+	}
+}
+
 // TestWorkBeginning: there may be no commit yet, nor a repository.
 func TestWorkBeginning(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,19 @@ export interface OpenTerminal {
   exit_code?: number; // it has ended
 }
 
+// Equipment is what the agent can use.
+export interface Equipment {
+  tools: { name: string; description: string; parameters: unknown }[];
+  skills: { name: string; type: string; description: string | null; content: string; triggers: string[]; source: string | null }[];
+  warnings: string[];
+}
+
+// SystemPrompt is what the model is told first.
+export interface SystemPrompt {
+  fixed: string;
+  dynamic: string; // what differs between conversations; empty: nothing
+}
+
 // windowSize is how many events a request loads, the most that servers allow.
 export const windowSize = 100;
 
@@ -64,6 +77,29 @@ export class Conversation {
     });
     const page = data as { items: Event[]; next_page_id?: string | null };
     return { events: page.items, next: page.next_page_id ?? null };
+  }
+
+  // systemPrompt is null before the first message.
+  async systemPrompt(): Promise<SystemPrompt | null> {
+    const { data } = await this.client.GET('/api/conversations/{conversation_id}/events/search', {
+      params: { path: this.path, query: { kind: 'SystemPromptEvent', limit: 1, sort_order: 'TIMESTAMP_DESC' } },
+    });
+    type Found = { system_prompt?: { text?: string }; dynamic_context?: { text?: string } | null };
+    const [found] = (data as { items: Found[] }).items;
+    return found ? { fixed: found.system_prompt?.text ?? '', dynamic: found.dynamic_context?.text ?? '' } : null;
+  }
+
+  async equipment(): Promise<Equipment> {
+    return request('GET', `/api/conversations/${this.id}/equipment`, undefined, this.headers());
+  }
+
+  // editor is where VS Code of the sandbox is; null where there is none.
+  async editor(): Promise<string | null> {
+    const path = `/api/conversations/${this.id}/vscode`;
+    const { running } = await request<{ running?: boolean }>('GET', `${path}/status`, undefined, this.headers());
+    if (!running) return null;
+    const { url } = await request<{ url?: string | null }>('GET', `${path}/url`, undefined, this.headers());
+    return url && /^https?:\/\//.test(url) ? url : null;
   }
 
   async send(text: string, images: string[]): Promise<void> {

@@ -26,6 +26,7 @@ export const panels: { name: string; label: string; icon: IconName }[] = [
   { name: 'files', label: 'Files', icon: 'folder' },
   { name: 'terminal', label: 'Terminal', icon: 'terminal' },
   { name: 'apps', label: 'Apps', icon: 'globe' },
+  { name: 'agent', label: 'Agent', icon: 'tool' },
   { name: 'usage', label: 'Usage', icon: 'chart' },
   { name: 'events', label: 'Events', icon: 'code' },
 ];

@@ -6,6 +6,7 @@ export interface Call {
   completionTokens: number;
   cachedTokens: number;
   seconds: number;
+  costUSD: number | null; // null: its price is not known
 }
 
 export interface Usage {
@@ -36,6 +37,7 @@ interface Metrics {
   max_budget_per_task?: number | null;
   accumulated_token_usage?: Tokens | null;
   token_usages?: Tokens[];
+  costs?: { cost: number }[];
   response_latencies?: { latency: number; response_id: string }[];
 }
 
@@ -66,13 +68,16 @@ export function readUsage(stats: unknown): Usage {
       usage.contextWindow = total.context_window ?? 0;
     }
     const seconds = new Map((m.response_latencies ?? []).map((l) => [l.response_id, l.latency]));
-    for (const t of m.token_usages ?? []) {
+    // Calls and costs are in the same order; a call without a price has no cost.
+    const costs = m.costs?.length === m.token_usages?.length ? (m.costs ?? []) : [];
+    for (const [i, t] of (m.token_usages ?? []).entries()) {
       usage.calls.push({
         model: m.model_name ?? '',
         promptTokens: t.prompt_tokens ?? 0,
         completionTokens: t.completion_tokens ?? 0,
         cachedTokens: t.cache_read_tokens ?? 0,
         seconds: seconds.get(t.response_id ?? '') ?? 0,
+        costUSD: costs[i]?.cost ?? null,
       });
     }
   }

@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { describe } from '../api/failure';
+import type { Conversation } from '../api/conversation';
 import type { AppRoutes } from '../api/source';
 import { Icon } from '../design/Icon';
 
 // Apps lists what programs in the sandbox listen on. Their pages are of another
 // origin, and are opened without a way back to this one.
-export function Apps({ app, id }: { app: AppRoutes; id: string }) {
+export function Apps({ app, id, conversation }: { app: AppRoutes; id: string; conversation: Conversation }) {
+  const editor = useQuery({ queryKey: ['editor', id], queryFn: () => conversation.editor(), retry: false });
   const apps = useQuery({ queryKey: ['apps', id], queryFn: () => app.apps(id), refetchInterval: 5000, retry: false });
   const items = apps.data?.items ?? [];
   return (
@@ -16,6 +18,14 @@ export function Apps({ app, id }: { app: AppRoutes; id: string }) {
           <Icon name="refresh" />
         </button>
       </div>
+      {editor.data && (
+        <p className="row editor-link">
+          <Icon name="code" />
+          <a href={editor.data} target="_blank" rel="noopener noreferrer">
+            VS Code of the sandbox
+          </a>
+        </p>
+      )}
       {apps.isError && (
         <p className="banner bad" role="alert">
           {describe(apps.error)}

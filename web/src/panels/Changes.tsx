@@ -57,7 +57,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
     await conversation.commit(directory, message.trim(), staged === 0);
     setMessage('');
   };
-  const failure = work.error ?? changes.error ?? git.error;
+  const failure = work.error ?? changes.error;
   return (
     <div className="panel-body">
       <div className="panel-tools">
@@ -86,6 +86,11 @@ export function Changes({ conversation, timeline, id, app }: Props) {
           <span className="grow hint">{unpushed(git.data.unpushed)}</span>
           {app && <Publish app={app} id={id} status={git.data} onDone={() => void again()} />}
         </div>
+      )}
+      {git.isError && !failure && (
+        <p className="banner warn message" role="status">
+          {describe(git.error)}
+        </p>
       )}
       {failure && (
         <p className="banner bad message" role="alert">

@@ -2,6 +2,7 @@ import { lazy, Suspense } from 'react';
 import type { Conversation } from '../api/conversation';
 import type { AppRoutes } from '../api/source';
 import type { Timeline } from '../events/timeline';
+import { AgentPanel } from './AgentPanel';
 import { Apps } from './Apps';
 import { Changes } from './Changes';
 import { Files } from './Files';
@@ -34,9 +35,11 @@ export default function Panel({ name, id, app, conversation, timeline, older, on
         </Suspense>
       );
     case 'apps':
-      return app ? <Apps app={app} id={id} /> : <p className="center">This server does not list programs.</p>;
+      return app ? <Apps app={app} id={id} conversation={conversation} /> : <p className="center">This server does not list programs.</p>;
+    case 'agent':
+      return <AgentPanel conversation={conversation} />;
     case 'usage':
-      return <UsagePanel usage={timeline.usage} model={timeline.model} />;
+      return <UsagePanel conversation={conversation} usage={timeline.usage} model={timeline.model} />;
     case 'events':
       return <RawEvents events={timeline.events} older={older} onOlder={onOlder} />;
     default:

@@ -28,12 +28,13 @@ type View =
 export function Preview({ conversation, path, name }: { conversation: Conversation; path: string; name: string }) {
   const content = useQuery({ queryKey: ['file', conversation.id, path], queryFn: () => conversation.file(path), gcTime: 0, retry: false });
   const [view, setView] = useState<View | null>(null);
+  const [source, setSource] = useState(false); // the text of what is drawn otherwise
   const blob = content.data;
   useEffect(() => {
     if (!blob) return;
     let current = true;
     let address = '';
-    viewOf(blob, name).then(
+    viewOf(blob, source ? '' : name).then(
       (found) => {
         if (found.kind === 'image' && found.source.startsWith('blob:')) address = found.source;
         if (current) setView(found);
@@ -45,7 +46,7 @@ export function Preview({ conversation, path, name }: { conversation: Conversati
       current = false;
       URL.revokeObjectURL(address);
     };
-  }, [blob, name]);
+  }, [blob, name, source]);
 
   if (content.isError) {
     return (
@@ -58,6 +59,11 @@ export function Preview({ conversation, path, name }: { conversation: Conversati
     <div className="preview">
       <div className="row">
         <span className="hint grow">{view && 'note' in view && view.note ? view.note : blob && bytes(blob.size)}</span>
+        {/\.(?:svg|ipynb)$/i.test(name) && (
+          <button className="button quiet" aria-pressed={source} onClick={() => setSource(!source)}>
+            <Icon name="code" size={14} /> Source
+          </button>
+        )}
         <button className="button quiet" disabled={!blob} onClick={() => blob && save(blob, name)}>
           <Icon name="down" size={14} /> Download
         </button>

@@ -1,11 +1,37 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Conversation } from '../api/conversation';
 import { money, tokens } from '../design/format';
-import type { Usage } from '../events/usage';
+import { readUsage, type Call, type Usage } from '../events/usage';
+import { useThrottled } from './useThrottled';
 
-export function UsagePanel({ usage, model }: { usage: Usage; model: string }) {
-  const largest = Math.max(1, ...usage.calls.map((c) => c.promptTokens + c.completionTokens));
+// mostCalls is how many calls are shown at first, the newest ones.
+const mostCalls = 100;
+
+const measures = ['tokens', 'cost', 'time'] as const;
+type Measure = (typeof measures)[number];
+const names: Record<Measure, string> = { tokens: 'Tokens', cost: 'Cost', time: 'Time' };
+
+interface Props {
+  conversation: Conversation;
+  usage: Usage; // totals as the newest event has them
+  model: string;
+}
+
+// UsagePanel shows what a conversation has used, in all and by call of the model. Events
+// have the calls that are new; the server has the list of all.
+export function UsagePanel({ conversation, usage, model }: Props) {
+  const spent = useThrottled(usage.promptTokens + usage.completionTokens, 1000);
+  const all = useQuery({
+    queryKey: ['usage', conversation.id, spent],
+    queryFn: async () => readUsage((await conversation.info()).stats),
+    placeholderData: (old) => old,
+    retry: false,
+  });
+  const calls = all.data?.calls ?? usage.calls;
   const facts: [string, string][] = [
     ['Model', model || '–'],
-    ['Cost', money(usage.costUSD)],
+    ['Cost', usage.budgetUSD === null ? money(usage.costUSD) : `${money(usage.costUSD)} of ${money(usage.budgetUSD)}`],
     ['Input tokens', tokens(usage.promptTokens)],
     ['of these from the cache', tokens(usage.cachedTokens)],
     ['Output tokens', tokens(usage.completionTokens)],
@@ -22,48 +48,115 @@ export function UsagePanel({ usage, model }: { usage: Usage; model: string }) {
           </div>
         ))}
       </dl>
-      {usage.calls.length > 0 && (
-        <>
-          <h2>Calls of the model</h2>
-          <table className="calls number">
-            <thead>
-              <tr>
-                <th scope="col">#</th>
-                <th scope="col" className="grow">
-                  <span className="visually-hidden">Size</span>
-                </th>
-                <th scope="col">Input</th>
-                <th scope="col">Cached</th>
-                <th scope="col">Output</th>
-                <th scope="col">Time</th>
-              </tr>
-            </thead>
-            <tbody>
-              {usage.calls.map((c, i) => (
-                <tr key={i}>
-                  <td>{i + 1}</td>
-                  <td>
-                    <svg className="bar-chart" width="100%" height="8" aria-hidden="true">
-                      <rect width={`${(100 * c.promptTokens) / largest}%`} height="8" className="bar-prompt" />
-                      <rect width={`${(100 * c.cachedTokens) / largest}%`} height="8" className="bar-cached" />
-                      <rect
-                        x={`${(100 * c.promptTokens) / largest}%`}
-                        width={`${(100 * c.completionTokens) / largest}%`}
-                        height="8"
-                        className="bar-completion"
-                      />
-                    </svg>
-                  </td>
-                  <td>{tokens(c.promptTokens)}</td>
-                  <td>{tokens(c.cachedTokens)}</td>
-                  <td>{tokens(c.completionTokens)}</td>
-                  <td>{c.seconds.toFixed(1)} s</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </>
-      )}
+      {calls.length === 0 ? <p className="hint">No model was called yet.</p> : <Calls calls={calls} />}
     </div>
+  );
+}
+
+function Calls({ calls }: { calls: Call[] }) {
+  const [measure, setMeasure] = useState<Measure>('tokens');
+  const [whole, setWhole] = useState(false);
+  const first = whole ? 0 : Math.max(0, calls.length - mostCalls);
+  const largest = Math.max(...calls.map((c) => size(c, measure)), Number.MIN_VALUE);
+  return (
+    <>
+      <h2>Calls of the model</h2>
+      <fieldset>
+        <legend>Chart of</legend>
+        {measures.map((m) => (
+          <label key={m} className="row">
+            <input type="radio" name="measure" checked={measure === m} onChange={() => setMeasure(m)} /> {names[m]}
+          </label>
+        ))}
+      </fieldset>
+      {measure === 'tokens' && (
+        <p className="legend" aria-hidden="true">
+          {(
+            [
+              ['bar-cached', 'cached input'],
+              ['bar-prompt', 'other input'],
+              ['bar-completion', 'output'],
+            ] as const
+          ).map(([name, says]) => (
+            <span key={name}>
+              <svg width="8" height="8">
+                <rect width="8" height="8" className={name} />
+              </svg>
+              {says}
+            </span>
+          ))}
+        </p>
+      )}
+      {first > 0 && (
+        <p className="hint">
+          The newest {mostCalls} of {calls.length.toLocaleString()} calls.{' '}
+          <button className="link" onClick={() => setWhole(true)}>
+            Show all
+          </button>
+        </p>
+      )}
+      <table className="calls number">
+        <thead>
+          <tr>
+            <th scope="col">#</th>
+            <th scope="col">
+              <span className="visually-hidden">{names[measure]} as a bar</span>
+            </th>
+            <th scope="col">Input</th>
+            <th scope="col">Cached</th>
+            <th scope="col">Output</th>
+            <th scope="col">Cost</th>
+            <th scope="col">Time</th>
+          </tr>
+        </thead>
+        <tbody>
+          {calls.slice(first).map((c, i) => (
+            <tr key={first + i} title={c.model}>
+              <td>{first + i + 1}</td>
+              <td>
+                <Bar call={c} measure={measure} largest={largest} />
+              </td>
+              <td>{tokens(c.promptTokens)}</td>
+              <td>{tokens(c.cachedTokens)}</td>
+              <td>{tokens(c.completionTokens)}</td>
+              <td>{c.costUSD === null ? '–' : cents(c.costUSD)}</td>
+              <td>{c.seconds.toFixed(1)} s</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function size(c: Call, measure: Measure): number {
+  if (measure === 'cost') return c.costUSD ?? 0;
+  return measure === 'time' ? c.seconds : c.promptTokens + c.completionTokens;
+}
+
+// cents shows the cost of one call, which is often below a cent.
+function cents(usd: number): string {
+  return usd === 0 || usd >= 0.01 ? money(usd) : `$${usd.toPrecision(2)}`;
+}
+
+function Bar({ call, measure, largest }: { call: Call; measure: Measure; largest: number }) {
+  const percent = (n: number) => `${Math.min(100, (100 * n) / largest)}%`;
+  const parts: [string, number][] =
+    measure === 'tokens'
+      ? [
+          ['bar-cached', call.cachedTokens],
+          ['bar-prompt', Math.max(0, call.promptTokens - call.cachedTokens)],
+          ['bar-completion', call.completionTokens],
+        ]
+      : [['bar-completion', size(call, measure)]];
+  let at = 0;
+  return (
+    <svg className="bar-chart" width="100%" height="8" aria-hidden="true">
+      {parts.map(([name, n]) => {
+        const x = at;
+        at += n;
+        return <rect key={name} x={percent(x)} width={percent(n)} height="8" className={name} />;
+      })}
+    </svg>
   );
 }

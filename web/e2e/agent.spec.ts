@@ -1,0 +1,51 @@
+// What the agent works with, and VS Code where a sandbox has it.
+import { join } from 'node:path';
+import { clean } from './axe';
+import { expect, finish, log, panel, task, test } from './deft';
+
+for (const theme of ['light', 'dark'] as const) {
+  test(`the system prompt, tools with schemas, skills and hooks in force are shown: ${theme}`, async ({ deft, page }) => {
+    await page.emulateMedia({ colorScheme: theme });
+    if (theme === 'dark') await page.setViewportSize({ width: 390, height: 780 });
+    const skills = [{ name: 'house-style', content: 'Write <b>plain</b> English.', trigger: { type: 'keyword', keywords: ['style'] } }];
+    const base_url = await deft.script([finish('Ready.')]);
+    await deft.serve();
+    await deft.signIn(page);
+    await deft.setModel(page, { agent_settings_diff: { llm: { model: 'openai/scripted', base_url, api_key: 'sk-of-the-test' }, agent_context: { skills } } });
+    await page.getByRole('textbox', { name: 'Task' }).fill('Prepare');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/conversations\//);
+    await expect(log(page).getByText('Ready.')).toBeVisible();
+    await panel(page, 'Agent').click();
+    const side = page.getByRole('complementary', { name: 'Agent' });
+    await expect(side.getByText(/^Tools \(\d+\)$/)).toBeVisible();
+    await side.getByText('System prompt', { exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await expect(side.getByRole('region', { name: 'System prompt' })).toContainText('You are Deft');
+    await side.getByText('System prompt', { exact: true }).click();
+    await side.locator('summary', { hasText: 'terminal' }).first().click();
+    await expect(side.getByText('"security_risk"').first()).toBeVisible();
+    await expect(side.getByText('"command"').first()).toBeVisible();
+    await side.locator('summary', { hasText: 'house-style' }).click();
+    await expect(side.getByText('Write <b>plain</b> English.')).toBeVisible();
+    await expect(side.getByText('Hooks (0 in force)')).toBeVisible();
+    await clean(page, 'agent');
+    if (process.env.DEFT_SHOTS) await page.screenshot({ path: join(process.env.DEFT_SHOTS, `agent-${theme}.png`) });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
+  });
+}
+
+test('VS Code is linked only where the sandbox offers it', async ({ deft, page }) => {
+  await task(deft, page, [finish('Ready.')], 'Prepare');
+  await expect(log(page).getByText('Ready.')).toBeVisible();
+  const asked = page.waitForResponse((response) => response.url().endsWith('/vscode/status'));
+  await panel(page, 'Apps').click();
+  expect(await (await asked).json()).toMatchObject({ running: false }); // Deft's own sandboxes have none
+  await expect(page.getByText('No program listens now')).toBeVisible();
+  await expect(page.getByRole('link', { name: 'VS Code of the sandbox' })).toHaveCount(0);
+  // A sandbox that has it, by OpenHands' contract.
+  await page.route('**/vscode/status', (route) => route.fulfill({ json: { running: true, enabled: true } }));
+  await page.route('**/vscode/url', (route) => route.fulfill({ json: { url: 'http://127.0.0.1:9/?tkn=x' } }));
+  await page.reload();
+  await expect(page.getByRole('link', { name: 'VS Code of the sandbox' })).toHaveAttribute('href', 'http://127.0.0.1:9/?tkn=x');
+});

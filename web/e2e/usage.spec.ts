@@ -1,0 +1,102 @@
+// What a conversation has used, and pictures in results of MCP servers.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { clean } from './axe';
+import { expect, finish, log, panel, run, test } from './deft';
+import type { Page } from '@playwright/test';
+
+const shot = async (page: Page, name: string) => {
+  if (process.env.DEFT_SHOTS) await page.screenshot({ path: join(process.env.DEFT_SHOTS, `${name}.png`) });
+};
+
+for (const theme of ['light', 'dark'] as const) {
+  test(`tokens, cost and time of every call are a chart, after a reload too: ${theme}`, async ({ deft, page }) => {
+    await page.emulateMedia({ colorScheme: theme });
+    if (theme === 'dark') await page.setViewportSize({ width: 390, height: 780 });
+    const usage = (input: number, output: number, cached: number) => ({ input, output, cached });
+    const base_url = await deft.script([
+      { reply: { tool_calls: [run('echo 1')], usage: usage(9000, 300, 0) }, latency: '300ms' },
+      { reply: { tool_calls: [run('echo 2')], usage: usage(12000, 900, 8000) } },
+      { ...finish('Done.'), reply: { ...finish('Done.').reply, usage: usage(14000, 100, 12000) } },
+    ]);
+    await deft.serve();
+    await deft.signIn(page);
+    await deft.setModel(page, {
+      agent_settings_diff: { llm: { model: 'openai/scripted', base_url, api_key: 'sk-of-the-test', input_cost_per_token: 0.000003, output_cost_per_token: 0.000015 } },
+    });
+    await page.getByRole('textbox', { name: 'Task' }).fill('Count');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/conversations\//);
+    await expect(log(page).getByText('Done.')).toBeVisible();
+    await panel(page, 'Usage').click();
+    const rows = page.getByRole('row');
+    const check = async () => {
+      await expect(rows.filter({ hasText: /^1/ })).toContainText('9K');
+      await expect(rows.filter({ hasText: /^2/ })).toContainText('12K');
+      await expect(rows.filter({ hasText: /^3/ })).toContainText('14K');
+    };
+    await check();
+    await expect(rows.filter({ hasText: /^1/ })).toContainText('$0.03'); // 9000 × 3 µ$ + 300 × 15 µ$
+    await shot(page, `usage-tokens-${theme}`);
+    const longest = () => page.locator('.bar-chart').evaluateAll((all) => {
+      const width = (svg: Element) => [...svg.querySelectorAll('rect')].reduce((sum, r) => sum + r.getBoundingClientRect().width, 0);
+      const widths = all.map(width);
+      return widths.indexOf(Math.max(...widths));
+    });
+    expect(await longest()).toBe(2);
+    await page.getByRole('radio', { name: 'Time' }).check();
+    expect(await longest()).toBe(0);
+    await page.getByRole('radio', { name: 'Cost' }).focus();
+    await page.keyboard.press('Space');
+    await shot(page, `usage-cost-${theme}`);
+    await clean(page, 'usage');
+    await page.reload();
+    await check();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
+  });
+}
+
+// mcp is an MCP server whose tool answers with a text and a picture.
+async function mcp(data: string) {
+  const results: Record<string, unknown> = {
+    initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'draw', version: '1' } },
+    'tools/list': { tools: [{ name: 'draw', description: 'Draws.', inputSchema: { type: 'object', properties: {} } }] },
+    'tools/call': { content: [{ type: 'text', text: 'Here it is.' }, { type: 'image', data, mimeType: 'image/png' }] },
+  };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      if (request.method !== 'POST') return response.writeHead(405).end();
+      const { id, method } = JSON.parse(Buffer.concat(chunks).toString()) as { id?: number; method: string };
+      if (id === undefined) return response.writeHead(202).end();
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      return response.end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] ?? {} }));
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, close: () => new Promise((done) => server.close(done)) };
+}
+
+test('a picture in the result of an MCP tool is shown in its line', async ({ deft, page }) => {
+  const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC';
+  const server = await mcp(picture);
+  const base_url = await deft.script([{ reply: { tool_calls: [{ name: 'draw', arguments: {} }] } }, finish('Done.')]);
+  await deft.serve();
+  await deft.signIn(page);
+  await deft.setModel(page, {
+    agent_settings_diff: { llm: { model: 'openai/scripted', base_url, api_key: 'sk-of-the-test' }, mcp_config: { mcpServers: { draw: { url: server.url } } } },
+  });
+  await page.getByRole('textbox', { name: 'Task' }).fill('Draw');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/conversations\//);
+  await expect(log(page).getByText('Done.')).toBeVisible();
+  await log(page).locator('.action-line').first().click();
+  await expect(log(page).getByText('Here it is.')).toBeVisible();
+  const image = log(page).getByRole('img', { name: 'Picture 1 of the result' });
+  await expect(image).toBeVisible();
+  expect(await image.evaluate((img: HTMLImageElement) => img.naturalWidth)).toBe(10);
+  await shot(page, 'mcp-picture');
+  await server.close();
+});

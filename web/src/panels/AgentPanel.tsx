@@ -1,0 +1,148 @@
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { Conversation, Equipment } from '../api/conversation';
+import { describe } from '../api/failure';
+
+// AgentPanel shows what the agent works with: its instructions, tools, skills and hooks,
+// as they are in force.
+export function AgentPanel({ conversation }: { conversation: Conversation }) {
+  const prompt = useQuery({ queryKey: ['system-prompt', conversation.id], queryFn: () => conversation.systemPrompt(), retry: false });
+  const equipment = useQuery({ queryKey: ['equipment', conversation.id], queryFn: () => conversation.equipment(), retry: false });
+  const info = useQuery({ queryKey: ['info', conversation.id], queryFn: () => conversation.info(), staleTime: 0, retry: false });
+  const hooks = configured(info.data?.hook_config);
+  return (
+    <div className="panel-body">
+      <details className="agent-part">
+        <summary>System prompt</summary>
+        <Answer query={prompt}>
+          {(found) =>
+            found === null ? (
+              <p className="hint">The agent gets it with the first message.</p>
+            ) : (
+              <>
+                <pre className="code" tabIndex={0} role="region" aria-label="System prompt">
+                  {found.fixed}
+                </pre>
+                {found.dynamic && (
+                  <pre className="code" tabIndex={0} role="region" aria-label="What differs between conversations">
+                    {found.dynamic}
+                  </pre>
+                )}
+              </>
+            )
+          }
+        </Answer>
+      </details>
+      <details className="agent-part" open>
+        <summary>Tools{count(equipment.data?.tools)}</summary>
+        <Answer query={equipment}>
+          {({ tools, warnings }) => (
+            <>
+              {warnings.map((w) => (
+                <p key={w} className="banner warn message">
+                  {w}
+                </p>
+              ))}
+              {tools.map((t) => (
+                <Tool key={t.name} tool={t} />
+              ))}
+            </>
+          )}
+        </Answer>
+      </details>
+      <details className="agent-part" open>
+        <summary>Skills{count(equipment.data?.skills)}</summary>
+        <Answer query={equipment}>
+          {({ skills }) => (
+            <>
+              {skills.length === 0 && <p className="hint">No skill is loaded.</p>}
+              {skills.map((s) => (
+                <Skill key={s.name} skill={s} />
+              ))}
+            </>
+          )}
+        </Answer>
+      </details>
+      <details className="agent-part" open>
+        <summary>Hooks (0 in force)</summary>
+        <Answer query={info}>
+          {() => (
+            <>
+              <p className="hint">Deft does not run hooks of agents yet{hooks.length ? '. These are configured, without effect:' : '.'}</p>
+              {hooks.map((h, i) => (
+                <p key={i} className="hint">
+                  {h.event}: <code>{h.command}</code>
+                </p>
+              ))}
+            </>
+          )}
+        </Answer>
+      </details>
+    </div>
+  );
+}
+
+function count(list: unknown[] | undefined): string {
+  return list ? ` (${list.length})` : '';
+}
+
+function Answer<T>({ query, children }: { query: UseQueryResult<T>; children: (data: T) => ReactNode }) {
+  if (query.isError) {
+    return (
+      <p className="banner bad message" role="alert">
+        <span className="grow">{describe(query.error)}</span>
+        <button className="button" onClick={() => void query.refetch()}>
+          Try again
+        </button>
+      </p>
+    );
+  }
+  return query.isSuccess ? <>{children(query.data)}</> : <p className="hint">Reading …</p>;
+}
+
+function Tool({ tool }: { tool: Equipment['tools'][number] }) {
+  const [first] = tool.description.trim().split('\n', 1);
+  return (
+    <details className="agent-item">
+      <summary>
+        <code>{tool.name}</code> <span className="hint">{first}</span>
+      </summary>
+      <p className="agent-label">Description</p>
+      <pre className="code" tabIndex={0}>
+        {tool.description.trim()}
+      </pre>
+      <p className="agent-label">Arguments, as a JSON schema</p>
+      <pre className="code" tabIndex={0}>
+        {JSON.stringify(tool.parameters, null, 2)}
+      </pre>
+    </details>
+  );
+}
+
+const kinds: Record<string, string> = { repo: 'always active', knowledge: 'by its triggers', agentskills: 'read when wanted' };
+
+function Skill({ skill }: { skill: Equipment['skills'][number] }) {
+  return (
+    <details className="agent-item">
+      <summary>
+        <code>{skill.name}</code> <span className="hint">{skill.triggers.length ? `at ${skill.triggers.join(', ')}` : (kinds[skill.type] ?? skill.type)}</span>
+      </summary>
+      {skill.description && <p className="hint">{skill.description}</p>}
+      {skill.source && (
+        <p className="hint">
+          From <code>{skill.source}</code>
+        </p>
+      )}
+      <pre className="code" tabIndex={0}>
+        {skill.content}
+      </pre>
+    </details>
+  );
+}
+
+// configured lists the hooks of a configuration.
+function configured(config: unknown): { event: string; command: string }[] {
+  return Object.entries((config ?? {}) as Record<string, { hooks?: { command?: string }[] }[] | null>).flatMap(([event, matchers]) =>
+    (Array.isArray(matchers) ? matchers : []).flatMap((m) => (m.hooks ?? []).map((h) => ({ event, command: h.command ?? '' }))),
+  );
+}
