@@ -49,6 +49,9 @@ function Waiting({ conversation, store }: Pick<Props, 'conversation' | 'store'>)
   return <Confirm key={actions[0]?.id} actions={actions} directory={timeline.directory} onAnswer={answer} />;
 }
 
+// largestFile is how large an attached file may be, in bytes.
+const largestFile = 100 << 20;
+
 interface BoxProps extends Pick<Props, 'conversation' | 'store' | 'draft'> {
   id: string;
   running: boolean;
@@ -75,8 +78,16 @@ function Box({ conversation, store, id, running, draft }: BoxProps) {
       onText={write}
       busy={!loaded}
       sendLabel="Send"
-      onSend={async (images) => {
-        await conversation.send(text, images);
+      onFile={(file) => (conversation.live ? (file.size > largestFile ? `${file.name} is larger than 100 MB.` : '') : 'Resume the sandbox first: files go into it.')}
+      onSend={async (images, files) => {
+        const paths: string[] = [];
+        for (const file of files) {
+          // A name of the user's disk must not lead elsewhere.
+          const path = `uploads/${file.name.replace(/[/\\\0]/g, '_')}`;
+          await conversation.upload(`${store.get().timeline.directory}/${path}`, file);
+          paths.push(path);
+        }
+        await conversation.send([text.trim(), paths.length ? `Attached files: ${paths.map((p) => `\`${p}\``).join(', ')}` : ''].filter(Boolean).join('\n\n'), images);
         // A message starts a sandbox that does not run.
         if (!conversation.live) {
           draft.current = '';
