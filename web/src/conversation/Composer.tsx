@@ -13,6 +13,7 @@ interface Props {
   busy: boolean;
   sendLabel: string;
   onSend: (images: string[], files: File[]) => Promise<boolean>; // true: sent, the box is emptied
+  onQueue?: () => void; // holds the text back for later
   onFile: (file: File) => string; // why a file that is no image cannot be sent; empty: it can
 }
 
@@ -20,7 +21,7 @@ interface Props {
 const largestImage = 5 << 20;
 
 // Composer is the box for a task or message, with images and files by paste and drop.
-export function Composer({ ref, label, placeholder, text, onText, busy, sendLabel, onSend, onFile }: Props) {
+export function Composer({ ref, label, placeholder, text, onText, busy, sendLabel, onSend, onQueue, onFile }: Props) {
   const [images, setImages] = useState<string[]>([]);
   const [files, setFiles] = useState<File[]>([]);
   const [sending, setSending] = useState(false);
@@ -151,6 +152,11 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
         <span className="composer-problem grow" role="alert">
           {problem}
         </span>
+        {onQueue && (
+          <button type="button" className="button" title="Send it when the agent has ended" disabled={busy || !text.trim() || images.length + files.length > 0} onClick={onQueue}>
+            Queue
+          </button>
+        )}
         <button className="button primary" disabled={busy || sending || empty}>
           <Icon name="send" size={14} /> {sendLabel}
         </button>
