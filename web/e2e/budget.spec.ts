@@ -103,3 +103,46 @@ test('a conversation of 50,000 events', async ({ deft, page, context }) => {
   }
   console.log(`a key press takes ${median(times)} ms, with the way through the debugger`);
 });
+
+test('typing while 200 events arrive each second', async ({ deft, page }) => {
+  const words = Array.from({ length: 1500 }, (_, i) => `w${i % 10}`).join(' '); // 4,500 characters
+  await deft.script([{ reply: { text: words }, chunk_size: 3, chunk_delay: '5ms' }]);
+  await deft.serve();
+  await deft.signIn(page);
+  await deft.setModel(page);
+  await page.getByRole('textbox', { name: 'Task' }).fill('Write much');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/conversations\//);
+  await expect(page.locator('.draft')).toBeVisible();
+  await page.evaluate(() => {
+    const seen = { keys: [] as number[], work: [] as number[], rows: 0 };
+    Object.assign(window, { seen });
+    // From the key to the end of the frame that shows it, and the work of that in between.
+    window.addEventListener(
+      'keydown',
+      () => {
+        const start = performance.now();
+        requestAnimationFrame(() => {
+          const { port1, port2 } = new MessageChannel();
+          port1.onmessage = () => seen.keys.push(performance.now() - start);
+          port2.postMessage(null);
+        });
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => seen.work.push(performance.now() - start);
+        port2.postMessage(null);
+      },
+      true,
+    );
+    new MutationObserver(() => seen.rows++).observe(document.querySelector('.draft') ?? document.body, { subtree: true, childList: true, characterData: true });
+  });
+  const box = page.getByRole('textbox', { name: 'Message' });
+  await box.focus();
+  const began = Date.now();
+  for (let i = 0; i < 60; i++) await box.press('x');
+  const seconds = (Date.now() - began) / 1000;
+  const { keys, work, rows } = await page.evaluate(() => (window as unknown as { seen: { keys: number[]; work: number[]; rows: number } }).seen);
+  const p95 = (all: number[]) => Math.round(all.toSorted((a, b) => a - b)[Math.floor(all.length * 0.95)] ?? 0);
+  console.log(
+    `typing while the answer streams (${(rows / seconds).toFixed(0)} redraws a second): a key takes ${median(work)} ms, 95 % ${p95(work)} ms; until its frame is drawn ${median(keys)} ms, 95 % ${p95(keys)} ms`,
+  );
+});

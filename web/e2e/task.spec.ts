@@ -1,4 +1,6 @@
-import { expect, finish, log, panel, run, task, test } from './deft';
+import { createServer } from 'node:http';
+import { clean } from './axe';
+import { expect, finish, log, panel, run, shot, task, test } from './deft';
 
 test('the first run asks for one thing and goes on to the task box', async ({ deft, page }) => {
   await deft.script([finish('It **works**.')]);
@@ -64,4 +66,21 @@ test('a failing model is shown with what to do, and a retry goes on', async ({ d
   await expect(page.getByRole('link', { name: 'Open the settings' })).toBeVisible();
   await page.getByRole('button', { name: 'Try again' }).click();
   await expect(log(page).getByText('Now it works.')).toBeVisible();
+});
+
+test('a model on this machine is found, and one click uses it', async ({ deft, page }) => {
+  const ollama = createServer((request, response) => response.writeHead(request.url === '/api/tags' ? 200 : 404).end('{"models":[{"name":"qwen3:8b"}]}'));
+  const free = await new Promise<boolean>((done) => ollama.once('error', () => done(false)).listen(11434, '127.0.0.1', () => done(true)));
+  test.skip(!free, 'port 11434 is taken');
+  await deft.serve();
+  await deft.signIn(page);
+  const found = page.getByRole('region', { name: 'Models on this machine' }).getByRole('button', { name: /qwen3:8b/ });
+  await expect(found).toContainText('Ollama');
+  await clean(page, 'a local model');
+  await shot(page, 'local-model');
+  await found.click();
+  await expect(page.getByRole('textbox', { name: 'Task' })).toBeVisible();
+  const { agent_settings: agent } = await (await page.request.get(`${deft.url}/api/v1/settings`)).json();
+  expect(agent.llm).toMatchObject({ model: 'ollama/qwen3:8b', base_url: 'http://127.0.0.1:11434' });
+  await new Promise((done) => ollama.close(done));
 });

@@ -12,6 +12,8 @@ import { AppCommands } from './commands/AppCommands';
 
 const Settings = lazy(() => import('./settings/Settings'));
 
+const AllConversations = lazy(() => import('./home/AllConversations'));
+
 const StartPage = lazy(() => import('./home/StartPage'));
 
 const SharedPage = lazy(() => import('./conversation/SharedPage'));
@@ -55,6 +57,9 @@ function SignedIn() {
               </Route>
               {source.data.app && <Route path="/starting/:id">{({ id }) => source.data.app && <StartPage key={id} app={source.data.app} id={id} />}</Route>}
               <Route path="/settings/:tab?">{({ tab }) => <Settings tab={tab ?? 'models'} />}</Route>
+              <Route path="/conversations">
+                <AllConversations />
+              </Route>
               <Route path="/conversations/:id/:panel?">
                 {({ id, panel }) => <ConversationPage key={id} id={id} panel={panel ?? null} />}
               </Route>

@@ -128,6 +128,7 @@ type Info struct {
 	// In is the sandbox, nil if it is gone.
 	In      *store.Sandbox
 	Details Details
+	Metrics *Metrics // nil: nothing was used
 	Subs    []event.ConversationID
 }
 
@@ -140,7 +141,7 @@ type Details struct {
 		} `json:"llm"`
 	} `json:"agent"`
 	Status  string          `json:"execution_status"`
-	Metrics json.RawMessage `json:"metrics"`
+	Stats   stats           `json:"stats"`
 	Profile json.RawMessage `json:"launched_agent_profile"`
 	Subs    []string        `json:"sub_conversation_ids"`
 }
@@ -229,6 +230,7 @@ func (s *Service) describe(ctx context.Context, owner session.Principal, infos [
 				s.o.Log.Warn("the summary of a conversation cannot be read", "conversation", info.ID, "err", err)
 			}
 		}
+		one.Metrics = one.Details.Stats.total()
 		for _, sub := range one.Details.Subs {
 			if id, ok := event.ParseConversationID(sub); ok {
 				one.Subs = append(one.Subs, id)

@@ -111,6 +111,7 @@ func (s *Service) Routes() []rest.Route {
 		r("Settings", "POST", v1, s.user(user.post)),
 		r("Settings", "GET", v1+"/agent-schema", agentSchema),
 		r("Settings", "GET", v1+"/conversation-schema", conversationSchema),
+		r("Settings", "GET", v1+"/local-models", s.user(user.local)),
 		r("Settings", "POST", v1+"/test", s.user(user.testModel)),
 		r("Settings", "POST", profile+"/test", s.user(user.testProfile)),
 		r("Settings", "GET", v1+"/profiles", s.user(user.listProfiles)),

@@ -18,31 +18,31 @@ import (
 
 // appConversation is a conversation as the contract has it (AppConversation).
 type appConversation struct {
-	ID          string            `json:"id"`
-	Owner       string            `json:"created_by_user_id"`
-	Sandbox     string            `json:"sandbox_id"`
-	Repository  *string           `json:"selected_repository"`
-	Branch      *string           `json:"selected_branch"`
-	Provider    *string           `json:"git_provider"`
-	Title       *string           `json:"title"`
-	Trigger     *string           `json:"trigger"`
-	PRNumbers   []int             `json:"pr_number"`
-	Model       *string           `json:"llm_model"`
-	AgentKind   string            `json:"agent_kind"`
-	AgentType   string            `json:"agent_type"` // not in the contract: default or plan
-	Metrics     json.RawMessage   `json:"metrics"`
-	Parent      *string           `json:"parent_conversation_id"`
-	Subs        []string          `json:"sub_conversation_ids"`
-	Public      bool              `json:"public"`
-	Tags        map[string]string `json:"tags"`
-	Created     string            `json:"created_at"`
-	Updated     string            `json:"updated_at"`
-	SandboxIs   sandboxes.Status  `json:"sandbox_status"`
-	Status      *string           `json:"execution_status"`
-	URL         *string           `json:"conversation_url"`
-	SessionKey  *string           `json:"session_api_key"`
-	ACPServer   *string           `json:"acp_server"`
-	FromProfile json.RawMessage   `json:"launched_agent_profile"`
+	ID          string                 `json:"id"`
+	Owner       string                 `json:"created_by_user_id"`
+	Sandbox     string                 `json:"sandbox_id"`
+	Repository  *string                `json:"selected_repository"`
+	Branch      *string                `json:"selected_branch"`
+	Provider    *string                `json:"git_provider"`
+	Title       *string                `json:"title"`
+	Trigger     *string                `json:"trigger"`
+	PRNumbers   []int                  `json:"pr_number"`
+	Model       *string                `json:"llm_model"`
+	AgentKind   string                 `json:"agent_kind"`
+	AgentType   string                 `json:"agent_type"` // not in the contract: default or plan
+	Metrics     *conversations.Metrics `json:"metrics"`
+	Parent      *string                `json:"parent_conversation_id"`
+	Subs        []string               `json:"sub_conversation_ids"`
+	Public      bool                   `json:"public"`
+	Tags        map[string]string      `json:"tags"`
+	Created     string                 `json:"created_at"`
+	Updated     string                 `json:"updated_at"`
+	SandboxIs   sandboxes.Status       `json:"sandbox_status"`
+	Status      *string                `json:"execution_status"`
+	URL         *string                `json:"conversation_url"`
+	SessionKey  *string                `json:"session_api_key"`
+	ACPServer   *string                `json:"acp_server"`
+	FromProfile json.RawMessage        `json:"launched_agent_profile"`
 }
 
 // show describes a conversation for the client of a request.
@@ -51,7 +51,7 @@ func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 		ID: i.Info.ID.Hex(), Owner: i.Meta.Owner, Sandbox: i.Conversation.Sandbox,
 		Repository: orNull(i.Repository), Branch: orNull(i.Branch), Provider: orNull(i.Provider),
 		Title: orNull(i.Meta.Title), Trigger: orNull(i.Trigger), PRNumbers: i.PRNumbers, Model: orNull(i.Details.Agent.LLM.Model),
-		AgentKind: "openhands", AgentType: cmp.Or(i.AgentType, "default"), Metrics: i.Details.Metrics, Subs: []string{}, Public: i.Conversation.Public, Tags: i.Meta.Tags,
+		AgentKind: "openhands", AgentType: cmp.Or(i.AgentType, "default"), Metrics: i.Metrics, Subs: []string{}, Public: i.Conversation.Public, Tags: i.Meta.Tags,
 		Created: stamp(i.Info.Created), Updated: stamp(i.Updated), SandboxIs: sandboxes.Missing, FromProfile: i.Details.Profile,
 	}
 	if out.PRNumbers == nil {
@@ -83,6 +83,7 @@ func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 // listQuery reads the filters of a list of conversations.
 func listQuery(q *rest.Query) (out eventstream.ListQuery) {
 	out.Title = q.String("title__contains", "")
+	out.Status = q.Enum("execution_status__eq", "", "idle", "running", "paused", "waiting_for_confirmation", "finished", "error", "stuck")
 	for name, to := range map[string]*time.Time{
 		"created_at__gte": &out.CreatedFrom, "created_at__lt": &out.CreatedBefore,
 		"updated_at__gte": &out.UpdatedFrom, "updated_at__lt": &out.UpdatedBefore,

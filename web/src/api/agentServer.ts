@@ -19,9 +19,9 @@ export class AgentServer implements Source {
   readonly app = null;
   private readonly client = agentServerClient(null);
 
-  async conversations(search: string, page: string | null): Promise<Page<ConversationSummary>> {
+  async conversations(search: string, page: string | null, status = ''): Promise<Page<ConversationSummary>> {
     const { data } = await this.client.GET('/api/conversations/search', {
-      params: { query: { page_id: page, limit: 50, sort_order: 'UPDATED_AT_DESC' } },
+      params: { query: { page_id: page, limit: 50, sort_order: 'UPDATED_AT_DESC', ...(status ? { status: status as 'running' } : {}) } },
     });
     const wanted = search.toLowerCase();
     const items = (data?.items ?? []).map(summary).filter((c) => c.title.toLowerCase().includes(wanted));
@@ -74,10 +74,6 @@ export class AgentServer implements Source {
 
   connect({ id }: ConversationSummary): Conversation {
     return new Conversation(id, null);
-  }
-
-  async ready(): Promise<boolean> {
-    return (await this.model()).keySet;
   }
 
   async model() {

@@ -2,7 +2,7 @@
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
 import { again, forget, setupLog, startTask, unfinished } from './startTask';
-import type { ApiKey, AppRoutes, Apps, McpServer, Origin, PullRequest, Repository, Safety, Trial, Undone } from './source';
+import type { ApiKey, AppRoutes, Apps, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, SuggestedTask, Trial, Undone } from './source';
 
 const base = '/api/v1';
 
@@ -104,6 +104,16 @@ export class Routes implements AppRoutes {
     return { number: made.number, url: made.url, warning: made.warning ?? '' };
   }
 
+  async localModels(): Promise<LocalModel[]> {
+    try {
+      const { items } = await request<{ items: { program: string; model: string; base_url: string }[] }>('GET', `${base}/settings/local-models`);
+      return items.map((m) => ({ program: m.program, model: m.model, baseURL: m.base_url }));
+    } catch (error) {
+      if (error instanceof Failure && error.status === 403) return [];
+      throw error;
+    }
+  }
+
   async testModel(profile: string | null): Promise<Trial> {
     const path = profile === null ? `${base}/settings/test` : `${base}/settings/profiles/${encodeURIComponent(profile)}/test`;
     const { works, message } = await request<{ works: boolean; message: string | null }>('POST', path);
@@ -136,6 +146,14 @@ export class Routes implements AppRoutes {
 
   async removeGitTokens(): Promise<void> {
     await request('DELETE', `${base}/secrets/git-providers`);
+  }
+
+  async suggestedTasks(): Promise<SuggestedTask[]> {
+    const { items } = await request<{ items: { git_provider: string; task_type: string; repo: string; issue_number: number; title: string }[] }>(
+      'GET',
+      `${base}/git/suggested-tasks/search`,
+    );
+    return items.map((t) => ({ provider: t.git_provider, type: t.task_type, repository: t.repo, number: t.issue_number, title: t.title }));
   }
 
   async repositories(provider: string, text: string): Promise<Repository[]> {

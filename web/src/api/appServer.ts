@@ -39,10 +39,10 @@ export class AppServer implements Source {
   readonly kind = 'app-server';
   readonly app = new Routes();
 
-  async conversations(search: string, page: string | null): Promise<Page<ConversationSummary>> {
+  async conversations(search: string, page: string | null, status = ''): Promise<Page<ConversationSummary>> {
     const answer = await request<{ items: AppConversation[]; next_page_id: string | null }>(
       'GET',
-      `${base}/app-conversations/search${query({ title__contains: search, page_id: page, limit: 50 })}`,
+      `${base}/app-conversations/search${query({ title__contains: search, execution_status__eq: status, page_id: page, limit: 50 })}`,
     );
     return { items: answer.items.map(summary), next: answer.next_page_id };
   }
@@ -79,10 +79,6 @@ export class AppServer implements Source {
 
   connect({ id, sessionKey }: ConversationSummary): Conversation {
     return sessionKey ? new Conversation(dashed(id), sessionKey) : new StoredConversation(id);
-  }
-
-  async ready(): Promise<boolean> {
-    return (await this.model()).model !== '' && (await this.model()).keySet;
   }
 
   async model() {

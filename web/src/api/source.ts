@@ -81,7 +81,7 @@ export interface SecretName {
 export interface Source {
   readonly kind: 'app-server' | 'agent-server';
 
-  conversations(search: string, page: string | null): Promise<Page<ConversationSummary>>;
+  conversations(search: string, page: string | null, status?: string): Promise<Page<ConversationSummary>>;
   conversation(id: string): Promise<ConversationSummary | null>;
   start(task: NewTask): Promise<Started>;
   rename(id: string, title: string): Promise<void>;
@@ -90,8 +90,7 @@ export interface Source {
   resume(id: string): Promise<void>; // has the sandbox of a conversation run, made anew if it was deleted
   connect(summary: ConversationSummary): Conversation;
 
-  ready(): Promise<boolean>; // whether a model is set up
-  model(): Promise<{ model: string; baseURL: string; keySet: boolean }>;
+  model(): Promise<{ model: string; baseURL: string; keySet: boolean }>; // without a model or a key none is set up
   setModel(choice: ModelChoice): Promise<void>;
   models(): Promise<string[]>;
 
@@ -156,6 +155,22 @@ export interface Safety {
   analyze: boolean; // the model judges how risky its actions are
 }
 
+// A SuggestedTask is an issue or pull request that wants something done.
+export interface SuggestedTask {
+  provider: string;
+  type: string; // the contract's
+  repository: string;
+  number: number;
+  title: string;
+}
+
+// A LocalModel is served by a program on the server's machine.
+export interface LocalModel {
+  program: string;
+  model: string;
+  baseURL: string;
+}
+
 export interface AppRoutes {
   startTask(id: string): Promise<StartTask | null>;
   startTasks(): Promise<StartTask[]>; // that are at work or have failed, some
@@ -174,6 +189,7 @@ export interface AppRoutes {
   push(id: string, branch: string): Promise<void>;
   openPullRequest(id: string, request: { source: string; target: string; title: string; description: string; draft: boolean }): Promise<PullRequest>;
 
+  localModels(): Promise<LocalModel[]>; // none where the server does not look
   testModel(profile: string | null): Promise<Trial>;
   keys(): Promise<ApiKey[]>;
   createKey(name: string): Promise<string>; // returns the key, which is shown once
@@ -181,6 +197,7 @@ export interface AppRoutes {
   gitHosts(): Promise<Record<string, string | null>>; // hosts of providers that have a token
   setGitToken(provider: string, token: string, host: string): Promise<void>;
   removeGitTokens(): Promise<void>;
+  suggestedTasks(): Promise<SuggestedTask[]>;
   repositories(provider: string, text: string): Promise<Repository[]>; // those that match, some
   branches(provider: string, repository: string, text: string): Promise<string[]>;
   safety(): Promise<Safety>;

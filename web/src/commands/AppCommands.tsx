@@ -17,6 +17,7 @@ export function AppCommands() {
     () => [
       { id: 'palette', group: 'Page', label: 'Commands', keys: 'Ctrl+K', run: () => setOpen(true) },
       { id: 'new', group: 'Page', label: 'New task', keys: 'C', run: () => navigate('/') },
+      { id: 'all', group: 'Page', label: 'All conversations', keys: 'A', run: () => navigate('/conversations') },
       { id: 'search', group: 'Page', label: 'Search conversations', keys: '/', run: () => document.getElementById('conversation-search')?.focus() },
       { id: 'keys', group: 'Page', label: 'Show the keyboard map', keys: '?', run: () => navigate('/settings/keyboard') },
       { id: 'theme', group: 'Page', label: 'Switch between light and dark', run: () => setTheme(isDark() ? 'light' : 'dark') },

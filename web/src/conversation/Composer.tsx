@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState, type ClipboardEvent, type DragEvent, type Ref } from 'react';
 import { describe } from '../api/failure';
+import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
 import './composer.css';
 
@@ -11,15 +12,20 @@ interface Props {
   onText: (text: string) => void;
   busy: boolean;
   sendLabel: string;
-  onSend: (images: string[]) => Promise<boolean>; // true: sent, the box is emptied
+  onSend: (images: string[], files: File[]) => Promise<boolean>; // true: sent, the box is emptied
+  onQueue?: () => void; // holds the text back for later
+  onFile: (file: File) => string; // why a file that is no image cannot be sent; empty: it can
 }
 
 // largestImage is how large an attached image may be, in bytes.
 const largestImage = 5 << 20;
 
-// Composer is the box for a task or message, with images by paste and drop.
-export function Composer({ ref, label, placeholder, text, onText, busy, sendLabel, onSend }: Props) {
+// Composer is the box for a task or message, with images and files by paste and drop.
+export function Composer({ ref, label, placeholder, text, onText, busy, sendLabel, onSend, onQueue, onFile }: Props) {
   const [images, setImages] = useState<string[]>([]);
+  const [files, setFiles] = useState<File[]>([]);
+  const [sending, setSending] = useState(false);
+  const [over, setOver] = useState(false); // a file is dragged over the box
   const [problem, setProblem] = useState('');
   const own = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
@@ -31,11 +37,14 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
     box.style.height = `${Math.min(box.scrollHeight, window.innerHeight * 0.4)}px`;
   }, [text]);
 
-  const attach = async (files: Iterable<File>) => {
+  const attach = async (given: Iterable<File>) => {
     setProblem('');
-    for (const file of files) {
-      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) setProblem(`${file.name} is not an image. Upload other files in the Files panel.`);
-      else if (file.size > largestImage) setProblem(`${file.name} is larger than 5 MB.`);
+    for (const file of given) {
+      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
+        const reason = onFile(file);
+        if (reason) setProblem(reason);
+        else setFiles((all) => [...all, file]);
+      } else if (file.size > largestImage) setProblem(`${file.name} is larger than 5 MB.`);
       else {
         const url = await dataURL(file);
         setImages((all) => [...all, url]);
@@ -43,29 +52,40 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
     }
   };
 
+  const empty = !text.trim() && images.length === 0 && files.length === 0;
   const send = async () => {
-    if (busy || (!text.trim() && images.length === 0)) return;
+    if (busy || sending || empty) return;
     setProblem('');
+    setSending(true);
     try {
-      if (await onSend(images)) {
+      if (await onSend(images, files)) {
         onText('');
         setImages([]);
+        setFiles([]);
       }
     } catch (error) {
       setProblem(describe(error));
+    } finally {
+      setSending(false);
     }
   };
 
   return (
     <form
       className="composer"
+      data-over={over || undefined}
       onSubmit={(e) => {
         e.preventDefault();
         void send();
       }}
-      onDragOver={(e) => e.preventDefault()}
+      onDragOver={(e) => {
+        e.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
       onDrop={(e: DragEvent) => {
         e.preventDefault();
+        setOver(false);
         void attach(e.dataTransfer.files);
       }}
     >
@@ -75,6 +95,18 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
             <li key={i}>
               <img src={image} alt={`Attached image ${i + 1}`} />
               <button type="button" className="icon-button" aria-label={`Remove image ${i + 1}`} onClick={() => setImages(images.filter((_, n) => n !== i))}>
+                <Icon name="close" size={12} />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {files.length > 0 && (
+        <ul className="composer-files">
+          {files.map((file, i) => (
+            <li key={i}>
+              <Icon name="file" size={12} /> <span className="ellipsis">{file.name}</span> <span className="hint">{bytes(file.size)}</span>
+              <button type="button" className="icon-button" aria-label={`Remove ${file.name}`} onClick={() => setFiles(files.filter((_, n) => n !== i))}>
                 <Icon name="close" size={12} />
               </button>
             </li>
@@ -104,13 +136,12 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
         }}
       />
       <div className="composer-bar">
-        <button type="button" className="icon-button" aria-label="Attach images" onClick={() => picker.current?.click()}>
+        <button type="button" className="icon-button" aria-label="Attach files" title="Attach images or files; they can also be dropped or pasted" onClick={() => picker.current?.click()}>
           <Icon name="image" />
         </button>
         <input
           ref={picker}
           type="file"
-          accept="image/png,image/jpeg,image/gif,image/webp"
           multiple
           hidden
           onChange={(e) => {
@@ -121,7 +152,12 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
         <span className="composer-problem grow" role="alert">
           {problem}
         </span>
-        <button className="button primary" disabled={busy || (!text.trim() && images.length === 0)}>
+        {onQueue && (
+          <button type="button" className="button" title="Send it when the agent has ended" disabled={busy || !text.trim() || images.length + files.length > 0} onClick={onQueue}>
+            Queue
+          </button>
+        )}
+        <button className="button primary" disabled={busy || sending || empty}>
           <Icon name="send" size={14} /> {sendLabel}
         </button>
       </div>

@@ -9,6 +9,8 @@ import { Composer } from './Composer';
 import { Confirm } from './Confirm';
 import { GoalBar } from './GoalBar';
 import { PlanBar } from './PlanDialogs';
+import { Queue } from './Queue';
+import { keepQueued, queued } from './queue';
 import { SandboxNotice } from './SandboxNotice';
 
 interface Props {
@@ -49,6 +51,9 @@ function Waiting({ conversation, store }: Pick<Props, 'conversation' | 'store'>)
   return <Confirm key={actions[0]?.id} actions={actions} directory={timeline.directory} onAnswer={answer} />;
 }
 
+// largestFile is how large an attached file may be, in bytes.
+const largestFile = 100 << 20;
+
 interface BoxProps extends Pick<Props, 'conversation' | 'store' | 'draft'> {
   id: string;
   running: boolean;
@@ -62,28 +67,60 @@ function Box({ conversation, store, id, running, draft }: BoxProps) {
   useEffect(() => {
     if (loaded && window.matchMedia('(min-width: 821px)').matches) box.current?.focus();
   }, [loaded]);
+  const [messages, setMessages] = useState(() => queued(id));
+  const change = useCallback((by: (before: string[]) => string[]) => setMessages(by), []);
+  useEffect(() => keepQueued(id, messages), [id, messages]);
   const write = (next: string) => {
     draft.current = next;
     setText(next);
   };
   return (
-    <Composer
-      ref={box}
-      label="Message"
-      placeholder={running ? 'Send a message; the agent reads it at its next step' : 'Reply, or give the next task'}
-      text={text}
-      onText={write}
-      busy={!loaded}
-      sendLabel="Send"
-      onSend={async (images) => {
-        await conversation.send(text, images);
-        // A message starts a sandbox that does not run.
-        if (!conversation.live) {
-          draft.current = '';
-          await queries.invalidateQueries({ queryKey: ['conversation', id] });
+    <>
+      <Queue
+        conversation={conversation}
+        store={store}
+        messages={messages}
+        onMessages={change}
+        onEdit={(old) => {
+          write(text.trim() ? `${text.trim()}\n\n${old}` : old);
+          box.current?.focus();
+        }}
+      />
+      <Composer
+        ref={box}
+        label="Message"
+        placeholder={running ? 'Send a message; the agent reads it at its next step' : 'Reply, or give the next task'}
+        text={text}
+        onText={write}
+        busy={!loaded}
+        sendLabel="Send"
+        onFile={(file) => (conversation.live ? (file.size > largestFile ? `${file.name} is larger than 100 MB.` : '') : 'Resume the sandbox first: files go into it.')}
+        onSend={async (images, files) => {
+          const paths: string[] = [];
+          for (const file of files) {
+            // A name of the user's disk must not lead elsewhere.
+            const path = `uploads/${file.name.replace(/[/\\\0]/g, '_')}`;
+            await conversation.upload(`${store.get().timeline.directory}/${path}`, file);
+            paths.push(path);
+          }
+          await conversation.send([text.trim(), paths.length ? `Attached files: ${paths.map((p) => `\`${p}\``).join(', ')}` : ''].filter(Boolean).join('\n\n'), images);
+          // A message starts a sandbox that does not run.
+          if (!conversation.live) {
+            draft.current = '';
+            await queries.invalidateQueries({ queryKey: ['conversation', id] });
+          }
+          return true;
+        }}
+        onQueue={
+          running
+            ? () => {
+                change((all) => [...all, text.trim()]);
+                write('');
+                box.current?.focus();
+              }
+            : undefined
         }
-        return true;
-      }}
-    />
+      />
+    </>
   );
 }

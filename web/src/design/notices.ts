@@ -28,12 +28,14 @@ const worth: Record<string, string> = {
   stuck: 'is stuck',
 };
 
-// news compares two states of the list: what the user would want to know of.
-export function news(before: Map<string, string>, now: { id: string; title: string; status: string }[]): { id: string; text: string }[] {
-  return now.flatMap(({ id, title, status }) => {
+// news compares two states of the list: what the user would want to know of. One that is
+// new in the list counts if it has changed since the page was opened, in milliseconds since 1970.
+export function news(before: Map<string, string>, now: { id: string; title: string; status: string; updatedAt: string }[], opened: number): { id: string; text: string }[] {
+  return now.flatMap(({ id, title, status, updatedAt }) => {
     const was = before.get(id);
     const text = worth[status];
-    return text && was !== undefined && was !== status ? [{ id, text: `“${title}” ${text}.` }] : [];
+    const changed = was === undefined ? Date.parse(updatedAt) > opened : was !== status;
+    return text && changed ? [{ id, text: `“${title}” ${text}.` }] : [];
   });
 }
 

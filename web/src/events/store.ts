@@ -101,10 +101,7 @@ export class EventStore {
         return; // not an event of the contract
       }
       if (!isEvent(event)) return;
-      if (this.view.connection !== 'live') {
-        this.attempts = 0;
-        this.set({ connection: 'live' });
-      }
+      this.attempts = 0;
       this.waiting.push(event);
       this.schedule();
     };
@@ -136,7 +133,9 @@ export class EventStore {
   private flush(): void {
     this.frame = 0;
     if (this.closed || this.waiting.length === 0) return;
-    this.set({ timeline: append(this.view.timeline, this.waiting.splice(0)) });
+    // Live is what has its present state: that comes with the first event.
+    const connection = this.socket?.readyState === WebSocket.OPEN ? 'live' : this.view.connection;
+    this.set({ connection, timeline: append(this.view.timeline, this.waiting.splice(0)) });
   }
 
   async loadOlder(): Promise<void> {

@@ -176,6 +176,7 @@ function addItem(items: Item[], e: Event): void {
       const text = textOf(e.llm_message.content);
       const images = imagesOf(e.llm_message.content);
       if (!text && images.length === 0) return;
+      if (from === 'user' && e.source === 'environment') return note(items, e, 'The agent was told', text);
       items.push({ type: 'message', id: e.id, time: e.timestamp, from, text, images, reasoning: e.llm_message.reasoning_content ?? '' });
       return;
     }

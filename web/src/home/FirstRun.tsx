@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useSource } from '../api/context';
 import { describe } from '../api/failure';
+import type { LocalModel } from '../api/source';
 import { guess } from './modelGuess';
 
 // FirstRun asks for the one thing that Deft cannot know: which model to use. An
@@ -17,6 +18,12 @@ export function FirstRun() {
     mutationFn: () => source.setModel({ ...guessed, model: model.trim() || guessed.model }),
     onSuccess: () => queries.invalidateQueries(),
   });
+  const local = useQuery({ queryKey: ['local-models'], queryFn: async () => source.app?.localModels() ?? [], retry: false });
+  const take = useMutation({
+    mutationFn: (found: LocalModel) => source.setModel({ model: found.model, baseURL: found.baseURL, apiKey: 'local' }),
+    onSuccess: () => queries.invalidateQueries(),
+  });
+  const failure = save.error ?? take.error;
   const unclear = value.trim() !== '' && guessed.model === '';
   return (
     <form
@@ -64,9 +71,23 @@ export function FirstRun() {
           Continue
         </button>
       </div>
-      {save.isError && (
+      {local.data && local.data.length > 0 && (
+        <section className="first-run-local" aria-label="Models on this machine">
+          <p className="hint">Found on this machine:</p>
+          <ul>
+            {local.data.slice(0, 8).map((m) => (
+              <li key={`${m.program} ${m.model}`}>
+                <button type="button" className="button" disabled={take.isPending} onClick={() => take.mutate(m)}>
+                  Use {m.model.slice(m.model.indexOf('/') + 1)} <span className="hint">{m.program}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {failure && (
         <p className="banner bad" role="alert">
-          {describe(save.error)}
+          {describe(failure)}
         </p>
       )}
     </form>

@@ -9,20 +9,30 @@ import { describe } from '../api/failure';
 import { Composer } from '../conversation/Composer';
 import { nothing, Repository } from './Repository';
 import { FirstRun } from './FirstRun';
+import { Suggestions } from './Suggestions';
 import './home.css';
 
-const examples = [
-  'Explain how this project is built and tested',
-  'Find the slowest test and make it faster',
-  'Write a small web page with a clock and show me how to open it',
-];
+// largestText is how large a file that becomes part of the task may be, in bytes.
+const largestText = 64 << 10;
+
+// quotedFile is a text file as a part of the task: there is no sandbox yet for files.
+async function quotedFile(file: File): Promise<string> {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
+  } catch {
+    throw new Error(`${file.name} is not a text. Attach it when the conversation has started.`);
+  }
+  const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length + 1)));
+  return `${file.name}:\n\n${fence}\n${text}\n${fence}`;
+}
 
 export function Home() {
   const source = useSource();
   const queries = useQueryClient();
   const [, navigate] = useLocation();
-  const ready = useQuery({ queryKey: ['ready'], queryFn: () => source.ready() });
-  const model = useQuery({ queryKey: ['model'], queryFn: () => source.model(), enabled: ready.data === true });
+  const model = useQuery({ queryKey: ['model'], queryFn: () => source.model() });
+  const ready = model.data && model.data.model !== '' && model.data.keySet; // undefined: not known yet
   // A start that failed leads back here, with its task.
   const [text, setText] = useState(() => String((window.history.state as { text?: string } | null)?.text ?? ''));
   const [confirm, setConfirm] = useState(false);
@@ -30,7 +40,7 @@ export function Home() {
   const [where, setWhere] = useState('');
   const [choice, setChoice] = useState(nothing);
   const box = useRef<HTMLTextAreaElement>(null);
-  const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), enabled: ready.data === true });
+  const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), enabled: ready === true });
   const [profile, setProfile] = useState<string | null>(null); // chosen just now
   const activate = useMutation({
     mutationFn: (name: string) => source.activateProfile(name),
@@ -40,10 +50,10 @@ export function Home() {
     },
   });
   const start = useMutation({
-    mutationFn: (images: string[]) =>
+    mutationFn: async ({ images, files }: { images: string[]; files: File[] }) =>
       source.start(
         {
-          text,
+          text: [text.trim(), ...(await Promise.all(files.map(quotedFile)))].filter(Boolean).join('\n\n'),
           images,
           confirm,
           ...(source.kind === 'app-server' ? { plan, repository: choice.repository.trim(), branch: choice.branch.trim(), provider: choice.provider } : { directory: where.trim() }),
@@ -56,21 +66,21 @@ export function Home() {
   });
   useEffect(() => {
     document.title = 'Deft';
-    if (ready.data) box.current?.focus();
-  }, [ready.data]);
+    if (ready) box.current?.focus();
+  }, [ready]);
 
   return (
     <div className="home">
       <div className="home-inner">
         <h1>What should be done?</h1>
-        {ready.isError && (
+        {model.isError && (
           <p className="banner bad" role="alert">
-            {describe(ready.error)}
+            {describe(model.error)}
           </p>
         )}
-        {ready.data === false && <FirstRun />}
-        {ready.data === false && source.app && <Demo app={source.app} />}
-        {ready.data === true && (
+        {ready === false && <FirstRun />}
+        {ready === false && source.app && <Demo app={source.app} />}
+        {ready === true && (
           <>
             <Composer
               ref={box}
@@ -80,8 +90,9 @@ export function Home() {
               onText={setText}
               busy={start.isPending}
               sendLabel="Start"
-              onSend={(images) =>
-                start.mutateAsync(images).then(
+              onFile={(file) => (file.size > largestText ? `${file.name} is larger than 64 KB. Attach it when the conversation has started.` : '')}
+              onSend={(images, files) =>
+                start.mutateAsync({ images, files }).then(
                   () => true,
                   () => false, // shown below
                 )
@@ -145,20 +156,19 @@ export function Home() {
               </p>
             )}
             <Running />
-            <ul className="examples" aria-label="Examples">
-              {examples.map((example) => (
-                <li key={example}>
-                  <button
-                    onClick={() => {
-                      setText(example);
-                      box.current?.focus();
-                    }}
-                  >
-                    {example}
-                  </button>
-                </li>
-              ))}
-            </ul>
+            <Suggestions
+              app={source.app}
+              text={text}
+              onText={(next) => {
+                setText(next);
+                box.current?.focus();
+              }}
+              onTask={(next, wanted) => {
+                setText(next);
+                setChoice(wanted);
+                box.current?.focus();
+              }}
+            />
           </>
         )}
       </div>

@@ -1,14 +1,15 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { useDeferredValue, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import { describe } from '../api/failure';
 import type { ConversationSummary } from '../api/source';
-import { Dialog } from '../design/Dialog';
 import { ago, money, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { news, notices, show } from '../design/notices';
 import { isDark, setTheme } from '../design/theme';
+import { filters, fits } from './filters';
+import { Remove, Rename } from './listDialogs';
 import { StartTasks, useStartTasks } from './StartTasks';
 
 export function Sidebar({ onClose }: { onClose: () => void }) {
@@ -37,6 +38,10 @@ export function Sidebar({ onClose }: { onClose: () => void }) {
       </div>
       <ConversationList search={useDeferredValue(search)} filter={filter} onFilter={setFilter} />
       <footer>
+        <Link href="/conversations" className="button quiet">
+          <Icon name="list" /> All
+          <span className="visually-hidden"> conversations</span>
+        </Link>
         <Link href="/settings" className="button quiet">
           <Icon name="gear" /> Settings
         </Link>
@@ -59,16 +64,6 @@ function ThemeButton() {
   );
 }
 
-const filters = [
-  { value: '', label: 'All' },
-  { value: 'running', label: 'Working' },
-  { value: 'waiting_for_confirmation', label: 'Needs your answer' },
-  { value: 'finished', label: 'Finished' },
-  { value: 'error', label: 'Failed' },
-  { value: 'stopped', label: 'Stopped' },
-  { value: 'archived', label: 'Archived' },
-];
-
 interface ListProps {
   search: string;
   filter: string; // a status, or empty
@@ -81,7 +76,7 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
   const [renaming, setRenaming] = useState<ConversationSummary | null>(null);
   const [removing, setRemoving] = useState<ConversationSummary | null>(null);
   const list = useInfiniteQuery({
-    queryKey: ['conversations', search],
+    queryKey: ['conversations', search, ''],
     queryFn: ({ pageParam }) => source.conversations(search, pageParam),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
@@ -93,8 +88,8 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
   // What is being started is not idle yet.
   const starting = new Set(tasks.map((t) => t.conversation));
   const all = (list.data?.pages.flatMap((p) => p.items) ?? []).filter((c) => !starting.has(c.id));
-  const items = filter ? all.filter((c) => c.status === filter || (filter === 'error' && c.status === 'stuck')) : all;
-  useNews(list.data?.pages[0]?.items ?? []);
+  const items = all.filter((c) => fits(c, filter));
+  useNews(search === '' ? list.data?.pages[0]?.items : undefined);
 
   if (list.isError && items.length === 0) {
     return (
@@ -165,86 +160,13 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
   );
 }
 
-function Rename({ conversation, onClose }: { conversation: ConversationSummary; onClose: () => void }) {
-  const source = useSource();
-  const queries = useQueryClient();
-  const [title, setTitle] = useState(conversation.title);
-  const rename = useMutation({
-    mutationFn: () => source.rename(conversation.id, title.trim()),
-    onSuccess: () => {
-      void queries.invalidateQueries({ queryKey: ['conversations'] });
-      void queries.invalidateQueries({ queryKey: ['conversation', conversation.id] });
-      onClose();
-    },
-  });
-  return (
-    <Dialog title="Rename the conversation" onClose={onClose}>
-      <form
-        className="dialog-form"
-        onSubmit={(e) => {
-          e.preventDefault();
-          rename.mutate();
-        }}
-      >
-        <input className="input" aria-label="Title" autoFocus maxLength={200} value={title} onChange={(e) => setTitle(e.target.value)} />
-        {rename.isError && (
-          <p className="banner bad" role="alert">
-            {describe(rename.error)}
-          </p>
-        )}
-        <div className="dialog-buttons">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button className="button primary" disabled={!title.trim() || rename.isPending}>
-            Rename
-          </button>
-        </div>
-      </form>
-    </Dialog>
-  );
-}
-
-function Remove({ conversation, onClose }: { conversation: ConversationSummary; onClose: () => void }) {
-  const source = useSource();
-  const queries = useQueryClient();
-  const [location, navigate] = useLocation();
-  const remove = useMutation({
-    mutationFn: () => source.remove(conversation.id),
-    onSuccess: () => {
-      void queries.invalidateQueries({ queryKey: ['conversations'] });
-      onClose();
-      if (location.startsWith(`/conversations/${conversation.id}`)) navigate('/');
-    },
-  });
-  return (
-    <Dialog title="Delete the conversation?" onClose={onClose}>
-      <div className="dialog-form">
-        <p>“{conversation.title}” and its events are deleted for good.</p>
-        {remove.isError && (
-          <p className="banner bad" role="alert">
-            {describe(remove.error)}
-          </p>
-        )}
-        <div className="dialog-buttons">
-          <button className="button" autoFocus onClick={onClose}>
-            Cancel
-          </button>
-          <button className="button danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
-            Delete
-          </button>
-        </div>
-      </div>
-    </Dialog>
-  );
-}
-
 // useNews tells of changes of conversations, if the user wants that and looks elsewhere.
-function useNews(items: ConversationSummary[]): void {
+function useNews(items: ConversationSummary[] | undefined): void {
   const [, navigate] = useLocation();
   const before = useRef(new Map<string, string>());
   useEffect(() => {
-    const changed = news(before.current, items);
+    if (!items) return;
+    const changed = news(before.current, items, performance.timeOrigin);
     for (const c of items) before.current.set(c.id, c.status);
     if (!notices() || (document.visibilityState === 'visible' && document.hasFocus())) return;
     for (const one of changed) show(one, (id) => navigate(`/conversations/${id}`));

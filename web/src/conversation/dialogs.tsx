@@ -1,0 +1,108 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useSource } from '../api/context';
+import { describe } from '../api/failure';
+import type { AppRoutes, ConversationSummary } from '../api/source';
+import { Dialog } from '../design/Dialog';
+
+export function Failed({ error }: { error: Error | null }) {
+  if (!error) return null;
+  return (
+    <p className="banner bad" role="alert">
+      {describe(error)}
+    </p>
+  );
+}
+
+export function Tags({ summary, onClose }: { summary: ConversationSummary; onClose: () => void }) {
+  const source = useSource();
+  const queries = useQueryClient();
+  const [text, setText] = useState(Object.entries(summary.tags).map(([k, v]) => (v ? `${k}=${v}` : k)).join(' '));
+  const save = useMutation({
+    mutationFn: () =>
+      source.setTags(
+        summary.id,
+        Object.fromEntries(
+          text
+            .split(/[\s,]+/)
+            .filter(Boolean)
+            .map((t) => [t.split('=')[0] ?? t, t.split('=').slice(1).join('=')]),
+        ),
+      ),
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: ['conversation'] });
+      void queries.invalidateQueries({ queryKey: ['conversations'] });
+      onClose();
+    },
+  });
+  return (
+    <Dialog title="Tags" onClose={onClose}>
+      <form
+        className="dialog-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          save.mutate();
+        }}
+      >
+        <input className="input" aria-label="Tags, separated by blanks" autoFocus placeholder="backend team=web" value={text} onChange={(e) => setText(e.target.value)} />
+        <Failed error={save.error} />
+        <div className="dialog-buttons">
+          <button className="button primary" disabled={save.isPending}>
+            Save
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+// SetupLog is what the repository's scripts printed when the conversation was started.
+export function SetupLog({ app, id, onClose }: { app: AppRoutes; id: string; onClose: () => void }) {
+  const log = useQuery({ queryKey: ['setup-log', id], queryFn: () => app.setupLog(id) });
+  return (
+    <Dialog title="Set-up log" onClose={onClose}>
+      <div className="dialog-form">
+        {log.data === '' && <p className="hint">Nothing was set up, or it printed nothing.</p>}
+        {log.data && (
+          <pre className="code output" tabIndex={0} role="region" aria-label="Log of the setup">
+            {log.data}
+          </pre>
+        )}
+        <Failed error={log.error} />
+        <div className="dialog-buttons">
+          <button className="button" autoFocus onClick={onClose}>
+            Close
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+// Archive deletes the sandbox of a conversation, and keeps what can be read and its files.
+export function Archive({ app, id, onDone, onClose }: { app: AppRoutes; id: string; onDone: () => Promise<void>; onClose: () => void }) {
+  const archive = useMutation({
+    mutationFn: async () => {
+      await app.archive(id);
+      await onDone();
+    },
+    onSuccess: onClose,
+  });
+  return (
+    <Dialog title="Archive the conversation?" onClose={onClose}>
+      <div className="dialog-form">
+        <p>What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.</p>
+        <p className="hint">Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.</p>
+        <Failed error={archive.error} />
+        <div className="dialog-buttons">
+          <button className="button" autoFocus onClick={onClose}>
+            Cancel
+          </button>
+          <button className="button primary" disabled={archive.isPending} onClick={() => archive.mutate()}>
+            Archive
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,159 @@
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useDeferredValue, useEffect, useState } from 'react';
+import { Link } from 'wouter';
+import { useSource } from '../api/context';
+import { describe } from '../api/failure';
+import type { ConversationSummary } from '../api/source';
+import { Archive, Tags } from '../conversation/dialogs';
+import { ago, money, statusText } from '../design/format';
+import { Icon } from '../design/Icon';
+import { Menu } from '../design/Menu';
+import { filters, fits, serverStatus } from './filters';
+import { Remove, Rename } from './listDialogs';
+import './all.css';
+
+type Asked = { what: 'rename' | 'remove' | 'tags' | 'archive'; of: ConversationSummary } | null;
+
+// AllConversations is the whole list, with what a sidebar has no place for.
+export default function AllConversations() {
+  const source = useSource();
+  const queries = useQueryClient();
+  const [search, setSearch] = useState('');
+  const [filter, setFilter] = useState('');
+  const [tag, setTag] = useState('');
+  const [asked, setAsked] = useState<Asked>(null);
+  const title = useDeferredValue(search);
+  const status = serverStatus(filter);
+  const list = useInfiniteQuery({
+    queryKey: ['conversations', title, status],
+    queryFn: ({ pageParam }) => source.conversations(title, pageParam, status),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    refetchInterval: 10_000,
+    placeholderData: (old) => old,
+  });
+  useEffect(() => {
+    document.title = 'Conversations · Deft';
+  }, []);
+  const resume = useMutation({ mutationFn: (id: string) => source.resume(id), onSettled: () => queries.invalidateQueries({ queryKey: ['conversations'] }) });
+  const all = list.data?.pages.flatMap((p) => p.items) ?? [];
+  const shown = all.filter((c) => fits(c, filter) && (tag === '' || tag in c.tags));
+  // What the server does not filter by may be on a later page.
+  const { hasNextPage, isFetching, fetchNextPage } = list;
+  const searching = shown.length < 20 && hasNextPage && all.length < 2000;
+  useEffect(() => {
+    if (searching && !isFetching) void fetchNextPage();
+  }, [searching, isFetching, fetchNextPage]);
+  const tags = [...new Set(all.flatMap((c) => Object.keys(c.tags)))].sort();
+  const cost = shown.reduce((sum, c) => sum + (c.costUSD ?? 0), 0);
+  const failure = list.error ?? resume.error;
+  const close = () => setAsked(null);
+  return (
+    <div className="all">
+      <div className="all-inner">
+        <h1>Conversations</h1>
+        <div className="all-filters">
+          <input className="input" type="search" aria-label="Search by title" placeholder="Search by title" value={search} onChange={(e) => setSearch(e.target.value)} />
+          <select className="input" aria-label="Show by state" value={filter} onChange={(e) => setFilter(e.target.value)}>
+            {filters.map((f) => (
+              <option key={f.value} value={f.value}>
+                {f.label}
+              </option>
+            ))}
+          </select>
+          {(tags.length > 0 || tag) && (
+            <select className="input" aria-label="Show by tag" value={tag} onChange={(e) => setTag(e.target.value)}>
+              <option value="">Any tag</option>
+              {tags.map((t) => (
+                <option key={t} value={t}>
+                  #{t}
+                </option>
+              ))}
+            </select>
+          )}
+        </div>
+        {failure && (
+          <p className="banner bad" role="alert">
+            {describe(failure)}
+          </p>
+        )}
+        {shown.length > 0 && (
+          <table className="all-table">
+            <thead>
+              <tr>
+                <th scope="col">Title</th>
+                <th scope="col">State</th>
+                <th scope="col" className="all-cost">
+                  Cost
+                </th>
+                <th scope="col">Changed</th>
+                <th scope="col">
+                  <span className="visually-hidden">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((c) => (
+                <tr key={c.id}>
+                  <td>
+                    <Link href={`/conversations/${c.id}`}>{c.title}</Link>
+                    <small>
+                      {c.location && <span className="hint">{c.location}</span>}
+                      {Object.entries(c.tags).map(([k, v]) => (
+                        <button key={k} className="all-tag" onClick={() => setTag(k)}>
+                          #{v ? `${k}=${v}` : k}
+                        </button>
+                      ))}
+                    </small>
+                  </td>
+                  <td>
+                    <span className={`dot ${c.status}`} aria-hidden="true" /> {statusText(c.status)}
+                  </td>
+                  <td className="all-cost number">{c.costUSD === null ? '' : money(c.costUSD)}</td>
+                  <td>
+                    <time dateTime={c.updatedAt}>{ago(c.updatedAt)}</time>
+                  </td>
+                  <td>
+                    <Menu
+                      label={`Actions of ${c.title}`}
+                      items={[
+                        { label: 'Rename …', run: () => setAsked({ what: 'rename', of: c }) },
+                        { label: 'Tags …', run: () => setAsked({ what: 'tags', of: c }) },
+                        ...(source.app && (c.sandbox === 'running' || c.sandbox === 'paused') ? [{ label: 'Archive …', run: () => setAsked({ what: 'archive', of: c }) }] : []),
+                        ...(c.sandbox === 'paused' || c.sandbox === 'archived' || c.sandbox === 'lost' ? [{ label: 'Resume', run: () => resume.mutate(c.id) }] : []),
+                        { label: 'Delete …', danger: true, run: () => setAsked({ what: 'remove', of: c }) },
+                      ]}
+                    >
+                      <Icon name="more" />
+                    </Menu>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+            <tfoot>
+              <tr>
+                <th scope="row" colSpan={2}>
+                  {shown.length} shown{hasNextPage ? ', there are more' : ''}
+                </th>
+                <td className="all-cost number">{money(cost)}</td>
+                <td colSpan={2} />
+              </tr>
+            </tfoot>
+          </table>
+        )}
+        {list.isSuccess && shown.length === 0 && !searching && <p className="hint">{all.length || search ? 'No conversation is like that.' : 'There is no conversation yet.'}</p>}
+        {hasNextPage && (
+          <button className="button" disabled={list.isFetchingNextPage} onClick={() => void fetchNextPage()}>
+            Show more
+          </button>
+        )}
+      </div>
+      {asked?.what === 'rename' && <Rename conversation={asked.of} onClose={close} />}
+      {asked?.what === 'remove' && <Remove conversation={asked.of} onClose={close} />}
+      {asked?.what === 'tags' && <Tags summary={asked.of} onClose={close} />}
+      {asked?.what === 'archive' && source.app && (
+        <Archive app={source.app} id={asked.of.id} onDone={() => queries.invalidateQueries({ queryKey: ['conversations'] })} onClose={close} />
+      )}
+    </div>
+  );
+}

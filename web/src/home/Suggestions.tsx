@@ -1,0 +1,101 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { AppRoutes, SuggestedTask } from '../api/source';
+import { Icon } from '../design/Icon';
+import type { Choice } from './Repository';
+import { drop, keep, templates } from './templates';
+
+const examples = [
+  'Explain how this project is built and tested',
+  'Find the slowest test and make it faster',
+  'Write a small web page with a clock and show me how to open it',
+];
+
+interface Props {
+  app: AppRoutes | null;
+  text: string; // of the task that is being written
+  onText: (text: string) => void;
+  onTask: (text: string, choice: Choice) => void;
+}
+
+// Suggestions are tasks to begin with: what waits at the user's Git hosts, templates, and
+// examples for those who have none.
+export function Suggestions({ app, text, onText, onTask }: Props) {
+  const [kept, setKept] = useState(templates);
+  const written = text.trim();
+  return (
+    <>
+      {written && !kept.includes(written) && (
+        <button className="link keep" onClick={() => setKept(keep(written))}>
+          Keep as a template in this browser
+        </button>
+      )}
+      {app && <Suggested app={app} onTask={onTask} />}
+      {kept.length > 0 && (
+        <section className="at-work" aria-labelledby="templates-title">
+          <h2 id="templates-title">Templates</h2>
+          <ul className="examples">
+            {kept.map((t) => (
+              <li key={t} className="row">
+                <button className="grow ellipsis" onClick={() => onText(t)}>
+                  {t}
+                </button>
+                <button className="icon-button" aria-label={`Remove the template ${t}`} onClick={() => setKept(drop(t))}>
+                  <Icon name="close" size={12} />
+                </button>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {kept.length === 0 && (
+        <ul className="examples" aria-label="Examples">
+          {examples.map((example) => (
+            <li key={example}>
+              <button onClick={() => onText(example)}>{example}</button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+const kinds: Record<string, { label: string; task: (t: SuggestedTask) => string }> = {
+  OPEN_ISSUE: { label: 'Issue', task: (t) => `Work on issue #${t.number} of ${t.repository}, “${t.title}”: read it, solve it on a branch of its own, and open a pull request.` },
+  FAILING_CHECKS: { label: 'Checks fail', task: (t) => `The checks of pull request #${t.number} of ${t.repository}, “${t.title}”, fail. Find out why and mend its branch.` },
+  MERGE_CONFLICTS: { label: 'Conflicts', task: (t) => `Pull request #${t.number} of ${t.repository}, “${t.title}”, has merge conflicts. Merge the target branch into its branch and resolve them.` },
+  UNRESOLVED_COMMENTS: { label: 'Comments', task: (t) => `Pull request #${t.number} of ${t.repository}, “${t.title}”, has unresolved comments. Work through them on its branch.` },
+};
+
+// Suggested are issues and pull requests of the user that want something done.
+function Suggested({ app, onTask }: { app: AppRoutes; onTask: Props['onTask'] }) {
+  const hosts = useQuery({ queryKey: ['git-hosts'], queryFn: () => app.gitHosts() });
+  const tasks = useQuery({
+    queryKey: ['suggested-tasks'],
+    queryFn: () => app.suggestedTasks(),
+    enabled: Object.keys(hosts.data ?? {}).length > 0,
+    staleTime: 300_000,
+    retry: false,
+  });
+  const shown = (tasks.data ?? []).filter((t) => kinds[t.type]).slice(0, 6);
+  if (shown.length === 0) return null;
+  return (
+    <section className="at-work" aria-labelledby="suggested-title">
+      <h2 id="suggested-title">Suggested</h2>
+      <ul className="examples">
+        {shown.map((t) => (
+          <li key={`${t.provider} ${t.repository} ${t.type} ${t.number}`}>
+            <button className="suggested" onClick={() => onTask(kinds[t.type]?.task(t) ?? t.title, { repository: t.repository, branch: '', provider: t.provider })}>
+              <span className="tag">{kinds[t.type]?.label}</span>
+              <span className="grow ellipsis">{t.title}</span>
+              <span className="hint">
+                {t.repository} #{t.number}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
