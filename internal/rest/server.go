@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -189,7 +190,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		if m, ok := body.(map[string]any); ok {
 			m["error_id"] = id
 		}
-		s.o.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "status", status, "error_id", id, "error", err)
+		level := slog.LevelError
+		if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+			level = slog.LevelInfo // the client has left, which is nothing wrong here
+		}
+		s.o.Log.Log(r.Context(), level, "request failed", "method", r.Method, "path", r.URL.Path, "status", status, "error_id", id, "error", err)
 	}
 	_ = JSON(w, status, body)
 }
