@@ -172,6 +172,7 @@ export interface AppRoutes {
   archive(id: string): Promise<void>; // deletes the sandbox
   apps(id: string): Promise<Apps>;
 
+  sandboxSpec(): Promise<string>; // what new conversations work in: a class or an image
   localModels(): Promise<LocalModel[]>; // none where the server does not look
   testModel(profile: string | null): Promise<Trial>;
   keys(): Promise<ApiKey[]>;
