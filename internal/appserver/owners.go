@@ -126,9 +126,8 @@ func (o *owners) Launch(ctx context.Context, owner session.Principal, model, pro
 	id, _ := event.ParseConversationID(profile) // a UUID, too
 	src := launch.Source{ProfileID: string(id)}
 	if src.ProfileID == "" {
-		src.Settings = withModel(doc.Agent, o.model)
+		src.Settings = streamed(withModel(doc.Agent, o.model))
 		if model != "" {
-			src.Settings = src.Settings.Copy()
 			src.Settings.Object("llm").Set("model", model)
 		}
 	}
@@ -168,6 +167,18 @@ func (o *owners) Launch(ctx context.Context, owner session.Principal, model, pro
 		out.Secrets[one.Name] = raw
 	}
 	return out, addTokens(s, out.Secrets)
+}
+
+// streamed returns a copy of settings whose LLM streams its answers, as that of a profile
+// does: people watch.
+func streamed(agent *schema.Map) *schema.Map {
+	agent = agent.Copy()
+	if l := agent.Object("llm"); l != nil {
+		l = l.Copy()
+		l.Set("stream", true)
+		agent.Set("llm", l)
+	}
+	return agent
 }
 
 // withModel gives settings in which an LLM was never chosen the server's own.

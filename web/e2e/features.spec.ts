@@ -1,4 +1,4 @@
-import { expect, finish, log, panel, run, status, task, test } from './deft';
+import { expect, finish, log, panel, run, shot, status, task, test } from './deft';
 
 test('the demo runs without a model, with real tools', async ({ deft, page }) => {
   await deft.serve();
@@ -117,6 +117,8 @@ test('settings: test of the model, confirmation, MCP servers, keys', async ({ de
   await page.getByRole('button', { name: 'Test the model' }).click();
   await expect(page.getByText('works', { exact: true })).toBeVisible();
   await page.getByRole('link', { name: 'Confirmation' }).click();
+  await expect(page.getByRole('region', { name: 'Sandbox' })).toContainText('the sandbox that is built in');
+  await shot(page, 'settings-safety');
   await page.getByLabel(/Before risky actions/).check();
   await page.reload();
   await expect(page.getByLabel(/Before risky actions/)).toBeChecked();

@@ -60,6 +60,14 @@ test('a task runs to its end, with its command, its output and its changes', asy
   await expect(page.getByRole('button', { name: /added hello.txt/ })).toBeVisible();
 });
 
+test('an answer is shown while the model writes it', async ({ deft, page }) => {
+  const words = Array.from({ length: 400 }, (_, i) => `word${i}`).join(' ');
+  await task(deft, page, [{ reply: { text: words }, chunk_size: 4, chunk_delay: '10ms' }], 'Write much');
+  await expect(log(page).locator('.draft')).toContainText(/word\d+ word\d+/);
+  await expect(log(page).locator('.message.agent')).toContainText('word399');
+  await expect(log(page).locator('.draft')).toHaveCount(0);
+});
+
 test('a failing model is shown with what to do, and a retry goes on', async ({ deft, page }) => {
   await task(deft, page, [{ fault: { kind: 'auth', times: 1 }, reply: { text: 'Now it works.' } }], 'hello');
   await expect(log(page).getByRole('alert')).toContainText('refused the API key');

@@ -104,6 +104,11 @@ export class Routes implements AppRoutes {
     return { number: made.number, url: made.url, warning: made.warning ?? '' };
   }
 
+  async sandboxSpec(): Promise<string> {
+    const { items } = await request<{ items: { id: string }[] }>('GET', `${base}/sandbox-specs/search`);
+    return items[0]?.id ?? '';
+  }
+
   async localModels(): Promise<LocalModel[]> {
     try {
       const { items } = await request<{ items: { program: string; model: string; base_url: string }[] }>('GET', `${base}/settings/local-models`);

@@ -189,6 +189,7 @@ export interface AppRoutes {
   push(id: string, branch: string): Promise<void>;
   openPullRequest(id: string, request: { source: string; target: string; title: string; description: string; draft: boolean }): Promise<PullRequest>;
 
+  sandboxSpec(): Promise<string>; // what new conversations work in: a class or an image
   localModels(): Promise<LocalModel[]>; // none where the server does not look
   testModel(profile: string | null): Promise<Trial>;
   keys(): Promise<ApiKey[]>;

@@ -4,6 +4,7 @@ import { setTheme, theme, type Theme } from '../design/theme';
 import { useSource } from '../api/context';
 import { notices, setNotices } from '../design/notices';
 import { GitHosts } from './GitHosts';
+import { Isolation } from './Isolation';
 import { Keyboard } from './Keyboard';
 import { Keys } from './Keys';
 import { McpServers } from './McpServers';
@@ -33,6 +34,7 @@ export default function Settings({ tab }: { tab: string }) {
         {tab === 'models' && <Models />}
         {tab === 'secrets' && <Secrets />}
         {app && tab === 'safety' && <Safety app={app} />}
+        {app && tab === 'safety' && <Isolation app={app} />}
         {app && tab === 'tools' && <McpServers app={app} />}
         {app && tab === 'git' && <GitHosts app={app} />}
         {app && tab === 'keys' && <Keys app={app} />}
