@@ -33,6 +33,8 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/demo"
+	"github.com/deft-dev/deft/internal/forge"
+	"github.com/deft-dev/deft/internal/forge/oauth"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/objectstore/local"
 	"github.com/deft-dev/deft/internal/objectstore/s3"
@@ -140,6 +142,14 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	if err != nil {
 		return nil, nil, err
 	}
+	renewer, err := oauth.New(map[forge.Provider]oauth.App{
+		forge.GitHub:    {ID: cfg.Git.GitHubClientID, Secret: cfg.Git.GitHubClientSecret, TokenURL: cfg.Git.GitHubTokenURL},
+		forge.GitLab:    {ID: cfg.Git.GitLabClientID, Secret: cfg.Git.GitLabClientSecret, TokenURL: cfg.Git.GitLabTokenURL},
+		forge.Bitbucket: {ID: cfg.Git.BitbucketClientID, Secret: cfg.Git.BitbucketClientSecret},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
 	l, err := std.listen(ctx, "tcp", cfg.Server.Address)
 	if err != nil {
 		return nil, nil, cannotListen(cfg.Server.Address, "--address", err)
@@ -149,7 +159,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	var links sandboxLinks
 	var s *appserver.Server
 	o := appserver.Options{
-		Dir: dir, Conversations: paths.store(), Settings: saved.PersistenceDir, Ring: ring, Adapters: a, Forges: a.Forges(),
+		Dir: dir, Conversations: paths.store(), Settings: saved.PersistenceDir, Ring: ring, Adapters: a, Forges: a.Forges(), Renewer: renewer,
 		Open: func(ctx context.Context) (*agentserver.Backend, error) {
 			b, builder, err := a.open(ctx, backendOptions{
 				dir: paths.store(), settings: saved.PersistenceDir, ring: ring, hidden: append(cfg.Private(), paths.store(), saved.PersistenceDir),

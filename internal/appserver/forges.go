@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -48,13 +49,75 @@ func addTokens(s *settings.Service, secrets map[string]json.RawMessage) error {
 	return nil
 }
 
-// tokens returns an owner's tokens of Git providers.
+// tokens returns an owner's tokens of Git providers, renewed where they are about to expire.
+// One that cannot be renewed any more is left to its host to refuse, unless there is no
+// other one.
 func (o *owners) tokens(ctx context.Context, owner session.Principal) (map[string]settings.ProviderToken, error) {
 	s, err := o.of(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	return s.ProviderTokens(ctx)
+	all, err := s.ProviderTokens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for provider, t := range all {
+		now, err := o.current(ctx, s, provider, t)
+		if err == nil {
+			all[provider] = now
+			continue
+		}
+		if len(all) == 1 {
+			return nil, err
+		}
+		o.log.Warn("a token of a Git host cannot be renewed", "provider", provider, "err", err)
+	}
+	return all, nil
+}
+
+// renewBefore is how long before it expires a token is renewed: a command that has got it
+// may take a while. GitHub's are valid for eight hours, the others' for two.
+const renewBefore = 30 * time.Minute
+
+// current returns a stored token, renewed if it is about to expire.
+func (o *owners) current(ctx context.Context, s *settings.Service, provider string, stored settings.ProviderToken) (settings.ProviderToken, error) {
+	due := func(t settings.ProviderToken) bool {
+		return t.RefreshToken != "" && t.Expired(time.Now().Add(renewBefore))
+	}
+	if !due(stored) || o.renewer == nil {
+		if stored.Expired(time.Now()) {
+			return stored, fault.New(fault.Auth, "the token of "+provider+" has expired").
+				Hint("sign in at " + provider + " again, and store the new token in the settings")
+		}
+		return stored, nil
+	}
+	now, err := s.RenewProviderToken(ctx, provider, due, func(t settings.ProviderToken) (settings.ProviderToken, error) {
+		got, err := o.renewer.Renew(ctx, forge.Account{Provider: forge.Provider(provider), Host: t.Host}, t.RefreshToken)
+		if err != nil {
+			return t, err
+		}
+		t.Token, t.Expires = got.Token, 0
+		if got.RefreshToken != "" {
+			t.RefreshToken = got.RefreshToken
+		}
+		if !got.Expires.IsZero() {
+			t.Expires = got.Expires.Unix()
+		}
+		return t, nil
+	})
+	if err != nil && !stored.Expired(time.Now()) {
+		o.log.Warn("a token of a Git host is not renewed, and used until it expires", "provider", provider, "err", err)
+		return stored, nil
+	}
+	return now, err
+}
+
+// CanRenew implements the TokenChecker of the settings' routes.
+func (o *owners) CanRenew(provider, host string) error {
+	if o.renewer == nil {
+		return fault.New(fault.Unsupported, "this server renews no tokens")
+	}
+	return o.renewer.CanRenew(forge.Account{Provider: forge.Provider(provider), Host: host})
 }
 
 // CheckToken implements the TokenChecker of the settings' routes.

@@ -35,7 +35,9 @@ type owners struct {
 	open  func(ctx context.Context, dir string) (*settings.Service, error)
 	log   *slog.Logger
 	forge forge.Opener
-	model *schema.Map // LLM of owners who have chosen none; nil for none
+	// renewer is nil where no tokens are renewed.
+	renewer forge.Renewer
+	model   *schema.Map // LLM of owners who have chosen none; nil for none
 	// Of conversations whose owner has set nothing.
 	maxIterations int
 	maxCost       float64

@@ -62,6 +62,8 @@ type Options struct {
 	Adapters                     agentserver.Adapters
 	// Forges opens Git hosts.
 	Forges forge.Opener
+	// Renewer renews OAuth tokens of Git hosts; nil for none.
+	Renewer forge.Renewer
 	// Open opens the backend, OpenStore the tables, and OpenFiles the file store.
 	Open      func(ctx context.Context) (*agentserver.Backend, error)
 	OpenStore func(ctx context.Context) (*store.Store, error)

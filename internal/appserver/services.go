@@ -85,9 +85,9 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	}
 	s.owners = &owners{
 		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: secretsURL, model: o.Model, log: o.Log, all: map[session.Principal]*settings.Service{},
-		maxIterations: o.MaxIterations, maxCost: o.MaxCost, forge: o.Forges,
+		maxIterations: o.MaxIterations, maxCost: o.MaxCost, forge: o.Forges, renewer: o.Renewer,
 		open: func(ctx context.Context, dir string) (*settings.Service, error) {
-			return settings.Open(ctx, settings.Options{Dir: dir, Files: s.owners.files, Keys: o.Ring, Ping: agentserver.Pinger(o.Adapters), Log: o.Log, Usable: agentserver.UsableTool})
+			return settings.Open(ctx, settings.Options{Dir: dir, Files: s.owners.files, Keys: o.Ring, Ping: agentserver.Pinger(o.Adapters), Log: o.Log, Usable: agentserver.UsableTool, Current: s.owners.current})
 		},
 	}
 	if s.store.Shared() {
@@ -123,7 +123,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})
 	s.replicas = newReplicas(s.backend.Lock, s.store.InSandbox, o.Log)
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
-	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, Store: s.store, URL: o.baseURL, Log: o.Log})
+	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, Store: s.store, URL: o.baseURL, Apps: s.apps.Addresses, Log: o.Log})
 	s.mcp = s.newMCP()
 	if s.table, err = rest.New(rest.Options{
 		Routes: markCostly(s.routes()), SameOrigin: true, Origin: o.allowedOrigin, Costly: costlyLimit(o.CostlyPerMinute), Log: o.Log,

@@ -2,8 +2,10 @@ package settings
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
@@ -18,6 +20,25 @@ type ProviderToken struct {
 	Token  llm.Secret `json:"token"`
 	UserID string     `json:"user_id"` // "" if it is unknown
 	Host   string     `json:"host"`    // name or base URL of a host of one's own; "" for the provider's
+	// RefreshToken renews a token of OAuth, which expires at Expires, in seconds since 1970;
+	// "" and 0 for one that stays as it is.
+	RefreshToken llm.Secret `json:"refresh_token"`
+	Expires      int64      `json:"expires_at"`
+}
+
+// Expired reports whether the token has expired at a time.
+func (t ProviderToken) Expired(now time.Time) bool { return t.Expires > 0 && now.Unix() >= t.Expires }
+
+// document is how the token is stored.
+func (t ProviderToken) document() *schema.Map {
+	m := schema.Of("token", t.Token.Reveal(), "user_id", orNil(t.UserID), "host", orNil(t.Host))
+	if t.RefreshToken != "" {
+		m.Set("refresh_token", t.RefreshToken.Reveal())
+	}
+	if t.Expires > 0 {
+		m.Set("expires_at", schema.Count(int(t.Expires)))
+	}
+	return m
 }
 
 const providerTokens = "provider_tokens"
@@ -26,7 +47,9 @@ var tokenSchema = &schema.Object{Fields: []schema.Field{
 	{Name: "token", Type: schema.Opt(schema.Secret{})},
 	{Name: "user_id", Type: schema.Opt(schema.String{})},
 	{Name: "host", Type: schema.Opt(schema.String{})},
-}}
+	{Name: "refresh_token", Type: schema.Opt(schema.Secret{})},
+	{Name: "expires_at", Type: schema.Opt(schema.Int{})},
+}, Compact: true}
 
 // ProviderTokens returns the user's tokens by provider. A token that no key opens is
 // [schema.ErrSealed].
@@ -78,13 +101,17 @@ func (s *Service) SetProviderTokens(ctx context.Context, tokens map[string]Provi
 				continue
 			}
 			if stored := old.Object(provider); t.Token == "" && stored != nil {
-				t.Token = llm.Secret(stored.Text("token"))
+				var kept ProviderToken
+				if err := schema.Into(stored, &kept); err != nil {
+					return err
+				}
+				t.Token, t.RefreshToken, t.Expires = kept.Token, kept.RefreshToken, kept.Expires
 				if t.UserID == "" {
 					t.UserID = stored.Text("user_id")
 				}
 			}
 			if t.Token != "" {
-				all.Set(provider, schema.Of("token", t.Token.Reveal(), "user_id", orNil(t.UserID), "host", orNil(t.Host)))
+				all.Set(provider, t.document())
 			}
 		}
 		setOrDelete(m, providerTokens, all)
@@ -92,16 +119,45 @@ func (s *Service) SetProviderTokens(ctx context.Context, tokens map[string]Provi
 	})
 }
 
-// RefreshProviderToken changes the token of a provider that has one. It does
-// nothing if the stored token is not old, so that it never undoes a change of the
-// user's.
-func (s *Service) RefreshProviderToken(ctx context.Context, provider string, old, token llm.Secret) error {
-	return s.change(ctx, s.secrets, errSecretsBlocked, func(m *schema.Map) error {
-		if stored := m.Object(providerTokens).Object(provider); stored != nil && stored.Text("token") == old.Reveal() {
-			stored.Set("token", token.Reveal())
+// RenewProviderToken has f make what takes the place of a token that is due, and returns the
+// token that is stored then. One caller at a time does so, here and in other processes; the
+// others get what it has stored. The secrets are locked meanwhile: f must not take long. If
+// it returns an error of kind Auth, the refresh token is deleted, which nobody tries again.
+func (s *Service) RenewProviderToken(ctx context.Context, provider string, due func(ProviderToken) bool, f func(ProviderToken) (ProviderToken, error)) (now ProviderToken, err error) {
+	select { // who waits here holds no connection to a database
+	case s.renewing <- struct{}{}:
+		defer func() { <-s.renewing }()
+	case <-ctx.Done():
+		return ProviderToken{}, fault.Wrap(ctx.Err(), fault.Canceled, "wait for a token that is being renewed")
+	}
+	all, err := s.ProviderTokens(ctx)
+	if err != nil || !due(all[provider]) {
+		return all[provider], err
+	}
+	var refused error
+	// What was renewed is stored even if the caller is gone: the old token may be void.
+	err = s.change(context.WithoutCancel(ctx), s.secrets, errSecretsBlocked, func(m *schema.Map) error {
+		stored := m.Object(providerTokens).Object(provider)
+		if stored == nil {
+			now = ProviderToken{}
+			return nil
 		}
+		if err := schema.Into(stored, &now); err != nil || !due(now) {
+			return err
+		}
+		renewed, err := f(now)
+		switch {
+		case fault.Is(err, fault.Auth):
+			refused, now.RefreshToken = err, ""
+		case err != nil:
+			return err
+		default:
+			now = renewed
+		}
+		m.Object(providerTokens).Set(provider, now.document())
 		return nil
 	})
+	return now, errors.Join(refused, err)
 }
 
 func orNil(s string) any {
@@ -156,7 +212,13 @@ func (s *Service) SandboxSecret(ctx context.Context, name string) (llm.Secret, e
 	if terr != nil {
 		return "", terr
 	}
-	if t := tokens[provider]; t.Token != "" {
+	t, ok := tokens[provider]
+	if ok && s.o.Current != nil {
+		if t, terr = s.o.Current(ctx, s, provider, t); terr != nil {
+			return "", terr
+		}
+	}
+	if t.Token != "" {
 		return t.Token, nil
 	}
 	return "", err

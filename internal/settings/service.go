@@ -38,6 +38,9 @@ type Options struct {
 	Browser bool
 	// Changed is called with settings that were written; nil for no call.
 	Changed func(*Document)
+	// Current returns a provider's token that is good for a while, renewed if it is about
+	// to expire; nil for the stored one.
+	Current func(ctx context.Context, s *Service, provider string, stored ProviderToken) (ProviderToken, error)
 	// Env reads environment variables, which profiles may name for their keys;
 	// nil takes os.Getenv.
 	Env func(string) string
@@ -52,6 +55,8 @@ type Service struct {
 	o                 Options
 	keys              schema.Keys // nil without a current key
 	settings, secrets *filestore.Document
+
+	renewing chan struct{} // has a token while a token of a Git host is renewed
 }
 
 // Open returns the service of a directory. Secrets that only an old key opens
@@ -63,7 +68,7 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{o: o}
+	s := &Service{o: o, renewing: make(chan struct{}, 1)}
 	if o.Keys.CanSeal() {
 		s.keys = o.Keys
 	}

@@ -28,6 +28,7 @@ type Config struct {
 	Classes       Classes       `toml:"classes"`
 	Conversations Conversations `toml:"conversations"`
 	LLM           LLM           `toml:"llm"`
+	Git           Git           `toml:"git"`
 	Files         Files         `toml:"files"`
 	Log           Log           `toml:"log"`
 
@@ -138,6 +139,18 @@ type LLM struct {
 	ReasoningEffort string     `toml:"reasoning_effort" env:"LLM_REASONING_EFFORT" oneof:"none low medium high xhigh" example:"medium" help:"How long the model thinks: none, low, medium, high or xhigh."`
 	Temperature     *float64   `toml:"temperature" env:"LLM_TEMPERATURE" min:"0" max:"2" example:"0.7" help:"Randomness of the answers (default: the provider's)."`
 	MaxOutputTokens int        `toml:"max_output_tokens" env:"LLM_MAX_OUTPUT_TOKENS" min:"0" example:"8192" help:"Longest answer, in tokens; 0 for what the model takes."`
+}
+
+// Git has the applications at Git hosts by which OAuth tokens are renewed.
+type Git struct {
+	GitHubClientID        string     `toml:"github_client_id" env:"GITHUB_APP_CLIENT_ID" example:"Iv1.8a61f9b3a7aba766" help:"Client id of a GitHub App, by which users' tokens are renewed before they expire."`
+	GitHubClientSecret    llm.Secret `toml:"github_client_secret" env:"GITHUB_APP_CLIENT_SECRET" example:"…" help:"Its secret."`
+	GitHubTokenURL        string     `toml:"github_token_url" example:"https://github.example.com/login/oauth/access_token" help:"Address at which it renews tokens of that host (default: GitHub's)."`
+	GitLabClientID        string     `toml:"gitlab_client_id" env:"GITLAB_APP_CLIENT_ID" example:"…" help:"Id of a GitLab application, for the same."`
+	GitLabClientSecret    llm.Secret `toml:"gitlab_client_secret" env:"GITLAB_APP_CLIENT_SECRET" example:"…" help:"Its secret."`
+	GitLabTokenURL        string     `toml:"gitlab_token_url" example:"https://gitlab.example.com/oauth/token" help:"Address at which it renews tokens of that host (default: GitLab's)."`
+	BitbucketClientID     string     `toml:"bitbucket_client_id" env:"BITBUCKET_APP_CLIENT_ID" example:"…" help:"Key of a Bitbucket OAuth consumer, for the same."`
+	BitbucketClientSecret llm.Secret `toml:"bitbucket_client_secret" env:"BITBUCKET_APP_CLIENT_SECRET" example:"…" help:"Its secret."`
 }
 
 // Files is where the archives of workspaces are whose sandbox was deleted.

@@ -36,6 +36,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // hosts stands for Git hosts: the token "wrong" is refused.
 type hosts struct{}
 
+func (hosts) CanRenew(provider, _ string) error {
+	if provider != "gitlab" {
+		return fault.New(fault.Unsupported, "not renewed")
+	}
+	return nil
+}
+
 func (hosts) CheckToken(_ context.Context, _ string, t domain.ProviderToken) (string, error) {
 	if t.Token == "wrong" {
 		return "", fault.New(fault.Auth, "bad credentials")

@@ -57,6 +57,8 @@ type Sandboxes interface {
 type TokenChecker interface {
 	// CheckToken returns the user whose token it is. Auth if the host refuses it.
 	CheckToken(ctx context.Context, provider string, token settings.ProviderToken) (userID string, err error)
+	// CanRenew returns why tokens of a provider's host cannot be renewed, or nil.
+	CanRenew(provider, host string) error
 }
 
 // Options say what a Service works with.

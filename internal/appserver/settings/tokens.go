@@ -19,6 +19,8 @@ var tokensBody = &schema.Object{Fields: []schema.Field{
 		{Name: "token", Type: schema.Opt(schema.String{Max: 16 << 10, Valid: oneWord})},
 		{Name: "user_id", Type: schema.Opt(schema.String{Max: 256})},
 		{Name: "host", Type: schema.Opt(schema.String{Max: 256, Valid: gitHost})},
+		{Name: "refresh_token", Type: schema.Opt(schema.String{Max: 16 << 10, Valid: oneWord})}, // ours
+		{Name: "expires_at", Type: schema.Opt(schema.Int{})},
 	}}}, Default: func() any { return schema.NewMap() }},
 }}
 
@@ -43,6 +45,32 @@ func gitHost(s string) error {
 	return nil
 }
 
+// renewable reads what a token is renewed by.
+func (u user) renewable(provider string, one *schema.Map, t *settings.ProviderToken) error {
+	var r struct {
+		RefreshToken string `json:"refresh_token"`
+		Expires      int64  `json:"expires_at"`
+	}
+	if err := schema.Into(one, &r); err != nil {
+		return err
+	}
+	at := []any{"body", "provider_tokens", provider, "refresh_token"}
+	switch t.RefreshToken, t.Expires = llm.Secret(strings.TrimSpace(r.RefreshToken)), r.Expires; {
+	case t.RefreshToken == "" && t.Expires == 0:
+		return nil
+	case t.Token == "":
+		return schema.Invalid("a refresh token comes with its token", nil, at...)
+	case t.RefreshToken != "" && t.Expires <= 0:
+		return schema.Invalid("a refresh token comes with expires_at, in seconds since 1970", nil, at...)
+	case t.RefreshToken == "" || u.s.o.Tokens == nil:
+		return nil
+	}
+	if err := u.s.o.Tokens.CanRenew(provider, t.Host); err != nil {
+		return schema.Invalid(err.Error()+" ("+fault.HintOf(err)+")", nil, at...)
+	}
+	return nil
+}
+
 // setTokens replaces the user's tokens of Git hosts. An empty one keeps the stored token.
 func (u user) setTokens(w http.ResponseWriter, r *http.Request) error {
 	body, err := rest.BodyAs(r, tokensBody)
@@ -60,6 +88,9 @@ func (u user) setTokens(w http.ResponseWriter, r *http.Request) error {
 		}
 		if t.Token == schema.Mask {
 			t.Token = ""
+		}
+		if err := u.renewable(provider, one, &t); err != nil {
+			return err
 		}
 		if t.Token != "" && u.s.o.Tokens != nil {
 			id, err := u.s.o.Tokens.CheckToken(r.Context(), provider, t)

@@ -34,12 +34,23 @@ func (s *Service) vscode(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, map[string]any{"vscode_url": nil, "error": "This server has no VS Code. Download the workspace, or open it with an editor of your own."})
 }
 
-// webHosts says which programs in the sandbox a browser reaches: none yet.
+// webHosts says which programs in the sandbox a browser reaches, and where.
 func (s *Service) webHosts(w http.ResponseWriter, r *http.Request) error {
-	if err := s.exists(r); err != nil {
+	id, err := pathID(r)
+	if err != nil {
 		return err
 	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"hosts": map[string]int{}})
+	info, _, err := s.find(r, id)
+	if err != nil {
+		return err
+	}
+	hosts := map[string]int{}
+	if s.o.Apps != nil && info != nil { // it may only be about to start
+		if hosts, err = s.o.Apps(r, info); err != nil {
+			return err
+		}
+	}
+	return rest.JSON(w, http.StatusOK, map[string]any{"hosts": hosts})
 }
 
 // experiment answers that the configuration of an experiment was not stored: there are

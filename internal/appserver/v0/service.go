@@ -45,7 +45,10 @@ type Options struct {
 	Store         *store.Store
 	// URL is where the client of a request reaches this server, without a last slash.
 	URL func(r *http.Request) string
-	Log *slog.Logger
+	// Apps returns where browsers reach programs in the sandbox of a conversation, with
+	// their ports; nil for nowhere.
+	Apps func(r *http.Request, info *conversations.Info) (map[string]int, error)
+	Log  *slog.Logger
 }
 
 // Service has the routes.
