@@ -51,6 +51,10 @@ func (m *Manager) suspend(ctx context.Context, c *Conversation) error {
 	return c.close(ctx, true) // ErrRunning if a client has started another run
 }
 
+// Reload interrupts what runs in a conversation and closes what it works with, but for its
+// sandbox. The next use reads the skills of its project anew.
+func (c *Conversation) Reload(ctx context.Context) error { return c.m.suspend(ctx, c) }
+
 // Release interrupts what runs in a conversation and closes what it works with, its
 // sandbox included; then it calls end, under the conversation's lock, for what an
 // earlier process left running. All starts again when the conversation is used.

@@ -128,7 +128,7 @@ func (o *owners) Launch(ctx context.Context, owner session.Principal, model, pro
 	id, _ := event.ParseConversationID(profile) // a UUID, too
 	src := launch.Source{ProfileID: string(id)}
 	if src.ProfileID == "" {
-		src.Settings = streamed(withModel(doc.Agent, o.model))
+		src.Settings = withSkills(streamed(withModel(doc.Agent, o.model)), owner == session.LocalPrincipal)
 		if model != "" {
 			src.Settings.Object("llm").Set("model", model)
 		}
@@ -180,6 +180,21 @@ func streamed(agent *schema.Map) *schema.Map {
 		l.Set("stream", true)
 		agent.Set("llm", l)
 	}
+	return agent
+}
+
+// withSkills has the agent of settings, a copy, find the skills of its repository, and for
+// the owner of this machine those of the home directory, as deft run does.
+func withSkills(agent *schema.Map, home bool) *schema.Map {
+	context := schema.NewMap()
+	if had := agent.Object("agent_context"); had != nil {
+		context = had.Copy()
+	}
+	context.Set("load_project_skills", true)
+	if home {
+		context.Set("load_user_skills", true)
+	}
+	agent.Set("agent_context", context)
 	return agent
 }
 

@@ -49,7 +49,7 @@ const runtimeKey = "key-of-the-test"
 func TestRemote(t *testing.T) {
 	t.Parallel()
 	url, env := host(t, map[string]string{
-		"README": "hello\n", "tool.sh": "exit 0\n",
+		"README": "hello\n", "tool.sh": "exit 0\n", "AGENTS.md": "Always write in the plural, rule 4711.\n",
 		".openhands/setup.sh": "echo set up >ready\n",
 	})
 	database := postgrestest.URL(t)
@@ -78,6 +78,7 @@ turns:
 	if got, want := observed(one.follow(t, c, "finished")), "set up\nhello\nref: refs/heads/main"; got != want {
 		t.Errorf("in the runtime: %q, want %q", got, want)
 	}
+	one.wasTold(t, "rule 4711")
 	base := other.url + "/api/v1/app-conversations/" + c.ID
 	var file string
 	other.owner.do(t, "GET", base+"/file?file_path=/workspace/project/r/README", nil, &file)

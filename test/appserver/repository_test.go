@@ -54,11 +54,13 @@ git clone -q --bare . "$0"`, filepath.Join(dir, "r.git"))
 }
 
 // TestRepository: a conversation works in a clone of its repository, whose set-up script
-// has run inside the sandbox, and whose hooks of Git are its own.
+// has run inside the sandbox, and whose hooks of Git are its own. The agent knows its
+// AGENTS.md.
 func TestRepository(t *testing.T) {
 	t.Parallel()
 	url, env := host(t, map[string]string{
 		"README":                   "hello\n",
+		"AGENTS.md":                "Always write in the plural, rule 4711.\n",
 		".openhands/setup.sh":      "echo the set-up is in $(basename $PWD); cat README >ready; ls /etc/shadow-of-nothing; exit 3\n",
 		".openhands/pre-commit.sh": "exit 0\n",
 	})
@@ -93,6 +95,17 @@ turns:
 	said := observed(d.follow(t, d.conversation(t, last.Conversation), "finished"))
 	if want := "hello\none\nhooked"; said != want {
 		t.Errorf("in the repository: %q, want %q", said, want)
+	}
+	d.wasTold(t, "rule 4711")
+}
+
+// wasTold checks that the model has a text in all that it was asked about the task.
+func (d deployment) wasTold(t *testing.T, text string) {
+	t.Helper()
+	for _, r := range d.llm.Requests() {
+		if len(r.Tools) > 0 && !strings.Contains(r.System, text) { // one without tools is for a title
+			t.Errorf("request %d has no %q in its system prompt: %s", r.N, text, r.System)
+		}
 	}
 }
 

@@ -33,6 +33,9 @@ func (s *Service) upload(ctx context.Context, c *session.Conversation, dir strin
 	done, err := s.hasFile(ctx, c, uploadMark)
 	if err == nil && !done {
 		err = s.send(ctx, c, dir)
+		if err == nil { // what it works with was made while the workspace was empty
+			err = c.Reload(ctx)
+		}
 	}
 	if err != nil {
 		return fault.Wrap(err, fault.KindOf(err), "bring the repository into the sandbox")
