@@ -59,6 +59,13 @@ func TestCanvas(t *testing.T) {
 		}
 	}
 
+	wrong := map[string]any{"role": "user", "content": []any{map[string]any{"type": "image", "image_urls": false}}}
+	for path, body := range map[string]any{"/" + c.ID + "/send-message": wrong, "": map[string]any{"initial_message": wrong}} {
+		if status, raw := d.owner.send(t, "POST", d.url+"/api/v1/app-conversations"+path, body); status != http.StatusUnprocessableEntity {
+			t.Errorf("a wrong image to %q: %d %.300s", path, status, raw)
+		}
+	}
+
 	c = d.conversation(t, c.ID)
 	enclose := func(host, method, path, key string, body any) (int, string) {
 		status, raw := (&client{http: http.DefaultClient}).send(t, "POST", d.url+"/api/cloud-proxy", map[string]any{

@@ -45,7 +45,7 @@ func fileError(err error, named string) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return fault.New(fault.NotFound, "there is no file "+strconv.Quote(named))
 	case fault.Is(err, fault.Invalid):
-		return fault.Wrap(err, fault.Invalid, strconv.Quote(named))
+		return schema.Invalid(strconv.Quote(named)+": "+err.Error(), named, "query")
 	case errors.Is(err, fs.ErrPermission):
 		return fault.Wrap(err, fault.Denied, strconv.Quote(named))
 	}

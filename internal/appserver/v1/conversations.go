@@ -219,8 +219,12 @@ var messageForm = &schema.Object{Name: "AppSendMessageRequest", Fields: messageF
 
 // readMessage reads a message of the user from a body.
 func readMessage(r *http.Request) (m session.Message, err error) {
-	if err := rest.Read(r, messageForm, &m); err != nil {
+	body, err := rest.BodyAs(r, messageForm)
+	if err != nil {
 		return m, err
+	}
+	if err := schema.Into(body, &m); err != nil { // of a text or an image
+		return m, schema.Invalid(err.Error(), body.Get("content"), "body", "content")
 	}
 	if m.Role != event.RoleUser {
 		return m, schema.Invalid("Only user messages are allowed to be sent to the agent.", string(m.Role), "body", "role")

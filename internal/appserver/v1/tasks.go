@@ -105,8 +105,19 @@ func readStart(r *http.Request) (conversations.StartRequest, error) {
 		Plugins []json.RawMessage `json:"plugins"`
 		Public  *bool             `json:"public"`
 	}
-	if err := rest.ReadOptional(r, startForm, &req); err != nil {
+	sent, _, err := rest.Document(r)
+	if err != nil {
 		return req.StartRequest, err
+	}
+	if sent == nil {
+		sent = schema.NewMap()
+	}
+	body, err := startForm.Check(sent, schema.Reading{}, "body")
+	if err != nil {
+		return req.StartRequest, err
+	}
+	if err := schema.Into(body, &req); err != nil { // of a text or an image
+		return req.StartRequest, schema.Invalid(err.Error(), body.Get("initial_message"), "body", "initial_message")
 	}
 	if len(req.Plugins) > 0 {
 		return req.StartRequest, schema.Invalid("this server does not load the plugins of a start request", len(req.Plugins), "body", "plugins")
