@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -162,5 +164,51 @@ func TestKilledStart(t *testing.T) {
 	}
 	if got := acts(other.follow(t, other.conversation(t, now.Conversation), "finished")); !slices.Equal(got, []string{"user MessageEvent", "agent MessageEvent"}) {
 		t.Errorf("events: %v", got)
+	}
+}
+
+// TestUndoCommits: going back takes what Git has checked out back with the files.
+func TestUndoCommits(t *testing.T) {
+	t.Parallel()
+	url, env := host(t, map[string]string{"README": "hello\n"})
+	d := deploy(t, `
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat README"}}]}
+  - reply: {text: it is there}
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "echo more >README && git -c user.name=t -c user.email=t@example.com commit -qam two && cat README"}}]}
+  - reply: {text: it is committed}
+`, options{env: env})
+	c, _ := d.begin(t, map[string]any{"title": "Look", "selected_repository": url, "initial_message": text("look")})
+	d.follow(t, c, "finished")
+	head := func() string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), "git", "-C", d.workspace(c.Sandbox)+"/r", "rev-parse", "HEAD").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	before := head()
+	at := d.url + "/api/v1/app-conversations/" + c.ID
+	d.owner.do(t, "POST", at+"/send-message", text("commit"), nil)
+	d.follow(t, c, "finished", "running", "finished")
+	if head() == before {
+		t.Fatal("nothing was committed")
+	}
+	type undone struct {
+		Written  []string `json:"files_written"`
+		Checkout struct{ Commit string }
+	}
+	for _, preview := range []bool{true, false} {
+		var got undone
+		d.owner.do(t, "POST", at+"/undo", map[string]any{"preview": preview}, &got)
+		want := undone{Written: []string{"README"}, Checkout: struct{ Commit string }{before}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("with preview %v (-want +got):\n%s", preview, diff)
+		}
+		if back := head() == before; back == preview {
+			t.Errorf("with preview %v the former commit is checked out: %v", preview, back)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package v1
 import (
 	"net/http"
 
+	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/rest"
@@ -22,6 +23,7 @@ var (
 	undoForm = &schema.Object{Name: "AppConversationUndoRequest", Fields: []schema.Field{
 		{Name: "event_id", Type: schema.Opt(schema.String{})},
 		{Name: "keep_files", Type: schema.Bool{}, Default: false},
+		{Name: "keep_commits", Type: schema.Bool{}, Default: false},
 		{Name: "preview", Type: schema.Bool{}, Default: false},
 	}}
 )
@@ -52,6 +54,10 @@ type undone struct {
 	To      event.ID `json:"to_event_id"`
 	Written []string `json:"files_written"`
 	Removed []string `json:"files_removed"`
+	// Checkout is what Git has checked out again; null where that stays, KeptWhy then says
+	// why if it was another one.
+	Checkout *checkpoint.Checkout `json:"checkout"`
+	KeptWhy  *string              `json:"checkout_kept"`
 }
 
 func (s *Service) undo(w http.ResponseWriter, r *http.Request) error {
@@ -62,16 +68,20 @@ func (s *Service) undo(w http.ResponseWriter, r *http.Request) error {
 	var req struct {
 		To        event.ID `json:"event_id"`
 		KeepFiles bool     `json:"keep_files"`
+		KeepGit   bool     `json:"keep_commits"`
 		Preview   bool     `json:"preview"`
 	}
 	if err := rest.ReadOptional(r, undoForm, &req); err != nil {
 		return err
 	}
-	u, err := s.o.Conversations.Undo(r.Context(), owner(r), id, session.UndoOptions{To: req.To, KeepFiles: req.KeepFiles, Preview: req.Preview})
+	u, err := s.o.Conversations.Undo(r.Context(), owner(r), id, session.UndoOptions{To: req.To, KeepFiles: req.KeepFiles, Commits: !req.KeepGit, Preview: req.Preview})
 	if err != nil {
 		return err
 	}
-	out := undone{u.From, u.To, u.Files.Written, u.Files.Removed}
+	out := undone{From: u.From, To: u.To, Written: u.Files.Written, Removed: u.Files.Removed, KeptWhy: orNull(u.Commits.Kept)}
+	if u.Commits.To.Commit != "" {
+		out.Checkout = &u.Commits.To
+	}
 	if out.Written == nil {
 		out.Written = []string{}
 	}

@@ -40,12 +40,15 @@ export class Routes implements AppRoutes {
   }
 
   async undo(id: string, event: string | null, keepFiles: boolean, preview: boolean): Promise<Undone> {
-    const done = await request<{ files_written: string[]; files_removed: string[] }>('POST', `${base}/app-conversations/${id}/undo`, {
-      event_id: event,
-      keep_files: keepFiles,
-      preview,
-    });
-    return { written: done.files_written, removed: done.files_removed };
+    type Done = { files_written: string[]; files_removed: string[]; checkout: { ref: string; commit: string } | null; checkout_kept: string | null };
+    const done = await request<Done>('POST', `${base}/app-conversations/${id}/undo`, { event_id: event, keep_files: keepFiles, preview });
+    const { checkout } = done;
+    return {
+      written: done.files_written,
+      removed: done.files_removed,
+      checkout: checkout ? `${checkout.ref.replace('refs/heads/', '')} (${checkout.commit.slice(0, 8)})` : '',
+      checkoutKept: done.checkout_kept ?? '',
+    };
   }
 
   async share(id: string, shared: boolean): Promise<void> {

@@ -136,6 +136,8 @@ export interface PullRequest {
 export interface Undone {
   written: string[];
   removed: string[];
+  checkout: string; // what Git has checked out again; "" if that stays
+  checkoutKept: string; // why it stays, if it was another one
 }
 
 export interface Trial {

@@ -52,6 +52,8 @@ export function Branch({ app, id, event, kind, onClose }: Props) {
             {files.length > 10 && <li>and {files.length - 10} more</li>}
           </ul>
         )}
+        {!keep && preview.data?.checkout && <p className="hint">Git goes back to {preview.data.checkout}. Later commits stay in its reflog.</p>}
+        {!keep && preview.data?.checkoutKept && <p className="hint">What Git has checked out stays: {preview.data.checkoutKept}.</p>}
         <label className="row">
           <input type="checkbox" checked={keep} onChange={(e) => setKeep(e.target.checked)} />
           {kind === 'fork' ? 'Work in the same files instead' : 'Leave the files as they are'}
