@@ -80,9 +80,11 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	if s.store, err = o.OpenStore(ctx); err != nil {
 		return nil, err
 	}
-	if s.files, err = o.OpenFiles(ctx); err != nil {
-		return nil, err
+	files, err := o.OpenFiles(ctx)
+	if err != nil {
+		return nil, err // files may be a nil pointer, which is not nil as an interface
 	}
+	s.files = files
 	s.owners = &owners{
 		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: secretsURL, model: o.Model, log: o.Log, all: map[session.Principal]*settings.Service{},
 		maxIterations: o.MaxIterations, maxCost: o.MaxCost, forge: o.Forges, renewer: o.Renewer,
