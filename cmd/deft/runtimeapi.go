@@ -54,7 +54,7 @@ type runtimeAPICmd struct {
 func (c *runtimeAPICmd) Help() string {
 	return `Takes the place of OpenHands' Runtime API: its RemoteRuntime, RemoteSandboxService and
 APIRemoteWorkspace work with it unchanged. In each runtime runs Deft's agent server or
-action server, whatever path of OpenHands the client names.
+action server, whatever path of OpenHands the client names, or the program that it gives.
 
   DEFT_RUNTIME_API_KEYS=… deft runtime-api --sandbox docker
   DEFT_RUNTIME_API_KEYS=… deft runtime-api --ignore image,image_pull_policy,run_as_user,fs_group,runtime_class

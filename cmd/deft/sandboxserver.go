@@ -8,10 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/deft-dev/deft/eventstream/sqlite"
@@ -19,10 +21,11 @@ import (
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/sandbox/bootstrap"
+	"github.com/deft-dev/deft/sandbox/process"
 )
 
 // sandboxServerCmd is the program inside a sandbox of `deft runtime-api`: it waits until it
-// is told which of Deft's servers it is to be.
+// is told which of Deft's servers it is to be, or which program it is to run.
 type sandboxServerCmd struct{}
 
 // assignable are the commands that it may become.
@@ -63,9 +66,27 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 		return err
 	}
 	a.Serving = func() { runtime.GOMAXPROCS(processors) }
+	if a.Port > 0 {
+		return runGiven(ctx, std, a)
+	}
 	inner.listener, inner.journal = a.Listener, journal
 	if code := commands[a.Args[0]].execute(joinPlugins(a.Args)); code != fault.ExitOK {
 		a.Fail(fault.New(fault.Invalid, "the server did not start: "+oneLine(said.String())))
+		return runcommand.Exit(code)
+	}
+	return nil
+}
+
+// runGiven runs the program of a client, and ends as it does.
+func runGiven(ctx context.Context, std *streams, a *bootstrap.Assigned) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	code, err := a.Run(ctx, bootstrap.Program{Stdout: std.out, Stderr: std.err, Command: process.Command})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(std.err, "deft: the program has ended with the exit code", code) // a next server may not learn it otherwise
+	if code != 0 {
 		return runcommand.Exit(code)
 	}
 	return nil
@@ -103,7 +124,7 @@ func prepareStore(ctx context.Context, std *streams) (wait func()) {
 
 // apply makes the environment and the working directory those of an assignment.
 func apply(a *bootstrap.Assigned) error {
-	if len(a.Args) == 0 || !slices.Contains(assignable, a.Args[0]) {
+	if len(a.Args) == 0 || a.Port == 0 && !slices.Contains(assignable, a.Args[0]) {
 		return fault.New(fault.Unsupported, "a sandbox runs "+strings.Join(assignable, " or ")+" only")
 	}
 	for _, kv := range a.Env {

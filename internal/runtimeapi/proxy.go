@@ -2,6 +2,7 @@ package runtimeapi
 
 import (
 	"context"
+	"crypto/subtle"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -27,7 +28,11 @@ var transport = &http.Transport{
 	MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, DisableCompression: true,
 }
 
-// proxy passes a request on to the server of a runtime, which checks the session key. The
+// sessionHeader has the session key of a request to a runtime.
+const sessionHeader = "X-Session-API-Key"
+
+// proxy passes a request on to the server of a runtime, which checks the session key. For a
+// program that the client has given, which does not know the key, it is checked here. The
 // first skip parts of the path are left out.
 func (s *Server) proxy(w http.ResponseWriter, r *http.Request, id string, skip int) {
 	c, err := s.o.Registry.Connect(id)
@@ -36,6 +41,10 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request, id string, skip i
 		return
 	}
 	defer c.Release()
+	if c.Runtime.Given && subtle.ConstantTimeCompare([]byte(r.Header.Get(sessionHeader)), []byte(c.Runtime.SessionKey)) != 1 {
+		s.answer(w, http.StatusUnauthorized, detail(sessionHeader+" is missing or wrong"))
+		return
+	}
 	p := httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1,
 		Rewrite: func(pr *httputil.ProxyRequest) {
@@ -45,6 +54,9 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request, id string, skip i
 			out.Host = pr.In.Host
 			// Clients of OpenHands send their key for this API along: no runtime gets it.
 			out.Header.Del("X-API-Key")
+			if c.Runtime.Given {
+				out.Header.Del(sessionHeader)
+			}
 			pr.SetXForwarded()
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {

@@ -10,6 +10,9 @@
 //	on a.Listener …
 //	a.Fail(err) // only if it could not serve
 //
+// An assignment with a Port is a program of the sandbox's own instead: a.Run starts it, and
+// passes connections on to that port.
+//
 // Outside:
 //
 //	err := bootstrap.Ping(ctx, s)            // it waits
@@ -40,8 +43,12 @@ import (
 
 // Assignment is what a waiting program becomes.
 type Assignment struct {
-	// Args are the command line, without the program's name.
+	// Args are the command line, without the program's name. With a Port they are one of
+	// the sandbox's own programs.
 	Args []string `json:"args"`
+	// Port is the TCP port on which that program listens, inside; 0 if the program that
+	// waits goes on itself, with Args.
+	Port int `json:"port,omitempty"`
 	// Env is added to the environment. It may hold secrets.
 	Env []string `json:"env"`
 	// Dirs are working directories in the order of preference: the first that is there,

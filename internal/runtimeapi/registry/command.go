@@ -16,11 +16,13 @@ const (
 	actionServer = "action-server"
 )
 
-// Command is what a client wants to run, as one of Deft's programs.
+// Command is what a client wants to run: one of Deft's programs, or one of the sandbox's.
 type Command struct {
-	// Args are the command line of Deft.
+	// Args are the command line of Deft, or that of the client's program.
 	Args []string
-	// Port is the one that the client names.
+	// Given says that it is the client's own program.
+	Given bool
+	// Port is the one that the client names; 0 if the command of a given program has none.
 	Port int
 	// User is the value of --user-id; nil without one.
 	User *int
@@ -28,7 +30,7 @@ type Command struct {
 
 // ownPort stands for the port of Deft's own action server, which has none: it is reached at
 // the runtime's URL.
-const ownPort = 60000
+const ownPort = defaultPort
 
 // agentModule and actionModule are OpenHands' programs, as Python modules.
 const (
@@ -36,9 +38,12 @@ const (
 	actionModule = "openhands.runtime.action_execution_server"
 )
 
+// defaultPort is where OpenHands' clients have all servers listen.
+const defaultPort = 60000
+
 // ParseCommand reads a command, which is a string or a list of strings, and finds the
-// program of Deft that takes the place of OpenHands'. Errors: Invalid if it is no command,
-// Unsupported for another program.
+// program of Deft that takes the place of OpenHands'. Others are given. Errors: Invalid if
+// it is no command, Unsupported for a string that needs a shell.
 func ParseCommand(raw json.RawMessage) (Command, error) {
 	var words []string
 	if json.Unmarshal(raw, &words) != nil {
@@ -64,8 +69,51 @@ func ParseCommand(raw json.RawMessage) (Command, error) {
 	case actionServer:
 		return actionCommand(rest)
 	}
-	return Command{}, fault.New(fault.Unsupported, "command: this server does not run "+strconv.Quote(shorten(words[0]))).
-		Hint("it runs openhands-agent-server, -m " + agentModule + " and -m " + actionModule + ", each by Deft's program")
+	return givenCommand(words)
+}
+
+// givenCommand takes a client's program as it is, and looks for --port in it.
+func givenCommand(words []string) (Command, error) {
+	c := Command{Args: words, Given: true}
+	if words[0] == "" || slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "\x00") }) {
+		return Command{}, fault.New(fault.Invalid, "command: it begins with no program, or has a zero byte")
+	}
+	for i, word := range words[1:] {
+		name, value, inline := strings.Cut(word, "=")
+		if name != "--port" {
+			continue
+		}
+		if rest := words[i+2:]; !inline && len(rest) > 0 {
+			value = rest[0]
+		}
+		var err error
+		if c.Port, err = parsePort(value); err != nil {
+			return Command{}, err
+		}
+	}
+	return c, nil
+}
+
+// inEnvironment returns the command with the port that a given program is told by its
+// environment, if the command names none, or the default.
+func (c Command) inEnvironment(env map[string]string) (Command, error) {
+	if !c.Given || c.Port != 0 {
+		return c, nil
+	}
+	for _, name := range []string{"port", "PORT"} { // openhands.server reads the first
+		value, ok := env[name]
+		if !ok {
+			continue
+		}
+		port, err := parsePort(value)
+		if err != nil {
+			return Command{}, fault.New(fault.Invalid, "environment: "+name+" must be a number from 1 to 65535")
+		}
+		c.Port = port
+		return c, nil
+	}
+	c.Port = defaultPort
+	return c, nil
 }
 
 func shorten(s string) string { return s[:min(len(s), 100)] }

@@ -29,12 +29,11 @@ func TestParseCommand(t *testing.T) {
 		},
 		{`"python3 -m openhands.runtime.action_execution_server 8000 --user-id=1000"`, "action-server 8000", 8000, &thousand, ""},
 		{`["/usr/bin/deft","action-server","--workspace","/workspace","--mask","A B"]`, "action-server --workspace /workspace --mask A B", 60000, nil, ""},
-		{`["deft","action-server","8000"]`, "", 0, nil, fault.Unsupported},
-		{`["deft","agent-server","--workspace","x"]`, "", 0, nil, fault.Unsupported},
-		{`["deft"]`, "", 0, nil, fault.Unsupported},
-		{`"python -m http.server"`, "", 0, nil, fault.Unsupported},
-		{`"sh -m openhands.agent_server"`, "", 0, nil, fault.Unsupported},
-		{`["bash","-c","openhands-agent-server"]`, "", 0, nil, fault.Unsupported},
+		{`["python","--port","x"]`, "", 0, nil, fault.Invalid},
+		{`["python","--port"]`, "", 0, nil, fault.Invalid},
+		{`["python","--port=0"]`, "", 0, nil, fault.Invalid},
+		{`["","x"]`, "", 0, nil, fault.Invalid},
+		{`["a\u0000b"]`, "", 0, nil, fault.Invalid},
 		{`"openhands-agent-server; id"`, "", 0, nil, fault.Unsupported},
 		{`"openhands-agent-server $(id)"`, "", 0, nil, fault.Unsupported},
 		{`["python","-m","openhands.runtime.action_execution_server"]`, "", 0, nil, fault.Invalid},
@@ -61,7 +60,43 @@ func TestParseCommand(t *testing.T) {
 	}
 }
 
-// FuzzParseCommand: whatever a client sends runs one of two programs, or is refused.
+// TestGiven: what is none of the known commands is run as it is, and its port is found.
+func TestGiven(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		raw  string
+		env  map[string]string
+		args []string
+		port int // 0 for an environment that is refused
+	}{
+		{`["deft","action-server","8000"]`, nil, []string{"deft", "action-server", "8000"}, 60000},
+		{`"python -m http.server"`, nil, []string{"python", "-m", "http.server"}, 60000},
+		{`"sh -m openhands.agent_server"`, nil, []string{"sh", "-m", "openhands.agent_server"}, 60000},
+		{`["sh","-c","echo $X; exec serve --port 5"]`, map[string]string{"port": "7"}, []string{"sh", "-c", "echo $X; exec serve --port 5"}, 7},
+		{`["serve","--port","8000"]`, map[string]string{"port": "7"}, []string{"serve", "--port", "8000"}, 8000},
+		{`"serve --port=8000 x"`, map[string]string{"PORT": "x"}, []string{"serve", "--port=8000", "x"}, 8000},
+		{`["serve"]`, map[string]string{"PORT": "8"}, []string{"serve"}, 8},
+		{`["serve"]`, map[string]string{"PORT": "8", "port": "7"}, []string{"serve"}, 7},
+		{`["serve"]`, map[string]string{"PORT": "tcp://x"}, nil, 0},
+		{`["serve"]`, map[string]string{"port": ""}, nil, 0},
+	} {
+		got, err := ParseCommand(json.RawMessage(c.raw))
+		if err != nil || !got.Given {
+			t.Errorf("%s: %+v, %v", c.raw, got, err)
+			continue
+		}
+		got, err = got.inEnvironment(c.env)
+		if c.port == 0 && !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s, %v: %+v, %v", c.raw, c.env, got, err)
+		}
+		if c.port != 0 && (err != nil || !slices.Equal(got.Args, c.args) || got.Port != c.port) {
+			t.Errorf("%s, %v: %+v, %v", c.raw, c.env, got, err)
+		}
+	}
+}
+
+// FuzzParseCommand: whatever a client sends runs one of two programs of Deft, or is given, or
+// is refused.
 func FuzzParseCommand(f *testing.F) {
 	for _, seed := range []string{`"openhands-agent-server --port 1"`, `["python","-m","openhands.runtime.action_execution_server","1","--user-id","2"]`, `{}`, `["-m"]`} {
 		f.Add([]byte(seed))
@@ -74,7 +109,7 @@ func FuzzParseCommand(f *testing.F) {
 			}
 			return
 		}
-		if !slices.Contains([]string{agentServer, actionServer}, got.Args[0]) {
+		if !got.Given && !slices.Contains([]string{agentServer, actionServer}, got.Args[0]) || got.Args[0] == "" {
 			t.Fatalf("%s runs %q", raw, got.Args)
 		}
 	})

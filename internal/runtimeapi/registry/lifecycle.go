@@ -194,7 +194,7 @@ type Connection struct {
 }
 
 // Connect prepares a request to a runtime's server, whoever sends it: the server checks the
-// session key. Errors: NotFound, Unavailable if it does not run.
+// session key, or the caller if Runtime.Given is set. Errors: NotFound, Unavailable if it does not run.
 func (r *Registry) Connect(id string) (Connection, error) {
 	r.mu.Lock()
 	e := r.runtimes[id]

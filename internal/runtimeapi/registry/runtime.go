@@ -43,6 +43,9 @@ type Runtime struct {
 	Digest string `json:"digest"`
 	// Port is what the client wants the server to listen on, inside.
 	Port int `json:"port"`
+	// Given says that the server is the client's own program, which does not know the
+	// session key: whoever passes requests on to it checks the key.
+	Given bool `json:"given,omitempty"`
 	// Address is where it is reached; the server's own matter.
 	Address string    `json:"address,omitempty"`
 	Warm    bool      `json:"warm,omitempty"` // it came from the pool

@@ -31,6 +31,9 @@ func (r *Registry) Start(ctx context.Context, q Request) (Runtime, error) {
 	if err != nil {
 		return Runtime{}, err
 	}
+	if q.Command, err = q.Command.inEnvironment(q.Environment); err != nil {
+		return Runtime{}, err
+	}
 	if q.SessionID == "" {
 		q.SessionID = newID()
 	}
@@ -123,6 +126,7 @@ func (r *Registry) run(ctx context.Context, e *entry, q Request, c class, began 
 			rt.Restarts, rt.Reasons = rt.Restarts+1, append(slices.Clone(rt.Reasons), rt.Reason)
 			rt.Reasons = rt.Reasons[max(0, len(rt.Reasons)-10):]
 			rt.State, rt.Reason, rt.Digest, rt.Image, rt.Port = Starting, "", digest(q, c), q.Image, q.Command.Port
+			rt.Given = q.Command.Given
 			return r.open(rt)
 		}); err != nil {
 			return err
@@ -248,6 +252,9 @@ func (r *Registry) inside(path, workspace string) string {
 func (r *Registry) assignment(rt Runtime, q Request) bootstrap.Assignment {
 	workspace := r.workspace(rt.ID)
 	a := bootstrap.Assignment{Args: slices.Clone(q.Command.Args)}
+	if q.Command.Given {
+		a.Port = q.Command.Port
+	}
 	for i, arg := range a.Args {
 		name, value, inline := strings.Cut(arg, "=")
 		if inline && strings.HasPrefix(name, "--") {
@@ -260,11 +267,13 @@ func (r *Registry) assignment(rt Runtime, q Request) bootstrap.Assignment {
 		a.Env = append(a.Env, name+"="+r.inside(value, workspace))
 	}
 	slices.Sort(a.Env)
-	key := "OH_SESSION_API_KEYS_0="
-	if a.Args[0] == actionServer {
-		key = "SESSION_API_KEY="
+	switch {
+	case q.Command.Given: // requests are checked before they reach it
+	case a.Args[0] == actionServer:
+		a.Env = append(a.Env, "SESSION_API_KEY="+rt.SessionKey)
+	default:
+		a.Env = append(a.Env, "OH_SESSION_API_KEYS_0="+rt.SessionKey)
 	}
-	a.Env = append(a.Env, key+rt.SessionKey)
 	dir := q.WorkingDir
 	if !r.o.Containers {
 		if dir = r.inside(dir, workspace); !strings.HasPrefix(dir, workspace) {
@@ -299,12 +308,14 @@ func (r *Registry) find(ctx context.Context, q Request, c class) (*entry, error)
 	now := time.Now().UTC()
 	rt := Runtime{
 		ID: newID(), Owner: q.Owner, SessionID: q.SessionID, SessionKey: newKey(), State: Starting, Image: q.Image,
-		Digest: digest(q, c), Port: q.Command.Port, Created: now, Changed: now,
+		Digest: digest(q, c), Port: q.Command.Port, Given: q.Command.Given, Created: now, Changed: now,
 	}
 	var claimed sandbox.Sandbox
-	if m, ok := r.pool.Claim(c.name()); ok {
-		rt.ID, rt.Warm, claimed = m.ID, true, r.waiting[m.ID]
-		delete(r.waiting, m.ID)
+	if !q.Command.Given { // what the pool has prepared is of use to Deft's servers only
+		if m, ok := r.pool.Claim(c.name()); ok {
+			rt.ID, rt.Warm, claimed = m.ID, true, r.waiting[m.ID]
+			delete(r.waiting, m.ID)
+		}
 	}
 	e := newEntry(rt)
 	e.claimed = claimed
@@ -336,7 +347,11 @@ func (r *Registry) open(rt *Runtime) (err error) {
 
 // digest identifies what a runtime was started with.
 func digest(q Request, c class) string {
-	raw, err := json.Marshal([]any{c, q.Command.Args, q.WorkingDir})
+	of := []any{c, q.Command.Args, q.WorkingDir}
+	if q.Command.Given {
+		of = append(of, q.Command.Port)
+	}
+	raw, err := json.Marshal(of)
 	if err != nil { // texts and numbers
 		panic(err)
 	}
