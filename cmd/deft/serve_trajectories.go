@@ -9,8 +9,12 @@ import (
 	"github.com/deft-dev/deft/eventstream/openhands"
 )
 
-// maxUnzipped bounds the events in a zip file of a conversation, in bytes.
-const maxUnzipped = 256 << 20
+// Bounds of the events in a zip file of a conversation, in bytes: of those that are
+// stored, and of those that are held in memory to be replayed.
+const (
+	maxUnzipped = 256 << 20
+	maxReplayed = 16 << 20
+)
 
 // trajectories are [conversations.Trajectories] in OpenHands' form.
 type trajectories struct{}
@@ -22,4 +26,12 @@ func (trajectories) Import(ctx context.Context, s eventstream.Stream, id event.C
 	}
 	_, err = openhands.ImportTrajectory(ctx, s, id, meta, in)
 	return err
+}
+
+func (trajectories) Read(r *io.SectionReader) ([]event.Event, error) {
+	in, err := openhands.Unzipped(r, maxReplayed)
+	if err != nil {
+		return nil, err
+	}
+	return openhands.ReadTrajectory(in)
 }

@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // sendRaw is send with a body that is not JSON made here.
@@ -142,4 +146,57 @@ func (blanks) Read(b []byte) (int, error) {
 		b[i] = ' '
 	}
 	return len(b), nil
+}
+
+// TestReplay: the actions of a recorded conversation are done anew without a model, with
+// the paths of the new workspace, and the conversation is one's own.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, lifeScript, options{})
+	first, _ := d.begin(t, map[string]any{"title": "First", "initial_message": text("make it")})
+	want := acts(d.follow(t, first, "finished"))
+	var recorded struct{ Items []json.RawMessage }
+	d.owner.do(t, "GET", d.url+"/api/v1/conversation/"+first.ID+"/events/search?limit=100", nil, &recorded)
+	raw, err := json.Marshal(recorded.Items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "renamed"
+	old := d.workspace(first.Sandbox)
+	if raw = bytes.ReplaceAll(raw, []byte("made; pwd; cat made"), []byte(old+"/"+name+"; pwd; cat "+old+"/"+name)); !bytes.Contains(raw, []byte(name)) {
+		t.Fatalf("the command is not in %s", raw)
+	}
+	asked := d.llm.Count()
+	status, answer := d.owner.sendRaw(t, d.url+"/api/v1/app-conversations/replay?title=Again", bytes.NewReader(raw))
+	var made conversation
+	if err := json.Unmarshal(answer, &made); status != http.StatusCreated || err != nil || made.Sandbox == "" || made.Sandbox == first.Sandbox || made.Title != "Again" {
+		t.Fatalf("%d: %s: %v", status, answer, err)
+	}
+	if diff := cmp.Diff(want, acts(d.follow(t, d.conversation(t, made.ID), "finished"))); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if n := d.llm.Count(); n != asked {
+		t.Errorf("the model was asked %d times", n-asked)
+	}
+	if _, err := os.Stat(filepath.Join(d.workspace(made.Sandbox), name)); err != nil {
+		t.Errorf("the action was not done in the new workspace: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(old, name)); err == nil {
+		t.Error("the action was done in the old workspace")
+	}
+
+	for says, body := range map[string][]byte{
+		"no user message":  trajectory(t, statusUpdate("aaaaaaaa-0000-4000-8000-000000000002", "idle")),
+		"event 1":          trajectory(t, map[string]any{"kind": "MessageEvent"}),
+		"not a trajectory": []byte("{"),
+	} {
+		if status, answer := d.owner.sendRaw(t, d.url+"/api/v1/app-conversations/replay", bytes.NewReader(body)); status != http.StatusUnprocessableEntity || !strings.Contains(string(answer), says) {
+			t.Errorf("%s: %d: %s", says, status, answer)
+		}
+	}
+	var all struct{ Items []box }
+	d.owner.do(t, "GET", d.url+"/api/v1/sandboxes/search", nil, &all)
+	if len(all.Items) != 2 {
+		t.Errorf("there are %d sandboxes", len(all.Items))
+	}
 }

@@ -17,6 +17,8 @@ import (
 type Trajectories interface {
 	// Import stores the events of r in a new conversation, whole or not at all.
 	Import(ctx context.Context, s eventstream.Stream, id event.ConversationID, meta eventstream.Meta, r *io.SectionReader) error
+	// Read decodes the events of r, to replay them.
+	Read(r *io.SectionReader) ([]event.Event, error)
 }
 
 // Import keeps a recorded conversation as a new one of an owner, which can be read, not

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -8,19 +9,33 @@ import (
 	"unicode/utf8"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/session"
 )
 
 const (
-	// maxImported bounds a trajectory that is read, in bytes as it is sent.
-	maxImported      = 64 << 20
+	// Bounds of a trajectory as it is sent, in bytes. One that is replayed is held in memory.
+	maxImported = 64 << 20
+	maxReplayed = 16 << 20
+
 	maxImportedTitle = 200 // characters
 )
 
-// imports keeps a recorded conversation. The body is the trajectory, or the zip file of a
-// download.
+// imports keeps a recorded conversation, and replays does it anew. The body is the
+// trajectory, or the zip file of a download.
 func (s *Service) imports(w http.ResponseWriter, r *http.Request) error {
+	return s.recorded(w, r, s.o.Conversations.Import)
+}
+
+func (s *Service) replays(w http.ResponseWriter, r *http.Request) error {
+	return s.recorded(w, r, s.o.Conversations.Replay)
+}
+
+type take func(ctx context.Context, owner session.Principal, title string, r *io.SectionReader) (*conversations.Info, error)
+
+func (s *Service) recorded(w http.ResponseWriter, r *http.Request, take take) error {
 	title := r.URL.Query().Get("title")
 	if utf8.RuneCountInString(title) > maxImportedTitle {
 		return schema.Invalid("String should have at most 200 characters", title, "query", "title")
@@ -30,7 +45,7 @@ func (s *Service) imports(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer spool.Close()
-	info, err := s.o.Conversations.Import(r.Context(), owner(r), title, io.NewSectionReader(spool, 0, size))
+	info, err := take(r.Context(), owner(r), title, io.NewSectionReader(spool, 0, size))
 	if err != nil {
 		return err
 	}
