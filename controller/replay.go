@@ -33,23 +33,36 @@ type recorded struct {
 // opening are those of a, which can continue the conversation afterwards.
 // Invalid for a trajectory without a user message.
 func NewReplay(trajectory []event.Event, a agent.Agent) (*Replay, error) {
+	turns, err := turnsOf(trajectory)
+	if err != nil {
+		return nil, err
+	}
+	return &Replay{tools: a.Tools(), open: a.Open, turns: turns}, nil
+}
+
+// CheckReplay returns the error that NewReplay has for a trajectory.
+func CheckReplay(trajectory []event.Event) error {
+	_, err := turnsOf(trajectory)
+	return err
+}
+
+func turnsOf(trajectory []event.Event) (turns []recorded, err error) {
 	branch, err := activeBranch(trajectory)
 	if err != nil {
 		return nil, err
 	}
-	p := &Replay{tools: a.Tools(), open: a.Open}
 	response := ""
 	for _, ev := range branch {
 		m, isMessage := ev.(*event.MessageEvent)
 		if isMessage && m.Source == event.SourceUser {
-			p.turns = append(p.turns, recorded{message: m})
+			turns = append(turns, recorded{message: m})
 			response = ""
 			continue
 		}
-		if len(p.turns) == 0 {
+		if len(turns) == 0 {
 			continue
 		}
-		t := &p.turns[len(p.turns)-1]
+		t := &turns[len(turns)-1]
 		switch e := ev.(type) {
 		case *event.MessageEvent:
 			if e.Source == event.SourceAgent {
@@ -67,10 +80,10 @@ func NewReplay(trajectory []event.Event, a agent.Agent) (*Replay, error) {
 			response = e.LLMResponseID
 		}
 	}
-	if len(p.turns) == 0 {
+	if len(turns) == 0 {
 		return nil, fault.New(fault.Invalid, "the trajectory has no user message to replay")
 	}
-	return p, nil
+	return turns, nil
 }
 
 // activeBranch returns the events on the path to HEAD, in order.

@@ -186,8 +186,8 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		Page: web.Handler(), Model: commonModel(cfg.LLM),
 		// Workspaces are below Deft's data, so nothing is excluded.
 		Checkpoints: checkpoint.New(checkpoint.Options{Dir: filepath.Join(paths.store(), "checkpoints")}),
-		Demo:        &conversations.Demo{Title: demo.Task, Unpack: unpackDemo},
-		Version:     version, Out: std.err, Log: log,
+		Demo:        &conversations.Demo{Title: demo.Task, Unpack: unpackDemo}, Trajectories: trajectories{},
+		Version: version, Out: std.err, Log: log,
 	}
 	if cfg.Conversations.MaxRunning > 0 {
 		o.MaxRuns = cfg.Conversations.MaxRunning

@@ -14,6 +14,8 @@ var costly = map[string]bool{
 	"POST /api/v1/app-conversations":                            true,
 	"POST /api/v1/app-conversations/stream-start":               true,
 	"POST /api/v1/app-conversations/{conversation_id}/resume":   true,
+	"POST /api/v1/app-conversations/import":                     true,
+	"POST /api/v1/app-conversations/replay":                     true,
 	"POST /api/v1/sandboxes":                                    true,
 	"GET /api/v1/app-conversations/{conversation_id}/download":  true,
 	"POST /api/v1/app-conversations/{conversation_id}/git/push": true,

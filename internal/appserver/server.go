@@ -95,6 +95,8 @@ type Options struct {
 	Checkpoints *checkpoint.Store
 	// Demo is the recorded session that can be replayed; nil for none.
 	Demo *conversations.Demo
+	// Trajectories read recorded conversations.
+	Trajectories conversations.Trajectories
 	// Link connects to the sandbox of a conversation, and AppsDomain is what the host names
 	// of its ports end with (package apps).
 	Link       func(ctx context.Context, r session.BuildRequest) (apps.Link, error)

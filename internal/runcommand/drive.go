@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/session"
@@ -45,7 +46,7 @@ func (r *runner) replay(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if r.Replay, err = Moved(r.Replay, cmp.Or(r.ReplayFrom, RecordedWorkspace(r.Replay)), r.c.Workspace()); err != nil {
+	if r.Replay, err = controller.Moved(r.Replay, cmp.Or(r.ReplayFrom, controller.RecordedWorkspace(r.Replay)), r.c.Workspace()); err != nil {
 		return false, err
 	}
 	from := eventstream.Seq(began.Seq) + 1

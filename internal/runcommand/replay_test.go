@@ -6,25 +6,6 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-func TestMovedText(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"/old":                      "/new/dir",
-		"cat /old/a /old/b":         "cat /new/dir/a /new/dir/b",
-		"--dir=/old":                "--dir=/new/dir",
-		"It is in /old.":            "It is in /new/dir.",
-		"/old.bak /older /old-1":    "/old.bak /older /old-1",
-		"/home/old /x/old relative": "/home/old /x/old relative",
-		`{"path":"/old/a"}`:         `{"path":"/new/dir/a"}`,
-		"/old:/old/bin":             "/new/dir:/new/dir/bin",
-		"/old/../old/x/old":         "/new/dir/../old/x/old",
-	} {
-		if got := movedText(in, "/old", "/new/dir"); got != want {
-			t.Errorf("%q became %q, want %q", in, got, want)
-		}
-	}
-}
-
 // ran is a command with its result.
 func ran(call, command, dir, text string, exit int) event.Event {
 	o := &event.TerminalObservation{Command: &command, ExitCode: &exit}
@@ -33,22 +14,6 @@ func ran(call, command, dir, text string, exit int) event.Event {
 	ev := &event.ObservationEvent{Base: event.NewBase(event.SourceEnvironment), Observation: o}
 	ev.ToolName, ev.ToolCallID = "terminal", call
 	return ev
-}
-
-func TestRecordedWorkspace(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ command, dir, want string }{
-		{"ls", "/w", "/w"},
-		{"cd /w && ls", "/w", "/w"},
-		{"cd src/a && ls", "/w/src/a", "/w"},
-		{"cd ./src/ && ls", "/w/src", "/w"},
-		{"ls", "/", ""},
-		{"ls", "", ""},
-	} {
-		if got := RecordedWorkspace([]event.Event{ran("1", c.command, c.dir, "", 0)}); got != c.want {
-			t.Errorf("%q in %q: %q, want %q", c.command, c.dir, got, c.want)
-		}
-	}
 }
 
 func TestCompare(t *testing.T) {

@@ -33,7 +33,7 @@ type Options struct {
 	// Replay is a trajectory that is run again before the task; nil for none.
 	Replay []event.Event
 	// ReplayFrom is the directory in which the trajectory was recorded; if it is
-	// empty, it is that of [RecordedWorkspace]. Its paths are replaced by those of
+	// empty, it is that of [controller.RecordedWorkspace]. Its paths are replaced by those of
 	// the conversation's workspace.
 	ReplayFrom string
 	// Confirm is ConfirmNever, ConfirmRisky or ConfirmAlways. If it is empty, a

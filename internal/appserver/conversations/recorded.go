@@ -133,6 +133,30 @@ func kept(ev event.Event) bool {
 // own reports whether this server made a conversation, and can run it.
 func own(info eventstream.Info) bool { return len(info.Meta.Extra) > 0 }
 
+// unlessRecorded returns err, of loading a conversation; for one that this server did not
+// make it is a Conflict, as it is in no state to go on.
+func (s *Service) unlessRecorded(ctx context.Context, id event.ConversationID, err error) error {
+	if !fault.Is(err, fault.Unsupported) {
+		return err
+	}
+	info, unknown := s.o.Sessions.Store().Info(ctx, id)
+	if unknown != nil || own(info) {
+		return err
+	}
+	return fault.New(fault.Conflict, "the conversation was recorded elsewhere or imported, and can only be read").Hint("start a new one")
+}
+
+// patchRecorded changes the title and the tags of a conversation that this server did not make.
+func (s *Service) patchRecorded(ctx context.Context, info eventstream.Info, ch Change) error {
+	if ch.Title != nil {
+		info.Meta.Title = *ch.Title
+	}
+	if ch.Tags != nil {
+		info.Meta.Tags = *ch.Tags
+	}
+	return s.o.Sessions.Store().SetMeta(ctx, info.ID, info.Meta)
+}
+
 // inSandbox returns ErrNotOfSandbox for a conversation that is not in a sandbox.
 func (s *Service) inSandbox(ctx context.Context, b store.Sandbox, id event.ConversationID) error {
 	found, err := s.o.Store.Conversations(ctx, b.Owner, id)

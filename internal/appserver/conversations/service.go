@@ -74,6 +74,8 @@ type Options struct {
 	Strategy sandboxes.Strategy
 	// MaxRuns bounds the conversations of an owner that run at one time; 0 for no bound.
 	MaxRuns int
+	// Trajectories read recorded conversations.
+	Trajectories Trajectories
 	// Demo is the recorded session that can be replayed; nil for none.
 	Demo *Demo
 	// Link returns the address of a conversation for people.
@@ -249,7 +251,7 @@ func (s *Service) describe(ctx context.Context, owner session.Principal, infos [
 func (s *Service) Open(ctx context.Context, owner session.Principal, id event.ConversationID) (*session.Conversation, error) {
 	c, err := s.Scope(owner).Get(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, s.unlessRecorded(ctx, id, err)
 	}
 	info, err := s.One(ctx, owner, id)
 	if err == nil && info.In != nil && info.In.Paused {
@@ -301,9 +303,13 @@ func (s *Service) Patch(ctx context.Context, owner session.Principal, id event.C
 		return nil, err
 	}
 	if ch.Title != nil || ch.Tags != nil {
-		c, err := s.Scope(owner).Get(ctx, id)
-		if err == nil {
-			err = c.Patch(ctx, ch.Title, ch.Tags)
+		if own(info.Info) {
+			var c *session.Conversation
+			if c, err = s.Scope(owner).Get(ctx, id); err == nil {
+				err = c.Patch(ctx, ch.Title, ch.Tags)
+			}
+		} else {
+			err = s.patchRecorded(ctx, info.Info, ch)
 		}
 		if err != nil {
 			return nil, err
@@ -339,20 +345,13 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id event.
 	if err != nil {
 		return err
 	}
-	scope := s.Scope(owner)
-	if c, err := scope.Get(ctx, id); err != nil {
-		return err
-	} else if err := c.Interrupt(ctx); err != nil {
-		return err
-	} else if err := c.Wait(ctx); err != nil {
-		return err
+	if own(info.Info) {
+		err = s.deleteOwn(ctx, s.Scope(owner), id)
+	} else { // nothing of it can run
+		err = s.o.Sessions.Store().Delete(ctx, id)
 	}
-	left, err := scope.Delete(ctx, id)
 	if err != nil {
 		return err
-	}
-	if left != nil {
-		s.o.Log.Warn("a part of a deleted conversation is left", "conversation", id, "err", left)
 	}
 	if err := s.o.Store.DeleteConversation(ctx, string(owner), id); err != nil {
 		return err
@@ -368,6 +367,25 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id event.
 		err = s.o.Sandboxes.Delete(ctx, owner, info.In.ID)
 	}
 	return errors.Join(err, s.o.Sandboxes.Forget(ctx, info.Conversation.Sandbox))
+}
+
+// deleteOwn stops and deletes a conversation that this server made.
+func (s *Service) deleteOwn(ctx context.Context, scope *session.Scope, id event.ConversationID) error {
+	c, err := scope.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := c.Interrupt(ctx); err != nil {
+		return err
+	}
+	if err := c.Wait(ctx); err != nil {
+		return err
+	}
+	left, err := scope.Delete(ctx, id)
+	if err == nil && left != nil {
+		s.o.Log.Warn("a part of a deleted conversation is left", "conversation", id, "err", left)
+	}
+	return err
 }
 
 // forget deletes what is left of a conversation that could not be started. It returns

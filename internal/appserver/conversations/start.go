@@ -59,6 +59,18 @@ var agentTypes = map[string]string{
 	"plan": "You are the planning agent. Study the repository and the task, ask what is unclear, and write a plan into PLAN.md in the workspace. Do not change any other file.",
 }
 
+// mayRun returns RateLimit if an owner has as many conversations at work as he may.
+func (s *Service) mayRun(ctx context.Context, owner session.Principal) error {
+	if s.o.MaxRuns == 0 {
+		return nil
+	}
+	n, err := s.Count(ctx, owner, eventstream.ListQuery{Status: "running"})
+	if err == nil && n >= s.o.MaxRuns {
+		err = fault.New(fault.RateLimit, "you have as many conversations at work as you may have").Hint("wait for one to end, or stop one")
+	}
+	return err
+}
+
 // Start records a task that starts a conversation, and returns while it is at work.
 // What is wrong with the request itself is Invalid, or NotFound for a sandbox or parent
 // that does not exist.
@@ -69,14 +81,8 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 	if r.Branch != "" && !gitfetch.IsRef(r.Branch) {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("%q cannot be the name of a branch", r.Branch))
 	}
-	if s.o.MaxRuns > 0 {
-		n, err := s.Count(ctx, owner, eventstream.ListQuery{Status: "running"})
-		if err != nil {
-			return store.Task{}, err
-		}
-		if n >= s.o.MaxRuns {
-			return store.Task{}, fault.New(fault.RateLimit, "you have as many conversations at work as you may have").Hint("wait for one to end, or stop one")
-		}
+	if err := s.mayRun(ctx, owner); err != nil {
+		return store.Task{}, err
 	}
 	id := event.NewConversationID()
 	if r.ConversationID != "" {

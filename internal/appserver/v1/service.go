@@ -75,6 +75,8 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "POST", one+"/undo", s.undo),
 		r("Conversations", "POST", one+"/resume", s.resume),
 		r("Conversations", "POST", base+"/demo", s.demo),
+		rest.Route{Method: "POST", Path: base + "/import", Tag: "Conversations", Limit: maxImported, Handle: s.imports},
+		rest.Route{Method: "POST", Path: base + "/replay", Tag: "Conversations", Limit: maxReplayed, Handle: s.replays},
 		r("Conversations", "POST", one+"/switch_profile", s.switchProfile),
 		r("Conversations", "POST", one+"/switch_acp_model", s.switchACPModel),
 		r("Conversations", "GET", one+"/file", s.file),

@@ -34,6 +34,13 @@ export class Routes implements AppRoutes {
     return id;
   }
 
+  async takeRecorded(file: File, how: 'import' | 'replay'): Promise<string> {
+    const title = file.name.replace(/\.(json|zip)$/i, '').slice(0, 200);
+    const response = await fetch(`${base}/app-conversations/${how}${query({ title })}`, { method: 'POST', body: file });
+    if (!response.ok) throw await readFailure(response);
+    return ((await response.json()) as { id: string }).id;
+  }
+
   async fork(id: string, event: string | null, sameFiles: boolean): Promise<string> {
     const fork = await request<{ id: string }>('POST', `${base}/app-conversations/${id}/fork`, { event_id: event, same_files: sameFiles });
     return fork.id;

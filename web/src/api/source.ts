@@ -180,6 +180,7 @@ export interface AppRoutes {
   forgetStart(failed: StartTask): Promise<void>;
   setupLog(conversation: string): Promise<string>;
   demo(): Promise<string>;
+  takeRecorded(file: File, how: 'import' | 'replay'): Promise<string>; // a trajectory, or the zip file of a download
   fork(id: string, event: string | null, sameFiles: boolean): Promise<string>;
   undo(id: string, event: string | null, keepFiles: boolean, preview: boolean): Promise<Undone>;
   share(id: string, shared: boolean): Promise<void>;

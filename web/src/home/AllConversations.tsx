@@ -9,6 +9,7 @@ import { ago, money, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { Menu } from '../design/Menu';
 import { filters, fits, serverStatus } from './filters';
+import { Import } from './Import';
 import { Remove, Rename } from './listDialogs';
 import './all.css';
 
@@ -22,6 +23,7 @@ export default function AllConversations() {
   const [filter, setFilter] = useState('');
   const [tag, setTag] = useState('');
   const [asked, setAsked] = useState<Asked>(null);
+  const [importing, setImporting] = useState(false);
   const title = useDeferredValue(search);
   const status = serverStatus(filter);
   const list = useInfiniteQuery({
@@ -70,6 +72,11 @@ export default function AllConversations() {
                 </option>
               ))}
             </select>
+          )}
+          {source.app && (
+            <button className="button" onClick={() => setImporting(true)}>
+              Import …
+            </button>
           )}
         </div>
         {failure && (
@@ -148,6 +155,7 @@ export default function AllConversations() {
           </button>
         )}
       </div>
+      {importing && source.app && <Import app={source.app} onClose={() => setImporting(false)} />}
       {asked?.what === 'rename' && <Rename conversation={asked.of} onClose={close} />}
       {asked?.what === 'remove' && <Remove conversation={asked.of} onClose={close} />}
       {asked?.what === 'tags' && <Tags summary={asked.of} onClose={close} />}

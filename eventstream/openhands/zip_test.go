@@ -1,0 +1,68 @@
+package openhands_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/eventstream/openhands"
+	"github.com/deft-dev/deft/fault"
+)
+
+// section returns a text, or a zip file of the files, by pairs of name and content.
+func section(t *testing.T, text string, files ...string) *io.SectionReader {
+	t.Helper()
+	var b bytes.Buffer
+	b.WriteString(text)
+	if len(files) > 0 {
+		z := zip.NewWriter(&b)
+		for i := 0; i < len(files); i += 2 {
+			w, err := z.Create(files[i])
+			if err == nil {
+				_, err = io.WriteString(w, files[i+1])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return io.NewSectionReader(bytes.NewReader(b.Bytes()), 0, int64(b.Len()))
+}
+
+func TestUnzipped(t *testing.T) {
+	t.Parallel()
+	const first, second = "c/events/event-00000-aaaaaaaa.json", "c/events/event-00001-bbbbbbbb.json"
+	for name, c := range map[string]struct {
+		in   *io.SectionReader
+		want string
+		says string // of the error
+	}{
+		"JSON":            {section(t, `[{"a":1}]`), `[{"a":1}]`, ""},
+		"nothing":         {section(t, ""), "", ""},
+		"in their order":  {section(t, "", second, `{"b":2}`, "c/base_state.json", "{}", first, `{"a":1}`), `[{"a":1},{"b":2}]`, ""},
+		"no events":       {section(t, "", "c/base_state.json", "{}"), "", "holds no events"},
+		"elsewhere":       {section(t, "", "c/x/event-00000-aaaaaaaa.json", "{}"), "", "holds no events"},
+		"two":             {section(t, "", first, "{}", "d/events/event-00000-aaaaaaaa.json", "{}"), "", "several conversations"},
+		"no JSON":         {section(t, "", first, "{}", second, `{}]`), "", "event 2 cannot be read: it is not JSON"},
+		"too large":       {section(t, "", first, strings.Repeat(" ", 60), second, strings.Repeat(" ", 60)), "", "more than"},
+		"damaged":         {section(t, "PK\x03\x04 and no more"), "", "the zip file is damaged"},
+		"a number beyond": {section(t, "", "c/events/event-999999999999-aaaaaaaa.json", "{}"), "[{}]", ""},
+	} {
+		r, err := openhands.Unzipped(c.in, 100)
+		var got []byte
+		if err == nil {
+			got, err = io.ReadAll(r)
+		}
+		switch {
+		case c.says == "" && (err != nil || string(got) != c.want):
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		case c.says != "" && (!fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.says)):
+			t.Errorf("%s: %v; want %q", name, err, c.says)
+		}
+	}
+}

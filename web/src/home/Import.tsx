@@ -1,0 +1,46 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import { describe } from '../api/failure';
+import type { AppRoutes } from '../api/source';
+import { Dialog } from '../design/Dialog';
+
+// Import asks for the file of a recorded conversation, and what to do with it.
+export function Import({ app, onClose }: { app: AppRoutes; onClose: () => void }) {
+  const queries = useQueryClient();
+  const [, navigate] = useLocation();
+  const [file, setFile] = useState<File | null>(null);
+  const take = useMutation({
+    mutationFn: ({ file, how }: { file: File; how: 'import' | 'replay' }) => app.takeRecorded(file, how),
+    onSuccess: (id) => {
+      void queries.invalidateQueries({ queryKey: ['conversations'] });
+      onClose();
+      navigate(`/conversations/${id}`);
+    },
+  });
+  const off = !file || take.isPending;
+  return (
+    <Dialog title="Import a conversation" onClose={onClose}>
+      <div className="dialog-form">
+        <p>Read it, or replay it: its actions are done again in a new sandbox with an empty workspace, without a model. Replay only what you trust.</p>
+        <input className="input" type="file" aria-label="Trajectory (.json) or download (.zip)" accept=".json,.zip" onChange={(e) => setFile(e.target.files?.[0] ?? null)} />
+        {take.isError && (
+          <p className="banner bad" role="alert">
+            {describe(take.error)}
+          </p>
+        )}
+        <div className="dialog-buttons">
+          <button className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button className="button" disabled={off} onClick={() => file && take.mutate({ file, how: 'replay' })}>
+            Replay
+          </button>
+          <button className="button primary" disabled={off} onClick={() => file && take.mutate({ file, how: 'import' })}>
+            Read
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
