@@ -31,7 +31,8 @@ export function SandboxNotice({ summary }: { summary: ConversationSummary }) {
   if (summary.sandbox === 'none') {
     return (
       <p className="banner" role="status">
-        This conversation was made by another program of Deft on this machine, and can only be read here. <code>deft run --resume {summary.id}</code> continues it.
+        This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of <code>deft run</code>, it goes on with{' '}
+        <code>deft run --resume {summary.id}</code>.
       </p>
     );
   }
