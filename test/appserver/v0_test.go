@@ -177,7 +177,7 @@ func TestV0Conversation(t *testing.T) {
 	socket.say("thank you")
 	want(t, "second run", words(socket.until("state finished")), []string{"user says thank you", "state running", "agent says you are welcome", "state finished"})
 	socket.act("run", map[string]any{"command": "id"})
-	want(t, "an action that only agents take", socket.next().String(), "status error")
+	want(t, "an action that only agents take", words(socket.until("status error")), []string{"status error"})
 
 	c.events(socket.latest)
 	c.workspace()
