@@ -27,6 +27,7 @@ func TestRefusedStarts(t *testing.T) {
 		"callbacks":       {map[string]any{"processors": []any{map[string]any{"kind": "SlackV1CallbackProcessor"}}}, http.StatusUnprocessableEntity, "SlackV1CallbackProcessor"},
 		"title callback":  {map[string]any{"processors": []any{map[string]any{"kind": "SetTitleCallbackProcessor"}}}, http.StatusOK, "WORKING"},
 		"agent type":      {map[string]any{"agent_type": "other"}, http.StatusUnprocessableEntity, "agent_type"},
+		"content":         {map[string]any{"initial_message": map[string]any{"content": []any{map[string]any{"type": []any{nil}, "text": ""}}}}, http.StatusUnprocessableEntity, "TextContent"},
 		"unknown sandbox": {map[string]any{"sandbox_id": "none"}, http.StatusNotFound, "none"},
 		"unknown parent":  {map[string]any{"parent_conversation_id": "11111111-1111-4111-8111-111111111111"}, http.StatusNotFound, "11111111"},
 		"no UUID":         {map[string]any{"conversation_id": "x"}, http.StatusUnprocessableEntity, "conversation_id"},

@@ -217,6 +217,16 @@ var messageFields = []schema.Field{
 
 var messageForm = &schema.Object{Name: "AppSendMessageRequest", Fields: messageFields}
 
+// checkContent refuses blocks that are neither text nor images. In events they are kept.
+func checkContent(blocks []event.Content, at ...any) error {
+	for i, c := range blocks {
+		if c.Type != event.TypeText && c.Type != event.TypeImage {
+			return schema.Invalid("Input should be a valid TextContent or ImageContent", c.Type, append(at, i)...)
+		}
+	}
+	return nil
+}
+
 // readMessage reads a message of the user from a body.
 func readMessage(r *http.Request) (m session.Message, err error) {
 	body, err := rest.BodyAs(r, messageForm)
@@ -225,6 +235,9 @@ func readMessage(r *http.Request) (m session.Message, err error) {
 	}
 	if err := schema.Into(body, &m); err != nil { // of a text or an image
 		return m, schema.Invalid(err.Error(), body.Get("content"), "body", "content")
+	}
+	if err := checkContent(m.Content, "body", "content"); err != nil {
+		return m, err
 	}
 	if m.Role != event.RoleUser {
 		return m, schema.Invalid("Only user messages are allowed to be sent to the agent.", string(m.Role), "body", "role")

@@ -132,6 +132,9 @@ func readStart(r *http.Request) (conversations.StartRequest, error) {
 		}
 	}
 	if req.InitialMessage != nil {
+		if err := checkContent(req.InitialMessage.Content, "body", "initial_message", "content"); err != nil {
+			return req.StartRequest, err
+		}
 		req.InitialMessage.Run = true // a task without a run would wait for ever
 	}
 	req.StartRequest.Public = req.Public != nil && *req.Public
