@@ -50,6 +50,8 @@ export function Changes({ conversation, timeline, id, app }: Props) {
     await Promise.all(['changes', 'git-status', 'diff'].map((key) => queries.invalidateQueries({ queryKey: [key, conversation.id] })));
   };
   const work = useMutation({ mutationFn: (action: () => Promise<unknown>) => action(), onSettled: again });
+  // Not part of work: a commit need not wait for it.
+  const patch = useMutation({ mutationFn: async () => save(await conversation.patch(directory, git.data?.unpushed == null ? 'HEAD' : null), 'changes.patch') });
   const all = rows(changes.data ?? [], git.data ?? null);
   const staged = all.filter((r) => r.staged === 'part' || r.staged === 'all').length;
   const uncommitted = all.filter((r) => r.staged !== null).length;
@@ -57,7 +59,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
     await conversation.commit(directory, message.trim(), staged === 0);
     setMessage('');
   };
-  const failure = work.error ?? changes.error;
+  const failure = work.error ?? patch.error ?? changes.error;
   return (
     <div className="panel-body">
       <div className="panel-tools">
@@ -68,8 +70,8 @@ export function Changes({ conversation, timeline, id, app }: Props) {
         <button
           className="button quiet"
           title="Download the changes as a patch"
-          disabled={all.length === 0 || work.isPending}
-          onClick={() => work.mutate(async () => save(await conversation.patch(directory, git.data?.unpushed == null ? 'HEAD' : null), 'changes.patch'))}
+          disabled={all.length === 0 || patch.isPending}
+          onClick={() => patch.mutate()}
         >
           <Icon name="down" size={14} /> Patch
         </button>
