@@ -33,10 +33,10 @@ test('a notice tells that an agent asks, and that it has finished; a click opens
   await page.goto(`${deft.url}/settings/appearance`);
   await page.getByLabel(/Tell me when an agent/).check();
   await page.goto(deft.url);
+  await lookAway(page); // before the agent can ask: who looks at the page is told nothing
   await page.getByRole('textbox', { name: 'Task' }).fill('Do it');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/conversations\//);
-  await lookAway(page);
   await expect(page.getByRole('region', { name: 'Confirmation' })).toBeVisible();
   await expect.poll(() => shown(page)).toEqual([expect.stringMatching(/needs your answer/)]);
   await page.getByRole('button', { name: /Allow/ }).click();
