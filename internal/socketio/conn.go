@@ -18,6 +18,12 @@ type conn struct {
 	h  *Handler
 	ws *websocket.Conn
 	r  *http.Request
+
+	// Reads and writes under way when the session ends go on until its close frame is
+	// sent or closeTimeout has passed: the library drops a connection without a close
+	// frame when the context of one of them ends.
+	transport context.Context
+	drop      context.CancelFunc
 }
 
 // Why a connection ends, beside the errors of the transport.
@@ -35,7 +41,10 @@ const closeTimeout = 500 * time.Millisecond
 func (c *conn) serve() {
 	o := c.h.o
 	// The request's values, such as who sends it, are the session's; its end is not.
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(c.r.Context()))
+	values := context.WithoutCancel(c.r.Context())
+	c.transport, c.drop = context.WithCancel(values)
+	defer c.drop()
+	ctx, cancel := context.WithCancelCause(values)
 	defer context.AfterFunc(c.h.ctx, func() { cancel(context.Cause(c.h.ctx)) })()
 	closed := make(chan struct{})
 	context.AfterFunc(ctx, func() {
@@ -63,7 +72,7 @@ func (c *conn) serve() {
 	stopPings := c.ping(ctx, cancel)
 	defer stopPings()
 
-	read := reader{ws: c.ws, seen: func() { silent.Reset(o.PingEvery + o.PingTimeout) }}
+	read := reader{ctx: c.transport, ws: c.ws, seen: func() { silent.Reset(o.PingEvery + o.PingTimeout) }}
 	session, err := c.connect(ctx, &read)
 	late.Stop()
 	if err != nil {
@@ -86,7 +95,7 @@ func (c *conn) serve() {
 // end closes the connection as its cause says. A client connects again, unless it is
 // told to be disconnected.
 func (c *conn) end(cause error) {
-	stuck := time.AfterFunc(closeTimeout, func() { _ = c.ws.CloseNow() }) // it may be closed already
+	stuck := time.AfterFunc(closeTimeout, c.drop)
 	defer stuck.Stop()
 	code, reason := websocket.StatusGoingAway, ""
 	switch {
@@ -167,9 +176,12 @@ func (c *conn) emit(ctx context.Context) Emit {
 	return func(name string, arg []byte) error { return c.write(ctx, eventFrame(name, arg)) }
 }
 
-// write sends a frame, within the time limit.
+// write sends a frame, within the time limit. It begins none once ctx has ended.
 func (c *conn) write(ctx context.Context, b []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, c.h.o.WriteTimeout)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.transport, c.h.o.WriteTimeout)
 	defer cancel()
 	return c.ws.Write(ctx, websocket.MessageText, b)
 }
@@ -199,6 +211,7 @@ func (c *conn) ping(ctx context.Context, cancel context.CancelCauseFunc) (stop f
 
 // reader reads the packets of a client.
 type reader struct {
+	ctx  context.Context
 	ws   *websocket.Conn
 	seen func() // is called for each frame
 }
@@ -206,7 +219,7 @@ type reader struct {
 // next returns the next Socket.IO packet.
 func (r *reader) next() (packet, error) {
 	for {
-		typ, b, err := r.ws.Read(context.Background()) // ends with the connection
+		typ, b, err := r.ws.Read(r.ctx)
 		if err != nil {
 			return packet{}, err
 		}

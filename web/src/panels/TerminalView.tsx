@@ -73,6 +73,7 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
     let offset = 0;
     let ended = false;
     let attempts = 0;
+    let typedEarly: Uint8Array<ArrayBuffer>[] | null = []; // before the shell was there; null afterwards
     let retry: ReturnType<typeof setTimeout> | undefined;
 
     const end = (next: State) => {
@@ -100,6 +101,8 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
           setState({ kind: 'open' });
           events.current.onOpened(frame.terminal);
           s.send(JSON.stringify({ type: 'resize', rows: terminal.rows, cols: terminal.cols }));
+          for (const data of typedEarly ?? []) s.send(data);
+          typedEarly = null;
         } else if (frame.type === 'exited') {
           end({ kind: 'ended', why: `The shell has ended with exit code ${frame.exit_code ?? 0}.` });
         } else if (frame.type === 'error') {
@@ -111,13 +114,17 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
         if (code === 4004 && refused?.code === 'conflict') return end({ kind: 'taken' });
         if (code === 4004 && known) return end({ kind: 'ended', why: 'The shell is gone: its sandbox was stopped.' });
         if (code === 4001 || code === 4004 || code === 1013) return end({ kind: 'failed', detail: refused?.detail ?? 'The server opened no terminal.' });
+        typedEarly = null;
         setState({ kind: 'lost' });
         retry = setTimeout(connect, Math.min(5000, 200 * 2 ** attempts++));
       };
     };
     connect();
 
-    const send = (data: Uint8Array<ArrayBuffer>) => socket?.readyState === WebSocket.OPEN && socket.send(data);
+    const send = (data: Uint8Array<ArrayBuffer>) => {
+      if (typedEarly) typedEarly.push(data);
+      else if (socket?.readyState === WebSocket.OPEN) socket.send(data);
+    };
     const listeners = [
       terminal.onData((text) => send(encoder.encode(text))),
       terminal.onBinary((text) => send(Uint8Array.from(text, (c) => c.charCodeAt(0)))),
