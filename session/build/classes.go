@@ -212,7 +212,7 @@ func newDockerSandbox(c SandboxConfig) (sandbox.Provider, error) {
 	if c.Isolation != "" {
 		return nil, fault.New(fault.Invalid, "containers have no level of isolation "+c.Isolation)
 	}
-	return docker.New(docker.Options{Dir: filepath.Join(c.Dir, DockerSandbox), Hidden: c.Hidden})
+	return docker.New(docker.Options{Dir: filepath.Join(c.Dir, DockerSandbox), Hidden: c.Hidden, GitIdentity: true})
 }
 
 func newProcessSandbox(c SandboxConfig) (sandbox.Provider, error) {
