@@ -44,7 +44,7 @@ const sessionKeyVariable = "SESSION_API_KEY"
 // them as several arguments.
 func joinPlugins(args []string) []string {
 	at := slices.Index(args, "--plugins")
-	if len(args) == 0 || args[0] != "action-server" || at < 0 {
+	if at < 0 || commandOf(args) != "action-server" {
 		return args
 	}
 	end := at + 1
