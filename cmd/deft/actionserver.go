@@ -27,7 +27,7 @@ type actionServerCmd struct {
 	executionServerFlags
 	Workspace string          `help:"Working directory of commands." hidden:"" type:"path"`
 	Grace     time.Duration   `help:"How long to live without a controller." default:"10m"`
-	Executor  string          `help:"Class of the executors of tools." default:"standard" hidden:""`
+	Executor  string          `help:"Who runs the actions: standard, a class that is linked in, or exec:PATH for a program." default:"standard" placeholder:"CLASS"`
 	Net       sandbox.Network `help:"What commands in the sandbox reach." hidden:""`
 	Signals   bool            `name:"ignore-signals" help:"Let no signal end the server." hidden:""`
 	Program   bool            `name:"own-program" help:"The sandbox is for one program with a network of its own." hidden:""`

@@ -154,7 +154,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	if err != nil {
 		return nil, nil, cannotListen(cfg.Server.Address, "--address", err)
 	}
-	a := adapters{log, classes}
+	a := adapters{log: log, classes: classes}
 	dir := filepath.Join(paths.store(), "app")
 	var links sandboxLinks
 	var s *appserver.Server

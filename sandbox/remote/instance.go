@@ -40,14 +40,18 @@ type life struct {
 	done chan struct{}
 	once sync.Once
 
-	mu     sync.Mutex
-	reason sandbox.Reason
-	paused bool // by this client
+	mu       sync.Mutex
+	reason   sandbox.Reason
+	paused   bool // by this client
+	stopping bool // by this client: its server ends as if by itself
 }
 
 func (l *life) ended(why sandbox.Reason) {
 	l.once.Do(func() {
 		l.mu.Lock()
+		if l.stopping && why.Cause == sandbox.CauseUnknown {
+			why = sandbox.Reason{Cause: sandbox.CauseKilled, Message: "stopped"}
+		}
 		l.reason = why
 		l.mu.Unlock()
 		close(l.done)
@@ -301,6 +305,9 @@ func (in *instance) Stop(ctx context.Context) error {
 		}
 	}
 	if st.State != sandbox.Ended {
+		in.mu.Lock()
+		in.stopping = true
+		in.mu.Unlock()
 		if err := in.shutDown(ctx); err != nil {
 			return err
 		}

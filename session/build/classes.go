@@ -4,11 +4,9 @@ import (
 	"context"
 	"maps"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/agent/codeact"
-	"github.com/deft-dev/deft/executor/external"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
@@ -188,12 +186,7 @@ func (c Classes) check(p session.Placement) error {
 		return unknownClass("runtime", p.RuntimeClass, c.Runtimes)
 	}
 	if p.ExecutorClass != "" {
-		if _, err := c.Executor(p.ExecutorClass); err != nil {
-			return err
-		}
-	}
-	if file, ok := strings.CutPrefix(p.ExecutorClass, ProgramExecutor); ok {
-		if err := external.Check(file); err != nil {
+		if err := c.CheckExecutor(p.ExecutorClass); err != nil {
 			return err
 		}
 	}
