@@ -102,17 +102,8 @@ func (s *Service) Create(ctx context.Context, owner session.Principal, spec stri
 	return s.add(ctx, owner, event.NewConversationID().Hex())
 }
 
-// add makes a sandbox with an id. Conflict if there is one.
+// add makes a sandbox with an id. Conflict if there is one, RateLimit for one too many.
 func (s *Service) add(ctx context.Context, owner session.Principal, id string) (store.Sandbox, error) {
-	if s.o.Most > 0 {
-		have, _, err := s.o.Store.Sandboxes(ctx, string(owner), "", s.o.Most)
-		if err != nil {
-			return store.Sandbox{}, err
-		}
-		if len(have) >= s.o.Most {
-			return store.Sandbox{}, fault.New(fault.RateLimit, "you have as many sandboxes as you may have").Hint("delete one that you do not need")
-		}
-	}
 	var secret [24]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	now := time.Now()
@@ -120,7 +111,7 @@ func (s *Service) add(ctx context.Context, owner session.Principal, id string) (
 		ID: id, Owner: string(owner), Spec: s.o.Spec, SessionKey: base64.RawURLEncoding.EncodeToString(secret[:]),
 		Directory: s.Workspace(id), Created: now, Used: now,
 	}
-	if err := s.o.Store.AddSandbox(ctx, b); err != nil {
+	if err := s.o.Store.AddSandbox(ctx, b, s.o.Most); err != nil {
 		return store.Sandbox{}, err
 	}
 	if err := os.MkdirAll(filepath.Join(b.Directory, ProjectDirectory), 0o700); err != nil {
