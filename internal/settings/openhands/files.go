@@ -306,7 +306,7 @@ func (r reader) secrets(prefix string, root *schema.Map) {
 	own := root.Object("custom_secrets")
 	for _, name := range own.Keys() {
 		key := prefix + "custom_secrets." + name
-		var value any = own.Get(name)
+		value := own.Get(name)
 		var description *string
 		if one := own.Object(name); one != nil {
 			value, description = one.Get("secret"), one.Pointer("description")

@@ -105,7 +105,7 @@ func (r reader) fields(prefix, to string, form *schema.Object, m *schema.Map, na
 		if same(checked, defaults.Get(name)) {
 			continue
 		}
-		r.take(prefix+name, to+name, shown(checked), false, func(c *change) { by(c).Set(name, checked) })
+		r.take(prefix+name, strings.TrimSuffix(to+name, ": model"), shown(checked), false, func(c *change) { by(c).Set(name, checked) })
 	}
 }
 

@@ -84,7 +84,7 @@ func TestRead(t *testing.T) {
 		"config.toml core.max_budget_per_task > max_budget_per_task = 2.5",
 		"config.toml core.git_user_name > git_user_name = Ada",
 		"agent_settings.json llm.api_key > model: api_key (secret)",
-		"agent_settings.json llm.model > model: model = openai/cli",
+		"agent_settings.json llm.model > model = openai/cli",
 		"config.toml llm.base_url > model: base_url = https://llm.example.com/v1",
 		"config.toml llm.draft > profile draft (secret) = openai/small",
 		"config.toml security.confirmation_mode > confirmation_mode = true",
