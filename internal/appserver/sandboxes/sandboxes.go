@@ -50,12 +50,17 @@ const (
 // Status is how a sandbox is, in the contract's words (SandboxStatus).
 type Status string
 
-// The states of sandboxes. One whose record is gone is Missing.
+// The states of sandboxes. One whose record is gone is Missing, and one whose workspace
+// has vanished from the disk is Lost.
 const (
 	Running Status = "RUNNING"
 	Paused  Status = "PAUSED"
 	Missing Status = "MISSING"
+	Lost    Status = "ERROR"
 )
+
+// LostDetail says what has happened to a Lost sandbox.
+const LostDetail = "the workspace has vanished from the server's disk: a conversation that is resumed gets a new one with the files of its last checkpoint"
 
 // ClientDirectory is where OpenHands' clients believe the workspace of a sandbox to
 // be; ProjectDirectory is where its conversations work by default.
@@ -76,7 +81,10 @@ type Options struct {
 	Spec string
 	// Most is how many sandboxes an owner may have; 0 for no limit.
 	Most int
-	Log  *slog.Logger
+	// Elsewhere says that workspaces are inside what isolates them, not below Root: then
+	// none is Lost.
+	Elsewhere bool
+	Log       *slog.Logger
 }
 
 // Service is the Sandbox Service.
@@ -86,7 +94,12 @@ type Service struct{ o Options }
 func New(o Options) *Service { return &Service{o} }
 
 // StatusOf returns how a sandbox is.
-func StatusOf(b store.Sandbox) Status {
+func (s *Service) StatusOf(b store.Sandbox) Status {
+	if !s.o.Elsewhere {
+		if _, err := os.Stat(b.Directory); errors.Is(err, os.ErrNotExist) {
+			return Lost
+		}
+	}
 	if b.Paused {
 		return Paused
 	}
@@ -211,8 +224,15 @@ func (s *Service) Pause(ctx context.Context, owner session.Principal, id string)
 	})
 }
 
-// Resume lets the conversations of a paused sandbox work again.
+// Resume lets the conversations of a paused sandbox work again. Conflict if it is Lost.
 func (s *Service) Resume(ctx context.Context, owner session.Principal, id string) error {
+	b, err := s.Get(ctx, owner, id)
+	if err != nil {
+		return err
+	}
+	if s.StatusOf(b) == Lost {
+		return fault.New(fault.Conflict, LostDetail).Hint("resume the conversation")
+	}
 	return s.o.Store.SetSandboxPaused(ctx, string(owner), id, false)
 }
 
@@ -254,6 +274,18 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id string
 		}
 	}
 	return s.Discard(ctx, b)
+}
+
+// GiveUp ends what the conversations of a Lost sandbox do and forgets it, so that it can
+// be revived.
+func (s *Service) GiveUp(ctx context.Context, b store.Sandbox) error {
+	err := s.each(ctx, b.ID, func(c event.ConversationID) error {
+		return s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil })
+	})
+	if err != nil {
+		return err
+	}
+	return s.o.Store.DeleteSandbox(ctx, b.Owner, b.ID)
 }
 
 // Discard deletes a sandbox in which nothing works, with its workspace, of which nothing is

@@ -3,7 +3,8 @@ import { VList, type VListHandle } from 'virtua';
 import { Icon } from '../design/Icon';
 import { Menu } from '../design/Menu';
 import { Markdown } from '../design/Markdown';
-import type { Item } from '../events/item';
+import { undone } from '../events/branch';
+import type { Item, MessageItem } from '../events/item';
 import type { View } from '../events/store';
 import { ActionLine, ResultLine } from './ActionLine';
 import { ErrorBlock, Message, Note, Reasoning } from './Rows';
@@ -14,7 +15,13 @@ interface Props {
   onOlder: () => void;
   onRetry: () => void;
   target: { id: string } | null; // an event to go to
-  onBranch: ((kind: 'fork' | 'rewind', event: string) => void) | null;
+  onBranch: Branching | null;
+}
+
+// Branching goes on from an event: in a copy, here, or with another message in its place.
+export interface Branching {
+  from: (kind: 'fork' | 'rewind', event: string) => void;
+  edit: (message: MessageItem) => void;
 }
 
 // near is how close to an end counts as being there, in pixels.
@@ -47,7 +54,11 @@ export function Timeline({ view, label = 'Conversation', onOlder, onRetry, targe
   }, [first]);
 
   const tail = tailOf(view);
-  const rows = useMemo(() => (tail ? [...items, tailRow] : items), [items, tail]);
+  const gone = useMemo(() => undone(timeline.events, timeline.path), [timeline.events, timeline.path]);
+  const rows = useMemo(() => {
+    const present = folded(items, gone, opened);
+    return tail ? [...present, tailRow] : present;
+  }, [items, gone, opened, tail]);
   const count = rows.length;
   useLayoutEffect(() => {
     if (following.current && count > 0) list.current?.scrollToIndex(count - 1, { align: 'end' });
@@ -57,13 +68,13 @@ export function Timeline({ view, label = 'Conversation', onOlder, onRetry, targe
   const reached = useRef<object | null>(null);
   useEffect(() => {
     if (!target || reached.current === target) return;
-    const index = items.findIndex((i) => i.id === target.id);
+    const index = rows.findIndex((i) => i.id === target.id);
     if (index >= 0) {
       reached.current = target;
       following.current = false;
       list.current?.scrollToIndex(index, { align: 'center' });
     } else if (older === 'more') onOlder();
-  }, [target, items, older, onOlder]);
+  }, [target, rows, older, onOlder]);
 
   useEffect(() => {
     const handle = list.current;
@@ -93,14 +104,14 @@ export function Timeline({ view, label = 'Conversation', onOlder, onRetry, targe
           item === tailRow ? (
             <Tail key="tail" draft={draft} retry={retry} reasoning={opened.has('draft')} onToggle={toggle} />
           ) : (
-            <div key={item.id} className={`timeline-row ${item.type}${target?.id === item.id ? ' target' : ''}`}>
-              <RowMenu item={item} onBranch={onBranch} />
+            <div key={item.id} className={`timeline-row ${item.type}${target?.id === item.id ? ' target' : ''}${gone.has(eventOf(item)) ? ' undone' : ''}`}>
+              {item.id.startsWith(foldMark) || <RowMenu item={item} onBranch={onBranch} />}
               <Row
                 item={item}
                 directory={timeline.directory}
                 open={opened.has(item.id)}
                 waiting={waiting}
-                last={i === items.length - 1}
+                last={i === rows.length - (tail ? 2 : 1)}
                 onToggle={toggle}
                 onRetry={onRetry}
               />
@@ -123,6 +134,32 @@ export function Timeline({ view, label = 'Conversation', onOlder, onRetry, targe
       )}
     </div>
   );
+}
+
+// eventOf is the event that an item shows.
+const eventOf = (item: Item): string => item.id.replace(/:thought$/, '');
+
+const foldMark = 'undone:';
+
+// folded puts a line in place of items that were undone, which shows them when it is opened.
+function folded(items: Item[], gone: ReadonlySet<string>, opened: ReadonlySet<string>): Item[] {
+  if (gone.size === 0) return items;
+  const rows: Item[] = [];
+  for (let i = 0; i < items.length; ) {
+    const first = items[i] as Item;
+    let end = i;
+    while (end < items.length && gone.has(eventOf(items[end] as Item))) end++;
+    if (end === i) {
+      rows.push(first);
+      i++;
+      continue;
+    }
+    const id = foldMark + first.id;
+    rows.push({ type: 'note', id, time: first.time, text: `Undone: ${end - i === 1 ? 'a line' : `${end - i} lines`} of another branch`, detail: '', folds: true });
+    if (opened.has(id)) rows.push(...items.slice(i, end));
+    i = end;
+  }
+  return rows;
 }
 
 // tailRow stands for the row behind the last event.
@@ -191,7 +228,7 @@ function Row({ item, directory, open, waiting, last, onToggle, onRetry }: RowPro
 
 // RowMenu appears beside a row that is pointed at or has the focus.
 const RowMenu = memo(function RowMenu({ item, onBranch }: { item: Item; onBranch: Props['onBranch'] }) {
-  const event = item.id.replace(/:thought$/, '');
+  const event = eventOf(item);
   const link = () => void navigator.clipboard.writeText(`${window.location.origin}${window.location.pathname}?event=${encodeURIComponent(item.id)}`);
   return (
     <span className="row-menu">
@@ -200,8 +237,9 @@ const RowMenu = memo(function RowMenu({ item, onBranch }: { item: Item; onBranch
         items={[
           ...(onBranch
             ? [
-                { label: 'Fork from here …', run: () => onBranch('fork', event) },
-                { label: 'Rewind to here …', run: () => onBranch('rewind', event) },
+                ...(item.type === 'message' && item.from === 'user' ? [{ label: 'Edit and send again …', run: () => onBranch.edit(item) }] : []),
+                { label: 'Fork from here …', run: () => onBranch.from('fork', event) },
+                { label: 'Rewind to here …', run: () => onBranch.from('rewind', event) },
               ]
             : []),
           { label: 'Copy a link', run: link },

@@ -1,18 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useSource } from '../api/context';
-import { describe } from '../api/failure';
 import type { AppRoutes, ConversationSummary } from '../api/source';
 import { Dialog } from '../design/Dialog';
-
-export function Failed({ error }: { error: Error | null }) {
-  if (!error) return null;
-  return (
-    <p className="banner bad" role="alert">
-      {describe(error)}
-    </p>
-  );
-}
+import { Failed } from '../design/Failed';
+import { FormDialog } from '../design/FormDialog';
 
 export function Tags({ summary, onClose }: { summary: ConversationSummary; onClose: () => void }) {
   const source = useSource();
@@ -36,23 +28,9 @@ export function Tags({ summary, onClose }: { summary: ConversationSummary; onClo
     },
   });
   return (
-    <Dialog title="Tags" onClose={onClose}>
-      <form
-        className="dialog-form"
-        onSubmit={(e) => {
-          e.preventDefault();
-          save.mutate();
-        }}
-      >
-        <input className="input" aria-label="Tags, separated by blanks" autoFocus placeholder="backend team=web" value={text} onChange={(e) => setText(e.target.value)} />
-        <Failed error={save.error} />
-        <div className="dialog-buttons">
-          <button className="button primary" disabled={save.isPending}>
-            Save
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title="Tags" button="Save" action={save} onClose={onClose}>
+      <input className="input" aria-label="Tags, separated by blanks" autoFocus placeholder="backend team=web" value={text} onChange={(e) => setText(e.target.value)} />
+    </FormDialog>
   );
 }
 
@@ -89,20 +67,9 @@ export function Archive({ app, id, onDone, onClose }: { app: AppRoutes; id: stri
     onSuccess: onClose,
   });
   return (
-    <Dialog title="Archive the conversation?" onClose={onClose}>
-      <div className="dialog-form">
-        <p>What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.</p>
-        <p className="hint">Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.</p>
-        <Failed error={archive.error} />
-        <div className="dialog-buttons">
-          <button className="button" autoFocus onClick={onClose}>
-            Cancel
-          </button>
-          <button className="button primary" disabled={archive.isPending} onClick={() => archive.mutate()}>
-            Archive
-          </button>
-        </div>
-      </div>
-    </Dialog>
+    <FormDialog title="Archive the conversation?" button="Archive" action={archive} onClose={onClose}>
+      <p>What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.</p>
+      <p className="hint">Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.</p>
+    </FormDialog>
   );
 }

@@ -50,6 +50,7 @@ const statuses: Record<string, string> = {
   error: 'Failed',
   stuck: 'Stuck',
   stopped: 'Stopped',
+  lost: 'Sandbox lost',
   archived: 'Archived',
 };
 

@@ -2,6 +2,7 @@
 // side effects. Events come in batches, so that 200 a second cost one copy of
 // the list a frame.
 import type { Status } from '../api/source';
+import { behind, go, noPath, type Path } from './branch';
 import { imagesOf, stored, textOf, type ActionEvent, type Event } from './event';
 import type { ActionItem, Item, Outcome } from './item';
 import { readUsage, type Usage } from './usage';
@@ -34,6 +35,7 @@ export interface Timeline {
   plan: Task[];
   goal: Goal | null; // the newest one
   cursor: string | null; // timestamp of the newest stored event
+  path: Path;
 }
 
 export const empty: Timeline = {
@@ -48,6 +50,7 @@ export const empty: Timeline = {
   plan: [],
   goal: null,
   cursor: null,
+  path: noPath,
 };
 
 // append adds events that came after those of the timeline. Events that are
@@ -61,6 +64,7 @@ export function append(timeline: Timeline, events: Event[]): Timeline {
       if (ids.has(e.id)) continue;
       ids.add(e.id);
       fresh.push(e);
+      next.path = go(next.path, e);
       if (next.cursor === null || e.timestamp > next.cursor) next.cursor = e.timestamp;
     }
     follow(next, e);
@@ -83,7 +87,8 @@ export function prepend(timeline: Timeline, older: Event[]): Timeline {
   const events = fresh.concat(timeline.events);
   known.set(events, ids);
   // Results may belong to actions of the older window.
-  return { ...timeline, events, items: addItems([], events), plan: timeline.plan.length ? timeline.plan : lastPlan(fresh) };
+  const path = behind(timeline.path, timeline.events, fresh);
+  return { ...timeline, events, items: addItems([], events), path, plan: timeline.plan.length ? timeline.plan : lastPlan(fresh) };
 }
 
 // The ids of a list of events; kept, as building the set again would cost as

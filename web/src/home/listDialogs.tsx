@@ -2,9 +2,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useSource } from '../api/context';
-import { describe } from '../api/failure';
 import type { ConversationSummary } from '../api/source';
-import { Dialog } from '../design/Dialog';
+import { FormDialog } from '../design/FormDialog';
 
 export function Rename({ conversation, onClose }: { conversation: ConversationSummary; onClose: () => void }) {
   const source = useSource();
@@ -19,30 +18,9 @@ export function Rename({ conversation, onClose }: { conversation: ConversationSu
     },
   });
   return (
-    <Dialog title="Rename the conversation" onClose={onClose}>
-      <form
-        className="dialog-form"
-        onSubmit={(e) => {
-          e.preventDefault();
-          rename.mutate();
-        }}
-      >
-        <input className="input" aria-label="Title" autoFocus maxLength={200} value={title} onChange={(e) => setTitle(e.target.value)} />
-        {rename.isError && (
-          <p className="banner bad" role="alert">
-            {describe(rename.error)}
-          </p>
-        )}
-        <div className="dialog-buttons">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button className="button primary" disabled={!title.trim() || rename.isPending}>
-            Rename
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title="Rename the conversation" button="Rename" ready={title.trim() !== ''} action={rename} onClose={onClose}>
+      <input className="input" aria-label="Title" autoFocus maxLength={200} value={title} onChange={(e) => setTitle(e.target.value)} />
+    </FormDialog>
   );
 }
 
@@ -59,23 +37,8 @@ export function Remove({ conversation, onClose }: { conversation: ConversationSu
     },
   });
   return (
-    <Dialog title="Delete the conversation?" onClose={onClose}>
-      <div className="dialog-form">
-        <p>“{conversation.title}” and its events are deleted for good.</p>
-        {remove.isError && (
-          <p className="banner bad" role="alert">
-            {describe(remove.error)}
-          </p>
-        )}
-        <div className="dialog-buttons">
-          <button className="button" autoFocus onClick={onClose}>
-            Cancel
-          </button>
-          <button className="button danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
-            Delete
-          </button>
-        </div>
-      </div>
-    </Dialog>
+    <FormDialog title="Delete the conversation?" button="Delete" danger action={remove} onClose={onClose}>
+      <p>“{conversation.title}” and its events are deleted for good.</p>
+    </FormDialog>
   );
 }

@@ -14,6 +14,7 @@ export function settingsTabs(source: Source): Tab[] {
     ...(app
       ? [
           { name: 'safety', label: 'Confirmation' },
+          { name: 'sandbox', label: 'Sandbox' },
           { name: 'tools', label: 'MCP servers' },
           { name: 'git', label: 'Git hosts' },
           { name: 'keys', label: 'API keys' },
@@ -21,5 +22,6 @@ export function settingsTabs(source: Source): Tab[] {
       : []),
     { name: 'appearance', label: 'Appearance' },
     { name: 'keyboard', label: 'Keyboard' },
+    ...(app ? [{ name: 'import', label: 'Import' }] : []),
   ];
 }
