@@ -31,7 +31,7 @@ export const panels: { name: string; label: string; icon: IconName }[] = [
   { name: 'events', label: 'Events', icon: 'code' },
 ];
 
-export function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
+export default function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
   const source = useSource();
   const summary = useQuery({ queryKey: ['conversation', id], queryFn: () => source.conversation(id), refetchInterval: 30_000 });
   const draft = useRef('');
