@@ -205,7 +205,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         {finding && <Find store={store} onOlder={older} onGoto={goto} onClose={() => setFinding(false)} />}
         {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(store.get().timeline.events, branch.event)} onClose={() => setBranch(null)} />}
         {summary.parts.length > 0 && <Parts ids={summary.parts} />}
-        <StoreTimeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} />
+        <Timeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} />
         <Reply conversation={conversation} store={store} summary={summary} draft={draft} />
       </div>
       {panel && (
@@ -230,10 +230,6 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
 
 function StoreMeter({ store }: { store: EventStore }) {
   return <Meter usage={useView(store, (v) => v.timeline.usage)} />;
-}
-
-function StoreTimeline({ store, ...props }: { store: EventStore } & Omit<Parameters<typeof Timeline>[0], 'view'>) {
-  return <Timeline view={useView(store, (v) => v)} {...props} />;
 }
 
 function StorePanel({ store, ...props }: { store: EventStore } & Omit<ComponentProps<typeof Panel>, 'timeline' | 'older'>) {
