@@ -10,7 +10,19 @@ export default defineConfig({
     target: 'es2022',
     sourcemap: false,
     modulePreload: { polyfill: false },
+    manifest: true, // for scripts/check-build.mjs
     assetsInlineLimit: 0, // the policy of the page forbids scripts in data URLs
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          // One file for the first load and one for conversations: each file is a request.
+          groups: [
+            { name: 'index', test: /src\/main\.tsx$/, priority: 2 },
+            { name: 'conversation', test: /ConversationPage\.tsx$/, priority: 1 },
+          ],
+        },
+      },
+    },
     license: { fileName: 'LICENSES.md' },
   },
   server: {

@@ -1,23 +1,42 @@
-// Checks the build against the budget of the first load, and makes the
-// compressed copies that the server sends.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+// Completes the build: gives first.js the name of its content, so that browsers keep it,
+// and the files of a conversation's page. Checks the build against the budget of the first
+// load, and makes the compressed copies that the server sends.
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
 const budget = 200 << 10;
 const dist = new URL('../dist/', import.meta.url).pathname;
 
-const page = readFileSync(join(dist, 'index.html'), 'utf8');
+let page = readFileSync(join(dist, 'index.html'), 'utf8');
+
+const manifest = JSON.parse(readFileSync(join(dist, '.vite/manifest.json'), 'utf8'));
+rmSync(join(dist, '.vite'), { recursive: true });
+const files = new Set();
+const collect = (name) => {
+  const { file, css = [], imports = [] } = manifest[name];
+  for (const one of [file, ...css]) if (!page.includes(`/${one}"`)) files.add(`/${one}`);
+  imports.forEach(collect);
+};
+collect(Object.keys(manifest).find((key) => manifest[key].name === 'conversation'));
+const first = readFileSync(join(dist, 'first.js'), 'utf8').replace('const chunks = [];', `const chunks = ${JSON.stringify([...files])};`);
+if (!first.includes([...files][0])) throw new Error('first.js has no place for the files of a conversation');
+const firstName = `assets/first-${createHash('sha256').update(first).digest('base64url').slice(0, 8)}.js`;
+rmSync(join(dist, 'first.js'));
+writeFileSync(join(dist, firstName), first);
+page = page.replace('src="/first.js"', `src="/${firstName}"`);
+writeFileSync(join(dist, 'index.html'), page);
 if (/<script(?![^>]*\bsrc=)/.test(page)) throw new Error('index.html has an inline script, which the policy forbids');
 if (/(?:src|href)="(?!\/)/.test(page)) throw new Error('index.html refers to another host');
 
-let first = 0;
+let size = 0;
 for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   if (!entry.isFile() || !/\.(?:m?js|css|svg)$/.test(entry.name)) continue;
   const file = join(entry.parentPath, entry.name);
   const small = gzipSync(readFileSync(file), { level: 9 });
   writeFileSync(`${file}.gz`, small);
-  if (page.includes(`/${entry.name}"`) && entry.name.endsWith('.js')) first += small.length;
+  if (page.includes(`/${entry.name}"`) && entry.name.endsWith('.js')) size += small.length;
 }
-console.log(`web: script of the first load: ${(first / 1024).toFixed(1)} KiB compressed, budget ${budget >> 10} KiB`);
-if (first === 0 || first > budget) process.exit(1);
+console.log(`web: script of the first load: ${(size / 1024).toFixed(1)} KiB compressed, budget ${budget >> 10} KiB`);
+if (size === 0 || size > budget) process.exit(1);

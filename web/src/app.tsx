@@ -2,13 +2,16 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
 import { SourceContext } from './api/context';
-import { detectSource } from './api/detect';
 import { describe, Failure } from './api/failure';
-import { ConversationPage } from './conversation/ConversationPage';
 import { Icon } from './design/Icon';
+import { sourceQuery } from './api/queries';
 import { Home } from './home/Home';
 import { Sidebar } from './home/Sidebar';
 import { AppCommands } from './commands/AppCommands';
+
+const loadConversation = () => import('./conversation/ConversationPage');
+
+const ConversationPage = lazy(loadConversation);
 
 const Settings = lazy(() => import('./settings/Settings'));
 
@@ -30,16 +33,21 @@ export function App() {
 }
 
 function SignedIn() {
-  const source = useQuery({ queryKey: ['source'], queryFn: detectSource, staleTime: Infinity });
+  const source = useQuery(sourceQuery);
   const [menu, setMenu] = useState(false);
   const [location] = useLocation();
   useEffect(() => setMenu(false), [location]);
+  useEffect(() => {
+    // The next page is most likely that of a conversation; whoever opens it must not wait.
+    const timer = setTimeout(() => void loadConversation().catch(() => {}), 500);
+    return () => clearTimeout(timer);
+  }, []);
 
   if (source.isPending) return null; // a flash of a spinner would be slower to read
   if (source.isError) return <NoServer error={source.error} retry={() => void source.refetch()} />;
   return (
     <SourceContext.Provider value={source.data}>
- <AppCommands />
+      <AppCommands />
       <a className="skip" href="#main">
         Skip to the content
       </a>

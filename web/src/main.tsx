@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Failure } from './api/failure';
+import { modelQuery, sourceQuery } from './api/queries';
 import { App } from './app';
 import './design/tokens.css';
 import './design/base.css';
@@ -19,10 +20,24 @@ const queries = new QueryClient({
 
 const root = document.getElementById('root');
 if (!root) throw new Error('the page has no root');
-createRoot(root).render(
-  <StrictMode>
-    <QueryClientProvider client={queries}>
-      <App />
-    </QueryClientProvider>
-  </StrictMode>,
+
+// ask gets what the first page shows, so that it is drawn once and not anew with each
+// answer. What fails is asked again, and shown, by the component that needs it.
+async function ask(): Promise<void> {
+  const { pathname } = window.location;
+  if (pathname.startsWith('/shared/')) return;
+  await queries.prefetchQuery({ ...sourceQuery, retry: false });
+  const source = queries.getQueryData(sourceQuery.queryKey);
+  if (source && pathname === '/') await queries.prefetchQuery({ ...modelQuery(source), retry: false });
+}
+
+// Not awaited at the top: modules that are loaded later import this one.
+void ask().then(() =>
+  createRoot(root).render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <App />
+      </QueryClientProvider>
+    </StrictMode>,
+  ),
 );

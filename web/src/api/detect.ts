@@ -1,4 +1,3 @@
-import { AgentServer } from './agentServer';
 import { AppServer } from './appServer';
 import { Failure } from './failure';
 import { request } from './http';
@@ -15,6 +14,7 @@ export async function detectSource(): Promise<Source> {
     if (!(error instanceof Failure) || error.status !== 404) throw error;
   }
   await request('GET', '/server_info');
+  const { AgentServer } = await import('./agentServer');
   return new AgentServer();
 }
 

@@ -1,4 +1,5 @@
 import createClient, { type Client, type Middleware } from 'openapi-fetch';
+import { takeEarly } from './early';
 import { Failure, readFailure } from './failure';
 import type { paths } from './generated/agent-server';
 
@@ -8,11 +9,12 @@ export type AgentServerClient = Client<paths>;
 export async function request<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(path, {
-      method,
-      headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
+    response = await ((method === 'GET' && takeEarly(path)) ||
+      fetch(path, {
+        method,
+        headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+        body: body === undefined ? undefined : JSON.stringify(body),
+      }));
   } catch {
     throw new Failure(0, 'The server cannot be reached.');
   }

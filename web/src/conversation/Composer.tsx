@@ -20,6 +20,10 @@ interface Props {
 // largestImage is how large an attached image may be, in bytes.
 const largestImage = 5 << 20;
 
+// sizesItself: the box grows with its text by its style. To measure it has the browser lay
+// out the page with each key.
+const sizesItself = CSS.supports('field-sizing', 'content');
+
 // Composer is the box for a task or message, with images and files by paste and drop.
 export function Composer({ ref, label, placeholder, text, onText, busy, sendLabel, onSend, onQueue, onFile }: Props) {
   const [images, setImages] = useState<string[]>([]);
@@ -32,7 +36,7 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
 
   useLayoutEffect(() => {
     const box = own.current;
-    if (!box) return;
+    if (!box || sizesItself) return;
     box.style.height = 'auto';
     box.style.height = `${Math.min(box.scrollHeight, window.innerHeight * 0.4)}px`;
   }, [text]);

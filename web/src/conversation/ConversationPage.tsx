@@ -33,7 +33,7 @@ export const panels: { name: string; label: string; icon: IconName }[] = [
   { name: 'events', label: 'Events', icon: 'code' },
 ];
 
-export function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
+export default function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
   const source = useSource();
   const summary = useQuery({ queryKey: ['conversation', id], queryFn: () => source.conversation(id), refetchInterval: 30_000 });
   const draft = useRef('');
@@ -216,7 +216,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(store.get().timeline.events, branch.event)} onClose={() => setBranch(null)} />}
         {editing && source.app && <EditSent app={source.app} id={id} {...editing} conversation={conversation} onClose={() => setEditing(null)} />}
         {summary.parts.length > 0 && <Parts ids={summary.parts} />}
-        <StoreTimeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} />
+        <Timeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} />
         <Reply conversation={conversation} store={store} summary={summary} draft={draft} />
       </div>
       {panel && (
@@ -241,10 +241,6 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
 
 function StoreMeter({ store }: { store: EventStore }) {
   return <Meter usage={useView(store, (v) => v.timeline.usage)} />;
-}
-
-function StoreTimeline({ store, ...props }: { store: EventStore } & Omit<Parameters<typeof Timeline>[0], 'view'>) {
-  return <Timeline view={useView(store, (v) => v)} {...props} />;
 }
 
 function StorePanel({ store, ...props }: { store: EventStore } & Omit<ComponentProps<typeof Panel>, 'timeline' | 'older'>) {

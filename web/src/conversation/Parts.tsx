@@ -6,7 +6,6 @@ import type { ConversationSummary, Source } from '../api/source';
 import { statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { EventStore } from '../events/store';
-import { useView } from '../events/useView';
 import { Timeline } from './Timeline';
 
 // Parts are the conversations that work on parts of this one: threads, which open in place.
@@ -52,10 +51,9 @@ function Thread({ source, summary }: { source: Source; summary: ConversationSumm
     store.open();
     return () => store.close();
   }, [store]);
-  const view = useView(store, (v) => v);
   return (
     <div className="thread">
-      <Timeline view={view} label={summary.title} target={null} onOlder={() => void store.loadOlder()} onRetry={nothing} onBranch={null} />
+      <Timeline store={store} label={summary.title} target={null} onOlder={store.loadOlder} onRetry={nothing} onBranch={null} />
     </div>
   );
 }

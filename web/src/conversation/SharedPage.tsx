@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { describe } from '../api/failure';
 import { query, request } from '../api/http';
 import type { Event } from '../events/event';
+import type { Readable, View } from '../events/store';
 import { append, empty } from '../events/timeline';
 import { Timeline } from './Timeline';
 import './conversation.css';
@@ -30,6 +31,14 @@ async function load(id: string): Promise<{ title: string; events: Event[]; whole
 
 const nothing = () => {};
 
+// still is a store of events that do not change.
+function still(events: Event[]): Readable {
+  // Its status is that of a conversation that nobody here can steer.
+  const timeline = { ...append(empty, events), status: 'idle' as const, draft: null };
+  const view: View = { timeline, connection: 'live', loaded: true, older: 'none', failure: '' };
+  return { subscribe: () => nothing, get: () => view };
+}
+
 // SharedPage shows a conversation to whoever has its link. Nothing can be changed in it.
 export default function SharedPage({ id }: { id: string }) {
   const shared = useQuery({ queryKey: ['shared', id], queryFn: () => load(id), retry: false, staleTime: Infinity });
@@ -37,6 +46,7 @@ export default function SharedPage({ id }: { id: string }) {
     const event = new URLSearchParams(window.location.search).get('event');
     return event ? { id: event } : null;
   });
+  const store = useMemo(() => still(shared.data?.events ?? []), [shared.data]);
   if (shared.isPending) return null;
   if (shared.isError) {
     return (
@@ -46,8 +56,6 @@ export default function SharedPage({ id }: { id: string }) {
       </main>
     );
   }
-  // Its status is that of a conversation that nobody here can steer.
-  const timeline = { ...append(empty, shared.data.events), status: 'idle' as const, draft: null };
   return (
     <main className="conversation shared">
       <header className="bar">
@@ -55,7 +63,7 @@ export default function SharedPage({ id }: { id: string }) {
         <span className="hint">shared, read only{shared.data.whole ? '' : `; the first ${most} events`}</span>
       </header>
       <div className="chat">
-        <Timeline view={{ timeline, connection: 'live', loaded: true, older: 'none', failure: '' }} target={target} onOlder={nothing} onRetry={nothing} onBranch={null} />
+        <Timeline store={store} target={target} onOlder={nothing} onRetry={nothing} onBranch={null} />
       </div>
     </main>
   );

@@ -1,16 +1,17 @@
-import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { memo, useCallback, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { VList, type VListHandle } from 'virtua';
 import { Icon } from '../design/Icon';
 import { Menu } from '../design/Menu';
-import { Markdown } from '../design/Markdown';
+import { GrowingMarkdown } from '../design/Markdown';
 import { undone } from '../events/branch';
 import type { Item, MessageItem } from '../events/item';
-import type { View } from '../events/store';
+import type { Readable, View } from '../events/store';
+import { useView } from '../events/useView';
 import { ActionLine, ResultLine } from './ActionLine';
 import { ErrorBlock, Message, Note, Reasoning } from './Rows';
 
 interface Props {
-  view: View;
+  store: Readable;
   label?: string;
   onOlder: () => void;
   onRetry: () => void;
@@ -28,10 +29,15 @@ export interface Branching {
 const near = 60;
 
 // Timeline draws only the rows that are in view. It follows the newest row until
-// the user scrolls away from it.
-export function Timeline({ view, label = 'Conversation', onOlder, onRetry, target, onBranch }: Props) {
-  const { timeline, older } = view;
-  const { items, draft, status, retry } = timeline;
+// the user scrolls away from it. What the model is writing draws only its own row again.
+export const Timeline = memo(function Timeline({ store, label = 'Conversation', onOlder, onRetry, target, onBranch }: Props) {
+  const items = useView(store, (v) => v.timeline.items);
+  const events = useView(store, (v) => v.timeline.events);
+  const path = useView(store, (v) => v.timeline.path);
+  const older = useView(store, (v) => v.older);
+  const directory = useView(store, (v) => v.timeline.directory);
+  const waiting = useView(store, (v) => v.timeline.status === 'waiting_for_confirmation');
+  const tail = useView(store, tailOf);
   const list = useRef<VListHandle>(null);
   const following = useRef(true);
   const [away, setAway] = useState(false);
@@ -53,16 +59,16 @@ export function Timeline({ view, label = 'Conversation', onOlder, onRetry, targe
     lastFirst.current = first;
   }, [first]);
 
-  const tail = tailOf(view);
-  const gone = useMemo(() => undone(timeline.events, timeline.path), [timeline.events, timeline.path]);
+  const gone = useMemo(() => undone(events, path), [events, path]);
   const rows = useMemo(() => {
     const present = folded(items, gone, opened);
     return tail ? [...present, tailRow] : present;
   }, [items, gone, opened, tail]);
   const count = rows.length;
-  useLayoutEffect(() => {
+  const follow = useCallback(() => {
     if (following.current && count > 0) list.current?.scrollToIndex(count - 1, { align: 'end' });
-  }, [items, draft, count]);
+  }, [count]);
+  useLayoutEffect(follow, [follow, items]);
 
   // An event that a link names may be in an older window.
   const reached = useRef<object | null>(null);
@@ -81,7 +87,7 @@ export function Timeline({ view, label = 'Conversation', onOlder, onRetry, targe
     if (older !== 'more' || !handle) return;
     // A window may have nothing to show; then nothing scrolls, and the next one is wanted.
     if (handle.scrollSize <= handle.viewportSize + near || (!following.current && handle.scrollOffset < near)) onOlder();
-  }, [items, older, onOlder, timeline.events]);
+  }, [items, older, onOlder, events]);
 
   const onScroll = (offset: number) => {
     const handle = list.current;
@@ -91,7 +97,6 @@ export function Timeline({ view, label = 'Conversation', onOlder, onRetry, targe
     if (older === 'more' && offset < handle.viewportSize) onOlder();
   };
 
-  const waiting = status === 'waiting_for_confirmation';
   return (
     <div className="timeline" role="log" aria-label={label} aria-live="off">
       {older === 'loading' && (
@@ -102,13 +107,13 @@ export function Timeline({ view, label = 'Conversation', onOlder, onRetry, targe
       <VList ref={list} data={rows} className="timeline-list" shift={shift} onScroll={onScroll} tabIndex={0} bufferSize={400}>
         {(item, i) =>
           item === tailRow ? (
-            <Tail key="tail" draft={draft} retry={retry} reasoning={opened.has('draft')} onToggle={toggle} />
+            <Tail key="tail" store={store} reasoning={opened.has('draft')} onToggle={toggle} onGrow={follow} />
           ) : (
             <div key={item.id} className={`timeline-row ${item.type}${target?.id === item.id ? ' target' : ''}${gone.has(eventOf(item)) ? ' undone' : ''}`}>
               {item.id.startsWith(foldMark) || <RowMenu item={item} onBranch={onBranch} />}
               <Row
                 item={item}
-                directory={timeline.directory}
+                directory={directory}
                 open={opened.has(item.id)}
                 waiting={waiting}
                 last={i === rows.length - (tail ? 2 : 1)}
@@ -134,7 +139,7 @@ export function Timeline({ view, label = 'Conversation', onOlder, onRetry, targe
       )}
     </div>
   );
-}
+});
 
 // eventOf is the event that an item shows.
 const eventOf = (item: Item): string => item.id.replace(/:thought$/, '');
@@ -166,20 +171,25 @@ function folded(items: Item[], gone: ReadonlySet<string>, opened: ReadonlySet<st
 const tailRow = { id: 'tail' } as Item;
 
 interface TailProps {
-  draft: View['timeline']['draft'];
-  retry: View['timeline']['retry'];
+  store: Readable;
   reasoning: boolean;
   onToggle: (id: string) => void;
+  onGrow: () => void;
 }
 
-// Tail is what the model is writing, or that it is at work.
-function Tail({ draft, retry, reasoning, onToggle }: TailProps) {
+// Tail is what the model is writing, or that it is at work. Keys of the user come first.
+function Tail({ store, reasoning, onToggle, onGrow }: TailProps) {
+  const newest = useView(store, (v) => v.timeline.draft);
+  const deferred = useDeferredValue(newest);
+  const draft = newest && deferred; // what is stored by now is not shown twice
+  const retry = useView(store, (v) => v.timeline.retry);
+  useLayoutEffect(onGrow, [draft, onGrow]);
   return (
     <div className="timeline-row">
       {draft ? (
         <div className="message agent draft">
           {draft.reasoning && <Reasoning id="draft" text={draft.reasoning} open={reasoning || !draft.text} onToggle={onToggle} />}
-          {draft.text && <Markdown text={draft.text} />}
+          {draft.text && <GrowingMarkdown text={draft.text} />}
         </div>
       ) : (
         <p className="note working" role="status">

@@ -1,6 +1,7 @@
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
-import { memo, useMemo } from 'react';
+import { memo, useMemo, useRef } from 'react';
+import { blocksOf } from './blocks';
 import './markdown.css';
 
 const marked = new Marked({ gfm: true, breaks: false, async: false });
@@ -65,4 +66,21 @@ export function toHTML(text: string): string {
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
   const html = useMemo(() => toHTML(text), [text]);
   return <div className="markdown" dangerouslySetInnerHTML={{ __html: html }} />;
+});
+
+// GrowingMarkdown shows a text that grows at its end, as a model writes it: only what is
+// not settled yet is read again. References to a later block are not resolved.
+export function GrowingMarkdown({ text }: { text: string }) {
+  const last = useRef<string[]>([]);
+  const blocks = useMemo(() => (last.current = blocksOf(text, last.current)), [text]);
+  return (
+    <div className="markdown">
+      {blocks.map((block, i) => block.trim() && <Block key={i} text={block} />)}
+    </div>
+  );
+}
+
+const Block = memo(function Block({ text }: { text: string }) {
+  const html = useMemo(() => toHTML(text), [text]);
+  return <div className="markdown-block" dangerouslySetInnerHTML={{ __html: html }} />;
 });

@@ -6,14 +6,18 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ];
 
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
+// Formats are made when they are needed: each costs milliseconds, which the first paint
+// would wait for.
+let relative: Intl.RelativeTimeFormat | undefined;
 
 // ago says how long ago a time was: "5 min. ago".
 export function ago(iso: string, now = Date.now()): string {
   const seconds = (now - Date.parse(iso)) / 1000;
   if (!Number.isFinite(seconds)) return '';
   for (const [unit, length] of units) {
-    if (seconds >= length) return relative.format(-Math.floor(seconds / length), unit);
+    if (seconds < length) continue;
+    relative ??= new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
+    return relative.format(-Math.floor(seconds / length), unit);
   }
   return 'now';
 }
@@ -23,9 +27,10 @@ export function money(usd: number): string {
   return usd < 0.01 ? '<$0.01' : `$${usd.toFixed(2)}`;
 }
 
-const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+let compact: Intl.NumberFormat | undefined;
 
 export function tokens(n: number): string {
+  compact ??= new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
   return compact.format(n);
 }
 

@@ -4,7 +4,8 @@ const key = 'deft.notices';
 
 export function notices(): boolean {
   try {
-    return 'Notification' in window && Notification.permission === 'granted' && localStorage.getItem(key) === 'on';
+    // The permission comes from another process of the browser, so it is the last to be asked.
+    return localStorage.getItem(key) === 'on' && 'Notification' in window && Notification.permission === 'granted';
   } catch {
     return false;
   }

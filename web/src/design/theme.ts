@@ -1,5 +1,5 @@
 // The chosen theme is kept in the browser: it belongs to the screen, not to the
-// user. public/theme.js applies it before the first paint.
+// user. public/first.js applies it before the first paint.
 export type Theme = 'system' | 'light' | 'dark';
 
 const key = 'deft.theme';

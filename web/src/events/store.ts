@@ -19,11 +19,18 @@ export interface View {
 // a server that restarts is back within a second.
 const delays = [100, 250, 500, 1000, 2000, 5000];
 
+// writing is how often what the model writes is shown anew, in milliseconds.
+const writing = 60;
+
+// Readable is a store, or a view that stays.
+export type Readable = Pick<EventStore, 'subscribe' | 'get'>;
+
 export class EventStore {
   private view: View = { timeline: empty, connection: 'connecting', loaded: false, older: 'none', failure: '' };
   private readonly listeners = new Set<() => void>();
   private readonly waiting: Event[] = [];
   private frame = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
   private socket: WebSocket | null = null;
   private retry: ReturnType<typeof setTimeout> | undefined;
   private attempts = 0;
@@ -50,6 +57,8 @@ export class EventStore {
     window.removeEventListener('online', this.reconnect);
     clearTimeout(this.retry);
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
+    this.timer = undefined;
     this.socket?.close();
   }
 
@@ -103,7 +112,7 @@ export class EventStore {
       if (!isEvent(event)) return;
       this.attempts = 0;
       this.waiting.push(event);
-      this.schedule();
+      this.schedule(event);
     };
     socket.onclose = ({ code }) => {
       if (this.closed || this.socket !== socket) return;
@@ -119,27 +128,30 @@ export class EventStore {
     };
   }
 
-  // schedule collects the events of a frame; a page in the background has no
-  // frames and uses a timer.
-  private schedule(): void {
+  // schedule collects the events of a frame. What the model is writing is read, not
+  // watched: it is shown a few times a second, which leaves the frames to the user. A page
+  // in the background has no frames.
+  private schedule(event: Event): void {
     if (this.frame) return;
-    if (document.hidden) {
-      this.frame = 1;
-      setTimeout(() => this.flush(), 200);
+    if (document.hidden || event.kind === 'StreamingDeltaEvent') {
+      this.timer ??= setTimeout(() => this.flush(), document.hidden ? 200 : writing);
     } else {
       this.frame = requestAnimationFrame(() => this.flush());
     }
   }
 
   private flush(): void {
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
     this.frame = 0;
+    this.timer = undefined;
     if (this.closed || this.waiting.length === 0) return;
     // Live is what has its present state: that comes with the first event.
     const connection = this.socket?.readyState === WebSocket.OPEN ? 'live' : this.view.connection;
     this.set({ connection, timeline: append(this.view.timeline, this.waiting.splice(0)) });
   }
 
-  async loadOlder(): Promise<void> {
+  readonly loadOlder = async (): Promise<void> => {
     if (this.view.older !== 'more' || this.next === null) return;
     this.set({ older: 'loading' });
     try {
@@ -150,5 +162,5 @@ export class EventStore {
     } catch {
       this.set({ older: 'more' }); // scrolling up tries again
     }
-  }
+  };
 }

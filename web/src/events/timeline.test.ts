@@ -185,17 +185,3 @@ describe('pending', () => {
     expect(pending({ ...t, status: 'running' })).toEqual([]);
   });
 });
-
-describe('speed', () => {
-  it('adds 200 events a second to 50,000 within a frame', () => {
-    const log: Event[] = [];
-    for (let i = 0; i < 25_000; i++) {
-      const call = action();
-      log.push(call, observation(call));
-    }
-    let t = append(empty, log);
-    const start = performance.now();
-    for (let i = 0; i < 60; i++) t = append(t, [action(), action(), action(), action()]);
-    expect((performance.now() - start) / 60).toBeLessThan(16);
-  });
-});

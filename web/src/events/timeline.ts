@@ -3,8 +3,9 @@
 // the list a frame.
 import type { Status } from '../api/source';
 import { behind, go, noPath, type Path } from './branch';
-import { imagesOf, stored, textOf, type ActionEvent, type Event } from './event';
-import type { ActionItem, Item, Outcome } from './item';
+import { stored, type ActionEvent, type Event } from './event';
+import type { ActionItem, Item } from './item';
+import { after, before, newIndex, type Index } from './items';
 import { readUsage, type Usage } from './usage';
 
 export interface Task {
@@ -57,12 +58,12 @@ export const empty: Timeline = {
 // there already are dropped.
 export function append(timeline: Timeline, events: Event[]): Timeline {
   const next = { ...timeline };
-  const ids = idsOf(timeline);
+  const known = take(timeline);
   const fresh: Event[] = [];
   for (const e of events) {
     if (stored(e)) {
-      if (ids.has(e.id)) continue;
-      ids.add(e.id);
+      if (known.ids.has(e.id)) continue;
+      known.ids.add(e.id);
       fresh.push(e);
       next.path = go(next.path, e);
       if (next.cursor === null || e.timestamp > next.cursor) next.cursor = e.timestamp;
@@ -71,37 +72,56 @@ export function append(timeline: Timeline, events: Event[]): Timeline {
   }
   if (fresh.length > 0) {
     next.events = timeline.events.concat(fresh);
-    next.items = addItems(timeline.items, fresh);
-    known.set(next.events, ids);
+    next.items = after(timeline.items, known.index, fresh);
   }
+  give(next, known);
   return next;
 }
 
-// prepend adds an older window, in order. It changes nothing that is live:
-// status, usage and draft are those of the newest events.
+// prepend adds an older window, in order. It changes nothing that is live: status, usage
+// and draft are those of the newest events. Its work is that of the window, and a copy of
+// the two lists.
 export function prepend(timeline: Timeline, older: Event[]): Timeline {
-  const ids = idsOf(timeline);
-  const fresh = older.filter((e) => stored(e) && !ids.has(e.id));
-  if (fresh.length === 0) return timeline;
-  for (const e of fresh) ids.add(e.id);
-  const events = fresh.concat(timeline.events);
-  known.set(events, ids);
-  // Results may belong to actions of the older window.
-  const path = behind(timeline.path, timeline.events, fresh);
-  return { ...timeline, events, items: addItems([], events), path, plan: timeline.plan.length ? timeline.plan : lastPlan(fresh) };
+  const known = take(timeline);
+  const fresh = older.filter((e) => stored(e) && !known.ids.has(e.id));
+  if (fresh.length === 0) {
+    give(timeline, known);
+    return timeline;
+  }
+  for (const e of fresh) known.ids.add(e.id);
+  const next = {
+    ...timeline,
+    events: fresh.concat(timeline.events),
+    items: before(fresh, timeline.items, known.index), // results may belong to actions of the older window
+    path: behind(timeline.path, timeline.events, fresh),
+    plan: timeline.plan.length ? timeline.plan : lastPlan(fresh),
+  };
+  give(next, known);
+  return next;
 }
 
-// The ids of a list of events; kept, as building the set again would cost as
-// much as the list is long.
-const known = new WeakMap<Event[], Set<string>>();
+// Known is what is looked up in a timeline. It goes from a timeline to the next one, as
+// making it costs as much as the timeline is long; one that is given again gets a new one.
+interface Known {
+  ids: Set<string>;
+  index: Index;
+}
 
-function idsOf(timeline: Timeline): Set<string> {
-  let ids = known.get(timeline.events);
-  if (!ids) {
-    ids = new Set(timeline.events.map((e) => e.id));
-    if (timeline.events.length > 0) known.set(timeline.events, ids);
+const kept = new WeakMap<Event[], Known>();
+
+function take(timeline: Timeline): Known {
+  const known = kept.get(timeline.events);
+  if (known) {
+    kept.delete(timeline.events);
+    return known;
   }
-  return ids;
+  const index = newIndex();
+  after([], index, timeline.events);
+  return { ids: new Set(timeline.events.map((e) => e.id)), index };
+}
+
+function give(timeline: Timeline, known: Known): void {
+  if (timeline.events !== empty.events) kept.set(timeline.events, known);
 }
 
 // follow updates what is live: status, usage, draft, plan.
@@ -168,128 +188,6 @@ function setState(t: Timeline, key: string, value: unknown): void {
   }
 }
 
-function addItems(items: Item[], events: Event[]): Item[] {
-  const next = items.slice();
-  for (const e of events) addItem(next, e);
-  return next;
-}
-
-function addItem(items: Item[], e: Event): void {
-  switch (e.kind) {
-    case 'MessageEvent': {
-      const from = e.llm_message.role === 'user' ? 'user' : 'agent';
-      const text = textOf(e.llm_message.content);
-      const images = imagesOf(e.llm_message.content);
-      if (!text && images.length === 0) return;
-      if (from === 'user' && e.source === 'environment') return note(items, e, 'The agent was told', text);
-      items.push({ type: 'message', id: e.id, time: e.timestamp, from, text, images, reasoning: e.llm_message.reasoning_content ?? '' });
-      return;
-    }
-    case 'ActionEvent':
-      addAction(items, e);
-      return;
-    case 'ObservationEvent':
-      settle(items, e.action_id, e.id, e.tool_name, { state: 'done', time: e.timestamp, observation: e.observation });
-      return;
-    case 'UserRejectObservation':
-      settle(items, e.action_id, e.id, e.tool_name, {
-        state: 'rejected',
-        time: e.timestamp,
-        reason: e.rejection_reason,
-        by: e.rejection_source ?? 'user',
-      });
-      return;
-    case 'AgentErrorEvent': {
-      const outcome: Outcome = { state: 'failed', time: e.timestamp, error: e.error };
-      const at = findLast(items, (i) => i.action.tool_call_id === e.tool_call_id);
-      if (at >= 0) items[at] = { ...(items[at] as ActionItem), outcome };
-      else items.push({ type: 'result', id: e.id, time: e.timestamp, tool: e.tool_name, outcome });
-      return;
-    }
-    case 'SecurityAnalysisEvent':
-      for (const [id, risk] of Object.entries(e.risks)) {
-        const at = findLast(items, (i) => i.id === id);
-        if (at >= 0) items[at] = { ...(items[at] as ActionItem), risk };
-      }
-      return;
-    case 'ConversationErrorEvent': {
-      const cure = e.classification?.user_action;
-      items.push({
-        type: 'error',
-        id: e.id,
-        time: e.timestamp,
-        code: e.code,
-        detail: e.detail,
-        cure: cure === 'retry' || cure === 'settings' ? cure : 'none',
-      });
-      return;
-    }
-    case 'Condensation':
-      note(items, e, `${e.forgotten_event_ids.length} earlier events were summarised for the model`, e.summary ?? '');
-      return;
-    case 'PauseEvent':
-      note(items, e, 'Paused', '');
-      return;
-    case 'InterruptEvent':
-      note(items, e, 'Stopped', '');
-      return;
-    case 'HookExecutionEvent':
-      note(
-        items,
-        e,
-        `Hook ${e.hook_event_type} ${e.blocked ? 'blocked the action' : e.success ? 'succeeded' : 'failed'}`,
-        [e.hook_command, e.reason, e.stdout, e.stderr].filter(Boolean).join('\n'),
-      );
-      return;
-  }
-}
-
-function note(items: Item[], e: Event, text: string, detail: string): void {
-  items.push({ type: 'note', id: e.id, time: e.timestamp, text, detail });
-}
-
-function addAction(items: Item[], e: ActionEvent): void {
-  const said = textOf(e.thought);
-  let reasoning = e.reasoning_content ?? '';
-  if (e.action?.kind === 'FinishAction') {
-    const text = [said, String(e.action.message ?? '')].filter(Boolean).join('\n\n');
-    items.push({ type: 'message', id: e.id, time: e.timestamp, from: 'agent', text, images: [], reasoning });
-    return;
-  }
-  if (said) {
-    items.push({ type: 'message', id: `${e.id}:thought`, time: e.timestamp, from: 'agent', text: said, images: [], reasoning });
-    reasoning = '';
-  }
-  if (e.action?.kind === 'ThinkAction') {
-    reasoning = [reasoning, String(e.action.thought ?? '')].filter(Boolean).join('\n\n');
-    items.push({ type: 'message', id: e.id, time: e.timestamp, from: 'agent', text: '', images: [], reasoning });
-    return;
-  }
-  items.push({ type: 'action', id: e.id, time: e.timestamp, action: e, reasoning, risk: e.security_risk ?? 'UNKNOWN', outcome: null });
-}
-
-// settle gives an action its outcome. Outcomes of finish and think say nothing.
-function settle(items: Item[], actionId: string, id: string, tool: string, outcome: Outcome): void {
-  if (outcome.state === 'done' && ['finish', 'think'].includes(tool)) return; // shown as messages
-  const at = findLast(items, (i) => i.id === actionId);
-  if (at >= 0) {
-    items[at] = { ...(items[at] as ActionItem), outcome };
-  } else if (!['finish', 'think'].includes(tool)) {
-    items.push({ type: 'result', id, time: outcome.time, tool, outcome });
-  }
-}
-
-// farthest is how many items an outcome may be behind its action.
-const farthest = 1000;
-
-function findLast(items: Item[], matches: (item: ActionItem) => boolean): number {
-  for (let i = items.length - 1, end = Math.max(0, items.length - farthest); i >= end; i--) {
-    const item = items[i];
-    if (item?.type === 'action' && matches(item)) return i;
-  }
-  return -1;
-}
-
 function planOf(e: ActionEvent): Task[] | null {
   const list = e.action?.kind === 'TaskTrackerAction' ? e.action.task_list : null;
   if (!Array.isArray(list) || list.length === 0) return null;
@@ -308,9 +206,10 @@ function lastPlan(events: Event[]): Task[] {
 export function pending(timeline: Timeline): ActionItem[] {
   if (timeline.status !== 'waiting_for_confirmation') return [];
   const found: ActionItem[] = [];
-  for (const item of timeline.items.toReversed()) {
-    if (item.type === 'action' && item.outcome === null) found.unshift(item);
-    else if (item.type === 'action' || (item.type === 'message' && item.from === 'user')) break;
+  for (let i = timeline.items.length - 1; i >= 0; i--) {
+    const item = timeline.items[i];
+    if (item?.type === 'action' && item.outcome === null) found.push(item);
+    else if (item?.type === 'action' || (item?.type === 'message' && item.from === 'user')) break;
   }
-  return found;
+  return found.reverse();
 }

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useSource } from '../api/context';
+import { modelQuery } from '../api/queries';
 import type { AppRoutes } from '../api/source';
 import { ago, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
@@ -31,7 +32,7 @@ export function Home() {
   const source = useSource();
   const queries = useQueryClient();
   const [, navigate] = useLocation();
-  const model = useQuery({ queryKey: ['model'], queryFn: () => source.model() });
+  const model = useQuery(modelQuery(source));
   const ready = model.data && model.data.model !== '' && model.data.keySet; // undefined: not known yet
   // A start that failed leads back here, with its task.
   const [text, setText] = useState(() => String((window.history.state as { text?: string } | null)?.text ?? ''));

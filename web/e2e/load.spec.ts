@@ -1,0 +1,55 @@
+// What the first load does, and what it leaves for later.
+import { expect, finish, log, task, test } from './deft';
+
+test('the frame of the page is there before its scripts, and each first question is asked once', async ({ deft, page }) => {
+  await deft.script([]);
+  await deft.serve();
+  await deft.signIn(page);
+  await deft.setModel(page);
+  await page.goto('about:blank'); // nothing of the page before is counted
+
+  const asked: string[] = [];
+  const scripts: string[] = [];
+  page.on('request', (request) => {
+    const { pathname, search } = new URL(request.url());
+    if (pathname.startsWith('/api/')) asked.push(pathname + search);
+    if (request.resourceType() === 'script') scripts.push(pathname);
+  });
+  let go = () => {};
+  const held = new Promise<void>((done) => (go = done));
+  await page.route(/\/assets\/index-.*\.js$/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(deft.url, { waitUntil: 'commit' });
+  await expect(page.locator('.brand')).toBeVisible();
+  // Its questions do not wait for the script either.
+  await expect.poll(() => asked.filter((path) => path.endsWith('/settings')).length).toBe(1);
+  await expect(page.getByRole('textbox', { name: 'Task' })).toHaveCount(0);
+  const before = [...asked].sort();
+  expect(before).toEqual(['/api/v1/app-conversations/count', '/api/v1/app-conversations/search?limit=50', '/api/v1/settings']);
+  go();
+  await expect(page.getByRole('textbox', { name: 'Task' })).toBeFocused();
+  expect(asked.filter((path) => path.endsWith('/count'))).toHaveLength(1);
+  // The code of conversations comes when the page is there, that of terminals when one is opened.
+  await expect.poll(() => scripts.filter((path) => path.includes('/conversation-')).length).toBe(1);
+  expect(scripts.filter((path) => /Terminal|PdfView|DiffView|Settings/.test(path))).toEqual([]);
+});
+
+test('the code of a conversation is asked for together with that of the page', async ({ deft, page }) => {
+  await task(deft, page, [finish('All is done.')], 'Do it');
+  await expect(log(page)).toContainText('All is done.');
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  let go = () => {};
+  const held = new Promise<void>((done) => (go = done));
+  await page.route(/\/assets\/index-.*\.js$/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(page.url(), { waitUntil: 'commit' });
+  await expect.poll(() => asked.filter((path) => path.includes('/assets/conversation-')).length).toBe(2); // script and styles
+  await expect.poll(() => asked.includes('/api/v1/app-conversations')).toBe(true);
+  go();
+  await expect(log(page)).toContainText('All is done.');
+});

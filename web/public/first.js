@@ -1,0 +1,36 @@
+// Runs before the first paint, as a file of its own: the page's policy allows no inline
+// script. It sets the chosen theme, and asks for what the page needs first while its
+// scripts are loaded; src/api/early.ts takes the answers.
+try {
+  const theme = localStorage.getItem('deft.theme');
+  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
+} catch {
+  // Without storage the system's theme is used.
+}
+{
+  const path = location.pathname;
+  const conversation = /^\/conversations\/([\w-]+)/.exec(path)?.[1];
+  const chunks = []; // those of a conversation's page, from the build
+  for (const href of conversation ? chunks : []) {
+    const link = document.createElement('link');
+    link.rel = href.endsWith('.css') ? 'preload' : 'modulepreload';
+    if (link.rel === 'preload') link.as = 'style';
+    link.crossOrigin = '';
+    link.href = href;
+    document.head.append(link);
+  }
+  // Shared pages need no sign-in; a link that signs in has to do that first.
+  if (!path.startsWith('/shared/') && !location.hash.startsWith('#login=')) {
+    const v1 = '/api/v1';
+    const paths = [`${v1}/app-conversations/count`, `${v1}/app-conversations/search?limit=50`];
+    if (path === '/') paths.push(`${v1}/settings`);
+    if (conversation) paths.push(`${v1}/app-conversations?ids=${conversation}`);
+    window.deftEarly = new Map(
+      paths.map((asked) => {
+        const answer = fetch(asked);
+        answer.catch(() => {}); // whoever takes it sees the failure
+        return [asked, answer];
+      }),
+    );
+  }
+}

@@ -1,0 +1,231 @@
+// From events to the lines of the page. Later events change the lines of earlier ones: a
+// result is shown with its action. What comes before its action, in a newer window, waits
+// for it, so that no window has to be read twice.
+import { imagesOf, textOf, type ActionEvent, type Event } from './event';
+import type { ActionItem, Item, Outcome } from './item';
+
+// An Index finds the lines that events change. Lines are numbered from `first`, that of
+// the first line; numbers of older ones are lower, so that those of newer ones stay.
+export interface Index {
+  first: number;
+  lines: Map<string, number>; // of actions, and of results without one, by the event's id
+  calls: Map<string, number>; // of the newest action of a tool call
+  ofAction: Map<string, Waiting[]>; // what waits for an action, in order
+  ofCall: Map<string, Waiting[]>;
+  oldest: number; // the orders of events are from oldest to newest - 1
+  newest: number;
+}
+
+// Waiting is what an event changes in an action that is not there.
+interface Waiting {
+  order: number;
+  change: Pick<ActionItem, 'outcome'> | Pick<ActionItem, 'risk'>;
+  line: string; // the event's id if it has a line of its own as long as it waits, or empty
+}
+
+export function newIndex(): Index {
+  return { first: 0, lines: new Map(), calls: new Map(), ofAction: new Map(), ofCall: new Map(), oldest: 0, newest: 0 };
+}
+
+// after returns the lines with those of newer events, and changes the index.
+export function after(items: Item[], index: Index, events: Event[]): Item[] {
+  const next = items.slice();
+  for (const e of events) {
+    add(next, index, e, index.newest);
+    index.newest++;
+  }
+  return next;
+}
+
+// before returns the lines with those of older events, and changes the index. The lines
+// are those that all of the events would have made.
+export function before(events: Event[], items: Item[], index: Index): Item[] {
+  const window = newIndex();
+  window.newest = index.oldest - events.length;
+  const older = after([], window, events);
+
+  // What has waited for actions of the window, and has no line of its own any more.
+  const settled = new Set<string>();
+  for (const [at, waiting] of found(older, window, index)) {
+    for (const { change, line } of waiting.sort((a, b) => a.order - b.order)) {
+      older[at] = { ...(older[at] as ActionItem), ...change };
+      if (line) settled.add(line);
+    }
+  }
+  const rest = settled.size > 0 ? without(items, index, settled) : items;
+
+  index.first -= older.length;
+  index.oldest -= events.length;
+  for (const [id, n] of window.lines) index.lines.set(id, n + index.first);
+  for (const [call, n] of window.calls) if (!index.calls.has(call)) index.calls.set(call, n + index.first);
+  for (const [id, waiting] of window.ofAction) index.ofAction.set(id, waiting.concat(index.ofAction.get(id) ?? []));
+  for (const [call, waiting] of window.ofCall) index.ofCall.set(call, waiting.concat(index.ofCall.get(call) ?? []));
+  return older.concat(rest);
+}
+
+// found takes from the index what waits for actions of the window, by their places in it.
+function found(older: Item[], window: Index, index: Index): Map<number, Waiting[]> {
+  const all = new Map<number, Waiting[]>();
+  const takeFrom = (from: Map<string, Waiting[]>, key: string, at: number) => {
+    const waiting = from.get(key);
+    if (!waiting) return;
+    from.delete(key);
+    all.set(at, (all.get(at) ?? []).concat(waiting));
+  };
+  for (const [at, item] of older.entries()) {
+    if (item.type !== 'action') continue;
+    takeFrom(index.ofAction, item.id, at);
+    // A call that was made twice is the newer one.
+    if (window.calls.get(item.action.tool_call_id) === at) takeFrom(index.ofCall, item.action.tool_call_id, at);
+  }
+  return all;
+}
+
+// without removes lines. Those before them get new numbers; they are few, as the lines of
+// results whose actions are in the window before are the first ones.
+function without(items: Item[], index: Index, removed: Set<string>): Item[] {
+  let end = 0; // behind the last one
+  for (const id of removed) {
+    end = Math.max(end, (index.lines.get(id) ?? index.first) - index.first + 1);
+    index.lines.delete(id);
+  }
+  const stay: Item[] = [];
+  const shift = removed.size;
+  for (const [at, item] of items.slice(0, end).entries()) {
+    if (removed.has(item.id)) continue;
+    const was = index.first + at;
+    const now = index.first + shift + stay.length;
+    stay.push(item);
+    if (index.lines.get(item.id) === was) index.lines.set(item.id, now);
+    if (item.type === 'action' && index.calls.get(item.action.tool_call_id) === was) index.calls.set(item.action.tool_call_id, now);
+  }
+  index.first += shift;
+  return stay.concat(items.slice(end));
+}
+
+function add(items: Item[], index: Index, e: Event, order: number): void {
+  switch (e.kind) {
+    case 'MessageEvent': {
+      const from = e.llm_message.role === 'user' ? 'user' : 'agent';
+      const text = textOf(e.llm_message.content);
+      const images = imagesOf(e.llm_message.content);
+      if (!text && images.length === 0) return;
+      if (from === 'user' && e.source === 'environment') return note(items, e, 'The agent was told', text);
+      items.push({ type: 'message', id: e.id, time: e.timestamp, from, text, images, reasoning: e.llm_message.reasoning_content ?? '' });
+      return;
+    }
+    case 'ActionEvent':
+      addAction(items, index, e);
+      return;
+    case 'ObservationEvent':
+      if (silent(e.tool_name)) return; // shown as messages
+      settle(items, index, e.action_id, null, order, e, { state: 'done', time: e.timestamp, observation: e.observation });
+      return;
+    case 'UserRejectObservation':
+      settle(items, index, e.action_id, null, order, e, {
+        state: 'rejected',
+        time: e.timestamp,
+        reason: e.rejection_reason,
+        by: e.rejection_source ?? 'user',
+      });
+      return;
+    case 'AgentErrorEvent':
+      settle(items, index, null, e.tool_call_id, order, e, { state: 'failed', time: e.timestamp, error: e.error });
+      return;
+    case 'SecurityAnalysisEvent':
+      for (const [id, risk] of Object.entries(e.risks)) {
+        if (!change(items, index, index.lines.get(id), { risk })) wait(index.ofAction, id, { order, change: { risk }, line: '' });
+      }
+      return;
+    case 'ConversationErrorEvent': {
+      const cure = e.classification?.user_action;
+      items.push({
+        type: 'error',
+        id: e.id,
+        time: e.timestamp,
+        code: e.code,
+        detail: e.detail,
+        cure: cure === 'retry' || cure === 'settings' ? cure : 'none',
+      });
+      return;
+    }
+    case 'Condensation':
+      note(items, e, `${e.forgotten_event_ids.length} earlier events were summarised for the model`, e.summary ?? '');
+      return;
+    case 'PauseEvent':
+      note(items, e, 'Paused', '');
+      return;
+    case 'InterruptEvent':
+      note(items, e, 'Stopped', '');
+      return;
+    case 'HookExecutionEvent':
+      note(
+        items,
+        e,
+        `Hook ${e.hook_event_type} ${e.blocked ? 'blocked the action' : e.success ? 'succeeded' : 'failed'}`,
+        [e.hook_command, e.reason, e.stdout, e.stderr].filter(Boolean).join('\n'),
+      );
+      return;
+  }
+}
+
+function note(items: Item[], e: Event, text: string, detail: string): void {
+  items.push({ type: 'note', id: e.id, time: e.timestamp, text, detail });
+}
+
+function addAction(items: Item[], index: Index, e: ActionEvent): void {
+  const said = textOf(e.thought);
+  let reasoning = e.reasoning_content ?? '';
+  if (e.action?.kind === 'FinishAction') {
+    const text = [said, String(e.action.message ?? '')].filter(Boolean).join('\n\n');
+    items.push({ type: 'message', id: e.id, time: e.timestamp, from: 'agent', text, images: [], reasoning });
+    return;
+  }
+  if (said) {
+    items.push({ type: 'message', id: `${e.id}:thought`, time: e.timestamp, from: 'agent', text: said, images: [], reasoning });
+    reasoning = '';
+  }
+  if (e.action?.kind === 'ThinkAction') {
+    reasoning = [reasoning, String(e.action.thought ?? '')].filter(Boolean).join('\n\n');
+    items.push({ type: 'message', id: e.id, time: e.timestamp, from: 'agent', text: '', images: [], reasoning });
+    return;
+  }
+  index.lines.set(e.id, index.first + items.length);
+  index.calls.set(e.tool_call_id, index.first + items.length);
+  items.push({ type: 'action', id: e.id, time: e.timestamp, action: e, reasoning, risk: e.security_risk ?? 'UNKNOWN', outcome: null });
+}
+
+type Result = Extract<Event, { kind: 'ObservationEvent' | 'UserRejectObservation' | 'AgentErrorEvent' }>;
+
+// settle gives an action its outcome, by its id or by that of its call. A result whose
+// action is not there has a line of its own, unless it would say nothing.
+function settle(items: Item[], index: Index, action: string | null, call: string | null, order: number, e: Result, outcome: Outcome): void {
+  const at = action === null ? index.calls.get(call ?? '') : index.lines.get(action);
+  if (change(items, index, at, { outcome })) return;
+  const shown = call !== null || !silent(e.tool_name);
+  const waiting = { order, change: { outcome }, line: shown ? e.id : '' };
+  if (action === null) wait(index.ofCall, call ?? '', waiting);
+  else wait(index.ofAction, action, waiting);
+  if (!shown) return;
+  index.lines.set(e.id, index.first + items.length);
+  items.push({ type: 'result', id: e.id, time: outcome.time, tool: e.tool_name, outcome });
+}
+
+// silent are the tools whose actions are shown as messages; their outcomes say nothing.
+function silent(tool: string): boolean {
+  return tool === 'finish' || tool === 'think';
+}
+
+function change(items: Item[], index: Index, line: number | undefined, by: Waiting['change']): boolean {
+  if (line === undefined) return false;
+  const item = items[line - index.first];
+  if (item?.type !== 'action') return false;
+  items[line - index.first] = { ...item, ...by };
+  return true;
+}
+
+function wait(list: Map<string, Waiting[]>, key: string, waiting: Waiting): void {
+  const others = list.get(key);
+  if (others) others.push(waiting);
+  else list.set(key, [waiting]);
+}
