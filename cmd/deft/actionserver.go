@@ -77,7 +77,7 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	}
 	return actionserver.Serve(ctx, actionserver.Options{
 		Masked:   masked,
-		Listener: listener, Journal: journal, Tools: tools, SetupErr: err, Grace: c.Grace, OwnProcess: std.listener == nil, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
+		Listener: listener, Journal: journal, Tools: tools, SetupErr: err, Grace: c.Grace, OwnProcess: std.listener == nil, Warm: !c.Program, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
 		IgnoreSignals: c.Signals && os.Getpid() == 1,
 
 		Workspace: c.Workspace,

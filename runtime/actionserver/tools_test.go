@@ -1,6 +1,7 @@
 package actionserver_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,5 +35,43 @@ func TestTools(t *testing.T) {
 	failing := connect(t, serveWith(t, actionserver.Options{SetupErr: fault.New(fault.Invalid, "it names no action").Hint("name one")}))
 	if _, err := failing.Tools(t.Context()); !fault.Is(err, fault.Invalid) || err.Error() != "it names no action" || fault.HintOf(err) != "name one" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// warmed is an executor that says when it is to get ready.
+type warmed struct {
+	offering
+	began, ended chan struct{}
+}
+
+func (w warmed) Warm(ctx context.Context) error {
+	close(w.began)
+	<-ctx.Done()
+	close(w.ended)
+	return ctx.Err()
+}
+
+// TestWarm: executors get ready before there is a client, if that is asked for, and none
+// goes on when the server has ended.
+func TestWarm(t *testing.T) {
+	t.Parallel()
+	for _, warm := range []bool{true, false} {
+		w := warmed{began: make(chan struct{}), ended: make(chan struct{})}
+		s := serveWith(t, actionserver.Options{Tools: map[string]tool.Executor{"DeployAction": w}, Warm: warm})
+		if warm {
+			<-w.began
+		}
+		s.stop()
+		<-s.ended
+		select {
+		case <-w.ended:
+			if !warm {
+				t.Error("an executor got ready unasked")
+			}
+		default:
+			if warm {
+				t.Error("an executor goes on getting ready")
+			}
+		}
 	}
 }

@@ -100,16 +100,17 @@ const servers = 9
 // parts are packages below a domain that its adapters share. They are
 // imported like the domain itself; folders named internal are parts as well.
 var parts = []string{
-	"llm/broker",        // wraps the models of any adapter
-	"llm/catalog",       // data about models
-	"llm/probe",         // asks any model what it can do
-	"llm/structured",    // asks any model
-	"sandbox/bootstrap", // what the program of any provider's sandbox is told
-	"sandbox/pool",      // keeps sandboxes of any provider
-	"workspace/link",    // the wire form that client and server agree on
-	"runtime/protocol",  // the wire form that client and server agree on
-	"runtime/tunnel",    // how client and server reach each other through HTTP
-	"sandbox/image",     // what is built for sandboxes, by any builder
+	"llm/broker",          // wraps the models of any adapter
+	"llm/catalog",         // data about models
+	"llm/probe",           // asks any model what it can do
+	"llm/structured",      // asks any model
+	"sandbox/bootstrap",   // what the program of any provider's sandbox is told
+	"sandbox/pool",        // keeps sandboxes of any provider
+	"workspace/link",      // the wire form that client and server agree on
+	"runtime/protocol",    // the wire form that client and server agree on
+	"runtime/tunnel",      // how client and server reach each other through HTTP
+	"tool/terminal/ahead", // a shell that starts before its terminal
+	"sandbox/image",       // what is built for sandboxes, by any builder
 }
 
 // trees are domains of several packages, which may import one another.
