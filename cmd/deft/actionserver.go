@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/startpages"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/tunnel"
@@ -84,7 +85,12 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 		Programs:  build.SandboxPrograms(c.Workspace, os.Environ(), c.Program),
 		PTYs:      build.SandboxPTYs(c.Workspace, os.Environ()),
 		Ports:     ports(std),
-		Logger:    log,
+		Settled: func() {
+			if err := startpages.Release(); err != nil {
+				log.Debug("give memory back", "error", err)
+			}
+		},
+		Logger: log,
 	})
 }
 

@@ -72,6 +72,8 @@ type Options struct {
 	// Warm has those of Tools that are a [tool.Warmer] get ready at once, while the first
 	// client still connects.
 	Warm bool
+	// Settled is called once, when the first action has ended; nil for nothing.
+	Settled func()
 	// SetupErr is why tools could not be set up, for a client that asks which tools
 	// there are; nil if nothing is wrong.
 	SetupErr error
@@ -111,6 +113,9 @@ type server struct {
 	started  time.Time
 	presence *presence
 	warmers  []tool.Warmer
+	settled  func()
+	acted    func()        // an action has ended
+	hasActed chan struct{} // closed by the first one
 	programs tool.Starter
 	ptys     tool.PTYs
 	ports    *Ports
@@ -154,6 +159,8 @@ func Serve(ctx context.Context, o Options) error {
 		x: executor.New(o.Tools, journal), log: o.Logger, started: time.Now(),
 		presence: newPresence(o.Grace), programs: o.Programs, ptys: o.PTYs, ports: o.Ports, offered: tool.OfferedBy(o.Tools), setupErr: o.SetupErr, stopping: make(chan struct{}),
 	}
+	s.settled, s.hasActed = o.Settled, make(chan struct{})
+	s.acted = sync.OnceFunc(func() { close(s.hasActed) })
 	s.x.Mask(o.Masked...)
 	for _, t := range o.Tools {
 		if w, ok := t.(tool.Warmer); ok && o.Warm {
@@ -175,10 +182,19 @@ func Serve(ctx context.Context, o Options) error {
 
 // run serves HTTP and ends everything in order.
 func (s *server) run(ctx context.Context, l net.Listener) error {
-	var warming sync.WaitGroup
-	defer warming.Wait() // the end of a tool is that of its warm-up
+	var background sync.WaitGroup
+	defer background.Wait() // the end of a tool is that of its warm-up
+	if s.settled != nil {
+		background.Go(func() {
+			select {
+			case <-s.hasActed:
+				s.settled()
+			case <-s.stopping:
+			}
+		})
+	}
 	for _, w := range s.warmers {
-		warming.Go(func() {
+		background.Go(func() {
 			if err := w.Warm(ctx); err != nil { // its first action fails as well, and reports it
 				s.log.Debug("get a tool ready", "error", err)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/tool"
@@ -73,5 +74,31 @@ func TestWarm(t *testing.T) {
 				t.Error("an executor goes on getting ready")
 			}
 		}
+	}
+}
+
+// TestSettled: what is to happen after the start happens once, and not before the first
+// action has ended.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	settled := make(chan struct{}, 2)
+	s := serveWith(t, actionserver.Options{Settled: func() { settled <- struct{}{} }})
+	rt := connect(t, s)
+	if _, err := rt.Tools(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-settled:
+		t.Error("settled without an action")
+	default:
+	}
+	for range 2 {
+		_, _ = rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TerminalAction{Command: "true"}}}) // there is no such tool: it ends all the same
+	}
+	<-settled
+	s.stop()
+	<-s.ended
+	if len(settled) > 0 {
+		t.Error("settled twice")
 	}
 }
