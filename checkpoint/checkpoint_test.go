@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -455,11 +456,25 @@ func TestTooLong(t *testing.T) {
 	if err != nil || len(marks) != 1 {
 		t.Fatal(marks, err)
 	}
-	before := time.Now().Add(-25 * time.Hour)
-	if err := os.Chtimes(marks[0], before, before); err != nil {
-		t.Fatal(err)
+	for times, ages := range map[string][2]time.Duration{
+		"":  {9 * time.Minute, 11 * time.Minute}, // of an earlier version
+		"1": {9 * time.Minute, 11 * time.Minute}, "2": {19 * time.Minute, 21 * time.Minute}, "90": {23 * time.Hour, 25 * time.Hour},
+	} {
+		for i, age := range ages {
+			writeFile(t, marks[0], times, 0o600)
+			before := time.Now().Add(-age)
+			if err := os.Chtimes(marks[0], before, before); err != nil {
+				t.Fatal(err)
+			}
+			_, err := s.Take(t.Context(), s.point("after"+times+"-"+strconv.Itoa(i)))
+			if i == 0 && !fault.Is(err, fault.Limit) || i == 1 && err != nil {
+				t.Errorf("after %s times, %v: %v", times, age, err)
+			}
+		}
+		if _, err := os.Stat(marks[0]); !os.IsNotExist(err) {
+			t.Errorf("the mark of %s times: %v", times, err)
+		}
 	}
-	s.take("first")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Take(ctx, s.point("second")); !errors.Is(err, context.Canceled) && !fault.Is(err, fault.Canceled) {
