@@ -1,8 +1,10 @@
 package checkpoint_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
@@ -479,6 +482,61 @@ func TestTooLong(t *testing.T) {
 	cancel()
 	if _, err := s.Take(ctx, s.point("second")); !errors.Is(err, context.Canceled) && !fault.Is(err, fault.Canceled) {
 		t.Errorf("canceled: %v", err)
+	}
+}
+
+// TestGoesOn: what was read before the time was over is not read again.
+func TestGoesOn(t *testing.T) {
+	s := newSetup(t)
+	for i := range 12_000 {
+		s.write(fmt.Sprintf("d%d/f%d", i%50, i), strconv.Itoa(i))
+	}
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe := s.path(".git/pipe") // the third part hangs, and says so
+	writeFile(t, s.path(".git/x"), "", 0o600)
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin, path := t.TempDir(), os.Getenv("PATH")
+	writeFile(t, bin+"/git", `#!/bin/sh
+case "$*" in *" --add "*)
+	[ ! -e .git/two ] || { echo >.git/pipe; exec sleep 60; }
+	[ ! -e .git/one ] || : >.git/two
+	: >.git/one
+esac
+exec `+real+` "$@"
+`, 0o755)
+	t.Setenv("PATH", bin+":"+path)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		if _, err := os.ReadFile(pipe); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := s.Take(ctx, s.point("first")); err == nil {
+		t.Error("it did not hang")
+	}
+	<-ctx.Done()
+	t.Setenv("PATH", path)
+	indexes, err := filepath.Glob(s.own + "/*/index")
+	if err != nil || len(indexes) != 1 {
+		t.Fatal(indexes, err)
+	}
+	cmd := exec.Command("git", "ls-files", "-z")
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "GIT_DIR="+filepath.Dir(indexes[0])+"/git", "GIT_INDEX_FILE="+indexes[0])
+	if out, err := cmd.Output(); err != nil || bytes.Count(out, []byte{0}) != 10_000 {
+		t.Errorf("%d files are in the index, %v", bytes.Count(out, []byte{0}), err)
+	}
+	r := s.take("first")
+	anew := *s
+	anew.own = filepath.Join(t.TempDir(), "checkpoints")
+	anew.Store = checkpoint.New(checkpoint.Options{Dir: anew.own, Timeout: time.Minute})
+	if other := anew.take("first"); r.Files != 12_000 || r.Tree != other.Tree {
+		t.Errorf("%d files, the tree is %s, want %s", r.Files, r.Tree, other.Tree)
 	}
 }
 
