@@ -265,29 +265,20 @@ const (
 // mayTake returns an error for a workspace that took too long not long ago.
 func (w *workspace) mayTake() error {
 	info, err := os.Stat(w.path(gaveUp))
-	if err != nil {
-		return nil
-	}
 	wait := firstRetry
 	for n := w.gaveUpTimes(); n > 1 && wait < lastRetry; n-- {
 		wait *= 2
 	}
-	if time.Since(info.ModTime()) < min(wait, lastRetry) {
+	if err == nil && time.Since(info.ModTime()) < min(wait, lastRetry) {
 		return errTooLong
 	}
 	return nil
 }
 
-// gaveUpTimes is how often in a row the workspace took too long.
+// gaveUpTimes is how often in a row the workspace took too long; 0 where that is not known.
 func (w *workspace) gaveUpTimes() int {
-	text, err := os.ReadFile(w.path(gaveUp))
-	if err != nil {
-		return 0
-	}
-	n, err := strconv.Atoi(string(text))
-	if err != nil { // what it is now was not known before
-		return 1
-	}
+	text, _ := os.ReadFile(w.path(gaveUp)) // mostly there is none
+	n, _ := strconv.Atoi(string(text))     // earlier versions wrote nothing
 	return n
 }
 
