@@ -169,6 +169,8 @@ type record struct {
 	Children   []event.ConversationID `json:"sub_conversation_ids,omitempty"`
 	ForkedAt   event.ID               `json:"forked_from_event_id,omitempty"`
 	Note       json.RawMessage        `json:"note,omitempty"`
+	// Titled says that a model was asked for the title, and is not asked again.
+	Titled bool `json:"titled,omitempty"`
 	// Imported is what eventstream/openhands keeps of the files that it read.
 	Imported json.RawMessage `json:"openhands,omitempty"`
 	// PathRules are the activated rules for paths as of the summary, which
