@@ -1,11 +1,13 @@
 package sqlite_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,6 +135,29 @@ func TestUpgrade(t *testing.T) {
 	}
 	if got, n := titled(t, s, eventstream.ListQuery{Title: "fix"}); n != 1 || len(got) != 1 {
 		t.Errorf("after a deletion %v are found and %d counted", got, n)
+	}
+}
+
+// TestUpgradeTogether: of programs that start together one changes the tables, and the others
+// wait for it.
+func TestUpgradeTogether(t *testing.T) {
+	t.Parallel()
+	dir := oldStore(t)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			s, err := sqlite.Open(context.WithoutCancel(t.Context()), dir, sqlite.Options{})
+			if err == nil {
+				err = s.Close()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if _, n := titled(t, open(t, dir), eventstream.ListQuery{}); n != 5 {
+		t.Errorf("%d are counted", n)
 	}
 }
 
