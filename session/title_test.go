@@ -173,9 +173,11 @@ func TestTitleInterrupted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for range 3 {
+			for i := range 3 {
 				send(t, h.get(t, conv.ID()), "go on")
 				settle(t, h.get(t, conv.ID()))
+				for title := ""; i == 0 && c.renamed == "" && title != c.want; title = <-h.stream.named {
+				}
 				h.restart(t) // waits for what runs
 			}
 			if got := field(t, []byte(describe(t, h.get(t, conv.ID()))), "title"); got != c.want {
