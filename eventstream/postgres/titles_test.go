@@ -2,11 +2,16 @@ package postgres_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/eventstreamtest"
@@ -43,9 +48,11 @@ func TestWithoutExtension(t *testing.T) {
 	admin := postgrestest.URL(t)
 	name := "test_" + strings.ToLower(rand.Text())
 	execute(t, admin, "CREATE DATABASE "+name)
-	t.Cleanup(func() { execute(t, admin, "DROP DATABASE "+name+" WITH (FORCE)") })
 	execute(t, admin, "CREATE ROLE "+name+" LOGIN")
-	t.Cleanup(func() { execute(t, admin, "DROP ROLE "+name) })
+	t.Cleanup(func() { // the role owns what is in the database
+		drop(t, admin, "DATABASE "+name+" WITH (FORCE)")
+		drop(t, admin, "ROLE "+name)
+	})
 	u, err := url.Parse(admin)
 	if err != nil {
 		t.Fatal(err)
@@ -77,4 +84,19 @@ func TestWithoutExtension(t *testing.T) {
 		}
 	})
 	eventstreamtest.RunLists(t, func(t *testing.T) eventstream.Stream { return open(t, nil) })
+}
+
+// drop removes something at the end of a test.
+func drop(t *testing.T, admin, what string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	c, err := pgx.Connect(ctx, admin)
+	if err == nil {
+		_, err = c.Exec(ctx, "DROP "+what)
+		err = errors.Join(err, c.Close(ctx))
+	}
+	if err != nil {
+		t.Errorf("drop %s: %v", what, err)
+	}
 }
