@@ -91,6 +91,7 @@ type worker struct {
 	unlock  func() // nil before the conversation is locked
 	// untitled is the first message while no model has written a title for it.
 	untitled atomic.Pointer[string]
+	titling  atomic.Bool // a model was asked for it
 	// bill records what the title cost; nil if that is recorded.
 	bill atomic.Pointer[func(context.Context) error]
 	// checkpoints keep the workspace's files.

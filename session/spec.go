@@ -171,6 +171,8 @@ type record struct {
 	ForkedAt   event.ID               `json:"forked_from_event_id,omitempty"`
 	Note       json.RawMessage        `json:"note,omitempty"`
 	Archived   time.Time              `json:"archived,omitzero"` // when; zero for one that can work
+	// Titled says that a model was asked for the title, and is not asked again.
+	Titled bool `json:"titled,omitempty"`
 	// Imported is what eventstream/openhands keeps of the files that it read.
 	Imported json.RawMessage `json:"openhands,omitempty"`
 	// PathRules are the activated rules for paths as of the summary, which

@@ -55,14 +55,40 @@ func (c *Conversation) untitledText(w *worker, ev *event.MessageEvent) string {
 // has ended. A model that answers in order, or a key with a rate limit, must not
 // give its first answer to the title.
 func (c *Conversation) autotitle(text string) {
-	c.m.running.Go(func() { c.retitle("", cut(text, TitleLength)) })
+	c.m.running.Go(func() { c.retitle("", cut(text, TitleLength), false) })
 }
 
-// titleAfterTurn has a model write the title that autotitle has put off. After
-// an error the message stands: a model that fails is not asked again.
+// interruptedTitle returns the text after which a conversation is named whose title an
+// earlier process has not come to, "" if there is nothing to do.
+func (c *Conversation) interruptedTitle(w *worker) string {
+	c.mu.Lock()
+	wanted, title := c.rec.Autotitle && !c.rec.Titled, c.meta.Title
+	c.mu.Unlock()
+	if !wanted || w.titling.Load() {
+		return ""
+	}
+	text := firstMessage(w.State())
+	if title != "" && title != cut(text, TitleLength) {
+		return "" // it has another one
+	}
+	return text
+}
+
+// titleAfterTurn has a model write the title that autotitle has put off, or that a process
+// was killed before. That it was asked is stored together with the title, so that a title is
+// written once. After an error the message stands: a model that fails is not asked again.
 func (c *Conversation) titleAfterTurn(w *worker) {
 	text := w.untitled.Swap(nil)
-	if text == nil || w.State().Status == state.Errored {
+	if text == nil {
+		interrupted := c.interruptedTitle(w)
+		if interrupted == "" {
+			return
+		}
+		text = &interrupted
+	}
+	w.titling.Store(true)
+	if w.State().Status == state.Errored {
+		c.m.running.Go(func() { c.retitle("", cut(*text, TitleLength), true) })
 		return
 	}
 	c.m.running.Go(func() {
@@ -71,19 +97,22 @@ func (c *Conversation) titleAfterTurn(w *worker) {
 		title, err := c.writeTitle(ctx, w, *text, TitleLength, w.billLater)
 		switch {
 		case err == nil:
-			c.retitle(cut(*text, TitleLength), title)
+			c.retitle(cut(*text, TitleLength), title, true)
 		case c.m.ctx.Err() == nil:
 			c.m.o.Log.Info("no title from the model", "conversation", c.id, "err", err)
+			c.retitle("", cut(*text, TitleLength), true)
 		}
 	})
 }
 
-// retitle replaces a title, unless the user has set another one meanwhile.
-func (c *Conversation) retitle(from, to string) {
+// retitle replaces a title, unless the user has set another one meanwhile. last says that
+// no other one is to come.
+func (c *Conversation) retitle(from, to string, last bool) {
 	err := c.edit(c.m.ctx, func(m *eventstream.Meta) {
 		if m.Title == from || m.Title == "" {
 			m.Title = to
 		}
+		c.rec.Titled = c.rec.Titled || last
 	})
 	if err != nil && c.m.ctx.Err() == nil {
 		c.m.o.Log.Warn("set the title", "conversation", c.id, "err", err)

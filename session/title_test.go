@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/deft-dev/deft/llm"
@@ -131,4 +132,60 @@ func TestTitleByAssignedModel(t *testing.T) {
 	for title := ""; title != "A cheap title"; title = <-h.stream.named {
 	}
 	settle(t, c)
+}
+
+// TestTitleInterrupted: a server that ends before it has the title asks for it after the next
+// turn, once; it takes none from a user who has renamed the conversation meanwhile.
+func TestTitleInterrupted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		renamed, want string
+		asked         int32
+	}{
+		"by the model": {"", "of the model", 2},
+		"by the user":  {"of the user", "of the user", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int32
+			began := make(chan struct{}, 1)
+			h := setup(t, func(ctx context.Context, r llm.Request) (*llm.Response, error) {
+				if len(r.Tools) > 0 {
+					return says("hello"), nil
+				}
+				if asked.Add(1) == 1 {
+					began <- struct{}{}
+					<-ctx.Done() // the server ends
+					return nil, ctx.Err()
+				}
+				return says("of the model"), nil
+			}, nil)
+			conv := h.begin(t, `"autotitle":true`)
+			send(t, conv, "please fix the tests")
+			<-began
+			settle(t, conv)
+			h.restart(t)
+			if got := field(t, []byte(describe(t, h.get(t, conv.ID()))), "title"); got != "please fix the tests" {
+				t.Errorf("after the restart the title is %q", got)
+			}
+			if c.renamed != "" {
+				if err := h.get(t, conv.ID()).SetTitle(t.Context(), c.renamed); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range 3 {
+				send(t, h.get(t, conv.ID()), "go on")
+				settle(t, h.get(t, conv.ID()))
+				for title := ""; i == 0 && c.renamed == "" && title != c.want; title = <-h.stream.named {
+				}
+				h.restart(t) // waits for what runs
+			}
+			if got := field(t, []byte(describe(t, h.get(t, conv.ID()))), "title"); got != c.want {
+				t.Errorf("title %q, want %q", got, c.want)
+			}
+			if n := asked.Load(); n != c.asked {
+				t.Errorf("the model was asked for a title %d times, want %d", n, c.asked)
+			}
+		})
+	}
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/appserver/apps"
+	"github.com/deft-dev/deft/internal/appserver/config"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
@@ -33,6 +36,24 @@ func (s *sandboxLinks) Isolation(ctx context.Context, p session.Placement, id ev
 // TryIsolation implements [v1.Isolations].
 func (s *sandboxLinks) TryIsolation(ctx context.Context) (sandbox.Report, error) {
 	return s.builder.TryIsolation(ctx)
+}
+
+// warm opens the pool of sandboxes that wait for conversations; nil where there can be none.
+// One that is switched off has no member, and removes those that an earlier server has left.
+func (s *sandboxLinks) warm(cfg *config.Config) sandboxes.OpenPool {
+	ready := cfg.Sandbox.Warm
+	switch {
+	case cfg.Sandbox.Class == config.SandboxNone, cfg.Sandbox.Class == config.SandboxRemote:
+		return nil
+	case sandboxes.Strategy(cfg.Sandbox.Grouping) != sandboxes.NoGrouping:
+		ready = 0
+	}
+	if standard := slices.Contains(config.SandboxClasses, cfg.Sandbox.Class) && cfg.Classes.Runtime == ""; ready == 0 && !standard {
+		return nil
+	}
+	return func(prepare func(context.Context, event.ConversationID) (string, error), discard func(context.Context, event.ConversationID) error) (sandboxes.Pool, error) {
+		return s.builder.Warm(build.WarmOptions{Ready: ready, Prepare: prepare, Discard: discard})
+	}
 }
 
 // sandboxLink implements [apps.Link].

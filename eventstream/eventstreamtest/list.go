@@ -153,3 +153,60 @@ func testListFilters(t *testing.T, s eventstream.Stream) {
 		same(t, name, c.want, listIDs(t, s, c.q))
 	}
 }
+
+// testListTitles searches titles that were changed, taken away and deleted.
+func testListTitles(t *testing.T, s eventstream.Stream) {
+	var ids []event.ConversationID
+	make := func(title string) {
+		id := event.NewConversationID()
+		if err := s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title}); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	for _, title := range []string{"alpha beta", "", "say \"beta\" AND NOT gamma*", "Größe in Übersicht", "beta\x00behind", "deleted beta", "日本語のテスト", "q"} {
+		make(title)
+	}
+	for i, meta := range map[int]eventstream.Meta{
+		0: {Owner: "ann", Title: "alpha Delta"}, 1: {Owner: "bob", Title: "a new BETA"}, 7: {Owner: "ann"},
+	} {
+		if err := s.SetMeta(t.Context(), ids[i], meta); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Delete(t.Context(), ids[5]); err != nil {
+		t.Fatal(err)
+	}
+	some := func(at ...int) (out []event.ConversationID) {
+		for _, i := range at {
+			out = append(out, ids[i])
+		}
+		return out
+	}
+	for text, want := range map[string][]event.ConversationID{
+		"ALPHA":        some(0),
+		"delta":        some(0),
+		"alpha beta":   nil, // its former title
+		"new beta":     some(1),
+		`"beta"`:       some(2),
+		"AND NOT":      some(2),
+		"gamma*":       some(2),
+		"gam":          some(2),
+		"ga":           some(2),
+		"deleted":      nil,
+		"Größe":        some(3),
+		"größe":        some(3),
+		"übersicht":    nil, // only ASCII letters have no case
+		"語のテ":          some(6),
+		"日":            some(6),
+		"q":            nil,
+		"\xff\xfe\xfd": nil,
+		"':* (":        nil,
+	} {
+		same(t, text, want, listIDs(t, s, eventstream.ListQuery{Title: text}))
+		same(t, text+" by pages", want, listIDs(t, s, eventstream.ListQuery{Title: text, Limit: 1}))
+	}
+	same(t, "of an owner", some(2), listIDs(t, s, eventstream.ListQuery{Title: `y "beta`, Owner: "ann"}))
+	same(t, "of another owner", some(1), listIDs(t, s, eventstream.ListQuery{Title: "beta", Owner: "bob"}))
+	same(t, "of an owner, all", some(7, 6, 4, 3, 2, 0), listIDs(t, s, eventstream.ListQuery{Owner: "ann"}))
+}

@@ -67,7 +67,7 @@ func (s *Store) list(ctx context.Context, q eventstream.ListQuery) (page eventst
 	if q.Ascending {
 		direction, from = "", ">="
 	}
-	var w conditions
+	w := conditions{titles: s.titles.Load()}
 	w.query(q)
 	if q.PageID != "" {
 		start, ok, err := s.pageStart(ctx, q.PageID, column)
@@ -143,7 +143,7 @@ func (s *Store) pageStart(ctx context.Context, id, column string) (p position, o
 
 // CountConversations implements [eventstream.Stream].
 func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery) (n int, err error) {
-	var w conditions
+	w := conditions{titles: s.titles.Load()}
 	sql := "SELECT count(*) FROM conversations c"
 	if q.Title == "" && q.Only == nil && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero() && q.UpdatedFrom.IsZero() && q.UpdatedBefore.IsZero() {
 		sql = "SELECT coalesce(sum(c.conversations), 0)::bigint FROM conversation_counts c"
@@ -182,10 +182,14 @@ func (s *Store) WorkingDirs(ctx context.Context, n int) (dirs []string, err erro
 	return dirs, nil
 }
 
+// likeEscaper makes a text one that LIKE takes literally.
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
 // conditions are what a WHERE clause joins with AND, and their arguments.
 type conditions struct {
-	all  []string
-	args []any
+	titles bool // there is an index of titles
+	all    []string
+	args   []any
 }
 
 // and adds a condition in which $ stands for the next argument.
@@ -225,6 +229,8 @@ func (w *conditions) query(q eventstream.ListQuery) {
 	case q.Title == "":
 	case !storable(q.Title):
 		w.and("false") // no title has it as it is
+	case w.titles: // LIKE is what the index is for
+		w.and(`c.title_lower LIKE lower($ COLLATE "C")`, "%"+likeEscaper.Replace(q.Title)+"%")
 	default:
 		w.and(`strpos(c.title_lower, lower($ COLLATE "C")) > 0`, q.Title)
 	}

@@ -33,6 +33,9 @@ CREATE INDEX conversations_owner_created ON conversations (owner, created_at, ke
 CREATE INDEX conversations_owner_updated ON conversations (owner, updated_at, key);
 CREATE INDEX conversations_status ON conversations (status) WHERE status NOT IN ('', 'idle', 'finished'); -- the few
 
+-- Where the extension pg_trgm is there, or may be made, titles have an index:
+-- CREATE INDEX conversations_title ON conversations USING gin (title_lower gin_trgm_ops);
+
 -- How many conversations there are, because counting 100,000 rows is slow.
 CREATE TABLE conversation_counts (
   owner         text    COLLATE "C" NOT NULL,

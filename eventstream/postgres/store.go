@@ -43,6 +43,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -77,7 +78,8 @@ type Store struct {
 	config  *pgx.ConnConfig // of connections beside the pool
 	schema  uint32          // the oid of the schema
 
-	installation string // the name of the store
+	installation string      // the name of the store
+	titles       atomic.Bool // there is an index of titles
 	appender     appender
 	topics       *topics
 	locks        *Locks
@@ -152,6 +154,9 @@ func (s *Store) start(ctx context.Context, config *pgxpool.Config) (err error) {
 	}
 	err = s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		if s.schema, err = migrate(ctx, c.Conn()); err != nil {
+			return err
+		}
+		if err := s.indexTitles(ctx, c.Conn()); err != nil {
 			return err
 		}
 		return c.QueryRow(ctx, "SELECT name FROM installation").Scan(&s.installation)

@@ -14,8 +14,13 @@ import (
 //go:embed schema.sql
 var schema string
 
+// lists makes what came with version 7, also of the tables of version 6.
+//
+//go:embed lists.sql
+var lists string
+
 // version is the schema's version, kept in PRAGMA user_version.
-const version = 6
+const version = 7
 
 // lockDir makes the directory and opens its lock file. Each process holds a
 // shared lock on it while it has the store open.
@@ -47,7 +52,11 @@ func prepareFile(lock *os.File, path string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkContent(c, first); err != nil {
+	err = upgrade(c, first)
+	if err == nil {
+		err = checkContent(c, first)
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	if err := lockShared(lock); err != nil {
@@ -102,7 +111,7 @@ func createFile(path string) error {
 	if err != nil {
 		return err
 	}
-	err = c.script("BEGIN;" + schema + fmt.Sprintf(";PRAGMA user_version = %d; COMMIT", version))
+	err = c.script("BEGIN;" + schema + lists + fmt.Sprintf(";PRAGMA user_version = %d; COMMIT", version))
 	if err := errors.Join(err, c.close()); err != nil {
 		return err
 	}
@@ -119,8 +128,22 @@ func createFile(path string) error {
 	return nil
 }
 
+// upgrade makes a database of the version before this one. It is all or nothing: who is
+// killed meanwhile leaves the old one.
+func upgrade(c *conn, first bool) error {
+	v, _, err := c.number("PRAGMA user_version")
+	if err != nil || v != version-1 {
+		return err
+	}
+	if !first {
+		return fault.New(fault.Conflict, "an older Deft has the event database open, which this one wants to change").Hint("stop the older one first")
+	}
+	return c.script("BEGIN IMMEDIATE;" + lists + fmt.Sprintf(";PRAGMA user_version = %d; COMMIT", version))
+}
+
 // checkContent refuses a database of another version. The first process also
-// compares how many conversations two indexes have, which shows lost rows.
+// compares how many conversations two indexes have, which shows lost rows, and counts
+// them again if what was counted is something else.
 func checkContent(c *conn, first bool) error {
 	v, _, err := c.number("PRAGMA user_version")
 	if err != nil {
@@ -145,5 +168,15 @@ func checkContent(c *conn, first bool) error {
 	if err == nil && lost != 0 {
 		return fault.New(fault.Corrupt, "the event database has lost conversations").Hint(salvageHint)
 	}
+	if err != nil {
+		return err
+	}
+	wrong, _, err := c.number(`SELECT (SELECT count(*) FROM conversations INDEXED BY conversations_id)
+		<> (SELECT coalesce(sum(conversations), 0) FROM conversation_counts)`)
+	if err == nil && wrong != 0 {
+		err = c.script("BEGIN IMMEDIATE; DELETE FROM conversation_counts;" + recount + "; COMMIT")
+	}
 	return err
 }
+
+const recount = "INSERT INTO conversation_counts SELECT owner, status, parent_id <> '', count(*) FROM conversations GROUP BY 1, 2, 3"

@@ -90,13 +90,37 @@ func parsePosition(s string) (p position, ok bool) {
 
 // CountConversations implements [eventstream.Stream].
 func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery) (n int, err error) {
-	where, args := selected(q, "status")
 	err = s.pool.read(ctx, func(db *conn) error {
+		if counted(q) {
+			where, args := selected(eventstream.ListQuery{Owner: q.Owner, Status: q.Status}, "status")
+			if q.WithoutParent {
+				where += " AND NOT child"
+			}
+			all, _, err := db.number("SELECT coalesce(sum(conversations), 0) FROM conversation_counts"+where, args...)
+			n = int(all)
+			return err
+		}
+		where, args := selected(q, "status")
+		rare, err := rareTitle(db, q.Title)
+		if err != nil {
+			return err
+		}
+		if rare != "" {
+			where, args = where+inTitles, append(args, rare)
+		}
 		all, _, err := db.number("SELECT count(*) FROM conversations"+where, args...)
 		n = int(all)
 		return err
 	})
-	return n, err
+	if err != nil {
+		return 0, fmt.Errorf("count conversations: %w", err)
+	}
+	return n, nil
+}
+
+// counted reports whether conversation_counts has what a query selects.
+func counted(q eventstream.ListQuery) bool {
+	return q.Title == "" && q.Only == nil && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero() && q.UpdatedFrom.IsZero() && q.UpdatedBefore.IsZero()
 }
 
 // WorkingDirs implements [eventstream.Stream].
@@ -181,9 +205,16 @@ func listed(db *conn, q eventstream.ListQuery, limit int) (found []position, err
 	// Most are idle: with +, they are read in the right order instead of sorted.
 	where, args := selected(q, "+status")
 	order := column
-	if q.Title != "" {
-		// Few have a title: with +, all are read in the order of the table and those few
-		// sorted. In the order of an index each row would be looked up.
+	rare, err := rareTitle(db, q.Title)
+	switch {
+	case err != nil:
+		return nil, err
+	case rare != "":
+		where, args = where+inTitles, append(args, rare)
+		order = "+" + column // the few are sorted
+	case q.Title != "" && !indexed(q.Title):
+		// Of a title that no index has, few may be found: with +, all are read in the order
+		// of the table. In the order of an index each row would be looked up.
 		order = "+" + column
 	}
 	start, ok := parsePosition(q.PageID)

@@ -1,5 +1,5 @@
--- The event database, version 6 (PRAGMA user_version). Any SQLite client can
--- read it, also while Deft runs:
+-- The event database, version 7 (PRAGMA user_version); lists.sql is the rest of it. Any
+-- SQLite client can read it, also while Deft runs:
 --
 --   SELECT seq, kind, source, body FROM conversation_events WHERE conversation = '…' ORDER BY seq;
 --

@@ -81,6 +81,8 @@ type Options struct {
 	// Spec is the id of the sandbox specification: the class, and the image if it has one.
 	Spec     string
 	Strategy sandboxes.Strategy
+	// Warm opens the pool of sandboxes that wait for conversations; nil for none.
+	Warm sandboxes.OpenPool
 	// MaxRuns bounds the runs at one time, MaxRunsOfOwner those of an owner, and
 	// MaxSandboxes the sandboxes of an owner; 0 for no bound.
 	MaxRuns, MaxRunsOfOwner, MaxSandboxes int
@@ -240,6 +242,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 		err = s.v.conversations.ResumeTasks(ctx)
 	}
 	s.v.callbacks.Resume()
+	if err == nil && s.v.warm != nil { // last: it needs the processors for a while
+		if err := s.v.warm.Start(ctx); err != nil {
+			s.v.o.Log.Warn("sandboxes that an earlier server has left cannot be removed", "err", err)
+		}
+	}
 	if ctx.Err() != nil { // it was told to stop while it began, which is no error
 		err = nil
 	}

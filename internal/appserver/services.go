@@ -50,6 +50,7 @@ type services struct {
 	sessions      *session.Manager
 	callbacks     *callbacks.Service
 	sandboxes     *sandboxes.Service
+	warm          *sandboxes.Warm // nil for none
 	conversations *conversations.Service
 	skills        func() []skill.Listed
 	signin        *signin.Service
@@ -122,8 +123,13 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		return nil, err
 	}
 	s.sandboxes = sandboxes.New(sandboxes.Options{Store: s.store, Sessions: s.sessions, Files: s.files, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Elsewhere: elsewhere, Log: o.Log})
+	if o.Warm != nil {
+		if s.warm, err = s.sandboxes.OpenWarm(filepath.Join(o.Dir, "warm"), s.backend.Lock, o.Warm); err != nil {
+			return nil, err
+		}
+	}
 	s.conversations = conversations.New(conversations.Options{
-		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Lock: s.backend.Lock, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Trajectories: o.Trajectories, Link: s.link, Log: o.Log,
+		Sessions: s.sessions, Sandboxes: s.sandboxes, Warm: s.warm, Store: s.store, Settings: s.owners, Lock: s.backend.Lock, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Trajectories: o.Trajectories, Link: s.link, Log: o.Log,
 	})
 	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, Log: o.Log})
 	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})
@@ -219,6 +225,9 @@ func (s *services) close(ctx context.Context) error {
 	}
 	if s.callbacks != nil {
 		s.callbacks.Close()
+	}
+	if s.warm != nil {
+		s.warm.Close()
 	}
 	switch {
 	case s.sessions != nil:

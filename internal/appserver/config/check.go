@@ -188,6 +188,7 @@ func (l *loader) checkSandbox() {
 	l.useless(standard && !docker, "mounts")
 	l.useless(none || remote, "read", "write")
 	l.useless(!remote, "runtime_api")
+	l.useless(none || remote || c.Grouping != "NO_GROUPING", "warm")
 	if remote {
 		l.checkRuntimeAPI()
 	}

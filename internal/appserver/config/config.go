@@ -98,6 +98,7 @@ type Sandbox struct {
 	CPUs             float64      `toml:"cpus" min:"0" example:"2" help:"Processors of each sandbox (default: all; 2 in a container)."`
 	Grouping         string       `toml:"grouping" default:"NO_GROUPING" oneof:"NO_GROUPING GROUP_BY_NEWEST LEAST_RECENTLY_USED FEWEST_CONVERSATIONS ADD_TO_ANY" example:"GROUP_BY_NEWEST" help:"Where a conversation is placed that names no sandbox: NO_GROUPING (a new one), GROUP_BY_NEWEST, LEAST_RECENTLY_USED, FEWEST_CONVERSATIONS or ADD_TO_ANY."`
 	MaxPerUser       int          `toml:"max_per_user" min:"0" example:"10" help:"Sandboxes that a user may have; 0 for no limit."`
+	Warm             int          `toml:"warm" min:"0" max:"100" example:"2" help:"Sandboxes of docker or process that are started before there is a conversation, so that one without a repository need not wait for its sandbox; they are kept that many (default: none)."`
 	RuntimeAPI       string       `toml:"runtime_api" env:"DEFT_RUNTIME_API" example:"https://runtimes.example.org" help:"Address of the Runtime API for remote."`
 	RuntimeAPIKeyEnv string       `toml:"runtime_api_key_env" env:"DEFT_RUNTIME_API_KEY_ENV" default:"DEFT_RUNTIME_API_KEY" example:"RUNTIMES_KEY" help:"Name of the variable with the key for the Runtime API."`
 }

@@ -34,6 +34,7 @@ type Flags struct {
 	CPUs          *string         `setting:"sandbox.cpus" name:"cpus" help:"Processors of each sandbox." placeholder:"N"`
 	Grouping      *string         `setting:"sandbox.grouping" name:"sandbox-grouping" help:"Where a conversation is placed that names no sandbox: NO_GROUPING (a new one, the default), GROUP_BY_NEWEST, LEAST_RECENTLY_USED, FEWEST_CONVERSATIONS or ADD_TO_ANY." placeholder:"STRATEGY"`
 	MaxSandboxes  *string         `setting:"sandbox.max_per_user" name:"max-sandboxes" help:"Sandboxes that a user may have; 0 for no limit (default)." placeholder:"N"`
+	Warm          *string         `setting:"sandbox.warm" name:"warm" help:"Sandboxes that are started before there is a conversation, and wait for one (default: none)." placeholder:"N"`
 	RuntimeAPI    *string         `setting:"sandbox.runtime_api" name:"runtime-api" help:"Address of the Runtime API for --sandbox remote." placeholder:"URL"`
 	RuntimeKeyEnv *string         `setting:"sandbox.runtime_api_key_env" name:"runtime-api-key-env" help:"Name of the variable with the key for it (default: DEFT_RUNTIME_API_KEY)." placeholder:"NAME"`
 	Executor      *string         `setting:"classes.executor" help:"Program that executes actions in sandboxes beside the built-in tools, as exec:PATH, or a class that is linked in." placeholder:"exec:PATH"`

@@ -60,12 +60,14 @@ type Settings interface {
 	Host(ctx context.Context, owner session.Principal, provider, repository string) (host forge.Host, name string, err error)
 }
 
-// Options say what a Service works with. All but Strategy and Demo are required.
+// Options say what a Service works with. All but Warm, Strategy and Demo are required.
 type Options struct {
 	Sessions  *session.Manager
 	Sandboxes *sandboxes.Service
-	Store     *store.Store
-	Settings  Settings
+	// Warm are sandboxes that wait for conversations; nil for none.
+	Warm     *sandboxes.Warm
+	Store    *store.Store
+	Settings Settings
 	// Lock makes one server at a time work on a start task, by the task's id.
 	Lock session.Lock
 	// Callbacks calls the event callbacks of conversations.

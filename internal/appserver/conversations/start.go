@@ -50,6 +50,8 @@ type StartRequest struct {
 	CallbackIDs []event.ConversationID `json:"callback_ids,omitempty"`
 	// Contract is that of the client, V0 or V1; V1 if it is empty.
 	Contract string `json:"contract,omitempty"`
+	// Warm says that the conversation has claimed the sandbox of its id. Start decides it.
+	Warm bool `json:"warm,omitempty"`
 }
 
 // agentTypes are those that a conversation can be started with.
@@ -84,8 +86,8 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 	if err := s.mayRun(ctx, owner); err != nil {
 		return store.Task{}, err
 	}
-	id := event.NewConversationID()
-	if r.ConversationID != "" {
+	id, named := event.NewConversationID(), r.ConversationID != ""
+	if named {
 		var ok bool
 		if id, ok = event.ParseConversationID(r.ConversationID); !ok {
 			return store.Task{}, fault.New(fault.Invalid, "conversation_id is no UUID")
@@ -106,25 +108,42 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 	if err := addCallbackIDs(&r); err != nil {
 		return store.Task{}, err
 	}
-	raw, err := json.Marshal(r)
+	ready := func() {}
+	if r.Warm = false; !named {
+		id, ready = s.claim(&r, id)
+	}
+	t, release, err := s.record(ctx, owner, id, r)
 	if err != nil {
+		s.unclaim(ctx, t)
+		ready()
 		return store.Task{}, err
 	}
-	t := store.Task{
+	s.begin(t, func() {
+		release()
+		ready()
+	})
+	return t, nil
+}
+
+// record stores the task of a request, and locks it for this server.
+func (s *Service) record(ctx context.Context, owner session.Principal, id event.ConversationID, r StartRequest) (t store.Task, release func(), err error) {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return t, nil, err
+	}
+	t = store.Task{
 		ID: event.NewConversationID().Hex(), Owner: string(owner), Conversation: id, Sandbox: r.SandboxID,
 		Status: store.Working, Request: raw, Created: now(),
 	}
 	t.Updated = t.Created
-	release, err := s.lock(ctx, t.ID)
-	if err != nil {
-		return store.Task{}, err
+	if release, err = s.lock(ctx, t.ID); err != nil {
+		return t, nil, err
 	}
 	if err := s.o.Store.SaveTask(ctx, t); err != nil {
 		release()
-		return store.Task{}, err
+		return t, nil, err
 	}
-	s.begin(t, release)
-	return t, nil
+	return t, release, nil
 }
 
 func taken(err error, id event.ConversationID) error {
@@ -245,6 +264,7 @@ func (s *Service) begin(t store.Task, release func()) {
 		if err != nil && ctx.Err() == nil {
 			t.FailedAt, t.Status, t.Detail = t.Status, store.Failed, detail(err)
 			s.o.Log.Warn("a conversation could not be started", "task", t.ID, "err", err)
+			s.unclaim(ctx, t)
 			if err := s.save(context.WithoutCancel(ctx), &t); err != nil {
 				s.o.Log.Error("the state of a start task is lost", "task", t.ID, "err", err)
 			}
@@ -476,7 +496,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 	if err := step(store.WaitingForSandbox); err != nil {
 		return err
 	}
-	in, err := s.place(ctx, owner, t)
+	in, err := s.place(ctx, owner, t, r.Warm)
 	if err != nil {
 		return err
 	}
@@ -557,7 +577,16 @@ func cmpOr(a, b string) string {
 }
 
 // place returns the sandbox of a task, and stores which it is.
-func (s *Service) place(ctx context.Context, owner session.Principal, t *store.Task) (store.Sandbox, error) {
+func (s *Service) place(ctx context.Context, owner session.Principal, t *store.Task, warm bool) (store.Sandbox, error) {
+	if warm && t.Sandbox == "" {
+		if err := s.o.Sandboxes.CreateClaimed(ctx, owner, t.Conversation); err != nil {
+			return store.Sandbox{}, err
+		}
+		t.Sandbox = t.Conversation.Hex()
+		if err := s.save(ctx, t); err != nil {
+			return store.Sandbox{}, err
+		}
+	}
 	if t.Sandbox != "" {
 		b, err := s.o.Sandboxes.Get(ctx, owner, t.Sandbox)
 		if err == nil && b.Paused {

@@ -328,8 +328,7 @@ type members struct {
 
 // Contains implements [session.Members].
 func (m members) Contains(ctx context.Context, id event.ConversationID) (bool, error) {
-	found, err := m.store.Conversations(ctx, m.b.Owner, id)
-	return found[id].Sandbox == m.b.ID, err
+	return m.store.IsMember(ctx, m.b.Owner, m.b.ID, id)
 }
 
 // List implements [session.Members].

@@ -40,6 +40,7 @@ func (s *Store) SaveConversation(ctx context.Context, c Conversation) error {
 	if err != nil {
 		return err
 	}
+	defer s.members.changed()
 	r, err := s.on(ctx).exec("INSERT INTO app_conversations ("+conversationColumns+") VALUES ("+marks(13)+`)
 ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, repository = excluded.repository, branch = excluded.branch, provider = excluded.provider,
   started_by = excluded.started_by, model = excluded.model, agent_type = excluded.agent_type, public = excluded.public, pr_numbers = excluded.pr_numbers
@@ -99,6 +100,30 @@ func (s *Store) PublicConversation(ctx context.Context, id event.ConversationID)
 	return c, failed(err)
 }
 
+// member is a conversation in a sandbox of an owner.
+type member struct {
+	owner, sandbox string
+	id             event.ConversationID
+}
+
+// IsMember reports whether a conversation is in a sandbox, and both are an owner's.
+func (s *Store) IsMember(ctx context.Context, owner, sandbox string, id event.ConversationID) (bool, error) {
+	m := member{owner, sandbox, id}
+	_, ok, changes := s.members.get(m)
+	if ok {
+		return true, nil
+	}
+	var one int
+	err := s.on(ctx).row("SELECT 1 FROM app_conversations WHERE id = ? AND owner = ? AND sandbox = ?", string(id), owner, sandbox).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err == nil {
+		s.members.put(m, struct{}{}, changes)
+	}
+	return err == nil, failed(err)
+}
+
 // InSandbox returns the conversations of a sandbox, the oldest first.
 func (s *Store) InSandbox(ctx context.Context, sandbox string) (ids []event.ConversationID, err error) {
 	rows, err := s.on(ctx).rows("SELECT id FROM app_conversations WHERE sandbox = ? ORDER BY created_at, id", sandbox)
@@ -119,6 +144,7 @@ func (s *Store) InSandbox(ctx context.Context, sandbox string) (ids []event.Conv
 // DeleteConversation deletes what is stored of a conversation, with its start tasks,
 // feedback and event callbacks. It is no error if there is nothing.
 func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.ConversationID) error {
+	defer s.members.changed()
 	return s.change(ctx, func(t tx) error {
 		_, err := t.exec("DELETE FROM app_conversations WHERE id = ? AND owner = ?", string(id), owner)
 		if err == nil {

@@ -2,3 +2,18 @@ package store
 
 // Version is that of the tables.
 const Version = version
+
+// Age makes what was read of late as old as it may be.
+func (s *Store) Age() {
+	age(&s.keys)
+	age(&s.members)
+}
+
+func age[K comparable, V any](r *recent[K, V]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k, e := range r.all {
+		e.at = e.at.Add(-recentTime)
+		r.all[k] = e
+	}
+}

@@ -87,9 +87,17 @@ func (s *Store) Sandbox(ctx context.Context, owner, id string) (Sandbox, error) 
 
 // SandboxOfKey returns the sandbox that a session key opens. Auth if there is none.
 func (s *Store) SandboxOfKey(ctx context.Context, key string) (Sandbox, error) {
-	b, err := s.sandbox(s.on(ctx).row("SELECT "+sandboxColumns+" FROM app_sandboxes WHERE key_hash = ?", Hash(key)))
+	hash := Hash(key)
+	b, ok, changes := s.keys.get(hash)
+	if ok {
+		return b, nil
+	}
+	b, err := s.sandbox(s.on(ctx).row("SELECT "+sandboxColumns+" FROM app_sandboxes WHERE key_hash = ?", hash))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = fault.New(fault.Auth, "the session key is not that of a sandbox")
+	}
+	if err == nil {
+		s.keys.put(hash, b, changes)
 	}
 	return b, failed(err)
 }
@@ -131,18 +139,21 @@ func (s *Store) Sandboxes(ctx context.Context, owner, page string, limit int) (a
 
 // SetSandboxPaused notes that a user has paused a sandbox, or resumed it.
 func (s *Store) SetSandboxPaused(ctx context.Context, owner, id string, paused bool) error {
+	defer s.keys.changed()
 	r, err := s.on(ctx).exec("UPDATE app_sandboxes SET paused = ? WHERE id = ? AND owner = ?", flag(paused), id, owner)
 	return affected(r, err, "sandbox", id)
 }
 
 // UseSandbox notes that a conversation was started in a sandbox.
 func (s *Store) UseSandbox(ctx context.Context, owner, id string, when time.Time) error {
+	defer s.keys.changed()
 	r, err := s.on(ctx).exec("UPDATE app_sandboxes SET used_at = ? WHERE id = ? AND owner = ?", micro(when), id, owner)
 	return affected(r, err, "sandbox", id)
 }
 
 // DeleteSandbox deletes the record of a sandbox. Those of its conversations stay.
 func (s *Store) DeleteSandbox(ctx context.Context, owner, id string) error {
+	defer s.keys.changed()
 	r, err := s.on(ctx).exec("DELETE FROM app_sandboxes WHERE id = ? AND owner = ?", id, owner)
 	return affected(r, err, "sandbox", id)
 }

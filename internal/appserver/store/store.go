@@ -11,7 +11,9 @@
 //
 // # Concurrency
 //
-// A Store is safe for concurrent use, by several processes as well.
+// A Store is safe for concurrent use, by several processes as well. What another process has
+// changed of a sandbox or its conversations is seen after a second at most by
+// [Store.SandboxOfKey] and [Store.IsMember], and at once by all else.
 //
 // # Failure
 //
@@ -52,7 +54,10 @@ type Store struct {
 	db     *sql.DB
 	engine Engine
 	ring   *keyring.Ring
-	locks  chan struct{} // has a token for each connection that a lock of documents uses; nil for no bound
+	// What requests ask for, by the hash of a key and by the member.
+	keys    recent[string, Sandbox]
+	members recent[member, struct{}]
+	locks   chan struct{} // has a token for each connection that a lock of documents uses; nil for no bound
 }
 
 //go:embed schema.sql

@@ -128,7 +128,7 @@ func TestSandboxes(t *testing.T) {
 		wantKind(t, err, fault.Auth)
 		gone, leave := context.WithCancel(ctx)
 		leave()
-		_, err = s.SandboxOfKey(gone, "key1")
+		_, err = s.SandboxOfKey(gone, "key2")
 		wantKind(t, err, fault.Canceled)
 
 		var paged []store.Sandbox

@@ -53,6 +53,7 @@ func withoutSecrets(raw json.RawMessage) json.RawMessage {
 	}
 	delete(fields, "secrets")
 	delete(fields, "callback_ids")
+	delete(fields, "warm")
 	var processors []processor
 	if json.Unmarshal(fields["processors"], &processors) == nil && processors != nil { // what else they have may be secret
 		fields["processors"], _ = json.Marshal(processors) // never fails

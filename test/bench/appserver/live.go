@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,7 +22,9 @@ func (b *bench) start(ctx context.Context) error {
 		skip         bool
 	}{
 		{"start to first action, process sandbox, cold", "<= 60 ms", nil, false},
-		{"start to first action, Docker", "<= 100 ms", []string{"--sandbox", "docker", "--pull", "never", "--image", b.image}, b.docker == ""},
+		{"start to first action, process sandbox, warm", "", []string{"--warm", "2"}, false},
+		{"start to first action, Docker, cold", "", []string{"--sandbox", "docker", "--pull", "never", "--image", b.image}, b.docker == ""},
+		{"start to first action, Docker, warm", "<= 100 ms", []string{"--warm", "2", "--sandbox", "docker", "--pull", "never", "--image", b.image}, b.docker == ""},
 	} {
 		if one.skip {
 			b.note(one.what, one.budget, "not measured: no Docker engine was named")
@@ -40,6 +45,10 @@ func (b *bench) startIn(ctx context.Context, what, budget string, args []string)
 	defer func() { err = errors.Join(err, s.stop()) }()
 	var act, done []time.Duration
 	for i := range 12 {
+		waiting, err := waiting(ctx, s.cmd.Dir, slices.Contains(args, "--warm"))
+		if err != nil {
+			return err
+		}
 		began := time.Now()
 		task, err := get[struct {
 			ID           string `json:"id"`
@@ -72,6 +81,9 @@ func (b *bench) startIn(ctx context.Context, what, budget string, args []string)
 			if bytes.Contains(raw, []byte(`"ConversationErrorEvent"`)) {
 				return fmt.Errorf("the run failed: %.1000s", raw)
 			}
+			if waiting != nil && !slices.Contains(waiting, strings.ReplaceAll(id, "-", "")) {
+				return errors.New("the conversation has got no sandbox that waits")
+			}
 			if acted == 0 && bytes.Contains(raw, []byte(`"ActionEvent"`)) {
 				acted = time.Since(began)
 			}
@@ -86,6 +98,29 @@ func (b *bench) startIn(ctx context.Context, what, budget string, args []string)
 	b.row(what+", median", budget, quantile(act, 0.5))
 	b.row(what+", its result, median", "", quantile(done, 0.5))
 	return nil
+}
+
+// waiting returns the ids of sandboxes that wait for conversations, once the pool is full; nil
+// if there is none.
+func waiting(ctx context.Context, dir string, pool bool) ([]string, error) {
+	if !pool {
+		return nil, nil
+	}
+	for range 60 { // they are said to wait while they still start
+		select {
+		case <-time.After(3 * time.Second):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		found, err := os.ReadDir(filepath.Join(dir, "events", "app", "warm"))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 2 {
+			return []string{found[0].Name(), found[1].Name()}, nil
+		}
+	}
+	return nil, errors.New("the pool is not filled")
 }
 
 // forward compares how long an event takes to a follower through the App Server with how
