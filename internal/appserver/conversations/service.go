@@ -43,6 +43,7 @@ import (
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/objectstore"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -66,6 +67,8 @@ type Options struct {
 	Sandboxes *sandboxes.Service
 	Store     *store.Store
 	Settings  Settings
+	// Files has what conversations replay, until they are through.
+	Files objectstore.Store
 	// Lock makes one server at a time work on a start task, by the task's id.
 	Lock session.Lock
 	// Callbacks calls the event callbacks of conversations.
@@ -92,8 +95,9 @@ type Service struct {
 
 	reviving sync.Mutex // one sandbox at a time
 
-	mu     sync.Mutex
-	atWork map[string]*atWork // tasks of this server, by their ids
+	mu      sync.Mutex
+	atWork  map[string]*atWork            // tasks of this server, by their ids
+	replays map[event.ConversationID]bool // that this server works on
 }
 
 // atWork is a task that this server works on.
@@ -107,7 +111,7 @@ var _ session.Others = (*Service)(nil)
 
 // New returns a service.
 func New(o Options) *Service {
-	s := &Service{o: o, atWork: map[string]*atWork{}}
+	s := &Service{o: o, atWork: map[string]*atWork{}, replays: map[event.ConversationID]bool{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
