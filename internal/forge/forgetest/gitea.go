@@ -56,6 +56,8 @@ ISSUE_INDEXER_TYPE = db
 ENABLED = false
 [actions]
 ENABLED = false
+[api]
+MAX_RESPONSE_ITEMS = 10
 [log]
 LEVEL = Warn
 `
