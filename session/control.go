@@ -23,6 +23,9 @@ var ErrSaved = fault.New(fault.RateLimit, "Message saved, but the conversation r
 func (c *Conversation) Send(ctx context.Context, m Message) error {
 	base, untitled, tried := event.NewBase(event.SourceUser), "", false
 	return c.withWorker(ctx, func(w *worker) error {
+		if err := c.notInReplay(ctx, w); err != nil {
+			return err
+		}
 		c.recordBill(ctx, w)
 		ev := &event.MessageEvent{
 			Base:       base,

@@ -65,6 +65,9 @@ type Conversation struct {
 
 	opening sync.Mutex // held while the worker starts or ends
 	active  atomic.Pointer[worker]
+
+	resuming  atomic.Bool                   // it is opened to go on
+	replaying atomic.Pointer[chan struct{}] // nil: no replay is at work; closed when it moves on
 }
 
 // shownAgent are the forms in which clients see the agent; state is made when
@@ -225,6 +228,7 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	}
 	c.active.Store(w)
 	live = c // again, if it was evicted
+	c.m.opened(c, w.State().Status)
 	c.m.notPaused(c.id)
 	// A goal that a crash left behind can be resumed.
 	if err := c.endGoal(ctx, w, goalInterrupted); err != nil {

@@ -106,6 +106,8 @@ type Manager struct {
 	runs    chan struct{} // permits; nil for no bound
 	active  atomic.Int64  // runs at work
 
+	others atomic.Pointer[Others] // of TakeOver, while it is at work
+
 	mu     sync.Mutex
 	live   map[event.ConversationID]*slot
 	paused map[event.ConversationID]pausedSandbox
@@ -161,8 +163,12 @@ func (o *Options) applyDefaults() {
 }
 
 // Resume continues the conversations that were running when their program
-// ended. It returns how many; one that cannot be loaded is logged.
-func (m *Manager) Resume(ctx context.Context) (n int, err error) {
+// ended. It returns how many; one that cannot be loaded is logged. It leaves alone what
+// others continues, nil for none: of those, a run is not all that is to go on.
+func (m *Manager) Resume(ctx context.Context, others Others) (n int, err error) {
+	if others == nil {
+		others = noOthers{}
+	}
 	q := eventstream.ListQuery{Status: "running"}
 	for {
 		page, err := m.o.Store.List(ctx, q)
@@ -170,6 +176,10 @@ func (m *Manager) Resume(ctx context.Context) (n int, err error) {
 			return n, fmt.Errorf("find what was running: %w", err)
 		}
 		for _, info := range page.Infos {
+			if others.Orphaned(info.ID) {
+				n++
+				continue
+			}
 			err := m.resume(ctx, info.ID)
 			switch {
 			case err == nil:

@@ -18,7 +18,7 @@ func (c *Conversation) start(ctx context.Context) (*worker, error) {
 	defer cancel()
 	w, err := c.newWorkerLimited(limited)
 	if err != nil && errors.Is(context.Cause(limited), errStartTimeout) && ctx.Err() == nil {
-		return nil, errors.Join(errStartTimeout, c.recordStartTimeout(ctx))
+		return nil, errors.Join(errStartTimeout, c.recordFailure(ctx, "StartTimeout", errStartTimeout))
 	}
 	return w, err
 }
@@ -27,9 +27,9 @@ func (c *Conversation) start(ctx context.Context) (*worker, error) {
 var errStartTimeout = fault.New(fault.Timeout, "the conversation did not get ready to work in time").
 	Hint("look at its MCP servers and its sandbox, then run it again")
 
-// recordStartTimeout ends the conversation in an error, without a controller, and
+// recordFailure ends the conversation in an error, without a controller, and
 // saves the summary of that: to show the conversation must not start it again.
-func (c *Conversation) recordStartTimeout(ctx context.Context) error {
+func (c *Conversation) recordFailure(ctx context.Context, code string, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	unlock, err := c.m.lock(ctx, c.id) // the start may not have got that far
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *Conversation) recordStartTimeout(ctx context.Context) error {
 	}
 	s := f.State()
 	failed := &event.ConversationErrorEvent{
-		Base: event.NewBase(event.SourceEnvironment), Code: "StartTimeout", Detail: errStartTimeout.Error(),
+		Base: event.NewBase(event.SourceEnvironment), Code: code, Detail: cause.Error(),
 	}
 	status, err := event.NewStateUpdate(state.KeyStatus, state.Errored)
 	if err != nil {

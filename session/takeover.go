@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/state"
@@ -24,11 +25,9 @@ func (m *Manager) TakeOver(ctx context.Context, others Others) error {
 	if others == nil {
 		others = noOthers{}
 	}
-	err := w.Watch(ctx, func(id event.ConversationID) {
-		if !others.Orphaned(id) {
-			m.orphaned(id)
-		}
-	}, func(id event.ConversationID) {
+	m.others.Store(&others)
+	defer m.others.Store(nil)
+	err := w.Watch(ctx, m.takeOver, func(id event.ConversationID) {
 		if !others.Lost(id) {
 			m.abandon(id)
 		}
@@ -40,7 +39,7 @@ func (m *Manager) TakeOver(ctx context.Context, others Others) error {
 }
 
 // Others are what a program locks besides conversations, in the same [LockWatcher] and
-// with ids like theirs. Their methods follow those of LockWatcher.Watch, and report
+// with ids like theirs, and conversations that it continues itself. Their methods follow those of LockWatcher.Watch, and report
 // whether the id is one of theirs.
 type Others interface {
 	Orphaned(id event.ConversationID) bool
@@ -51,6 +50,21 @@ type noOthers struct{}
 
 func (noOthers) Orphaned(event.ConversationID) bool { return false }
 func (noOthers) Lost(event.ConversationID) bool     { return false }
+
+// takeOver continues what another process was working on when it ended.
+func (m *Manager) takeOver(id event.ConversationID) {
+	if others := m.others.Load(); others == nil || !(*others).Orphaned(id) {
+		m.orphaned(id)
+	}
+}
+
+// opened continues a conversation that was opened to look at it after its process has ended,
+// but before that was noticed: by then it is this process that has the lock.
+func (m *Manager) opened(c *Conversation, now state.Status) {
+	if now == state.Running && m.others.Load() != nil && !c.resuming.Load() {
+		m.running.Go(func() { m.takeOver(c.id) })
+	}
+}
 
 // orphaned continues a conversation whose process has ended.
 func (m *Manager) orphaned(id event.ConversationID) {
@@ -69,14 +83,23 @@ func (m *Manager) orphaned(id event.ConversationID) {
 }
 
 // resume runs a conversation that says that it runs. The error is of kind Conflict if
-// another process works on it, or if it does run.
+// another process works on it, or if it does run or has ended.
 func (m *Manager) resume(ctx context.Context, id event.ConversationID) error {
 	c, err := m.Get(ctx, id)
 	if err != nil {
 		return err
 	}
-	return c.Run(ctx)
+	c.resuming.Store(true)
+	defer c.resuming.Store(false)
+	return c.withWorker(ctx, func(w *worker) error {
+		if w.State().Status != state.Running { // somebody else has continued it, and it has ended
+			return errEnded
+		}
+		return c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) { return w.Start(ctx, o) })
+	})
 }
+
+var errEnded = fault.New(fault.Conflict, "the conversation does not run any more")
 
 // abandon ends what this process does in a conversation, and leaves the sandbox to the
 // process that takes over.

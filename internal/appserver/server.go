@@ -225,16 +225,17 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 		}
 		failed <- s.http.Serve(l)
 	}()
+	others := lockedThings{s.v.callbacks, s.v.conversations}
 	watching, stopWatching := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		if err := s.v.sessions.TakeOver(watching, lockedThings{s.v.callbacks, s.v.conversations}); err != nil {
+		if err := s.v.sessions.TakeOver(watching, others); err != nil {
 			s.v.o.Log.Error("conversations of servers that end are not taken over", "err", err)
 		}
 	})
 	defer watch.Wait()
 	defer stopWatching()
-	resumed, err := s.v.sessions.Resume(ctx)
+	resumed, err := s.v.sessions.Resume(ctx, others)
 	if resumed > 0 {
 		fmt.Fprintf(s.v.o.Out, "  resumed %d conversations\n", resumed)
 	}

@@ -129,7 +129,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		}
 	}
 	s.conversations = conversations.New(conversations.Options{
-		Sessions: s.sessions, Sandboxes: s.sandboxes, Warm: s.warm, Store: s.store, Settings: s.owners, Lock: s.backend.Lock, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Trajectories: o.Trajectories, Link: s.link, Log: o.Log,
+		Sessions: s.sessions, Sandboxes: s.sandboxes, Warm: s.warm, Store: s.store, Settings: s.owners, Files: s.files, Lock: s.backend.Lock, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Trajectories: o.Trajectories, Link: s.link, Log: o.Log,
 	})
 	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, Log: o.Log})
 	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})

@@ -1,5 +1,5 @@
 // Package objectstore keeps large things of an App Server under keys: archives of the
-// workspaces of sandboxes that were deleted. Adapters keep them in a directory
+// workspaces of sandboxes that were deleted, and what conversations replay. Adapters keep them in a directory
 // (objectstore/local) or in a bucket (objectstore/s3).
 //
 // # Usage

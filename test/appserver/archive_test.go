@@ -45,6 +45,16 @@ turns:
 		t.Errorf("the key of a deleted sandbox: %s", raw)
 	}
 
+	bob := &client{http: http.DefaultClient, api: addOwner(t, d.server, "bob")}
+	for path, body := range map[string]any{"/resume": nil, "/fork": map[string]any{}, "/send-message": text("mine now"), "/undo": map[string]any{}} {
+		if status, raw := bob.send(t, "POST", base+path, body); status != http.StatusNotFound {
+			t.Errorf("another owner's %s of the archive: %d: %s", path, status, raw)
+		}
+	}
+	if status, raw := bob.send(t, "POST", d.url+"/api/v1/app-conversations", map[string]any{"sandbox_id": c.Sandbox}); status != http.StatusNotFound {
+		t.Errorf("another owner starts in the sandbox that was deleted: %d: %s", status, raw)
+	}
+
 	var forked conversation
 	d.owner.do(t, "POST", base+"/fork", map[string]any{}, &forked)
 	if forked.SandboxIs != "RUNNING" || forked.Sandbox == c.Sandbox {

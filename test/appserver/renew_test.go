@@ -144,4 +144,13 @@ turns:
 	if n := hub.times() - before; n != 1 {
 		t.Errorf("the host was asked %d times for what it refuses", n)
 	}
+	for _, d := range []deployment{one, two} {
+		d.deleteAll(t)
+		d.stop(t) // it has said all then
+		for _, secret := range []string{"ghu_", "ghr_", "app-secret"} {
+			if strings.Contains(d.said.String(), secret) {
+				t.Errorf("%s is in the log: %s", secret, d.said.String())
+			}
+		}
+	}
 }

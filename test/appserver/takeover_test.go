@@ -30,9 +30,19 @@ turns:
 const takeOverTime = 10 * time.Second
 
 // TestKilledServer kills one of two servers in the middle of an action: the other one
-// takes over the conversation, joins the action, which runs once, and finishes.
+// takes over the conversation, joins the action, which runs once, and finishes, also if
+// somebody looks at it there before the end of the first one is noticed.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
+	for name, watched := range map[string]bool{"alone": false, "watched": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testKilledServer(t, watched)
+		})
+	}
+}
+
+func testKilledServer(t *testing.T, watched bool) {
 	dir, database := t.TempDir(), postgrestest.URL(t)
 	model, err := llmtest.Parse([]byte(script))
 	if err != nil {
@@ -69,6 +79,9 @@ func TestKilledServer(t *testing.T) {
 
 	killed := time.Now()
 	one.kill(t)
+	if watched { // what it is asked opens the conversation
+		agent.do(t, "GET", other.url+"/api/conversations/"+id, nil, nil)
+	}
 	other.await(t, continues, takeOverTime)
 	t.Logf("taken over after %v", time.Since(killed))
 	tell(t, filepath.Join(workspace, "go"))

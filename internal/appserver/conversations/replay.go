@@ -1,18 +1,23 @@
 package conversations
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/session"
 )
 
 // Replay starts a conversation that sends the user messages of a recorded one and does its
 // actions anew, with real tools and without a model, in an empty workspace of a new
-// sandbox. It returns while that is at work. Invalid for what cannot be replayed.
+// sandbox. It returns while that is at work, which a server that ends leaves to the next one.
+// Invalid for what cannot be replayed.
 func (s *Service) Replay(ctx context.Context, owner session.Principal, title string, r *io.SectionReader) (*Info, error) {
 	recorded, err := s.o.Trajectories.Read(r)
 	if err == nil {
@@ -42,7 +47,7 @@ func (s *Service) startReplay(ctx context.Context, owner session.Principal, titl
 	}
 	scope := s.o.Sandboxes.Scope(b)
 	spec.ID, spec.Title, spec.Autotitle = event.NewConversationID(), title, false
-	if err := s.replay(ctx, scope, *spec, prepare); err != nil {
+	if err := s.replay(ctx, scope, owner, *spec, prepare); err != nil {
 		if gone := s.o.Sandboxes.Delete(context.WithoutCancel(ctx), owner, b.ID); gone != nil {
 			s.o.Log.Warn("the sandbox of a replay that was not started is left", "sandbox", b.ID, "err", gone)
 		}
@@ -51,7 +56,7 @@ func (s *Service) startReplay(ctx context.Context, owner session.Principal, titl
 	return s.One(ctx, owner, spec.ID)
 }
 
-func (s *Service) replay(ctx context.Context, scope *session.Scope, spec session.Spec, prepare func(c *session.Conversation) ([]event.Event, error)) error {
+func (s *Service) replay(ctx context.Context, scope *session.Scope, owner session.Principal, spec session.Spec, prepare func(c *session.Conversation) ([]event.Event, error)) error {
 	c, _, err := scope.Create(ctx, spec)
 	if err != nil {
 		return err
@@ -69,10 +74,128 @@ func (s *Service) replay(ctx context.Context, scope *session.Scope, spec session
 			s.o.Log.Warn("make the workspace a git repository", "dir", c.Workspace(), "err", err)
 		}
 	}
-	s.working.Go(func() {
-		if err := c.Replay(s.ctx, recorded); err != nil && s.ctx.Err() == nil {
-			s.o.Log.Warn("the replay has ended early", "conversation", spec.ID, "err", err)
-		}
-	})
+	r := store.Replay{Conversation: spec.ID, Owner: string(owner), Created: now()}
+	if err := s.o.Files.Put(ctx, recording(r.Conversation), encoded(recorded)); err != nil {
+		return err
+	}
+	if err := s.o.Store.AddReplay(ctx, r); err != nil {
+		return errors.Join(err, s.o.Files.Delete(context.WithoutCancel(ctx), recording(r.Conversation)))
+	}
+	s.beginReplay(r)
 	return nil
+}
+
+// recording is the key of the file with what a conversation replays.
+func recording(id event.ConversationID) string { return "replays/" + id.Hex() + ".json" }
+
+// encoded are events as a trajectory.
+func encoded(events []event.Event) io.Reader {
+	next, sep := 0, "["
+	return reader(func() ([]byte, error) {
+		if next == len(events) {
+			next++
+			return []byte("]"), nil
+		}
+		if next > len(events) {
+			return nil, io.EOF
+		}
+		raw, err := event.Marshal(events[next])
+		raw = append([]byte(sep), raw...)
+		next, sep = next+1, ","
+		return raw, err
+	})
+}
+
+// beginReplay goes on with a replay in the background, unless this server does so already.
+func (s *Service) beginReplay(r store.Replay) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.replays[r.Conversation] || s.ctx.Err() != nil {
+		return
+	}
+	s.replays[r.Conversation] = true
+	s.working.Go(func() {
+		err := s.goOnReplaying(s.ctx, r)
+		// One that another server works on, or that is to go on after a restart, stays.
+		if s.ctx.Err() == nil && !errors.Is(err, session.ErrLocked) {
+			if err != nil {
+				s.o.Log.Warn("the replay has ended early", "conversation", r.Conversation, "err", err)
+			}
+			if err := errors.Join(s.o.Store.DeleteReplay(s.ctx, r.Conversation), s.o.Files.Delete(s.ctx, recording(r.Conversation))); err != nil {
+				s.o.Log.Warn("the end of a replay is not stored", "conversation", r.Conversation, "err", err)
+			}
+		}
+		s.mu.Lock()
+		delete(s.replays, r.Conversation)
+		s.mu.Unlock()
+	})
+}
+
+// goOnReplaying replays what is left of a recording. An error that its user has to know is
+// recorded in the conversation.
+func (s *Service) goOnReplaying(ctx context.Context, r store.Replay) error {
+	c, err := s.Scope(session.Principal(r.Owner)).Get(ctx, r.Conversation)
+	if err != nil {
+		return err
+	}
+	recorded, err := s.recording(ctx, r.Conversation)
+	if err == nil {
+		err = c.Replay(ctx, recorded)
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, session.ErrLocked) {
+		err = errors.Join(err, c.EndReplay(ctx, err))
+	}
+	return err
+}
+
+// recording reads what a conversation replays.
+func (s *Service) recording(ctx context.Context, id event.ConversationID) (_ []event.Event, err error) {
+	f, err := s.o.Files.Get(ctx, recording(id))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	raw, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	return s.o.Trajectories.Read(io.NewSectionReader(bytes.NewReader(raw), 0, int64(len(raw))))
+}
+
+// resumeReplay goes on with the replay of a conversation whose server has ended, and reports
+// whether there is one.
+func (s *Service) resumeReplay(id event.ConversationID) bool {
+	r, err := s.o.Store.Replay(s.ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return false
+	}
+	if err != nil {
+		if s.ctx.Err() == nil {
+			s.o.Log.Warn("cannot continue a replay of a server that has ended", "conversation", id, "err", err)
+		}
+		return true // it must not be asked of a model
+	}
+	s.beginReplay(r)
+	return true
+}
+
+// pieces reads what a function returns, until an error.
+type pieces struct {
+	next func() ([]byte, error)
+	left []byte
+}
+
+func reader(next func() ([]byte, error)) io.Reader { return &pieces{next: next} }
+
+// Read implements [io.Reader].
+func (p *pieces) Read(b []byte) (int, error) {
+	for len(p.left) == 0 {
+		var err error
+		if p.left, err = p.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, p.left)
+	p.left = p.left[n:]
+	return n, nil
 }

@@ -43,6 +43,7 @@ import (
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/objectstore"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -68,6 +69,8 @@ type Options struct {
 	Warm     *sandboxes.Warm
 	Store    *store.Store
 	Settings Settings
+	// Files has what conversations replay, until they are through.
+	Files objectstore.Store
 	// Lock makes one server at a time work on a start task, by the task's id.
 	Lock session.Lock
 	// Callbacks calls the event callbacks of conversations.
@@ -94,8 +97,9 @@ type Service struct {
 
 	reviving sync.Mutex // one sandbox at a time
 
-	mu     sync.Mutex
-	atWork map[string]*atWork // tasks of this server, by their ids
+	mu      sync.Mutex
+	atWork  map[string]*atWork            // tasks of this server, by their ids
+	replays map[event.ConversationID]bool // that this server works on
 }
 
 // atWork is a task that this server works on.
@@ -109,7 +113,7 @@ var _ session.Others = (*Service)(nil)
 
 // New returns a service.
 func New(o Options) *Service {
-	s := &Service{o: o, atWork: map[string]*atWork{}}
+	s := &Service{o: o, atWork: map[string]*atWork{}, replays: map[event.ConversationID]bool{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }

@@ -184,8 +184,15 @@ func (s *Service) lock(ctx context.Context, task string) (release func(), err er
 	return s.o.Lock.Acquire(ctx, id)
 }
 
-// ResumeTasks goes on with the tasks that were at work when a server ended.
+// ResumeTasks goes on with the tasks, and the replays, that were at work when a server ended.
 func (s *Service) ResumeTasks(ctx context.Context) error {
+	replays, err := s.o.Store.Replays(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range replays {
+		s.beginReplay(r)
+	}
 	all, err := s.o.Store.UnfinishedTasks(ctx)
 	if err != nil {
 		return err
@@ -219,11 +226,12 @@ func (s *Service) resume(ctx context.Context, id string) error {
 	return nil
 }
 
-// Orphaned implements [session.Others]: it goes on with a task of a server that has ended.
+// Orphaned implements [session.Others]: it goes on with a task, or with a replay, of a server
+// that has ended.
 func (s *Service) Orphaned(id event.ConversationID) bool {
 	_, err := s.o.Store.UnfinishedTask(s.ctx, id.Hex())
 	if fault.Is(err, fault.NotFound) {
-		return false
+		return s.resumeReplay(id)
 	}
 	if err == nil {
 		err = s.resume(s.ctx, id.Hex())

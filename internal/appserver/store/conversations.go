@@ -154,6 +154,9 @@ func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.C
 			_, err = t.exec("DELETE FROM app_start_tasks WHERE conversation = ? AND owner = ?", string(id), owner)
 		}
 		if err == nil {
+			_, err = t.exec("DELETE FROM app_replays WHERE conversation = ? AND owner = ?", string(id), owner)
+		}
+		if err == nil {
 			_, err = t.exec("DELETE FROM app_feedback WHERE conversation = ? AND owner = ?", string(id), owner)
 		}
 		if err == nil {

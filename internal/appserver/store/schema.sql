@@ -119,3 +119,10 @@ CREATE TABLE app_callback_results (
   PRIMARY KEY (callback, seq)
 );
 CREATE INDEX app_callback_results_conversation ON app_callback_results (conversation, created_at, id);
+
+-- Conversations that replay what was recorded and are not through with it.
+CREATE TABLE app_replays (
+  conversation TEXT   NOT NULL PRIMARY KEY,
+  owner        TEXT   NOT NULL,
+  created_at   BIGINT NOT NULL
+);
