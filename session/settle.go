@@ -39,7 +39,7 @@ func (s *Scope) Settle(ctx context.Context, id event.ConversationID) error {
 			settled, err = at()
 		}
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it has waited for long enough
+			return nil // it has waited for long enough
 		}
 		if settled || err != nil {
 			return err

@@ -133,7 +133,8 @@ def action_event(e):
 
 def observation_event(e):
     o = e["observation"]
-    return ObservationEvent(**base(e), observation=OBSERVATIONS[o["kind"]](o), **known(e, "tool_name", "tool_call_id", "action_id"))
+    source = "agent" if o["kind"] == "FinishObservation" else None  # or the page hides the last message
+    return ObservationEvent(**base(e, source), observation=OBSERVATIONS[o["kind"]](o), **known(e, "tool_name", "tool_call_id", "action_id"))
 
 
 def message_event(e):

@@ -21,7 +21,20 @@ func action(out, in object) error {
 	return nested("action", actionForms)(out, in)
 }
 
-func observation(out, in object) error { return nested("observation", observationForms)(out, in) }
+func observation(out, in object) error {
+	var of struct {
+		Kind string `json:"kind"`
+	}
+	if err := in.field("observation", &of); err != nil {
+		return err
+	}
+	if of.Kind == "FinishObservation" {
+		// The page shows an observation, closed, in the place of its action, which here is
+		// the last message of the agent. What is not of the environment, it only counts.
+		out["source"] = quoted(string(event.SourceAgent))
+	}
+	return nested("observation", observationForms)(out, in)
+}
 
 // nested translates a field that is an object with a kind, if there is one.
 func nested(name string, forms map[string]form) func(out, in object) error {

@@ -2,6 +2,7 @@ package formerevent
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/deft-dev/deft/event"
 )
@@ -83,9 +84,7 @@ func (in object) only(fields []string) object {
 }
 
 func (in object) with(more object) object {
-	for name, v := range more {
-		in[name] = v
-	}
+	maps.Copy(in, more)
 	return in
 }
 
