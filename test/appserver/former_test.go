@@ -86,7 +86,7 @@ func TestFormerPage(t *testing.T) {
 	}
 	former("it is changed")
 
-	// A pause of others waits for the command, and that of the page stops it.
+	// Its pause stops the command that runs; that of others would wait for it.
 	c.call(http.StatusOK, "POST", "/api/v1/app-conversations/"+c.id+"/send-message", map[string]any{
 		"role": "user", "content": []any{map[string]any{"type": "text", "text": "work for long"}}, "run": true,
 	}, nil)
@@ -94,5 +94,8 @@ func TestFormerPage(t *testing.T) {
 	c.call(http.StatusOK, "POST", "pause", map[string]any{}, key.Clone())
 	if all := former(`"paused"`); !strings.Contains(all, `"PauseEvent"`) {
 		t.Errorf("got %s", all)
+	}
+	if all := today["resend_mode"](`"paused"`); !strings.Contains(all, `"InterruptEvent"`) {
+		t.Errorf("the command was not stopped: %s", all)
 	}
 }
