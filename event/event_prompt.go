@@ -14,6 +14,14 @@ type SystemPromptEvent struct {
 // Kind implements [Event].
 func (*SystemPromptEvent) Kind() string { return "SystemPromptEvent" }
 
+// Text returns the whole prompt.
+func (e *SystemPromptEvent) Text() string {
+	if e.DynamicContext == nil || e.DynamicContext.Text == "" {
+		return e.SystemPrompt.Text
+	}
+	return e.SystemPrompt.Text + "\n\n" + e.DynamicContext.Text
+}
+
 // ToolDefinition is a tool as a SystemPromptEvent lists it. Fields that
 // differ by kind of tool are kept verbatim.
 type ToolDefinition struct {
@@ -27,6 +35,31 @@ type ToolDefinition struct {
 	InputSchema     json.RawMessage `json:"input_schema,omitempty" null:"no"`     // of ClientTool: its JSON Schema
 	KindName        string          `json:"kind"`                                 // for example TerminalTool
 	Title           string          `json:"title"`                                // for people; the tool's name if it has none
+}
+
+// Function describes the tool as models are told of it: its name, description and
+// parameters. The parameters of Deft's own tools are not in the event.
+func (d *ToolDefinition) Function() map[string]any {
+	f := map[string]any{"name": d.Title, "description": d.Description, "parameters": map[string]any{"type": "object"}}
+	switch {
+	case d.ClientToolName != "":
+		f["name"] = d.ClientToolName
+		if d.InputSchema != nil {
+			f["parameters"] = d.InputSchema
+		}
+	case d.MCPTool != nil:
+		var mcp struct {
+			Name        string          `json:"name"`
+			InputSchema json.RawMessage `json:"inputSchema"`
+		}
+		if json.Unmarshal(d.MCPTool, &mcp) == nil && mcp.Name != "" {
+			f["name"] = mcp.Name
+			if mcp.InputSchema != nil {
+				f["parameters"] = mcp.InputSchema
+			}
+		}
+	}
+	return f
 }
 
 // Annotations are a tool's behaviour hints, as in the MCP specification.

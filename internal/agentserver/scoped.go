@@ -34,7 +34,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// ScopedOptions say what a [Scoped] serves. All are required.
+// ScopedOptions say what a [Scoped] serves. All but Former are required.
 type ScopedOptions struct {
 	Sessions *session.Manager
 	// Owner is whose sandbox it is.
@@ -54,9 +54,11 @@ type ScopedOptions struct {
 	// Project. Locate returns where a path that a client names is.
 	Workspace, Project string
 	Locate             func(path string) string
-	Version            string
-	Uptime             func() (up, idle time.Duration)
-	Log                *slog.Logger
+	// Former is for a page of an earlier version of the contract; nil for none.
+	Former  *Former
+	Version string
+	Uptime  func() (up, idle time.Duration)
+	Log     *slog.Logger
 }
 
 // Scoped is the contract of an Agent Server for the conversations of one sandbox, served
@@ -97,7 +99,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		Dir:     func(id string) string { return filepath.Join(o.Dir, id, "bash_events") },
 		Runner:  func(scope workspacescope.Scope) bash.Runner { return sandboxRunner{v, scope.ID} },
 	})
-	v.sockets = socket.New(socket.Options{Find: sessionsOf(o.Scope), Bash: v.bash, Keys: keys, Log: o.Log})
+	v.sockets = socket.New(socket.Options{Find: sessionsOf(o.Scope), Bash: v.bash, Keys: keys, Former: o.Former.socket(), Log: o.Log})
 	if s.details, err = info.New(info.Options{
 		Uptime: o.Uptime, Ready: func() bool { return true },
 		Version: o.Version, Tools: mcp.UsableNames(mcp.Catalogue()), Capabilities: capabilities, Runtime: config.RuntimeLocal,
@@ -116,7 +118,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		unsupported.Extensions(),
 		unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
-	if s.table, err = rest.New(rest.Options{Routes: routes, Keys: keys, Log: o.Log}); err != nil {
+	if s.table, err = rest.New(rest.Options{Routes: former{o.Former, o.Scope, v.sockets.Formers}.routes(routes), Keys: keys, Log: o.Log}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

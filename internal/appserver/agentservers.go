@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/appserver/formerevent"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/session"
@@ -143,6 +145,7 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 		Sessions: s.sessions, Owner: session.Principal(b.Owner), Scope: s.sandboxes.Scope(b), Key: b.SessionKey, Settings: owned, Ring: s.o.Ring,
 		Builder: s.backend.Builder, Adapters: s.o.Adapters, Dir: s.o.Conversations, BashDir: filepath.Join(s.o.Dir, "sandbox-events", b.ID),
 		Workspace: b.Directory, Project: project, Version: s.o.Version, Log: s.o.Log, Uptime: s.uptime,
+		Former: &agentserver.Former{Page: ownPage, Event: formerevent.Event, Message: formerevent.Message},
 		Locate: func(path string) string {
 			if path == sandboxes.ClientDirectory || strings.HasPrefix(path, sandboxes.ClientDirectory+"/") {
 				return b.Directory + strings.TrimPrefix(path, sandboxes.ClientDirectory)
@@ -150,6 +153,14 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 			return path
 		},
 	})
+}
+
+// ownPage reports whether a page of this server's own origin has sent a request, as
+// OpenHands' web UI 0.62 has to be served. Browsers name the origin where it matters: for
+// sockets, and for what changes something.
+func ownPage(r *http.Request) bool {
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	return err == nil && origin.Host != "" && strings.EqualFold(origin.Host, r.Host)
 }
 
 // stopSockets ends all sockets, which would keep the server from stopping.

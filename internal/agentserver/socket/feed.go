@@ -88,6 +88,7 @@ func (s *Service) publish(r *ring, tr *Transient) {
 		s.o.Log.Error("a published event could not be encoded", "error", err)
 		return
 	}
+	e.former = s.former(r, e.events)
 	r.publish(e, tr.After, tr.FullState)
 }
 
@@ -100,7 +101,7 @@ func (s *Service) pump(ctx context.Context, c Conversation, r *ring, next events
 				if err != nil {
 					return err
 				}
-				r.store(rec)
+				r.store(rec, s.former(r, clean(rec.JSON)))
 				next = rec.Seq + 1
 			}
 			return ctx.Err()

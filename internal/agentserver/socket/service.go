@@ -63,7 +63,20 @@ type Options struct {
 	// MaxFrame bounds a frame of the session socket in bytes (4 MiB,
 	// docs/openhands/sdk-wire-1.58.md section C.1).
 	MaxFrame int
-	Log      *slog.Logger
+	// Former is for clients of an earlier contract; its zero value knows none.
+	Former Former
+	Log    *slog.Logger
+}
+
+// Former translates for clients of an earlier contract, on the events socket.
+type Former struct {
+	// Is reports whether a client that has asked by "resend_all" is one.
+	Is func(r *http.Request) bool
+	// Event returns the frame of an event, nil if such clients get none of it. It is
+	// called without locks, and neither keeps nor changes what it is given.
+	Event func(raw []byte) []byte
+	// Message returns the frame of a client in today's form.
+	Message func(raw []byte) []byte
 }
 
 // MaxMessage bounds a frame of a client in bytes.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"time"
-
-	"github.com/deft-dev/deft/state"
 )
 
 // settleTime is how long a request about changes waits for the agent's action to end.
@@ -19,42 +17,10 @@ func (s *Service) settle(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	st, err := s.o.Conversations.Scope(owner(r)).Events(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	info, err := st.Info(r.Context(), id)
-	if err != nil || state.Status(info.Status) != state.Running {
-		return err
-	}
-	last, err := st.Last(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	c, err := s.o.Conversations.Scope(owner(r)).Get(r.Context(), id)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), settleTime)
 	defer cancel()
-	at := func() (bool, error) {
-		now, err := c.State(ctx)
-		return err != nil || len(now.Pending) == 0 || now.Status != state.Running, err
-	}
-	settled, err := at()
-	if settled || err != nil {
+	if err := s.o.Conversations.Scope(owner(r)).Settle(ctx, id); err != nil {
 		return err
-	}
-	for _, err := range st.Follow(ctx, id, last+1) {
-		if err == nil {
-			settled, err = at()
-		}
-		if ctx.Err() != nil {
-			return r.Context().Err() // it has waited for long enough, or its client has gone
-		}
-		if settled || err != nil {
-			return err
-		}
 	}
 	return r.Context().Err()
 }

@@ -27,43 +27,16 @@ func messageOf(ev *event.MessageEvent) *Event {
 
 // systemOf translates the system prompt.
 func systemOf(ev *event.SystemPromptEvent) *Event {
-	text := ev.SystemPrompt.Text
-	if ev.DynamicContext != nil && ev.DynamicContext.Text != "" {
-		text += "\n\n" + ev.DynamicContext.Text
-	}
+	text := ev.Text()
 	tools := make([]any, 0, len(ev.Tools))
 	for _, tool := range ev.Tools {
-		tools = append(tools, map[string]any{"type": "function", "function": functionOf(&tool)})
+		tools = append(tools, map[string]any{"type": "function", "function": tool.Function()})
 	}
 	out := action("system", text, map[string]any{
 		"content": text, "tools": tools, "openhands_version": nil, "agent_class": nil,
 	})
 	out.Source = sourceAgent
 	return out
-}
-
-// functionOf describes a tool as models are told of it.
-func functionOf(tool *event.ToolDefinition) map[string]any {
-	f := map[string]any{"name": tool.Title, "description": tool.Description, "parameters": map[string]any{"type": "object"}}
-	switch {
-	case tool.ClientToolName != "":
-		f["name"] = tool.ClientToolName
-		if tool.InputSchema != nil {
-			f["parameters"] = tool.InputSchema
-		}
-	case tool.MCPTool != nil:
-		var mcp struct {
-			Name        string          `json:"name"`
-			InputSchema json.RawMessage `json:"inputSchema"`
-		}
-		if json.Unmarshal(tool.MCPTool, &mcp) == nil && mcp.Name != "" {
-			f["name"] = mcp.Name
-			if mcp.InputSchema != nil {
-				f["parameters"] = mcp.InputSchema
-			}
-		}
-	}
-	return f
 }
 
 // acpObservation translates a call that an external agent has made with a tool of its

@@ -1,0 +1,113 @@
+package formerevent
+
+import (
+	"encoding/json"
+	"maps"
+
+	"github.com/deft-dev/deft/event"
+)
+
+type object map[string]json.RawMessage
+
+// Event returns an event's JSON in its former form, nil if there was none.
+func Event(raw []byte) []byte {
+	var in object
+	if json.Unmarshal(raw, &in) != nil || in == nil {
+		return raw
+	}
+	out, err := in.as(eventForms, common)
+	if err != nil {
+		return raw
+	}
+	if out == nil {
+		return nil
+	}
+	if !known(string(out["source"])) {
+		out["source"] = quoted(string(event.SourceEnvironment)) // hooks had no events
+	}
+	return out.json(raw)
+}
+
+// Message returns the message of a client in today's form: its page sends images as
+// OpenAI's API has them.
+func Message(raw []byte) []byte {
+	var in object
+	var list []object
+	if json.Unmarshal(raw, &in) != nil || json.Unmarshal(in["content"], &list) != nil {
+		return raw // the socket says what is wrong with it
+	}
+	for i, b := range list {
+		var image struct {
+			URL string `json:"url"`
+		}
+		if string(b["type"]) != `"image_url"` || json.Unmarshal(b["image_url"], &image) != nil || image.URL == "" {
+			continue
+		}
+		list[i] = object{"type": quoted(event.TypeImage), "image_urls": encoded([]string{image.URL})}
+	}
+	in["content"] = encoded(list)
+	return in.json(raw)
+}
+
+// as returns an object in the form that its kind had; nil for none.
+func (in object) as(forms map[string]form, always []string) (object, error) {
+	var kind string
+	if err := json.Unmarshal(in["kind"], &kind); err != nil {
+		return nil, err
+	}
+	f, changed := forms[kind]
+	switch {
+	case !changed:
+		return in, nil
+	case f.kind == "":
+		return nil, nil
+	}
+	out := in.only(always).with(in.only(f.fields))
+	out["kind"] = quoted(f.kind)
+	if f.made != nil {
+		if err := f.made(out, in); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// only returns the named fields.
+func (in object) only(fields []string) object {
+	out := object{}
+	for _, name := range fields {
+		if v, has := in[name]; has {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+func (in object) with(more object) object {
+	maps.Copy(in, more)
+	return in
+}
+
+// json encodes an object; raw is what it was made from.
+func (in object) json(raw []byte) []byte {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return raw
+	}
+	return b
+}
+
+// field reads a field into v, which stays as it is if there is none.
+func (in object) field(name string, v any) error {
+	if raw, has := in[name]; has {
+		return json.Unmarshal(raw, v)
+	}
+	return nil
+}
+
+func quoted(s string) json.RawMessage { return encoded(s) }
+
+func encoded(v any) json.RawMessage {
+	b, _ := json.Marshal(v) // never fails for texts, lists of them, and JSON that was read
+	return b
+}
