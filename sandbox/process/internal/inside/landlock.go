@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-
 	"github.com/deft-dev/deft/internal/landlock"
 )
 
