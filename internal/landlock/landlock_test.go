@@ -14,7 +14,7 @@ import (
 )
 
 // confined calls try on a thread with rules, which ends with it.
-func confined(t *testing.T, limited unix.LandlockRulesetAttr, allow func(*landlock.Rules) error, try func()) {
+func confined(t *testing.T, limited landlock.Limits, allow func(*landlock.Rules) error, try func()) {
 	t.Helper()
 	done := make(chan error)
 	go func() {
@@ -62,7 +62,7 @@ func TestFiles(t *testing.T) {
 		}
 		return err
 	}
-	confined(t, unix.LandlockRulesetAttr{Handled_access_fs: landlock.Rights(abi)}, func(r *landlock.Rules) error {
+	confined(t, landlock.Limits{Files: landlock.Rights(abi)}, func(r *landlock.Rules) error {
 		return errors.Join(r.AllowPath(dir+"/read", landlock.Read), r.AllowPath(dir+"/write", landlock.All), r.AllowPath(dir+"/missing", landlock.All))
 	}, func() {
 		for _, c := range []struct {
@@ -102,7 +102,7 @@ func TestConnect(t *testing.T) {
 		defer unix.Close(fd)
 		return unix.Connect(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: port})
 	}
-	limited := unix.LandlockRulesetAttr{Handled_access_net: unix.LANDLOCK_ACCESS_NET_CONNECT_TCP}
+	limited := landlock.Limits{Network: landlock.ConnectTCP}
 	confined(t, limited, func(r *landlock.Rules) error { return r.AllowConnect(ports[0]) }, func() {
 		if err := connect(ports[0]); err != nil {
 			t.Errorf("the allowed port: %v", err)

@@ -109,7 +109,7 @@ var systemFiles = []string{
 
 // confineThread restricts this thread, and the processes that it starts, for good.
 func (b Bounds) confineThread(program string) error {
-	rules, err := landlock.New(unix.LandlockRulesetAttr{Handled_access_fs: landlock.Rights(minimumABI)})
+	rules, err := landlock.New(landlock.Limits{Files: landlock.Rights(minimumABI)})
 	if err != nil {
 		return fmt.Errorf("confine a program: %w", err)
 	}

@@ -11,9 +11,13 @@ import (
 // initializes packages as soon as what they import is, so what these import delays each
 // start of a sandbox or of a command in it.
 var stages = []string{
-	"./sandbox/process/internal/inside", "./sandbox/docker/internal/inside", "./sandbox/internal/signalscope",
+	"./sandbox/process/internal/inside", "./sandbox/docker/internal/inside", commandStage,
 	"./sandbox/internal/earlyshell",
 }
+
+// commandStage runs before each command, and before all other modules are initialized: what
+// has "golang.org" in its path comes after what has "github.com", if that is ready.
+const commandStage = "./sandbox/internal/signalscope"
 
 // TestStagesImportLittle refuses what takes long to initialize, or comes late in the order
 // of paths that decides between packages that could be next.
@@ -31,6 +35,8 @@ func TestStagesImportLittle(t *testing.T) {
 			switch {
 			case first == "net", first == "crypto", first == "vendor", first == "regexp", first == "text", imported == "log/slog":
 				t.Errorf("%s depends on %s, which delays each start of a sandbox", stage, imported)
+			case stage == commandStage && (imported == "fmt" || imported == "golang.org/x/sys/unix"):
+				t.Errorf("%s depends on %s, which delays each command", stage, imported)
 			case strings.Contains(first, ".") && imported != "golang.org/x/sys/unix" && !strings.HasPrefix(imported, "github.com/deft-dev/deft/"):
 				t.Errorf("%s depends on the module of %s, which delays each start of a sandbox", stage, imported)
 			}

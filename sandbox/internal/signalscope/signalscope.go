@@ -21,13 +21,10 @@
 package signalscope
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 	"sync"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/internal/landlock"
 )
@@ -56,22 +53,26 @@ func Command(path string, args []string) (string, []string) {
 // run becomes the program, in a Landlock domain of its own.
 func run(args []string) {
 	if len(args) < 2 {
-		fmt.Fprintln(os.Stderr, "deft: this command is internal; it is started by a sandbox")
-		os.Exit(2)
+		end("this command is internal; it is started by a sandbox", 2)
 	}
 	runtime.LockOSThread()
 	err := scope()
 	if err == nil {
 		err = &os.PathError{Op: "run", Path: args[0], Err: syscall.Exec(args[0], args[1:], os.Environ())}
 	}
-	fmt.Fprintln(os.Stderr, "deft:", err)
-	os.Exit(126)
+	end(err.Error(), 126)
+}
+
+func end(why string, code int) {
+	_, _ = os.Stderr.WriteString("deft: " + why + "\n")
+	os.Exit(code)
 }
 
 // canScope reports whether this process is in a sandbox, and the kernel can limit signals.
 // Neither changes while it runs.
 var canScope = sync.OnceValue(func() bool {
-	if set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err != nil || set == 0 {
+	const getNoNewPrivs = 39 // PR_GET_NO_NEW_PRIVS
+	if set, _, errno := syscall.Syscall6(syscall.SYS_PRCTL, getNoNewPrivs, 0, 0, 0, 0, 0); errno != 0 || set == 0 {
 		return false
 	}
 	abi, err := landlock.ABI()
@@ -80,12 +81,10 @@ var canScope = sync.OnceValue(func() bool {
 
 func scope() error {
 	// Rules that do not mention the move of files to other directories forbid it.
-	rules, err := landlock.New(unix.LandlockRulesetAttr{
-		Handled_access_fs: unix.LANDLOCK_ACCESS_FS_REFER, Scoped: unix.LANDLOCK_SCOPE_SIGNAL,
-	})
+	rules, err := landlock.New(landlock.Limits{Files: landlock.Refer, Scoped: landlock.Signals})
 	if err == nil {
 		defer rules.Close()
-		err = rules.AllowPath("/", unix.LANDLOCK_ACCESS_FS_REFER)
+		err = rules.AllowPath("/", landlock.Refer)
 	}
 	if err == nil {
 		err = rules.RestrictThread()

@@ -60,8 +60,8 @@ func landlockEgress() error {
 		return nil // the sandbox's report says that there is no Landlock
 	}
 	limited := limitedBy(abi, &Plan{Level: LevelLandlock})
-	limited.Handled_access_fs &^= landlock.Read
-	limited.Handled_access_net &^= unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	limited.Files &^= landlock.Read
+	limited.Network &^= landlock.ConnectTCP
 	rules, err := landlock.New(limited)
 	if err != nil {
 		return err

@@ -6,13 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/deft-dev/deft/internal/landlock"
 )
-
-// writeFile are the rights to change a file that exists.
-const writeFile = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 
 // restrictFiles restricts this thread to the files of the plan. In namespaces that
 // repeats what the mounts do; without them it is what protects the host, and it
@@ -35,7 +30,7 @@ func restrictFiles(pl *Plan, exe int, o *Outcome) error {
 	if err := fillRules(rules, pl, exe); err != nil {
 		return err
 	}
-	if limited.Handled_access_net != 0 && pl.ProxyPort != 0 {
+	if limited.Network != 0 && pl.ProxyPort != 0 {
 		if err := rules.AllowConnect(pl.ProxyPort); err != nil {
 			return fmt.Errorf("port of the proxy: %w", err)
 		}
@@ -54,13 +49,13 @@ func restrictFiles(pl *Plan, exe int, o *Outcome) error {
 }
 
 // limitedBy is what a version limits in a sandbox.
-func limitedBy(abi int, pl *Plan) unix.LandlockRulesetAttr {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: landlock.Rights(abi)}
+func limitedBy(abi int, pl *Plan) landlock.Limits {
+	attr := landlock.Limits{Files: landlock.Rights(abi)}
 	if abi >= landlock.NetworkABI && pl.Level == LevelLandlock {
-		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+		attr.Network = landlock.BindTCP | landlock.ConnectTCP
 	}
 	if abi >= landlock.ScopeABI {
-		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+		attr.Scoped = landlock.AbstractSockets | landlock.Signals
 	}
 	return attr
 }
@@ -118,7 +113,7 @@ func fillRules(rules *landlock.Rules, pl *Plan, exe int) error {
 			rights[path] = landlock.Read
 		}
 		for _, name := range append(slices.Clone(deviceNodes), "ptmx", "pts") {
-			rights["/dev/"+name] = landlock.Read | writeFile
+			rights["/dev/"+name] = landlock.Read | landlock.Write
 		}
 		rights[pl.Tmp] = landlock.All
 	}
