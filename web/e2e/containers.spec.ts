@@ -74,9 +74,8 @@ test('changes are staged, committed and discarded in a runtime of a Runtime API'
     await deft.script(turns);
     await deft.serve('127.0.0.1:0', {
       DEFT_SANDBOX_CLASS: 'remote',
-      DEFT_SANDBOX_RUNTIME_API: await address(api),
-      DEFT_SANDBOX_RUNTIME_API_KEY_ENV: 'KEY',
-      KEY: 'key-of-the-test',
+      DEFT_RUNTIME_API: await address(api),
+      DEFT_RUNTIME_API_KEY: 'key-of-the-test',
       DEFT_SANDBOX_IMAGE: image,
       DEFT_SANDBOX_PULL: 'never',
     });
