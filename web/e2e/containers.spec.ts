@@ -28,6 +28,9 @@ const turns = [
   finish('Done.'),
 ];
 
+// An engine may take minutes to remove a container while others use it.
+test.setTimeout(400_000);
+
 async function stage(deft: Deft, page: Page): Promise<void> {
   await deft.signIn(page);
   await deft.setModel(page, { git_user_name: 'Ada', git_user_email: 'ada@example.com' });
@@ -62,8 +65,16 @@ test('changes are staged, committed and discarded in a container', async ({ deft
   await stage(deft, page);
   await expect(page.locator('.panel .isolation')).toContainText('A container.');
   await page.goto(`${deft.url}/settings/sandbox`);
-  await expect(page.getByRole('region', { name: 'Isolation of new conversations' })).toContainText('A container.');
+  await expect(page.getByRole('region', { name: 'Isolation of new conversations' })).toContainText('A container.', { timeout: 120_000 });
+  await remove(deft, page);
 });
+
+// remove deletes the conversation, and with it the container.
+async function remove(deft: Deft, page: Page): Promise<void> {
+  const [info] = (await (await page.request.get(`${deft.url}/api/v1/app-conversations/search`)).json()).items;
+  const deleted = await page.request.delete(`${deft.url}/api/v1/app-conversations/${info.id}`, { headers: { Origin: deft.url }, timeout: 120_000 });
+  expect(deleted.ok(), await deleted.text()).toBe(true);
+}
 
 test('changes are staged, committed and discarded in a runtime of a Runtime API', async ({ deft, page }) => {
   test.skip(!(await there()), 'no engine with the image');
@@ -71,10 +82,11 @@ test('changes are staged, committed and discarded in a runtime of a Runtime API'
     env: { PATH: process.env.PATH, HOME: deft.dir, DEFT_DATA: join(deft.dir, 'api'), DOCKER_HOST: host, DEFT_RUNTIME_API_KEYS: 'key-of-the-test' },
   });
   try {
+    const at = await address(api);
     await deft.script(turns);
     await deft.serve('127.0.0.1:0', {
       DEFT_SANDBOX_CLASS: 'remote',
-      DEFT_RUNTIME_API: await address(api),
+      DEFT_RUNTIME_API: at,
       DEFT_RUNTIME_API_KEY: 'key-of-the-test',
       DEFT_SANDBOX_IMAGE: image,
       DEFT_SANDBOX_PULL: 'never',
@@ -83,10 +95,9 @@ test('changes are staged, committed and discarded in a runtime of a Runtime API'
     await expect(page.locator('.panel .isolation')).toContainText('A runtime of a Runtime API');
     await page.goto(`${deft.url}/settings/sandbox`);
     await expect(page.getByRole('region', { name: 'Isolation of new conversations' })).toContainText('the Runtime API decides');
-    // Its runtime ends with it.
-    const [info] = (await (await page.request.get(`${deft.url}/api/v1/app-conversations/search`)).json()).items;
-    const deleted = await page.request.delete(`${deft.url}/api/v1/app-conversations/${info.id}`, { headers: { Origin: deft.url } });
-    expect(deleted.ok(), await deleted.text()).toBe(true);
+    await remove(deft, page);
+    const runtimes = async () => (await (await fetch(`${at}/list`, { headers: { 'X-API-Key': 'key-of-the-test' } })).json()).runtimes.filter((r: { status: string }) => r.status !== 'stopped').length;
+    await expect.poll(runtimes, { timeout: 120_000 }).toBe(0);
   } finally {
     const gone = new Promise((done) => api.once('exit', done));
     api.kill('SIGTERM');
