@@ -97,7 +97,7 @@ test('commits carry the name of the settings', async ({ deft, page }) => {
   await expect(card.getByLabel('Name')).toHaveValue('Ada Lovelace');
   await expect(card.getByLabel('Email')).toHaveValue('ada@example.com');
   await page.goto(`${conversation}/changes`);
-  await page.getByRole('textbox', { name: /message/i }).last().fill('Add a');
+  await page.getByLabel('Message of the commit').fill('Add a');
   await page.getByRole('button', { name: /^Commit/ }).click();
   await expect(page.getByRole('button', { name: /^Commit/ })).toHaveCount(0); // nothing is left to commit
   await page.goto(`${conversation}/terminal`);

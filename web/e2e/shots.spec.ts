@@ -53,7 +53,7 @@ const story: Turn[] = [
     },
   },
   { reply: { tool_calls: [low('python3 -c "from cart.total import total; assert total([1, 2, 3]) == 6" && echo ok')] } },
-  { reply: { text: 'The tests pass. I clean up what they left behind.', tool_calls: [risky('rm -rf cart/__pycache__ ~/.cache/pip')] } },
+  { reply: { text: 'The tests pass. I clean up what they left behind.', tool_calls: [risky('rm -rf cart/__pycache__')] } },
   finish(
     'The total is right again. `total()` left out the last price; it now uses `sum()`.\n\n| Check | Result |\n|---|---|\n| `total([1, 2, 3])` | 6 |\n| with 10 % discount | 5.4 |\n\nNothing else was changed.',
   ),

@@ -130,8 +130,15 @@ func kept(ev event.Event) bool {
 	return true
 }
 
-// own reports whether this server made a conversation, and can run it.
+// own reports whether this server made a conversation, and can run it. The description is
+// that of the store's Info: lists leave out what tells.
 func own(info eventstream.Info) bool { return len(info.Meta.Extra) > 0 }
+
+// isOwn is own of a conversation that was found in a list.
+func (s *Service) isOwn(ctx context.Context, id event.ConversationID) (bool, error) {
+	info, err := s.o.Sessions.Store().Info(ctx, id)
+	return own(info), err
+}
 
 // unlessRecorded returns err, of loading a conversation; for one that this server did not
 // make it is a Conflict, as it is in no state to go on.

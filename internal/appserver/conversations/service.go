@@ -309,7 +309,11 @@ func (s *Service) Patch(ctx context.Context, owner session.Principal, id event.C
 		return nil, err
 	}
 	if ch.Title != nil || ch.Tags != nil {
-		if own(info.Info) {
+		mine, err := s.isOwn(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if mine {
 			var c *session.Conversation
 			if c, err = s.Scope(owner).Get(ctx, id); err == nil {
 				err = c.Patch(ctx, ch.Title, ch.Tags)
@@ -351,7 +355,11 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id event.
 	if err != nil {
 		return err
 	}
-	if own(info.Info) {
+	mine, err := s.isOwn(ctx, id)
+	if err != nil {
+		return err
+	}
+	if mine {
 		err = s.deleteOwn(ctx, s.Scope(owner), id)
 	} else { // nothing of it can run
 		err = s.o.Sessions.Store().Delete(ctx, id)
