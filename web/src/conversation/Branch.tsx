@@ -4,6 +4,7 @@ import { useLocation } from 'wouter';
 import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
 import { Dialog } from '../design/Dialog';
+import { number, tr } from '../i18n/text';
 
 interface Props {
   app: AppRoutes;
@@ -34,29 +35,29 @@ export function Branch({ app, id, event, kind, onClose }: Props) {
     },
     onSuccess: onClose,
   });
-  const files = preview.data ? [...preview.data.written.map((f) => `${f} comes back`), ...preview.data.removed.map((f) => `${f} is removed`)] : [];
+  const files = preview.data ? [...preview.data.written.map((f) => tr('{file} comes back', { file: f })), ...preview.data.removed.map((f) => tr('{file} is removed', { file: f }))] : [];
   const failure = go.error ?? (keep ? null : preview.error);
   return (
-    <Dialog title={kind === 'fork' ? 'Fork from here?' : 'Rewind to here?'} onClose={onClose}>
+    <Dialog title={kind === 'fork' ? tr('Fork from here?') : tr('Rewind to here?')} onClose={onClose}>
       <div className="dialog-form">
         <p>
           {kind === 'fork'
-            ? 'A new conversation begins with the events up to here, in a sandbox of its own with the files as they were then.'
-            : 'The conversation and its files go back to this event. What came later stays stored, as another branch.'}
+            ? tr('A new conversation begins with the events up to here, in a sandbox of its own with the files as they were then.')
+            : tr('The conversation and its files go back to this event. What came later stays stored, as another branch.')}
         </p>
         {files.length > 0 && (
           <ul className="hint">
             {files.slice(0, 10).map((f) => (
               <li key={f}>{f}</li>
             ))}
-            {files.length > 10 && <li>and {files.length - 10} more</li>}
+            {files.length > 10 && <li>{tr('and {n} more', { n: number(files.length - 10) })}</li>}
           </ul>
         )}
-        {!keep && preview.data?.checkout && <p className="hint">Git goes back to {preview.data.checkout}. Later commits stay in its reflog.</p>}
-        {!keep && preview.data?.checkoutKept && <p className="hint">What Git has checked out stays: {preview.data.checkoutKept}.</p>}
+        {!keep && preview.data?.checkout && <p className="hint">{tr('Git goes back to {commit}. Later commits stay in its reflog.', { commit: preview.data.checkout })}</p>}
+        {!keep && preview.data?.checkoutKept && <p className="hint">{tr('What Git has checked out stays: {reason}.', { reason: preview.data.checkoutKept })}</p>}
         <label className="row">
           <input type="checkbox" checked={keep} onChange={(e) => setKeep(e.target.checked)} />
-          {kind === 'fork' ? 'Work in the same files instead' : 'Leave the files as they are'}
+          {kind === 'fork' ? tr('Work in the same files instead') : tr('Leave the files as they are')}
         </label>
         {failure && (
           <p className="banner bad" role="alert">
@@ -65,10 +66,10 @@ export function Branch({ app, id, event, kind, onClose }: Props) {
         )}
         <div className="dialog-buttons">
           <button className="button" onClick={onClose}>
-            Cancel
+            {tr('Cancel')}
           </button>
           <button className="button primary" disabled={go.isPending || (preview.isFetching && !keep)} onClick={() => go.mutate()}>
-            {kind === 'fork' ? 'Fork' : 'Rewind'}
+            {kind === 'fork' ? tr('Fork') : tr('Rewind')}
           </button>
         </div>
       </div>

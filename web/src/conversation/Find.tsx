@@ -4,6 +4,7 @@ import { Icon } from '../design/Icon';
 import type { Item } from '../events/item';
 import type { EventStore } from '../events/store';
 import { useView } from '../events/useView';
+import { tr } from '../i18n/text';
 
 interface Props {
   store: EventStore;
@@ -33,8 +34,8 @@ export function Find({ store, onOlder, onGoto, onClose }: Props) {
         ref={box}
         className="input"
         type="search"
-        aria-label="Search in the conversation"
-        placeholder="Search in the conversation"
+        aria-label={tr('Search in the conversation')}
+        placeholder={tr('Search in the conversation')}
         value={text}
         onChange={(e) => {
           setText(e.target.value);
@@ -48,14 +49,14 @@ export function Find({ store, onOlder, onGoto, onClose }: Props) {
         }}
       />
       <span className="hint number" role="status">
-        {wanted && `${found.length === 0 ? 0 : Math.min(at, found.length - 1) + 1} of ${found.length}`}
+        {wanted && tr('{at} of {n}', { at: found.length === 0 ? 0 : Math.min(at, found.length - 1) + 1, n: found.length })}
       </span>
       {older !== 'none' && (
         <button className="button quiet" disabled={older === 'loading'} onClick={onOlder}>
-          Load earlier
+          {tr('Load earlier')}
         </button>
       )}
-      <button className="icon-button" aria-label="Close the search" onClick={onClose}>
+      <button className="icon-button" aria-label={tr('Close the search')} onClick={onClose}>
         <Icon name="close" size={14} />
       </button>
     </search>

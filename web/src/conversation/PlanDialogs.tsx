@@ -5,6 +5,7 @@ import { useSource } from '../api/context';
 import { describe } from '../api/failure';
 import type { ConversationSummary } from '../api/source';
 import { Dialog } from '../design/Dialog';
+import { tr } from '../i18n/text';
 
 const carryOut = 'Carry out the plan in PLAN.md.';
 
@@ -22,7 +23,7 @@ export function PlanDialog({ id, onClose }: { id: string; onClose: () => void })
     },
   });
   return (
-    <Dialog title="Plan first" onClose={onClose}>
+    <Dialog title={tr('Plan first')} onClose={onClose}>
       <form
         className="dialog-form"
         onSubmit={(e) => {
@@ -30,8 +31,8 @@ export function PlanDialog({ id, onClose }: { id: string; onClose: () => void })
           start.mutate();
         }}
       >
-        <p className="hint">A planning agent studies the task in the files of this conversation, asks what is unclear, and writes PLAN.md. It is told to change no other file.</p>
-        <textarea className="input" aria-label="What to plan" autoFocus required rows={4} value={text} onChange={(e) => setText(e.target.value)} />
+        <p className="hint">{tr('A planning agent studies the task in the files of this conversation, asks what is unclear, and writes PLAN.md. It is told to change no other file.')}</p>
+        <textarea className="input" aria-label={tr('What to plan')} autoFocus required rows={4} value={text} onChange={(e) => setText(e.target.value)} />
         {start.isError && (
           <p className="banner bad" role="alert">
             {describe(start.error)}
@@ -39,10 +40,10 @@ export function PlanDialog({ id, onClose }: { id: string; onClose: () => void })
         )}
         <div className="dialog-buttons">
           <button type="button" className="button" onClick={onClose}>
-            Cancel
+            {tr('Cancel')}
           </button>
           <button className="button primary" disabled={!text.trim() || start.isPending}>
-            Plan
+            {tr('Plan')}
           </button>
         </div>
       </form>
@@ -68,12 +69,12 @@ export function PlanBar({ summary }: { summary: ConversationSummary }) {
     onSuccess: (path) => navigate(path),
   });
   return (
-    <section className="goal" aria-label="Plan">
+    <section className="goal" aria-label={tr('Plan')}>
       <p className="grow">
-        <strong>This agent plans.</strong> It is told to write PLAN.md and to change no other file.
+        <strong>{tr('This agent plans.')}</strong> {tr('It is told to write PLAN.md and to change no other file.')}
       </p>
       <button className="button" disabled={act.isPending} onClick={() => act.mutate()}>
-        Act on the plan
+        {tr('Act on the plan')}
       </button>
       {act.isError && (
         <p className="banner bad" role="alert">

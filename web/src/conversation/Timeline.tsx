@@ -8,6 +8,7 @@ import type { Readable, View } from '../events/store';
 import { useView } from '../events/useView';
 import { ActionLine, ResultLine } from './ActionLine';
 import { ErrorBlock, Message, Note, Reasoning } from './Rows';
+import { tr } from '../i18n/text';
 
 interface Props {
   store: Readable;
@@ -23,7 +24,7 @@ const near = 60;
 
 // Timeline draws only the rows that are in view. It follows the newest row until
 // the user scrolls away from it. What the model is writing draws only its own row again.
-export const Timeline = memo(function Timeline({ store, label = 'Conversation', onOlder, onRetry, target, onBranch }: Props) {
+export const Timeline = memo(function Timeline({ store, label = tr('Conversation'), onOlder, onRetry, target, onBranch }: Props) {
   const items = useView(store, (v) => v.timeline.items);
   const events = useView(store, (v) => v.timeline.events);
   const older = useView(store, (v) => v.older);
@@ -89,7 +90,7 @@ export const Timeline = memo(function Timeline({ store, label = 'Conversation', 
     <div className="timeline" role="log" aria-label={label} aria-live="off">
       {older === 'loading' && (
         <p className="timeline-older" role="status">
-          Loading earlier events …
+          {tr('Loading earlier events …')}
         </p>
       )}
       <VList ref={list} data={rows} className="timeline-list" shift={shift} onScroll={onScroll} tabIndex={0} bufferSize={400}>
@@ -115,7 +116,7 @@ export const Timeline = memo(function Timeline({ store, label = 'Conversation', 
       {away && (
         <button
           className="icon-button jump"
-          aria-label="Jump to the newest event"
+          aria-label={tr('Jump to the newest event')}
           onClick={() => {
             following.current = true;
             setAway(false);
@@ -156,7 +157,7 @@ function Tail({ store, reasoning, onToggle, onGrow }: TailProps) {
       ) : (
         <p className="note working" role="status">
           <span className="dot running" aria-hidden="true" />{' '}
-          {retry ? `The model did not answer. Attempt ${retry.attempt + 1} of ${retry.attempts}: ${retry.detail}` : 'Thinking …'}
+          {retry ? tr('The model did not answer. Attempt {n} of {all}: {detail}', { n: retry.attempt + 1, all: retry.attempts, detail: retry.detail }) : tr('Thinking …')}
         </p>
       )}
     </div>
@@ -205,16 +206,16 @@ const RowMenu = memo(function RowMenu({ item, onBranch }: { item: Item; onBranch
   return (
     <span className="row-menu">
       <Menu
-        label="Actions of this event"
+        label={tr('Actions of this event')}
         items={[
           ...(onBranch
             ? [
-                { label: 'Fork from here …', run: () => onBranch('fork', event) },
-                { label: 'Rewind to here …', run: () => onBranch('rewind', event) },
+                { label: tr('Fork from here …'), run: () => onBranch('fork', event) },
+                { label: tr('Rewind to here …'), run: () => onBranch('rewind', event) },
               ]
             : []),
-          { label: 'Copy a link', run: link },
-          ...(item.type === 'message' ? [{ label: 'Copy the text', run: () => void navigator.clipboard.writeText(item.text) }] : []),
+          { label: tr('Copy a link'), run: link },
+          ...(item.type === 'message' ? [{ label: tr('Copy the text'), run: () => void navigator.clipboard.writeText(item.text) }] : []),
         ]}
       >
         <Icon name="more" size={14} />

@@ -4,6 +4,7 @@ import { useSource } from '../api/context';
 import { describe } from '../api/failure';
 import type { AppRoutes, ConversationSummary } from '../api/source';
 import { Dialog } from '../design/Dialog';
+import { tr } from '../i18n/text';
 
 export function Failed({ error }: { error: Error | null }) {
   if (!error) return null;
@@ -36,7 +37,7 @@ export function Tags({ summary, onClose }: { summary: ConversationSummary; onClo
     },
   });
   return (
-    <Dialog title="Tags" onClose={onClose}>
+    <Dialog title={tr('Tags')} onClose={onClose}>
       <form
         className="dialog-form"
         onSubmit={(e) => {
@@ -44,11 +45,11 @@ export function Tags({ summary, onClose }: { summary: ConversationSummary; onClo
           save.mutate();
         }}
       >
-        <input className="input" aria-label="Tags, separated by blanks" autoFocus placeholder="backend team=web" value={text} onChange={(e) => setText(e.target.value)} />
+        <input className="input" aria-label={tr('Tags, separated by blanks')} autoFocus placeholder={tr('backend team=web')} value={text} onChange={(e) => setText(e.target.value)} />
         <Failed error={save.error} />
         <div className="dialog-buttons">
           <button className="button primary" disabled={save.isPending}>
-            Save
+            {tr('Save')}
           </button>
         </div>
       </form>
@@ -60,18 +61,18 @@ export function Tags({ summary, onClose }: { summary: ConversationSummary; onClo
 export function SetupLog({ app, id, onClose }: { app: AppRoutes; id: string; onClose: () => void }) {
   const log = useQuery({ queryKey: ['setup-log', id], queryFn: () => app.setupLog(id) });
   return (
-    <Dialog title="Set-up log" onClose={onClose}>
+    <Dialog title={tr('Set-up log')} onClose={onClose}>
       <div className="dialog-form">
-        {log.data === '' && <p className="hint">Nothing was set up, or it printed nothing.</p>}
+        {log.data === '' && <p className="hint">{tr('Nothing was set up, or it printed nothing.')}</p>}
         {log.data && (
-          <pre className="code output" tabIndex={0} role="region" aria-label="Log of the setup">
+          <pre className="code output" tabIndex={0} role="region" aria-label={tr('Log of the setup')}>
             {log.data}
           </pre>
         )}
         <Failed error={log.error} />
         <div className="dialog-buttons">
           <button className="button" autoFocus onClick={onClose}>
-            Close
+            {tr('Close')}
           </button>
         </div>
       </div>
@@ -89,17 +90,17 @@ export function Archive({ app, id, onDone, onClose }: { app: AppRoutes; id: stri
     onSuccess: onClose,
   });
   return (
-    <Dialog title="Archive the conversation?" onClose={onClose}>
+    <Dialog title={tr('Archive the conversation?')} onClose={onClose}>
       <div className="dialog-form">
-        <p>What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.</p>
-        <p className="hint">Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.</p>
+        <p>{tr('What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.')}</p>
+        <p className="hint">{tr('Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.')}</p>
         <Failed error={archive.error} />
         <div className="dialog-buttons">
           <button className="button" autoFocus onClick={onClose}>
-            Cancel
+            {tr('Cancel')}
           </button>
           <button className="button primary" disabled={archive.isPending} onClick={() => archive.mutate()}>
-            Archive
+            {tr('Archive')}
           </button>
         </div>
       </div>

@@ -5,6 +5,7 @@ import { useSource } from '../api/context';
 import { describe } from '../api/failure';
 import type { ConversationSummary } from '../api/source';
 import { Dialog } from '../design/Dialog';
+import { tr } from '../i18n/text';
 
 export function Rename({ conversation, onClose }: { conversation: ConversationSummary; onClose: () => void }) {
   const source = useSource();
@@ -19,7 +20,7 @@ export function Rename({ conversation, onClose }: { conversation: ConversationSu
     },
   });
   return (
-    <Dialog title="Rename the conversation" onClose={onClose}>
+    <Dialog title={tr('Rename the conversation')} onClose={onClose}>
       <form
         className="dialog-form"
         onSubmit={(e) => {
@@ -27,7 +28,7 @@ export function Rename({ conversation, onClose }: { conversation: ConversationSu
           rename.mutate();
         }}
       >
-        <input className="input" aria-label="Title" autoFocus maxLength={200} value={title} onChange={(e) => setTitle(e.target.value)} />
+        <input className="input" aria-label={tr('Title')} autoFocus maxLength={200} value={title} onChange={(e) => setTitle(e.target.value)} />
         {rename.isError && (
           <p className="banner bad" role="alert">
             {describe(rename.error)}
@@ -35,10 +36,10 @@ export function Rename({ conversation, onClose }: { conversation: ConversationSu
         )}
         <div className="dialog-buttons">
           <button type="button" className="button" onClick={onClose}>
-            Cancel
+            {tr('Cancel')}
           </button>
           <button className="button primary" disabled={!title.trim() || rename.isPending}>
-            Rename
+            {tr('Rename')}
           </button>
         </div>
       </form>
@@ -59,9 +60,9 @@ export function Remove({ conversation, onClose }: { conversation: ConversationSu
     },
   });
   return (
-    <Dialog title="Delete the conversation?" onClose={onClose}>
+    <Dialog title={tr('Delete the conversation?')} onClose={onClose}>
       <div className="dialog-form">
-        <p>“{conversation.title}” and its events are deleted for good.</p>
+        <p>{tr('“{title}” and its events are deleted for good.', { title: conversation.title })}</p>
         {remove.isError && (
           <p className="banner bad" role="alert">
             {describe(remove.error)}
@@ -69,10 +70,10 @@ export function Remove({ conversation, onClose }: { conversation: ConversationSu
         )}
         <div className="dialog-buttons">
           <button className="button" autoFocus onClick={onClose}>
-            Cancel
+            {tr('Cancel')}
           </button>
           <button className="button danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
-            Delete
+            {tr('Delete')}
           </button>
         </div>
       </div>
