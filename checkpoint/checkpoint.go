@@ -51,6 +51,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -75,7 +76,7 @@ type Options struct {
 	// such as Deft's own data, of which Dir is a part.
 	Exclude []string
 	// Timeout bounds [Store.Take]; 15 seconds by default. A workspace that takes
-	// longer is not tried again for a day.
+	// longer is not tried again for some time.
 	Timeout time.Duration
 }
 
@@ -154,6 +155,9 @@ func (s *Store) Take(ctx context.Context, p Point) (Record, error) {
 	}
 	if err != nil && errors.Is(context.Cause(limited), errTooLong) && ctx.Err() == nil {
 		return Record{}, errors.Join(errTooLong, w.giveUp())
+	}
+	if err == nil {
+		err = os.RemoveAll(w.path(gaveUp))
 	}
 	return r, err
 }
@@ -249,24 +253,37 @@ func (w *workspace) path(parts ...string) string {
 	return filepath.Join(append([]string{w.store}, parts...)...)
 }
 
-// gaveUp is the file that says that a workspace takes too long; retryAfter is when
-// it is tried again.
+// gaveUp is the file that says that a workspace takes too long, and how often in a row it
+// did. It is tried again after firstRetry, since the machine may only have been busy, then
+// after twice as long each time.
 const (
 	gaveUp     = "too-large"
-	retryAfter = 24 * time.Hour
+	firstRetry = 10 * time.Minute
+	lastRetry  = 24 * time.Hour
 )
 
 // mayTake returns an error for a workspace that took too long not long ago.
 func (w *workspace) mayTake() error {
 	info, err := os.Stat(w.path(gaveUp))
-	if err == nil && time.Since(info.ModTime()) < retryAfter {
+	wait := firstRetry
+	for n := w.gaveUpTimes(); n > 1 && wait < lastRetry; n-- {
+		wait *= 2
+	}
+	if err == nil && time.Since(info.ModTime()) < min(wait, lastRetry) {
 		return errTooLong
 	}
 	return nil
 }
 
+// gaveUpTimes is how often in a row the workspace took too long; 0 where that is not known.
+func (w *workspace) gaveUpTimes() int {
+	text, _ := os.ReadFile(w.path(gaveUp)) // mostly there is none
+	n, _ := strconv.Atoi(string(text))     // earlier versions wrote nothing
+	return n
+}
+
 func (w *workspace) giveUp() error {
-	if err := os.WriteFile(w.path(gaveUp), nil, 0o600); err != nil {
+	if err := os.WriteFile(w.path(gaveUp), []byte(strconv.Itoa(w.gaveUpTimes()+1)), 0o600); err != nil {
 		return fmt.Errorf("note a workspace that is too large: %w", err)
 	}
 	return nil

@@ -1,17 +1,21 @@
 package checkpoint_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
@@ -455,15 +459,84 @@ func TestTooLong(t *testing.T) {
 	if err != nil || len(marks) != 1 {
 		t.Fatal(marks, err)
 	}
-	before := time.Now().Add(-25 * time.Hour)
-	if err := os.Chtimes(marks[0], before, before); err != nil {
-		t.Fatal(err)
+	for times, ages := range map[string][2]time.Duration{
+		"":  {9 * time.Minute, 11 * time.Minute}, // of an earlier version
+		"1": {9 * time.Minute, 11 * time.Minute}, "2": {19 * time.Minute, 21 * time.Minute}, "90": {23 * time.Hour, 25 * time.Hour},
+	} {
+		for i, age := range ages {
+			writeFile(t, marks[0], times, 0o600)
+			before := time.Now().Add(-age)
+			if err := os.Chtimes(marks[0], before, before); err != nil {
+				t.Fatal(err)
+			}
+			_, err := s.Take(t.Context(), s.point("after"+times+"-"+strconv.Itoa(i)))
+			if i == 0 && !fault.Is(err, fault.Limit) || i == 1 && err != nil {
+				t.Errorf("after %s times, %v: %v", times, age, err)
+			}
+		}
+		if _, err := os.Stat(marks[0]); !os.IsNotExist(err) {
+			t.Errorf("the mark of %s times: %v", times, err)
+		}
 	}
-	s.take("first")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Take(ctx, s.point("second")); !errors.Is(err, context.Canceled) && !fault.Is(err, fault.Canceled) {
 		t.Errorf("canceled: %v", err)
+	}
+}
+
+// TestGoesOn: what was read before the time was over is not read again.
+func TestGoesOn(t *testing.T) {
+	s := newSetup(t)
+	for i := range 12_000 {
+		s.write(fmt.Sprintf("d%d/f%d", i%50, i), strconv.Itoa(i))
+	}
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe := s.path(".git/pipe") // the third part hangs, and says so
+	writeFile(t, s.path(".git/x"), "", 0o600)
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin, path := t.TempDir(), os.Getenv("PATH")
+	writeFile(t, bin+"/git", `#!/bin/sh
+case "$*" in *" --add "*)
+	[ ! -e .git/two ] || { echo >.git/pipe; exec sleep 60; }
+	[ ! -e .git/one ] || : >.git/two
+	: >.git/one
+esac
+exec `+real+` "$@"
+`, 0o755)
+	t.Setenv("PATH", bin+":"+path)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		if _, err := os.ReadFile(pipe); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := s.Take(ctx, s.point("first")); err == nil {
+		t.Error("it did not hang")
+	}
+	<-ctx.Done()
+	t.Setenv("PATH", path)
+	indexes, err := filepath.Glob(s.own + "/*/index")
+	if err != nil || len(indexes) != 1 {
+		t.Fatal(indexes, err)
+	}
+	cmd := exec.Command("git", "ls-files", "-z")
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "GIT_DIR="+filepath.Dir(indexes[0])+"/git", "GIT_INDEX_FILE="+indexes[0])
+	if out, err := cmd.Output(); err != nil || bytes.Count(out, []byte{0}) != 10_000 {
+		t.Errorf("%d files are in the index, %v", bytes.Count(out, []byte{0}), err)
+	}
+	r := s.take("first")
+	anew := *s
+	anew.own = filepath.Join(t.TempDir(), "checkpoints")
+	anew.Store = checkpoint.New(checkpoint.Options{Dir: anew.own, Timeout: time.Minute})
+	if other := anew.take("first"); r.Files != 12_000 || r.Tree != other.Tree {
+		t.Errorf("%d files, the tree is %s, want %s", r.Files, r.Tree, other.Tree)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,15 +85,22 @@ func (w *workspace) storeChanges(ctx context.Context, k *found, empty bool) (tre
 			return "", err
 		}
 	}
-	for _, p := range k.changed {
-		update.WriteString(p + "\x00")
+	// The index is written after each part: what was read stays read if the time is over.
+	set := []string(nil)
+	if len(k.changed) > packedFrom {
+		set = inPacks
 	}
-	if update.Len() > 0 || empty {
-		c := call{in: strings.NewReader(update.String())}
-		if len(k.changed) > packedFrom {
-			c.set = inPacks
+	for part := range slices.Chunk(k.changed, atOnce) {
+		for _, p := range part {
+			update.WriteString(p + "\x00")
 		}
-		if _, err := w.git(ctx, c, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"); err != nil {
+		if err := w.updateIndex(ctx, update.String(), set); err != nil {
+			return "", err
+		}
+		update.Reset()
+	}
+	if update.Len() > 0 || empty && len(k.changed) == 0 {
+		if err := w.updateIndex(ctx, update.String(), nil); err != nil {
 			return "", err
 		}
 	}
@@ -110,6 +118,12 @@ func (w *workspace) storeChanges(ctx context.Context, k *found, empty bool) (tre
 	return tree, w.noteTree(tree)
 }
 
+// updateIndex has git read files, whose paths end with zero bytes.
+func (w *workspace) updateIndex(ctx context.Context, paths string, set []string) error {
+	_, err := w.git(ctx, call{in: strings.NewReader(paths), set: set}, "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+	return err
+}
+
 // sync waits until what Git has written is on the disk: of many small files that takes a
 // tenth of the time that Git takes to sync each.
 func (w *workspace) sync() error {
@@ -124,8 +138,12 @@ func (w *workspace) sync() error {
 	return nil
 }
 
-// packedFrom is how many new files make a pack worth while.
-const packedFrom = 1000
+const (
+	// packedFrom is how many new files make a pack worth while.
+	packedFrom = 1000
+	// atOnce is how many files git reads before it writes the index.
+	atOnce = 5000
+)
 
 const emptyID = "0000000000000000000000000000000000000000"
 

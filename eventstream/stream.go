@@ -132,7 +132,11 @@ type Query struct {
 	From   event.Timestamp // at or after; empty for no bound
 	Before event.Timestamp // before; empty for no bound
 	// Body is searched for in the text of messages, without regard to case.
-	Body  string
+	Body string
+	// Text is searched for in what an event shows to people, without regard to case:
+	// messages, arguments of calls, their results and errors (see ShownKinds). Body
+	// and Kinds count as well.
+	Text  string
 	Order Order
 	// PageID is the id of the event a page starts with (inclusive), as
 	// Page.NextID gave it. Empty or unknown starts at the beginning

@@ -24,6 +24,7 @@ var codes = map[Kind]struct{ exit, status int }{
 	Internal:    {ExitError, http.StatusInternalServerError},
 	Invalid:     {ExitUsage, http.StatusUnprocessableEntity},
 	NotFound:    {ExitUsage, http.StatusNotFound},
+	Gone:        {ExitUsage, http.StatusGone},
 	Conflict:    {ExitUsage, http.StatusConflict},
 	Denied:      {ExitRefused, http.StatusForbidden},
 	Auth:        {ExitRefused, http.StatusUnauthorized},

@@ -30,6 +30,7 @@ const (
 	Internal    Kind = "internal"     // a defect, or an unforeseen error
 	Invalid     Kind = "invalid"      // the input is wrong; repeating it will not help
 	NotFound    Kind = "not_found"    // the named thing does not exist
+	Gone        Kind = "gone"         // the thing was there and will not be again
 	Conflict    Kind = "conflict"     // the thing exists already, or is in another state
 	Denied      Kind = "denied"       // refused by a permission, a policy or a sandbox
 	Auth        Kind = "auth"         // a credential is missing or was not accepted

@@ -195,6 +195,9 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	if w := c.active.Load(); w != nil {
 		return w, nil
 	}
+	if c.archived() {
+		return nil, ErrArchived
+	}
 	// The slot is held meanwhile: what is active is live, and nothing else is.
 	e := c.m.hold(c.id)
 	live := e.c
@@ -206,6 +209,9 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	defer c.opening.Unlock()
 	if w := c.active.Load(); w != nil {
 		return w, nil
+	}
+	if c.archived() { // meanwhile
+		return nil, ErrArchived
 	}
 	began := time.Now()
 	w, err := c.start(ctx)

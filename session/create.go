@@ -288,7 +288,7 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) (left, er
 	c.mu.Lock()
 	worktree := c.rec.Worktree
 	c.mu.Unlock()
-	return left, m.removeWorktree(ctx, worktree)
+	return left, m.removeWorktree(ctx, worktree, id)
 }
 
 // delete closes the conversation, with which error, and deletes its events under
@@ -396,9 +396,9 @@ func (m *Manager) removeCheckpoints(ctx context.Context, id event.ConversationID
 	return m.o.Checkpoints.Remove(ctx, id)
 }
 
-// removeWorktree removes the worktree of a conversation that was deleted,
+// removeWorktree removes the worktree of a conversation that was deleted or archived,
 // unless another works in it: a fork, or a child that shares it.
-func (m *Manager) removeWorktree(ctx context.Context, root string) error {
+func (m *Manager) removeWorktree(ctx context.Context, root string, of event.ConversationID) error {
 	if root == "" {
 		return nil
 	}
@@ -408,7 +408,9 @@ func (m *Manager) removeWorktree(ctx context.Context, root string) error {
 			return fmt.Errorf("find conversations that use the worktree %s: %w", root, err)
 		}
 		for _, info := range page.Infos {
-			if dir := info.Meta.WorkingDir; dir == root || strings.HasPrefix(dir, root+string(filepath.Separator)) {
+			if dir := info.Meta.WorkingDir; info.ID == of {
+				continue
+			} else if dir == root || strings.HasPrefix(dir, root+string(filepath.Separator)) {
 				return nil
 			}
 		}

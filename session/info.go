@@ -83,6 +83,9 @@ var (
 // RuntimeAvailable is the runtime_info of a conversation that can run.
 var RuntimeAvailable = json.RawMessage(`{"runtime_status":"available","can_resume":true,"runtime_error":null}`)
 
+// RuntimeArchived is the runtime_info of a conversation that was archived.
+var RuntimeArchived = json.RawMessage(`{"runtime_status":"missing","can_resume":false,"runtime_error":{"code":"archived","message":"the conversation was archived; its history is read-only"}}`)
+
 // utc is how descriptions write a time.
 func utc(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 

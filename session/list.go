@@ -75,7 +75,7 @@ func (m *Manager) summary(ctx context.Context, info eventstream.Info) (json.RawM
 	s, err := c.stateAt(ctx, info)
 	switch {
 	case err == nil:
-		return c.describeState(s, info.Updated, RuntimeAvailable)
+		return c.describeState(s, info.Updated, runtimeInfo(c.archived()))
 	case !fault.Is(err, fault.Conflict) || info.Meta.Summary == nil:
 		return nil, err
 	}

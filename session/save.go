@@ -61,7 +61,7 @@ func (c *Conversation) summarize(s *state.State, updated time.Time) error {
 	if err != nil {
 		return err
 	}
-	raw, err := d.encode(RuntimeAvailable)
+	raw, err := d.encode(runtimeInfo(!c.rec.Archived.IsZero()))
 	if err != nil {
 		return err
 	}

@@ -173,6 +173,14 @@ func (s *Scope) Placement(ctx context.Context, id event.ConversationID) (Placeme
 	return s.m.Placement(ctx, id)
 }
 
+// Archived is [Manager.Archived].
+func (s *Scope) Archived(ctx context.Context, id event.ConversationID) (bool, error) {
+	if err := s.check(ctx, id); err != nil {
+		return false, err
+	}
+	return s.m.Archived(ctx, id)
+}
+
 // Release is [Manager.Release].
 func (s *Scope) Release(ctx context.Context, id event.ConversationID, end func(context.Context) error) error {
 	if err := s.check(ctx, id); err != nil {

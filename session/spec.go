@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"path/filepath"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/workspacedir"
@@ -169,6 +170,7 @@ type record struct {
 	Children   []event.ConversationID `json:"sub_conversation_ids,omitempty"`
 	ForkedAt   event.ID               `json:"forked_from_event_id,omitempty"`
 	Note       json.RawMessage        `json:"note,omitempty"`
+	Archived   time.Time              `json:"archived,omitzero"` // when; zero for one that can work
 	// Imported is what eventstream/openhands keeps of the files that it read.
 	Imported json.RawMessage `json:"openhands,omitempty"`
 	// PathRules are the activated rules for paths as of the summary, which

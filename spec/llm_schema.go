@@ -82,6 +82,12 @@ func sold(name string) bool {
 	return ok
 }
 
+// HasEffect reports whether a field of an LLM changes what Deft does.
+func HasEffect(field string) bool {
+	_, without := withoutEffect[field]
+	return !without
+}
+
 // withoutEffect holds the fields that Deft takes, keeps and does nothing with,
 // each with the reason; docs/agent-server.md names them for users. A test holds
 // every other field to an effect.

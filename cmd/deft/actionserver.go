@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/startpages"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/tunnel"
@@ -27,7 +28,7 @@ type actionServerCmd struct {
 	executionServerFlags
 	Workspace string          `help:"Working directory of commands." hidden:"" type:"path"`
 	Grace     time.Duration   `help:"How long to live without a controller." default:"10m"`
-	Executor  string          `help:"Class of the executors of tools." default:"standard" hidden:""`
+	Executor  string          `help:"Who runs the actions: standard, a class that is linked in, or exec:PATH for a program." default:"standard" placeholder:"CLASS"`
 	Net       sandbox.Network `help:"What commands in the sandbox reach." hidden:""`
 	Signals   bool            `name:"ignore-signals" help:"Let no signal end the server." hidden:""`
 	Program   bool            `name:"own-program" help:"The sandbox is for one program with a network of its own." hidden:""`
@@ -77,14 +78,19 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	}
 	return actionserver.Serve(ctx, actionserver.Options{
 		Masked:   masked,
-		Listener: listener, Journal: journal, Tools: tools, SetupErr: err, Grace: c.Grace, OwnProcess: std.listener == nil, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
+		Listener: listener, Journal: journal, Tools: tools, SetupErr: err, Grace: c.Grace, OwnProcess: std.listener == nil, Warm: !c.Program, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
 		IgnoreSignals: c.Signals && os.Getpid() == 1,
 
 		Workspace: c.Workspace,
 		Programs:  build.SandboxPrograms(c.Workspace, os.Environ(), c.Program),
 		PTYs:      build.SandboxPTYs(c.Workspace, os.Environ()),
 		Ports:     ports(std),
-		Logger:    log,
+		Settled: func() {
+			if err := startpages.Release(); err != nil {
+				log.Debug("give memory back", "error", err)
+			}
+		},
+		Logger: log,
 	})
 }
 

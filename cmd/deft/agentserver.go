@@ -10,12 +10,14 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // agentServerCmd serves conversations to OpenHands' clients.
 type agentServerCmd struct {
 	config.Flags
 	runtimeAPIFlags
+	Executor string `help:"Program that executes actions in sandboxes beside the built-in tools, as exec:PATH, or a class that is linked in (default: DEFT_EXECUTOR_CLASS, or the built-in tools alone)." placeholder:"exec:PATH"`
 }
 
 // Help is shown by --help.
@@ -61,6 +63,9 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 	if err != nil {
 		return err
 	}
+	if c.Executor, err = build.AbsoluteExecutor(c.Executor); err != nil {
+		return err
+	}
 	classes, err := c.classes(std.env)
 	if err != nil {
 		return err
@@ -71,7 +76,7 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 		return cannotListen(cfg.Address(), "--host and --port", err)
 	}
 	s, err := agentserver.New(agentserver.Options{
-		Config: cfg, Adapters: adapters{log, classes}, Addr: l.Addr(), Version: version, Out: std.err, Log: log,
+		Config: cfg, Adapters: adapters{log, classes, c.Executor}, Addr: l.Addr(), Version: version, Out: std.err, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, l.Close())

@@ -41,6 +41,9 @@ import (
 type adapters struct {
 	log     *slog.Logger
 	classes build.Classes
+	// executor is the class of executors of an agent server; "" for what the environment
+	// says.
+	executor string
 }
 
 // Open implements [agentserver.Adapters].
@@ -60,8 +63,12 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (*agentserver.Ba
 	if cfg.Sandbox == config.SandboxDocker {
 		p = containers.Docker
 	}
+	p = build.FromEnvironment(p, os.Getenv)
+	if a.executor != "" {
+		p.ExecutorClass = a.executor
+	}
 	b, builder, err := a.open(ctx, backendOptions{
-		dir: cfg.ConversationsPath, settings: cfg.PersistenceDir, ring: ring, hidden: cfg.Private(), placement: build.FromEnvironment(p, os.Getenv),
+		dir: cfg.ConversationsPath, settings: cfg.PersistenceDir, ring: ring, hidden: cfg.Private(), placement: p,
 		store: sqliteBackend(cfg.ConversationsPath), prepare: func() error { return makeHidden(cfg, a.log) },
 	})
 	if err == nil && containers != nil {

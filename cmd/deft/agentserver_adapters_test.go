@@ -31,7 +31,7 @@ func TestServerSandbox(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := adapters{slog.New(slog.DiscardHandler), build.StandardClasses()}.Open(t.Context(), cfg)
+			b, err := adapters{log: slog.New(slog.DiscardHandler), classes: build.StandardClasses()}.Open(t.Context(), cfg)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -88,6 +88,20 @@ func grammarFor(command string) (any, *globalFlags) {
 	return &g, &g.globalFlags
 }
 
+// commandOf returns the command of a command line, which flags may precede; "" if there
+// is none.
+func commandOf(args []string) string {
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--data": // its value follows
+			i++
+		case !strings.HasPrefix(args[i], "-"):
+			return args[i]
+		}
+	}
+	return ""
+}
+
 const description = `Deft gives a software task to an LLM agent that works in a sandbox on your machine.
 
   export LLM_MODEL=anthropic/claude-sonnet-4-5 LLM_API_KEY=…

@@ -18,6 +18,7 @@ import (
 // configCmd works with the configuration of deft serve.
 type configCmd struct {
 	Show    configShowCmd    `cmd:"" default:"withargs" help:"Show each setting of deft serve with where it comes from, and the variables of other commands that are set."`
+	Import  configImportCmd  `cmd:"" help:"Take over what OpenHands is configured with."`
 	Check   configCheckCmd   `cmd:"" help:"Check a file of settings."`
 	Example configExampleCmd `cmd:"" help:"Print a file with all settings, commented out."`
 }

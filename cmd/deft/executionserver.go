@@ -44,7 +44,7 @@ const sessionKeyVariable = "SESSION_API_KEY"
 // them as several arguments.
 func joinPlugins(args []string) []string {
 	at := slices.Index(args, "--plugins")
-	if len(args) == 0 || args[0] != "action-server" || at < 0 {
+	if at < 0 || commandOf(args) != "action-server" {
 		return args
 	}
 	end := at + 1
@@ -167,7 +167,11 @@ func (f *executionServerFlags) openHandsServer(scratch, key, class string, log *
 	if err != nil {
 		return nil, err
 	}
-	executors, err := build.StandardClasses().Executor(class)
+	classes := build.StandardClasses()
+	if err := classes.CheckExecutor(class); err != nil {
+		return nil, err
+	}
+	executors, err := classes.Executor(class)
 	if err != nil {
 		return nil, err
 	}
@@ -190,14 +194,18 @@ func (f *executionServerFlags) openHandsServer(scratch, key, class string, log *
 	for _, name := range f.Plugins {
 		log.Warn("this plugin of OpenHands is not present; its actions answer with an error", "plugin", name)
 	}
-	h, err := executionserver.New(executionserver.Options{
-		WorkingDir: f.WorkingDir, Roots: append([]string{filepath.Clean(os.TempDir())}, f.FileRoot...), Tools: tools, Key: key, Log: log,
-		NewShell: func(dir string) tool.Executor {
-			c := terminal.Config{WorkingDir: dir, Env: env, OutputDir: filepath.Join(scratch, "output")}
-			shell(&c)
-			return terminal.New(c)
-		},
-	})
+	var h *executionserver.Server
+	own, err := classes.OwnTools(tools)
+	if err == nil {
+		h, err = executionserver.New(executionserver.Options{
+			WorkingDir: f.WorkingDir, Roots: append([]string{filepath.Clean(os.TempDir())}, f.FileRoot...), Tools: tools, Own: own, Key: key, Log: log,
+			NewShell: func(dir string) tool.Executor {
+				c := terminal.Config{WorkingDir: dir, Env: env, OutputDir: filepath.Join(scratch, "output")}
+				shell(&c)
+				return terminal.New(c)
+			},
+		})
+	}
 	if err == nil {
 		return h, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/portforward"
 	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/internal/startpages"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/sandbox"
@@ -95,8 +96,19 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	unpublish := r.publish(ctx, builder, sessions, o.ID)
 	defer func() { err = errors.Join(err, unpublish()) }()
 	o.Sessions, o.View, o.Keep = sessions, r.view, r.grace > 0
+	// The model answers now, or soon.
+	release := time.AfterFunc(releaseAfter, func() {
+		if err := startpages.Release(); err != nil {
+			log.Debug("give memory back", "error", err)
+		}
+	})
+	defer release.Stop()
 	return runcommand.Run(ctx, o)
 }
+
+// releaseAfter is when a run gives back what only its start needed: it has mostly sent its
+// first request by then, and waits.
+const releaseAfter = 100 * time.Millisecond
 
 // open opens the sessions, and what builds them. The caller closes the sessions first.
 func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Builder, _ *session.Manager, err error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -124,20 +122,10 @@ func (c *sandboxPruneCmd) confirm(ctx context.Context, std *streams, unused []do
 			return err
 		}
 	}
-	switch {
-	case c.Yes || c.DryRun:
+	if c.Yes || c.DryRun {
 		return nil
-	case !std.inTTY || c.JSON:
-		return fault.New(fault.Denied, "images would be removed, and there is no terminal to ask in").Hint("add --yes")
 	}
-	answer, err := runcommand.NewPrompter(std.in, std.err).Ask(ctx, "remove these images? [y/N] ")
-	if err != nil {
-		return fault.Wrap(err, fault.Canceled, "ask whether to remove images")
-	}
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return fault.New(fault.Canceled, "nothing was removed")
-	}
-	return nil
+	return std.confirm(ctx, "images would be removed", "remove these images?", "nothing was removed", c.JSON)
 }
 
 // remove removes images. One that a container uses stays, and is no error.

@@ -154,7 +154,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	if err != nil {
 		return nil, nil, cannotListen(cfg.Server.Address, "--address", err)
 	}
-	a := adapters{log, classes}
+	a := adapters{log: log, classes: classes}
 	dir := filepath.Join(paths.store(), "app")
 	var links sandboxLinks
 	var s *appserver.Server
@@ -173,7 +173,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 			links.builder = builder
 			return b, err
 		},
-		Link: links.link, AppsDomain: cfg.Server.AppsDomain,
+		Link: links.link, Isolations: &links, AppsDomain: cfg.Server.AppsDomain,
 		OpenFiles:   func(ctx context.Context) (appserver.FileStore, error) { return fileStore(ctx, cfg, std.env) },
 		OpenStore:   func(ctx context.Context) (*store.Store, error) { return appStore(ctx, cfg, dir, ring) },
 		InternalURL: serversettings.InternalURL(l.Addr()), WebURL: cfg.Server.PublicURL, AllowedOrigins: cfg.Server.AllowedOrigins,

@@ -5,8 +5,10 @@ import (
 	"net"
 	"time"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/appserver/apps"
 	"github.com/deft-dev/deft/runtime/remote"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -21,6 +23,16 @@ func (s *sandboxLinks) link(ctx context.Context, r session.BuildRequest) (apps.L
 		return nil, err
 	}
 	return sandboxLink{rt}, nil
+}
+
+// Isolation implements [v1.Isolations].
+func (s *sandboxLinks) Isolation(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Report, error) {
+	return s.builder.Isolation(ctx, p, id)
+}
+
+// TryIsolation implements [v1.Isolations].
+func (s *sandboxLinks) TryIsolation(ctx context.Context) (sandbox.Report, error) {
+	return s.builder.TryIsolation(ctx)
 }
 
 // sandboxLink implements [apps.Link].

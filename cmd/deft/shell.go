@@ -31,7 +31,7 @@ type shellCmd struct {
 // They would be taken for its id otherwise.
 func wordsAfterDashes(args []string) []string {
 	at := slices.Index(args, "--")
-	if at < 0 || args[0] != "shell" {
+	if at < 0 || commandOf(args[:at]) != "shell" {
 		return args
 	}
 	out := slices.Clone(args[:at])

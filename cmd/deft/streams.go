@@ -100,6 +100,22 @@ func (s *streams) report(err error) int {
 	return kind.ExitCode()
 }
 
+// confirm asks the user about something that would happen, such as "files would change".
+// The error says what was left as it is, if the answer is no, or if nobody can be asked.
+func (s *streams) confirm(ctx context.Context, would, question, left string, asJSON bool) error {
+	if !s.inTTY || asJSON {
+		return fault.New(fault.Denied, would+", and there is no terminal to ask in").Hint("add --yes")
+	}
+	answer, err := runcommand.NewPrompter(s.in, s.err).Ask(ctx, question+" [y/N] ")
+	if err != nil {
+		return fault.Wrap(err, fault.Canceled, "ask for confirmation")
+	}
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return fault.New(fault.Canceled, left)
+	}
+	return nil
+}
+
 // oneLine makes an error's text, parts of which may be foreign, one safe line.
 func oneLine(s string) string {
 	return console.Line(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "))

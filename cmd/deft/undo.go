@@ -13,7 +13,6 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -122,20 +121,10 @@ func showKept(std *streams, m session.Moved) {
 }
 
 func (c *undoCmd) confirm(ctx context.Context, std *streams, u session.Undone) error {
-	switch {
-	case c.Yes || len(u.Files.Written)+len(u.Files.Removed) == 0 && u.Commits.To.Commit == "":
+	if c.Yes || len(u.Files.Written)+len(u.Files.Removed) == 0 && u.Commits.To.Commit == "" {
 		return nil
-	case !std.inTTY || c.JSON:
-		return fault.New(fault.Denied, "files would change, and there is no terminal to ask in").Hint("add --yes")
 	}
-	answer, err := runcommand.NewPrompter(std.in, std.err).Ask(ctx, "go back? [y/N] ")
-	if err != nil {
-		return fault.Wrap(err, fault.Canceled, "ask whether to go back")
-	}
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return fault.New(fault.Canceled, "nothing was changed")
-	}
-	return nil
+	return std.confirm(ctx, "files would change", "go back?", "nothing was changed", c.JSON)
 }
 
 // undoneJSON is what `deft undo --json` prints.

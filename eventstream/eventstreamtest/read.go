@@ -2,6 +2,7 @@ package eventstreamtest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/deft-dev/deft/event"
@@ -164,6 +165,53 @@ func testSearchBody(t *testing.T, s eventstream.Stream) {
 		t.Fatal(err)
 	}
 	same(t, "body of another kind", 0, len(page.Records))
+}
+
+func testSearchText(t *testing.T, s eventstream.Stream) {
+	id := create(t, s)
+	call := func(n int, kind string) event.Event {
+		raw := fmt.Sprintf(`{"id":%q,"timestamp":"2026-11-24T12:00:00.00000%d","source":"agent","kind":%q,`, event.NewID(), n, kind)
+		switch kind {
+		case "ActionEvent":
+			raw += `"tool_name":"terminal","tool_call_id":"needle","tool_call":{"id":"needle","name":"terminal","arguments":"{}","origin":"completion"},"llm_response_id":"r","thought":[{"type":"text","text":"I look"}],"action":{"kind":"TerminalAction","command":"grep \"Zebra\" *.go"}}`
+		case "ObservationEvent":
+			raw += `"tool_name":"terminal","tool_call_id":"needle","action_id":"a","observation":{"kind":"TerminalObservation","content":[{"type":"text","text":"main.go: <b>giraffe</b>\nStraße"}]}}`
+		default:
+			raw += `"key":"stats","value":{"x":"zebra giraffe"}}`
+		}
+		ev, err := event.Unmarshal([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ev
+	}
+	evs := []event.Event{messages(1)[0], call(1, "ActionEvent"), call(2, "ConversationStateUpdateEvent"), call(3, "ObservationEvent")}
+	appendAll(t, s, id, evs...)
+	recs := encodeAll(t, 1, evs...)
+	for text, want := range map[string][]int{
+		"zebra": {2}, `grep "zebra"`: {2}, "i look": {2}, "GIRAFFE": {4}, "<b>giraffe": {4}, "straße": {4}, "message": {1},
+		"needle": nil, "TerminalAction": nil, "stats": nil,
+	} {
+		for _, order := range []eventstream.Order{eventstream.Ascending, eventstream.Descending} {
+			page, err := s.Search(t.Context(), id, eventstream.Query{Text: text, Order: order})
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, text, pick(recs, want...), page.Records)
+		}
+		n, err := s.Count(t.Context(), id, eventstream.Query{Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, text+" count", len(want), n)
+	}
+	for _, q := range []eventstream.Query{{Text: "zebra", Kinds: []string{"ObservationEvent"}}, {Text: "zebra", Body: "zebra"}, {Text: "zebra", Kinds: []string{"PauseEvent"}}} {
+		page, err := s.Search(t.Context(), id, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "records of other kinds", 0, len(page.Records))
+	}
 }
 
 func testSearchPages(t *testing.T, s eventstream.Stream) {

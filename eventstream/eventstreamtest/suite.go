@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) eventstream.Stream) {
 		"Search":         testSearch,
 		"SearchPages":    testSearchPages,
 		"SearchBody":     testSearchBody,
+		"SearchText":     testSearchText,
 		"Conversations":  testConversations,
 		"List":           testList,
 		"WorkingDirs":    testWorkingDirs,

@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/zipfile"
 )
 
 // maxEntries bounds the files of a zip file.
@@ -30,12 +31,12 @@ func Unzipped(r *io.SectionReader, most int64) (io.Reader, error) {
 	} else if n < 2 || string(magic) != "PK" { // no JSON begins so
 		return r, nil
 	}
-	z, err := zip.NewReader(r, r.Size())
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are compared only
-		return nil, notTrajectory(fmt.Errorf("the zip file is damaged: %w", err))
-	}
-	if len(z.File) > maxEntries {
+	z, err := zipfile.Open(r, r.Size(), maxEntries)
+	if errors.Is(err, zipfile.ErrTooMany) {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("the zip file has more than %d files", maxEntries))
+	}
+	if err != nil {
+		return nil, notTrajectory(fmt.Errorf("the zip file is damaged: %w", err))
 	}
 	files, err := eventsOf(z, most)
 	if err != nil {

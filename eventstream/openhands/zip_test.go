@@ -50,6 +50,7 @@ func TestUnzipped(t *testing.T) {
 		"two":             {section(t, "", first, "{}", "d/events/event-00000-aaaaaaaa.json", "{}"), "", "several conversations"},
 		"no JSON":         {section(t, "", first, "{}", second, `{}]`), "", "event 2 cannot be read: it is not JSON"},
 		"too large":       {section(t, "", first, strings.Repeat(" ", 60), second, strings.Repeat(" ", 60)), "", "more than"},
+		"too many":        {section(t, strings.Repeat("PK\x01\x02"+strings.Repeat("\x00", 42), 300_000)+"PK\x05\x06"+strings.Repeat("\x00", 8)+"\x40\x92\xd2\x00"+strings.Repeat("\x00", 6)), "", "more than 200000 files"},
 		"damaged":         {section(t, "PK\x03\x04 and no more"), "", "the zip file is damaged"},
 		"a number beyond": {section(t, "", "c/events/event-999999999999-aaaaaaaa.json", "{}"), "[{}]", ""},
 	} {

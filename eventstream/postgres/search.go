@@ -47,7 +47,7 @@ func (s *Store) Count(ctx context.Context, id event.ConversationID, q eventstrea
 	c, err := s.open(ctx, id)
 	switch {
 	case err != nil:
-	case q.Body != "":
+	case q.Finder() != nil:
 		err = s.scan(ctx, c, q, 1, c.events, pageEvents, func(eventstream.Record) bool { n++; return true })
 	case len(q.Kinds) == 0 && q.Source == "" && q.From == "" && q.Before == "":
 		n = int(c.events)
@@ -144,12 +144,9 @@ func (g segment) selected(q eventstream.Query) (where string, args []any) {
 		args = append(args, arg)
 		where += " AND " + strings.Replace(condition, "$", "$"+strconv.Itoa(len(args)), 1)
 	}
-	kinds := q.Kinds
-	if q.Body != "" { // is searched for in messages only
-		kinds = []string{eventstream.KindMessage}
-		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, eventstream.KindMessage) {
-			where += " AND false"
-		}
+	kinds, none := q.SelectedKinds()
+	if none {
+		where += " AND false"
 	}
 	switch len(kinds) {
 	case 0:
@@ -179,11 +176,10 @@ func (s *Store) scan(ctx context.Context, c *conversation, q eventstream.Query, 
 	if q.Order == eventstream.Descending {
 		slices.Reverse(parts)
 	}
-	if q.Body != "" {
+	if found := q.Finder(); found != nil {
 		events = pageEvents
-		lower := strings.ToLower(q.Body)
 		all := visit
-		visit = func(r eventstream.Record) bool { return !eventstream.TextContains(r.JSON, lower) || all(r) }
+		visit = func(r eventstream.Record) bool { return !found(r.JSON) || all(r) }
 	}
 	for _, g := range parts {
 		for g.events > 0 {

@@ -44,7 +44,7 @@ func (s *Store) Count(ctx context.Context, id event.ConversationID, q eventstrea
 	n, err := view(ctx, s, id, func(db *conn, c *conversation) (n int, err error) {
 		index, where, args := filter(q)
 		switch {
-		case q.Body != "":
+		case q.Finder() != nil:
 			err = c.search(ctx, db, q, 1, c.events, func(eventstream.Record) bool { n++; return true })
 			return n, err
 		case where == "":
@@ -122,12 +122,9 @@ func (c *conversation) bounds(db *conn, q eventstream.Query) (first, last events
 // filter returns the index that a query needs, if it is not the primary key,
 // its conditions on columns, and their arguments.
 func filter(q eventstream.Query) (index, where string, args []driver.Value) {
-	kinds := q.Kinds
-	if q.Body != "" { // is searched for in messages only
-		kinds = []string{eventstream.KindMessage}
-		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, eventstream.KindMessage) {
-			return "", " AND 0", nil
-		}
+	kinds, none := q.SelectedKinds()
+	if none {
+		return "", " AND 0", nil
 	}
 	switch len(kinds) {
 	case 0:
@@ -164,7 +161,7 @@ func (c *conversation) search(ctx context.Context, db *conn, q eventstream.Query
 		slices.Reverse(parts)
 	}
 	index, where, args := filter(q)
-	query, lower := db.queryOnce, strings.ToLower(q.Body)
+	query, found := db.queryOnce, q.Finder()
 	if where == "" {
 		query = db.query
 	}
@@ -188,7 +185,7 @@ func (c *conversation) search(ctx context.Context, db *conn, q eventstream.Query
 				r.err = damaged(c.id, rec.Seq, mismatch)
 			case index != "" && rec.Kind != args[0]:
 				r.err = damaged(c.id, rec.Seq, "the index of kinds has another one for it")
-			case lower == "" || eventstream.TextContains(rec.JSON, lower):
+			case found == nil || found(rec.JSON):
 				more = visit(rec)
 			}
 			next += step

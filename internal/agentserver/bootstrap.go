@@ -193,6 +193,7 @@ func (s *Server) openServices(ctx context.Context, cfg *config.Loaded) (*httpSer
 	if err != nil {
 		return nil, errors.Join(err, v.close(context.WithoutCancel(ctx)))
 	}
+	v.startArchiving()
 	s.services.Store(v)
 	s.ready.Store(h)
 	return h, nil

@@ -64,6 +64,7 @@ type services struct {
 	bash          *bash.Service
 	scopes        *bash.Scopes
 	sockets       *socket.Service
+	stopArchiving func() // nil if nothing is archived
 }
 
 // openServices opens the parts of a server.
@@ -311,6 +312,9 @@ func (s *services) isolation() string {
 // close closes the parts in the opposite order of openServices.
 func (s *services) close(ctx context.Context) error {
 	var errs []error
+	if s.stopArchiving != nil {
+		s.stopArchiving()
+	}
 	if s.sockets != nil {
 		s.sockets.Close()
 	}

@@ -17,6 +17,7 @@ var costly = map[string]bool{
 	"POST /api/v1/app-conversations/import":                     true,
 	"POST /api/v1/app-conversations/replay":                     true,
 	"POST /api/v1/sandboxes":                                    true,
+	"POST /api/v1/sandbox-specs/try":                            true,
 	"GET /api/v1/app-conversations/{conversation_id}/download":  true,
 	"POST /api/v1/app-conversations/{conversation_id}/git/push": true,
 	"POST /api/conversations":                                   true,

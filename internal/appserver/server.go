@@ -44,6 +44,7 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/mcpserver"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/appserver/v1"
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/objectstore"
@@ -101,6 +102,8 @@ type Options struct {
 	// of its ports end with (package apps).
 	Link       func(ctx context.Context, r session.BuildRequest) (apps.Link, error)
 	AppsDomain string
+	// Isolations say what isolates conversations.
+	Isolations v1.Isolations
 	// CostlyPerMinute bounds the costly requests of an owner; 0 for no bound.
 	CostlyPerMinute int
 	// SearchKey is Tavily's, of owners who have none; "" for none.

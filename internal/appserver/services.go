@@ -117,7 +117,11 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.sandboxes = sandboxes.New(sandboxes.Options{Store: s.store, Sessions: s.sessions, Files: s.files, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log})
+	elsewhere, err := s.backend.Builder.WorkspaceInside(session.Placement{})
+	if err != nil {
+		return nil, err
+	}
+	s.sandboxes = sandboxes.New(sandboxes.Options{Store: s.store, Sessions: s.sessions, Files: s.files, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Elsewhere: elsewhere, Log: o.Log})
 	s.conversations = conversations.New(conversations.Options{
 		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Lock: s.backend.Lock, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Trajectories: o.Trajectories, Link: s.link, Log: o.Log,
 	})
@@ -145,7 +149,7 @@ func (s *services) routes() []rest.Route {
 	return slices.Concat(
 		s.health(), s.signin.Routes(),
 		v1.New(v1.Options{
-			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills,
+			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills, Isolations: s.o.Isolations,
 			Spec: v1.Spec{ID: s.o.Spec, Created: s.began.UTC().Format(time.RFC3339), Env: map[string]string{}, WorkingDir: sandboxes.ClientDirectory + "/" + sandboxes.ProjectDirectory},
 		}).Routes(),
 		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, DefaultModel: s.o.modelName(), Began: s.began, Log: s.o.Log}).Routes(),

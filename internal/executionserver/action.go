@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/tool"
 )
 
 // maxBody is how many bytes a request with JSON may have.
@@ -28,6 +31,7 @@ type action struct {
 	name    string
 	timeout time.Duration // 0: none
 	args    arguments
+	own     event.Action // of a tool that an executor brings; else nil
 }
 
 // arguments are those of all actions that are run.
@@ -69,8 +73,9 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 }
 
-// parseAction reads the body of a request for an action. Errors are *failure.
-func parseAction(raw []byte) (action, error) {
+// parseAction reads the body of a request for an action, of the reference or of one of
+// own tools. Errors are *failure.
+func parseAction(raw []byte, own *tool.Set) (action, error) {
 	var body struct {
 		Action map[string]json.RawMessage `json:"action"`
 	}
@@ -95,13 +100,19 @@ func parseAction(raw []byte) (action, error) {
 		return internal("the action's name is not text")
 	}
 	runs, ok := known[a.name]
+	definition := own.Get(a.name)
 	switch {
+	case definition != nil:
+		var err error
+		if a.own, err = parseOwn(own, definition, body.Action["args"]); err != nil {
+			return internal("the action has the wrong arguments: %v", err)
+		}
 	case !ok:
 		return internal("'%.100s' is not defined", a.name)
 	case !runs:
 		return internal("the action %s is not run by an action execution server", a.name)
 	}
-	if args := body.Action["args"]; args != nil {
+	if args := body.Action["args"]; args != nil && a.own == nil {
 		if err := json.Unmarshal(args, &a.args); err != nil {
 			return internal("the action has the wrong arguments: %v", err)
 		}

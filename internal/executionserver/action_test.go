@@ -3,6 +3,8 @@ package executionserver
 import (
 	"errors"
 	"testing"
+
+	"github.com/deft-dev/deft/tool"
 )
 
 // FuzzParseAction: whatever a client sends is an action that can be run, or a failure
@@ -15,7 +17,7 @@ func FuzzParseAction(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		a, err := parseAction(raw)
+		a, err := parseAction(raw, &tool.Set{})
 		if err != nil {
 			var known *failure
 			if !errors.As(err, &known) || known.status < 400 {

@@ -21,7 +21,7 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a, err := parseAction(raw)
+	a, err := parseAction(raw, s.o.Own)
 	if err != nil {
 		return err
 	}
@@ -52,6 +52,9 @@ func (s *Server) touch() {
 }
 
 func (s *Server) perform(ctx context.Context, a action) (observation, error) {
+	if a.own != nil {
+		return s.runOwn(ctx, a)
+	}
 	switch a.name {
 	case "run":
 		return s.run(ctx, a)

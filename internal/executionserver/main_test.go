@@ -63,9 +63,17 @@ func open(t *testing.T, key string) *bench {
 			WorkingDir: at, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + base}, SoftTimeout: 300 * time.Millisecond, SoftAlways: true, MaxOutput: 1 << 20,
 		})
 	}
+	own, err := tool.NewSet(ticketTool(t, "list_tickets"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := 0
+	brought := tickets{&closed}
 	s, err := executionserver.New(executionserver.Options{
-		WorkingDir: dir, Roots: []string{filepath.Join(base, "more")}, Key: key, NewShell: shell,
-		Tools: map[string]tool.Executor{(&event.TerminalAction{}).Kind(): shell(dir), (&event.FileEditorAction{}).Kind(): edit},
+		WorkingDir: dir, Roots: []string{filepath.Join(base, "more")}, Key: key, NewShell: shell, Own: own,
+		Tools: map[string]tool.Executor{
+			(&event.TerminalAction{}).Kind(): shell(dir), (&event.FileEditorAction{}).Kind(): edit, "ListTicketsAction": brought, "OtherAction": brought,
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +83,9 @@ func open(t *testing.T, key string) *bench {
 		web.Close()
 		if err := s.Close(); err != nil {
 			t.Error(err)
+		}
+		if closed == 0 {
+			t.Error("an executor was not closed")
 		}
 	})
 	return &bench{t: t, url: web.URL, dir: dir, key: key, client: web.Client()}

@@ -74,13 +74,16 @@ func (r *roots) find(path string) (*os.Root, string, error) {
 		return nil, "", fail(http.StatusBadRequest, "a path has no NUL characters")
 	}
 	path = filepath.Clean(path)
+	if !filepath.IsAbs(path) {
+		return nil, "", fail(http.StatusBadRequest, "the path %s must be absolute", path)
+	}
 	best := ""
 	for _, dir := range r.paths {
 		if len(dir) >= len(best) && (path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")) {
 			best = dir
 		}
 	}
-	if best == "" || !filepath.IsAbs(path) {
+	if best == "" {
 		return nil, "", fail(http.StatusForbidden, "%s is not in a directory of this server (%s)", path, strings.Join(r.paths, ", "))
 	}
 	rel, err := filepath.Rel(best, path)

@@ -41,11 +41,14 @@ type Options struct {
 	// Roots are further directories whose files can be read and written.
 	Roots []string
 	// Tools by kind of action; the server closes them. It uses those of
-	// TerminalAction and FileEditorAction.
+	// TerminalAction and FileEditorAction, and of Own.
 	Tools map[string]tool.Executor
 	// NewShell makes a terminal of its own, which starts in a directory, for one
 	// command.
 	NewShell func(dir string) tool.Executor
+	// Own are tools that executors bring, whose actions clients send by the name of the
+	// tool; nil for none.
+	Own *tool.Set
 	// Key is what clients send in X-Session-API-Key; "" admits those of this machine
 	// that are no web pages.
 	Key string
@@ -74,6 +77,12 @@ type Server struct {
 func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Own == nil {
+		o.Own = &tool.Set{}
+	}
+	if err := checkOwn(o.Own); err != nil {
+		return nil, err
 	}
 	files, err := openRoots(append([]string{o.WorkingDir}, o.Roots...))
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -169,6 +168,16 @@ func bomb(t *testing.T, size int, says uint64) []byte {
 	return buf.Bytes()
 }
 
+// deep is an archive whose entries need many directories.
+func deep(t *testing.T, entries, depth int) []byte {
+	t.Helper()
+	var files []string
+	for i := range entries {
+		files = append(files, fmt.Sprint(i)+strings.Repeat("/d", depth)+"/", "")
+	}
+	return packed(t, files...)
+}
+
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	b := open(t, "k")
@@ -200,6 +209,9 @@ func TestUpload(t *testing.T) {
 		{"$W", "&recursive=true", "through.zip", packed(t, "out/x", "x"), 500, ""},
 		{"$W/bomb", "&recursive=true", "bomb.zip", bomb(t, 1, 5<<30), 413, "more than 4294967296 bytes"},
 		{"$W/bomb", "&recursive=true", "more.zip", bomb(t, 1, 1<<63), 413, "more than 4294967296 bytes"},
+		{"$W/bomb", "&recursive=true", "deep.zip", deep(t, 60, 2000), 413, "more than 100000 files and directories"},
+		{"$W/bomb", "&recursive=true", "long.zip", deep(t, 1, 2100), 400, "has a name of 42"},
+		{"$W/bomb", "&recursive=true", "many.zip", packed(t, slices.Repeat([]string{"same/", ""}, 100_001)...), 413, "more than 100000 files and directories"},
 		{"$W/lies", "&recursive=true", "lies.zip", bomb(t, 1<<20, 10), 400, "larger than it says"},
 	} {
 		status, raw := send(c.destination, c.query, c.name, c.content)
@@ -215,8 +227,8 @@ func TestUpload(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Join(b.dir, "../outside")); err != nil || len(entries) != 1 {
 		t.Errorf("there are files outside: %v, %v", entries, err)
 	}
-	if _, err := os.Stat(filepath.Join(b.dir, "bomb/zeros")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a bomb: %v", err)
+	if entries, err := os.ReadDir(filepath.Join(b.dir, "bomb")); err != nil || len(entries) > 0 {
+		t.Errorf("of the bombs there is %v, %v", entries, err)
 	}
 	if info, err := os.Stat(filepath.Join(b.dir, "lies/zeros")); err != nil || info.Size() > 11 {
 		t.Errorf("an entry that is larger than it says: %v, %v", info, err)

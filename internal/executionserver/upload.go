@@ -9,17 +9,21 @@ import (
 	"mime/multipart"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/deft-dev/deft/internal/zipfile"
 )
 
 // Limits on what is uploaded.
 const (
 	maxUpload   = 1 << 30 // bytes of a request
 	maxUnpacked = 4 << 30 // bytes of all files of an archive
-	maxEntries  = 100_000 // of an archive
+	maxEntries  = 100_000 // of an archive, with the directories that their names need
+	maxName     = 4096    // bytes of an entry's
 )
 
 // upload stores a file, or what is in a zip archive.
@@ -119,17 +123,26 @@ func unpack(from io.Reader, root *os.Root, rel string) (err error) {
 	if err != nil {
 		return err
 	}
-	archive, err := zip.NewReader(spool, size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are checked below
+	archive, err := zipfile.Open(spool, size, maxEntries)
+	if errors.Is(err, zipfile.ErrTooMany) {
+		return tooManyEntries()
+	}
+	if err != nil {
 		return fail(http.StatusBadRequest, "the file is no zip archive: %v", err)
 	}
-	if len(archive.File) > maxEntries {
-		return fail(http.StatusRequestEntityTooLarge, "the archive has %d entries; at most %d are allowed", len(archive.File), maxEntries)
-	}
-	left := uint64(maxUnpacked)
+	left, dirs := uint64(maxUnpacked), map[string]bool{}
 	for _, entry := range archive.File { // before anything is written
 		if !filepath.IsLocal(strings.TrimSuffix(entry.Name, "/")) || strings.ContainsAny(entry.Name, "\\\x00") {
 			return fail(http.StatusBadRequest, "the archive's entry %.100q leads out of the destination", entry.Name)
+		}
+		if len(entry.Name) > maxName {
+			return fail(http.StatusBadRequest, "the archive's entry %.100q has a name of %d bytes; at most %d are allowed", entry.Name, len(entry.Name), maxName)
+		}
+		for dir := path.Dir(strings.TrimSuffix(entry.Name, "/")); dir != "." && !dirs[dir]; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+		if len(archive.File)+len(dirs) > maxEntries {
+			return tooManyEntries()
 		}
 		if kind := entry.Mode().Type(); kind != 0 && kind != fs.ModeDir {
 			return fail(http.StatusBadRequest, "the archive's entry %.100q is neither a file nor a directory", entry.Name)
@@ -149,6 +162,10 @@ func unpack(from io.Reader, root *os.Root, rel string) (err error) {
 		}
 	}
 	return nil
+}
+
+func tooManyEntries() error {
+	return fail(http.StatusRequestEntityTooLarge, "the archive has more than %d files and directories", maxEntries)
 }
 
 func unpackEntry(entry *zip.File, root *os.Root, rel string) error {

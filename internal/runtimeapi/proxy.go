@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +30,33 @@ var transport = &http.Transport{
 	MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, DisableCompression: true,
 }
 
-// sessionHeader has the session key of a request to a runtime.
-const sessionHeader = "X-Session-API-Key"
+// sessionHeader has the session key of a request to a runtime, sessionQuery that of a
+// WebSocket, for which browsers set no headers.
+const (
+	sessionHeader = "X-Session-API-Key"
+	sessionQuery  = "session_api_key"
+)
+
+// sessionKey returns the session key that a request shows.
+func sessionKey(r *http.Request) string {
+	if keys, ok := r.Header[http.CanonicalHeaderKey(sessionHeader)]; ok {
+		return keys[0]
+	}
+	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return r.URL.Query().Get(sessionQuery)
+	}
+	return ""
+}
+
+// withoutKey cuts the session key off a query.
+func withoutKey(query string) string {
+	parts := strings.Split(query, "&")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool {
+		name, _, _ := strings.Cut(part, "=")
+		name, err := url.QueryUnescape(name)
+		return err == nil && name == sessionQuery
+	}), "&")
+}
 
 // proxy passes a request on to the server of a runtime, which checks the session key. For a
 // program that the client has given, which does not know the key, it is checked here. The
@@ -41,7 +68,7 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request, id string, skip i
 		return
 	}
 	defer c.Release()
-	if c.Runtime.Given && subtle.ConstantTimeCompare([]byte(r.Header.Get(sessionHeader)), []byte(c.Runtime.SessionKey)) != 1 {
+	if c.Runtime.Given && subtle.ConstantTimeCompare([]byte(sessionKey(r)), []byte(c.Runtime.SessionKey)) != 1 {
 		s.answer(w, http.StatusUnauthorized, detail(sessionHeader+" is missing or wrong"))
 		return
 	}
@@ -56,6 +83,7 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request, id string, skip i
 			out.Header.Del("X-API-Key")
 			if c.Runtime.Given {
 				out.Header.Del(sessionHeader)
+				out.URL.RawQuery = withoutKey(out.URL.RawQuery)
 			}
 			pr.SetXForwarded()
 		},

@@ -93,6 +93,10 @@ type Process struct {
 	ended bool // its pid may belong to another process now
 }
 
+// Adopt returns a child of this process that was started otherwise. Nothing else may wait
+// for it.
+func Adopt(pid int) *Process { return newProcess(pid) }
+
 func newProcess(pid int) *Process {
 	p := &Process{pid: pid}
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)

@@ -69,6 +69,11 @@ type Options struct {
 	Journal *os.File
 	// Tools by kind of action; Serve closes them.
 	Tools map[string]tool.Executor
+	// Warm has those of Tools that are a [tool.Warmer] get ready at once, while the first
+	// client still connects.
+	Warm bool
+	// Settled is called once, when the first action has ended; nil for nothing.
+	Settled func()
 	// SetupErr is why tools could not be set up, for a client that asks which tools
 	// there are; nil if nothing is wrong.
 	SetupErr error
@@ -107,6 +112,10 @@ type server struct {
 	log      *slog.Logger
 	started  time.Time
 	presence *presence
+	warmers  []tool.Warmer
+	settled  func()
+	acted    func()        // an action has ended
+	hasActed chan struct{} // closed by the first one
 	programs tool.Starter
 	ptys     tool.PTYs
 	ports    *Ports
@@ -150,7 +159,14 @@ func Serve(ctx context.Context, o Options) error {
 		x: executor.New(o.Tools, journal), log: o.Logger, started: time.Now(),
 		presence: newPresence(o.Grace), programs: o.Programs, ptys: o.PTYs, ports: o.Ports, offered: tool.OfferedBy(o.Tools), setupErr: o.SetupErr, stopping: make(chan struct{}),
 	}
+	s.settled, s.hasActed = o.Settled, make(chan struct{})
+	s.acted = sync.OnceFunc(func() { close(s.hasActed) })
 	s.x.Mask(o.Masked...)
+	for _, t := range o.Tools {
+		if w, ok := t.(tool.Warmer); ok && o.Warm {
+			s.warmers = append(s.warmers, w)
+		}
+	}
 	if o.Workspace != "" {
 		s.files = link.Handler(func() (workspace.Files, error) { return workspace.Open(o.Workspace) })
 	}
@@ -166,6 +182,24 @@ func Serve(ctx context.Context, o Options) error {
 
 // run serves HTTP and ends everything in order.
 func (s *server) run(ctx context.Context, l net.Listener) error {
+	var background sync.WaitGroup
+	defer background.Wait() // the end of a tool is that of its warm-up
+	if s.settled != nil {
+		background.Go(func() {
+			select {
+			case <-s.hasActed:
+				s.settled()
+			case <-s.stopping:
+			}
+		})
+	}
+	for _, w := range s.warmers {
+		background.Go(func() {
+			if err := w.Warm(ctx); err != nil { // its first action fails as well, and reports it
+				s.log.Debug("get a tool ready", "error", err)
+			}
+		})
+	}
 	web := &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: headTimeout,

@@ -82,6 +82,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, q tool.Request) 
 		case a := <-result:
 			out.chunk(p.take())
 			out.final(a)
+			s.acted()
 			if out.err != nil {
 				panic(http.ErrAbortHandler)
 			}

@@ -41,6 +41,10 @@ type Options struct {
 	Home string
 	// Hidden are paths hidden in every sandbox, where a mount would show them.
 	Hidden []string
+	// GitIdentity has commits in containers carry the name and the address that Git gives
+	// them outside, by the configuration in Home, unless the image or the repository says
+	// otherwise.
+	GitIdentity bool
 }
 
 // DefaultImage is a small image with bash, git and Python.

@@ -2,9 +2,12 @@ package docker_test
 
 import (
 	"context"
+	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/moby/moby/client"
@@ -42,6 +45,24 @@ func TestNoEngine(t *testing.T) {
 		if !fault.Is(err, fault.Unavailable) || fault.HintOf(err) == "" {
 			t.Errorf("%s: %v, want an error of kind unavailable with a hint", what, err)
 		}
+	}
+}
+
+// TestDeniedEngine: who may not use the engine's socket is told so, and not that nothing
+// answers there.
+func TestDeniedEngine(t *testing.T) {
+	t.Parallel()
+	c, err := client.New(client.WithHost("unix:///engine.sock"), client.WithDialContext(func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.Info(t.Context(), client.InfoOptions{})
+	err = docker.EngineError(err, "ask the engine")
+	if !fault.Is(err, fault.Denied) || !strings.Contains(fault.HintOf(err), "group of the engine's socket") || !strings.Contains(err.Error(), "engine.sock") {
+		t.Errorf("%v, hint %q; want an error of kind denied that says what to do", err, fault.HintOf(err))
 	}
 }
 

@@ -21,7 +21,8 @@ func engineError(err error, doing string) error {
 		return nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(err, fault.Canceled, doing)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EACCES):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EACCES),
+		client.IsErrConnectionFailed(err) && strings.Contains(err.Error(), "permission denied while trying"): // the client's words, which wrap nothing
 		return fault.New(fault.Denied, "use the Docker engine").Hint("add your user to the group of the engine's socket, or use the built-in sandbox").Because(err)
 	case client.IsErrConnectionFailed(err):
 		return fault.New(fault.Unavailable, "reach the Docker engine").Hint(check).Because(err)

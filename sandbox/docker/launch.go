@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker/internal/inside"
 	"github.com/deft-dev/deft/sandbox/image"
+	"github.com/deft-dev/deft/sandbox/internal/repository"
 )
 
 // startTimeout bounds the time from the engine's start to the program's: some
@@ -43,7 +45,12 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 	if err != nil {
 		return nil, err
 	}
+	planned := make(chan error, 1)
+	p.wg.Go(func() { planned <- p.writePlan(s) }) // meanwhile: it asks git
 	made, err := p.create(ctx, s, options)
+	if perr := <-planned; err == nil && perr != nil {
+		err = errors.Join(perr, p.delete(context.WithoutCancel(ctx), made))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -70,21 +77,6 @@ func (p *Provider) prepare(s sandbox.Spec) error {
 	if err := os.Chmod(run, 0o777); err != nil {
 		return fmt.Errorf("open the directory for the start: %w", err)
 	}
-	argv := s.Argv
-	if argv[0] == p.opt.Self {
-		argv = append([]string{inside.Self}, argv[1:]...)
-	}
-	raw, err := json.Marshal(inside.Plan{Image: sandbox.ImageVariables, Argv: argv, Env: s.Env, Workspace: s.Workspace, Proxy: !s.Network.None()})
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(run, inside.PlanName)
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		return fmt.Errorf("write the start's plan: %w", err)
-	}
-	if err := os.Chmod(path, 0o644); err != nil {
-		return err
-	}
 	for _, name := range []string{inside.JournalName, inside.LogName} {
 		path := filepath.Join(dir, name)
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
@@ -96,6 +88,31 @@ func (p *Provider) prepare(s sandbox.Spec) error {
 		}
 	}
 	return nil
+}
+
+// writePlan writes what the first stage does.
+func (p *Provider) writePlan(s sandbox.Spec) error {
+	argv := s.Argv
+	if argv[0] == p.opt.Self {
+		argv = append([]string{inside.Self}, argv[1:]...)
+	}
+	plan := inside.Plan{Image: sandbox.ImageVariables, Argv: argv, Env: s.Env, Workspace: s.Workspace, Proxy: !s.Network.None()}
+	if p.opt.GitIdentity {
+		plan.GitConfig = repository.Identity(p.opt.Home, s.Workspace)
+		plan.Shown = append(slices.Concat(s.Readable, s.Writable), s.Workspace)
+		for _, m := range s.Container.Mounts {
+			plan.Shown = append(plan.Shown, m.Target)
+		}
+	}
+	raw, err := json.Marshal(plan)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(p.dir(s.ID), runDir, inside.PlanName)
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		return fmt.Errorf("write the start's plan: %w", err)
+	}
+	return os.Chmod(path, 0o644)
 }
 
 // create makes the container, and fetches its image if need be.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
 )
 
@@ -53,4 +54,69 @@ func TestRepository(t *testing.T) {
 		})
 		sandboxtest.Shell(t, s, "set -e; exec 2>&1; "+script)
 	}
+}
+
+// TestGitIdentity: git in a container finds the user's name, and nothing else of the user's
+// configuration. Nothing is written into what is the user's outside.
+func TestGitIdentity(t *testing.T) {
+	t.Parallel()
+	host, base := engine(t).DaemonHost(), t.TempDir()
+	home, ws, other := filepath.Join(base, "home"), filepath.Join(base, "work"), filepath.Join(base, "other")
+	for _, dir := range []string{home, ws, other} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const config = "[include]\n\tpath = more\n[credential]\n\thelper = SECRET\n[http]\n\textraheader = SECRET\n"
+	for name, text := range map[string]string{".gitconfig": config, "more": "[user]\n\tname = Ada \\\"A\\\" Lovelace\n\temail = ada@example.com\n\tsigningkey = SECRET\n"} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const section = "[user]\n\tname = \"Ada \\\"A\\\" Lovelace\"\n\temail = \"ada@example.com\""
+	for name, c := range map[string]struct {
+		off       bool
+		container sandbox.Container
+		script    string
+		want      string
+	}{
+		"home":       {script: `cat "$HOME/.gitconfig"`, want: section},
+		"read-only":  {container: sandbox.Container{ReadOnly: true}, script: `cat "$HOME/.gitconfig"`, want: section},
+		"not asked":  {off: true, script: `ls "$HOME/.gitconfig" 2>/dev/null || true`},
+		"a mount":    {container: sandbox.Container{Mounts: []sandbox.Mount{{Source: other, Target: "/root", Mode: sandbox.MountReadWrite}}}, script: `ls -A /root`},
+		"can change": {script: `echo "[user]" >"$HOME/.gitconfig"; cat "$HOME/.gitconfig"`, want: "[user]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := docker.New(docker.Options{Dir: filepath.Join(t.TempDir(), "docker"), Image: image, Self: program, Host: host, Home: home, GitIdentity: !c.off})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			c.container.Pull = sandbox.PullNever
+			s, err := p.Start(t.Context(), sandbox.Spec{ID: "identity", Argv: []string{program, "sandboxtest-program"}, Workspace: ws, Container: c.container})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := p.Remove(context.WithoutCancel(t.Context()), "identity"); err != nil {
+					t.Error(err)
+				}
+			})
+			if got := sandboxtest.Shell(t, s, c.script); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+	t.Cleanup(func() { // when all have ended
+		for _, dir := range []string{ws, other} {
+			if made, err := os.ReadDir(dir); err != nil || len(made) > 0 {
+				t.Errorf("in %s: %v, %v", dir, made, err)
+			}
+		}
+	})
 }

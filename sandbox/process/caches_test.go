@@ -3,8 +3,12 @@ package process_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/sandbox/process"
 )
@@ -83,6 +87,54 @@ cat .cargo/credentials.toml
 	if got := sh(t, s, read).Out; got != "the user's" {
 		t.Errorf("in another workspace: %q", got)
 	}
+}
+
+// TestCachesBesideMount is how caches last where something is mounted in the home, over
+// which the kernel lays nothing, for some of the time.
+func TestCachesBesideMount(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount")
+	}
+	b := setup(t, process.LevelNamespaces)
+	write(t, filepath.Join(b.home, "go/pkg/mod/old"), "the user's\n")
+	mounted := filepath.Join(b.home, "elsewhere")
+	if err := os.Mkdir(mounted, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	next := func(id, script, want string) {
+		t.Helper()
+		spec := b.spec
+		spec.ID = id
+		s, err := b.Start(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sh(t, s, `cd "$HOME" && `+script).Out; got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+		if !slices.Contains(s.Report().Features, "cache-overlay") {
+			t.Errorf("%s: %+v", id, s.Report())
+		}
+		if err := b.Remove(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next("before", `cat go/pkg/mod/old && echo one >go/pkg/mod/f && echo one >.m2/f`, "the user's\n")
+	if err := unix.Mount("none", mounted, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	unmount := sync.OnceValue(func() error { return unix.Unmount(mounted, unix.MNT_DETACH) })
+	t.Cleanup(func() {
+		if err := unmount(); err != nil {
+			t.Error(err)
+		}
+	})
+	next("meanwhile", `cat go/pkg/mod/old go/pkg/mod/f .m2/f && echo two >>go/pkg/mod/f && echo two >.m2/f && rm go/pkg/mod/old`, "the user's\none\none\n")
+	if err := unmount(); err != nil {
+		t.Fatal(err)
+	}
+	next("after", `cat go/pkg/mod/f .m2/f; cat go/pkg/mod/old 2>&1 || true`, "one\ntwo\ntwo\ncat: go/pkg/mod/old: No such file or directory\n")
 }
 
 // TestCachesByVariables is how caches work where no file system can be laid over

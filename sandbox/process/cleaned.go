@@ -12,7 +12,9 @@ import (
 	"syscall"
 
 	"github.com/BurntSushi/toml"
+
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/sandbox/internal/repository"
 )
 
 // maxConfig bounds the configuration files that are shown without credentials; a
@@ -22,6 +24,10 @@ const maxConfig = 256 << 10
 // credential finds what looks like one in a name or a value of a configuration:
 // a password, or a user of a web address, which may be a token.
 var credential = lazyregexp.New(`(?i)https?://[^/\s"']*@|://[^/\s"'@]*:[^/\s"']*@|token|pass|secret|credential|auth|cookie|bearer|private|api.?key|gh[a-z]_\w{20}|glpat-|AKIA|[?&]\w*(key|sig)=`)
+
+// gitInclude finds a section by which a configuration of git includes others, which are
+// hidden inside.
+var gitInclude = lazyregexp.New(`(?im)^\s*\[include`)
 
 // cleanedFiles returns the configurations of git and cargo in a home, and of
 // repositories in toolchains and granted directories, that hold credentials, and those
@@ -40,7 +46,7 @@ func cleanedFiles(home, workspace string, readable []string) map[string]string {
 				including[path] = true
 				cleaners[path] = func(raw []byte) ([]byte, error) {
 					clean, err := cleanGit(raw)
-					return append(clean, gitIdentity(home, workspace)...), err
+					return append(clean, repository.Identity(home, workspace)...), err
 				}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
 )
 
@@ -29,8 +30,8 @@ func proxyToken(pl *plan) string {
 
 // proxySockets returns the two ends of what the listeners are sent through; nil
 // where there is no proxy.
-func proxySockets(pl *plan) (inside, outside *os.File, err error) {
-	if !pl.Network || pl.Level == LevelNone {
+func proxySockets(s sandbox.Spec, level string) (inside, outside *os.File, err error) {
+	if s.Network.None() || level == LevelNone {
 		return nil, nil, nil
 	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)

@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 
+	_ "github.com/deft-dev/deft/sandbox/internal/earlyshell" // action servers have their shell early
 	"github.com/deft-dev/deft/sandbox/internal/egresslisten"
 )
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,9 @@ type instance struct {
 	ended chan struct{} // closed by the watcher when the process has ended
 	// reason says why it has ended, once ended is closed.
 	reason sandbox.Reason
+	// stopping says that this provider ends it. Of a process that is no child of its own
+	// it does not hear how it has ended.
+	stopping atomic.Bool
 }
 
 // endTimeout bounds the wait for a sandbox that is ending by itself: its
@@ -73,6 +77,7 @@ func (in *instance) Stop(ctx context.Context) error {
 	if err := in.Resume(ctx); err != nil && !fault.Is(err, fault.NotFound) { // a frozen process does not die
 		return err
 	}
+	in.stopping.Store(true)
 	if err := in.kill(ctx); err != nil {
 		return err
 	}
@@ -246,6 +251,9 @@ func (in *instance) wait() {
 	in.p.mu.Unlock()
 	if ended {
 		in.reason = reasonOf(in.st, exit)
+		if in.reason.Cause == sandbox.CauseUnknown && in.stopping.Load() {
+			in.reason = sandbox.Reason{Cause: sandbox.CauseKilled, Message: "stopped"}
+		}
 		close(in.ended)
 	}
 	in.pidfd.Close()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -148,16 +149,15 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		return fmt.Errorf("make pipe: %w", err)
 	}
 	defer outR.Close()
-	pl, err := p.plan(s, st.Report.Level, st.Caches)
-	if err != nil {
-		planR.Close()
-		outW.Close()
-		return err
-	}
-	pl.Tmp = st.Tmp
-	attr := p.procAttr(&pl)
+	// The plan takes about as long as the start of the init stage, which waits for it.
+	var pl plan
+	var planErr error
+	var planning sync.WaitGroup
+	planning.Go(func() { pl, planErr = p.plan(s, st.Report.Level, st.Caches) })
+	defer planning.Wait()
+	attr := procAttr(st.Report.Level, s.Workspace)
 	attr.Files = append(fds(files), planR.Fd(), outW.Fd())
-	proxyIn, outside, err := proxySockets(&pl)
+	proxyIn, outside, err := proxySockets(s, st.Report.Level)
 	if err != nil {
 		planR.Close()
 		outW.Close()
@@ -168,7 +168,7 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		defer outside.Close()
 	}
 	argv := []string{"deft", inside.Arg}
-	if pl.Level == LevelLandlock {
+	if st.Report.Level == LevelLandlock {
 		argv = []string{"deft", KeepArg, strconv.Itoa(len(attr.Files))}
 	}
 	pid, err := syscall.ForkExec(p.opt.Self, argv, attr)
@@ -181,8 +181,8 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		return forkError(err)
 	}
 	st.PID = pid
-	if pl.Level == LevelNamespaces {
-		if err := mapOwners(pid, pl.Workspace); err != nil {
+	if st.Report.Level == LevelNamespaces {
+		if err := mapOwners(pid, s.Workspace); err != nil {
 			return err
 		}
 	}
@@ -193,8 +193,12 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	st.Started = stat.started
 	held := limits.WithDefaults(s.Limits)
 	applyLimits(p.cgroupName(s.ID), held, st)
-	pl.Processes = processLimit(held, st)
+	processes := processLimit(held, st)
 	st.WatchedMemory = watchLimit(held, st)
+	if planning.Wait(); planErr != nil {
+		return planErr
+	}
+	pl.Tmp, pl.Processes = st.Tmp, processes
 	if outside != nil {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -309,21 +313,17 @@ func fds(f []*os.File) []uintptr {
 // procAttr asks for the namespaces of the level and gives the init stage, and
 // only that, the capabilities to set them up. What ids exist inside is set by
 // [mapOwners].
-func (p *Provider) procAttr(pl *plan) *syscall.ProcAttr {
+func procAttr(level, workspace string) *syscall.ProcAttr {
 	attr := &syscall.ProcAttr{
 		Dir: "/",
 		Env: []string{"GOMAXPROCS=2", "GOGC=off"},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
-	if pl.Level != LevelNamespaces {
+	if level != LevelNamespaces {
 		return attr
 	}
 	attr.Sys.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWNET
-	uid, gid := ownerOf(pl.Workspace)
-	if os.Geteuid() == 0 && (uid != 0 || gid != 0) {
-		pl.KeepCaps = foreignOwnerCaps
-	}
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		attr.Sys.AmbientCaps = append(attr.Sys.AmbientCaps, c)
 	}

@@ -50,6 +50,9 @@ func (p *Provider) plan(s sandbox.Spec, level, caches string) (pl plan, err erro
 		pl.Granted = slices.DeleteFunc(pl.Granted, func(g grant) bool { return isCache(&pl, g) })
 	}
 	pl.Token = proxyToken(&pl)
+	if uid, gid := ownerOf(s.Workspace); level == LevelNamespaces && os.Geteuid() == 0 && (uid != 0 || gid != 0) {
+		pl.KeepCaps = foreignOwnerCaps
+	}
 	return pl, nil
 }
 

@@ -40,14 +40,18 @@ type life struct {
 	done chan struct{}
 	once sync.Once
 
-	mu     sync.Mutex
-	reason sandbox.Reason
-	paused bool // by this client
+	mu       sync.Mutex
+	reason   sandbox.Reason
+	paused   bool // by this client
+	stopping bool // by this client: its server ends as if by itself
 }
 
 func (l *life) ended(why sandbox.Reason) {
 	l.once.Do(func() {
 		l.mu.Lock()
+		if l.stopping && why.Cause == sandbox.CauseUnknown {
+			why = sandbox.Reason{Cause: sandbox.CauseKilled, Message: "stopped"}
+		}
 		l.reason = why
 		l.mu.Unlock()
 		close(l.done)
@@ -180,30 +184,51 @@ func (in *instance) Report() sandbox.Report {
 	}}
 }
 
-// Dial implements [sandbox.Sandbox]. A sandbox that the API has paused is resumed.
+// Dial implements [sandbox.Sandbox]. A sandbox that the API has paused is resumed. One that
+// runs and does not answer, as behind a gateway that has not found it yet, is tried again
+// for a bounded time.
 func (in *instance) Dial(ctx context.Context) (net.Conn, error) {
-	conn, err := in.dialer.Dial(ctx)
-	if !fault.Is(err, fault.Unavailable) && !fault.Is(err, fault.NotFound) {
-		return conn, err
+	giveUp, pause := time.Now().Add(retryTime), 20*time.Millisecond
+	for {
+		conn, err := in.dialer.Dial(ctx)
+		if !fault.Is(err, fault.Unavailable) && !fault.Is(err, fault.NotFound) {
+			return conn, err
+		}
+		if why := in.unanswered(ctx, err); why != nil {
+			return nil, why
+		}
+		if time.Now().After(giveUp) {
+			return nil, err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+		pause = min(2*pause, time.Second)
 	}
+}
+
+// unanswered returns why a sandbox whose server did not answer is not to be tried again:
+// nil if it may answer now.
+func (in *instance) unanswered(ctx context.Context, err error) error {
 	in.mu.Lock()
 	paused := in.paused
 	in.mu.Unlock()
 	rt, serr := in.p.api.session(ctx, in.session)
 	switch {
 	case fault.Is(serr, fault.NotFound), serr == nil && rt.ID != in.runtimeID:
-		return nil, fault.New(fault.Unavailable, "the sandbox was removed").Because(err)
+		return fault.New(fault.Unavailable, "the sandbox was removed").Because(err)
 	case serr != nil:
-		return nil, errors.Join(err, serr)
-	case rt.Status != statusRunning && rt.Status != statusStarting && rt.Status != statusPaused:
-		return nil, fault.New(fault.Unavailable, "the sandbox has ended").Because(err)
-	case rt.Status != statusPaused || paused:
-		return nil, err
+		return errors.Join(err, serr)
+	case (rt.Status == statusRunning || rt.Status == statusStarting) && fault.Is(err, fault.Unavailable):
+		return nil
+	case rt.Status == statusRunning || rt.Status == statusStarting: // another server is there
+		return err
+	case rt.Status != statusPaused:
+		return fault.New(fault.Unavailable, "the sandbox has ended").Because(err)
+	case paused:
+		return fault.New(fault.Unavailable, "the sandbox is paused").Because(err)
 	}
-	if err := in.p.api.change(ctx, "resume", in.runtimeID); err != nil {
-		return nil, err
-	}
-	return in.dialer.Dial(ctx)
+	return in.p.api.change(ctx, "resume", in.runtimeID)
 }
 
 // Status implements [sandbox.Sandbox].
@@ -280,6 +305,9 @@ func (in *instance) Stop(ctx context.Context) error {
 		}
 	}
 	if st.State != sandbox.Ended {
+		in.mu.Lock()
+		in.stopping = true
+		in.mu.Unlock()
 		if err := in.shutDown(ctx); err != nil {
 			return err
 		}

@@ -60,6 +60,7 @@ func Run(t *testing.T, o Options) {
 		"stop paused":    stopPaused,
 		"journal":        journal,
 		"exit":           exiting,
+		"end is told":    endIsTold,
 		"out of memory":  outOfMemory,
 		"fork bomb":      forkBomb,
 		"descriptors":    descriptors,
@@ -408,6 +409,31 @@ func exiting(t *testing.T, f *fixture) {
 	}
 	if st.State != sandbox.Ended || st.Reason != want {
 		t.Errorf("status %+v, want %+v", st, want)
+	}
+}
+
+// endIsTold: whoever knows a sandbox hears that it has ended, and why, also if another
+// provider started it, stopped it or removed it.
+func endIsTold(t *testing.T, f *fixture) {
+	for name, end := range map[string]func(sandbox.Sandbox, sandbox.Provider) error{
+		"stop":   func(s sandbox.Sandbox, _ sandbox.Provider) error { return s.Stop(t.Context()) },
+		"remove": func(_ sandbox.Sandbox, p sandbox.Provider) error { return p.Remove(t.Context(), f.spec.ID) },
+	} {
+		started := f.start(t)
+		other := f.open(t, f.dir)
+		found, err := other.Get(t.Context(), f.spec.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := end(found, other); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for who, s := range map[string]sandbox.Sandbox{"who started it": started, "who ended it": found} {
+			<-s.Done()
+			if st := status(t, s); st.State != sandbox.Ended || st.Reason.Cause == "" || s == found && name == "stop" && st.Reason.Cause != sandbox.CauseKilled {
+				t.Errorf("%s, %s: %+v", name, who, st)
+			}
+		}
 	}
 }
 

@@ -4,11 +4,9 @@ import (
 	"context"
 	"maps"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/agent/codeact"
-	"github.com/deft-dev/deft/executor/external"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
@@ -188,12 +186,7 @@ func (c Classes) check(p session.Placement) error {
 		return unknownClass("runtime", p.RuntimeClass, c.Runtimes)
 	}
 	if p.ExecutorClass != "" {
-		if _, err := c.Executor(p.ExecutorClass); err != nil {
-			return err
-		}
-	}
-	if file, ok := strings.CutPrefix(p.ExecutorClass, ProgramExecutor); ok {
-		if err := external.Check(file); err != nil {
+		if err := c.CheckExecutor(p.ExecutorClass); err != nil {
 			return err
 		}
 	}
@@ -212,7 +205,7 @@ func newDockerSandbox(c SandboxConfig) (sandbox.Provider, error) {
 	if c.Isolation != "" {
 		return nil, fault.New(fault.Invalid, "containers have no level of isolation "+c.Isolation)
 	}
-	return docker.New(docker.Options{Dir: filepath.Join(c.Dir, DockerSandbox), Hidden: c.Hidden})
+	return docker.New(docker.Options{Dir: filepath.Join(c.Dir, DockerSandbox), Hidden: c.Hidden, GitIdentity: true})
 }
 
 func newProcessSandbox(c SandboxConfig) (sandbox.Provider, error) {

@@ -134,6 +134,38 @@ func (c Classes) Executor(name string) (ExecutorClass, error) {
 	return nil, unknownClass("executor", name, known)
 }
 
+// CheckExecutor returns why an executor class cannot be used on this machine: there is no
+// such class, or no such program. It does not run the program.
+func (c Classes) CheckExecutor(name string) error {
+	if _, err := c.Executor(name); err != nil {
+		return err
+	}
+	file, ok := strings.CutPrefix(name, ProgramExecutor)
+	switch {
+	case !ok:
+		return nil
+	case file == "":
+		return fault.New(fault.Invalid, "the executor class "+ProgramExecutor+" names no program").Hint("write " + ProgramExecutor + "PATH")
+	}
+	return external.Check(file)
+}
+
+// OwnTools are the tools whose actions the executors run beside the built-in ones: those
+// that a program brings, and those that linked packages have registered. The error is of
+// kind fault.Invalid.
+func (c Classes) OwnTools(executors map[string]tool.Executor) (*tool.Set, error) {
+	var own []*tool.Definition
+	for _, t := range tool.OfferedBy(executors) {
+		own = append(own, t.Definition())
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
+		if d := c.Tools[name]; executors[d.ActionKind] != nil {
+			own = append(own, d)
+		}
+	}
+	return tool.NewSet(own...)
+}
+
 // newProgramExecutors makes the standard executors, and a program's for the actions
 // that it names.
 func newProgramExecutors(file string, c ExecutorConfig) (map[string]tool.Executor, error) {
@@ -160,15 +192,11 @@ func newProgramExecutors(file string, c ExecutorConfig) (map[string]tool.Executo
 	return all, nil
 }
 
-// closeAll closes executors; one may stand for several kinds.
+// closeAll closes executors; one that stands for several kinds is closed for each.
 func closeAll(all map[string]tool.Executor) error {
 	var errs []error
-	closed := map[tool.Executor]bool{}
 	for _, x := range all {
-		if !closed[x] {
-			closed[x] = true
-			errs = append(errs, x.Close())
-		}
+		errs = append(errs, x.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 ./go.sh
 ./debian.sh
 ./gvisor.sh
+./forges.sh
 ./docker.sh
 ./postgres.sh
 ./openhands.sh

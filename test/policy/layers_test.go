@@ -13,7 +13,7 @@ import (
 // layers orders the domains; an import may only point to a lower layer. A new
 // domain is given its layer here and its paragraph in ARCHITECTURE.md.
 var layers = map[string]int{
-	"fault": 0, "internal/landlock": 0, "internal/lazyregexp": 0, "internal/memo": 0, "internal/realpath": 0, "internal/addresses": 0, "internal/ratelimit": 0, "internal/licenses": 0, "internal/sqlitelog": 0, "web": 0,
+	"fault": 0, "internal/landlock": 0, "internal/lazyregexp": 0, "internal/memo": 0, "internal/realpath": 0, "internal/addresses": 0, "internal/ratelimit": 0, "internal/zipfile": 0, "internal/licenses": 0, "internal/sqlitelog": 0, "internal/startpages": 0, "web": 0,
 	"event": 1, "schema": 1, "internal/spawn": 1, "internal/keyring": 1, "internal/filelock": 1, "internal/workspacedir": 1, "internal/gitlimit": 1, "internal/gitfetch": 2, "internal/custombuild": 1, "internal/registryhosts": 1, "internal/tomlfile": 1, "internal/outbound": 1, "internal/objectstore": 1,
 	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/conversationlock": 2, "internal/worktree": 2, "gitview": 2, "checkpoint": 2, "callback": 2,
 	"spec":              3, // llm's settings
@@ -100,16 +100,17 @@ const servers = 9
 // parts are packages below a domain that its adapters share. They are
 // imported like the domain itself; folders named internal are parts as well.
 var parts = []string{
-	"llm/broker",        // wraps the models of any adapter
-	"llm/catalog",       // data about models
-	"llm/probe",         // asks any model what it can do
-	"llm/structured",    // asks any model
-	"sandbox/bootstrap", // what the program of any provider's sandbox is told
-	"sandbox/pool",      // keeps sandboxes of any provider
-	"workspace/link",    // the wire form that client and server agree on
-	"runtime/protocol",  // the wire form that client and server agree on
-	"runtime/tunnel",    // how client and server reach each other through HTTP
-	"sandbox/image",     // what is built for sandboxes, by any builder
+	"llm/broker",          // wraps the models of any adapter
+	"llm/catalog",         // data about models
+	"llm/probe",           // asks any model what it can do
+	"llm/structured",      // asks any model
+	"sandbox/bootstrap",   // what the program of any provider's sandbox is told
+	"sandbox/pool",        // keeps sandboxes of any provider
+	"workspace/link",      // the wire form that client and server agree on
+	"runtime/protocol",    // the wire form that client and server agree on
+	"runtime/tunnel",      // how client and server reach each other through HTTP
+	"tool/terminal/ahead", // a shell that starts before its terminal
+	"sandbox/image",       // what is built for sandboxes, by any builder
 }
 
 // trees are domains of several packages, which may import one another.

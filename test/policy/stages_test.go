@@ -7,11 +7,12 @@ import (
 	"testing"
 )
 
-// stages are packages that become another program while they are initialized. Go
+// stages are packages that become another program, or start one, while they are initialized. Go
 // initializes packages as soon as what they import is, so what these import delays each
 // start of a sandbox or of a command in it.
 var stages = []string{
 	"./sandbox/process/internal/inside", "./sandbox/docker/internal/inside", "./sandbox/internal/signalscope",
+	"./sandbox/internal/earlyshell",
 }
 
 // TestStagesImportLittle refuses what takes long to initialize, or comes late in the order

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,7 +145,7 @@ func TestStopWhileStarting(t *testing.T) {
 	}()
 	var got runtime
 	await(t, func() bool { return s.do("GET", "/sessions/s", key, nil, &got) == http.StatusOK })
-	if got.Status != "starting" || got.PodStatus != "pending" || got.URL == "" {
+	if u, err := url.Parse(got.URL); got.Status != "starting" || got.PodStatus != "pending" || err != nil || u.Port() == "" {
 		t.Errorf("%+v", got)
 	}
 	if status := request(t, "GET", got.URL+"/alive", nil, nil, nil); status != http.StatusServiceUnavailable {

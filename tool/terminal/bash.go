@@ -8,8 +8,6 @@ import (
 
 // shellSyntax is what differs between shells.
 type shellSyntax interface {
-	// args are the shell's arguments, from its name on.
-	args() []string
 	// begin is what a new shell reads first.
 	begin() string
 	// script is what it reads for one command; status is what $? is at its beginning.
@@ -17,9 +15,6 @@ type shellSyntax interface {
 	script(command, nonce string, status int) string
 	// report is the end of a script: the shell's status, then the marker.
 	report(nonce string) string
-	// writesAtStart reports whether the shell may write something when it starts. Its standard
-	// output is then nothing until begin has made it the terminal, which is 2.
-	writesAtStart() bool
 	// discards reports whether the shell discards at C-c what it has read from its pipe,
 	// the end of a script included.
 	discards() bool
@@ -33,8 +28,6 @@ var bashBegin string
 
 // bash is the shell that the tool promises.
 type bash struct{}
-
-func (bash) args() []string { return []string{"bash", "--norc", "--noprofile", "--noediting", "-i"} }
 
 func (bash) begin() string { return bashBegin }
 
@@ -63,8 +56,6 @@ func (bash) report(nonce string) string {
 ` + restoreState + `; \builtin printf '%s\0%s\0%s\0%s\0%s\0' ` + nonce +
 		` "$__deft_s" "$!" "$PWD" "${PATH:0:8192}" >&231; \builtin printf '\e_DEFT%s\e\\' ` + nonce + " >&230\n"
 }
-
-func (bash) writesAtStart() bool { return false }
 
 func (bash) discards() bool { return false }
 

@@ -3,6 +3,8 @@ package terminal
 import (
 	"cmp"
 	"time"
+
+	"github.com/deft-dev/deft/tool/terminal/ahead"
 )
 
 // Config configures the shell. The zero value is usable.
@@ -60,6 +62,6 @@ func (c Config) withDefaults() Config {
 	c.InterruptGrace = cmp.Or(c.InterruptGrace, 2*time.Second)
 	c.MaxOutput = cmp.Or(c.MaxOutput, 30_000)
 	c.MaxSaved = cmp.Or(c.MaxSaved, 200_000_000)
-	c.Rows, c.Cols = cmp.Or(c.Rows, 50), cmp.Or(c.Cols, 200)
+	c.Rows, c.Cols = cmp.Or(c.Rows, ahead.Rows), cmp.Or(c.Cols, ahead.Cols)
 	return c
 }

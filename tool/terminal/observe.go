@@ -25,6 +25,21 @@ func (s *session) alive() bool {
 	return s.shell != nil
 }
 
+// stands reports whether the shell is in the directory that the configuration names.
+func (s *session) stands() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shell == nil {
+		return true
+	}
+	is, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", s.shell.process.PID()))
+	if err != nil {
+		return true // not to be known
+	}
+	want, err := os.Stat(s.cfg.WorkingDir)
+	return err != nil || os.SameFile(is, want)
+}
+
 func (s *session) takeEnding() *ending {
 	s.mu.Lock()
 	defer s.mu.Unlock()

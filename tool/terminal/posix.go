@@ -14,10 +14,6 @@ var posixBegin string
 // and the file for the EXIT trap 6.
 type posix struct{}
 
-// args have the pipe read as a script: from its standard input busybox would read with
-// buffers that programs of its own inherit.
-func (posix) args() []string { return []string{"sh", "-i", "/proc/self/fd/0"} }
-
 func (posix) begin() string { return posixBegin }
 
 // script implements shellSyntax. At an error the shell would discard what it has read,
@@ -34,8 +30,6 @@ func (posix) report(nonce string) string {
 __deft_s=${__deft_s:-$?}; { set +euxv; PS1= PS2=; } >/dev/null 2>&1; command printf '%s\000%s\000%s\000%s\000%s\000' ` + nonce +
 		` "$__deft_s" "$!" "$PWD" "$PATH" >&8; command printf '\033_DEFT%s\033\\' ` + nonce + " >&7\n"
 }
-
-func (posix) writesAtStart() bool { return true } // busybox does
 
 func (posix) discards() bool { return true }
 

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/tool/internal/tty"
+	"github.com/deft-dev/deft/tool/terminal/ahead"
 )
 
 // ptyPair is a pseudo terminal. The master is read and written by the
@@ -19,13 +20,17 @@ type ptyPair struct {
 	modes  unix.Termios
 }
 
-// openPTY makes a terminal of the given size.
-func openPTY(rows, cols uint16) (*ptyPair, error) {
-	master, slave, err := tty.Open(rows, cols)
-	if err != nil {
-		return nil, err
+// openPTY makes a terminal of the given size, unless there is that of a shell.
+func openPTY(rows, cols uint16, ready *ahead.Shell) (*ptyPair, error) {
+	p := &ptyPair{}
+	if ready != nil {
+		p.master, p.slave = ready.Master, ready.Slave
+	} else {
+		var err error
+		if p.master, p.slave, err = tty.Open(rows, cols); err != nil {
+			return nil, err
+		}
 	}
-	p := &ptyPair{master: master, slave: slave}
 	if err := p.setUp(); err != nil {
 		p.close()
 		return nil, err

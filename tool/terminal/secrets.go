@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/tool/terminal/ahead"
 )
 
 // variable is what a shell takes as a name.
@@ -20,7 +21,7 @@ func exporting(in shellSyntax, secrets map[string]string) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		value := secrets[name]
-		if !variable().MatchString(name) || slices.Contains(unwanted, name) || strings.HasPrefix(name, "__deft") ||
+		if !variable().MatchString(name) || ahead.Disturbs(name) || strings.HasPrefix(name, "__deft") ||
 			value == "" || strings.ContainsRune(value, 0) {
 			continue // no shell can take it, or it would disturb the session
 		}

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/internal/tty"
+	"github.com/deft-dev/deft/tool/terminal/ahead"
 )
 
 // session is a terminal with a shell on it. One goroutine reads the terminal;
@@ -50,8 +48,12 @@ type ending struct {
 }
 
 func openSession(ctx context.Context, cfg Config) (*session, error) {
-	pty, err := openPTY(cfg.Rows, cfg.Cols)
+	ready := ahead.Take(cfg.spec(cfg.WorkingDir))
+	pty, err := openPTY(cfg.Rows, cfg.Cols, ready)
 	if err != nil {
+		if ready != nil {
+			ready.Discard()
+		}
 		return nil, fmt.Errorf("open terminal: %w", err)
 	}
 	s := &session{
@@ -64,7 +66,7 @@ func openSession(ctx context.Context, cfg Config) (*session, error) {
 	s.text = newFilter(int(cfg.Rows), int(cfg.Cols),
 		func(p []byte) { s.out.add(p) }, s.live.add)
 	go s.read()
-	if err := s.startShell(ctx); err != nil {
+	if err := s.startShell(ctx, ready); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -87,9 +89,9 @@ func (s *session) newCapture() {
 	}
 }
 
-// startShell starts a shell where the last one ended, and waits until it is
-// ready.
-func (s *session) startShell(ctx context.Context) error {
+// startShell starts a shell where the last one ended, unless there is one that was started
+// ahead, and waits until it is ready.
+func (s *session) startShell(ctx context.Context, ready *ahead.Shell) error {
 	s.mu.Lock()
 	dir, exports, first := s.last.cwd, s.exports, !s.started
 	s.mu.Unlock()
@@ -101,11 +103,13 @@ func (s *session) startShell(ctx context.Context) error {
 	}
 	leave, err := s.cfg.Starter.inner().Turn(ctx)
 	if err != nil {
+		if ready != nil {
+			ready.Discard()
+		}
 		return fmt.Errorf("start shell: %w", err)
 	}
 	defer leave()
-	defaultSignals()
-	sh, err := startShell(s.cfg, s.pty.slave, dir, s.shellExited)
+	sh, err := startShell(s.cfg, s.pty.slave, dir, ready, s.shellExited)
 	if err != nil {
 		return err
 	}
@@ -123,18 +127,6 @@ func (s *session) startShell(ctx context.Context) error {
 	}
 	return s.ready(ctx)
 }
-
-// defaultSignals has programs that this process starts from now on begin with the
-// default action for the signals of the keyboard. Where this process was started to
-// ignore them, as shells do it for programs in the background, these would ignore them
-// too, and Ctrl-C would stop no command. This process itself goes on to do nothing.
-var defaultSignals = sync.OnceFunc(func() {
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP} {
-		if signal.Ignored(sig) {
-			signal.Notify(make(chan os.Signal, 1), sig)
-		}
-	}
-})
 
 // forgetEmpty drops the sessions of former shells that have no process left,
 // because the kernel may reuse their ids.

@@ -12,10 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/spawn"
+	"github.com/deft-dev/deft/tool/terminal/ahead"
 )
 
 // shell is one process of bash, or of the image's own sh, on the terminal.
@@ -27,11 +26,9 @@ import (
 // and then the command's marker to the terminal.
 type shell struct {
 	process   *spawn.Process
-	control   *os.File
-	report    *os.File
-	buf       []byte             // read from report and not used yet
+	pipes     ahead.Pipes        // its EXIT trap leaves directory and variables in the file Exit
+	buf       []byte             // read from the report and not used yet
 	exitNonce string             // of the marker written after the shell's end
-	exitFile  *os.File           // in memory: its EXIT trap leaves directory and variables
 	status    syscall.WaitStatus // how it ended, once waited is closed …
 	lost      error              // … unless that is unknown
 	waited    chan struct{}
@@ -45,23 +42,13 @@ type prompt struct {
 	path   string
 }
 
-// startShell starts the shell on the terminal, in dir. onExit is called once, when
-// the process has ended.
-func startShell(cfg Config, tty *os.File, dir string, onExit func(*shell)) (*shell, error) {
-	control, childIn, err := pipe(true)
-	if err != nil {
-		return nil, err
-	}
-	report, childOut, err := pipe(false)
-	if err != nil {
-		return nil, errors.Join(err, control.Close(), childIn.Close())
-	}
-	sh := &shell{control: control, report: report, exitNonce: newNonce(), waited: make(chan struct{})}
-	err = sh.start(cfg, tty, dir, childIn, childOut)
-	_ = childIn.Close()
-	_ = childOut.Close()
-	if err != nil {
-		sh.release()
+// startShell starts the shell on the terminal, in dir, unless ready is one that runs there.
+// onExit is called once, when the process has ended.
+func startShell(cfg Config, tty *os.File, dir string, ready *ahead.Shell, onExit func(*shell)) (*shell, error) {
+	sh := &shell{exitNonce: newNonce(), waited: make(chan struct{})}
+	if ready != nil {
+		sh.process, sh.pipes = spawn.Adopt(ready.PID), ready.Pipes
+	} else if err := sh.start(cfg, tty, dir); err != nil {
 		return nil, fmt.Errorf("start %s in %s: %w", cfg.Shell, dir, err)
 	}
 	go func() {
@@ -72,60 +59,30 @@ func startShell(cfg Config, tty *os.File, dir string, onExit func(*shell)) (*she
 	return sh, nil
 }
 
-func (sh *shell) start(cfg Config, tty *os.File, dir string, in, out *os.File) error {
-	// Not a file on disk: variables may be secret, and this is deleted when this
-	// process is.
-	fd, err := unix.MemfdCreate("deft-shell", unix.MFD_CLOEXEC)
+func (sh *shell) start(cfg Config, tty *os.File, dir string) error {
+	spec := cfg.spec(dir)
+	pipes, files, done, err := ahead.Connect(spec, tty)
 	if err != nil {
-		return fmt.Errorf("make memory file: %w", err)
+		return err
 	}
-	sh.exitFile = os.NewFile(uintptr(fd), "deft-shell")
-	program, args := cfg.Shell, cfg.syntax.args()
-	if cfg.Command != nil {
-		program, args = cfg.Command(program, args)
-	}
-	output := tty
-	if cfg.syntax.writesAtStart() {
-		if output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
-			return err
-		}
-		defer output.Close()
-	}
+	defer done()
+	sh.pipes = pipes
 	sh.process, err = cfg.Starter.inner().Start(spawn.Command{
-		Path: program, Args: args,
-		Env: shellEnv(cfg.Env), Dir: dir, Files: []*os.File{in, output, tty, out, sh.exitFile},
-		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2},
+		Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: dir, Files: files, Sys: ahead.Attributes(),
 	})
+	if err != nil {
+		sh.release()
+	}
 	return err
 }
 
-// pipe returns our end, which supports deadlines, and the child's, which blocks.
-func pipe(weWrite bool) (ours, theirs *os.File, err error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return nil, nil, fmt.Errorf("make pipe: %w", err)
-	}
-	our, their := fds[0], fds[1]
-	if weWrite {
-		our, their = their, our
-	}
-	theirs = os.NewFile(uintptr(their), "pipe")
-	err = unix.SetNonblock(our, true)
-	ours = os.NewFile(uintptr(our), "pipe")
-	if err != nil {
-		return nil, nil, errors.Join(err, ours.Close(), theirs.Close())
-	}
-	return ours, theirs, nil
+// spec is what a shell is started with in dir.
+func (c Config) spec(dir string) ahead.Spec {
+	return ahead.NewSpec(c.Shell, c.Env, dir, c.Rows, c.Cols, c.Command)
 }
 
 // release closes the files of a shell that has ended.
-func (sh *shell) release() {
-	_ = sh.control.Close()
-	_ = sh.report.Close()
-	if sh.exitFile != nil {
-		_ = sh.exitFile.Close()
-	}
-}
+func (sh *shell) release() { sh.pipes.Close() }
 
 // maxExports bounds the variables that are taken over from a shell: somewhat more
 // than the kernel would let it pass to a program.
@@ -134,7 +91,7 @@ const maxExports = 8 << 20
 // exitState returns the directory and the exported variables, as a script, that
 // the shell's EXIT trap has saved; empty if it could not.
 func (sh *shell) exitState() (dir, exports string) {
-	b, err := io.ReadAll(io.NewSectionReader(sh.exitFile, 0, maxExports))
+	b, err := io.ReadAll(io.NewSectionReader(sh.pipes.Exit, 0, maxExports))
 	if err != nil {
 		return "", ""
 	}
@@ -151,10 +108,10 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 // send writes text for the shell to read. A shell that has ended is no error: the
 // marker reports its end.
 func (sh *shell) send(text string) error {
-	if err := sh.control.SetWriteDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := sh.pipes.Control.SetWriteDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		return fmt.Errorf("set deadline of shell: %w", err)
 	}
-	_, err := sh.control.WriteString(text)
+	_, err := sh.pipes.Control.WriteString(text)
 	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, os.ErrClosed) {
 		return fault.Wrap(err, fault.Internal, "the shell does not take commands")
 	}
@@ -165,7 +122,7 @@ func (sh *shell) send(text string) error {
 // it is in the pipe already.
 func (sh *shell) readReport(nonce string) (prompt, error) {
 	const fields = 4
-	if err := sh.report.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+	if err := sh.pipes.Report.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
 		return prompt{}, fmt.Errorf("set deadline of report: %w", err)
 	}
 	chunk := make([]byte, 2<<10) // most reports fit
@@ -177,7 +134,7 @@ func (sh *shell) readReport(nonce string) (prompt, error) {
 				return parsePrompt(parts), nil
 			}
 		}
-		n, err := sh.report.Read(chunk)
+		n, err := sh.pipes.Report.Read(chunk)
 		if err != nil {
 			return prompt{}, fmt.Errorf("read report of shell: %w", err)
 		}

@@ -39,7 +39,6 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,6 +50,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/memo"
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/terminal/ahead"
 )
 
 const (
@@ -73,6 +73,7 @@ type executor struct {
 	turn     chan struct{} // full for the whole of an action or a warm-up; guards what follows
 	closed   bool
 	session  *session
+	unused   bool // session has been warmed, and has run nothing yet
 	username string
 	hostname string
 	python   pythonFinder
@@ -96,7 +97,16 @@ func (e *executor) Warm(ctx context.Context) error {
 	if e.closed || e.session != nil {
 		return nil
 	}
-	return e.ensure(ctx)
+	err := e.ensure(ctx)
+	e.unused = err == nil
+	return err
+}
+
+// replaced reports whether the shell was warmed in a directory that is another one now.
+func (e *executor) replaced() bool {
+	unused := e.unused
+	e.unused = false
+	return unused && e.session != nil && !e.session.stands()
 }
 
 // enter waits until no other action or warm-up is under way.
@@ -133,6 +143,11 @@ func (e *executor) Execute(ctx context.Context, c tool.Call) (event.Observation,
 		return e.refuse(a, msg), nil
 	}
 	note := ""
+	if e.replaced() {
+		if err := e.closeSession(); err != nil {
+			return nil, fmt.Errorf("start the terminal again: %w", err)
+		}
+	}
 	if a.Reset {
 		if err := e.closeSession(); err != nil {
 			return nil, fmt.Errorf("reset terminal: %w", err)
@@ -290,7 +305,7 @@ func (e *executor) ensure(ctx context.Context) error {
 		return nil
 	}
 	before := s.takeEnding()
-	if err := s.startShell(ctx); err != nil {
+	if err := s.startShell(ctx, nil); err != nil {
 		return errors.Join(fmt.Errorf("start a fresh shell: %w", err), e.closeSession())
 	}
 	s.mu.Lock()
@@ -315,7 +330,7 @@ func (e *executor) resolve() (Config, error) {
 		return cfg, fault.New(fault.Unsupported, "the terminal needs bash, or another shell").Hint("install bash").Because(err)
 	}
 	cfg.syntax = posix{}
-	if filepath.Base(cfg.Shell) == "bash" {
+	if ahead.IsBash(cfg.Shell) {
 		cfg.syntax = bash{}
 	}
 	e.hostname, e.username = hostname(), username()
@@ -343,11 +358,7 @@ func findShell(name string) (string, error) {
 	if name != "" {
 		return lookShell(name)
 	}
-	path, err := lookShell("bash")
-	if err != nil {
-		return lookShell("sh")
-	}
-	return path, nil
+	return ahead.Find(lookShell)
 }
 
 // lookShell finds the shell's program. If it is removed later, starting it fails.

@@ -84,6 +84,26 @@ func TestWarmUpDelaysNothing(t *testing.T) {
 	}
 }
 
+// TestWarmInNewDirectory: the first command runs in the directory of this name, though that
+// has been made anew since the shell was started.
+func TestWarmInNewDirectory(t *testing.T) {
+	t.Parallel()
+	b := open(t, nil)
+	if err := b.x.(tool.Warmer).Warm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(b.dir, filepath.Join(t.TempDir(), "old")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(b.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.want(b.run("touch here; pwd"), b.dir, 0)
+	if _, err := os.Stat(filepath.Join(b.dir, "here")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWarmFails(t *testing.T) {
 	t.Parallel()
 	x := terminal.New(terminal.Config{WorkingDir: "/nonexistent/x"})

@@ -1,3 +1,4 @@
+import { clean } from './axe';
 import { expect, finish, log, panel, run, shot, status, task, test } from './deft';
 
 test('the demo runs without a model, with real tools', async ({ deft, page }) => {
@@ -63,6 +64,13 @@ test('a conversation is rewound with its files, and forked with files of its own
   await page.getByRole('menuitem', { name: 'Rewind to here' }).click();
   await expect(page.getByText('a.txt comes back')).toBeVisible();
   await page.getByRole('button', { name: 'Rewind', exact: true }).click();
+  const undone = log(page).getByRole('button', { name: /^Undone: \d+ lines of another branch/ });
+  await expect(undone).toBeVisible();
+  await expect(log(page).getByText('Second.')).toHaveCount(0);
+  await clean(page, 'an undone branch');
+  await page.reload();
+  await undone.click();
+  await expect(log(page).getByText('Second.')).toBeVisible();
   await panel(page, 'Files').click();
   await page.getByRole('button', { name: /^a.txt/ }).click();
   await expect(page.getByRole('region', { name: 'a.txt' })).toHaveText('one\n');
@@ -117,7 +125,6 @@ test('settings: test of the model, confirmation, MCP servers, keys', async ({ de
   await page.getByRole('button', { name: 'Test the model' }).click();
   await expect(page.getByText('works', { exact: true })).toBeVisible();
   await page.getByRole('link', { name: 'Confirmation' }).click();
-  await expect(page.getByRole('region', { name: 'Sandbox' })).toContainText('the sandbox that is built in');
   await shot(page, 'settings-safety');
   await page.getByLabel(/Before risky actions/).check();
   await page.reload();

@@ -167,6 +167,7 @@ test('a start that fails says why, also later from the list; it is tried again, 
   const entries = page.getByRole('navigation', { name: 'Conversations' }).getByRole('link', { name: /Prepare/ });
   await expect(entries).toContainText('Not started');
   await entries.click();
+  await expect(failed).toContainText('Cloning the repository: ');
   await expect(failed).toContainText('127.0.0.1:1');
   const before = page.url();
   await page.getByRole('button', { name: 'Try again' }).click();

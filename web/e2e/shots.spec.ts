@@ -104,7 +104,7 @@ for (const theme of ['light', 'dark'] as const) {
     await shot(page, 'usage');
     await panel(page, 'Events').click();
     await shot(page, 'events');
-    for (const tab of ['models', 'secrets', 'safety', 'tools', 'git', 'keys', 'appearance', 'keyboard']) {
+    for (const tab of ['models', 'secrets', 'safety', 'sandbox', 'tools', 'git', 'keys', 'appearance', 'keyboard', 'import']) {
       await page.goto(`${deft.url}/settings/${tab}`);
       await expect(page.getByRole('heading', { name: 'Settings' })).toBeVisible();
       await shot(page, `settings-${tab}`);

@@ -10,6 +10,8 @@ const root = join(import.meta.dirname, '../src');
 
 // Directories and files whose texts are not in the catalogue yet.
 const todo = [
+  'settings/Committer.tsx',
+  'settings/TakeOver.tsx',
   'settings/GitHosts.tsx',
   'settings/Isolation.tsx',
   'settings/Keyboard.tsx',
@@ -30,7 +32,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((name) => /\.tsx?$/.test(name) && !/\.test\.ts$|generated|^i18n/.test(name))
   .map((name) => ts.createSourceFile(name, readFileSync(join(root, name), 'utf8'), ts.ScriptTarget.Latest, true, name.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS));
 
-const attributes = new Set(['aria-label', 'title', 'placeholder', 'alt', 'label', 'sendLabel']);
+const attributes = new Set(['aria-label', 'title', 'placeholder', 'alt', 'label', 'sendLabel', 'button']);
 const properties = new Set(['label', 'title', 'hint', 'verb', 'group', 'detail']);
 const word = /\p{L}{2,}/u;
 const sentence = (text: string) => /^(?:[A-Z“‘][\p{L}’']*|0)[ ,]/u.test(text) && /\p{L}{2,} \p{L}{2,}/u.test(text);

@@ -79,8 +79,8 @@ func (d DockerRuntime) ineffective() (out []string) {
 	if d.ConversationImageHasBrowser != nil {
 		out = append(out, "conversation_image_has_browser has no effect: there are no browser tools")
 	}
-	if d.ConversationStorageDiskBudget != nil || d.ConversationStorageRetentionDays != nil {
-		out = append(out, "conversation_storage_disk_budget and conversation_storage_retention_days have no effect: conversations are kept until they are deleted")
+	if d.ConversationStorageDiskBudget != nil {
+		out = append(out, "conversation_storage_disk_budget has no effect: files of workspaces are kept until their conversations are deleted")
 	}
 	return out
 }

@@ -73,6 +73,11 @@ func (s *Service) getRuntime(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return rest.Bytes(w, http.StatusOK, session.RuntimeAvailable)
 	}
+	if archived, err := s.o.Sessions.Archived(r.Context(), id); err != nil {
+		return unknown(err, id)
+	} else if archived {
+		return rest.Bytes(w, http.StatusOK, session.RuntimeArchived)
+	}
 	return rest.JSON(w, http.StatusOK, runtimeInfoOf(s.o.Containers.Sandboxes.SandboxStatus(r.Context(), p, id)))
 }
 
@@ -89,6 +94,9 @@ func (s *Service) postReprovision(w http.ResponseWriter, r *http.Request) error 
 		if err == nil {
 			err = c.Ready(r.Context())
 		}
+		if fault.Is(err, fault.Gone) {
+			return err
+		}
 		if err != nil {
 			return containerError("Could not start conversation container", err)
 		}
@@ -100,8 +108,14 @@ func (s *Service) postReprovision(w http.ResponseWriter, r *http.Request) error 
 // tools of a conversation are in its container, and this server answers for it, so that
 // is the key that admitted this request: no other key, and none where none is needed.
 func (s *Service) postCredentials(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.existing(r); err != nil {
+	id, err := s.existing(r)
+	if err != nil {
 		return err
+	}
+	if archived, err := s.o.Sessions.Archived(r.Context(), id); err != nil {
+		return unknown(err, id)
+	} else if archived {
+		return session.ErrArchived
 	}
 	key := r.Header.Get(rest.KeyHeader)
 	if s.o.Keys == nil || !rest.Allowed(s.o.Keys(), key) {

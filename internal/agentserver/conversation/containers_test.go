@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -120,5 +121,38 @@ func TestRuntimeInfo(t *testing.T) {
 	_, text = ask("GET", "?ids="+string(none.ID())+"&ids="+string(event.NewConversationID()), "")
 	if !strings.Contains(text, field+failed+"},null]") {
 		t.Errorf("without an engine: %s, want %s", infos(text), failed)
+	}
+}
+
+// TestArchived: a conversation that was archived is read, and answers 410 where it would
+// have to work.
+func TestArchived(t *testing.T) {
+	t.Parallel()
+	f := setup(t, nil, nil)
+	f.contain(&containers{})
+	id := f.begin(t).ID()
+	n, err := f.ArchiveUnused(t.Context(), time.Now().Add(time.Hour), func(p session.Placement) bool { return p.SandboxClass == "docker" })
+	if err != nil || n != 1 {
+		t.Fatalf("%d archived, %v", n, err)
+	}
+	ask := f.serve(t)
+	const message = `{"role":"user","run":true,"content":[{"type":"text","text":"go on"}]}`
+	for path, body := range map[string]string{"/events": message, "/run": "", "/runtime/reprovision": "", "/runtime/credentials": "", "/fork": "{}"} {
+		code, text := ask("POST", "/"+string(id)+path, body)
+		if code != 410 || text != `{"detail":"Conversation runtime was archived; its history is read-only"}` {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+	const field = `"runtime_status":"missing","can_resume":false,"runtime_error":{"code":"archived",`
+	for path, want := range map[string]string{"/runtime": field, "": field, "/events/search": `"items":`} {
+		if code, text := ask("GET", "/"+string(id)+path, ""); code != 200 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+	if _, text := ask("GET", "/search", ""); !strings.Contains(text, field) {
+		t.Errorf("the list says %s", text)
+	}
+	if code, text := ask("DELETE", "/"+string(id), ""); code != 200 {
+		t.Errorf("delete: %d %s", code, text)
 	}
 }

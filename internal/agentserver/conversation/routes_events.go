@@ -38,7 +38,7 @@ func eventQuery(r *http.Request, q *rest.Query) (id event.ConversationID, out ev
 	if id, err = pathID(r); err != nil {
 		return id, out, err
 	}
-	out = eventstream.Query{Source: event.Source(q.String("source", "")), Body: q.String("body", "")}
+	out = eventstream.Query{Source: event.Source(q.String("source", "")), Body: q.String("body", ""), Text: q.String("text", "")}
 	if q.Has("kind") { // an empty one is no event's
 		out.Kinds = []string{event.ShortKind(q.String("kind", ""))}
 	}

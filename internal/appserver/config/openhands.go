@@ -24,6 +24,7 @@ var openHandsSettings = map[string]string{
 	"core.max_concurrent_conversations": "conversations.max_per_user",
 	"core.search_api_key":               "conversations.search_api_key",
 	"core.default_agent":                "classes.agent",
+	"core.runtime_executor":             "classes.executor",
 	"llm.model":                         "llm.model",
 	"llm.api_key":                       "llm.api_key",
 	"llm.base_url":                      "llm.base_url",

@@ -21,6 +21,7 @@ max_budget_per_task = 2.5
 max_concurrent_conversations = 4
 default_agent = "CodeActAgent"
 jwt_secret = ""
+runtime_executor = "exec:/bin/deploy"
 file_store = "s3"
 debug = true
 [llm]
@@ -78,14 +79,15 @@ func TestOpenHands(t *testing.T) {
 		"conversations.max_iterations": "88 <- MAX_ITERATIONS",
 		"conversations.max_budget":     "3 <- DEFT_CONVERSATIONS_MAX_BUDGET",
 		"conversations.max_per_user":   "4 <- oh.toml:8",
-		"conversations.idle_timeout":   "5m <- oh.toml:28",
-		"log.level":                    "debug <- oh.toml:12",
-		"llm.model":                    "openai/gpt-5 <- oh.toml:14",
-		"llm.api_key":                  "[set] <- oh.toml:15",
+		"conversations.idle_timeout":   "5m <- oh.toml:29",
+		"classes.executor":             "exec:/bin/deploy <- oh.toml:11",
+		"log.level":                    "debug <- oh.toml:13",
+		"llm.model":                    "openai/gpt-5 <- oh.toml:15",
+		"llm.api_key":                  "[set] <- oh.toml:16",
 		"llm.base_url":                 "http://127.0.0.1:1/v1 <- LLM_BASE_URL",
-		"llm.temperature":              "0 <- oh.toml:16",
-		"sandbox.image":                "python:3.12 <- oh.toml:26",
-		"sandbox.mounts":               m.root + "/data:/data:ro," + m.root + "/out:/out:rw <- oh.toml:27",
+		"llm.temperature":              "0 <- oh.toml:17",
+		"sandbox.image":                "python:3.12 <- oh.toml:27",
+		"sandbox.mounts":               m.root + "/data:/data:ro," + m.root + "/out:/out:rw <- oh.toml:28",
 		"sandbox.environment":          "LANG=[set],N=[set],TZ=[set] <- SANDBOX_ENV_TZ",
 	}
 	if diff := cmp.Diff(want, from); diff != "" {
@@ -98,21 +100,21 @@ func TestOpenHands(t *testing.T) {
 	for _, warned := range []string{
 		"oh.toml:2: stray has no effect outside a section",
 		"oh.toml:4: core.workspace_base has no effect in Deft: each sandbox",
-		"oh.toml:11: core.file_store has no effect",
-		"oh.toml:17: llm.num_retries has no effect in Deft",
-		"oh.toml:19: llm.draft has no effect in Deft: `deft llm profile set`",
-		"oh.toml:22: agent.RepoExplorerAgent has no effect",
-		"oh.toml:24: agent.enable_jupyter has no effect in Deft: the settings of users",
-		"oh.toml:30: sandbox.use_host_network has no effect in Deft: sandbox.net",
-		"oh.toml:31: sandbox.docker_runtime_kwargs has no effect",
-		"oh.toml:33: security.confirmation_mode has no effect",
-		"oh.toml:35: condenser.type has no effect",
-		"oh.toml:37: kubernetes.namespace has no effect",
-		"oh.toml:39: mcp.sse_servers has no effect",
-		"oh.toml:41: model_routing.router_name has no effect",
-		"oh.toml:43: extended.a has no effect",
-		"oh.toml:45: cli.vi_mode has no effect",
-		"oh.toml:46: OpenHands has no section [colour]",
+		"oh.toml:12: core.file_store has no effect",
+		"oh.toml:18: llm.num_retries has no effect in Deft",
+		"oh.toml:20: llm.draft has no effect in Deft: `deft llm profile set`",
+		"oh.toml:23: agent.RepoExplorerAgent has no effect",
+		"oh.toml:25: agent.enable_jupyter has no effect in Deft: the settings of users",
+		"oh.toml:31: sandbox.use_host_network has no effect in Deft: sandbox.net",
+		"oh.toml:32: sandbox.docker_runtime_kwargs has no effect",
+		"oh.toml:34: security.confirmation_mode has no effect",
+		"oh.toml:36: condenser.type has no effect",
+		"oh.toml:38: kubernetes.namespace has no effect",
+		"oh.toml:40: mcp.sse_servers has no effect",
+		"oh.toml:42: model_routing.router_name has no effect",
+		"oh.toml:44: extended.a has no effect",
+		"oh.toml:46: cli.vi_mode has no effect",
+		"oh.toml:47: OpenHands has no section [colour]",
 		"FILE_STORE_PATH: core.file_store_path has no effect",
 		"SANDBOX_USER_ID: sandbox.user_id has no effect",
 	} {

@@ -15,19 +15,61 @@ import (
 
 // Continue returns a conversation to work with. A paused sandbox is resumed. One that was
 // deleted is made anew with the files that were kept when it was deleted: from the archive
-// of the workspace, or from a clone of the repository and a checkpoint.
+// of the workspace, or from a clone of the repository and a checkpoint. So is one that is
+// lost.
 func (s *Service) Continue(ctx context.Context, owner session.Principal, id event.ConversationID) (*session.Conversation, error) {
 	c, err := s.Open(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
 	info, err := s.One(ctx, owner, id)
-	if err != nil || info.In != nil || info.Conversation.Sandbox == "" {
+	if err != nil || info.Conversation.Sandbox == "" || info.In != nil && s.o.Sandboxes.StatusOf(*info.In) != sandboxes.Lost {
 		return c, err
 	}
 	s.reviving.Lock()
 	defer s.reviving.Unlock()
+	if info.In != nil {
+		if err := s.giveUp(ctx, owner, c, info); err != nil {
+			return c, err
+		}
+		if c, err = s.Open(ctx, owner, id); err != nil { // it was released
+			return c, err
+		}
+	}
 	return c, s.revive(ctx, owner, c, info)
+}
+
+// giveUp forgets a sandbox that is lost. An archive of its workspace, which is of an earlier
+// time, counts only if nothing was asked for since then.
+func (s *Service) giveUp(ctx context.Context, owner session.Principal, c *session.Conversation, info *Info) error {
+	now, err := s.o.Sandboxes.Get(ctx, owner, info.In.ID)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil || s.o.Sandboxes.StatusOf(now) != sandboxes.Lost { // another request was faster
+		return err
+	}
+	st, err := c.State(ctx)
+	if err != nil {
+		return err
+	}
+	if st.LastUserMessage != "" {
+		events, err := s.Scope(owner).Events(ctx, c.ID())
+		if err != nil {
+			return err
+		}
+		asked, err := events.Get(ctx, c.ID(), st.LastUserMessage)
+		if err != nil {
+			return err
+		}
+		if asked.Timestamp > event.At(now.Created) {
+			if err := s.o.Sandboxes.Forget(ctx, now.ID); err != nil {
+				return err
+			}
+		}
+	}
+	s.o.Log.Warn("the workspace of a sandbox has vanished, and is made anew", "sandbox", now.ID)
+	return s.o.Sandboxes.GiveUp(ctx, now)
 }
 
 // revive makes the sandbox of a conversation anew, and the files of all its conversations.

@@ -254,7 +254,7 @@ func (s *Service) Open(ctx context.Context, owner session.Principal, id event.Co
 		return nil, s.unlessRecorded(ctx, id, err)
 	}
 	info, err := s.One(ctx, owner, id)
-	if err == nil && info.In != nil && info.In.Paused {
+	if err == nil && info.In != nil && s.o.Sandboxes.StatusOf(*info.In) == sandboxes.Paused {
 		err = s.o.Sandboxes.Resume(ctx, owner, info.In.ID)
 	}
 	return c, err

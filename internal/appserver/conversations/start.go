@@ -243,7 +243,7 @@ func (s *Service) begin(t store.Task, release func()) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			t.Status, t.Detail = store.Failed, detail(err)
+			t.FailedAt, t.Status, t.Detail = t.Status, store.Failed, detail(err)
 			s.o.Log.Warn("a conversation could not be started", "task", t.ID, "err", err)
 			if err := s.save(context.WithoutCancel(ctx), &t); err != nil {
 				s.o.Log.Error("the state of a start task is lost", "task", t.ID, "err", err)

@@ -23,6 +23,7 @@ import (
 const (
 	maxArchive = 4 << 30 // bytes of files
 	maxMembers = 500_000
+	maxHeaders = 4 << 30 // bytes of what is in an archive beside files
 )
 
 // archiveKey names the archive of a sandbox's workspace in the file store.
@@ -66,7 +67,7 @@ func (s *Service) BringBack(ctx context.Context, b store.Sandbox) (found bool, e
 		return false, fault.Wrap(err, fault.Denied, "open the workspace")
 	}
 	defer root.Close()
-	if err := unpack(ctx, root, r); err != nil {
+	if err := unpack(ctx, root, r, maxArchive+maxHeaders); err != nil {
 		return false, errors.Join(fault.Wrap(err, fault.KindOf(err), "unpack the archive of the workspace"), empty(root))
 	}
 	return true, nil
@@ -177,8 +178,9 @@ func (p *packer) add(name string) error {
 	return err
 }
 
-// unpack makes what an archive has. What leads out of the directory is refused.
-func unpack(ctx context.Context, root *os.Root, r io.Reader) error {
+// unpack makes what an archive has, of which it reads at most so many unzipped bytes. What
+// leads out of the directory is refused.
+func unpack(ctx context.Context, root *os.Root, r io.Reader, most int64) error {
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return fault.Wrap(err, fault.Corrupt, "read the archive")
@@ -189,7 +191,7 @@ func unpack(ctx context.Context, root *os.Root, r io.Reader) error {
 	}
 	var dirs []made // their times are set when they are full
 	bytes, members := int64(0), 0
-	for in := tar.NewReader(z); ; {
+	for in := tar.NewReader(&bounded{z, most}); ; { // headers can be endless as well
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -197,12 +199,15 @@ func unpack(ctx context.Context, root *os.Root, r io.Reader) error {
 		if err == nil {
 			err = ctx.Err()
 		}
+		if fault.Is(err, fault.Limit) {
+			return err
+		}
 		if err != nil {
 			return fault.Wrap(err, fault.Corrupt, "read the archive")
 		}
 		members++
 		if bytes += h.Size; bytes > maxArchive || members > maxMembers {
-			return fault.New(fault.Limit, "the archive is too large")
+			return tooLarge()
 		}
 		name := strings.TrimSuffix(h.Name, "/")
 		if !filepath.IsLocal(name) {
@@ -211,7 +216,8 @@ func unpack(ctx context.Context, root *os.Root, r io.Reader) error {
 		mode := fs.FileMode(h.Mode).Perm()
 		switch h.Typeflag {
 		case tar.TypeDir:
-			if err := root.MkdirAll(name, 0o700); err != nil {
+			// Each has an entry of its own, so their number is bounded.
+			if err := root.Mkdir(name, 0o700); err != nil {
 				return err
 			}
 			dirs = append(dirs, made{name, h})
@@ -236,6 +242,24 @@ func unpack(ctx context.Context, root *os.Root, r io.Reader) error {
 		}
 	}
 	return z.Close()
+}
+
+func tooLarge() error { return fault.New(fault.Limit, "the archive is too large") }
+
+// bounded fails after some bytes.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+// Read implements [io.Reader].
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, tooLarge()
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 func write(root *os.Root, name string, mode fs.FileMode, r io.Reader) error {

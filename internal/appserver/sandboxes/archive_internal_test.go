@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/fault"
+
 	"github.com/deft-dev/deft/internal/appserver/store"
 )
 
@@ -106,7 +108,7 @@ func TestPack(t *testing.T) {
 	if err := pack(t.Context(), open(t, from), &out); err != nil {
 		t.Fatal(err)
 	}
-	if err := unpack(t.Context(), open(t, to), &out); err != nil {
+	if err := unpack(t.Context(), open(t, to), &out, maxArchive); err != nil {
 		t.Fatal(err)
 	}
 	for _, gone := range []string{"node_modules", "venv", "cache", "pipe"} {
@@ -132,6 +134,8 @@ func TestUnpackRefusals(t *testing.T) {
 		"a directory as a link": {{Name: "l", Linkname: "..", Typeflag: tar.TypeSymlink}, {Name: "l/x/", Typeflag: tar.TypeDir}},
 		"a hard link":           {{Name: "h", Linkname: "/etc/passwd", Typeflag: tar.TypeLink}},
 		"a device":              {{Name: "d", Typeflag: tar.TypeChar}},
+		"no directory around":   {{Name: strings.Repeat("d/", 1000), Typeflag: tar.TypeDir}},
+		"more than it may have": {{Name: "zeros", Typeflag: tar.TypeReg, Size: maxArchive + 1}},
 		"a file twice":          {{Name: "f", Typeflag: tar.TypeReg}, {Name: "f", Typeflag: tar.TypeReg}},
 	} {
 		var out bytes.Buffer
@@ -142,8 +146,10 @@ func TestUnpackRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
+		if members[0].Size == 0 { // else it is missing
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := z.Close(); err != nil {
 			t.Fatal(err)
@@ -153,7 +159,7 @@ func TestUnpackRefusals(t *testing.T) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := unpack(t.Context(), open(t, dir), &out); err == nil {
+		if err := unpack(t.Context(), open(t, dir), &out, maxArchive); err == nil {
 			t.Errorf("%s is unpacked", name)
 		}
 		if all, err := os.ReadDir(top); err != nil || len(all) != 1 {
@@ -163,8 +169,41 @@ func TestUnpackRefusals(t *testing.T) {
 			t.Errorf("%s was written outside", name)
 		}
 	}
-	if err := unpack(t.Context(), open(t, t.TempDir()), strings.NewReader("no archive")); err == nil {
+	if err := unpack(t.Context(), open(t, t.TempDir()), strings.NewReader("no archive"), maxArchive); err == nil {
 		t.Error("what is no archive is unpacked")
+	}
+}
+
+// TestUnpackHeaders: an archive of nothing but headers ends. The tar reader alone follows
+// those of one entry for ever.
+func TestUnpackHeaders(t *testing.T) {
+	t.Parallel()
+	var one bytes.Buffer
+	if err := tar.NewWriter(&one).WriteHeader(&tar.Header{Name: "x", PAXRecords: map[string]string{"a.b": "c"}}); err != nil {
+		t.Fatal(err)
+	}
+	extended := one.Next(1024) // without the entry that it is for
+	const most, there = 4 << 20, 64 << 20
+	read := 0
+	r, w := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		z := gzip.NewWriter(w)
+		for ; read < there; read += len(extended) {
+			if _, err := z.Write(extended); err != nil {
+				break
+			}
+		}
+		_ = w.CloseWithError(z.Close()) // never fails
+	}()
+	if err := unpack(t.Context(), open(t, t.TempDir()), r, most); !fault.Is(err, fault.Limit) {
+		t.Errorf("got %v", err)
+	}
+	_ = r.Close() // never fails
+	<-done
+	if read == there {
+		t.Error("all of it was read")
 	}
 }
 
@@ -207,7 +246,7 @@ func TestPackRepository(t *testing.T) {
 	if err := pack(t.Context(), open(t, from), &out); err != nil {
 		t.Fatal(err)
 	}
-	if err := unpack(t.Context(), open(t, to), &out); err != nil {
+	if err := unpack(t.Context(), open(t, to), &out, maxArchive); err != nil {
 		t.Fatal(err)
 	}
 	if said := git(to, "log", "--format=%s") + git(to, "status", "--short") + git(to, "fsck"); !strings.HasPrefix(said, "not pushed\n") {

@@ -50,12 +50,17 @@ const (
 // Status is how a sandbox is, in the contract's words (SandboxStatus).
 type Status string
 
-// The states of sandboxes. One whose record is gone is Missing.
+// The states of sandboxes. One whose record is gone is Missing, and one whose workspace
+// has vanished from the disk is Lost.
 const (
 	Running Status = "RUNNING"
 	Paused  Status = "PAUSED"
 	Missing Status = "MISSING"
+	Lost    Status = "ERROR"
 )
+
+// LostDetail says what has happened to a Lost sandbox.
+const LostDetail = "the workspace has vanished from the server's disk: a conversation that is resumed gets a new one with the files of its last checkpoint"
 
 // ClientDirectory is where OpenHands' clients believe the workspace of a sandbox to
 // be; ProjectDirectory is where its conversations work by default.
@@ -76,7 +81,10 @@ type Options struct {
 	Spec string
 	// Most is how many sandboxes an owner may have; 0 for no limit.
 	Most int
-	Log  *slog.Logger
+	// Elsewhere says that workspaces are inside what isolates them, not below Root: then
+	// none is Lost.
+	Elsewhere bool
+	Log       *slog.Logger
 }
 
 // Service is the Sandbox Service.
@@ -86,7 +94,12 @@ type Service struct{ o Options }
 func New(o Options) *Service { return &Service{o} }
 
 // StatusOf returns how a sandbox is.
-func StatusOf(b store.Sandbox) Status {
+func (s *Service) StatusOf(b store.Sandbox) Status {
+	if !s.o.Elsewhere {
+		if _, err := os.Stat(b.Directory); errors.Is(err, os.ErrNotExist) {
+			return Lost
+		}
+	}
 	if b.Paused {
 		return Paused
 	}
@@ -102,17 +115,8 @@ func (s *Service) Create(ctx context.Context, owner session.Principal, spec stri
 	return s.add(ctx, owner, event.NewConversationID().Hex())
 }
 
-// add makes a sandbox with an id. Conflict if there is one.
+// add makes a sandbox with an id. Conflict if there is one, RateLimit for one too many.
 func (s *Service) add(ctx context.Context, owner session.Principal, id string) (store.Sandbox, error) {
-	if s.o.Most > 0 {
-		have, _, err := s.o.Store.Sandboxes(ctx, string(owner), "", s.o.Most)
-		if err != nil {
-			return store.Sandbox{}, err
-		}
-		if len(have) >= s.o.Most {
-			return store.Sandbox{}, fault.New(fault.RateLimit, "you have as many sandboxes as you may have").Hint("delete one that you do not need")
-		}
-	}
 	var secret [24]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	now := time.Now()
@@ -120,7 +124,7 @@ func (s *Service) add(ctx context.Context, owner session.Principal, id string) (
 		ID: id, Owner: string(owner), Spec: s.o.Spec, SessionKey: base64.RawURLEncoding.EncodeToString(secret[:]),
 		Directory: s.Workspace(id), Created: now, Used: now,
 	}
-	if err := s.o.Store.AddSandbox(ctx, b); err != nil {
+	if err := s.o.Store.AddSandbox(ctx, b, s.o.Most); err != nil {
 		return store.Sandbox{}, err
 	}
 	if err := os.MkdirAll(filepath.Join(b.Directory, ProjectDirectory), 0o700); err != nil {
@@ -220,8 +224,15 @@ func (s *Service) Pause(ctx context.Context, owner session.Principal, id string)
 	})
 }
 
-// Resume lets the conversations of a paused sandbox work again.
+// Resume lets the conversations of a paused sandbox work again. Conflict if it is Lost.
 func (s *Service) Resume(ctx context.Context, owner session.Principal, id string) error {
+	b, err := s.Get(ctx, owner, id)
+	if err != nil {
+		return err
+	}
+	if s.StatusOf(b) == Lost {
+		return fault.New(fault.Conflict, LostDetail).Hint("resume the conversation")
+	}
 	return s.o.Store.SetSandboxPaused(ctx, string(owner), id, false)
 }
 
@@ -263,6 +274,18 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id string
 		}
 	}
 	return s.Discard(ctx, b)
+}
+
+// GiveUp ends what the conversations of a Lost sandbox do and forgets it, so that it can
+// be revived.
+func (s *Service) GiveUp(ctx context.Context, b store.Sandbox) error {
+	err := s.each(ctx, b.ID, func(c event.ConversationID) error {
+		return s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil })
+	})
+	if err != nil {
+		return err
+	}
+	return s.o.Store.DeleteSandbox(ctx, b.Owner, b.ID)
 }
 
 // Discard deletes a sandbox in which nothing works, with its workspace, of which nothing is

@@ -152,7 +152,7 @@ func TestSandboxSecrets(t *testing.T) {
 		{ID: "box-alice", Owner: "alice", SessionKey: "key-alice", Created: now, Used: now},
 		{ID: "box-bob", Owner: "bob", SessionKey: "key-bob", Created: now, Used: now},
 	} {
-		if err := s.store.AddSandbox(t.Context(), b); err != nil {
+		if err := s.store.AddSandbox(t.Context(), b, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

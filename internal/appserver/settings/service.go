@@ -115,6 +115,7 @@ func (s *Service) Routes() []rest.Route {
 		r("Settings", "GET", v1+"/conversation-schema", conversationSchema),
 		r("Settings", "GET", v1+"/local-models", s.user(user.local)),
 		r("Settings", "POST", v1+"/test", s.user(user.testModel)),
+		r("Settings", "POST", v1+"/import", s.user(user.takeOver)),
 		r("Settings", "POST", profile+"/test", s.user(user.testProfile)),
 		r("Settings", "GET", v1+"/profiles", s.user(user.listProfiles)),
 		r("Settings", "GET", profile, s.user(user.getProfile)),

@@ -154,7 +154,7 @@ func TestMCPServers(t *testing.T) {
 	// OpenHands' SDK reads them as a program that has a sandbox, without asking for secrets.
 	for owner, key := range map[string]string{"alice": "key-alice", "bob": "key-bob"} {
 		b := store.Sandbox{ID: "box-" + owner, Owner: owner, SessionKey: key, Created: time.Now(), Used: time.Now()}
-		if err := s.store.AddSandbox(t.Context(), b); err != nil {
+		if err := s.store.AddSandbox(t.Context(), b, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

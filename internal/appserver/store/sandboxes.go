@@ -27,18 +27,51 @@ type Sandbox struct {
 
 const sandboxColumns = "id, owner, spec, paused, key_sealed, directory, created_at, used_at"
 
-// AddSandbox stores a new sandbox. Conflict if its id is taken.
-func (s *Store) AddSandbox(ctx context.Context, b Sandbox) error {
+// AddSandbox stores a new sandbox. Conflict if its id is taken, RateLimit if its owner has
+// most of them already; 0 is for no limit. That holds for servers that add at the same time.
+func (s *Store) AddSandbox(ctx context.Context, b Sandbox, most int) error {
 	sealed, err := s.ring.Seal([]byte(b.SessionKey))
 	if err != nil {
 		return err
 	}
-	r, err := s.on(ctx).exec("INSERT INTO app_sandboxes (id, owner, spec, paused, key_hash, key_sealed, directory, created_at, used_at) VALUES ("+marks(9)+") ON CONFLICT (id) DO NOTHING",
-		b.ID, b.Owner, b.Spec, flag(b.Paused), Hash(b.SessionKey), sealed, b.Directory, micro(b.Created), micro(b.Used))
-	if err := affected(r, err, "free sandbox id", b.ID); fault.Is(err, fault.NotFound) {
-		return fault.New(fault.Conflict, "the sandbox "+b.ID+" exists")
-	} else if err != nil {
+	return s.change(ctx, func(t tx) error {
+		if most > 0 {
+			if err := t.checkMost(b, most); err != nil {
+				return err
+			}
+		}
+		r, err := t.exec("INSERT INTO app_sandboxes (id, owner, spec, paused, key_hash, key_sealed, directory, created_at, used_at) VALUES ("+marks(9)+") ON CONFLICT (id) DO NOTHING",
+			b.ID, b.Owner, b.Spec, flag(b.Paused), Hash(b.SessionKey), sealed, b.Directory, micro(b.Created), micro(b.Used))
+		if err := affected(r, err, "free sandbox id", b.ID); fault.Is(err, fault.NotFound) {
+			return sandboxExists(b.ID)
+		} else if err != nil {
+			return err
+		}
+		return nil
+	})
+}
+
+func sandboxExists(id string) error {
+	return fault.New(fault.Conflict, "the sandbox "+id+" exists")
+}
+
+// checkMost refuses a sandbox too many. Until the transaction ends no other one of the owner
+// is added: a SQLite database has one transaction that writes, and PostgreSQL a lock.
+func (t tx) checkMost(b Sandbox, most int) error {
+	if t.engine == PostgreSQL {
+		if _, err := t.exec("SELECT pg_advisory_xact_lock(hashtextextended(?, 7236022))", b.Owner); err != nil {
+			return err
+		}
+	}
+	var have, same int
+	if err := t.row("SELECT count(*), coalesce(sum(CASE WHEN id = ? THEN 1 ELSE 0 END), 0) FROM app_sandboxes WHERE owner = ?", b.ID, b.Owner).Scan(&have, &same); err != nil {
 		return err
+	}
+	switch {
+	case same > 0: // it needs no place of its own
+		return sandboxExists(b.ID)
+	case have >= most:
+		return fault.New(fault.RateLimit, "you have as many sandboxes as you may have").Hint("delete one that you do not need")
 	}
 	return nil
 }

@@ -41,7 +41,8 @@ CREATE TABLE app_start_tasks (
   request      TEXT   NOT NULL, -- JSON, as it was sent, sealed
   log          TEXT   NOT NULL, -- what the set-up printed
   created_at   BIGINT NOT NULL,
-  updated_at   BIGINT NOT NULL
+  updated_at   BIGINT NOT NULL,
+  failed_at    TEXT   NOT NULL DEFAULT '' -- the status in which it failed
 );
 CREATE INDEX app_start_tasks_owner ON app_start_tasks (owner, created_at);
 CREATE INDEX app_start_tasks_conversation ON app_start_tasks (conversation);

@@ -112,11 +112,11 @@ func TestSandboxes(t *testing.T) {
 				ID: fmt.Sprint("s", i), Owner: "alice", Spec: "process", SessionKey: fmt.Sprint("key", i), Directory: fmt.Sprint("/srv/", i),
 				Created: when(i / 2), Used: when(i), // two were made at the same time
 			}
-			must(t, s.AddSandbox(ctx, b))
+			must(t, s.AddSandbox(ctx, b, 0))
 			all = append([]store.Sandbox{b}, all...)
 		}
-		must(t, s.AddSandbox(ctx, store.Sandbox{ID: "b", Owner: "bob", SessionKey: "of bob", Created: when(0), Used: when(0)}))
-		wantKind(t, s.AddSandbox(ctx, store.Sandbox{ID: "s0", Owner: "bob", SessionKey: "other", Created: when(0), Used: when(0)}), fault.Conflict)
+		must(t, s.AddSandbox(ctx, store.Sandbox{ID: "b", Owner: "bob", SessionKey: "of bob", Created: when(0), Used: when(0)}, 0))
+		wantKind(t, s.AddSandbox(ctx, store.Sandbox{ID: "s0", Owner: "bob", SessionKey: "other", Created: when(0), Used: when(0)}, 0), fault.Conflict)
 
 		got, err := s.Sandbox(ctx, "alice", "s1")
 		must(t, err)
@@ -165,7 +165,7 @@ func TestConversations(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d database) {
 		s, ctx := d.store(t), t.Context()
-		must(t, s.AddSandbox(ctx, store.Sandbox{ID: "s", Owner: "alice", SessionKey: "key", Created: when(0), Used: when(0)}))
+		must(t, s.AddSandbox(ctx, store.Sandbox{ID: "s", Owner: "alice", SessionKey: "key", Created: when(0), Used: when(0)}, 0))
 		c := store.Conversation{
 			ID: id(1), Owner: "alice", Sandbox: "s", Repository: "o/r'; --", Branch: "main", Provider: "github", Trigger: "gui", Model: "m",
 			AgentType: "plan", Public: true, PRNumbers: []int{3, 1}, Created: when(0), Contract: "V1",
@@ -385,7 +385,7 @@ func TestOpen(t *testing.T) {
 			}
 		}
 		s := d.store(t)
-		must(t, s.AddSandbox(t.Context(), store.Sandbox{ID: "s", Owner: "alice", SessionKey: "hidden-key", Created: when(0), Used: when(0)}))
+		must(t, s.AddSandbox(t.Context(), store.Sandbox{ID: "s", Owner: "alice", SessionKey: "hidden-key", Created: when(0), Used: when(0)}, 0))
 		db := d.open(t)
 		var hash, sealed string
 		must(t, db.QueryRowContext(t.Context(), "SELECT key_hash, key_sealed FROM app_sandboxes").Scan(&hash, &sealed))

@@ -38,13 +38,14 @@ type Task struct {
 	Sandbox      string               // "" until there is one
 	Status       TaskStatus
 	Detail       string          // why it failed, or ""
+	FailedAt     TaskStatus      // how far it was then, or ""
 	Request      json.RawMessage // as it was sent; stored sealed, since it may have secrets
 	Log          string          // what the set-up printed
 	Created      time.Time
 	Updated      time.Time
 }
 
-const taskColumns = "id, owner, conversation, sandbox, status, detail, request, log, created_at, updated_at"
+const taskColumns = "id, owner, conversation, sandbox, status, detail, request, log, created_at, updated_at, failed_at"
 
 // SaveTask stores a task, or how far it is.
 func (s *Store) SaveTask(ctx context.Context, t Task) error {
@@ -52,9 +53,9 @@ func (s *Store) SaveTask(ctx context.Context, t Task) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.on(ctx).exec("INSERT INTO app_start_tasks ("+taskColumns+") VALUES ("+marks(10)+`)
-ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, status = excluded.status, detail = excluded.detail, log = excluded.log, updated_at = excluded.updated_at`,
-		t.ID, t.Owner, string(t.Conversation), t.Sandbox, string(t.Status), t.Detail, request, t.Log, micro(t.Created), micro(t.Updated))
+	_, err = s.on(ctx).exec("INSERT INTO app_start_tasks ("+taskColumns+") VALUES ("+marks(11)+`)
+ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, status = excluded.status, detail = excluded.detail, log = excluded.log, updated_at = excluded.updated_at, failed_at = excluded.failed_at`,
+		t.ID, t.Owner, string(t.Conversation), t.Sandbox, string(t.Status), t.Detail, request, t.Log, micro(t.Created), micro(t.Updated), string(t.FailedAt))
 	return failed(err)
 }
 
@@ -164,12 +165,12 @@ func (s *Store) tasks(rows *sql.Rows) (all []Task, err error) {
 }
 
 func (s *Store) task(row scanner) (t Task, err error) {
-	var id, status, request string
+	var id, status, request, failedAt string
 	var created, updated int64
-	if err := row.Scan(&t.ID, &t.Owner, &id, &t.Sandbox, &status, &t.Detail, &request, &t.Log, &created, &updated); err != nil {
+	if err := row.Scan(&t.ID, &t.Owner, &id, &t.Sandbox, &status, &t.Detail, &request, &t.Log, &created, &updated, &failedAt); err != nil {
 		return Task{}, err
 	}
-	t.Conversation, t.Status, t.Request, t.Created, t.Updated = event.ConversationID(id), TaskStatus(status), json.RawMessage(request), at(created), at(updated)
+	t.Conversation, t.Status, t.FailedAt, t.Request, t.Created, t.Updated = event.ConversationID(id), TaskStatus(status), TaskStatus(failedAt), json.RawMessage(request), at(created), at(updated)
 	if s.ring.Looks(request) { // those of earlier versions are not sealed
 		t.Request, err = s.ring.Open(request)
 	}

@@ -28,6 +28,13 @@ import (
 // maxFile bounds a file that is answered as text.
 const maxFile = 4 << 20
 
+// Bounds of a workspace that is answered as a zip file: what a sandbox sends can unpack to
+// anything, and each file takes memory until the end.
+const (
+	maxUnzipped = workspace.MaxArchive + 4<<30 // bytes, with headers
+	maxZipped   = 500_000                      // files and directories
+)
+
 // files opens the workspace of the conversation that a path names.
 func (s *Service) files(r *http.Request, named string) (workspace.Files, string, error) {
 	id, err := pathID(r)
@@ -162,20 +169,24 @@ func (s *Service) zipDirectory(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/zip")
 	h.Set("Content-Disposition", `attachment; filename="workspace.zip"`)
-	if err := zipOf(w, tar.NewReader(unzipped)); err != nil {
+	if err := zipOf(w, http.MaxBytesReader(nil, unzipped, maxUnzipped), maxZipped); err != nil {
 		s.o.Log.Warn("an archive of a workspace broke off", "err", err)
 		return rest.ErrBroken
 	}
 	return nil
 }
 
-// zipOf writes what a tar file has as a zip file. Links stay links.
-func zipOf(w io.Writer, from *tar.Reader) error {
-	to := zip.NewWriter(w)
-	for {
+// zipOf writes what a tar file has, at most so many files and directories, as a zip file.
+// Links stay links.
+func zipOf(w io.Writer, r io.Reader, most int) error {
+	from, to := tar.NewReader(r), zip.NewWriter(w)
+	for n := 0; ; n++ {
 		head, err := from.Next()
 		if errors.Is(err, io.EOF) {
 			return to.Close()
+		}
+		if n == most {
+			return fault.New(fault.Limit, fmt.Sprintf("the workspace has more than %d files", most))
 		}
 		if err != nil {
 			return err
@@ -188,8 +199,11 @@ func zipOf(w io.Writer, from *tar.Reader) error {
 		if fi.Name == "" || path.Base(fi.Name) == workspace.ManifestName && head.ModTime.Unix() <= 0 {
 			continue // the manifest is no file of the workspace
 		}
+		if head.Size == 0 {
+			fi.Method = zip.Store
+		}
 		if head.Typeflag == tar.TypeDir {
-			fi.Name, fi.Method = fi.Name+"/", zip.Store
+			fi.Name += "/"
 		}
 		f, err := to.CreateHeader(fi)
 		if err != nil {

@@ -59,6 +59,7 @@ func (s *Service) events(r *http.Request, q *rest.Query, whose reads) (eventstre
 
 // eventQuery reads the filters of a list of events.
 func eventQuery(q *rest.Query) (out eventstream.Query) {
+	out.Text = q.String("text", "")
 	if kind := q.String("kind__eq", ""); kind != "" {
 		out.Kinds = []string{kind}
 	}

@@ -37,7 +37,10 @@ type sandboxInfo struct {
 }
 
 func (s *Service) showSandbox(r *http.Request, b store.Sandbox) sandboxInfo {
-	out := sandboxInfo{ID: b.ID, Owner: b.Owner, Spec: b.Spec, Status: sandboxes.StatusOf(b), Created: stamp(b.Created)}
+	out := sandboxInfo{ID: b.ID, Owner: b.Owner, Spec: b.Spec, Status: s.o.Sandboxes.StatusOf(b), Created: stamp(b.Created)}
+	if out.Status == sandboxes.Lost {
+		out.Detail = orNull(sandboxes.LostDetail)
+	}
 	if out.Status == sandboxes.Running {
 		base := s.o.URL(r)
 		out.SessionKey, out.URLs = orNull(b.SessionKey), []exposedURL{{"AGENT_SERVER", base, port(base)}}

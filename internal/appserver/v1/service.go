@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -39,6 +40,8 @@ type Options struct {
 	URL func(r *http.Request) string
 	// Spec describes the one sandbox specification.
 	Spec Spec
+	// Isolations say what is in force of isolation.
+	Isolations Isolations
 	// Skills returns the public and the user's skills, always in the same order.
 	Skills func() []skill.Listed
 	// Download writes a conversation's events and description as a zip file.
@@ -46,10 +49,13 @@ type Options struct {
 }
 
 // Service has the routes.
-type Service struct{ o Options }
+type Service struct {
+	o      Options
+	trying sync.Mutex // held while a sandbox is tried
+}
 
 // New returns a service.
-func New(o Options) *Service { return &Service{o} }
+func New(o Options) *Service { return &Service{o: o} }
 
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
@@ -74,6 +80,8 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "POST", one+"/fork", s.fork),
 		r("Conversations", "POST", one+"/undo", s.undo),
 		r("Conversations", "POST", one+"/resume", s.resume),
+		r("Conversations", "GET", one+"/isolation", s.isolation),
+		r("Sandboxes", "POST", "/api/v1/sandbox-specs/try", s.tryIsolation),
 		r("Conversations", "POST", base+"/demo", s.demo),
 		rest.Route{Method: "POST", Path: base + "/import", Tag: "Conversations", Limit: maxImported, Handle: s.imports},
 		rest.Route{Method: "POST", Path: base + "/replay", Tag: "Conversations", Limit: maxReplayed, Handle: s.replays},

@@ -24,6 +24,7 @@ type startTask struct {
 	URL          *string         `json:"agent_server_url"`
 	Request      json.RawMessage `json:"request"`
 	Log          string          `json:"setup_log"` // not in the contract
+	FailedAt     *string         `json:"failed_at"` // nor this: the status in which it failed
 	Created      string          `json:"created_at"`
 	Updated      string          `json:"updated_at"`
 }
@@ -31,7 +32,7 @@ type startTask struct {
 func (s *Service) showTask(r *http.Request, t *store.Task) startTask {
 	out := startTask{
 		ID: t.ID, Owner: t.Owner, Status: string(t.Status), Detail: orNull(t.Detail), Sandbox: orNull(t.Sandbox),
-		Request: withoutSecrets(t.Request), Log: t.Log, Created: stamp(t.Created), Updated: stamp(t.Updated),
+		Request: withoutSecrets(t.Request), Log: t.Log, FailedAt: orNull(string(t.FailedAt)), Created: stamp(t.Created), Updated: stamp(t.Updated),
 	}
 	if t.Status == store.Ready {
 		out.Conversation, out.URL = orNull(t.Conversation.Hex()), orNull(s.o.URL(r))

@@ -111,26 +111,29 @@ func (h *Host) Accounts(ctx context.Context) ([]string, error) {
 
 // list reads one page of a list.
 func list[T any](ctx context.Context, h *Host, path string, q url.Values, p forge.Page) (out forge.List[T], err error) {
-	n, size, err := p.Number()
+	at, err := positionOf(p)
 	if err != nil {
 		return out, err
 	}
-	q.Set("page", strconv.Itoa(n))
-	q.Set("pagelen", strconv.Itoa(min(size, maxPage)))
+	q.Set("pagelen", strconv.Itoa(at.size))
+	q.Set("page", strconv.Itoa(at.number))
+	if at.number == 0 {
+		q.Del("page")
+	}
+	for name := range at.cursor {
+		q.Set(name, at.cursor.Get(name))
+	}
 	var page struct {
 		Values []T    `json:"values"`
 		Next   string `json:"next"`
 	}
 	_, err = h.c.Get(ctx, path, q, &page)
 	out.Items = page.Values
-	if page.Next != "" {
-		out.Next = forge.PageToken(n+1, min(size, maxPage))
+	if err == nil && page.Next != "" {
+		out.Next, err = at.next(page.Next)
 	}
 	return out, err
 }
-
-// maxPage is the longest page of all lists: that of pull requests.
-const maxPage = 50
 
 type repository struct {
 	UUID      string `json:"uuid"`
@@ -187,10 +190,11 @@ func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (out f
 	if err != nil {
 		return out, err
 	}
-	_, size, err := forge.Page{Size: q.Page.Size}.Number()
+	first, err := positionOf(forge.Page{Size: q.Page.Size})
 	if err != nil {
 		return out, err
 	}
+	size := first.size
 	at, token, _ := strings.Cut(q.Page.Token, "/")
 	if at == "" && len(accounts) > 0 {
 		at = accounts[0]
@@ -206,9 +210,11 @@ func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (out f
 			return out, nil
 		}
 		if token != "" { // the next workspace has pages of the same size
-			if _, size, err = (forge.Page{Token: token}).Number(); err != nil {
+			was, err := positionOf(forge.Page{Token: token})
+			if err != nil {
 				return out, err
 			}
+			size = was.size
 		}
 		if token = forge.PageToken(1, size); len(out.Items) > 0 && i+1 < len(accounts) {
 			out.Next = accounts[i+1] + "/" + token

@@ -54,6 +54,8 @@ type Server struct {
 
 	mu    sync.Mutex
 	Asked []string // requests, in their order
+	// Check is told of each request that an exchange answers.
+	Check func(line string, body []byte)
 	// Answer takes the place of the exchanges, if it is set and returns true.
 	Answer func(w http.ResponseWriter, r *http.Request) bool
 }
@@ -61,14 +63,31 @@ type Server struct {
 // Serve starts a server with the exchanges of a file.
 func Serve(t *testing.T, file string) *Server {
 	t.Helper()
+	return Replay(t, Exchanges(t, file))
+}
+
+// Exchanges reads those of a file.
+func Exchanges(t *testing.T, file string) (all []Exchange) {
+	t.Helper()
+	readJSON(t, file, &all)
+	return all
+}
+
+func readJSON(t *testing.T, file string, out any) {
+	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{t: t}
-	if err := json.Unmarshal(raw, &s.all); err != nil {
-		t.Fatal(err)
+	if err := json.Unmarshal(raw, out); err != nil {
+		t.Fatalf("%s: %v", file, err)
 	}
+}
+
+// Replay starts a server with exchanges.
+func Replay(t *testing.T, all []Exchange) *Server {
+	t.Helper()
+	s := &Server{t: t, all: all}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
@@ -115,6 +134,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e := s.all[i]
+	if s.Check != nil {
+		s.Check(line, body)
+	}
 	for name, value := range e.Header {
 		w.Header().Set(name, strings.ReplaceAll(value, "{base}", s.URL))
 	}

@@ -26,7 +26,7 @@ const (
 type archive struct {
 	out     *tar.Writer
 	network bool
-	types   map[string]byte // of the entries, by name
+	types   map[string]byte // of the entries and of directories around them, by name
 	names   int
 	bytes   int64
 	found   bool // the Dockerfile
@@ -102,9 +102,14 @@ func (a *archive) add(head *tar.Header, content io.Reader) error {
 		return refused(fmt.Sprintf("it has more than %d entries, or too long names", maxEntries))
 	}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if t, ok := a.types[dir]; ok && t != tar.TypeDir {
+		t, ok := a.types[dir]
+		if ok && t != tar.TypeDir {
 			return refused(fmt.Sprintf("%.200q lies in something that is no directory", name))
 		}
+		if ok {
+			break
+		}
+		a.types[dir] = tar.TypeDir // it is made, also if no entry names it
 	}
 	if t, ok := a.types[name]; ok && (t != tar.TypeDir || head.Typeflag != tar.TypeDir) {
 		return refused(fmt.Sprintf("%.200q is there twice", name))

@@ -144,13 +144,21 @@ func TestExplodingArchives(t *testing.T) {
 	}
 	names := func(w *tar.Writer) error {
 		for i := range maxNames / 3800 {
-			if err := w.WriteHeader(&tar.Header{Name: fmt.Sprint(i) + strings.Repeat("/"+strings.Repeat("n", 99), 39), Typeflag: tar.TypeReg}); err != nil {
+			if err := w.WriteHeader(&tar.Header{Name: fmt.Sprint(i) + strings.Repeat("n", 3900), Typeflag: tar.TypeReg}); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	for what, make := range map[string]func(*tar.Writer) error{"bytes": big, "entries": many, "names": names} {
+	deep := func(w *tar.Writer) error { // directories that no entry names
+		for i := range maxEntries / 1000 {
+			if err := w.WriteHeader(&tar.Header{Name: fmt.Sprint(i) + strings.Repeat("/d", 2000), Typeflag: tar.TypeReg}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for what, make := range map[string]func(*tar.Writer) error{"bytes": big, "entries": many, "names": names, "directories": deep} {
 		r, w := io.Pipe()
 		go func() {
 			z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)

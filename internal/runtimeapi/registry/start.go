@@ -317,20 +317,15 @@ func (r *Registry) find(ctx context.Context, q Request, c class) (*entry, error)
 			delete(r.waiting, m.ID)
 		}
 	}
+	err := r.open(&rt) // before clients see it, who go by its address
 	e := newEntry(rt)
 	e.claimed = claimed
 	e.turn <- struct{}{} // nobody uses it before it is stored
 	r.sessions[key], r.runtimes[rt.ID] = e, e
 	r.mu.Unlock()
 	defer e.release()
-	var err error
-	if rt.Warm { // if it is not stored, it has no owner, and is removed
-		err = r.open(&rt)
-		e.mu.Lock()
-		e.rt = rt
-		e.mu.Unlock()
-	} else {
-		err = r.update(ctx, e, r.open)
+	if err == nil && !rt.Warm { // if that is not stored, it has no owner, and is removed
+		err = r.update(ctx, e, func(*Runtime) error { return nil })
 	}
 	if err != nil {
 		return nil, r.notStarted(e, err)

@@ -16,14 +16,15 @@
 //
 // Command is safe for concurrent use. A command that cannot be started ends with the exit
 // code 126 and says why on its standard error, as a shell would. Where the kernel cannot
-// limit signals (Landlock before ABI 6), the command starts all the same; the sandbox's
-// report says so.
+// limit signals (Landlock before ABI 6), the command starts all the same, by itself;
+// the sandbox's report says so.
 package signalscope
 
 import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -43,8 +44,12 @@ func init() {
 
 // Command returns the path and the arguments that start a program so that neither it nor
 // what it starts can signal the process that calls this, by whatever id: a signal to one
-// thread can end the whole process.
+// thread can end the whole process. Where there is nothing to give up it returns what it
+// was given: in gVisor the start of a large binary takes longer than that of a shell.
 func Command(path string, args []string) (string, []string) {
+	if !canScope() {
+		return path, args
+	}
 	return "/proc/self/exe", append([]string{"deft", Arg, path}, args...)
 }
 
@@ -63,14 +68,17 @@ func run(args []string) {
 	os.Exit(126)
 }
 
-func scope() error {
+// canScope reports whether this process is in a sandbox, and the kernel can limit signals.
+// Neither changes while it runs.
+var canScope = sync.OnceValue(func() bool {
 	if set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err != nil || set == 0 {
-		return nil // not in a sandbox
+		return false
 	}
 	abi, err := landlock.ABI()
-	if err != nil || abi < landlock.ScopeABI {
-		return nil
-	}
+	return err == nil && abi >= landlock.ScopeABI
+})
+
+func scope() error {
 	// Rules that do not mention the move of files to other directories forbid it.
 	rules, err := landlock.New(unix.LandlockRulesetAttr{
 		Handled_access_fs: unix.LANDLOCK_ACCESS_FS_REFER, Scoped: unix.LANDLOCK_SCOPE_SIGNAL,

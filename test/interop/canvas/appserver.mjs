@@ -1,6 +1,7 @@
 // Uses the page with `deft serve` as its backend, and prints a line of JSON for each case:
 // name, ok, seconds, error. Each case saves a screenshot.
 import { assert, go, page, panel, said, send, setup, shows, t, test } from './page.mjs';
+import { confirmation, greeting, model, rename, secrets, stop } from './steps.mjs';
 
 const [, host, code] = /^(http:\/\/[^/]+)\/#login=(.+)$/.exec(setup.link);
 
@@ -13,11 +14,6 @@ async function post(path, body, cookie) {
 const login = await post('/api/v1/login', { code });
 const cookie = login.headers.getSetCookie().map((c) => c.split(';')[0]).join('; ');
 const { key } = await (await post('/api/keys', { name: 'page' }, cookie)).json();
-
-const visit = async (path, id) => {
-  await page.goto(new URL(path, setup.page).href);
-  await t(id).first().waitFor();
-};
 
 test('the server is the backend', async () => {
   // On a loaded machine the page sometimes does not begin with its questions.
@@ -32,23 +28,12 @@ test('the server is the backend', async () => {
 });
 
 test('a model', async () => {
-  await t('sdk-section-advanced-toggle').click();
-  await t('llm-custom-model-input').fill('openai/scripted');
-  await t('base-url-input').fill(`${setup.llm}/v1`);
-  await t('llm-api-key-input').fill('sk-scripted');
+  await model('scripted');
   await t('onboarding-llm-next').click();
   await t('onboarding-hello-input').waitFor();
 });
 
-test('a greeting starts a conversation', async () => {
-  await t('onboarding-hello-input').fill('hello from the page');
-  await t('onboarding-hello-input-form').getByTestId('submit-button').click();
-  await page.waitForURL(/\/conversations\/[0-9a-f-]{32}/);
-  await t('user-message').filter({ hasText: 'hello from the page' }).waitFor();
-  await said('You said: hello from the page');
-  await t('conversation-name-title').filter({ hasText: 'A fine title' }).waitFor();
-  await t('conversation-card').filter({ hasText: 'A fine title' }).waitFor();
-});
+greeting(/\/conversations\/[0-9a-f-]{32}/);
 
 test('tools have cards, files a tree', async () => {
   await panel('files');
@@ -81,61 +66,16 @@ test('a reload shows the history', async () => {
   await t('generic-event-message-title').filter({ hasText: 'commit -q' }).waitFor();
 });
 
-test('stop', async () => {
-  await send('work for long');
-  await shows('touch started; sleep 600');
-  await t('stop-button').click();
-  await t('stop-button').waitFor({ state: 'detached' });
-  await send('are you there?');
-  await said('You said: are you there?');
-});
+stop();
 
-test('rename', async () => {
-  await t('conversation-name').locator('..').getByTestId('ellipsis-button').click();
-  await t('rename-button').click();
-  await t('conversation-name-input').fill('A better title');
-  await page.keyboard.press('Enter');
-  await t('conversation-card').filter({ hasText: 'A better title' }).waitFor();
-  await page.reload();
-  await t('conversation-name-title').filter({ hasText: 'A better title' }).waitFor();
-});
+rename();
 
-test('secrets', async () => {
-  await visit('/settings/secrets', 'add-secret-button');
-  await t('add-secret-button').click();
-  await t('name-input').fill('PAGE_TOKEN');
-  await t('value-input').fill('a secret value');
-  await t('description-input').fill('of the page');
-  await t('add-secret-form').getByTestId('submit-button').click();
-  await shows('PAGE_TOKEN');
-  await page.reload();
-  await shows('PAGE_TOKEN');
-  assert.ok(!(await page.content()).includes('a secret value'));
-});
+secrets();
 
-test('confirmation', async () => {
-  await visit('/settings/verification', 'verification-settings-screen');
-  await page.locator('label', { has: t('sdk-settings-confirmation_mode') }).click();
-  await t('save-button').click();
-  await shows('Settings saved');
-  await page.reload();
-  await t('verification-settings-screen').waitFor();
-  assert.equal(await t('sdk-settings-confirmation_mode').isChecked(), true);
-});
-
-test('a question is accepted, another rejected', async () => {
-  await visit('/conversations', 'chat-input');
-  await send('ask before one');
-  await t('action-confirm-button').click();
-  await said('It was allowed.');
-  await send('ask before two');
-  await t('action-reject-button').click();
-  await t('action-reject-button').waitFor({ state: 'detached' });
+confirmation(async () => {
   await page.reload();
   await said('It was allowed.');
   await panel('files');
-  await t('file-tree-file-allowed-one').waitFor();
-  assert.equal(await t('file-tree-file-allowed-two').count(), 0);
 });
 
 test('delete a conversation', async () => {

@@ -3,18 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, page, panel, said, send, shows, t, test } from './page.mjs';
+import { rename, stop } from './steps.mjs';
 
 let dir;
 
-test('stop', async () => {
+stop(async () => {
   await panel('files');
   dir = await t('files-tab-workspace-path-value').innerText();
-  await send('work for long');
-  await shows('touch started; sleep 600');
-  await t('stop-button').click();
-  await t('stop-button').waitFor({ state: 'detached' });
-  await send('are you there?');
-  await said('You said: are you there?');
 });
 
 test('changes, commits and a diff', async () => {
@@ -56,12 +51,4 @@ test('a file', async () => {
   assert.equal(readFileSync(join(dir, 'note.txt'), 'utf8'), 'a note\n');
 });
 
-test('rename', async () => {
-  await t('conversation-name').locator('..').getByTestId('ellipsis-button').click();
-  await t('rename-button').click();
-  await t('conversation-name-input').fill('A better title');
-  await page.keyboard.press('Enter');
-  await t('conversation-card').filter({ hasText: 'A better title' }).waitFor();
-  await page.reload();
-  await t('conversation-name-title').filter({ hasText: 'A better title' }).waitFor();
-});
+rename();

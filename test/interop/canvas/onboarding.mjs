@@ -1,28 +1,18 @@
 // The first visit: onboarding, a first message, tools, a reload.
-import { assert, page, panel, setup, said, send, shows, t, test } from './page.mjs';
+import { assert, page, panel, said, send, shows, t, test } from './page.mjs';
+import { greeting, model } from './steps.mjs';
 
 test('onboarding: an LLM with a base URL', async () => {
   await t('first-run-onboarding-screen').waitFor();
   await t('confirm-telemetry-preferences').click();
   await t('onboarding-agent-option-openhands').click();
   await t('onboarding-agent-next').click();
-  await t('sdk-section-advanced-toggle').click();
-  await t('llm-custom-model-input').fill('openai/scripted');
-  await t('base-url-input').fill(`${setup.llm}/v1`);
-  await t('llm-api-key-input').fill('sk-scripted');
+  await model('scripted');
   await t('onboarding-llm-next').click();
   await t('onboarding-hello-input').waitFor();
 });
 
-test('a greeting starts a conversation', async () => {
-  await t('onboarding-hello-input').fill('hello from the page');
-  await t('onboarding-hello-input-form').getByTestId('submit-button').click();
-  await page.waitForURL(/\/conversations\/[0-9a-f-]{36}/);
-  await t('user-message').filter({ hasText: 'hello from the page' }).waitFor();
-  await said('You said: hello from the page');
-  await t('conversation-name-title').filter({ hasText: 'A fine title' }).waitFor();
-  await t('conversation-card').filter({ hasText: 'A fine title' }).waitFor();
-});
+greeting(/\/conversations\/[0-9a-f-]{36}/);
 
 test('text appears while the model speaks', async () => {
   await send('count slowly');

@@ -2,7 +2,7 @@
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
 import { again, forget, setupLog, startTask, unfinished } from './startTask';
-import type { ApiKey, AppRoutes, Apps, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, SuggestedTask, Trial, Undone } from './source';
+import type { ApiKey, AppRoutes, Apps, Committer, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, SuggestedTask, TakenOver, Trial, Undone } from './source';
 import { tr } from '../i18n/text';
 
 const base = '/api/v1';
@@ -11,6 +11,8 @@ interface Settings {
   agent_settings: { mcp_config?: Record<string, McpServer> };
   conversation_settings: { confirmation_mode?: boolean; security_analyzer?: string | null };
   provider_tokens_set: Record<string, string | null>;
+  git_user_name?: string | null;
+  git_user_email?: string | null;
 }
 
 export class Routes implements AppRoutes {
@@ -198,6 +200,25 @@ export class Routes implements AppRoutes {
     await request('POST', `${base}/settings`, {
       conversation_settings_diff: { confirmation_mode: confirm, security_analyzer: analyze ? 'llm' : 'none' },
     });
+  }
+
+  async committer(): Promise<Committer> {
+    const all = await this.settings();
+    return { name: all.git_user_name ?? '', email: all.git_user_email ?? '' };
+  }
+
+  async setCommitter({ name, email }: Committer): Promise<void> {
+    await request('POST', `${base}/settings`, { git_user_name: name, git_user_email: email });
+  }
+
+  async isolation(id: string | null): Promise<Isolation> {
+    const answer = id === null ? request('POST', `${base}/sandbox-specs/try`) : request('GET', `${base}/app-conversations/${id}/isolation`);
+    const { report, detail } = (await answer) as { report: Isolation['report']; detail: string | null };
+    return { report, detail: detail ?? '' };
+  }
+
+  async takeOver(files: { name: string; content: string }[], apply: boolean): Promise<TakenOver> {
+    return request('POST', `${base}/settings/import`, { files, apply });
   }
 
   async servers(): Promise<Record<string, McpServer>> {

@@ -178,7 +178,7 @@ function statusOf(c: AppConversation): Status {
     case 'STARTING':
       return 'starting';
     case 'ERROR':
-      return 'error';
+      return 'lost';
     case 'PAUSED':
       return 'stopped';
     default:

@@ -79,6 +79,13 @@ export class Conversation {
     return { events: page.items, next: page.next_page_id ?? null };
   }
 
+  // find returns events that show a text, newest first, and where the next page begins.
+  async find(text: string, pageId: string | null): Promise<{ events: Event[]; next: string | null }> {
+    const path = `/api/conversations/${this.id}/events/search${query({ text, page_id: pageId, limit: windowSize, sort_order: 'TIMESTAMP_DESC' })}`;
+    const page = await request<{ items: Event[]; next_page_id?: string | null }>('GET', path, undefined, this.headers());
+    return { events: page.items, next: page.next_page_id ?? null };
+  }
+
   // systemPrompt is null before the first message.
   async systemPrompt(): Promise<SystemPrompt | null> {
     const { data } = await this.client.GET('/api/conversations/{conversation_id}/events/search', {

@@ -34,6 +34,7 @@ export type Status =
   | 'error'
   | 'stuck'
   | 'stopped' // its sandbox does not run
+  | 'lost' // its files have vanished
   | 'archived'; // its sandbox was deleted
 
 export interface Page<T> {
@@ -206,8 +207,36 @@ export interface AppRoutes {
   branches(provider: string, repository: string, text: string): Promise<string[]>;
   safety(): Promise<Safety>;
   setSafety(safety: Safety): Promise<void>;
+  committer(): Promise<Committer>;
+  setCommitter(committer: Committer): Promise<void>;
+  isolation(id: string | null): Promise<Isolation>; // of a conversation; null: of new ones
+  takeOver(files: { name: string; content: string }[], apply: boolean): Promise<TakenOver>;
   servers(): Promise<Record<string, McpServer>>;
   setServers(servers: Record<string, McpServer>): Promise<void>;
+}
+
+// Committer is who commits are by; empty: as Git has it.
+export interface Committer {
+  name: string;
+  email: string;
+}
+
+// Isolation is what is in force around commands; without a report, detail says why it is
+// not known.
+export interface Isolation {
+  report: {
+    level: string;
+    features: string[];
+    missing?: { feature: string; reason: string }[];
+    bounds?: { resource: string; value: string }[];
+  } | null;
+  detail: string;
+}
+
+// TakenOver is what files of OpenHands lead to.
+export interface TakenOver {
+  taken: { file: string; key: string; to: string; value: string; secret: boolean }[];
+  left: { file: string; key: string; why: string }[];
 }
 
 // An McpServer is an entry of mcp_config. Secrets come masked, and are sent back so.

@@ -12,6 +12,7 @@ export interface StartTask {
   state: string; // the contract's
   ended: 'ready' | 'failed' | null;
   reason: string; // why it failed
+  failedAt: string; // the state in which it failed, or empty
   log: string; // what the set-up printed
   conversation: string; // that it makes
   text: string; // the task, as it was written
@@ -34,6 +35,7 @@ interface Answer {
   app_conversation_id: string | null;
   request: StartRequest | null;
   setup_log?: string | null;
+  failed_at?: string | null;
   created_at: string;
 }
 
@@ -56,6 +58,7 @@ function read(a: Answer): StartTask {
     state: a.status,
     ended: a.status === 'READY' ? 'ready' : a.status === 'ERROR' ? 'failed' : null,
     reason: a.detail ?? '',
+    failedAt: a.failed_at ?? '',
     log: a.setup_log?.trim() ?? '',
     conversation: a.app_conversation_id ?? asked.conversation_id ?? '',
     text: (asked.initial_message?.content ?? []).map((c) => c.text ?? '').join('\n').trim(),

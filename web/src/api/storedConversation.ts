@@ -19,6 +19,14 @@ export class StoredConversation extends Conversation {
     return { events: page.items, next: page.next_page_id };
   }
 
+  override async find(text: string, pageId: string | null): Promise<{ events: Event[]; next: string | null }> {
+    const page = await request<{ items: Event[]; next_page_id: string | null }>(
+      'GET',
+      `/api/v1/conversation/${this.id}/events/search${query({ text, page_id: pageId, limit: windowSize, sort_order: 'TIMESTAMP_DESC' })}`,
+    );
+    return { events: page.items, next: page.next_page_id };
+  }
+
   override async send(text: string, images: string[]): Promise<void> {
     const content: unknown[] = [{ type: 'text', text }];
     if (images.length) content.push({ type: 'image', image_urls: images });

@@ -1,9 +1,11 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { describe } from '../api/failure';
+import type { Conversation } from '../api/conversation';
 import type { AppRoutes } from '../api/source';
 import { Dialog } from '../design/Dialog';
+import type { MessageItem } from '../events/item';
+import { Failed } from '../design/Failed';
 import { number, tr } from '../i18n/text';
 
 interface Props {
@@ -18,25 +20,14 @@ interface Props {
 export function Branch({ app, id, event, kind, onClose }: Props) {
   const [, navigate] = useLocation();
   const [keep, setKeep] = useState(false);
-  const preview = useQuery({
-    queryKey: ['undo', id, event],
-    queryFn: () => app.undo(id, event, false, true),
-    enabled: kind === 'rewind',
-    retry: false,
-    gcTime: 0,
-  });
+  const back = useBack(app, id, event, kind === 'rewind');
   const go = useMutation({
     mutationFn: async () => {
       if (kind === 'fork') navigate(`/conversations/${await app.fork(id, event, keep)}`);
-      else {
-        await app.undo(id, event, keep, false);
-        window.location.reload(); // the branch that is shown is another one
-      }
+      else await app.undo(id, event, keep, false);
     },
     onSuccess: onClose,
   });
-  const files = preview.data ? [...preview.data.written.map((f) => tr('{file} comes back', { file: f })), ...preview.data.removed.map((f) => tr('{file} is removed', { file: f }))] : [];
-  const failure = go.error ?? (keep ? null : preview.error);
   return (
     <Dialog title={kind === 'fork' ? tr('Fork from here?') : tr('Rewind to here?')} onClose={onClose}>
       <div className="dialog-form">
@@ -45,34 +36,85 @@ export function Branch({ app, id, event, kind, onClose }: Props) {
             ? tr('A new conversation begins with the events up to here, in a sandbox of its own with the files as they were then.')
             : tr('The conversation and its files go back to this event. What came later stays stored, as another branch.')}
         </p>
-        {files.length > 0 && (
-          <ul className="hint">
-            {files.slice(0, 10).map((f) => (
-              <li key={f}>{f}</li>
-            ))}
-            {files.length > 10 && <li>{tr('and {n} more', { n: number(files.length - 10) })}</li>}
-          </ul>
-        )}
-        {!keep && preview.data?.checkout && <p className="hint">{tr('Git goes back to {commit}. Later commits stay in its reflog.', { commit: preview.data.checkout })}</p>}
-        {!keep && preview.data?.checkoutKept && <p className="hint">{tr('What Git has checked out stays: {reason}.', { reason: preview.data.checkoutKept })}</p>}
-        <label className="row">
-          <input type="checkbox" checked={keep} onChange={(e) => setKeep(e.target.checked)} />
-          {kind === 'fork' ? tr('Work in the same files instead') : tr('Leave the files as they are')}
-        </label>
-        {failure && (
-          <p className="banner bad" role="alert">
-            {describe(failure)}
-          </p>
-        )}
+        <Files back={back} keep={keep} label={kind === 'fork' ? tr('Work in the same files instead') : tr('Leave the files as they are')} onKeep={setKeep} />
+        <Failed error={go.error ?? (keep ? null : back.error)} />
         <div className="dialog-buttons">
           <button className="button" onClick={onClose}>
             {tr('Cancel')}
           </button>
-          <button className="button primary" disabled={go.isPending || (preview.isFetching && !keep)} onClick={() => go.mutate()}>
+          <button className="button primary" disabled={go.isPending || (back.isFetching && !keep)} onClick={() => go.mutate()}>
             {kind === 'fork' ? tr('Fork') : tr('Rewind')}
           </button>
         </div>
       </div>
     </Dialog>
+  );
+}
+
+// EditSent sends another message in place of one: the conversation and its files go back to
+// before it.
+export function EditSent({ app, id, before, message, conversation, onClose }: { app: AppRoutes; id: string; before: string; message: MessageItem; conversation: Conversation; onClose: () => void }) {
+  const [text, setText] = useState(message.text);
+  const [keep, setKeep] = useState(false);
+  const [rewound, setRewound] = useState(false); // the message is what is left to do
+  const back = useBack(app, id, before, true);
+  const go = useMutation({
+    mutationFn: async () => {
+      if (!rewound) await app.undo(id, before, keep, false);
+      setRewound(true);
+      await conversation.send(text.trim(), message.images);
+    },
+    onSuccess: onClose,
+  });
+  return (
+    <Dialog title={tr('Edit and send again')} onClose={onClose}>
+      <form
+        className="dialog-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          go.mutate();
+        }}
+      >
+        <p className="hint">{tr('The conversation and its files go back to before this message. What came later stays stored, as another branch.')}</p>
+        <textarea className="input" aria-label={tr('Message')} autoFocus required rows={6} value={text} onChange={(e) => setText(e.target.value)} />
+        <Files back={back} keep={keep} label={tr('Leave the files as they are')} onKeep={setKeep} />
+        <Failed error={go.error ?? (keep ? null : back.error)} />
+        <div className="dialog-buttons">
+          <button type="button" className="button" onClick={onClose}>
+            {tr('Cancel')}
+          </button>
+          <button className="button primary" disabled={!text.trim() || go.isPending || (!rewound && back.isFetching && !keep)}>
+            {tr('Send')}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+// useBack is what going back to an event would change.
+function useBack(app: AppRoutes, id: string, event: string, enabled: boolean) {
+  return useQuery({ queryKey: ['undo', id, event], queryFn: () => app.undo(id, event, false, true), enabled, retry: false, gcTime: 0 });
+}
+
+function Files({ back, keep, label, onKeep }: { back: ReturnType<typeof useBack>; keep: boolean; label: string; onKeep: (keep: boolean) => void }) {
+  const files = back.data ? [...back.data.written.map((f) => tr('{file} comes back', { file: f })), ...back.data.removed.map((f) => tr('{file} is removed', { file: f }))] : [];
+  return (
+    <>
+      {!keep && files.length > 0 && (
+        <ul className="hint">
+          {files.slice(0, 10).map((f) => (
+            <li key={f}>{f}</li>
+          ))}
+          {files.length > 10 && <li>{tr('and {n} more', { n: number(files.length - 10) })}</li>}
+        </ul>
+      )}
+      {!keep && back.data?.checkout && <p className="hint">{tr('Git goes back to {commit}. Later commits stay in its reflog.', { checkout: back.data.checkout })}</p>}
+      {!keep && back.data?.checkoutKept && <p className="hint">{tr('What Git has checked out stays: {reason}.', { checkoutKept: back.data.checkoutKept })}</p>}
+      <label className="row">
+        <input type="checkbox" checked={keep} onChange={(e) => onKeep(e.target.checked)} />
+        {label}
+      </label>
+    </>
   );
 }

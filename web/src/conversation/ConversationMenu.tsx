@@ -11,7 +11,8 @@ import { Icon } from '../design/Icon';
 import { Markdown } from '../design/Markdown';
 import { Menu } from '../design/Menu';
 import { save } from '../design/save';
-import { Archive, Failed, SetupLog, Tags } from './dialogs';
+import { Failed } from '../design/Failed';
+import { Archive, SetupLog, Tags } from './dialogs';
 import { PlanDialog } from './PlanDialogs';
 import { tr } from '../i18n/text';
 

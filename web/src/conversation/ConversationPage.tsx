@@ -10,7 +10,9 @@ import { Icon, type IconName } from '../design/Icon';
 import { EventStore } from '../events/store';
 import { settledAt } from '../events/settled';
 import { useView } from '../events/useView';
-import { Branch } from './Branch';
+import type { MessageItem } from '../events/item';
+import { beginning } from '../events/branch';
+import { Branch, EditSent } from './Branch';
 import { ConversationMenu } from './ConversationMenu';
 import { Find } from './Find';
 import { Meter } from './Meter';
@@ -89,11 +91,12 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   const [failure, setFailure] = useState('');
   const [branch, setBranch] = useState<{ kind: 'fork' | 'rewind'; event: string } | null>(null);
   // A link may name an event: /conversations/ID?event=…
+  const [editing, setEditing] = useState<{ message: MessageItem; before: string } | null>(null);
   const [target, setTarget] = useState<{ id: string } | null>(() => {
     const event = new URLSearchParams(window.location.search).get('event');
     return event ? { id: event } : null;
   });
-  const goto = useCallback((event: string) => setTarget({ id: event }), []);
+  const goto = useCallback((event: string) => setTarget((now) => (now?.id === event ? now : { id: event })), []);
   const find = useCallback(() => setFinding(true), []);
   const status = conversation.live ? (loaded ? current : summary.status) : summary.status;
 
@@ -126,7 +129,14 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   const { mutate } = control;
   const older = useCallback(() => void store.loadOlder(), [store]);
   const retry = useCallback(() => mutate('run'), [mutate]);
-  const toBranch = useMemo(() => (source.app ? (kind: 'fork' | 'rewind', event: string) => setBranch({ kind, event }) : null), [source.app]);
+  const toBranch = useMemo(
+    () =>
+      source.app && {
+        from: (kind: 'fork' | 'rewind', event: string) => setBranch({ kind, event }),
+        edit: (message: MessageItem) => setEditing({ message, before: store.get().timeline.events.find((e) => e.id === message.id)?.parent_id ?? beginning }),
+      },
+    [source.app, store],
+  );
   const running = status === 'running';
 
   useEffect(() => {
@@ -203,8 +213,9 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
             </button>
           </p>
         )}
-        {finding && <Find store={store} onOlder={older} onGoto={goto} onClose={() => setFinding(false)} />}
+        {finding && <Find conversation={conversation} store={store} onGoto={goto} onClose={() => setFinding(false)} />}
         {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(store.get().timeline.events, branch.event)} onClose={() => setBranch(null)} />}
+        {editing && source.app && <EditSent app={source.app} id={id} {...editing} conversation={conversation} onClose={() => setEditing(null)} />}
         {summary.parts.length > 0 && <Parts ids={summary.parts} />}
         <Timeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} />
         <Reply conversation={conversation} store={store} summary={summary} draft={draft} />

@@ -1,33 +1,56 @@
-import { useEffect, useRef, useState } from 'react';
-import { textOf } from '../events/event';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import type { Conversation } from '../api/conversation';
+import { describe } from '../api/failure';
+import { undone } from '../events/branch';
 import { Icon } from '../design/Icon';
-import type { Item } from '../events/item';
 import type { EventStore } from '../events/store';
 import { useView } from '../events/useView';
+import { hits } from './hits';
 import { tr } from '../i18n/text';
 
 interface Props {
+  conversation: Conversation;
   store: EventStore;
-  onOlder: () => void;
   onGoto: (id: string) => void;
   onClose: () => void;
 }
 
-// Find searches the loaded part of a conversation, newest first.
-export function Find({ store, onOlder, onGoto, onClose }: Props) {
-  const items = useView(store, (v) => v.timeline.items);
-  const older = useView(store, (v) => v.older);
+// Find searches a conversation, newest first: in what is loaded by itself, and in all of it
+// by the server. An event beyond what is loaded is loaded when it is gone to.
+export function Find({ conversation, store, onGoto, onClose }: Props) {
+  const timeline = useView(store, (v) => v.timeline);
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
   const box = useRef<HTMLInputElement>(null);
-  const wanted = text.trim().toLowerCase();
-  const found = wanted ? items.filter((i) => textIn(i).toLowerCase().includes(wanted)).toReversed() : [];
-  const chosen = found[Math.min(at, found.length - 1)];
+  const wanted = text.trim();
+  const settled = useSettled(wanted, 250);
+  const found = useInfiniteQuery({
+    queryKey: ['find', conversation.id, settled],
+    queryFn: ({ pageParam }) => conversation.find(settled, pageParam),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next,
+    enabled: settled !== '',
+    retry: false,
+    gcTime: 0,
+  });
+  const pages = found.data?.pages;
+  const all = useMemo(
+    () => (wanted ? hits(timeline.items, undone(timeline.events, timeline.path), wanted.toLowerCase(), wanted === settled ? (pages ?? []).flatMap((p) => p.events) : []) : []),
+    [timeline, wanted, settled, pages],
+  );
+  const now = Math.min(at, all.length - 1);
+  const chosen = all[now];
   useEffect(() => box.current?.focus(), []);
   useEffect(() => {
-    if (chosen) onGoto(chosen.id);
+    if (chosen) onGoto(chosen);
   }, [chosen, onGoto]);
-  const move = (step: number) => found.length > 0 && setAt((Math.min(at, found.length - 1) + step + found.length) % found.length);
+  const { hasNextPage, isFetching, fetchNextPage } = found;
+  useEffect(() => {
+    if (hasNextPage && !isFetching && now >= all.length - 5) void fetchNextPage();
+  }, [hasNextPage, isFetching, fetchNextPage, now, all.length]);
+  const move = (step: number) => all.length > 0 && setAt((now + step + all.length) % all.length);
+  const busy = wanted !== settled || isFetching;
   return (
     <search className="find">
       <input
@@ -36,6 +59,7 @@ export function Find({ store, onOlder, onGoto, onClose }: Props) {
         type="search"
         aria-label={tr('Search in the conversation')}
         placeholder={tr('Search in the conversation')}
+        maxLength={200}
         value={text}
         onChange={(e) => {
           setText(e.target.value);
@@ -49,13 +73,19 @@ export function Find({ store, onOlder, onGoto, onClose }: Props) {
         }}
       />
       <span className="hint number" role="status">
-        {wanted && tr('{at} of {n}', { at: found.length === 0 ? 0 : Math.min(at, found.length - 1) + 1, n: found.length })}
+        {wanted && (all.length > 0 || !busy ? `${tr('{at} of {n}', { at: now + 1, n: all.length })}${hasNextPage ? '+' : ''}` : tr('Searching …'))}
       </span>
-      {older !== 'none' && (
-        <button className="button quiet" disabled={older === 'loading'} onClick={onOlder}>
-          {tr('Load earlier')}
-        </button>
+      {found.isError && (
+        <span className="hint bad" role="alert">
+          {tr('Only what is loaded was searched: {reason}', { reason: describe(found.error) })}
+        </span>
       )}
+      <button className="icon-button" aria-label={tr('The next older one')} disabled={all.length < 2} onClick={() => move(1)}>
+        <Icon name="up" size={14} />
+      </button>
+      <button className="icon-button" aria-label={tr('The next newer one')} disabled={all.length < 2} onClick={() => move(-1)}>
+        <Icon name="down" size={14} />
+      </button>
       <button className="icon-button" aria-label={tr('Close the search')} onClick={onClose}>
         <Icon name="close" size={14} />
       </button>
@@ -63,17 +93,12 @@ export function Find({ store, onOlder, onGoto, onClose }: Props) {
   );
 }
 
-function textIn(item: Item): string {
-  switch (item.type) {
-    case 'message':
-      return `${item.text}\n${item.reasoning}`;
-    case 'action':
-      return `${JSON.stringify(item.action.action ?? '')}\n${item.outcome?.state === 'done' ? textOf(item.outcome.observation.content) : ''}`;
-    case 'result':
-      return item.outcome.state === 'done' ? textOf(item.outcome.observation.content) : '';
-    case 'error':
-      return `${item.code} ${item.detail}`;
-    case 'note':
-      return `${item.text} ${item.detail}`;
-  }
+// useSettled is a value once it has not changed for a while, in milliseconds.
+function useSettled(value: string, pause: number): string {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), pause);
+    return () => clearTimeout(timer);
+  }, [value, pause]);
+  return settled;
 }

@@ -2,9 +2,9 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useSource } from '../api/context';
-import { describe } from '../api/failure';
 import type { ConversationSummary } from '../api/source';
-import { Dialog } from '../design/Dialog';
+import { Failed } from '../design/Failed';
+import { FormDialog } from '../design/FormDialog';
 import { tr } from '../i18n/text';
 
 const carryOut = 'Carry out the plan in PLAN.md.';
@@ -23,31 +23,10 @@ export function PlanDialog({ id, onClose }: { id: string; onClose: () => void })
     },
   });
   return (
-    <Dialog title={tr('Plan first')} onClose={onClose}>
-      <form
-        className="dialog-form"
-        onSubmit={(e) => {
-          e.preventDefault();
-          start.mutate();
-        }}
-      >
-        <p className="hint">{tr('A planning agent studies the task in the files of this conversation, asks what is unclear, and writes PLAN.md. It is told to change no other file.')}</p>
-        <textarea className="input" aria-label={tr('What to plan')} autoFocus required rows={4} value={text} onChange={(e) => setText(e.target.value)} />
-        {start.isError && (
-          <p className="banner bad" role="alert">
-            {describe(start.error)}
-          </p>
-        )}
-        <div className="dialog-buttons">
-          <button type="button" className="button" onClick={onClose}>
-            {tr('Cancel')}
-          </button>
-          <button className="button primary" disabled={!text.trim() || start.isPending}>
-            {tr('Plan')}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title={tr('Plan first')} button={tr('Plan')} ready={text.trim() !== ''} action={start} onClose={onClose}>
+      <p className="hint">{tr('A planning agent studies the task in the files of this conversation, asks what is unclear, and writes PLAN.md. It is told to change no other file.')}</p>
+      <textarea className="input" aria-label={tr('What to plan')} autoFocus required rows={4} value={text} onChange={(e) => setText(e.target.value)} />
+    </FormDialog>
   );
 }
 
@@ -76,11 +55,7 @@ export function PlanBar({ summary }: { summary: ConversationSummary }) {
       <button className="button" disabled={act.isPending} onClick={() => act.mutate()}>
         {tr('Act on the plan')}
       </button>
-      {act.isError && (
-        <p className="banner bad" role="alert">
-          {describe(act.error)}
-        </p>
-      )}
+      <Failed error={act.error} />
     </section>
   );
 }

@@ -37,13 +37,13 @@ export function Reasoning({ id, text, open, onToggle }: { id: string; text: stri
 }
 
 export function Note({ item, open, onToggle }: { item: NoteItem } & Foldable) {
-  if (!item.detail) return <p className="note">{item.text}</p>;
+  if (!item.detail && !item.folds) return <p className="note">{item.text}</p>;
   return (
     <div className="note">
       <button className="fold" aria-expanded={open} onClick={() => onToggle(item.id)}>
         <Icon name="chevron" size={12} /> {item.text}
       </button>
-      {open && <pre className="code">{item.detail}</pre>}
+      {open && item.detail && <pre className="code">{item.detail}</pre>}
     </div>
   );
 }

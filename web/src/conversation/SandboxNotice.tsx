@@ -15,7 +15,7 @@ const texts: Record<Exclude<Sandbox, 'running' | 'none'>, { title: string; detai
   },
   lost: {
     title: tr('The sandbox is lost'),
-    detail: tr('It ended by itself. Resume it, or send a message, and it is started again with the files that are kept.'),
+    detail: tr('Its files have vanished from the server’s disk. Resume it, or send a message, and it gets a new one with the files of its last checkpoint: what was changed after your last message may be missing.'),
     button: tr('Resume'),
   },
 };

@@ -3,12 +3,13 @@ import { VList, type VListHandle } from 'virtua';
 import { Icon } from '../design/Icon';
 import { Menu } from '../design/Menu';
 import { GrowingMarkdown } from '../design/Markdown';
-import type { Item } from '../events/item';
+import { undone } from '../events/branch';
+import type { Item, MessageItem } from '../events/item';
 import type { Readable, View } from '../events/store';
 import { useView } from '../events/useView';
 import { ActionLine, ResultLine } from './ActionLine';
 import { ErrorBlock, Message, Note, Reasoning } from './Rows';
-import { tr } from '../i18n/text';
+import { plural, tr } from '../i18n/text';
 
 interface Props {
   store: Readable;
@@ -16,7 +17,13 @@ interface Props {
   onOlder: () => void;
   onRetry: () => void;
   target: { id: string } | null; // an event to go to
-  onBranch: ((kind: 'fork' | 'rewind', event: string) => void) | null;
+  onBranch: Branching | null;
+}
+
+// Branching goes on from an event: in a copy, here, or with another message in its place.
+export interface Branching {
+  from: (kind: 'fork' | 'rewind', event: string) => void;
+  edit: (message: MessageItem) => void;
 }
 
 // near is how close to an end counts as being there, in pixels.
@@ -27,6 +34,7 @@ const near = 60;
 export const Timeline = memo(function Timeline({ store, label = tr('Conversation'), onOlder, onRetry, target, onBranch }: Props) {
   const items = useView(store, (v) => v.timeline.items);
   const events = useView(store, (v) => v.timeline.events);
+  const path = useView(store, (v) => v.timeline.path);
   const older = useView(store, (v) => v.older);
   const directory = useView(store, (v) => v.timeline.directory);
   const waiting = useView(store, (v) => v.timeline.status === 'waiting_for_confirmation');
@@ -52,7 +60,11 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
     lastFirst.current = first;
   }, [first]);
 
-  const rows = useMemo(() => (tail ? [...items, tailRow] : items), [items, tail]);
+  const gone = useMemo(() => undone(events, path), [events, path]);
+  const rows = useMemo(() => {
+    const present = folded(items, gone, opened);
+    return tail ? [...present, tailRow] : present;
+  }, [items, gone, opened, tail]);
   const count = rows.length;
   const follow = useCallback(() => {
     if (following.current && count > 0) list.current?.scrollToIndex(count - 1, { align: 'end' });
@@ -63,13 +75,13 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   const reached = useRef<object | null>(null);
   useEffect(() => {
     if (!target || reached.current === target) return;
-    const index = items.findIndex((i) => i.id === target.id);
+    const index = rows.findIndex((i) => i.id === target.id);
     if (index >= 0) {
       reached.current = target;
       following.current = false;
       list.current?.scrollToIndex(index, { align: 'center' });
     } else if (older === 'more') onOlder();
-  }, [target, items, older, onOlder]);
+  }, [target, rows, older, onOlder]);
 
   useEffect(() => {
     const handle = list.current;
@@ -98,14 +110,14 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
           item === tailRow ? (
             <Tail key="tail" store={store} reasoning={opened.has('draft')} onToggle={toggle} onGrow={follow} />
           ) : (
-            <div key={item.id} className={`timeline-row ${item.type}${target?.id === item.id ? ' target' : ''}`}>
-              <RowMenu item={item} onBranch={onBranch} />
+            <div key={item.id} className={`timeline-row ${item.type}${target?.id === item.id ? ' target' : ''}${gone.has(eventOf(item)) ? ' undone' : ''}`}>
+              {item.id.startsWith(foldMark) || <RowMenu item={item} onBranch={onBranch} />}
               <Row
                 item={item}
                 directory={directory}
                 open={opened.has(item.id)}
                 waiting={waiting}
-                last={i === items.length - 1}
+                last={i === rows.length - (tail ? 2 : 1)}
                 onToggle={toggle}
                 onRetry={onRetry}
               />
@@ -129,6 +141,32 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
     </div>
   );
 });
+
+// eventOf is the event that an item shows.
+const eventOf = (item: Item): string => item.id.replace(/:thought$/, '');
+
+const foldMark = 'undone:';
+
+// folded puts a line in place of items that were undone, which shows them when it is opened.
+function folded(items: Item[], gone: ReadonlySet<string>, opened: ReadonlySet<string>): Item[] {
+  if (gone.size === 0) return items;
+  const rows: Item[] = [];
+  for (let i = 0; i < items.length; ) {
+    const first = items[i] as Item;
+    let end = i;
+    while (end < items.length && gone.has(eventOf(items[end] as Item))) end++;
+    if (end === i) {
+      rows.push(first);
+      i++;
+      continue;
+    }
+    const id = foldMark + first.id;
+    rows.push({ type: 'note', id, time: first.time, text: plural(end - i, 'Undone: a line of another branch', 'Undone: {n} lines of another branch'), detail: '', folds: true });
+    if (opened.has(id)) rows.push(...items.slice(i, end));
+    i = end;
+  }
+  return rows;
+}
 
 // tailRow stands for the row behind the last event.
 const tailRow = { id: 'tail' } as Item;
@@ -201,7 +239,7 @@ function Row({ item, directory, open, waiting, last, onToggle, onRetry }: RowPro
 
 // RowMenu appears beside a row that is pointed at or has the focus.
 const RowMenu = memo(function RowMenu({ item, onBranch }: { item: Item; onBranch: Props['onBranch'] }) {
-  const event = item.id.replace(/:thought$/, '');
+  const event = eventOf(item);
   const link = () => void navigator.clipboard.writeText(`${window.location.origin}${window.location.pathname}?event=${encodeURIComponent(item.id)}`);
   return (
     <span className="row-menu">
@@ -210,8 +248,9 @@ const RowMenu = memo(function RowMenu({ item, onBranch }: { item: Item; onBranch
         items={[
           ...(onBranch
             ? [
-                { label: tr('Fork from here …'), run: () => onBranch('fork', event) },
-                { label: tr('Rewind to here …'), run: () => onBranch('rewind', event) },
+                ...(item.type === 'message' && item.from === 'user' ? [{ label: tr('Edit and send again …'), run: () => onBranch.edit(item) }] : []),
+                { label: tr('Fork from here …'), run: () => onBranch.from('fork', event) },
+                { label: tr('Rewind to here …'), run: () => onBranch.from('rewind', event) },
               ]
             : []),
           { label: tr('Copy a link'), run: link },

@@ -1,19 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useSource } from '../api/context';
-import { describe } from '../api/failure';
 import type { AppRoutes, ConversationSummary } from '../api/source';
 import { Dialog } from '../design/Dialog';
+import { Failed } from '../design/Failed';
+import { FormDialog } from '../design/FormDialog';
 import { tr } from '../i18n/text';
-
-export function Failed({ error }: { error: Error | null }) {
-  if (!error) return null;
-  return (
-    <p className="banner bad" role="alert">
-      {describe(error)}
-    </p>
-  );
-}
 
 export function Tags({ summary, onClose }: { summary: ConversationSummary; onClose: () => void }) {
   const source = useSource();
@@ -37,23 +29,9 @@ export function Tags({ summary, onClose }: { summary: ConversationSummary; onClo
     },
   });
   return (
-    <Dialog title={tr('Tags')} onClose={onClose}>
-      <form
-        className="dialog-form"
-        onSubmit={(e) => {
-          e.preventDefault();
-          save.mutate();
-        }}
-      >
-        <input className="input" aria-label={tr('Tags, separated by blanks')} autoFocus placeholder={tr('backend team=web')} value={text} onChange={(e) => setText(e.target.value)} />
-        <Failed error={save.error} />
-        <div className="dialog-buttons">
-          <button className="button primary" disabled={save.isPending}>
-            {tr('Save')}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title={tr('Tags')} button={tr('Save')} action={save} onClose={onClose}>
+      <input className="input" aria-label={tr('Tags, separated by blanks')} autoFocus placeholder={tr('backend team=web')} value={text} onChange={(e) => setText(e.target.value)} />
+    </FormDialog>
   );
 }
 
@@ -90,20 +68,9 @@ export function Archive({ app, id, onDone, onClose }: { app: AppRoutes; id: stri
     onSuccess: onClose,
   });
   return (
-    <Dialog title={tr('Archive the conversation?')} onClose={onClose}>
-      <div className="dialog-form">
-        <p>{tr('What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.')}</p>
-        <p className="hint">{tr('Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.')}</p>
-        <Failed error={archive.error} />
-        <div className="dialog-buttons">
-          <button className="button" autoFocus onClick={onClose}>
-            {tr('Cancel')}
-          </button>
-          <button className="button primary" disabled={archive.isPending} onClick={() => archive.mutate()}>
-            {tr('Archive')}
-          </button>
-        </div>
-      </div>
-    </Dialog>
+    <FormDialog title={tr('Archive the conversation?')} button={tr('Archive')} action={archive} onClose={onClose}>
+      <p>{tr('What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.')}</p>
+      <p className="hint">{tr('Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.')}</p>
+    </FormDialog>
   );
 }

@@ -67,6 +67,7 @@ const statuses: Record<string, string> = {
   error: tr('Failed'),
   stuck: tr('Stuck'),
   stopped: tr('Stopped'),
+  lost: tr('Sandbox lost'),
   archived: tr('Archived'),
 };
 

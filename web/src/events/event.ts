@@ -9,6 +9,7 @@ export interface Content {
 
 interface Base {
   id: string;
+  parent_id?: string; // the event that it follows
   timestamp: string; // without a zone; compared and sent back as text
   source: 'agent' | 'user' | 'environment' | 'hook';
 }

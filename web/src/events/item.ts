@@ -52,4 +52,5 @@ export interface NoteItem {
   time: string;
   text: string;
   detail: string;
+  folds?: boolean; // opening it shows other items
 }

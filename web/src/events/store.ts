@@ -121,7 +121,8 @@ export class EventStore {
         this.set({ connection: 'gone' });
         return;
       }
-      // What the model was writing is sent again from its start, or stored by then.
+      // Pieces of an answer that were sent meanwhile are not sent again: what is still to
+      // come of it shows, and all of it once it is stored.
       this.set({ connection: 'lost', timeline: { ...this.view.timeline, draft: null } });
       this.later(() => this.connect());
     };

@@ -2,6 +2,7 @@
 // side effects. Events come in batches, so that 200 a second cost one copy of
 // the list a frame.
 import type { Status } from '../api/source';
+import { behind, go, noPath, type Path } from './branch';
 import { stored, type ActionEvent, type Event } from './event';
 import type { ActionItem, Item } from './item';
 import { after, before, newIndex, type Index } from './items';
@@ -35,6 +36,7 @@ export interface Timeline {
   plan: Task[];
   goal: Goal | null; // the newest one
   cursor: string | null; // timestamp of the newest stored event
+  path: Path;
 }
 
 export const empty: Timeline = {
@@ -49,6 +51,7 @@ export const empty: Timeline = {
   plan: [],
   goal: null,
   cursor: null,
+  path: noPath,
 };
 
 // append adds events that came after those of the timeline. Events that are
@@ -62,6 +65,7 @@ export function append(timeline: Timeline, events: Event[]): Timeline {
       if (known.ids.has(e.id)) continue;
       known.ids.add(e.id);
       fresh.push(e);
+      next.path = go(next.path, e);
       if (next.cursor === null || e.timestamp > next.cursor) next.cursor = e.timestamp;
     }
     follow(next, e);
@@ -89,6 +93,7 @@ export function prepend(timeline: Timeline, older: Event[]): Timeline {
     ...timeline,
     events: fresh.concat(timeline.events),
     items: before(fresh, timeline.items, known.index), // results may belong to actions of the older window
+    path: behind(timeline.path, timeline.events, fresh),
     plan: timeline.plan.length ? timeline.plan : lastPlan(fresh),
   };
   give(next, known);

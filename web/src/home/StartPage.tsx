@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+import { useEffect } from 'react';
 import { Link, useLocation } from 'wouter';
 import { describe } from '../api/failure';
 import { steps, stepText, type StartTask } from '../api/startTask';
@@ -15,9 +15,6 @@ export default function StartPage({ app, id }: { app: AppRoutes; id: string }) {
   const [, navigate] = useLocation();
   const task = useQuery({ queryKey: ['start-task', id], queryFn: () => app.startTask(id), refetchInterval: ({ state }) => (state.data?.ended || state.data === null ? false : 400) });
   const ready = task.data?.ended === 'ready' ? task.data.conversation : '';
-  // The state that was shown last is where it failed.
-  const seen = useRef('');
-  if (task.data && task.data.ended === null) seen.current = task.data.state;
 
   useEffect(() => {
     document.title = 'Starting · Deft';
@@ -72,7 +69,7 @@ export default function StartPage({ app, id }: { app: AppRoutes; id: string }) {
           <section className="start-failed" aria-label={tr('The start failed')}>
             <p className="banner bad" role="alert">
               <span className="grow">
-                {seen.current && <strong>{stepText(seen.current)}: </strong>}
+                {data.failedAt && <strong>{stepText(data.failedAt)}: </strong>}
                 {data.reason || tr('The server does not say why.')}
               </span>
             </p>

@@ -15,7 +15,7 @@ export const filters = [
 
 export function fits(c: ConversationSummary, filter: string): boolean {
   if (filter === '') return c.status !== 'archived';
-  return c.status === filter || (filter === 'error' && c.status === 'stuck');
+  return c.status === filter || (filter === 'error' && (c.status === 'stuck' || c.status === 'lost'));
 }
 
 // serverStatus is the part of a filter that the server knows; empty: all.

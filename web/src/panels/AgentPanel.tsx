@@ -2,11 +2,13 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Conversation, Equipment } from '../api/conversation';
 import { describe } from '../api/failure';
+import type { AppRoutes } from '../api/source';
+import { IsolationReport } from '../design/IsolationReport';
 import { tr } from '../i18n/text';
 
 // AgentPanel shows what the agent works with: its instructions, tools, skills and hooks,
 // as they are in force.
-export function AgentPanel({ conversation }: { conversation: Conversation }) {
+export function AgentPanel({ conversation, app, id }: { conversation: Conversation; app: AppRoutes | null; id: string }) {
   const prompt = useQuery({ queryKey: ['system-prompt', conversation.id], queryFn: () => conversation.systemPrompt(), retry: false });
   const equipment = useQuery({ queryKey: ['equipment', conversation.id], queryFn: () => conversation.equipment(), retry: false });
   const info = useQuery({ queryKey: ['info', conversation.id], queryFn: () => conversation.info(), staleTime: 0, retry: false });
@@ -64,6 +66,7 @@ export function AgentPanel({ conversation }: { conversation: Conversation }) {
           )}
         </Answer>
       </details>
+      {app && <Sandbox app={app} id={id} />}
       <details className="agent-part" open>
         <summary>{tr('Hooks (0 in force)')}</summary>
         <Answer query={info}>
@@ -80,6 +83,17 @@ export function AgentPanel({ conversation }: { conversation: Conversation }) {
         </Answer>
       </details>
     </div>
+  );
+}
+
+// Sandbox says what isolates the commands of this conversation.
+function Sandbox({ app, id }: { app: AppRoutes; id: string }) {
+  const isolation = useQuery({ queryKey: ['isolation', id], queryFn: () => app.isolation(id), staleTime: 0, retry: false });
+  return (
+    <details className="agent-part">
+      <summary>{tr('Sandbox')}{isolation.data?.report && ` (${isolation.data.report.level})`}</summary>
+      <Answer query={isolation}>{(found) => <IsolationReport isolation={found} />}</Answer>
+    </details>
   );
 }
 

@@ -38,7 +38,7 @@ export default function Panel({ name, id, app, conversation, timeline, older, on
     case 'apps':
       return app ? <Apps app={app} id={id} conversation={conversation} /> : <p className="center">{tr('This server does not list programs.')}</p>;
     case 'agent':
-      return <AgentPanel conversation={conversation} />;
+      return <AgentPanel conversation={conversation} app={app} id={id} />;
     case 'usage':
       return <UsagePanel conversation={conversation} usage={timeline.usage} model={timeline.model} />;
     case 'events':

@@ -1,33 +1,36 @@
 import { useQuery } from '@tanstack/react-query';
-import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
+import { Failed } from '../design/Failed';
+import { IsolationReport } from '../design/IsolationReport';
 
 const texts: Record<string, string> = {
-  process: 'the sandbox that is built in: its own namespaces, Landlock and seccomp, as far as this machine has them',
-  none: 'no sandbox: commands have the rights of this server, and can read and change all that it can',
+  process: 'the sandbox that is built in',
+  none: 'no sandbox',
 };
 
-// Isolation says what new conversations work in.
+// Isolation says what new conversations work in, and what of it is in force: the server
+// starts a sandbox to find out.
 export function Isolation({ app }: { app: AppRoutes }) {
   const spec = useQuery({ queryKey: ['sandbox-spec'], queryFn: () => app.sandboxSpec() });
+  const tried = useQuery({ queryKey: ['isolation'], queryFn: () => app.isolation(null), retry: false, staleTime: Infinity });
   return (
     <section className="card" aria-labelledby="isolation-title">
-      <h2 id="isolation-title">Sandbox</h2>
-      {spec.isError && (
-        <p className="banner bad" role="alert">
-          {describe(spec.error)}
-        </p>
-      )}
+      <h2 id="isolation-title">Isolation of new conversations</h2>
+      <Failed error={spec.error ?? tried.error} />
       {spec.data !== undefined && (
-        <p className={spec.data === 'none' ? 'banner bad' : undefined}>
-          <span>
-            New conversations work in {texts[spec.data] ?? <code>{spec.data}</code>}.
-          </span>
+        <p>
+          They work in {texts[spec.data] ?? <code>{spec.data}</code>}. The operator chooses it with <code>deft serve --sandbox</code>.
         </p>
       )}
-      <p className="hint">
-        The operator chooses it with <code>deft serve --sandbox</code>. <code>deft doctor</code> tries on the machine which of its mechanisms are in force, and says what is missing.
-      </p>
+      {tried.data ? <IsolationReport isolation={tried.data} /> : !tried.isError && <p role="status">A sandbox is started to see what is in force …</p>}
+      <div className="row">
+        <button className="button" disabled={tried.isFetching} onClick={() => void tried.refetch()}>
+          Try again
+        </button>
+        <span className="hint">
+          <code>deft doctor</code> also tries what must be forbidden. What is in force for one conversation is in its Agent panel.
+        </span>
+      </div>
     </section>
   );
 }

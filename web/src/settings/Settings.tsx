@@ -3,6 +3,7 @@ import { Link } from 'wouter';
 import { setTheme, theme, type Theme } from '../design/theme';
 import { useSource } from '../api/context';
 import { notices, setNotices } from '../design/notices';
+import { Committer } from './Committer';
 import { GitHosts } from './GitHosts';
 import { Isolation } from './Isolation';
 import { Keyboard } from './Keyboard';
@@ -11,6 +12,7 @@ import { McpServers } from './McpServers';
 import { Models } from './Models';
 import { Safety } from './Safety';
 import { settingsTabs } from './tabs';
+import { TakeOver } from './TakeOver';
 import { Secrets } from './Secrets';
 import { choose as chooseLanguage, chosen as chosenLanguage, languages, tr, type Language } from '../i18n/text';
 import './settings.css';
@@ -35,10 +37,12 @@ export default function Settings({ tab }: { tab: string }) {
         {tab === 'models' && <Models />}
         {tab === 'secrets' && <Secrets />}
         {app && tab === 'safety' && <Safety app={app} />}
-        {app && tab === 'safety' && <Isolation app={app} />}
+        {app && tab === 'sandbox' && <Isolation app={app} />}
         {app && tab === 'tools' && <McpServers app={app} />}
         {app && tab === 'git' && <GitHosts app={app} />}
+        {app && tab === 'git' && <Committer app={app} />}
         {app && tab === 'keys' && <Keys app={app} />}
+        {app && tab === 'import' && <TakeOver app={app} />}
         {tab === 'keyboard' && <Keyboard />}
         {tab === 'appearance' && <Appearance />}
       </div>

@@ -15,6 +15,7 @@ export function settingsTabs(source: Source): Tab[] {
     ...(app
       ? [
           { name: 'safety', label: tr('Confirmation') },
+          { name: 'sandbox', label: tr('Sandbox') },
           { name: 'tools', label: tr('MCP servers') },
           { name: 'git', label: tr('Git hosts') },
           { name: 'keys', label: tr('API keys') },
@@ -22,5 +23,6 @@ export function settingsTabs(source: Source): Tab[] {
       : []),
     { name: 'appearance', label: tr('Appearance') },
     { name: 'keyboard', label: tr('Keyboard') },
+    ...(app ? [{ name: 'import', label: tr('Import') }] : []),
   ];
 }

@@ -69,6 +69,10 @@ type Plan struct {
 	Workspace string
 	// Proxy says that the stage makes listeners for the sandbox's proxy.
 	Proxy bool
+	// GitConfig is git's configuration for the user, if the home has none. Shown are the
+	// directories of the host, in which nothing is made.
+	GitConfig []byte   `json:",omitempty"`
+	Shown     []string `json:",omitempty"`
 }
 
 func init() {
@@ -107,6 +111,7 @@ func start() error {
 		return err
 	}
 	env := environment(os.Environ(), p.Env, p.Image)
+	p.configureGit(env)
 	if p.Proxy {
 		if env, err = listenForPrograms(env); err != nil {
 			return fmt.Errorf("%s%w", NoProxy, err)
@@ -211,6 +216,31 @@ func environment(image, given, own []string) []string {
 		return append(all, "HOME="+dir)
 	}
 	return append(all, "HOME=/tmp")
+}
+
+// configureGit gives the home git's configuration. Where that is not possible, git asks
+// for a name.
+func (p *Plan) configureGit(env []string) {
+	home := ""
+	for _, kv := range env {
+		if dir, ok := strings.CutPrefix(kv, "HOME="); ok {
+			home = filepath.Clean(dir)
+		}
+	}
+	shown := func(dir string) bool { return home == dir || strings.HasPrefix(home, strings.TrimSuffix(dir, "/")+"/") }
+	if len(p.GitConfig) == 0 || home == "" || slices.ContainsFunc(p.Shown, shown) {
+		return
+	}
+	for _, name := range []string{".gitconfig", ".config/git/config"} {
+		if _, err := os.Lstat(filepath.Join(home, name)); !errors.Is(err, os.ErrNotExist) {
+			return // the image's
+		}
+	}
+	f, err := os.OpenFile(filepath.Join(home, ".gitconfig"), os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o644)
+	if err == nil {
+		_, _ = f.Write(p.GitConfig)
+		_ = f.Close()
+	}
 }
 
 // listenForPrograms is the first stage's part. It returns the environment in which

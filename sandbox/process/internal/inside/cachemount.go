@@ -1,6 +1,7 @@
 package inside
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,6 +68,9 @@ func openCache(c *CacheLayer, overlays map[string]overlayResult) (int, error) {
 		}
 		overlays[c.Layer] = o
 	}
+	if errors.Is(o.err, unix.EINVAL) && c.Path != c.Lower {
+		return overlayPart(c)
+	}
 	if o.err != nil {
 		return -1, o.err
 	}
@@ -86,11 +90,30 @@ func openCache(c *CacheLayer, overlays map[string]overlayResult) (int, error) {
 
 // overlay makes the file system of caches, with what is written over the user's.
 func overlay(c *CacheLayer) (int, error) {
+	return newOverlay(c.Lower, filepath.Join(c.Layer, LayerFiles), filepath.Join(c.Layer, LayerWork))
+}
+
+// overlayPart makes the file system of one cache, with the same files over it as overlay.
+// The kernel refuses to lay anything over a directory beneath which something else is
+// mounted, such as a container's files or another machine's in the home.
+func overlayPart(c *CacheLayer) (int, error) {
+	rel := strings.TrimPrefix(c.Path, c.Lower)
+	upper, part := filepath.Join(c.Layer, LayerFiles, rel), filepath.Join(c.Layer, layerParts, rel)
+	lower, work := filepath.Join(part, "none"), filepath.Join(part, "work")
+	for _, dir := range []string{upper, lower, work} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return -1, err
+		}
+	}
+	if Exists(c.Path) {
+		lower = c.Path
+	}
+	return newOverlay(lower, upper, work)
+}
+
+func newOverlay(lower, upper, work string) (int, error) {
 	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`)
-	return newFS("overlay", map[string]string{
-		"lowerdir": escape.Replace(c.Lower), "upperdir": filepath.Join(c.Layer, LayerFiles),
-		"workdir": filepath.Join(c.Layer, LayerWork), "userxattr": "",
-	}, plainAttr)
+	return newFS("overlay", map[string]string{"lowerdir": escape.Replace(lower), "upperdir": upper, "workdir": work, "userxattr": ""}, plainAttr)
 }
 
 // openPlain returns the mounts of what is written to a cache without an overlay.

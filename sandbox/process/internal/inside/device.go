@@ -78,7 +78,7 @@ var maskedProc = []string{
 // the whole machine is made read-only: a process that is root outside could
 // write /proc/sys/kernel/core_pattern and so run code on the host, since the
 // kernel asks there for the user, not for capabilities.
-func (r *root) proc() error {
+func (r *root) proc(o *Outcome) error {
 	fd, err := newFS("proc", nil, plainAttr|unix.MOUNT_ATTR_NOEXEC)
 	if err != nil {
 		return err
@@ -92,6 +92,7 @@ func (r *root) proc() error {
 	}
 	f := os.NewFile(uintptr(dir), "/proc")
 	defer f.Close()
+	limitInotify(dir, o)
 	entries, err := f.ReadDir(-1)
 	if err != nil {
 		return err

@@ -111,7 +111,6 @@ func setUp(w *json.Encoder) (step string, err error) {
 
 // isolate gives the process its own root, devices and loopback interface.
 func isolate(pl *Plan, exe int, o *Outcome) (step string, err error) {
-	limitInotify(o)
 	if step, err := newRoot(pl, exe, o); err != nil {
 		return step, err
 	}

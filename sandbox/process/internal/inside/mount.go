@@ -67,7 +67,7 @@ func newRoot(pl *Plan, exe int, o *Outcome) (step string, err error) {
 	if err := r.attachSomewhere(); err != nil {
 		return "attach the new root", err
 	}
-	if step, err := r.build(pl, layers, home, dev, exe, shown); err != nil {
+	if step, err := r.build(pl, layers, home, dev, exe, shown, o); err != nil {
 		return step, err
 	}
 	if err := r.enter(); err != nil {
@@ -76,8 +76,8 @@ func newRoot(pl *Plan, exe int, o *Outcome) (step string, err error) {
 	return "", nil
 }
 
-func (r *root) build(pl *Plan, layers []layer, home, dev, exe int, shown map[string]int) (step string, err error) {
-	if err := r.proc(); err != nil {
+func (r *root) build(pl *Plan, layers []layer, home, dev, exe int, shown map[string]int, o *Outcome) (step string, err error) {
+	if err := r.proc(o); err != nil {
 		return "mount /proc", err
 	}
 	if err := r.devices(dev); err != nil {

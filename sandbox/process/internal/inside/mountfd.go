@@ -229,7 +229,7 @@ func newFS(name string, opts map[string]string, attr int) (int, error) {
 		}
 	}
 	if err := unix.FsconfigCreate(fs); err != nil {
-		return -1, errors.Join(fmt.Errorf("make %s", name), err)
+		return -1, fmt.Errorf("make %s: %w", name, err)
 	}
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attr)
 }

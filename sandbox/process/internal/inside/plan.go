@@ -59,6 +59,7 @@ const (
 	LayerFiles = "files" // what is written through overlayfs
 	LayerWork  = "work"  // for overlayfs
 	LayerMount = "mount" // where it is mounted while the sandbox starts
+	layerParts = "parts" // for overlayfs, where each cache has a file system of its own
 	layerPlain = "plain" // what is written where there is no overlay
 )
 

@@ -35,8 +35,9 @@ func limitResources(pl *Plan) error {
 }
 
 // limitInotify leaves the rest of the user's inotify instances and watches to
-// other programs. A user namespace has limits of its own for them.
-func limitInotify(o *Outcome) {
+// other programs. A user namespace has limits of its own for them. They are set in its own
+// /proc: in the host's, the kernel searches what all former namespaces have left there.
+func limitInotify(proc int, o *Outcome) {
 	var errs error
 	for from, to := range map[string]string{"max_user_instances": "max_inotify_instances", "max_user_watches": "max_inotify_watches"} {
 		raw, err := os.ReadFile("/proc/sys/fs/inotify/" + from)
@@ -45,7 +46,7 @@ func limitInotify(o *Outcome) {
 			n, err = strconv.Atoi(strings.TrimSpace(string(raw)))
 		}
 		if err == nil {
-			err = os.WriteFile("/proc/sys/user/"+to, []byte(strconv.Itoa(max(n/InotifyShare, 1))), 0)
+			err = writeAt(proc, "sys/user/"+to, strconv.Itoa(max(n/InotifyShare, 1)))
 		}
 		errs = errors.Join(errs, err)
 	}
@@ -54,4 +55,13 @@ func limitInotify(o *Outcome) {
 		return
 	}
 	o.Features = append(o.Features, "inotify-share")
+}
+
+func writeAt(dir int, path, text string) error {
+	fd, err := unix.Openat(dir, path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	_, err = unix.Write(fd, []byte(text))
+	return errors.Join(err, unix.Close(fd))
 }

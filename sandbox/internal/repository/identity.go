@@ -1,4 +1,4 @@
-package process
+package repository
 
 import (
 	"bytes"
@@ -10,22 +10,17 @@ import (
 	"unicode"
 
 	"github.com/deft-dev/deft/internal/gitlimit"
-	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/spawn"
 )
-
-// gitInclude finds a section by which a configuration of git includes others, which are
-// hidden inside.
-var gitInclude = lazyregexp.New(`(?im)^\s*\[include`)
 
 // identityTime is how long git may take to say who the user is.
 const identityTime = 2 * time.Second
 
-// gitIdentity returns a section with the name and the address that git would give to a
+// Identity returns a section of a configuration with the name and the address that git would give to a
 // commit in the workspace, by the user's configuration with all that it includes. Git is
 // asked, since conditions depend on the repository. Nothing else is taken over: commands
 // may be able to write an included file that lies in the workspace.
-func gitIdentity(home, workspace string) []byte {
+func Identity(home, workspace string) []byte {
 	ctx, cancel := context.WithTimeout(context.Background(), identityTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", "config", "--global", "--includes", "-z", "--get-regexp", `^user\.(name|email)$`)

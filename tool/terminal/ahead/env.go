@@ -1,4 +1,4 @@
-package terminal
+package ahead
 
 import (
 	"slices"
@@ -18,15 +18,19 @@ var defaults = []string{
 	"GH_PAGER=cat", "AWS_PAGER=", "LESS=-FR", "PIP_PROGRESS_BAR=off",
 }
 
-// shellEnv is the environment of the shell: the caller's, without variables that
+// Disturbs reports whether a variable of this name would make a shell run or print something
+// by itself.
+func Disturbs(name string) bool { return slices.Contains(unwanted, name) }
+
+// environment is the environment of the shell: the caller's, without variables that
 // would disturb the session, and with defaults for those that it does not set.
-func shellEnv(env []string) []string {
+func environment(env []string) []string {
 	out := []string{"PS1=", "PS2=", "HISTFILE="} // empty: the user's history is not read
 	seen := map[string]bool{}
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
 		seen[name] = true
-		if !slices.Contains(unwanted, name) {
+		if !Disturbs(name) {
 			out = append(out, kv)
 		}
 	}

@@ -1,0 +1,62 @@
+// Package startpages gives memory back that a program has mapped while it started.
+//
+// The packages of a large binary are initialized by code and tables all over it, and for
+// each page the kernel maps those around it: more than half of what a small server has
+// resident is never used again.
+//
+// # Usage
+//
+//	err := startpages.Release() // once the program works
+//
+// # Concurrency and failure
+//
+// Release is safe at any time and for concurrent use: code and constants are only mapped
+// again from the file when they are next used, which takes a fraction of a microsecond for
+// each page that is still cached. What the program has written is not touched. It fails
+// where /proc is missing; nothing is wrong then.
+package startpages
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Release unmaps the pages of this program's file that it cannot write.
+func Release() error {
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return fmt.Errorf("find this program's file: %w", err)
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return fmt.Errorf("find this program's memory: %w", err)
+	}
+	for line := range bytes.Lines(maps) {
+		from, to, ok := constant(string(line), self)
+		if !ok {
+			continue
+		}
+		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED); errno != 0 {
+			return fmt.Errorf("give memory back: %w", errno)
+		}
+	}
+	return nil
+}
+
+// constant returns the addresses of a line of /proc/self/maps, proc_pid_maps(5), if it is
+// about a part of a file that is mapped for reading only.
+func constant(line, file string) (from, to uintptr, ok bool) {
+	f := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 6)
+	if len(f) < 6 || strings.TrimLeft(f[5], " ") != file || len(f[1]) != 4 || f[1][0] != 'r' || f[1][1] != '-' || f[1][3] != 'p' {
+		return 0, 0, false
+	}
+	first, after, _ := strings.Cut(f[0], "-")
+	a, aerr := strconv.ParseUint(first, 16, 64)
+	b, berr := strconv.ParseUint(after, 16, 64)
+	return uintptr(a), uintptr(b), aerr == nil && berr == nil && a < b
+}

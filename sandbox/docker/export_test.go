@@ -1,0 +1,4 @@
+package docker
+
+// EngineError is engineError, for errors that a test cannot have as root.
+var EngineError = engineError

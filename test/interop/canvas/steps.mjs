@@ -1,0 +1,89 @@
+// Cases that both backends have: the agent server itself, and the App Server.
+import { assert, page, panel, said, send, setup, shows, t, test } from './page.mjs';
+
+export const visit = async (path, id) => {
+  await page.goto(new URL(path, setup.page).href);
+  await t(id).first().waitFor();
+};
+
+// model fills in the form of an LLM.
+export async function model(name) {
+  await t('sdk-section-advanced-toggle').click();
+  await t('llm-custom-model-input').fill(`openai/${name}`);
+  await t('base-url-input').fill(`${setup.llm}/v1`);
+  await t('llm-api-key-input').fill(`sk-${name}`);
+}
+
+// greeting is the first message, which leads to an address of a form.
+export const greeting = (address) =>
+  test('a greeting starts a conversation', async () => {
+    await t('onboarding-hello-input').fill('hello from the page');
+    await t('onboarding-hello-input-form').getByTestId('submit-button').click();
+    await page.waitForURL(address);
+    await t('user-message').filter({ hasText: 'hello from the page' }).waitFor();
+    await said('You said: hello from the page');
+    await t('conversation-name-title').filter({ hasText: 'A fine title' }).waitFor();
+    await t('conversation-card').filter({ hasText: 'A fine title' }).waitFor();
+  });
+
+export const stop = (before = async () => {}) =>
+  test('stop', async () => {
+    await before();
+    await send('work for long');
+    await shows('touch started; sleep 600');
+    await t('stop-button').click();
+    await t('stop-button').waitFor({ state: 'detached' });
+    await send('are you there?');
+    await said('You said: are you there?');
+  });
+
+export const rename = () =>
+  test('rename', async () => {
+    await t('conversation-name').locator('..').getByTestId('ellipsis-button').click();
+    await t('rename-button').click();
+    await t('conversation-name-input').fill('A better title');
+    await page.keyboard.press('Enter');
+    await t('conversation-card').filter({ hasText: 'A better title' }).waitFor();
+    await page.reload();
+    await t('conversation-name-title').filter({ hasText: 'A better title' }).waitFor();
+  });
+
+export const secrets = () =>
+  test('secrets', async () => {
+    await visit('/settings/secrets', 'add-secret-button');
+    await t('add-secret-button').click();
+    await t('name-input').fill('PAGE_TOKEN');
+    await t('value-input').fill('a secret value');
+    await t('description-input').fill('of the page');
+    await t('add-secret-form').getByTestId('submit-button').click();
+    await shows('PAGE_TOKEN');
+    await page.reload();
+    await shows('PAGE_TOKEN');
+    assert.ok(!(await page.content()).includes('a secret value'));
+  });
+
+// confirmation is the setting and what it leads to; refresh shows the files anew.
+export function confirmation(refresh) {
+  test('confirmation', async () => {
+    await visit('/settings/verification', 'verification-settings-screen');
+    await page.locator('label', { has: t('sdk-settings-confirmation_mode') }).click();
+    await t('save-button').click();
+    await shows('Settings saved');
+    await page.reload();
+    await t('verification-settings-screen').waitFor();
+    assert.equal(await t('sdk-settings-confirmation_mode').isChecked(), true);
+  });
+
+  test('a question is accepted, another rejected', async () => {
+    await visit('/conversations', 'chat-input');
+    await send('ask before one');
+    await t('action-confirm-button').click();
+    await said('It was allowed.');
+    await send('ask before two');
+    await t('action-reject-button').click();
+    await t('action-reject-button').waitFor({ state: 'detached' });
+    await refresh();
+    await t('file-tree-file-allowed-one').waitFor();
+    assert.equal(await t('file-tree-file-allowed-two').count(), 0);
+  });
+}

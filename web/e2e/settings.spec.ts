@@ -1,0 +1,147 @@
+// Settings: what is in force of isolation, who commits are by, and the import from OpenHands.
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { clean } from './axe';
+import { expect, finish, log, panel, run, shot, status, task, test } from './deft';
+
+const files = [
+  {
+    name: 'config.toml',
+    mimeType: 'application/toml',
+    buffer: Buffer.from('[core]\nmax_iterations = 77\nworkspace_base = "/x"\n[llm]\nmodel = "openai/gpt-5"\napi_key = "sk-hush-1"\n[llm.small]\nmodel = "openai/gpt-5-mini"\n[sandbox]\nvolumes = "/a:/b"\n'),
+  },
+  {
+    name: 'secrets.json',
+    mimeType: 'application/json',
+    buffer: Buffer.from(JSON.stringify({ custom_secrets: { DEPLOY: { secret: 'hush-2', description: 'for deploys' }, OLD: { secret: 'gAAAAABhush-3' } } })),
+  },
+];
+
+test('settings of OpenHands are imported, after they were shown', async ({ deft, page }) => {
+  await deft.serve();
+  await deft.signIn(page);
+  await page.goto(`${deft.url}/settings/import`);
+  const input = page.getByLabel('Files of OpenHands');
+  await input.setInputFiles({ name: 'package.json', mimeType: 'application/json', buffer: Buffer.from('{"name":"x"}') });
+  await expect(page.getByRole('alert')).toContainText('package.json is none of the files that OpenHands keeps settings in');
+  await page.getByRole('button', { name: 'Remove package.json' }).click();
+  await expect(page.getByRole('alert')).toHaveCount(0);
+  await input.setInputFiles(files);
+  const card = page.getByRole('region', { name: 'Import from OpenHands' });
+  await expect(card).toContainText('openai/gpt-5');
+  await expect(card).toContainText('profile small');
+  await expect(card).toContainText('sandbox.volumes');
+  await expect(card).toContainText('it is masked or sealed');
+  expect(await page.content()).not.toContain('hush');
+  await clean(page, 'the import');
+  await shot(page, 'settings-import');
+  await page.setViewportSize({ width: 390, height: 780 });
+  await clean(page, 'the import on a phone');
+  await shot(page, 'settings-import-phone');
+  const stored = async () => (await (await page.request.get(`${deft.url}/api/v1/settings`)).json()).agent_settings?.llm?.model;
+  expect(await stored()).not.toBe('openai/gpt-5');
+  await page.getByRole('button', { name: /^Import these/ }).click();
+  await expect(card.getByRole('status')).toContainText('settings were imported');
+  expect(await stored()).toBe('openai/gpt-5');
+  await page.getByRole('link', { name: 'Models' }).click();
+  await expect(page.getByText('openai/gpt-5-mini')).toBeVisible();
+  await page.getByRole('link', { name: 'Secrets' }).click();
+  await expect(page.getByText('DEPLOY', { exact: true })).toBeVisible();
+});
+
+test('a file can be dropped', async ({ deft, page }) => {
+  await deft.serve();
+  await deft.signIn(page);
+  await page.goto(`${deft.url}/settings/import`);
+  const data = await page.evaluateHandle(() => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File(['{"mcpServers":{"docs":{"url":"https://docs.example.com/mcp?key=hush"}}}'], 'mcp.json', { type: 'application/json' }));
+    return transfer;
+  });
+  await page.locator('.drop').dispatchEvent('drop', { dataTransfer: data });
+  await expect(page.getByRole('region', { name: 'Import from OpenHands' })).toContainText('MCP server docs');
+  expect(await page.content()).not.toContain('hush');
+});
+
+test('the isolation in force is shown, for new conversations and for one', async ({ deft, page }) => {
+  await task(deft, page, [{ reply: { tool_calls: [run('echo x')] } }, finish('Done.')], 'Do it');
+  await expect(status(page, 'Finished')).toBeVisible();
+  await panel(page, 'Agent').click();
+  await page.locator('.panel').getByText(/^Sandbox \(/).click();
+  await expect(page.locator('.panel .isolation')).toContainText('In force');
+  await expect(page.locator('.panel .isolation')).toContainText('seccomp');
+  await clean(page, 'the isolation of a conversation');
+  await page.goto(`${deft.url}/settings/sandbox`);
+  const card = page.getByRole('region', { name: 'Isolation of new conversations' });
+  await expect(card).toContainText('seccomp');
+  await expect(card).toContainText('Limits');
+  await clean(page, 'the isolation');
+  await shot(page, 'settings-sandbox');
+  await page.setViewportSize({ width: 390, height: 780 });
+  await clean(page, 'the isolation on a phone');
+  await shot(page, 'settings-sandbox-phone');
+});
+
+test('commits carry the name of the settings', async ({ deft, page }) => {
+  await task(deft, page, [{ reply: { tool_calls: [run('echo x > a.txt')] } }, finish('Done.')], 'Do it');
+  await expect(status(page, 'Finished')).toBeVisible();
+  const conversation = page.url();
+  await page.goto(`${deft.url}/settings/git`);
+  const card = page.getByRole('region', { name: 'Name in commits' });
+  await card.getByLabel('Name').fill('Ada Lovelace');
+  await card.getByLabel('Email').fill('ada@example.com');
+  await clean(page, 'the name in commits');
+  await card.getByRole('button', { name: 'Save' }).click();
+  await expect(card.getByRole('button', { name: 'Save' })).toBeDisabled();
+  await page.reload();
+  await expect(card.getByLabel('Name')).toHaveValue('Ada Lovelace');
+  await expect(card.getByLabel('Email')).toHaveValue('ada@example.com');
+  await page.goto(`${conversation}/changes`);
+  await page.getByRole('textbox', { name: /message/i }).last().fill('Add a');
+  await page.getByRole('button', { name: /^Commit/ }).click();
+  await expect(page.getByRole('button', { name: /^Commit/ })).toHaveCount(0); // nothing is left to commit
+  await page.goto(`${conversation}/terminal`);
+  await page.locator('.xterm-helper-textarea').focus();
+  await page.keyboard.type('git log --format="%an <%ae>"\n');
+  await expect(page.locator('.xterm-accessibility')).toContainText('Ada Lovelace <ada@example.com>');
+});
+
+test('a sandbox whose files have vanished is shown as lost, and resumed with those of the last checkpoint', async ({ deft, page }) => {
+  await task(
+    deft,
+    page,
+    [{ reply: { tool_calls: [run('echo kept > kept.txt')] } }, finish('Written.'), { reply: { tool_calls: [run('cat kept.txt')] } }, finish('Read.'), { reply: { tool_calls: [run('cat kept.txt')] } }, finish('Read again.')],
+    'Write',
+  );
+  await expect(status(page, 'Finished')).toBeVisible();
+  await page.getByRole('textbox', { name: 'Message' }).fill('Read it');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('Read.', { exact: true })).toBeVisible();
+  await expect(status(page, 'Finished')).toBeVisible();
+  const [info] = (await (await page.request.get(`${deft.url}/api/v1/app-conversations/search`)).json()).items;
+  const workspace = join(deft.dir, 'data', 'events', 'app', 'workspaces', info.sandbox_id);
+  expect(existsSync(workspace)).toBe(true);
+  rmSync(workspace, { recursive: true });
+  await page.reload();
+  const notice = page.getByRole('region', { name: 'The sandbox' });
+  await expect(notice).toContainText('The sandbox is lost.');
+  await expect(status(page, 'Sandbox lost')).toBeVisible();
+  await expect(log(page).getByText('Written.')).toBeVisible();
+  await clean(page, 'a lost sandbox');
+  await shot(page, 'sandbox-lost');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await clean(page, 'a lost sandbox, dark');
+  await shot(page, 'sandbox-lost-dark');
+  await page.setViewportSize({ width: 390, height: 780 });
+  await clean(page, 'a lost sandbox on a phone');
+  await shot(page, 'sandbox-lost-phone');
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await notice.getByRole('button', { name: 'Resume' }).click();
+  await expect(notice).toBeHidden();
+  await page.getByRole('textbox', { name: 'Message' }).fill('Read it again');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('Read again.')).toBeVisible();
+  await panel(page, 'Files').click();
+  await page.getByRole('button', { name: /^kept.txt/ }).click();
+  await expect(page.getByRole('region', { name: 'kept.txt' })).toHaveText('kept\n');
+});

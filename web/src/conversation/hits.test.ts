@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import type { Event } from '../events/event';
+import { append, empty } from '../events/timeline';
+import { hits } from './hits';
+
+const message = (id: string, text: string) => ({ kind: 'MessageEvent', id, timestamp: id, source: 'agent', llm_message: { role: 'assistant', content: [{ type: 'text', text }] } }) as Event;
+const action = (id: string, command: string) => ({ kind: 'ActionEvent', id, timestamp: id, source: 'agent', tool_name: 'terminal', tool_call_id: id, action: { kind: 'TerminalAction', command } }) as Event;
+const result = (id: string, action_id: string, text: string) =>
+  ({ kind: 'ObservationEvent', id, timestamp: id, source: 'environment', tool_name: 'terminal', action_id, observation: { kind: 'X', content: [{ type: 'text', text }] } }) as Event;
+
+const none = new Set<string>();
+
+test('what is loaded and what the server found are one list, newest first, each once', () => {
+  const { items } = append(empty, [action('5', 'grep needle'), result('6', '5', 'hay'), message('7', 'A Needle'), action('8', 'ls'), result('9', '8', 'needle.txt')]);
+  const found = [result('9', '8', 'needle.txt'), message('7', 'A Needle'), action('5', 'grep needle'), result('3', '2', 'needle'), action('2', 'find needle'), message('1', 'needle')];
+  expect(hits(items, none, 'needle', found)).toEqual(['8', '7', '5', '2', '1']);
+  expect(hits(items, none, 'needle', [])).toEqual(['8', '7', '5']);
+  expect(hits(items, new Set(['7']), 'needle', [])).toEqual(['8', '5']);
+  expect(hits(items, none, 'terminalaction', [])).toEqual([]);
+});
