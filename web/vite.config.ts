@@ -32,5 +32,5 @@ export default defineConfig({
       '/sockets': { target: server, ws: true },
     },
   },
-  test: { environment: 'node', include: ['src/**/*.test.ts'] },
+  test: { environment: 'node', include: ['{src,scripts}/**/*.test.ts'] },
 });

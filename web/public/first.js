@@ -1,5 +1,5 @@
 // Runs before the first paint, as a file of its own: the page's policy allows no inline
-// script. It sets the chosen theme, and asks for what the page needs first while its
+// script. It sets the chosen theme and language, and asks for what the page needs first while its
 // scripts are loaded; src/api/early.ts takes the answers.
 try {
   const theme = localStorage.getItem('deft.theme');
@@ -8,10 +8,22 @@ try {
   // Without storage the system's theme is used.
 }
 {
+  // The language is the one chosen in this browser, or the first of the browser's that there
+  // is: src/i18n/text.ts takes it from here.
+  const languages = { en: '', de: '' }; // with the files of their texts, from the build
+  let wanted = [...navigator.languages];
+  try {
+    wanted = [localStorage.getItem('deft.language') ?? '', ...wanted];
+  } catch {
+    // Without storage the browser's languages are used.
+  }
+  const language = wanted.map((name) => name.slice(0, 2).toLowerCase()).find((name) => Object.hasOwn(languages, name)) ?? 'en';
+  document.documentElement.lang = language;
+
   const path = location.pathname;
   const conversation = /^\/conversations\/([\w-]+)/.exec(path)?.[1];
   const chunks = []; // those of a conversation's page, from the build
-  for (const href of conversation ? chunks : []) {
+  for (const href of [...(languages[language] ? [languages[language]] : []), ...(conversation ? chunks : [])]) {
     const link = document.createElement('link');
     link.rel = href.endsWith('.css') ? 'preload' : 'modulepreload';
     if (link.rel === 'preload') link.as = 'style';

@@ -1,5 +1,5 @@
 // Completes the build: gives first.js the name of its content, so that browsers keep it,
-// and the files of a conversation's page. Checks the build against the budget of the first
+// and the files of other languages and of a conversation's page. Checks the build against the budget of the first
 // load, and makes the compressed copies that the server sends.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,8 +20,11 @@ const collect = (name) => {
   imports.forEach(collect);
 };
 collect(Object.keys(manifest).find((key) => manifest[key].name === 'conversation'));
-const first = readFileSync(join(dist, 'first.js'), 'utf8').replace('const chunks = [];', `const chunks = ${JSON.stringify([...files])};`);
-if (!first.includes([...files][0])) throw new Error('first.js has no place for the files of a conversation');
+const german = `/${manifest['src/i18n/de.ts'].file}`;
+const first = readFileSync(join(dist, 'first.js'), 'utf8')
+  .replace('const chunks = [];', `const chunks = ${JSON.stringify([...files])};`)
+  .replace("de: ''", `de: '${german}'`);
+for (const file of [german, ...files]) if (!first.includes(file)) throw new Error(`first.js has no place for ${file}`);
 const firstName = `assets/first-${createHash('sha256').update(first).digest('base64url').slice(0, 8)}.js`;
 rmSync(join(dist, 'first.js'));
 writeFileSync(join(dist, firstName), first);

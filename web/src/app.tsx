@@ -8,6 +8,7 @@ import { sourceQuery } from './api/queries';
 import { Home } from './home/Home';
 import { Sidebar } from './home/Sidebar';
 import { AppCommands } from './commands/AppCommands';
+import { tr } from './i18n/text';
 
 const loadConversation = () => import('./conversation/ConversationPage');
 
@@ -49,13 +50,13 @@ function SignedIn() {
     <SourceContext.Provider value={source.data}>
       <AppCommands />
       <a className="skip" href="#main">
-        Skip to the content
+        {tr('Skip to the content')}
       </a>
       <div className="shell" data-menu={menu || undefined}>
         <Sidebar onClose={() => setMenu(false)} />
-        {menu && <button className="scrim" aria-label="Close the menu" onClick={() => setMenu(false)} />}
+        {menu && <button className="scrim" aria-label={tr('Close the menu')} onClick={() => setMenu(false)} />}
         <main id="main" tabIndex={-1}>
-          <button className="icon-button menu-button" aria-label="Open the menu" aria-expanded={menu} onClick={() => setMenu(true)}>
+          <button className="icon-button menu-button" aria-label={tr('Open the menu')} aria-expanded={menu} onClick={() => setMenu(true)}>
             <Icon name="menu" />
           </button>
           <Suspense fallback={null}>
@@ -73,9 +74,9 @@ function SignedIn() {
               </Route>
               <Route>
                 <div className="center">
-                  <h1>There is no such page</h1>
+                  <h1>{tr('There is no such page')}</h1>
                   <a className="button" href="/">
-                    New task
+                    {tr('New task')}
                   </a>
                 </div>
               </Route>
@@ -91,10 +92,10 @@ function NoServer({ error, retry }: { error: Error; retry: () => void }) {
   const signedOut = error instanceof Failure && error.unauthorized;
   return (
     <main className="center">
-      <h1>{signedOut ? 'You are not signed in' : 'The server does not answer'}</h1>
-      <p>{signedOut ? 'Open the address that Deft printed when it started: it signs you in.' : describe(error)}</p>
+      <h1>{signedOut ? tr('You are not signed in') : tr('The server does not answer')}</h1>
+      <p>{signedOut ? tr('Open the address that Deft printed when it started: it signs you in.') : describe(error)}</p>
       <button className="button primary" onClick={retry}>
-        Try again
+        {tr('Try again')}
       </button>
     </main>
   );

@@ -3,6 +3,7 @@ import { Conversation } from './conversation';
 import { agentServerClient, request } from './http';
 import type { components } from './generated/agent-server';
 import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, SecretName, Source, Started, Status } from './source';
+import { tr } from '../i18n/text';
 
 type Info = Pick<components['schemas']['ConversationInfo'], 'id' | 'title' | 'execution_status' | 'updated_at' | 'stats' | 'tags' | 'parent_conversation_id' | 'sub_conversation_ids'> & {
   agent: unknown;
@@ -136,7 +137,7 @@ function summary(c: Info): ConversationSummary {
   const costs = Object.values(c.stats?.usage_to_metrics ?? {}).map((m) => m.accumulated_cost ?? 0);
   return {
     id: c.id,
-    title: c.title ?? 'Untitled',
+    title: c.title ?? tr('Untitled'),
     status: (c.execution_status ?? 'idle') as Status,
     updatedAt: c.updated_at ?? '',
     costUSD: costs.length ? costs.reduce((a, b) => a + b, 0) : null,

@@ -3,6 +3,7 @@ import { Failure, readFailure } from './failure';
 import { query, request } from './http';
 import { again, forget, setupLog, startTask, unfinished } from './startTask';
 import type { ApiKey, AppRoutes, Apps, Committer, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, SuggestedTask, TakenOver, Trial, Undone } from './source';
+import { tr } from '../i18n/text';
 
 const base = '/api/v1';
 
@@ -72,7 +73,7 @@ export class Routes implements AppRoutes {
 
   private async sandboxOf(id: string): Promise<string> {
     const [found] = await request<({ sandbox_id: string } | null)[]>('GET', `${base}/app-conversations${query({ ids: id })}`);
-    if (!found) throw new Failure(404, 'There is no such conversation.');
+    if (!found) throw new Failure(404, tr('There is no such conversation.'));
     return `${base}/sandboxes/${encodeURIComponent(found.sandbox_id)}`;
   }
 
@@ -92,7 +93,7 @@ export class Routes implements AppRoutes {
   async origin(id: string): Promise<Origin> {
     type Found = { selected_repository: string | null; selected_branch: string | null; title: string | null; pr_number: number[] | null };
     const [found] = await request<(Found | null)[]>('GET', `${base}/app-conversations${query({ ids: id })}`);
-    if (!found) throw new Failure(404, 'There is no such conversation.');
+    if (!found) throw new Failure(404, tr('There is no such conversation.'));
     return {
       repository: found.selected_repository ?? '',
       branch: found.selected_branch ?? '',

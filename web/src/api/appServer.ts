@@ -6,6 +6,7 @@ import { query, request } from './http';
 import { start } from './startTask';
 import { StoredConversation } from './storedConversation';
 import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, Sandbox, SecretName, Source, Started, Status } from './source';
+import { tr } from '../i18n/text';
 
 // The fields that the page reads of the App Server's answers.
 interface AppConversation {
@@ -154,7 +155,7 @@ function llm(choice: ModelChoice) {
 function summary(c: AppConversation): ConversationSummary {
   return {
     id: c.id,
-    title: c.title ?? 'Untitled',
+    title: c.title ?? tr('Untitled'),
     status: statusOf(c),
     updatedAt: c.updated_at,
     costUSD: c.metrics?.accumulated_cost ?? null,

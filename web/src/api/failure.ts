@@ -1,4 +1,6 @@
 // Failure is an answer of the server that is not a success, or the lack of one.
+import { tr } from '../i18n/text';
+
 export class Failure extends Error {
   constructor(
     readonly status: number, // 0 if the server could not be reached
@@ -17,7 +19,7 @@ export class Failure extends Error {
 // an object or a list of violations; older routes in `message` or `error`.
 export async function readFailure(response: Response): Promise<Failure> {
   const text = await response.text().catch(() => '');
-  return new Failure(response.status, reasonIn(text) || `The server answered ${response.status} ${response.statusText}`.trim());
+  return new Failure(response.status, reasonIn(text) || tr('The server answered {status} {text}', { status: response.status, text: response.statusText }).trim());
 }
 
 export function reasonIn(text: string): string {
@@ -42,6 +44,6 @@ export function reasonIn(text: string): string {
 
 // describe says what went wrong in words for people.
 export function describe(error: unknown): string {
-  if (error instanceof Failure) return error.status === 0 ? 'The server cannot be reached.' : error.message;
+  if (error instanceof Failure) return error.status === 0 ? tr('The server cannot be reached.') : error.message;
   return error instanceof Error ? error.message : String(error);
 }

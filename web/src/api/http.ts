@@ -2,6 +2,7 @@ import createClient, { type Client, type Middleware } from 'openapi-fetch';
 import { takeEarly } from './early';
 import { Failure, readFailure } from './failure';
 import type { paths } from './generated/agent-server';
+import { tr } from '../i18n/text';
 
 export type AgentServerClient = Client<paths>;
 
@@ -16,7 +17,7 @@ export async function request<T>(method: string, path: string, body?: unknown, h
         body: body === undefined ? undefined : JSON.stringify(body),
       }));
   } catch {
-    throw new Failure(0, 'The server cannot be reached.');
+    throw new Failure(0, tr('The server cannot be reached.'));
   }
   if (!response.ok) throw await readFailure(response);
   const text = await response.text();
@@ -36,7 +37,7 @@ export function agentServerClient(sessionKey: string | null): AgentServerClient 
       if (!response.ok) throw await readFailure(response);
     },
     onError({ error }) {
-      return error instanceof Failure ? error : new Failure(0, 'The server cannot be reached.');
+      return error instanceof Failure ? error : new Failure(0, tr('The server cannot be reached.'));
     },
   };
   client.use(middleware);

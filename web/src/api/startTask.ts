@@ -2,6 +2,7 @@
 import { Failure } from './failure';
 import { query, request } from './http';
 import type { NewTask } from './source';
+import { tr } from '../i18n/text';
 
 const base = '/api/v1/app-conversations';
 
@@ -40,12 +41,12 @@ interface Answer {
 
 // steps are the states of a start in their order. Those of a repository come only with one.
 export const steps: { state: string; label: string; repository: boolean }[] = [
-  { state: 'WORKING', label: 'Preparing', repository: false },
-  { state: 'WAITING_FOR_SANDBOX', label: 'Starting the sandbox', repository: false },
-  { state: 'PREPARING_REPOSITORY', label: 'Cloning the repository', repository: true },
-  { state: 'RUNNING_SETUP_SCRIPT', label: 'Running the setup script', repository: true },
-  { state: 'SETTING_UP_GIT_HOOKS', label: 'Setting up git hooks', repository: true },
-  { state: 'STARTING_CONVERSATION', label: 'Starting the agent', repository: false },
+  { state: 'WORKING', label: tr('Preparing'), repository: false },
+  { state: 'WAITING_FOR_SANDBOX', label: tr('Starting the sandbox'), repository: false },
+  { state: 'PREPARING_REPOSITORY', label: tr('Cloning the repository'), repository: true },
+  { state: 'RUNNING_SETUP_SCRIPT', label: tr('Running the setup script'), repository: true },
+  { state: 'SETTING_UP_GIT_HOOKS', label: tr('Setting up git hooks'), repository: true },
+  { state: 'STARTING_CONVERSATION', label: tr('Starting the agent'), repository: false },
 ];
 
 export const stepText = (state: string): string => steps.find((s) => s.state === state)?.label ?? 'Starting';

@@ -4,6 +4,7 @@ import { isDark, setTheme } from '../design/theme';
 import { settingsTabs } from '../settings/tabs';
 import { useSource } from '../api/context';
 import { listen, useCommands, type Command } from './registry';
+import { tr } from '../i18n/text';
 
 const Palette = lazy(() => import('./Palette'));
 
@@ -15,13 +16,13 @@ export function AppCommands() {
   useEffect(() => listen(), []);
   const commands = useMemo<Command[]>(
     () => [
-      { id: 'palette', group: 'Page', label: 'Commands', keys: 'Ctrl+K', run: () => setOpen(true) },
-      { id: 'new', group: 'Page', label: 'New task', keys: 'C', run: () => navigate('/') },
-      { id: 'all', group: 'Page', label: 'All conversations', keys: 'A', run: () => navigate('/conversations') },
-      { id: 'search', group: 'Page', label: 'Search conversations', keys: '/', run: () => document.getElementById('conversation-search')?.focus() },
-      { id: 'keys', group: 'Page', label: 'Show the keyboard map', keys: '?', run: () => navigate('/settings/keyboard') },
-      { id: 'theme', group: 'Page', label: 'Switch between light and dark', run: () => setTheme(isDark() ? 'light' : 'dark') },
-      ...settingsTabs(source).map((t) => ({ id: `settings-${t.name}`, group: 'Settings', label: t.label, run: () => navigate(`/settings/${t.name}`) })),
+      { id: 'palette', group: tr('Page'), label: tr('Commands'), keys: 'Ctrl+K', run: () => setOpen(true) },
+      { id: 'new', group: tr('Page'), label: tr('New task'), keys: 'C', run: () => navigate('/') },
+      { id: 'all', group: tr('Page'), label: tr('All conversations'), keys: 'A', run: () => navigate('/conversations') },
+      { id: 'search', group: tr('Page'), label: tr('Search conversations'), keys: '/', run: () => document.getElementById('conversation-search')?.focus() },
+      { id: 'keys', group: tr('Page'), label: tr('Show the keyboard map'), keys: '?', run: () => navigate('/settings/keyboard') },
+      { id: 'theme', group: tr('Page'), label: tr('Switch between light and dark'), run: () => setTheme(isDark() ? 'light' : 'dark') },
+      ...settingsTabs(source).map((t) => ({ id: `settings-${t.name}`, group: tr('Settings'), label: t.label, run: () => navigate(`/settings/${t.name}`) })),
     ],
     [navigate, source],
   );

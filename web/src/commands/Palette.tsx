@@ -4,6 +4,7 @@ import { useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import { statusText } from '../design/format';
 import { useAllCommands, type Command } from './registry';
+import { tr } from '../i18n/text';
 import './palette.css';
 
 // Palette finds and runs commands, and opens conversations by their titles.
@@ -25,7 +26,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     ...(conversations.data?.items ?? [])
       .filter((c) => matches(c.title))
       .slice(0, 12)
-      .map((c) => ({ id: c.id, group: 'Conversation', label: c.title, keys: statusText(c.status), run: () => navigate(`/conversations/${c.id}`) })),
+      .map((c) => ({ id: c.id, group: tr('Conversation'), label: c.title, keys: statusText(c.status), run: () => navigate(`/conversations/${c.id}`) })),
   ];
   const chosen = Math.min(at, found.length - 1);
   const run = (command: Command | undefined) => {
@@ -39,15 +40,15 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   }, [chosen]);
 
   return (
-    <dialog ref={dialog} className="palette" aria-label="Commands" onClose={onClose} onClick={(e) => e.target === dialog.current && onClose()}>
+    <dialog ref={dialog} className="palette" aria-label={tr('Commands')} onClose={onClose} onClick={(e) => e.target === dialog.current && onClose()}>
       <input
         className="palette-input"
         role="combobox"
         aria-expanded="true"
         aria-controls={id}
         aria-activedescendant={found[chosen] ? `${id}-${chosen}` : undefined}
-        aria-label="Find a command or a conversation"
-        placeholder="Find a command or a conversation"
+        aria-label={tr('Find a command or a conversation')}
+        placeholder={tr('Find a command or a conversation')}
         autoFocus
         value={text}
         onChange={(e) => {
@@ -62,7 +63,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
           e.preventDefault();
         }}
       />
-      <ul id={id} role="listbox" aria-label="Commands and conversations">
+      <ul id={id} role="listbox" aria-label={tr('Commands and conversations')}>
         {found.map((c, i) => (
           <li key={c.id} id={`${id}-${i}`} role="option" aria-selected={i === chosen} onClick={() => run(c)} onMouseMove={() => setAt(i)}>
             <span className="palette-group">{c.group}</span>
@@ -71,7 +72,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
           </li>
         ))}
       </ul>
-      {found.length === 0 && <p className="hint palette-none">Nothing has this name.</p>}
+      {found.length === 0 && <p className="hint palette-none">{tr('Nothing has this name.')}</p>}
     </dialog>
   );
 }

@@ -4,9 +4,10 @@ import { duration } from '../design/format';
 import { Icon } from '../design/Icon';
 import { textOf, type Content } from '../events/event';
 import type { ActionItem, Outcome, ResultItem } from '../events/item';
-import { actionText, editOf, lineCounts, ownSummary } from './actionText';
+import { actionText, editOf, lineCounts, ownSummary, riskText } from './actionText';
 import { Output } from './Output';
 import { Plan } from './Plan';
+import { tr } from '../i18n/text';
 
 const DiffView = lazy(() => import('../panels/DiffView'));
 
@@ -34,7 +35,7 @@ export const ActionLine = memo(function ActionLine({ item, directory, open, wait
         </span>
         <span className="action-verb">{verb}</span>
         <code className="action-subject">{subject}</code>
-        {(item.risk === 'HIGH' || item.risk === 'MEDIUM') && <span className={`risk ${item.risk}`}>{item.risk.toLowerCase()} risk</span>}
+        {(item.risk === 'HIGH' || item.risk === 'MEDIUM') && <span className={`risk ${item.risk}`}>{riskText(item.risk)}</span>}
         {counts && (
           <span className="counts number">
             {counts.added > 0 && <ins>+{counts.added}</ins>} {counts.removed > 0 && <del>−{counts.removed}</del>}
@@ -53,21 +54,21 @@ export const ActionLine = memo(function ActionLine({ item, directory, open, wait
 function State({ item, outcome, waiting, failed }: { item: ActionItem; outcome: Outcome | null; waiting: boolean; failed: boolean }) {
   if (!outcome) {
     return waiting ? (
-      <span className="state warn">waits for you</span>
+      <span className="state warn">{tr('waits for you')}</span>
     ) : (
       <span className="state">
         <span className="dot running" aria-hidden="true" />
-        <span className="visually-hidden">running</span>
+        <span className="visually-hidden">{tr('running')}</span>
       </span>
     );
   }
-  if (outcome.state === 'rejected') return <span className="state">rejected</span>;
+  if (outcome.state === 'rejected') return <span className="state">{tr('rejected')}</span>;
   const code = exitCode(outcome);
   const time = duration(item.time, outcome.time);
   return (
     <span className={failed ? 'state bad' : 'state'}>
-      {code > 0 ? `exit ${code}` : failed ? 'failed' : time}
-      {!failed && !time && <span className="visually-hidden">done</span>}
+      {code > 0 ? tr('exit {code}', { code }) : failed ? tr('failed') : time}
+      {!failed && !time && <span className="visually-hidden">{tr('done')}</span>}
     </span>
   );
 }
@@ -97,7 +98,7 @@ function Details({ item }: { item: ActionItem }) {
   } else if (edit) {
     body = (
       <>
-        <Suspense fallback={<p className="hint">Comparing …</p>}>
+        <Suspense fallback={<p className="hint">{tr('Comparing …')}</p>}>
           <DiffView before={edit.before} after={edit.after} path={edit.path} split={false} />
         </Suspense>
         {observation?.is_error && <Output text={textOf(observation.content)} />}
@@ -122,7 +123,7 @@ function Details({ item }: { item: ActionItem }) {
       {outcome?.state === 'failed' && <p className="banner bad">{outcome.error}</p>}
       {outcome?.state === 'rejected' && (
         <p className="banner warn">
-          {outcome.by === 'hook' ? 'A hook rejected this' : 'You rejected this'}: {outcome.reason}
+          {outcome.by === 'hook' ? tr('A hook rejected this') : tr('You rejected this')}: {outcome.reason}
         </p>
       )}
     </div>
@@ -147,7 +148,7 @@ function Pictures({ observation }: { observation: { content?: Content[]; screens
   const urls = (observation.content ?? []).flatMap((c) => c.image_urls ?? []);
   const screenshot = observation.screenshot_data;
   if (typeof screenshot === 'string' && screenshot) urls.push(screenshot.startsWith('data:') ? screenshot : `data:image/png;base64,${screenshot}`);
-  return urls.filter((u) => u.startsWith('data:image/')).map((url, i) => <img key={i} className="picture" src={url} alt={`Picture ${i + 1} of the result`} />);
+  return urls.filter((u) => u.startsWith('data:image/')).map((url, i) => <img key={i} className="picture" src={url} alt={tr('Picture {n} of the result', { n: i + 1 })} />);
 }
 
 // ResultLine is a result whose action is not loaded.
@@ -160,7 +161,7 @@ export function ResultLine({ item, open, onToggle }: { item: ResultItem; open: b
         <span className="action-icon">
           <Icon name="tool" size={14} />
         </span>
-        <span className="action-verb">Result of {item.tool}</span>
+        <span className="action-verb">{tr('Result of {tool}', { tool: item.tool })}</span>
         <code className="action-subject">
           <Ansi text={text.slice(0, 200).replace(/\s+/g, ' ')} />
         </code>

@@ -6,6 +6,7 @@ import type { AppRoutes } from '../api/source';
 import { Dialog } from '../design/Dialog';
 import type { MessageItem } from '../events/item';
 import { Failed } from '../design/Failed';
+import { number, tr } from '../i18n/text';
 
 interface Props {
   app: AppRoutes;
@@ -28,21 +29,21 @@ export function Branch({ app, id, event, kind, onClose }: Props) {
     onSuccess: onClose,
   });
   return (
-    <Dialog title={kind === 'fork' ? 'Fork from here?' : 'Rewind to here?'} onClose={onClose}>
+    <Dialog title={kind === 'fork' ? tr('Fork from here?') : tr('Rewind to here?')} onClose={onClose}>
       <div className="dialog-form">
         <p>
           {kind === 'fork'
-            ? 'A new conversation begins with the events up to here, in a sandbox of its own with the files as they were then.'
-            : 'The conversation and its files go back to this event. What came later stays stored, as another branch.'}
+            ? tr('A new conversation begins with the events up to here, in a sandbox of its own with the files as they were then.')
+            : tr('The conversation and its files go back to this event. What came later stays stored, as another branch.')}
         </p>
-        <Files back={back} keep={keep} label={kind === 'fork' ? 'Work in the same files instead' : 'Leave the files as they are'} onKeep={setKeep} />
+        <Files back={back} keep={keep} label={kind === 'fork' ? tr('Work in the same files instead') : tr('Leave the files as they are')} onKeep={setKeep} />
         <Failed error={go.error ?? (keep ? null : back.error)} />
         <div className="dialog-buttons">
           <button className="button" onClick={onClose}>
-            Cancel
+            {tr('Cancel')}
           </button>
           <button className="button primary" disabled={go.isPending || (back.isFetching && !keep)} onClick={() => go.mutate()}>
-            {kind === 'fork' ? 'Fork' : 'Rewind'}
+            {kind === 'fork' ? tr('Fork') : tr('Rewind')}
           </button>
         </div>
       </div>
@@ -66,7 +67,7 @@ export function EditSent({ app, id, before, message, conversation, onClose }: { 
     onSuccess: onClose,
   });
   return (
-    <Dialog title="Edit and send again" onClose={onClose}>
+    <Dialog title={tr('Edit and send again')} onClose={onClose}>
       <form
         className="dialog-form"
         onSubmit={(e) => {
@@ -74,16 +75,16 @@ export function EditSent({ app, id, before, message, conversation, onClose }: { 
           go.mutate();
         }}
       >
-        <p className="hint">The conversation and its files go back to before this message. What came later stays stored, as another branch.</p>
-        <textarea className="input" aria-label="Message" autoFocus required rows={6} value={text} onChange={(e) => setText(e.target.value)} />
-        <Files back={back} keep={keep} label="Leave the files as they are" onKeep={setKeep} />
+        <p className="hint">{tr('The conversation and its files go back to before this message. What came later stays stored, as another branch.')}</p>
+        <textarea className="input" aria-label={tr('Message')} autoFocus required rows={6} value={text} onChange={(e) => setText(e.target.value)} />
+        <Files back={back} keep={keep} label={tr('Leave the files as they are')} onKeep={setKeep} />
         <Failed error={go.error ?? (keep ? null : back.error)} />
         <div className="dialog-buttons">
           <button type="button" className="button" onClick={onClose}>
-            Cancel
+            {tr('Cancel')}
           </button>
           <button className="button primary" disabled={!text.trim() || go.isPending || (!rewound && back.isFetching && !keep)}>
-            Send
+            {tr('Send')}
           </button>
         </div>
       </form>
@@ -97,7 +98,7 @@ function useBack(app: AppRoutes, id: string, event: string, enabled: boolean) {
 }
 
 function Files({ back, keep, label, onKeep }: { back: ReturnType<typeof useBack>; keep: boolean; label: string; onKeep: (keep: boolean) => void }) {
-  const files = back.data ? [...back.data.written.map((f) => `${f} comes back`), ...back.data.removed.map((f) => `${f} is removed`)] : [];
+  const files = back.data ? [...back.data.written.map((f) => tr('{file} comes back', { file: f })), ...back.data.removed.map((f) => tr('{file} is removed', { file: f }))] : [];
   return (
     <>
       {!keep && files.length > 0 && (
@@ -105,11 +106,11 @@ function Files({ back, keep, label, onKeep }: { back: ReturnType<typeof useBack>
           {files.slice(0, 10).map((f) => (
             <li key={f}>{f}</li>
           ))}
-          {files.length > 10 && <li>and {files.length - 10} more</li>}
+          {files.length > 10 && <li>{tr('and {n} more', { n: number(files.length - 10) })}</li>}
         </ul>
       )}
-      {!keep && back.data?.checkout && <p className="hint">Git goes back to {back.data.checkout}. Later commits stay in its reflog.</p>}
-      {!keep && back.data?.checkoutKept && <p className="hint">What Git has checked out stays: {back.data.checkoutKept}.</p>}
+      {!keep && back.data?.checkout && <p className="hint">{tr('Git goes back to {commit}. Later commits stay in its reflog.', { checkout: back.data.checkout })}</p>}
+      {!keep && back.data?.checkoutKept && <p className="hint">{tr('What Git has checked out stays: {reason}.', { checkoutKept: back.data.checkoutKept })}</p>}
       <label className="row">
         <input type="checkbox" checked={keep} onChange={(e) => onKeep(e.target.checked)} />
         {label}

@@ -2,6 +2,7 @@ import { useLayoutEffect, useRef, useState, type ClipboardEvent, type DragEvent,
 import { describe } from '../api/failure';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
+import { tr } from '../i18n/text';
 import './composer.css';
 
 interface Props {
@@ -48,7 +49,7 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
         const reason = onFile(file);
         if (reason) setProblem(reason);
         else setFiles((all) => [...all, file]);
-      } else if (file.size > largestImage) setProblem(`${file.name} is larger than 5 MB.`);
+      } else if (file.size > largestImage) setProblem(tr('{name} is larger than 5 MB.', { name: file.name }));
       else {
         const url = await dataURL(file);
         setImages((all) => [...all, url]);
@@ -97,8 +98,8 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
         <ul className="composer-images">
           {images.map((image, i) => (
             <li key={i}>
-              <img src={image} alt={`Attached image ${i + 1}`} />
-              <button type="button" className="icon-button" aria-label={`Remove image ${i + 1}`} onClick={() => setImages(images.filter((_, n) => n !== i))}>
+              <img src={image} alt={tr('Attached image {n}', { n: i + 1 })} />
+              <button type="button" className="icon-button" aria-label={tr('Remove image {n}', { n: i + 1 })} onClick={() => setImages(images.filter((_, n) => n !== i))}>
                 <Icon name="close" size={12} />
               </button>
             </li>
@@ -110,7 +111,7 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
           {files.map((file, i) => (
             <li key={i}>
               <Icon name="file" size={12} /> <span className="ellipsis">{file.name}</span> <span className="hint">{bytes(file.size)}</span>
-              <button type="button" className="icon-button" aria-label={`Remove ${file.name}`} onClick={() => setFiles(files.filter((_, n) => n !== i))}>
+              <button type="button" className="icon-button" aria-label={tr('Remove {name}', { name: file.name })} onClick={() => setFiles(files.filter((_, n) => n !== i))}>
                 <Icon name="close" size={12} />
               </button>
             </li>
@@ -140,7 +141,7 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
         }}
       />
       <div className="composer-bar">
-        <button type="button" className="icon-button" aria-label="Attach files" title="Attach images or files; they can also be dropped or pasted" onClick={() => picker.current?.click()}>
+        <button type="button" className="icon-button" aria-label={tr('Attach files')} title={tr('Attach images or files; they can also be dropped or pasted')} onClick={() => picker.current?.click()}>
           <Icon name="image" />
         </button>
         <input
@@ -157,8 +158,8 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
           {problem}
         </span>
         {onQueue && (
-          <button type="button" className="button" title="Send it when the agent has ended" disabled={busy || !text.trim() || images.length + files.length > 0} onClick={onQueue}>
-            Queue
+          <button type="button" className="button" title={tr('Send it when the agent has ended')} disabled={busy || !text.trim() || images.length + files.length > 0} onClick={onQueue}>
+            {tr('Queue')}
           </button>
         )}
         <button className="button primary" disabled={busy || sending || empty}>
@@ -173,7 +174,7 @@ function dataURL(file: File): Promise<string> {
   return new Promise((done, fail) => {
     const reader = new FileReader();
     reader.onload = () => done(String(reader.result));
-    reader.onerror = () => fail(new Error(`${file.name} cannot be read.`));
+    reader.onerror = () => fail(new Error(tr('{name} cannot be read.', { name: file.name })));
     reader.readAsDataURL(file);
   });
 }

@@ -1,7 +1,8 @@
 import { useCallback, useEffect, useState } from 'react';
 import { describe } from '../api/failure';
 import type { ActionItem } from '../events/item';
-import { actionText, editOf, ownSummary } from './actionText';
+import { actionText, editOf, ownSummary, riskText } from './actionText';
+import { tr } from '../i18n/text';
 
 interface Props {
   actions: ActionItem[];
@@ -43,8 +44,8 @@ export function Confirm({ actions, directory, onAnswer }: Props) {
 
   const n = actions.length;
   return (
-    <section className="confirm" aria-label="Confirmation">
-      <h2>{n > 1 ? `The agent asks to take these ${n} actions` : 'The agent asks to take this action'}</h2>
+    <section className="confirm" aria-label={tr('Confirmation')}>
+      <h2>{n > 1 ? tr('The agent asks to take these {n} actions', { n }) : tr('The agent asks to take this action')}</h2>
       <ul>
         {actions.map((item) => {
           const { verb, subject } = actionText(item.action, directory);
@@ -53,11 +54,11 @@ export function Confirm({ actions, directory, onAnswer }: Props) {
             <li key={item.id}>
               <p>
                 <strong>{verb}</strong> {whole !== String(subject) && <code>{subject}</code>}
-                {item.risk !== 'UNKNOWN' && <span className={`risk ${item.risk}`}>{item.risk.toLowerCase()} risk</span>}
+                {item.risk !== 'UNKNOWN' && <span className={`risk ${item.risk}`}>{riskText(item.risk)}</span>}
               </p>
               {ownSummary(item.action) && <p className="hint">{ownSummary(item.action)}</p>}
               {whole && (
-                <pre className="code" tabIndex={0} role="region" aria-label="What it would do">
+                <pre className="code" tabIndex={0} role="region" aria-label={tr('What it would do')}>
                   {whole}
                 </pre>
               )}
@@ -73,17 +74,17 @@ export function Confirm({ actions, directory, onAnswer }: Props) {
       <div className="confirm-buttons">
         <input
           className="input"
-          aria-label="Reason for a rejection"
-          placeholder="Reject with a reason, and the agent goes on"
+          aria-label={tr('Reason for a rejection')}
+          placeholder={tr('Reject with a reason, and the agent goes on')}
           value={reason}
           onChange={(e) => setReason(e.target.value)}
           onKeyDown={(e) => e.key === 'Enter' && void answer(false)}
         />
         <button className="button danger" disabled={busy} onClick={() => void answer(false)}>
-          Reject <kbd>N</kbd>
+          {tr('Reject')} <kbd>N</kbd>
         </button>
         <button className="button primary" disabled={busy} onClick={() => void answer(true)}>
-          Allow <kbd>Y</kbd>
+          {tr('Allow')} <kbd>Y</kbd>
         </button>
       </div>
     </section>

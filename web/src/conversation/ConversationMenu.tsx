@@ -14,6 +14,7 @@ import { save } from '../design/save';
 import { Failed } from '../design/Failed';
 import { Archive, SetupLog, Tags } from './dialogs';
 import { PlanDialog } from './PlanDialogs';
+import { tr } from '../i18n/text';
 
 type Open = 'profile' | 'policy' | 'ask' | 'goal' | 'share' | 'tags' | 'archive' | 'setup' | 'plan' | null;
 
@@ -40,35 +41,35 @@ export function ConversationMenu({ conversation, summary, onFind, onFailure }: P
     const attempt = (action: () => Promise<void>) => () => void action().catch((error: unknown) => onFailure(describe(error)));
     const { live } = conversation;
     return [
-      { id: 'find', label: 'Search in the conversation', keys: 'Ctrl+F', run: onFind },
+      { id: 'find', label: tr('Search in the conversation'), keys: 'Ctrl+F', run: onFind },
       ...(live
         ? [
-            { id: 'profile', label: 'Switch the model …', run: () => setOpen('profile') },
-            { id: 'policy', label: 'Change when it asks …', run: () => setOpen('policy') },
-            { id: 'ask', label: 'Ask aside …', run: () => setOpen('ask') },
-            { id: 'goal', label: 'Pursue a goal …', run: () => setOpen('goal') },
-            { id: 'condense', label: 'Summarise the history now', run: attempt(() => conversation.condense()) },
+            { id: 'profile', label: tr('Switch the model …'), run: () => setOpen('profile') },
+            { id: 'policy', label: tr('Change when it asks …'), run: () => setOpen('policy') },
+            { id: 'ask', label: tr('Ask aside …'), run: () => setOpen('ask') },
+            { id: 'goal', label: tr('Pursue a goal …'), run: () => setOpen('goal') },
+            { id: 'condense', label: tr('Summarise the history now'), run: attempt(() => conversation.condense()) },
           ]
         : []),
-      { id: 'tags', label: 'Tags …', run: () => setOpen('tags') },
+      { id: 'tags', label: tr('Tags …'), run: () => setOpen('tags') },
       ...(app
         ? [
-            ...(sandbox === 'none' ? [] : [{ id: 'fork', label: 'Fork with its files', run: attempt(async () => navigate(`/conversations/${await app.fork(id, null, false)}`)) }]),
-            ...(live ? [{ id: 'plan', label: 'Plan first …', run: () => setOpen('plan') }] : []),
-            { id: 'setup', label: 'Show the set-up log', run: () => setOpen('setup') },
-            { id: 'export', label: 'Export as a zip file', run: attempt(async () => save(await app.export(id), `conversation-${id}.zip`)) },
-            { id: 'share', label: 'Share …', run: () => setOpen('share') },
-            ...(live ? [{ id: 'pause-sandbox', label: 'Pause the sandbox', run: attempt(async () => (await app.pauseSandbox(id), refresh())) }] : []),
-            ...(live || sandbox === 'paused' ? [{ id: 'archive', label: 'Archive …', run: () => setOpen('archive') }] : []),
+            ...(sandbox === 'none' ? [] : [{ id: 'fork', label: tr('Fork with its files'), run: attempt(async () => navigate(`/conversations/${await app.fork(id, null, false)}`)) }]),
+            ...(live ? [{ id: 'plan', label: tr('Plan first …'), run: () => setOpen('plan') }] : []),
+            { id: 'setup', label: tr('Show the set-up log'), run: () => setOpen('setup') },
+            { id: 'export', label: tr('Export as a zip file'), run: attempt(async () => save(await app.export(id), `conversation-${id}.zip`)) },
+            { id: 'share', label: tr('Share …'), run: () => setOpen('share') },
+            ...(live ? [{ id: 'pause-sandbox', label: tr('Pause the sandbox'), run: attempt(async () => (await app.pauseSandbox(id), refresh())) }] : []),
+            ...(live || sandbox === 'paused' ? [{ id: 'archive', label: tr('Archive …'), run: () => setOpen('archive') }] : []),
           ]
         : []),
-    ].map((c) => ({ ...c, id: `conversation-${c.id}`, group: 'Conversation' }));
+    ].map((c) => ({ ...c, id: `conversation-${c.id}`, group: tr('Conversation') }));
   }, [app, conversation, id, navigate, onFailure, onFind, refresh, sandbox]);
   useCommands(commands);
   const close = () => setOpen(null);
   return (
     <>
-      <Menu label="More" items={commands}>
+      <Menu label={tr('More')} items={commands}>
         <Icon name="more" />
       </Menu>
       {open === 'profile' && <Profiles conversation={conversation} onClose={close} />}
@@ -89,9 +90,9 @@ function Profiles({ conversation, onClose }: { conversation: Conversation; onClo
   const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), staleTime: 0 });
   const change = useMutation({ mutationFn: (name: string) => conversation.switchProfile(name), onSuccess: onClose });
   return (
-    <Dialog title="Switch the model" onClose={onClose}>
+    <Dialog title={tr('Switch the model')} onClose={onClose}>
       <div className="dialog-form">
-        {profiles.data?.length === 0 && <p className="hint">Profiles are named models. Add one in the settings first.</p>}
+        {profiles.data?.length === 0 && <p className="hint">{tr('Profiles are named models. Add one in the settings first.')}</p>}
         {profiles.data?.map((p) => (
           <button key={p.name} className="button" disabled={change.isPending} onClick={() => change.mutate(p.name)}>
             <span>{p.name}</span> <code className="hint">{p.model}</code>
@@ -104,9 +105,9 @@ function Profiles({ conversation, onClose }: { conversation: Conversation; onClo
 }
 
 const policies: { kind: Policy; label: string }[] = [
-  { kind: 'NeverConfirm', label: 'Never ask' },
-  { kind: 'ConfirmRisky', label: 'Ask before risky actions' },
-  { kind: 'AlwaysConfirm', label: 'Ask before every action' },
+  { kind: 'NeverConfirm', label: tr('Never ask') },
+  { kind: 'ConfirmRisky', label: tr('Ask before risky actions') },
+  { kind: 'AlwaysConfirm', label: tr('Ask before every action') },
 ];
 
 function Policies({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
@@ -114,7 +115,7 @@ function Policies({ conversation, onClose }: { conversation: Conversation; onClo
   const change = useMutation({ mutationFn: (kind: Policy) => conversation.setPolicy(kind), onSuccess: onClose });
   const now = (info.data as { confirmation_policy?: { kind?: string } } | undefined)?.confirmation_policy?.kind;
   return (
-    <Dialog title="When does the agent ask?" onClose={onClose}>
+    <Dialog title={tr('When does the agent ask?')} onClose={onClose}>
       <div className="dialog-form">
         {policies.map((p) => (
           <button key={p.kind} className="button" aria-pressed={p.kind === now} disabled={change.isPending} onClick={() => change.mutate(p.kind)}>
@@ -131,7 +132,7 @@ function Ask({ conversation, onClose }: { conversation: Conversation; onClose: (
   const [question, setQuestion] = useState('');
   const ask = useMutation({ mutationFn: () => conversation.ask(question.trim()) });
   return (
-    <Dialog title="Ask aside" onClose={onClose}>
+    <Dialog title={tr('Ask aside')} onClose={onClose}>
       <form
         className="dialog-form"
         onSubmit={(e) => {
@@ -139,13 +140,13 @@ function Ask({ conversation, onClose }: { conversation: Conversation; onClose: (
           ask.mutate();
         }}
       >
-        <p className="hint">The model answers from what it knows of this conversation. Nothing is stored, and the agent goes on.</p>
-        <input className="input" aria-label="Question" autoFocus required value={question} onChange={(e) => setQuestion(e.target.value)} />
+        <p className="hint">{tr('The model answers from what it knows of this conversation. Nothing is stored, and the agent goes on.')}</p>
+        <input className="input" aria-label={tr('Question')} autoFocus required value={question} onChange={(e) => setQuestion(e.target.value)} />
         {ask.data !== undefined && <Markdown text={ask.data} />}
         <Failed error={ask.error} />
         <div className="dialog-buttons">
           <button className="button primary" disabled={ask.isPending}>
-            {ask.isPending ? 'Asking …' : 'Ask'}
+            {ask.isPending ? tr('Asking …') : tr('Ask')}
           </button>
         </div>
       </form>
@@ -157,7 +158,7 @@ function Goal({ conversation, onClose }: { conversation: Conversation; onClose: 
   const [objective, setObjective] = useState('');
   const start = useMutation({ mutationFn: () => conversation.pursue(objective.trim()), onSuccess: onClose });
   return (
-    <Dialog title="Pursue a goal" onClose={onClose}>
+    <Dialog title={tr('Pursue a goal')} onClose={onClose}>
       <form
         className="dialog-form"
         onSubmit={(e) => {
@@ -165,12 +166,12 @@ function Goal({ conversation, onClose }: { conversation: Conversation; onClose: 
           start.mutate();
         }}
       >
-        <p className="hint">The agent works in rounds until the model, as a judge, says that this is reached.</p>
-        <input className="input" aria-label="Objective" autoFocus required placeholder="All tests pass" value={objective} onChange={(e) => setObjective(e.target.value)} />
+        <p className="hint">{tr('The agent works in rounds until the model, as a judge, says that this is reached.')}</p>
+        <input className="input" aria-label={tr('Objective')} autoFocus required placeholder={tr('All tests pass')} value={objective} onChange={(e) => setObjective(e.target.value)} />
         <Failed error={start.error} />
         <div className="dialog-buttons">
           <button className="button primary" disabled={start.isPending}>
-            Start
+            {tr('Start')}
           </button>
         </div>
       </form>
@@ -191,21 +192,21 @@ function Share({ id, shared, onClose }: { id: string; shared: boolean; onClose: 
   });
   const link = `${window.location.origin}/shared/${id}`;
   return (
-    <Dialog title="Share" onClose={onClose}>
+    <Dialog title={tr('Share')} onClose={onClose}>
       <div className="dialog-form">
         <label className="row">
           <input type="checkbox" checked={on} onChange={(e) => (setOn(e.target.checked), change.mutate(e.target.checked))} />
-          Everybody who has the link can read this conversation
+          {tr('Everybody who has the link can read this conversation')}
         </label>
         {on && (
           <div className="row">
-            <input className="input mono" readOnly aria-label="Link" value={link} onFocus={(e) => e.target.select()} />
+            <input className="input mono" readOnly aria-label={tr('Link')} value={link} onFocus={(e) => e.target.select()} />
             <button className="button" onClick={() => void navigator.clipboard.writeText(link)}>
-              Copy
+              {tr('Copy')}
             </button>
           </div>
         )}
-        <p className="hint">They see messages, actions and outputs; not the files, the terminal or your settings.</p>
+        <p className="hint">{tr('They see messages, actions and outputs; not the files, the terminal or your settings.')}</p>
         <Failed error={change.error} />
       </div>
     </Dialog>

@@ -19,18 +19,19 @@ import { Meter } from './Meter';
 import { Parts } from './Parts';
 import { Reply } from './Reply';
 import { Timeline } from './Timeline';
+import { tr } from '../i18n/text';
 import './conversation.css';
 
 const Panel = lazy(() => import('../panels/Panel'));
 
 export const panels: { name: string; label: string; icon: IconName }[] = [
-  { name: 'changes', label: 'Changes', icon: 'diff' },
-  { name: 'files', label: 'Files', icon: 'folder' },
-  { name: 'terminal', label: 'Terminal', icon: 'terminal' },
-  { name: 'apps', label: 'Apps', icon: 'globe' },
-  { name: 'agent', label: 'Agent', icon: 'tool' },
-  { name: 'usage', label: 'Usage', icon: 'chart' },
-  { name: 'events', label: 'Events', icon: 'code' },
+  { name: 'changes', label: tr('Changes'), icon: 'diff' },
+  { name: 'files', label: tr('Files'), icon: 'folder' },
+  { name: 'terminal', label: tr('Terminal'), icon: 'terminal' },
+  { name: 'apps', label: tr('Apps'), icon: 'globe' },
+  { name: 'agent', label: tr('Agent'), icon: 'tool' },
+  { name: 'usage', label: tr('Usage'), icon: 'chart' },
+  { name: 'events', label: tr('Events'), icon: 'code' },
 ];
 
 export default function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
@@ -46,10 +47,10 @@ export default function ConversationPage({ id, panel }: { id: string; panel: str
     if (!summary.isError) return null;
     return (
       <div className="center">
-        <h1>The conversation cannot be opened</h1>
+        <h1>{tr('The conversation cannot be opened')}</h1>
         <p>{describe(summary.error)}</p>
         <button className="button" onClick={() => void summary.refetch()}>
-          Try again
+          {tr('Try again')}
         </button>
       </div>
     );
@@ -60,10 +61,10 @@ export default function ConversationPage({ id, panel }: { id: string; panel: str
 function Gone() {
   return (
     <div className="center">
-      <h1>There is no such conversation</h1>
-      <p>It was deleted, or belongs to someone else.</p>
+      <h1>{tr('There is no such conversation')}</h1>
+      <p>{tr('It was deleted, or belongs to someone else.')}</p>
       <Link className="button" href="/">
-        New task
+        {tr('New task')}
       </Link>
     </div>
   );
@@ -157,7 +158,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
     <div className="conversation" data-panel={panel ? '' : undefined}>
       <header className="bar">
         {summary.parent && (
-          <Link className="button quiet" href={`/conversations/${summary.parent}`} aria-label="To the conversation that this is a part of" title="To the conversation that this is a part of">
+          <Link className="button quiet" href={`/conversations/${summary.parent}`} aria-label={tr('To the conversation that this is a part of')} title={tr('To the conversation that this is a part of')}>
             <Icon name="up" size={14} />
           </Link>
         )}
@@ -169,22 +170,22 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         <StoreMeter store={store} />
         {running && (
           <>
-            <button className="button quiet" title="Stop after the current step" onClick={() => mutate('pause')}>
-              <Icon name="pause" size={14} /> <span className="wide">Pause</span>
+            <button className="button quiet" title={tr('Stop after the current step')} onClick={() => mutate('pause')}>
+              <Icon name="pause" size={14} /> <span className="wide">{tr('Pause')}</span>
             </button>
-            <button className="button" title="Stop now (Ctrl+.)" onClick={() => mutate('interrupt')}>
-              <Icon name="stop" size={14} /> Stop
+            <button className="button" title={tr('Stop now (Ctrl+.)')} onClick={() => mutate('interrupt')}>
+              <Icon name="stop" size={14} /> {tr('Stop')}
             </button>
           </>
         )}
         {status === 'paused' && (
           <button className="button" onClick={() => mutate('run')}>
-            <Icon name="play" size={14} /> Resume
+            <Icon name="play" size={14} /> {tr('Resume')}
           </button>
         )}
         <ConversationMenu conversation={conversation} summary={summary} onFind={find} onFailure={setFailure} />
       </header>
-      <nav className="panel-tabs" aria-label="Panels">
+      <nav className="panel-tabs" aria-label={tr('Panels')}>
         {panels.filter((p) => p.name !== 'apps' || source.app).map((p) => (
           <Link
             key={p.name}
@@ -208,7 +209,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
           <p className="banner bad chat-banner" role="alert">
             <span className="grow">{failure}</span>
             <button className="button quiet" onClick={() => setFailure('')}>
-              Close
+              {tr('Close')}
             </button>
           </p>
         )}
@@ -220,8 +221,8 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         <Reply conversation={conversation} store={store} summary={summary} draft={draft} />
       </div>
       {panel && (
-        <aside className="panel" aria-label={panels.find((p) => p.name === panel)?.label ?? 'Panel'}>
-          <button className="icon-button panel-close" aria-label="Close the panel" onClick={() => navigate(`/conversations/${id}`)}>
+        <aside className="panel" aria-label={panels.find((p) => p.name === panel)?.label ?? tr('Panel')}>
+          <button className="icon-button panel-close" aria-label={tr('Close the panel')} onClick={() => navigate(`/conversations/${id}`)}>
             <Icon name="close" />
           </button>
           {conversation.live || ['usage', 'events'].includes(panel) ? (
@@ -229,7 +230,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
               <StorePanel store={store} name={panel} id={id} app={source.app} conversation={conversation} onOlder={older} />
             </Suspense>
           ) : (
-            <p className="center">The sandbox does not run. Resume it to see this.</p>
+            <p className="center">{tr('The sandbox does not run. Resume it to see this.')}</p>
           )}
         </aside>
       )}
@@ -255,14 +256,14 @@ function ConnectionBanner({ store }: { store: EventStore }) {
   if (connection === 'gone') {
     return (
       <p className="banner bad chat-banner" role="alert">
-        The server no longer has this conversation.
+        {tr('The server no longer has this conversation.')}
       </p>
     );
   }
   if (connection !== 'lost') return null;
   return (
     <p className="banner warn chat-banner" role="status">
-      {loaded ? 'The connection is lost. What happens meanwhile will be shown once it is back.' : failure || 'Connecting …'}
+      {loaded ? tr('The connection is lost. What happens meanwhile will be shown once it is back.') : failure || tr('Connecting …')}
     </p>
   );
 }

@@ -7,6 +7,7 @@ import { Icon } from '../design/Icon';
 import type { EventStore } from '../events/store';
 import { useView } from '../events/useView';
 import { hits } from './hits';
+import { tr } from '../i18n/text';
 
 interface Props {
   conversation: Conversation;
@@ -56,8 +57,8 @@ export function Find({ conversation, store, onGoto, onClose }: Props) {
         ref={box}
         className="input"
         type="search"
-        aria-label="Search in the conversation"
-        placeholder="Search in the conversation"
+        aria-label={tr('Search in the conversation')}
+        placeholder={tr('Search in the conversation')}
         maxLength={200}
         value={text}
         onChange={(e) => {
@@ -72,20 +73,20 @@ export function Find({ conversation, store, onGoto, onClose }: Props) {
         }}
       />
       <span className="hint number" role="status">
-        {wanted && (all.length > 0 || !busy ? `${now + 1} of ${all.length}${hasNextPage ? '+' : ''}` : 'Searching …')}
+        {wanted && (all.length > 0 || !busy ? `${tr('{at} of {n}', { at: now + 1, n: all.length })}${hasNextPage ? '+' : ''}` : tr('Searching …'))}
       </span>
       {found.isError && (
         <span className="hint bad" role="alert">
-          Only what is loaded was searched: {describe(found.error)}
+          {tr('Only what is loaded was searched: {reason}', { reason: describe(found.error) })}
         </span>
       )}
-      <button className="icon-button" aria-label="The next older one" disabled={all.length < 2} onClick={() => move(1)}>
+      <button className="icon-button" aria-label={tr('The next older one')} disabled={all.length < 2} onClick={() => move(1)}>
         <Icon name="up" size={14} />
       </button>
-      <button className="icon-button" aria-label="The next newer one" disabled={all.length < 2} onClick={() => move(-1)}>
+      <button className="icon-button" aria-label={tr('The next newer one')} disabled={all.length < 2} onClick={() => move(-1)}>
         <Icon name="down" size={14} />
       </button>
-      <button className="icon-button" aria-label="Close the search" onClick={onClose}>
+      <button className="icon-button" aria-label={tr('Close the search')} onClick={onClose}>
         <Icon name="close" size={14} />
       </button>
     </search>

@@ -3,8 +3,13 @@ import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import type { EventStore } from '../events/store';
 import { useView } from '../events/useView';
+import { tr } from '../i18n/text';
 
-const states: Record<string, string> = { complete: 'reached', capped: 'not reached in the allowed rounds', interrupted: 'interrupted' };
+const states: Record<string, string> = {
+  complete: tr('It is reached.'),
+  capped: tr('It is not reached in the allowed rounds.'),
+  interrupted: tr('It is interrupted.'),
+};
 
 // GoalBar shows the goal that the agent works on, what the judge said last, and stops it.
 export function GoalBar({ conversation, store }: { conversation: Conversation; store: EventStore }) {
@@ -13,20 +18,20 @@ export function GoalBar({ conversation, store }: { conversation: Conversation; s
   if (!goal) return null;
   const missing = goal.verdict && !goal.verdict.complete ? goal.verdict.missing : '';
   return (
-    <section className="goal" aria-label="Goal">
+    <section className="goal" aria-label={tr('Goal')}>
       <p className="grow" role="status">
-        <strong>Goal: {goal.objective}.</strong>{' '}
-        {goal.active ? `Round ${goal.iteration} of ${goal.max_iterations}.` : `It is ${states[goal.status] ?? goal.status}.`}
-        {missing && ` The judge misses: ${missing}`}
+        <strong>{tr('Goal: {objective}.', { objective: goal.objective })}</strong>{' '}
+        {goal.active ? tr('Round {n} of {all}.', { n: goal.iteration, all: goal.max_iterations }) : (states[goal.status] ?? goal.status)}
+        {missing && ` ${tr('The judge misses: {missing}', { missing })}`}
       </p>
       {goal.active && (
         <button className="button" disabled={change.isPending} onClick={() => change.mutate('stopGoal')}>
-          Stop the goal
+          {tr('Stop the goal')}
         </button>
       )}
       {goal.status === 'interrupted' && (
         <button className="button" disabled={change.isPending} onClick={() => change.mutate('resumeGoal')}>
-          Resume the goal
+          {tr('Resume the goal')}
         </button>
       )}
       {change.isError && (

@@ -7,6 +7,7 @@ import { statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { EventStore } from '../events/store';
 import { Timeline } from './Timeline';
+import { tr } from '../i18n/text';
 
 // Parts are the conversations that work on parts of this one: threads, which open in place.
 export function Parts({ ids }: { ids: string[] }) {
@@ -19,7 +20,7 @@ export function Parts({ ids }: { ids: string[] }) {
   const [open, setOpen] = useState<string | null>(null);
   if (!parts.data || parts.data.length === 0) return null;
   return (
-    <section className="parts" aria-label="Threads">
+    <section className="parts" aria-label={tr('Threads')}>
       <ul>
         {parts.data.map((c) => (
           <li key={c.id}>
@@ -31,7 +32,7 @@ export function Parts({ ids }: { ids: string[] }) {
               </button>
               <span className="hint">{[c.planner ? 'plans' : '', statusText(c.status)].filter(Boolean).join(' · ')}</span>
               <Link className="button quiet" href={`/conversations/${c.id}`}>
-                Open<span className="visually-hidden"> {c.title}</span>
+                {tr('Open')}<span className="visually-hidden"> {c.title}</span>
               </Link>
             </div>
             {open === c.id && <Thread key={c.sessionKey ?? c.sandbox} source={source} summary={c} />}

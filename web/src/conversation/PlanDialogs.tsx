@@ -5,6 +5,7 @@ import { useSource } from '../api/context';
 import type { ConversationSummary } from '../api/source';
 import { Failed } from '../design/Failed';
 import { FormDialog } from '../design/FormDialog';
+import { tr } from '../i18n/text';
 
 const carryOut = 'Carry out the plan in PLAN.md.';
 
@@ -22,9 +23,9 @@ export function PlanDialog({ id, onClose }: { id: string; onClose: () => void })
     },
   });
   return (
-    <FormDialog title="Plan first" button="Plan" ready={text.trim() !== ''} action={start} onClose={onClose}>
-      <p className="hint">A planning agent studies the task in the files of this conversation, asks what is unclear, and writes PLAN.md. It is told to change no other file.</p>
-      <textarea className="input" aria-label="What to plan" autoFocus required rows={4} value={text} onChange={(e) => setText(e.target.value)} />
+    <FormDialog title={tr('Plan first')} button={tr('Plan')} ready={text.trim() !== ''} action={start} onClose={onClose}>
+      <p className="hint">{tr('A planning agent studies the task in the files of this conversation, asks what is unclear, and writes PLAN.md. It is told to change no other file.')}</p>
+      <textarea className="input" aria-label={tr('What to plan')} autoFocus required rows={4} value={text} onChange={(e) => setText(e.target.value)} />
     </FormDialog>
   );
 }
@@ -47,12 +48,12 @@ export function PlanBar({ summary }: { summary: ConversationSummary }) {
     onSuccess: (path) => navigate(path),
   });
   return (
-    <section className="goal" aria-label="Plan">
+    <section className="goal" aria-label={tr('Plan')}>
       <p className="grow">
-        <strong>This agent plans.</strong> It is told to write PLAN.md and to change no other file.
+        <strong>{tr('This agent plans.')}</strong> {tr('It is told to write PLAN.md and to change no other file.')}
       </p>
       <button className="button" disabled={act.isPending} onClick={() => act.mutate()}>
-        Act on the plan
+        {tr('Act on the plan')}
       </button>
       <Failed error={act.error} />
     </section>

@@ -4,6 +4,7 @@ import { describe } from '../api/failure';
 import type { EventStore } from '../events/store';
 import { useView } from '../events/useView';
 import { Icon } from '../design/Icon';
+import { tr } from '../i18n/text';
 
 interface Props {
   conversation: Conversation;
@@ -44,15 +45,15 @@ export function Queue({ conversation, store, messages, onMessages, onEdit }: Pro
 
   if (messages.length === 0) return null;
   return (
-    <section className="queue" aria-label="Queued messages">
-      <p className="hint">{problem ? 'These were not sent.' : 'Sent when the agent has ended:'}</p>
+    <section className="queue" aria-label={tr('Queued messages')}>
+      <p className="hint">{problem ? tr('These were not sent.') : tr('Sent when the agent has ended:')}</p>
       <ol>
         {messages.map((text, i) => (
           <li key={`${i} ${text}`}>
             <span className="grow ellipsis">{text}</span>
             <button
               className="icon-button"
-              aria-label={`Edit “${text}”`}
+              aria-label={tr('Edit “{text}”', { text })}
               onClick={() => {
                 take(i);
                 onEdit(text);
@@ -60,7 +61,7 @@ export function Queue({ conversation, store, messages, onMessages, onEdit }: Pro
             >
               <Icon name="pencil" size={14} />
             </button>
-            <button className="icon-button" aria-label={`Remove “${text}”`} onClick={() => take(i)}>
+            <button className="icon-button" aria-label={tr('Remove “{text}”', { text })} onClick={() => take(i)}>
               <Icon name="close" size={14} />
             </button>
           </li>
@@ -70,7 +71,7 @@ export function Queue({ conversation, store, messages, onMessages, onEdit }: Pro
         <p className="banner bad" role="alert">
           <span className="grow">{problem}</span>
           <button className="button" onClick={() => setProblem('')}>
-            Try again
+            {tr('Try again')}
           </button>
         </p>
       )}

@@ -12,6 +12,7 @@ import { PlanBar } from './PlanDialogs';
 import { Queue } from './Queue';
 import { keepQueued, queued } from './queue';
 import { SandboxNotice } from './SandboxNotice';
+import { tr } from '../i18n/text';
 
 interface Props {
   conversation: Conversation;
@@ -88,13 +89,13 @@ function Box({ conversation, store, id, running, draft }: BoxProps) {
       />
       <Composer
         ref={box}
-        label="Message"
-        placeholder={running ? 'Send a message; the agent reads it at its next step' : 'Reply, or give the next task'}
+        label={tr('Message')}
+        placeholder={running ? tr('Send a message; the agent reads it at its next step') : tr('Reply, or give the next task')}
         text={text}
         onText={write}
         busy={!loaded}
-        sendLabel="Send"
-        onFile={(file) => (conversation.live ? (file.size > largestFile ? `${file.name} is larger than 100 MB.` : '') : 'Resume the sandbox first: files go into it.')}
+        sendLabel={tr('Send')}
+        onFile={(file) => (conversation.live ? (file.size > largestFile ? tr('{name} is larger than 100 MB.', { name: file.name }) : '') : tr('Resume the sandbox first: files go into it.'))}
         onSend={async (images, files) => {
           const paths: string[] = [];
           for (const file of files) {

@@ -3,6 +3,7 @@ import { Link } from 'wouter';
 import { Icon } from '../design/Icon';
 import { Markdown } from '../design/Markdown';
 import type { ErrorItem, MessageItem, NoteItem } from '../events/item';
+import { tr } from '../i18n/text';
 
 interface Foldable {
   open: boolean;
@@ -12,13 +13,13 @@ interface Foldable {
 export const Message = memo(function Message({ item, open, onToggle }: { item: MessageItem } & Foldable) {
   return (
     <div className={`message ${item.from}`}>
-      <span className="visually-hidden">{item.from === 'user' ? 'You' : 'Agent'}:</span>
+      <span className="visually-hidden">{item.from === 'user' ? tr('You') : tr('Agent')}:</span>
       {item.reasoning && <Reasoning id={item.id} text={item.reasoning} open={open} onToggle={onToggle} />}
       {item.from === 'user' ? <p className="user-text">{item.text}</p> : item.text && <Markdown text={item.text} />}
       {item.images
         .filter((url) => url.startsWith('data:image/'))
         .map((url, i) => (
-          <img key={i} className="picture" src={url} alt={`Attached image ${i + 1}`} />
+          <img key={i} className="picture" src={url} alt={tr('Attached image {n}', { n: i + 1 })} />
         ))}
     </div>
   );
@@ -28,7 +29,7 @@ export function Reasoning({ id, text, open, onToggle }: { id: string; text: stri
   return (
     <div className="reasoning">
       <button className="fold" aria-expanded={open} onClick={() => onToggle(id)}>
-        <Icon name="chevron" size={12} /> Reasoning {!open && <span className="ellipsis">{text.slice(0, 160)}</span>}
+        <Icon name="chevron" size={12} /> {tr('Reasoning')} {!open && <span className="ellipsis">{text.slice(0, 160)}</span>}
       </button>
       {open && <p className="reasoning-text">{text}</p>}
     </div>
@@ -65,23 +66,23 @@ function Cure({ cure, onRetry }: { cure: ErrorItem['cure']; onRetry: () => void 
     <span className="row">
       {cure === 'settings' && (
         <Link className="button" href="/settings/models">
-          Open the settings
+          {tr('Open the settings')}
         </Link>
       )}
       <button className="button" onClick={onRetry}>
-        Try again
+        {tr('Try again')}
       </button>
     </span>
   );
 }
 
 const titles: Record<string, string> = {
-  LLMAuthenticationError: 'The model’s provider refused the API key',
-  LLMRateLimitError: 'The provider’s rate limit is reached',
-  LLMServiceUnavailableError: 'The model’s provider cannot be reached',
-  LLMContextWindowExceedError: 'The conversation does not fit into the model’s context',
-  MaxIterationsReached: 'The agent has used all of its steps',
-  MaxBudgetReached: 'The budget of this conversation is used up',
+  LLMAuthenticationError: tr('The model’s provider refused the API key'),
+  LLMRateLimitError: tr('The provider’s rate limit is reached'),
+  LLMServiceUnavailableError: tr('The model’s provider cannot be reached'),
+  LLMContextWindowExceedError: tr('The conversation does not fit into the model’s context'),
+  MaxIterationsReached: tr('The agent has used all of its steps'),
+  MaxBudgetReached: tr('The budget of this conversation is used up'),
 };
 
 function titleOf(code: string): string {

@@ -3,19 +3,20 @@ import { useSource } from '../api/context';
 import { describe } from '../api/failure';
 import type { ConversationSummary, Sandbox } from '../api/source';
 import { Icon } from '../design/Icon';
+import { tr } from '../i18n/text';
 
 const texts: Record<Exclude<Sandbox, 'running' | 'none'>, { title: string; detail: string; button: string }> = {
-  starting: { title: 'The sandbox is starting', detail: 'It will be ready in a moment.', button: '' },
-  paused: { title: 'The sandbox is paused', detail: 'Nothing runs in it; its files are kept. A message resumes it, too.', button: 'Resume' },
+  starting: { title: tr('The sandbox is starting'), detail: tr('It will be ready in a moment.'), button: '' },
+  paused: { title: tr('The sandbox is paused'), detail: tr('Nothing runs in it; its files are kept. A message resumes it, too.'), button: tr('Resume') },
   archived: {
-    title: 'This conversation is archived',
-    detail: 'Its sandbox was deleted. Resume it, or send a message, and it gets a new one with the files that it had.',
-    button: 'Resume',
+    title: tr('This conversation is archived'),
+    detail: tr('Its sandbox was deleted. Resume it, or send a message, and it gets a new one with the files that it had.'),
+    button: tr('Resume'),
   },
   lost: {
-    title: 'The sandbox is lost',
-    detail: 'Its files have vanished from the server’s disk. Resume it, or send a message, and it gets a new one with the files of its last checkpoint: what was changed after your last message may be missing.',
-    button: 'Resume',
+    title: tr('The sandbox is lost'),
+    detail: tr('Its files have vanished from the server’s disk. Resume it, or send a message, and it gets a new one with the files of its last checkpoint: what was changed after your last message may be missing.'),
+    button: tr('Resume'),
   },
 };
 
@@ -31,21 +32,21 @@ export function SandboxNotice({ summary }: { summary: ConversationSummary }) {
   if (summary.sandbox === 'none') {
     return (
       <p className="banner" role="status">
-        This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of <code>deft run</code>, it goes on with{' '}
+        {tr('This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of')} <code>deft run</code>{tr(', it goes on with')}{' '}
         <code>deft run --resume {summary.id}</code>.
       </p>
     );
   }
   const { title, detail, button } = texts[summary.sandbox];
   return (
-    <section className="sandbox-notice" aria-label="The sandbox">
+    <section className="sandbox-notice" aria-label={tr('The sandbox')}>
       <Icon name={summary.sandbox === 'lost' ? 'alert' : 'pause'} />
       <p className="grow" role="status">
         <strong>{title}.</strong> {detail}
       </p>
       {button && (
         <button className="button" disabled={resume.isPending} onClick={() => resume.mutate()}>
-          <Icon name="play" size={14} /> {resume.isPending ? 'Starting …' : button}
+          <Icon name="play" size={14} /> {resume.isPending ? tr('Starting …') : button}
         </button>
       )}
       {resume.isError && (

@@ -6,6 +6,7 @@ import type { Event } from '../events/event';
 import type { Readable, View } from '../events/store';
 import { append, empty } from '../events/timeline';
 import { Timeline } from './Timeline';
+import { number, tr } from '../i18n/text';
 import './conversation.css';
 
 interface Page {
@@ -18,7 +19,7 @@ const most = 5000;
 
 async function load(id: string): Promise<{ title: string; events: Event[]; whole: boolean }> {
   const [about] = await request<({ title: string | null } | null)[]>('GET', `/api/shared-conversations${query({ ids: id })}`);
-  if (!about) throw new Error('There is no such conversation, or it is not shared any more.');
+  if (!about) throw new Error(tr('There is no such conversation, or it is not shared any more.'));
   const events: Event[] = [];
   let page: string | null = '';
   while (page !== null && events.length < most) {
@@ -26,7 +27,7 @@ async function load(id: string): Promise<{ title: string; events: Event[]; whole
     events.push(...answer.items);
     page = answer.next_page_id;
   }
-  return { title: about.title ?? 'Untitled', events, whole: page === null };
+  return { title: about.title ?? tr('Untitled'), events, whole: page === null };
 }
 
 const nothing = () => {};
@@ -51,7 +52,7 @@ export default function SharedPage({ id }: { id: string }) {
   if (shared.isError) {
     return (
       <main className="center">
-        <h1>The conversation cannot be shown</h1>
+        <h1>{tr('The conversation cannot be shown')}</h1>
         <p>{describe(shared.error)}</p>
       </main>
     );
@@ -60,7 +61,7 @@ export default function SharedPage({ id }: { id: string }) {
     <main className="conversation shared">
       <header className="bar">
         <h1 className="ellipsis">{shared.data.title}</h1>
-        <span className="hint">shared, read only{shared.data.whole ? '' : `; the first ${most} events`}</span>
+        <span className="hint">{shared.data.whole ? tr('shared, read only') : tr('shared, read only; the first {n} events', { n: number(most) })}</span>
       </header>
       <div className="chat">
         <Timeline store={store} target={target} onOlder={nothing} onRetry={nothing} onBranch={null} />

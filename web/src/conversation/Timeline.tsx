@@ -9,6 +9,7 @@ import type { Readable, View } from '../events/store';
 import { useView } from '../events/useView';
 import { ActionLine, ResultLine } from './ActionLine';
 import { ErrorBlock, Message, Note, Reasoning } from './Rows';
+import { plural, tr } from '../i18n/text';
 
 interface Props {
   store: Readable;
@@ -30,7 +31,7 @@ const near = 60;
 
 // Timeline draws only the rows that are in view. It follows the newest row until
 // the user scrolls away from it. What the model is writing draws only its own row again.
-export const Timeline = memo(function Timeline({ store, label = 'Conversation', onOlder, onRetry, target, onBranch }: Props) {
+export const Timeline = memo(function Timeline({ store, label = tr('Conversation'), onOlder, onRetry, target, onBranch }: Props) {
   const items = useView(store, (v) => v.timeline.items);
   const events = useView(store, (v) => v.timeline.events);
   const path = useView(store, (v) => v.timeline.path);
@@ -101,7 +102,7 @@ export const Timeline = memo(function Timeline({ store, label = 'Conversation', 
     <div className="timeline" role="log" aria-label={label} aria-live="off">
       {older === 'loading' && (
         <p className="timeline-older" role="status">
-          Loading earlier events …
+          {tr('Loading earlier events …')}
         </p>
       )}
       <VList ref={list} data={rows} className="timeline-list" shift={shift} onScroll={onScroll} tabIndex={0} bufferSize={400}>
@@ -127,7 +128,7 @@ export const Timeline = memo(function Timeline({ store, label = 'Conversation', 
       {away && (
         <button
           className="icon-button jump"
-          aria-label="Jump to the newest event"
+          aria-label={tr('Jump to the newest event')}
           onClick={() => {
             following.current = true;
             setAway(false);
@@ -160,7 +161,7 @@ function folded(items: Item[], gone: ReadonlySet<string>, opened: ReadonlySet<st
       continue;
     }
     const id = foldMark + first.id;
-    rows.push({ type: 'note', id, time: first.time, text: `Undone: ${end - i === 1 ? 'a line' : `${end - i} lines`} of another branch`, detail: '', folds: true });
+    rows.push({ type: 'note', id, time: first.time, text: plural(end - i, 'Undone: a line of another branch', 'Undone: {n} lines of another branch'), detail: '', folds: true });
     if (opened.has(id)) rows.push(...items.slice(i, end));
     i = end;
   }
@@ -194,7 +195,7 @@ function Tail({ store, reasoning, onToggle, onGrow }: TailProps) {
       ) : (
         <p className="note working" role="status">
           <span className="dot running" aria-hidden="true" />{' '}
-          {retry ? `The model did not answer. Attempt ${retry.attempt + 1} of ${retry.attempts}: ${retry.detail}` : 'Thinking …'}
+          {retry ? tr('The model did not answer. Attempt {n} of {all}: {detail}', { n: retry.attempt + 1, all: retry.attempts, detail: retry.detail }) : tr('Thinking …')}
         </p>
       )}
     </div>
@@ -243,17 +244,17 @@ const RowMenu = memo(function RowMenu({ item, onBranch }: { item: Item; onBranch
   return (
     <span className="row-menu">
       <Menu
-        label="Actions of this event"
+        label={tr('Actions of this event')}
         items={[
           ...(onBranch
             ? [
-                ...(item.type === 'message' && item.from === 'user' ? [{ label: 'Edit and send again …', run: () => onBranch.edit(item) }] : []),
-                { label: 'Fork from here …', run: () => onBranch.from('fork', event) },
-                { label: 'Rewind to here …', run: () => onBranch.from('rewind', event) },
+                ...(item.type === 'message' && item.from === 'user' ? [{ label: tr('Edit and send again …'), run: () => onBranch.edit(item) }] : []),
+                { label: tr('Fork from here …'), run: () => onBranch.from('fork', event) },
+                { label: tr('Rewind to here …'), run: () => onBranch.from('rewind', event) },
               ]
             : []),
-          { label: 'Copy a link', run: link },
-          ...(item.type === 'message' ? [{ label: 'Copy the text', run: () => void navigator.clipboard.writeText(item.text) }] : []),
+          { label: tr('Copy a link'), run: link },
+          ...(item.type === 'message' ? [{ label: tr('Copy the text'), run: () => void navigator.clipboard.writeText(item.text) }] : []),
         ]}
       >
         <Icon name="more" size={14} />

@@ -1,6 +1,7 @@
 // What an action does, in a few words.
 import type { ActionEvent } from '../events/event';
 import type { IconName } from '../design/Icon';
+import { tr } from '../i18n/text';
 
 export interface ActionText {
   icon: IconName;
@@ -15,46 +16,46 @@ export function actionText(e: ActionEvent, directory: string): ActionText {
   const path = (value: unknown) => relative(text(value), directory);
   switch (a?.kind) {
     case 'TerminalAction':
-      if (a.reset) return { icon: 'terminal', verb: 'Restart the terminal', subject: '' };
-      return { icon: 'terminal', verb: a.is_input ? 'Type' : 'Run', subject: oneLine(text(a.command)) };
+      if (a.reset) return { icon: 'terminal', verb: tr('Restart the terminal'), subject: '' };
+      return { icon: 'terminal', verb: a.is_input ? tr('Type') : tr('Run'), subject: oneLine(text(a.command)) };
     case 'FileEditorAction':
     case 'PlanningFileEditorAction':
       switch (a.command) {
         case 'view':
-          return { icon: 'file', verb: 'Read', subject: path(a.path) };
+          return { icon: 'file', verb: tr('Read'), subject: path(a.path) };
         case 'create':
-          return { icon: 'pencil', verb: 'Create', subject: path(a.path) };
+          return { icon: 'pencil', verb: tr('Create'), subject: path(a.path) };
         case 'undo_edit':
-          return { icon: 'pencil', verb: 'Undo the edit of', subject: path(a.path) };
+          return { icon: 'pencil', verb: tr('Undo the edit of'), subject: path(a.path) };
         default:
-          return { icon: 'pencil', verb: 'Edit', subject: path(a.path) };
+          return { icon: 'pencil', verb: tr('Edit'), subject: path(a.path) };
       }
     case 'EditAction':
-      return { icon: 'pencil', verb: 'Edit', subject: path(a.file_path) };
+      return { icon: 'pencil', verb: tr('Edit'), subject: path(a.file_path) };
     case 'WriteFileAction':
-      return { icon: 'pencil', verb: 'Write', subject: path(a.file_path) };
+      return { icon: 'pencil', verb: tr('Write'), subject: path(a.file_path) };
     case 'ReadFileAction':
-      return { icon: 'file', verb: 'Read', subject: path(a.file_path) };
+      return { icon: 'file', verb: tr('Read'), subject: path(a.file_path) };
     case 'ApplyPatchAction':
-      return { icon: 'pencil', verb: 'Apply a patch', subject: '' };
+      return { icon: 'pencil', verb: tr('Apply a patch'), subject: '' };
     case 'ListDirectoryAction':
-      return { icon: 'folder', verb: 'List', subject: path(a.dir_path) };
+      return { icon: 'folder', verb: tr('List'), subject: path(a.dir_path) };
     case 'GlobAction':
-      return { icon: 'search', verb: 'Find files', subject: text(a.pattern) };
+      return { icon: 'search', verb: tr('Find files'), subject: text(a.pattern) };
     case 'GrepAction':
-      return { icon: 'search', verb: 'Search', subject: text(a.pattern) };
+      return { icon: 'search', verb: tr('Search'), subject: text(a.pattern) };
     case 'TaskTrackerAction':
-      return { icon: 'list', verb: a.command === 'view' ? 'Look at the plan' : 'Update the plan', subject: '' };
+      return { icon: 'list', verb: a.command === 'view' ? tr('Look at the plan') : tr('Update the plan'), subject: '' };
     case 'MCPToolAction':
       return { icon: 'plug', verb: e.tool_name, subject: oneLine(text(a.data)) };
     case 'InvokeSkillAction':
-      return { icon: 'file', verb: 'Use the skill', subject: text(a.name ?? a.skill_name) };
+      return { icon: 'file', verb: tr('Use the skill'), subject: text(a.name ?? a.skill_name) };
     case 'TaskAction':
-      return { icon: 'list', verb: 'Delegate', subject: oneLine(text(a.description ?? a.prompt)) };
+      return { icon: 'list', verb: tr('Delegate'), subject: oneLine(text(a.description ?? a.prompt)) };
     case 'SwitchLLMAction':
-      return { icon: 'refresh', verb: 'Switch the model', subject: text(a.profile_name) };
+      return { icon: 'refresh', verb: tr('Switch the model'), subject: text(a.profile_name) };
     case 'BrowserNavigateAction':
-      return { icon: 'globe', verb: 'Open', subject: text(a.url) };
+      return { icon: 'globe', verb: tr('Open'), subject: text(a.url) };
   }
   const icon = a?.kind.startsWith('Browser') ? 'globe' : 'tool';
   return { icon, verb: words(e.tool_name), subject: oneLine(ownSummary(e)) };
@@ -115,4 +116,11 @@ export function lineCounts({ before, after }: Edit): { added: number; removed: n
 
 function lines(s: string): string[] {
   return s === '' ? [] : s.replace(/\n$/, '').split('\n');
+}
+
+const risks: Record<string, string> = { LOW: tr('low risk'), MEDIUM: tr('medium risk'), HIGH: tr('high risk') };
+
+// riskText names the risk of an action that is known.
+export function riskText(risk: string): string {
+  return risks[risk] ?? risk;
 }

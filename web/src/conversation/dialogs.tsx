@@ -5,6 +5,7 @@ import type { AppRoutes, ConversationSummary } from '../api/source';
 import { Dialog } from '../design/Dialog';
 import { Failed } from '../design/Failed';
 import { FormDialog } from '../design/FormDialog';
+import { tr } from '../i18n/text';
 
 export function Tags({ summary, onClose }: { summary: ConversationSummary; onClose: () => void }) {
   const source = useSource();
@@ -28,8 +29,8 @@ export function Tags({ summary, onClose }: { summary: ConversationSummary; onClo
     },
   });
   return (
-    <FormDialog title="Tags" button="Save" action={save} onClose={onClose}>
-      <input className="input" aria-label="Tags, separated by blanks" autoFocus placeholder="backend team=web" value={text} onChange={(e) => setText(e.target.value)} />
+    <FormDialog title={tr('Tags')} button={tr('Save')} action={save} onClose={onClose}>
+      <input className="input" aria-label={tr('Tags, separated by blanks')} autoFocus placeholder={tr('backend team=web')} value={text} onChange={(e) => setText(e.target.value)} />
     </FormDialog>
   );
 }
@@ -38,18 +39,18 @@ export function Tags({ summary, onClose }: { summary: ConversationSummary; onClo
 export function SetupLog({ app, id, onClose }: { app: AppRoutes; id: string; onClose: () => void }) {
   const log = useQuery({ queryKey: ['setup-log', id], queryFn: () => app.setupLog(id) });
   return (
-    <Dialog title="Set-up log" onClose={onClose}>
+    <Dialog title={tr('Set-up log')} onClose={onClose}>
       <div className="dialog-form">
-        {log.data === '' && <p className="hint">Nothing was set up, or it printed nothing.</p>}
+        {log.data === '' && <p className="hint">{tr('Nothing was set up, or it printed nothing.')}</p>}
         {log.data && (
-          <pre className="code output" tabIndex={0} role="region" aria-label="Log of the setup">
+          <pre className="code output" tabIndex={0} role="region" aria-label={tr('Log of the setup')}>
             {log.data}
           </pre>
         )}
         <Failed error={log.error} />
         <div className="dialog-buttons">
           <button className="button" autoFocus onClick={onClose}>
-            Close
+            {tr('Close')}
           </button>
         </div>
       </div>
@@ -67,9 +68,9 @@ export function Archive({ app, id, onDone, onClose }: { app: AppRoutes; id: stri
     onSuccess: onClose,
   });
   return (
-    <FormDialog title="Archive the conversation?" button="Archive" action={archive} onClose={onClose}>
-      <p>What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.</p>
-      <p className="hint">Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.</p>
+    <FormDialog title={tr('Archive the conversation?')} button={tr('Archive')} action={archive} onClose={onClose}>
+      <p>{tr('What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.')}</p>
+      <p className="hint">{tr('Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.')}</p>
     </FormDialog>
   );
 }

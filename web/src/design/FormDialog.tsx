@@ -2,6 +2,7 @@ import type { UseMutationResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Dialog } from './Dialog';
 import { Failed } from './Failed';
+import { tr } from '../i18n/text';
 
 interface Props {
   title: string;
@@ -28,7 +29,7 @@ export function FormDialog({ title, button, danger = false, ready = true, action
         <Failed error={action.error} />
         <div className="dialog-buttons">
           <button type="button" className="button" autoFocus={danger} onClick={onClose}>
-            Cancel
+            {tr('Cancel')}
           </button>
           <button className={danger ? 'button danger' : 'button primary'} disabled={!ready || action.isPending}>
             {button}

@@ -1,12 +1,13 @@
 import type { Isolation } from '../api/source';
+import { tr } from '../i18n/text';
 import './facts.css';
 
 const levels: Record<string, { text: string; bad?: boolean }> = {
-  namespaces: { text: 'The built-in sandbox, with namespaces of its own.' },
-  landlock: { text: 'The built-in sandbox with Landlock only: this machine lets it make no namespaces.' },
-  container: { text: 'A container.' },
-  remote: { text: 'A runtime of a Runtime API, on another machine.' },
-  none: { text: 'No sandbox: commands have the rights of this server, and can read and change all that it can.', bad: true },
+  namespaces: { text: tr('The built-in sandbox, with namespaces of its own.') },
+  landlock: { text: tr('The built-in sandbox with Landlock only: this machine lets it make no namespaces.') },
+  container: { text: tr('A container.') },
+  remote: { text: tr('A runtime of a Runtime API, on another machine.') },
+  none: { text: tr('No sandbox: commands have the rights of this server, and can read and change all that it can.'), bad: true },
 };
 
 // IsolationReport says what is in force around commands, as the sandbox reports it.
@@ -19,7 +20,7 @@ export function IsolationReport({ isolation }: { isolation: Isolation }) {
       <p className={level.bad ? 'banner bad' : undefined}>{level.text}</p>
       {report.features.length > 0 && (
         <>
-          <p className="agent-label">In force</p>
+          <p className="agent-label">{tr('In force')}</p>
           <ul className="tags">
             {report.features.map((f) => (
               <li key={f} className="tag">
@@ -31,7 +32,7 @@ export function IsolationReport({ isolation }: { isolation: Isolation }) {
       )}
       {(report.missing ?? []).length > 0 && (
         <>
-          <p className="agent-label">Not in force</p>
+          <p className="agent-label">{tr('Not in force')}</p>
           <dl className="facts">
             {report.missing?.map((m) => (
               <div key={m.feature}>
@@ -44,7 +45,7 @@ export function IsolationReport({ isolation }: { isolation: Isolation }) {
       )}
       {(report.bounds ?? []).length > 0 && (
         <>
-          <p className="agent-label">Limits</p>
+          <p className="agent-label">{tr('Limits')}</p>
           <dl className="facts">
             {report.bounds?.map((b) => (
               <div key={b.resource}>

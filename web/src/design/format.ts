@@ -1,3 +1,5 @@
+import { language, tr } from '../i18n/text';
+
 const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_536_000],
   ['month', 2_592_000],
@@ -16,28 +18,38 @@ export function ago(iso: string, now = Date.now()): string {
   if (!Number.isFinite(seconds)) return '';
   for (const [unit, length] of units) {
     if (seconds < length) continue;
-    relative ??= new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
+    relative ??= new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' });
     return relative.format(-Math.floor(seconds / length), unit);
   }
-  return 'now';
+  return tr('now');
 }
 
+let dollars: Intl.NumberFormat | undefined;
+
 export function money(usd: number): string {
-  if (usd === 0) return '$0.00';
-  return usd < 0.01 ? '<$0.01' : `$${usd.toFixed(2)}`;
+  dollars ??= new Intl.NumberFormat(language, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' });
+  return usd > 0 && usd < 0.01 ? `<${dollars.format(0.01)}` : dollars.format(usd);
 }
 
 let compact: Intl.NumberFormat | undefined;
 
 export function tokens(n: number): string {
-  compact ??= new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+  compact ??= new Intl.NumberFormat(language, { notation: 'compact', maximumFractionDigits: 1 });
   return compact.format(n);
 }
 
 export function bytes(n: number): string {
   if (n < 1024) return `${n} B`;
-  return n < 1 << 20 ? `${(n / 1024).toFixed(1)} KB` : `${(n / (1 << 20)).toFixed(1)} MB`;
+  return n < 1 << 20 ? `${tenths(n / 1024)} KB` : `${tenths(n / (1 << 20))} MB`;
 }
+
+// tenths is a number with one digit behind the point.
+export function tenths(n: number): string {
+  one ??= new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  return one.format(n);
+}
+
+let one: Intl.NumberFormat | undefined;
 
 export function duration(from: string, to: string): string {
   const seconds = (Date.parse(to) - Date.parse(from)) / 1000;
@@ -46,17 +58,17 @@ export function duration(from: string, to: string): string {
 }
 
 const statuses: Record<string, string> = {
-  starting: 'Starting',
-  idle: 'Idle',
-  running: 'Working',
-  paused: 'Paused',
-  waiting_for_confirmation: 'Needs your answer',
-  finished: 'Finished',
-  error: 'Failed',
-  stuck: 'Stuck',
-  stopped: 'Stopped',
-  lost: 'Sandbox lost',
-  archived: 'Archived',
+  starting: tr('Starting'),
+  idle: tr('Idle'),
+  running: tr('Working'),
+  paused: tr('Paused'),
+  waiting_for_confirmation: tr('Needs your answer'),
+  finished: tr('Finished'),
+  error: tr('Failed'),
+  stuck: tr('Stuck'),
+  stopped: tr('Stopped'),
+  lost: tr('Sandbox lost'),
+  archived: tr('Archived'),
 };
 
 export function statusText(status: string): string {

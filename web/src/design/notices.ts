@@ -1,3 +1,5 @@
+import { tr } from '../i18n/text';
+
 // Notices of the browser, when an agent has ended or asks. They belong to this
 // browser, so the choice is kept in it.
 const key = 'deft.notices';
@@ -22,11 +24,11 @@ export async function setNotices(on: boolean): Promise<boolean> {
   return on;
 }
 
-const worth: Record<string, string> = {
-  finished: 'has finished',
-  waiting_for_confirmation: 'needs your answer',
-  error: 'has failed',
-  stuck: 'is stuck',
+const worth: Record<string, (title: string) => string> = {
+  finished: (title) => tr('“{title}” has finished.', { title }),
+  waiting_for_confirmation: (title) => tr('“{title}” needs your answer.', { title }),
+  error: (title) => tr('“{title}” has failed.', { title }),
+  stuck: (title) => tr('“{title}” is stuck.', { title }),
 };
 
 // news compares two states of the list: what the user would want to know of. One that is
@@ -36,7 +38,7 @@ export function news(before: Map<string, string>, now: { id: string; title: stri
     const was = before.get(id);
     const text = worth[status];
     const changed = was === undefined ? Date.parse(updatedAt) > opened : was !== status;
-    return text && changed ? [{ id, text: `“${title}” ${text}.` }] : [];
+    return text && changed ? [{ id, text: text(title) }] : [];
   });
 }
 

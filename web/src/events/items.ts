@@ -3,6 +3,7 @@
 // for it, so that no window has to be read twice.
 import { imagesOf, textOf, type ActionEvent, type Event } from './event';
 import type { ActionItem, Item, Outcome } from './item';
+import { plural, tr } from '../i18n/text';
 
 // An Index finds the lines that events change. Lines are numbered from `first`, that of
 // the first line; numbers of older ones are lower, so that those of newer ones stay.
@@ -110,7 +111,7 @@ function add(items: Item[], index: Index, e: Event, order: number): void {
       const text = textOf(e.llm_message.content);
       const images = imagesOf(e.llm_message.content);
       if (!text && images.length === 0) return;
-      if (from === 'user' && e.source === 'environment') return note(items, e, 'The agent was told', text);
+      if (from === 'user' && e.source === 'environment') return note(items, e, tr('The agent was told'), text);
       items.push({ type: 'message', id: e.id, time: e.timestamp, from, text, images, reasoning: e.llm_message.reasoning_content ?? '' });
       return;
     }
@@ -150,19 +151,19 @@ function add(items: Item[], index: Index, e: Event, order: number): void {
       return;
     }
     case 'Condensation':
-      note(items, e, `${e.forgotten_event_ids.length} earlier events were summarised for the model`, e.summary ?? '');
+      note(items, e, plural(e.forgotten_event_ids.length, '1 earlier event was summarised for the model', '{n} earlier events were summarised for the model'), e.summary ?? '');
       return;
     case 'PauseEvent':
-      note(items, e, 'Paused', '');
+      note(items, e, tr('Paused'), '');
       return;
     case 'InterruptEvent':
-      note(items, e, 'Stopped', '');
+      note(items, e, tr('Stopped'), '');
       return;
     case 'HookExecutionEvent':
       note(
         items,
         e,
-        `Hook ${e.hook_event_type} ${e.blocked ? 'blocked the action' : e.success ? 'succeeded' : 'failed'}`,
+        tr(e.blocked ? 'Hook {event} blocked the action' : e.success ? 'Hook {event} succeeded' : 'Hook {event} failed', { event: e.hook_event_type }),
         [e.hook_command, e.reason, e.stdout, e.stderr].filter(Boolean).join('\n'),
       );
       return;

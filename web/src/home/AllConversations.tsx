@@ -11,6 +11,7 @@ import { Menu } from '../design/Menu';
 import { filters, fits, serverStatus } from './filters';
 import { Import } from './Import';
 import { Remove, Rename } from './listDialogs';
+import { number, tr } from '../i18n/text';
 import './all.css';
 
 type Asked = { what: 'rename' | 'remove' | 'tags' | 'archive'; of: ConversationSummary } | null;
@@ -53,10 +54,10 @@ export default function AllConversations() {
   return (
     <div className="all">
       <div className="all-inner">
-        <h1>Conversations</h1>
+        <h1>{tr('Conversations')}</h1>
         <div className="all-filters">
-          <input className="input" type="search" aria-label="Search by title" placeholder="Search by title" value={search} onChange={(e) => setSearch(e.target.value)} />
-          <select className="input" aria-label="Show by state" value={filter} onChange={(e) => setFilter(e.target.value)}>
+          <input className="input" type="search" aria-label={tr('Search by title')} placeholder={tr('Search by title')} value={search} onChange={(e) => setSearch(e.target.value)} />
+          <select className="input" aria-label={tr('Show by state')} value={filter} onChange={(e) => setFilter(e.target.value)}>
             {filters.map((f) => (
               <option key={f.value} value={f.value}>
                 {f.label}
@@ -64,8 +65,8 @@ export default function AllConversations() {
             ))}
           </select>
           {(tags.length > 0 || tag) && (
-            <select className="input" aria-label="Show by tag" value={tag} onChange={(e) => setTag(e.target.value)}>
-              <option value="">Any tag</option>
+            <select className="input" aria-label={tr('Show by tag')} value={tag} onChange={(e) => setTag(e.target.value)}>
+              <option value="">{tr('Any tag')}</option>
               {tags.map((t) => (
                 <option key={t} value={t}>
                   #{t}
@@ -75,7 +76,7 @@ export default function AllConversations() {
           )}
           {source.app && (
             <button className="button" onClick={() => setImporting(true)}>
-              Import …
+              {tr('Import …')}
             </button>
           )}
         </div>
@@ -88,14 +89,14 @@ export default function AllConversations() {
           <table className="all-table">
             <thead>
               <tr>
-                <th scope="col">Title</th>
-                <th scope="col">State</th>
+                <th scope="col">{tr('Title')}</th>
+                <th scope="col">{tr('State')}</th>
                 <th scope="col" className="all-cost">
-                  Cost
+                  {tr('Cost')}
                 </th>
-                <th scope="col">Changed</th>
+                <th scope="col">{tr('Changed')}</th>
                 <th scope="col">
-                  <span className="visually-hidden">Actions</span>
+                  <span className="visually-hidden">{tr('Actions')}</span>
                 </th>
               </tr>
             </thead>
@@ -122,13 +123,13 @@ export default function AllConversations() {
                   </td>
                   <td>
                     <Menu
-                      label={`Actions of ${c.title}`}
+                      label={tr('Actions of {title}', { title: c.title })}
                       items={[
-                        { label: 'Rename …', run: () => setAsked({ what: 'rename', of: c }) },
-                        { label: 'Tags …', run: () => setAsked({ what: 'tags', of: c }) },
-                        ...(source.app && (c.sandbox === 'running' || c.sandbox === 'paused') ? [{ label: 'Archive …', run: () => setAsked({ what: 'archive', of: c }) }] : []),
-                        ...(c.sandbox === 'paused' || c.sandbox === 'archived' || c.sandbox === 'lost' ? [{ label: 'Resume', run: () => resume.mutate(c.id) }] : []),
-                        { label: 'Delete …', danger: true, run: () => setAsked({ what: 'remove', of: c }) },
+                        { label: tr('Rename …'), run: () => setAsked({ what: 'rename', of: c }) },
+                        { label: tr('Tags …'), run: () => setAsked({ what: 'tags', of: c }) },
+                        ...(source.app && (c.sandbox === 'running' || c.sandbox === 'paused') ? [{ label: tr('Archive …'), run: () => setAsked({ what: 'archive', of: c }) }] : []),
+                        ...(c.sandbox === 'paused' || c.sandbox === 'archived' || c.sandbox === 'lost' ? [{ label: tr('Resume'), run: () => resume.mutate(c.id) }] : []),
+                        { label: tr('Delete …'), danger: true, run: () => setAsked({ what: 'remove', of: c }) },
                       ]}
                     >
                       <Icon name="more" />
@@ -140,7 +141,7 @@ export default function AllConversations() {
             <tfoot>
               <tr>
                 <th scope="row" colSpan={2}>
-                  {shown.length} shown{hasNextPage ? ', there are more' : ''}
+                  {tr(hasNextPage ? '{n} shown, there are more' : '{n} shown', { n: number(shown.length) })}
                 </th>
                 <td className="all-cost number">{money(cost)}</td>
                 <td colSpan={2} />
@@ -148,10 +149,10 @@ export default function AllConversations() {
             </tfoot>
           </table>
         )}
-        {list.isSuccess && shown.length === 0 && !searching && <p className="hint">{all.length || search ? 'No conversation is like that.' : 'There is no conversation yet.'}</p>}
+        {list.isSuccess && shown.length === 0 && !searching && <p className="hint">{all.length || search ? tr('No conversation is like that.') : tr('There is no conversation yet.')}</p>}
         {hasNextPage && (
           <button className="button" disabled={list.isFetchingNextPage} onClick={() => void fetchNextPage()}>
-            Show more
+            {tr('Show more')}
           </button>
         )}
       </div>

@@ -4,6 +4,7 @@ import { useSource } from '../api/context';
 import { describe } from '../api/failure';
 import type { LocalModel } from '../api/source';
 import { guess } from './modelGuess';
+import { tr } from '../i18n/text';
 
 // FirstRun asks for the one thing that Deft cannot know: which model to use. An
 // API key says that by its form; a URL is a server of one's own.
@@ -34,7 +35,7 @@ export function FirstRun() {
       }}
     >
       <label className="field">
-        <span>API key, or the address of a local model</span>
+        <span>{tr('API key, or the address of a local model')}</span>
         <input
           className="input mono"
           autoFocus
@@ -42,19 +43,19 @@ export function FirstRun() {
           spellCheck={false}
           value={value}
           onChange={(e) => setValue(e.target.value)}
-          placeholder="sk-… or http://localhost:11434"
+          placeholder={tr('sk-… or http://localhost:11434')}
         />
       </label>
       {(unclear || model) && (
         <label className="field">
-          <span>Model</span>
+          <span>{tr('Model')}</span>
           <input
             className="input mono"
             list="models"
             spellCheck={false}
             value={model}
             onChange={(e) => setModel(e.target.value)}
-            placeholder="provider/name"
+            placeholder={tr('provider/name')}
           />
           <datalist id="models">
             {models.data?.map((m) => (
@@ -65,20 +66,20 @@ export function FirstRun() {
       )}
       <div className="row">
         <p className="hint grow">
-          {guessed.model ? `Will use ${model || guessed.model}.` : 'The key stays on this server, encrypted. You can change all of this in the settings.'}
+          {guessed.model ? tr('Will use {model}.', { model: model || guessed.model }) : tr('The key stays on this server, encrypted. You can change all of this in the settings.')}
         </p>
         <button className="button primary" disabled={!value.trim() || (unclear && !model.trim()) || save.isPending}>
-          Continue
+          {tr('Continue')}
         </button>
       </div>
       {local.data && local.data.length > 0 && (
-        <section className="first-run-local" aria-label="Models on this machine">
-          <p className="hint">Found on this machine:</p>
+        <section className="first-run-local" aria-label={tr('Models on this machine')}>
+          <p className="hint">{tr('Found on this machine:')}</p>
           <ul>
             {local.data.slice(0, 8).map((m) => (
               <li key={`${m.program} ${m.model}`}>
                 <button type="button" className="button" disabled={take.isPending} onClick={() => take.mutate(m)}>
-                  Use {m.model.slice(m.model.indexOf('/') + 1)} <span className="hint">{m.program}</span>
+                  {tr('Use {model}', { model: m.model.slice(m.model.indexOf('/') + 1) })} <span className="hint">{m.program}</span>
                 </button>
               </li>
             ))}

@@ -11,6 +11,7 @@ import { Composer } from '../conversation/Composer';
 import { nothing, Repository } from './Repository';
 import { FirstRun } from './FirstRun';
 import { Suggestions } from './Suggestions';
+import { tr } from '../i18n/text';
 import './home.css';
 
 // largestText is how large a file that becomes part of the task may be, in bytes.
@@ -22,7 +23,7 @@ async function quotedFile(file: File): Promise<string> {
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
   } catch {
-    throw new Error(`${file.name} is not a text. Attach it when the conversation has started.`);
+    throw new Error(tr('{name} is not a text. Attach it when the conversation has started.', { name: file.name }));
   }
   const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length + 1)));
   return `${file.name}:\n\n${fence}\n${text}\n${fence}`;
@@ -73,7 +74,7 @@ export function Home() {
   return (
     <div className="home">
       <div className="home-inner">
-        <h1>What should be done?</h1>
+        <h1>{tr('What should be done?')}</h1>
         {model.isError && (
           <p className="banner bad" role="alert">
             {describe(model.error)}
@@ -85,13 +86,13 @@ export function Home() {
           <>
             <Composer
               ref={box}
-              label="Task"
-              placeholder="Describe a task. Enter starts it, Shift+Enter makes a new line."
+              label={tr('Task')}
+              placeholder={tr('Describe a task. Enter starts it, Shift+Enter makes a new line.')}
               text={text}
               onText={setText}
               busy={start.isPending}
-              sendLabel="Start"
-              onFile={(file) => (file.size > largestText ? `${file.name} is larger than 64 KB. Attach it when the conversation has started.` : '')}
+              sendLabel={tr('Start')}
+              onFile={(file) => (file.size > largestText ? tr('{name} is larger than 64 KB. Attach it when the conversation has started.', { name: file.name }) : '')}
               onSend={(images, files) =>
                 start.mutateAsync({ images, files }).then(
                   () => true,
@@ -104,22 +105,22 @@ export function Home() {
                 <Repository app={source.app} choice={choice} onChoice={setChoice} />
               ) : (
                 <label className="home-where">
-                  <span>Directory</span>
-                  <input className="input" value={where} onChange={(e) => setWhere(e.target.value)} placeholder="a new one" spellCheck={false} />
+                  <span>{tr('Directory')}</span>
+                  <input className="input" value={where} onChange={(e) => setWhere(e.target.value)} placeholder={tr('a new one')} spellCheck={false} />
                 </label>
               )}
               <label className="row">
-                <input type="checkbox" checked={confirm} onChange={(e) => setConfirm(e.target.checked)} /> Ask before risky actions
+                <input type="checkbox" checked={confirm} onChange={(e) => setConfirm(e.target.checked)} /> {tr('Ask before risky actions')}
               </label>
               {source.app && (
                 <label className="row">
-                  <input type="checkbox" checked={plan} onChange={(e) => setPlan(e.target.checked)} /> Plan first
+                  <input type="checkbox" checked={plan} onChange={(e) => setPlan(e.target.checked)} /> {tr('Plan first')}
                 </label>
               )}
               <span className="grow" />
               {profiles.data && profiles.data.length > 0 ? (
                 <label className="home-where">
-                  <span className="visually-hidden">Model</span>
+                  <span className="visually-hidden">{tr('Model')}</span>
                   <select
                     className="model-select mono"
                     disabled={activate.isPending}
@@ -185,7 +186,7 @@ function Running() {
   if (items.length === 0) return null;
   return (
     <section className="at-work" aria-labelledby="running-title">
-      <h2 id="running-title">At work</h2>
+      <h2 id="running-title">{tr('At work')}</h2>
       <ul>
         {items.map((c) => (
           <li key={c.id}>
@@ -210,9 +211,9 @@ export function Demo({ app }: { app: AppRoutes }) {
   return (
     <div className="demo">
       <button className="button" disabled={start.isPending} onClick={() => start.mutate()}>
-        <Icon name="play" size={14} /> Watch the demo
+        <Icon name="play" size={14} /> {tr('Watch the demo')}
       </button>
-      <span className="hint">a recorded session, replayed with real tools in a real sandbox; no key needed</span>
+      <span className="hint">{tr('a recorded session, replayed with real tools in a real sandbox; no key needed')}</span>
       {start.isError && (
         <p className="banner bad" role="alert">
           {describe(start.error)}

@@ -4,6 +4,7 @@ import { useLocation } from 'wouter';
 import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
 import { Dialog } from '../design/Dialog';
+import { tr } from '../i18n/text';
 
 // Import asks for the file of a recorded conversation, and what to do with it.
 export function Import({ app, onClose }: { app: AppRoutes; onClose: () => void }) {
@@ -20,10 +21,10 @@ export function Import({ app, onClose }: { app: AppRoutes; onClose: () => void }
   });
   const off = !file || take.isPending;
   return (
-    <Dialog title="Import a conversation" onClose={onClose}>
+    <Dialog title={tr('Import a conversation')} onClose={onClose}>
       <div className="dialog-form">
-        <p>Read it, or replay it: its actions are done again in a new sandbox with an empty workspace, without a model. Replay only what you trust.</p>
-        <input className="input" type="file" aria-label="Trajectory (.json) or download (.zip)" accept=".json,.zip" onChange={(e) => setFile(e.target.files?.[0] ?? null)} />
+        <p>{tr('Read it, or replay it: its actions are done again in a new sandbox with an empty workspace, without a model. Replay only what you trust.')}</p>
+        <input className="input" type="file" aria-label={tr('Trajectory (.json) or download (.zip)')} accept=".json,.zip" onChange={(e) => setFile(e.target.files?.[0] ?? null)} />
         {take.isError && (
           <p className="banner bad" role="alert">
             {describe(take.error)}
@@ -31,13 +32,13 @@ export function Import({ app, onClose }: { app: AppRoutes; onClose: () => void }
         )}
         <div className="dialog-buttons">
           <button className="button" onClick={onClose}>
-            Cancel
+            {tr('Cancel')}
           </button>
           <button className="button" disabled={off} onClick={() => file && take.mutate({ file, how: 'replay' })}>
-            Replay
+            {tr('Replay')}
           </button>
           <button className="button primary" disabled={off} onClick={() => file && take.mutate({ file, how: 'import' })}>
-            Read
+            {tr('Read')}
           </button>
         </div>
       </div>

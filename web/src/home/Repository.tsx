@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes, Repository as Known } from '../api/source';
 import { providers } from '../settings/providers';
+import { tr } from '../i18n/text';
 
 // A Choice is what a task starts with. Empty fields: a new directory, the default
 // branch, and whatever host the repository is at.
@@ -33,15 +34,15 @@ export function Repository({ app, choice, onChoice }: Props) {
 function Named({ choice, onChoice }: Omit<Props, 'app'>) {
   return (
     <details className="home-repository">
-      <summary>Repository</summary>
+      <summary>{tr('Repository')}</summary>
       <div className="home-options">
         <label className="home-where">
-          <span>Name or address</span>
+          <span>{tr('Name or address')}</span>
           <input
             className="input"
             value={choice.repository}
             onChange={(e) => onChoice({ ...choice, repository: e.target.value })}
-            placeholder="owner/name or https://…"
+            placeholder={tr('owner/name or https://…')}
             spellCheck={false}
           />
         </label>
@@ -82,7 +83,7 @@ function Picker({ app, known, choice, onChoice }: Props & { known: string[] }) {
     <>
       {known.length > 1 && (
         <label className="home-where">
-          <span className="visually-hidden">Git host</span>
+          <span className="visually-hidden">{tr('Git host')}</span>
           <select
             className="model-select"
             value={provider}
@@ -100,19 +101,19 @@ function Picker({ app, known, choice, onChoice }: Props & { known: string[] }) {
         </label>
       )}
       <label className="home-where">
-        <span>Repository</span>
+        <span>{tr('Repository')}</span>
         <input
           className="input"
           list="home-repositories"
           value={choice.repository}
           onChange={(e) => onChoice({ repository: e.target.value, branch: '', provider: of(e.target.value) })}
-          placeholder="search, or none"
+          placeholder={tr('search, or none')}
           spellCheck={false}
         />
         <datalist id="home-repositories">
           {(found.data ?? []).map((r) => (
             <option key={r.name} value={r.name}>
-              {r.isPublic ? 'public' : 'private'}
+              {r.isPublic ? tr('public') : tr('private')}
             </option>
           ))}
         </datalist>
@@ -137,13 +138,13 @@ function Picker({ app, known, choice, onChoice }: Props & { known: string[] }) {
 function BranchField({ choice, onChoice, normal }: Omit<Props, 'app'> & { normal?: string }) {
   return (
     <label className="home-where">
-      <span>Branch</span>
+      <span>{tr('Branch')}</span>
       <input
         className="input"
         list="home-branches"
         value={choice.branch}
         onChange={(e) => onChoice({ ...choice, branch: e.target.value })}
-        placeholder={normal || 'default'}
+        placeholder={normal || tr('default')}
         spellCheck={false}
       />
     </label>

@@ -11,39 +11,40 @@ import { isDark, setTheme } from '../design/theme';
 import { filters, fits } from './filters';
 import { Remove, Rename } from './listDialogs';
 import { StartTasks, useStartTasks } from './StartTasks';
+import { tr } from '../i18n/text';
 
 export function Sidebar({ onClose }: { onClose: () => void }) {
   const [search, setSearch] = useState('');
   const [filter, setFilter] = useState('');
   return (
-    <nav className="sidebar" aria-label="Conversations">
+    <nav className="sidebar" aria-label={tr('Conversations')}>
       <header>
         <Link href="/" className="brand">
           <img src="/icon.svg" width="20" height="20" alt="" />
           Deft
         </Link>
-        <button className="icon-button close-menu" aria-label="Close the menu" onClick={onClose}>
+        <button className="icon-button close-menu" aria-label={tr('Close the menu')} onClick={onClose}>
           <Icon name="close" />
         </button>
       </header>
       <div className="sidebar-top">
         <Link href="/" className="button">
-          <Icon name="plus" /> New task
+          <Icon name="plus" /> {tr('New task')}
         </Link>
         <label className="search">
-          <span className="visually-hidden">Search conversations</span>
+          <span className="visually-hidden">{tr('Search conversations')}</span>
           <Icon name="search" size={14} />
-          <input id="conversation-search" className="input" type="search" placeholder="Search" value={search} onChange={(e) => setSearch(e.target.value)} />
+          <input id="conversation-search" className="input" type="search" placeholder={tr('Search')} value={search} onChange={(e) => setSearch(e.target.value)} />
         </label>
       </div>
       <ConversationList search={useDeferredValue(search)} filter={filter} onFilter={setFilter} />
       <footer>
         <Link href="/conversations" className="button quiet">
-          <Icon name="list" /> All
-          <span className="visually-hidden"> conversations</span>
+          <Icon name="list" /> {tr('All')}
+          <span className="visually-hidden"> {tr('conversations')}</span>
         </Link>
         <Link href="/settings" className="button quiet">
-          <Icon name="gear" /> Settings
+          <Icon name="gear" /> {tr('Settings')}
         </Link>
         <ThemeButton />
       </footer>
@@ -58,7 +59,7 @@ function ThemeButton() {
     setDark(!dark);
   };
   return (
-    <button className="icon-button" aria-label={dark ? 'Use the light theme' : 'Use the dark theme'} onClick={toggle}>
+    <button className="icon-button" aria-label={dark ? tr('Use the light theme') : tr('Use the dark theme')} onClick={toggle}>
       <Icon name={dark ? 'sun' : 'moon'} />
     </button>
   );
@@ -104,7 +105,7 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
     <>
       {(all.length > 3 || filter !== '') && (
         <label className="sidebar-filter">
-          <span className="visually-hidden">Show by state</span>
+          <span className="visually-hidden">{tr('Show by state')}</span>
           <select value={filter} onChange={(e) => onFilter(e.target.value)}>
             {filters.map((f) => (
               <option key={f.value} value={f.value}>
@@ -132,10 +133,10 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
               </small>
             </Link>
             <span className="conversation-actions">
-              <button className="icon-button" aria-label={`Rename ${c.title}`} onClick={() => setRenaming(c)}>
+              <button className="icon-button" aria-label={tr('Rename {title}', { title: c.title })} onClick={() => setRenaming(c)}>
                 <Icon name="pencil" size={14} />
               </button>
-              <button className="icon-button" aria-label={`Delete ${c.title}`} onClick={() => setRemoving(c)}>
+              <button className="icon-button" aria-label={tr('Delete {title}', { title: c.title })} onClick={() => setRemoving(c)}>
                 <Icon name="trash" size={14} />
               </button>
             </span>
@@ -143,13 +144,13 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
         ))}
         {list.isSuccess && items.length === 0 && tasks.length === 0 && (
           <li className="hint" style={{ padding: '8px' }}>
-            {search || filter ? 'No conversation is like that.' : 'Your conversations will be listed here.'}
+            {search || filter ? tr('No conversation is like that.') : tr('Your conversations will be listed here.')}
           </li>
         )}
         {list.hasNextPage && (
           <li>
             <button className="button quiet" disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-              Show more
+              {tr('Show more')}
             </button>
           </li>
         )}

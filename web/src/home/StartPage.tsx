@@ -5,6 +5,7 @@ import { describe } from '../api/failure';
 import { steps, stepText, type StartTask } from '../api/startTask';
 import type { AppRoutes } from '../api/source';
 import { Icon } from '../design/Icon';
+import { tr } from '../i18n/text';
 import './home.css';
 
 // StartPage is the start of a conversation. The server works on it, whether the page is
@@ -35,10 +36,10 @@ export default function StartPage({ app, id }: { app: AppRoutes; id: string }) {
   if (task.isError && !task.data) {
     return (
       <div className="center">
-        <h1>The start cannot be shown</h1>
+        <h1>{tr('The start cannot be shown')}</h1>
         <p>{describe(task.error)}</p>
         <button className="button" onClick={() => void task.refetch()}>
-          Try again
+          {tr('Try again')}
         </button>
       </div>
     );
@@ -47,9 +48,9 @@ export default function StartPage({ app, id }: { app: AppRoutes; id: string }) {
   if (task.data === null) {
     return (
       <div className="center">
-        <h1>There is no such start</h1>
+        <h1>{tr('There is no such start')}</h1>
         <Link className="button" href="/">
-          New task
+          {tr('New task')}
         </Link>
       </div>
     );
@@ -60,36 +61,36 @@ export default function StartPage({ app, id }: { app: AppRoutes; id: string }) {
   return (
     <div className="home">
       <div className="home-inner">
-        <h1>{failed ? 'The conversation was not started' : 'The conversation is being started'}</h1>
-        <p className="start-text">{data.text || 'Without a first message'}</p>
+        <h1>{failed ? tr('The conversation was not started') : tr('The conversation is being started')}</h1>
+        <p className="start-text">{data.text || tr('Without a first message')}</p>
         {data.repository && <p className="hint">{data.repository}</p>}
         {!failed && <Steps task={data} />}
         {failed && (
-          <section className="start-failed" aria-label="The start failed">
+          <section className="start-failed" aria-label={tr('The start failed')}>
             <p className="banner bad" role="alert">
               <span className="grow">
                 {data.failedAt && <strong>{stepText(data.failedAt)}: </strong>}
-                {data.reason || 'The server does not say why.'}
+                {data.reason || tr('The server does not say why.')}
               </span>
             </p>
           </section>
         )}
         {data.log && (
-          <pre className="code start-log" role="region" aria-label="Log of the setup" tabIndex={0}>
+          <pre className="code start-log" role="region" aria-label={tr('Log of the setup')} tabIndex={0}>
             {data.log}
           </pre>
         )}
         {failed && (
           <div className="row">
             <button className="button primary" disabled={again.isPending} onClick={() => again.mutate(data)}>
-              <Icon name="refresh" size={14} /> Try again
+              <Icon name="refresh" size={14} /> {tr('Try again')}
             </button>
             <button className="button" onClick={() => leave('/', { text: data.text })}>
-              Change the task
+              {tr('Change the task')}
             </button>
             <span className="grow" />
             <button className="button quiet" disabled={forget.isPending} onClick={() => forget.mutate(data)}>
-              Delete
+              {tr('Delete')}
             </button>
           </div>
         )}
@@ -107,12 +108,12 @@ function Steps({ task }: { task: StartTask }) {
   const shown = steps.filter((s) => !s.repository || task.repository !== '' || s.state === task.state);
   const at = shown.findIndex((s) => s.state === task.state);
   return (
-    <ol className="start-steps" aria-label="Steps">
+    <ol className="start-steps" aria-label={tr('Steps')}>
       {shown.map((s, i) => (
         <li key={s.state} aria-current={i === at ? 'step' : undefined} data-done={i < at || undefined}>
           <span className="plan-mark">{i < at ? <Icon name="check" size={12} /> : <span className={i === at ? 'dot running' : 'dot'} />}</span>
           <span>{s.label}</span>
-          {i < at && <span className="visually-hidden">, done</span>}
+          {i < at && <span className="visually-hidden">{tr(', done')}</span>}
         </li>
       ))}
     </ol>

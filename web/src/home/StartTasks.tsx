@@ -3,6 +3,7 @@ import { Link, useLocation } from 'wouter';
 import { stepText, type StartTask } from '../api/startTask';
 import type { AppRoutes } from '../api/source';
 import { ago } from '../design/format';
+import { tr } from '../i18n/text';
 
 const none: StartTask[] = [];
 
@@ -24,8 +25,8 @@ export function StartTasks({ tasks }: { tasks: StartTask[] }) {
     <li key={t.id}>
       <Link href={`/starting/${t.id}`} className="conversation-link" aria-current={current === `/starting/${t.id}` ? 'page' : undefined}>
         <span className={`dot ${t.ended ? 'error' : 'starting'}`} aria-hidden="true" />
-        <span className="ellipsis">{t.text || t.repository || 'New conversation'}</span>
-        <small className="ellipsis">{t.ended ? `Not started · ${ago(t.created)}` : `${stepText(t.state)} …`}</small>
+        <span className="ellipsis">{t.text || t.repository || tr('New conversation')}</span>
+        <small className="ellipsis">{t.ended ? tr('Not started · {when}', { when: ago(t.created) }) : `${stepText(t.state)} …`}</small>
       </Link>
     </li>
   ));

@@ -4,11 +4,12 @@ import type { AppRoutes, SuggestedTask } from '../api/source';
 import { Icon } from '../design/Icon';
 import type { Choice } from './Repository';
 import { drop, keep, templates } from './templates';
+import { tr } from '../i18n/text';
 
 const examples = [
-  'Explain how this project is built and tested',
-  'Find the slowest test and make it faster',
-  'Write a small web page with a clock and show me how to open it',
+  tr('Explain how this project is built and tested'),
+  tr('Find the slowest test and make it faster'),
+  tr('Write a small web page with a clock and show me how to open it'),
 ];
 
 interface Props {
@@ -27,20 +28,20 @@ export function Suggestions({ app, text, onText, onTask }: Props) {
     <>
       {written && !kept.includes(written) && (
         <button className="link keep" onClick={() => setKept(keep(written))}>
-          Keep as a template in this browser
+          {tr('Keep as a template in this browser')}
         </button>
       )}
       {app && <Suggested app={app} onTask={onTask} />}
       {kept.length > 0 && (
         <section className="at-work" aria-labelledby="templates-title">
-          <h2 id="templates-title">Templates</h2>
+          <h2 id="templates-title">{tr('Templates')}</h2>
           <ul className="examples">
             {kept.map((t) => (
               <li key={t} className="row">
                 <button className="grow ellipsis" onClick={() => onText(t)}>
                   {t}
                 </button>
-                <button className="icon-button" aria-label={`Remove the template ${t}`} onClick={() => setKept(drop(t))}>
+                <button className="icon-button" aria-label={tr('Remove the template {text}', { text: t })} onClick={() => setKept(drop(t))}>
                   <Icon name="close" size={12} />
                 </button>
               </li>
@@ -49,7 +50,7 @@ export function Suggestions({ app, text, onText, onTask }: Props) {
         </section>
       )}
       {kept.length === 0 && (
-        <ul className="examples" aria-label="Examples">
+        <ul className="examples" aria-label={tr('Examples')}>
           {examples.map((example) => (
             <li key={example}>
               <button onClick={() => onText(example)}>{example}</button>
@@ -62,10 +63,10 @@ export function Suggestions({ app, text, onText, onTask }: Props) {
 }
 
 const kinds: Record<string, { label: string; task: (t: SuggestedTask) => string }> = {
-  OPEN_ISSUE: { label: 'Issue', task: (t) => `Work on issue #${t.number} of ${t.repository}, “${t.title}”: read it, solve it on a branch of its own, and open a pull request.` },
-  FAILING_CHECKS: { label: 'Checks fail', task: (t) => `The checks of pull request #${t.number} of ${t.repository}, “${t.title}”, fail. Find out why and mend its branch.` },
-  MERGE_CONFLICTS: { label: 'Conflicts', task: (t) => `Pull request #${t.number} of ${t.repository}, “${t.title}”, has merge conflicts. Merge the target branch into its branch and resolve them.` },
-  UNRESOLVED_COMMENTS: { label: 'Comments', task: (t) => `Pull request #${t.number} of ${t.repository}, “${t.title}”, has unresolved comments. Work through them on its branch.` },
+  OPEN_ISSUE: { label: tr('Issue'), task: (t) => tr('Work on issue #{number} of {repository}, “{title}”: read it, solve it on a branch of its own, and open a pull request.', { number: t.number, repository: t.repository, title: t.title }) },
+  FAILING_CHECKS: { label: tr('Checks fail'), task: (t) => tr('The checks of pull request #{number} of {repository}, “{title}”, fail. Find out why and mend its branch.', { number: t.number, repository: t.repository, title: t.title }) },
+  MERGE_CONFLICTS: { label: tr('Conflicts'), task: (t) => tr('Pull request #{number} of {repository}, “{title}”, has merge conflicts. Merge the target branch into its branch and resolve them.', { number: t.number, repository: t.repository, title: t.title }) },
+  UNRESOLVED_COMMENTS: { label: tr('Comments'), task: (t) => tr('Pull request #{number} of {repository}, “{title}”, has unresolved comments. Work through them on its branch.', { number: t.number, repository: t.repository, title: t.title }) },
 };
 
 // Suggested are issues and pull requests of the user that want something done.
@@ -82,7 +83,7 @@ function Suggested({ app, onTask }: { app: AppRoutes; onTask: Props['onTask'] })
   if (shown.length === 0) return null;
   return (
     <section className="at-work" aria-labelledby="suggested-title">
-      <h2 id="suggested-title">Suggested</h2>
+      <h2 id="suggested-title">{tr('Suggested')}</h2>
       <ul className="examples">
         {shown.map((t) => (
           <li key={`${t.provider} ${t.repository} ${t.type} ${t.number}`}>

@@ -1,15 +1,16 @@
 import type { ConversationSummary } from '../api/source';
+import { tr } from '../i18n/text';
 
 // filters are what the lists can be limited to. Without one, archived conversations are
 // left out.
 export const filters = [
-  { value: '', label: 'All but archived' },
-  { value: 'running', label: 'Working' },
-  { value: 'waiting_for_confirmation', label: 'Needs your answer' },
-  { value: 'finished', label: 'Finished' },
-  { value: 'error', label: 'Failed' },
-  { value: 'stopped', label: 'Stopped' },
-  { value: 'archived', label: 'Archived' },
+  { value: '', label: tr('All but archived') },
+  { value: 'running', label: tr('Working') },
+  { value: 'waiting_for_confirmation', label: tr('Needs your answer') },
+  { value: 'finished', label: tr('Finished') },
+  { value: 'error', label: tr('Failed') },
+  { value: 'stopped', label: tr('Stopped') },
+  { value: 'archived', label: tr('Archived') },
 ];
 
 export function fits(c: ConversationSummary, filter: string): boolean {

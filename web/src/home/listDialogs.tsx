@@ -4,6 +4,7 @@ import { useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import type { ConversationSummary } from '../api/source';
 import { FormDialog } from '../design/FormDialog';
+import { tr } from '../i18n/text';
 
 export function Rename({ conversation, onClose }: { conversation: ConversationSummary; onClose: () => void }) {
   const source = useSource();
@@ -18,8 +19,8 @@ export function Rename({ conversation, onClose }: { conversation: ConversationSu
     },
   });
   return (
-    <FormDialog title="Rename the conversation" button="Rename" ready={title.trim() !== ''} action={rename} onClose={onClose}>
-      <input className="input" aria-label="Title" autoFocus maxLength={200} value={title} onChange={(e) => setTitle(e.target.value)} />
+    <FormDialog title={tr('Rename the conversation')} button={tr('Rename')} ready={title.trim() !== ''} action={rename} onClose={onClose}>
+      <input className="input" aria-label={tr('Title')} autoFocus maxLength={200} value={title} onChange={(e) => setTitle(e.target.value)} />
     </FormDialog>
   );
 }
@@ -37,8 +38,8 @@ export function Remove({ conversation, onClose }: { conversation: ConversationSu
     },
   });
   return (
-    <FormDialog title="Delete the conversation?" button="Delete" danger action={remove} onClose={onClose}>
-      <p>“{conversation.title}” and its events are deleted for good.</p>
+    <FormDialog title={tr('Delete the conversation?')} button={tr('Delete')} danger action={remove} onClose={onClose}>
+      <p>{tr('“{title}” and its events are deleted for good.', { title: conversation.title })}</p>
     </FormDialog>
   );
 }

@@ -4,6 +4,7 @@ import type { Conversation, Equipment } from '../api/conversation';
 import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
 import { IsolationReport } from '../design/IsolationReport';
+import { tr } from '../i18n/text';
 
 // AgentPanel shows what the agent works with: its instructions, tools, skills and hooks,
 // as they are in force.
@@ -15,18 +16,18 @@ export function AgentPanel({ conversation, app, id }: { conversation: Conversati
   return (
     <div className="panel-body">
       <details className="agent-part">
-        <summary>System prompt</summary>
+        <summary>{tr('System prompt')}</summary>
         <Answer query={prompt}>
           {(found) =>
             found === null ? (
-              <p className="hint">The agent gets it with the first message.</p>
+              <p className="hint">{tr('The agent gets it with the first message.')}</p>
             ) : (
               <>
-                <pre className="code" tabIndex={0} role="region" aria-label="System prompt">
+                <pre className="code" tabIndex={0} role="region" aria-label={tr('System prompt')}>
                   {found.fixed}
                 </pre>
                 {found.dynamic && (
-                  <pre className="code" tabIndex={0} role="region" aria-label="What differs between conversations">
+                  <pre className="code" tabIndex={0} role="region" aria-label={tr('What differs between conversations')}>
                     {found.dynamic}
                   </pre>
                 )}
@@ -36,7 +37,7 @@ export function AgentPanel({ conversation, app, id }: { conversation: Conversati
         </Answer>
       </details>
       <details className="agent-part" open>
-        <summary>Tools{count(equipment.data?.tools)}</summary>
+        <summary>{`${tr('Tools')}${count(equipment.data?.tools)}`}</summary>
         <Answer query={equipment}>
           {({ tools, warnings }) => (
             <>
@@ -53,11 +54,11 @@ export function AgentPanel({ conversation, app, id }: { conversation: Conversati
         </Answer>
       </details>
       <details className="agent-part" open>
-        <summary>Skills{count(equipment.data?.skills)}</summary>
+        <summary>{`${tr('Skills')}${count(equipment.data?.skills)}`}</summary>
         <Answer query={equipment}>
           {({ skills }) => (
             <>
-              {skills.length === 0 && <p className="hint">No skill is loaded.</p>}
+              {skills.length === 0 && <p className="hint">{tr('No skill is loaded.')}</p>}
               {skills.map((s) => (
                 <Skill key={s.name} skill={s} />
               ))}
@@ -67,11 +68,11 @@ export function AgentPanel({ conversation, app, id }: { conversation: Conversati
       </details>
       {app && <Sandbox app={app} id={id} />}
       <details className="agent-part" open>
-        <summary>Hooks (0 in force)</summary>
+        <summary>{tr('Hooks (0 in force)')}</summary>
         <Answer query={info}>
           {() => (
             <>
-              <p className="hint">Deft does not run hooks of agents yet{hooks.length ? '. These are configured, without effect:' : '.'}</p>
+              <p className="hint">{hooks.length ? tr('Deft does not run hooks of agents yet. These are configured, without effect:') : tr('Deft does not run hooks of agents yet.')}</p>
               {hooks.map((h, i) => (
                 <p key={i} className="hint">
                   {h.event}: <code>{h.command}</code>
@@ -90,7 +91,7 @@ function Sandbox({ app, id }: { app: AppRoutes; id: string }) {
   const isolation = useQuery({ queryKey: ['isolation', id], queryFn: () => app.isolation(id), staleTime: 0, retry: false });
   return (
     <details className="agent-part">
-      <summary>Sandbox{isolation.data?.report && ` (${isolation.data.report.level})`}</summary>
+      <summary>{tr('Sandbox')}{isolation.data?.report && ` (${isolation.data.report.level})`}</summary>
       <Answer query={isolation}>{(found) => <IsolationReport isolation={found} />}</Answer>
     </details>
   );
@@ -106,12 +107,12 @@ function Answer<T>({ query, children }: { query: UseQueryResult<T>; children: (d
       <p className="banner bad message" role="alert">
         <span className="grow">{describe(query.error)}</span>
         <button className="button" onClick={() => void query.refetch()}>
-          Try again
+          {tr('Try again')}
         </button>
       </p>
     );
   }
-  return query.isSuccess ? <>{children(query.data)}</> : <p className="hint">Reading …</p>;
+  return query.isSuccess ? <>{children(query.data)}</> : <p className="hint">{tr('Reading …')}</p>;
 }
 
 function Tool({ tool }: { tool: Equipment['tools'][number] }) {
@@ -121,11 +122,11 @@ function Tool({ tool }: { tool: Equipment['tools'][number] }) {
       <summary>
         <code>{tool.name}</code> <span className="hint">{first}</span>
       </summary>
-      <p className="agent-label">Description</p>
+      <p className="agent-label">{tr('Description')}</p>
       <pre className="code" tabIndex={0}>
         {tool.description.trim()}
       </pre>
-      <p className="agent-label">Arguments, as a JSON schema</p>
+      <p className="agent-label">{tr('Arguments, as a JSON schema')}</p>
       <pre className="code" tabIndex={0}>
         {JSON.stringify(tool.parameters, null, 2)}
       </pre>
@@ -133,18 +134,18 @@ function Tool({ tool }: { tool: Equipment['tools'][number] }) {
   );
 }
 
-const kinds: Record<string, string> = { repo: 'always active', knowledge: 'by its triggers', agentskills: 'read when wanted' };
+const kinds: Record<string, string> = { repo: tr('always active'), knowledge: tr('by its triggers'), agentskills: tr('read when wanted') };
 
 function Skill({ skill }: { skill: Equipment['skills'][number] }) {
   return (
     <details className="agent-item">
       <summary>
-        <code>{skill.name}</code> <span className="hint">{skill.triggers.length ? `at ${skill.triggers.join(', ')}` : (kinds[skill.type] ?? skill.type)}</span>
+        <code>{skill.name}</code> <span className="hint">{skill.triggers.length ? tr('at {triggers}', { triggers: skill.triggers.join(', ') }) : (kinds[skill.type] ?? skill.type)}</span>
       </summary>
       {skill.description && <p className="hint">{skill.description}</p>}
       {skill.source && (
         <p className="hint">
-          From <code>{skill.source}</code>
+          {tr('From')} <code>{skill.source}</code>
         </p>
       )}
       <pre className="code" tabIndex={0}>

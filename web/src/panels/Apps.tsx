@@ -3,6 +3,7 @@ import { describe } from '../api/failure';
 import type { Conversation } from '../api/conversation';
 import type { AppRoutes } from '../api/source';
 import { Icon } from '../design/Icon';
+import { tr } from '../i18n/text';
 
 // Apps lists what programs in the sandbox listen on. Their pages are of another
 // origin, and are opened without a way back to this one.
@@ -13,8 +14,8 @@ export function Apps({ app, id, conversation }: { app: AppRoutes; id: string; co
   return (
     <div className="panel-body">
       <div className="panel-tools">
-        <span className="hint grow">Programs of the sandbox that listen on a port</span>
-        <button className="icon-button" aria-label="Look again" title="Look again" disabled={apps.isFetching} onClick={() => void apps.refetch()}>
+        <span className="hint grow">{tr('Programs of the sandbox that listen on a port')}</span>
+        <button className="icon-button" aria-label={tr('Look again')} title={tr('Look again')} disabled={apps.isFetching} onClick={() => void apps.refetch()}>
           <Icon name="refresh" />
         </button>
       </div>
@@ -22,7 +23,7 @@ export function Apps({ app, id, conversation }: { app: AppRoutes; id: string; co
         <p className="row editor-link">
           <Icon name="code" />
           <a href={editor.data} target="_blank" rel="noopener noreferrer">
-            VS Code of the sandbox
+            {tr('VS Code of the sandbox')}
           </a>
         </p>
       )}
@@ -36,25 +37,25 @@ export function Apps({ app, id, conversation }: { app: AppRoutes; id: string; co
           {apps.data.detail}
         </p>
       )}
-      {apps.data && items.length === 0 && !apps.data.detail && !apps.isError && <p className="hint">No program listens now. Ask the agent to start one, for example a web server.</p>}
+      {apps.data && items.length === 0 && !apps.data.detail && !apps.isError && <p className="hint">{tr('No program listens now. Ask the agent to start one, for example a web server.')}</p>}
       {items.length > 0 && (
-        <ul className="app-list" aria-label="Programs">
+        <ul className="app-list" aria-label={tr('Programs')}>
           {items.map((a) => (
             <li key={`${a.port} ${a.address}`}>
               <Icon name="globe" />
               {a.url && /^https?:\/\//.test(a.url) ? (
                 <a href={a.url} target="_blank" rel="noopener noreferrer">
-                  Port {a.port}
+                  {tr('Port {port}', { port: a.port })}
                 </a>
               ) : (
-                <span>Port {a.port}</span>
+                <span>{tr('Port {port}', { port: a.port })}</span>
               )}
               <span className="hint mono ellipsis">{a.address}</span>
             </li>
           ))}
         </ul>
       )}
-      {items.some((a) => a.url) && <p className="hint">Whoever has the address of one of these links may use it. Do not pass it on.</p>}
+      {items.some((a) => a.url) && <p className="hint">{tr('Whoever has the address of one of these links may use it. Do not pass it on.')}</p>}
     </div>
   );
 }

@@ -11,9 +11,10 @@ import { rows, type Row } from './changes';
 import DiffView from './DiffView';
 import { Publish } from './Publish';
 import { useThrottled } from './useThrottled';
+import { plural, tr } from '../i18n/text';
 
 const marks: Record<string, string> = { ADDED: 'A', UPDATED: 'M', DELETED: 'D', MOVED: 'R' };
-const words: Record<string, string> = { ADDED: 'added', UPDATED: 'changed', DELETED: 'deleted', MOVED: 'moved' };
+const words: Record<string, string> = { ADDED: tr('added'), UPDATED: tr('changed'), DELETED: tr('deleted'), MOVED: tr('moved') };
 
 interface Props {
   conversation: Conversation;
@@ -63,27 +64,27 @@ export function Changes({ conversation, timeline, id, app }: Props) {
   return (
     <div className="panel-body">
       <div className="panel-tools">
-        <span className="grow hint">{all.length === 1 ? '1 file changed' : `${all.length} files changed`}</span>
+        <span className="grow hint">{plural(all.length, '1 file changed', '{n} files changed')}</span>
         <label className="row">
-          <input type="checkbox" checked={split} onChange={(e) => setSplit(e.target.checked)} /> Side by side
+          <input type="checkbox" checked={split} onChange={(e) => setSplit(e.target.checked)} /> {tr('Side by side')}
         </label>
         <button
           className="button quiet"
-          title="Download the changes as a patch"
+          title={tr('Download the changes as a patch')}
           disabled={all.length === 0 || patch.isPending}
           onClick={() => patch.mutate()}
         >
-          <Icon name="down" size={14} /> Patch
+          <Icon name="down" size={14} /> {tr('Patch')}
         </button>
-        <button className="icon-button" aria-label="Refresh" title="Refresh" onClick={() => void again()}>
+        <button className="icon-button" aria-label={tr('Refresh')} title={tr('Refresh')} onClick={() => void again()}>
           <Icon name="refresh" size={14} />
         </button>
       </div>
       {git.data && (
         <div className="panel-tools branch-line">
-          <span className="row branch-name" title="The branch that is checked out">
+          <span className="row branch-name" title={tr('The branch that is checked out')}>
             <Icon name="branch" size={14} />
-            <code className="ellipsis">{git.data.branch ?? git.data.head?.slice(0, 8) ?? 'no commit yet'}</code>
+            <code className="ellipsis">{git.data.branch ?? git.data.head?.slice(0, 8) ?? tr('no commit yet')}</code>
           </span>
           <span className="grow hint">{unpushed(git.data.unpushed)}</span>
           {app && <Publish app={app} id={id} status={git.data} onDone={() => void again()} />}
@@ -107,21 +108,21 @@ export function Changes({ conversation, timeline, id, app }: Props) {
             work.mutate(commit);
           }}
         >
-          <input className="input" aria-label="Message of the commit" required placeholder="What was changed, and why" value={message} onChange={(e) => setMessage(e.target.value)} />
+          <input className="input" aria-label={tr('Message of the commit')} required placeholder={tr('What was changed, and why')} value={message} onChange={(e) => setMessage(e.target.value)} />
           <button className="button primary" disabled={work.isPending}>
-            {staged > 0 ? `Commit ${staged} staged` : 'Commit all'}
+            {staged > 0 ? tr('Commit {staged} staged', { staged }) : tr('Commit all')}
           </button>
         </form>
       )}
       {discarding && (
-        <Dialog title="Discard the changes?" onClose={() => setDiscarding(null)}>
+        <Dialog title={tr('Discard the changes?')} onClose={() => setDiscarding(null)}>
           <div className="dialog-form">
             <p>
-              <code>{discarding.path}</code> becomes what it was at the last commit. This cannot be undone.
+              <code>{discarding.path}</code> {tr('becomes what it was at the last commit. This cannot be undone.')}
             </p>
             <div className="dialog-buttons">
               <button className="button" autoFocus onClick={() => setDiscarding(null)}>
-                Cancel
+                {tr('Cancel')}
               </button>
               <button
                 className="button danger"
@@ -130,19 +131,19 @@ export function Changes({ conversation, timeline, id, app }: Props) {
                   setDiscarding(null);
                 }}
               >
-                Discard
+                {tr('Discard')}
               </button>
             </div>
           </div>
         </Dialog>
       )}
-      {changes.isSuccess && all.length === 0 && <p className="center">Nothing has changed yet.</p>}
+      {changes.isSuccess && all.length === 0 && <p className="center">{tr('Nothing has changed yet.')}</p>}
       <ul className="change-list">
         {all.map((r) => (
           <li key={r.path}>
             <div className="change-row">
               {r.staged === null ? (
-                <span className="change-check" title={git.data ? 'Committed' : undefined}>
+                <span className="change-check" title={git.data ? tr('Committed') : undefined}>
                   {git.data && <Icon name="check" size={12} />}
                 </span>
               ) : (
@@ -152,9 +153,9 @@ export function Changes({ conversation, timeline, id, app }: Props) {
                 />
               )}
               <button className="change" aria-expanded={open === r.path} onClick={() => setOpen(open === r.path ? null : r.path)}>
-                <span className={`change-mark ${r.conflicted ? 'DELETED' : r.status}`} title={r.conflicted ? 'in conflict' : words[r.status]}>
+                <span className={`change-mark ${r.conflicted ? 'DELETED' : r.status}`} title={r.conflicted ? tr('in conflict') : words[r.status]}>
                   <span aria-hidden="true">{r.conflicted ? '!' : marks[r.status]}</span>
-                  <span className="visually-hidden">{r.conflicted ? 'in conflict' : words[r.status]}</span>
+                  <span className="visually-hidden">{r.conflicted ? tr('in conflict') : words[r.status]}</span>
                 </span>
                 <code className="ellipsis">{r.path}</code>
                 <span className="action-chevron">
@@ -162,7 +163,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
                 </span>
               </button>
               {r.staged !== null && (
-                <button className="icon-button" aria-label={`Discard ${r.path}`} title="Discard the changes" disabled={work.isPending} onClick={() => setDiscarding(r)}>
+                <button className="icon-button" aria-label={tr('Discard {path}', { path: r.path })} title={tr('Discard the changes')} disabled={work.isPending} onClick={() => setDiscarding(r)}>
                   <Icon name="undo" size={14} />
                 </button>
               )}
@@ -177,7 +178,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
 
 function unpushed(n: number | null): string {
   if (!n) return '';
-  return n === 1 ? '1 commit not pushed' : `${n} commits not pushed`;
+  return plural(n, '1 commit not pushed', '{n} commits not pushed');
 }
 
 function Stage({ row, onChange }: { row: Row; onChange: () => void }) {
@@ -185,8 +186,8 @@ function Stage({ row, onChange }: { row: Row; onChange: () => void }) {
     <span className="change-check">
       <input
         type="checkbox"
-        aria-label={`Stage ${row.path}`}
-        title={row.staged === 'all' ? 'Staged' : row.staged === 'part' ? 'Partly staged' : 'Not staged'}
+        aria-label={tr('Stage {path}', { path: row.path })}
+        title={row.staged === 'all' ? tr('Staged') : row.staged === 'part' ? tr('Partly staged') : tr('Not staged')}
         checked={row.staged === 'all'}
         ref={(box) => {
           if (box) box.indeterminate = row.staged === 'part';

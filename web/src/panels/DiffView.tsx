@@ -1,5 +1,6 @@
 import { memo, useMemo } from 'react';
 import { compare, pairs, type Hunk, type Line } from './hunks';
+import { tr } from '../i18n/text';
 import './diff.css';
 
 interface Props {
@@ -12,10 +13,10 @@ interface Props {
 // DiffView compares two versions of a file, in one column or side by side.
 const DiffView = memo(function DiffView({ before, after, path, split }: Props) {
   const hunks = useMemo(() => compare(before, after), [before, after]);
-  if (!hunks) return <p className="hint">The file is too large to compare here.</p>;
-  if (hunks.length === 0) return <p className="hint">The text is the same.</p>;
+  if (!hunks) return <p className="hint">{tr('The file is too large to compare here.')}</p>;
+  if (hunks.length === 0) return <p className="hint">{tr('The text is the same.')}</p>;
   return (
-    <div className="diff" tabIndex={0} role="region" aria-label={`Changes of ${path}`}>
+    <div className="diff" tabIndex={0} role="region" aria-label={tr('Changes of {path}', { path })}>
       <table>
         <tbody>
           {hunks.map((hunk, i) => (

@@ -4,6 +4,7 @@ import type { Conversation, FileEntry } from '../api/conversation';
 import { describe } from '../api/failure';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
+import { number, tr } from '../i18n/text';
 
 interface Props {
   conversation: Conversation;
@@ -19,7 +20,7 @@ const mostEntries = 500;
 
 // FileTree lists directories within directories; each is read when it is opened.
 export function FileTree(props: Props) {
-  return <Entries {...props} path="" label="Files" />;
+  return <Entries {...props} path="" label={tr('Files')} />;
 }
 
 function Entries({ path, label, ...props }: Props & { path: string; label: string }) {
@@ -29,7 +30,7 @@ function Entries({ path, label, ...props }: Props & { path: string; label: strin
   const list = useQuery({ queryKey: ['files', conversation.id, directory], queryFn: () => conversation.files(directory), retry: false });
   if (list.isError) return <p className="banner bad">{describe(list.error)}</p>;
   if (!list.data) return null;
-  if (list.data.length === 0) return <p className="hint file-empty">This directory is empty.</p>;
+  if (list.data.length === 0) return <p className="hint file-empty">{tr('This directory is empty.')}</p>;
   const shown = all ? list.data : list.data.slice(0, mostEntries);
   const below = (f: FileEntry) => (path ? `${path}/${f.name}` : f.name);
   return (
@@ -55,7 +56,7 @@ function Entries({ path, label, ...props }: Props & { path: string; label: strin
       })}
       {shown.length < list.data.length && (
         <li>
-          <button onClick={() => setAll(true)}>Show all {list.data.length.toLocaleString()}</button>
+          <button onClick={() => setAll(true)}>{tr('Show all {n}', { n: number(list.data.length) })}</button>
         </li>
       )}
     </ul>

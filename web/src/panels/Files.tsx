@@ -8,6 +8,7 @@ import { save } from '../design/save';
 import type { Timeline } from '../events/timeline';
 import { FileTree } from './FileTree';
 import { Preview } from './Preview';
+import { plural, tr } from '../i18n/text';
 
 // Files is the workspace as a tree. Files are looked at, uploaded and downloaded.
 export function Files({ conversation, timeline }: { conversation: Conversation; timeline: Timeline }) {
@@ -32,7 +33,7 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
       for (const f of chosen) await conversation.upload(`${at(path)}/${f.name}`, f);
       return chosen.length;
     },
-    onSuccess: (n) => setNote(n === 1 ? '1 file was uploaded.' : `${n} files were uploaded.`),
+    onSuccess: (n) => setNote(plural(n, '1 file was uploaded.', '{n} files were uploaded.')),
     onSettled: () => {
       setOpened((all) => new Set(all).add(path));
       void again();
@@ -56,7 +57,7 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
     const files = items.filter((item) => !item.webkitGetAsEntry()?.isDirectory).map((item) => item.getAsFile());
     begin.mutate(
       files.filter((f) => f !== null),
-      { onSettled: () => files.length < items.length && setNote('Directories are not uploaded: drop the files in them, or an archive.') },
+      { onSettled: () => files.length < items.length && setNote(tr('Directories are not uploaded: drop the files in them, or an archive.')) },
     );
   };
   const download = useMutation({
@@ -80,9 +81,9 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
       onDrop={drop}
     >
       <div className="panel-tools">
-        <nav className="crumbs grow" aria-label="Path">
+        <nav className="crumbs grow" aria-label={tr('Path')}>
           <button className="link" onClick={() => show('', null)}>
-            workspace
+            {tr('workspace')}
           </button>
           {parts.map((part, i) => (
             <span key={i}>
@@ -98,7 +99,7 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
           ))}
         </nav>
         <button className="button quiet" disabled={upload.isPending || root === ''} onClick={() => picker.current?.click()}>
-          <Icon name="upload" size={14} /> {upload.isPending ? 'Uploading …' : 'Upload'}
+          <Icon name="upload" size={14} /> {upload.isPending ? tr('Uploading …') : tr('Upload')}
         </button>
         <input
           ref={picker}
@@ -110,10 +111,10 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
             e.target.value = '';
           }}
         />
-        <button className="icon-button" aria-label="Download this directory" title="Download this directory" disabled={download.isPending} onClick={() => download.mutate()}>
+        <button className="icon-button" aria-label={tr('Download this directory')} title={tr('Download this directory')} disabled={download.isPending} onClick={() => download.mutate()}>
           <Icon name="down" size={14} />
         </button>
-        <button className="icon-button" aria-label="Refresh" title="Refresh" onClick={() => void again()}>
+        <button className="icon-button" aria-label={tr('Refresh')} title={tr('Refresh')} onClick={() => void again()}>
           <Icon name="refresh" size={14} />
         </button>
       </div>
@@ -129,11 +130,11 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
       )}
       {over && (
         <p className="drop-hint" role="status">
-          Drop files to upload them to {path || 'the workspace'}
+          {path ? tr('Drop files to upload them to {path}', { path }) : tr('Drop files to upload them to the workspace')}
         </p>
       )}
       {replacing && (
-        <Dialog title={replacing.names.length === 1 ? 'Replace the file?' : 'Replace the files?'} onClose={() => setReplacing(null)}>
+        <Dialog title={plural(replacing.names.length, 'Replace the file?', 'Replace the files?')} onClose={() => setReplacing(null)}>
           <div className="dialog-form">
             <p>
               {replacing.names.slice(0, 5).map((name) => (
@@ -141,12 +142,13 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
                   <code>{name}</code>{' '}
                 </span>
               ))}
-              {replacing.names.length > 5 && `and ${replacing.names.length - 5} more `}
-              {replacing.names.length === 1 ? 'is' : 'are'} there already.
+              {replacing.names.length > 5
+                ? tr('and {n} more are there already.', { n: replacing.names.length - 5 })
+                : plural(replacing.names.length, 'is there already.', 'are there already.')}
             </p>
             <div className="dialog-buttons">
               <button className="button" autoFocus onClick={() => setReplacing(null)}>
-                Cancel
+                {tr('Cancel')}
               </button>
               <button
                 className="button danger"
@@ -155,7 +157,7 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
                   setReplacing(null);
                 }}
               >
-                Replace
+                {tr('Replace')}
               </button>
             </div>
           </div>

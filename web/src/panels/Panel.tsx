@@ -8,6 +8,7 @@ import { Changes } from './Changes';
 import { Files } from './Files';
 import { RawEvents } from './RawEvents';
 import { UsagePanel } from './UsagePanel';
+import { tr } from '../i18n/text';
 import './panels.css';
 
 const Terminal = lazy(() => import('./Terminal'));
@@ -35,7 +36,7 @@ export default function Panel({ name, id, app, conversation, timeline, older, on
         </Suspense>
       );
     case 'apps':
-      return app ? <Apps app={app} id={id} conversation={conversation} /> : <p className="center">This server does not list programs.</p>;
+      return app ? <Apps app={app} id={id} conversation={conversation} /> : <p className="center">{tr('This server does not list programs.')}</p>;
     case 'agent':
       return <AgentPanel conversation={conversation} app={app} id={id} />;
     case 'usage':
@@ -43,6 +44,6 @@ export default function Panel({ name, id, app, conversation, timeline, older, on
     case 'events':
       return <RawEvents events={timeline.events} older={older} onOlder={onOlder} />;
     default:
-      return <p className="center">There is no such panel.</p>;
+      return <p className="center">{tr('There is no such panel.')}</p>;
   }
 }

@@ -3,6 +3,7 @@ import { getDocument, GlobalWorkerOptions, type PDFDocumentProxy } from 'pdfjs-d
 import PdfWorker from 'pdfjs-dist/build/pdf.worker.min.mjs?worker';
 import { useEffect, useRef, useState } from 'react';
 import { Icon } from '../design/Icon';
+import { tr } from '../i18n/text';
 
 // largestSide bounds what is drawn of a page, in pixels: its size comes from the file.
 const largestSide = 3000;
@@ -22,7 +23,7 @@ export default function PdfView({ file, name }: { file: Blob; name: string }) {
     });
     opening.then(
       (opened) => current && setDocument(opened),
-      (error: unknown) => current && setFailure(error instanceof Error && error.name === 'PasswordException' ? 'The file has a password. Download it to read it.' : 'This PDF cannot be shown.'),
+      (error: unknown) => current && setFailure(error instanceof Error && error.name === 'PasswordException' ? tr('The file has a password. Download it to read it.') : tr('This PDF cannot be shown.')),
     );
     return () => {
       current = false;
@@ -38,7 +39,7 @@ export default function PdfView({ file, name }: { file: Blob; name: string }) {
       </p>
     );
   }
-  if (!document) return <p className="hint">Reading …</p>;
+  if (!document) return <p className="hint">{tr('Reading …')}</p>;
   const go = (n: number) => setNumber(Math.min(document.numPages, Math.max(1, n)));
   return (
     <div
@@ -51,13 +52,13 @@ export default function PdfView({ file, name }: { file: Blob; name: string }) {
       }}
     >
       <div className="row pdf-pages">
-        <button className="icon-button turned" aria-label="Previous page" disabled={number === 1} onClick={() => go(number - 1)}>
+        <button className="icon-button turned" aria-label={tr('Previous page')} disabled={number === 1} onClick={() => go(number - 1)}>
           <Icon name="chevron" size={14} />
         </button>
         <span className="hint number" role="status">
-          Page {number} of {document.numPages}
+          {tr('Page {n} of {all}', { n: number, all: document.numPages })}
         </span>
-        <button className="icon-button" aria-label="Next page" disabled={number === document.numPages} onClick={() => go(number + 1)}>
+        <button className="icon-button" aria-label={tr('Next page')} disabled={number === document.numPages} onClick={() => go(number + 1)}>
           <Icon name="chevron" size={14} />
         </button>
       </div>
@@ -97,10 +98,10 @@ function PdfPage({ document, number, name }: { document: PDFDocumentProxy; numbe
     return () => drawing.cancel();
   }, [found]);
   return (
-    <div className="pdf-page" tabIndex={0} role="region" aria-label={`${name}, page ${number}`}>
+    <div className="pdf-page" tabIndex={0} role="region" aria-label={tr('{name}, page {n}', { name, n: number })}>
       {(page.isError || failed) && (
         <p className="banner bad" role="alert">
-          This page cannot be shown.
+          {tr('This page cannot be shown.')}
         </p>
       )}
       <canvas ref={canvas} aria-hidden="true" />

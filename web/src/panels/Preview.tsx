@@ -5,6 +5,7 @@ import { describe } from '../api/failure';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
 import { save } from '../design/save';
+import { tr } from '../i18n/text';
 
 const PdfView = lazy(() => import('./PdfView'));
 const NotebookView = lazy(() => import('./NotebookView'));
@@ -61,11 +62,11 @@ export function Preview({ conversation, path, name }: { conversation: Conversati
         <span className="hint grow">{view && 'note' in view && view.note ? view.note : blob && bytes(blob.size)}</span>
         {/\.(?:svg|ipynb)$/i.test(name) && (
           <button className="button quiet" aria-pressed={source} onClick={() => setSource(!source)}>
-            <Icon name="code" size={14} /> Source
+            <Icon name="code" size={14} /> {tr('Source')}
           </button>
         )}
         <button className="button quiet" disabled={!blob} onClick={() => blob && save(blob, name)}>
-          <Icon name="down" size={14} /> Download
+          <Icon name="down" size={14} /> {tr('Download')}
         </button>
       </div>
       {view?.kind === 'image' && <Picture source={view.source} name={name} />}
@@ -74,7 +75,7 @@ export function Preview({ conversation, path, name }: { conversation: Conversati
           {view.text}
         </pre>
       )}
-      <Suspense fallback={<p className="hint">Reading …</p>}>
+      <Suspense fallback={<p className="hint">{tr('Reading …')}</p>}>
         {view?.kind === 'pdf' && <PdfView file={view.file} name={name} />}
         {view?.kind === 'notebook' && <NotebookView text={view.text} name={name} />}
       </Suspense>
@@ -84,7 +85,7 @@ export function Preview({ conversation, path, name }: { conversation: Conversati
 
 function Picture({ source, name }: { source: string; name: string }) {
   const [broken, setBroken] = useState(false);
-  if (broken) return <p className="hint">This is not an image that can be shown.</p>;
+  if (broken) return <p className="hint">{tr('This is not an image that can be shown.')}</p>;
   return <img className="picture" src={source} alt={name} onError={() => setBroken(true)} />;
 }
 
@@ -101,6 +102,6 @@ async function viewOf(blob: Blob, name: string): Promise<View> {
   if (/\.pdf$/i.test(name) && start.includes('%PDF-')) return { kind: 'pdf', file: blob };
   if (/\.ipynb$/i.test(name) && blob.size <= largestNotebook) return { kind: 'notebook', text: await blob.text() };
   const text = await blob.slice(0, largestText).text();
-  if (text.includes('\0')) return { kind: 'none', note: `This is not a text file. It has ${bytes(blob.size)}.` };
-  return { kind: 'text', text, note: blob.size > largestText ? `The first ${bytes(largestText)} of ${bytes(blob.size)}.` : '' };
+  if (text.includes('\0')) return { kind: 'none', note: tr('This is not a text file. It has {size}.', { size: bytes(blob.size) }) };
+  return { kind: 'text', text, note: blob.size > largestText ? tr('The first {shown} of {size}.', { shown: bytes(largestText), size: bytes(blob.size) }) : '' };
 }

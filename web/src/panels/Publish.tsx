@@ -7,6 +7,7 @@ import type { AppRoutes, Origin, PullRequest } from '../api/source';
 import { Dialog } from '../design/Dialog';
 import { Icon } from '../design/Icon';
 import { branchFor } from './changes';
+import { plural, tr } from '../i18n/text';
 
 interface Props {
   app: AppRoutes;
@@ -22,17 +23,17 @@ export function Publish({ app, id, status, onDone }: Props) {
   const [dialog, setDialog] = useState<'push' | 'pull request' | null>(null);
   if (!origin.data) return null;
   if (origin.data.repository === '') {
-    return <span className="hint">Started without a repository: take the patch to push it.</span>;
+    return <span className="hint">{tr('Started without a repository: take the patch to push it.')}</span>;
   }
   const numbers = origin.data.pullRequests;
   return (
     <>
       {numbers.length > 0 && <span className="hint">{numbers.map((n) => `#${n}`).join(', ')}</span>}
       <button className="button quiet" disabled={status.head === null} onClick={() => setDialog('push')}>
-        <Icon name="upload" size={14} /> Push
+        <Icon name="upload" size={14} /> {tr('Push')}
       </button>
       <button className="button quiet" disabled={status.head === null} onClick={() => setDialog('pull request')}>
-        Pull request
+        {tr('Pull request')}
       </button>
       {dialog && <PublishDialog app={app} id={id} status={status} origin={origin.data} kind={dialog} onDone={onDone} onClose={() => setDialog(null)} />}
     </>
@@ -65,7 +66,7 @@ function PublishDialog({ app, id, status, origin, kind, onDone, onClose }: Dialo
   });
   const left = status.files.length;
   return (
-    <Dialog title={kind === 'push' ? 'Push the commits' : 'Open a pull request'} onClose={onClose}>
+    <Dialog title={kind === 'push' ? tr('Push the commits') : tr('Open a pull request')} onClose={onClose}>
       <form
         className="dialog-form"
         onSubmit={(e) => {
@@ -74,8 +75,8 @@ function PublishDialog({ app, id, status, origin, kind, onDone, onClose }: Dialo
         }}
       >
         <p className="hint">
-          To <code>{origin.repository}</code>
-          {left > 0 && `. ${left === 1 ? '1 file is' : `${left} files are`} not committed, and will not be part of it.`}
+          {tr('To')} <code>{origin.repository}</code>
+          {left > 0 && `. ${plural(left, '1 file is not committed, and will not be part of it.', '{n} files are not committed, and will not be part of it.')}`}
         </p>
         {send.isSuccess ? (
           <Done branch={branch.trim()} made={send.data} />
@@ -84,35 +85,35 @@ function PublishDialog({ app, id, status, origin, kind, onDone, onClose }: Dialo
             {kind === 'pull request' && (
               <>
                 <label className="field">
-                  <span>Title</span>
+                  <span>{tr('Title')}</span>
                   <input className="input" required maxLength={255} value={title} onChange={(e) => setTitle(e.target.value)} />
                 </label>
                 <label className="field">
-                  <span>Description</span>
-                  <textarea className="input" rows={4} placeholder="What the change does, and why" value={description} onChange={(e) => setDescription(e.target.value)} />
+                  <span>{tr('Description')}</span>
+                  <textarea className="input" rows={4} placeholder={tr('What the change does, and why')} value={description} onChange={(e) => setDescription(e.target.value)} />
                 </label>
               </>
             )}
             <label className="field">
-              <span>{kind === 'push' ? 'Branch' : 'From the branch'}</span>
+              <span>{kind === 'push' ? tr('Branch') : tr('From the branch')}</span>
               <input className="input mono" required maxLength={255} spellCheck={false} autoCapitalize="off" value={branch} onChange={(e) => setBranch(e.target.value)} />
             </label>
             {kind === 'pull request' && (
               <>
                 <label className="field">
-                  <span>Into the branch</span>
+                  <span>{tr('Into the branch')}</span>
                   <input
                     className="input mono"
                     maxLength={255}
                     spellCheck={false}
                     autoCapitalize="off"
-                    placeholder="the default branch"
+                    placeholder={tr('the default branch')}
                     value={target}
                     onChange={(e) => setTarget(e.target.value)}
                   />
                 </label>
                 <label className="row">
-                  <input type="checkbox" checked={draft} onChange={(e) => setDraft(e.target.checked)} /> As a draft
+                  <input type="checkbox" checked={draft} onChange={(e) => setDraft(e.target.checked)} /> {tr('As a draft')}
                 </label>
               </>
             )}
@@ -121,16 +122,16 @@ function PublishDialog({ app, id, status, origin, kind, onDone, onClose }: Dialo
         {send.isError && (
           <p className="banner bad message" role="alert">
             <span>{describe(send.error)}</span>
-            {send.error instanceof Failure && [401, 403].includes(send.error.status) && <Link href="/settings/git">Settings of Git hosts</Link>}
+            {send.error instanceof Failure && [401, 403].includes(send.error.status) && <Link href="/settings/git">{tr('Settings of Git hosts')}</Link>}
           </p>
         )}
         <div className="dialog-buttons">
           <button type="button" className="button" onClick={onClose}>
-            {send.isSuccess ? 'Close' : 'Cancel'}
+            {send.isSuccess ? tr('Close') : tr('Cancel')}
           </button>
           {!send.isSuccess && (
             <button className="button primary" disabled={send.isPending}>
-              {send.isPending ? 'Sending …' : kind === 'push' ? 'Push' : 'Push and open'}
+              {send.isPending ? tr('Sending …') : kind === 'push' ? tr('Push') : tr('Push and open')}
             </button>
           )}
         </div>
@@ -144,14 +145,14 @@ function Done({ branch, made }: { branch: string; made: PullRequest | null }) {
     <p className="banner good" role="status">
       {made === null ? (
         <span>
-          The commits are on the branch <code>{branch}</code>.
+          {tr('The commits are on the branch')} <code>{branch}</code>.
         </span>
       ) : /^https?:\/\//.test(made.url) ? (
         <a href={made.url} target="_blank" rel="noopener noreferrer">
-          Pull request #{made.number}
+          {tr('Pull request #{number}', { number: made.number })}
         </a>
       ) : (
-        <span>Pull request #{made.number}</span>
+        <span>{tr('Pull request #{number}', { number: made.number })}</span>
       )}
       {made?.warning && <span>{made.warning}</span>}
     </p>

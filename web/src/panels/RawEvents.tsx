@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { VList } from 'virtua';
 import type { Event } from '../events/event';
+import { tr } from '../i18n/text';
 
 interface Props {
   events: Event[];
@@ -17,11 +18,11 @@ export function RawEvents({ events, older, onOlder }: Props) {
   return (
     <div className="panel-body raw">
       <div className="panel-tools">
-        <input className="input" type="search" aria-label="Filter events" placeholder="Filter" value={filter} onChange={(e) => setFilter(e.target.value)} />
+        <input className="input" type="search" aria-label={tr('Filter events')} placeholder={tr('Filter')} value={filter} onChange={(e) => setFilter(e.target.value)} />
         <span className="hint number">{shown.length}</span>
         {older !== 'none' && (
           <button className="button quiet" disabled={older === 'loading'} onClick={onOlder}>
-            Load earlier
+            {tr('Load earlier')}
           </button>
         )}
       </div>

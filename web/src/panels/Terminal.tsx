@@ -4,6 +4,7 @@ import type { Conversation, OpenTerminal } from '../api/conversation';
 import { describe } from '../api/failure';
 import { Icon } from '../design/Icon';
 import { TerminalView } from './TerminalView';
+import { tr } from '../i18n/text';
 
 // Terminal shows the shells of the conversation's sandbox, those that are open already too:
 // the server keeps them and their newest output.
@@ -21,7 +22,7 @@ export default function Terminal({ conversation }: { conversation: Conversation 
         <p className="banner bad" role="alert">
           <span className="grow">{describe(open.error)}</span>
           <button className="button" onClick={() => void open.refetch()}>
-            Try again
+            {tr('Try again')}
           </button>
         </p>
       </div>
@@ -89,7 +90,7 @@ function Terminals({ conversation, open }: { conversation: Conversation; open: O
   return (
     <div className="terminal-panel">
       <div className="terminal-bar">
-        <div ref={list} className="terminal-tabs" role="tablist" aria-label="Terminals" onKeyDown={onKey}>
+        <div ref={list} className="terminal-tabs" role="tablist" aria-label={tr('Terminals')} onKeyDown={onKey}>
           {tabs.map((t) => (
             <button
               key={t.key}
@@ -101,18 +102,18 @@ function Terminals({ conversation, open }: { conversation: Conversation; open: O
               className="panel-tab"
               onClick={() => show(t.key)}
             >
-              Shell {t.key}
+              {tr('Shell {n}', { n: t.key })}
             </button>
           ))}
         </div>
-        <button className="icon-button" aria-label="New terminal" title="New terminal" onClick={add}>
+        <button className="icon-button" aria-label={tr('New terminal')} title={tr('New terminal')} onClick={add}>
           <Icon name="plus" size={14} />
         </button>
         <span className="grow" />
         {tabs.length > 0 && (
           <>
-            <span className="hint wide">Shift+Esc leaves</span>
-            <button className="icon-button" aria-label="End this shell" title="End this shell" onClick={() => close(active)}>
+            <span className="hint wide">{tr('Shift+Esc leaves')}</span>
+            <button className="icon-button" aria-label={tr('End this shell')} title={tr('End this shell')} onClick={() => close(active)}>
               <Icon name="trash" size={14} />
             </button>
           </>
@@ -125,9 +126,9 @@ function Terminals({ conversation, open }: { conversation: Conversation; open: O
       )}
       {tabs.length === 0 && (
         <div className="center">
-          <p>No terminal is open.</p>
+          <p>{tr('No terminal is open.')}</p>
           <button className="button" onClick={add}>
-            New terminal
+            {tr('New terminal')}
           </button>
         </div>
       )}

@@ -4,6 +4,7 @@ import '@xterm/xterm/css/xterm.css';
 import { useEffect, useRef, useState } from 'react';
 import type { Conversation } from '../api/conversation';
 import { isDark } from '../design/theme';
+import { tr } from '../i18n/text';
 
 type State =
   | { kind: 'connecting' | 'open' | 'lost' }
@@ -104,7 +105,7 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
           for (const data of typedEarly ?? []) s.send(data);
           typedEarly = null;
         } else if (frame.type === 'exited') {
-          end({ kind: 'ended', why: `The shell has ended with exit code ${frame.exit_code ?? 0}.` });
+          end({ kind: 'ended', why: tr('The shell has ended with exit code {code}.', { code: frame.exit_code ?? 0 }) });
         } else if (frame.type === 'error') {
           refused = frame;
         }
@@ -112,8 +113,8 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
       s.onclose = ({ code }) => {
         if (ended || socket !== s) return;
         if (code === 4004 && refused?.code === 'conflict') return end({ kind: 'taken' });
-        if (code === 4004 && known) return end({ kind: 'ended', why: 'The shell is gone: its sandbox was stopped.' });
-        if (code === 4001 || code === 4004 || code === 1013) return end({ kind: 'failed', detail: refused?.detail ?? 'The server opened no terminal.' });
+        if (code === 4004 && known) return end({ kind: 'ended', why: tr('The shell is gone: its sandbox was stopped.') });
+        if (code === 4001 || code === 4004 || code === 1013) return end({ kind: 'failed', detail: refused?.detail ?? tr('The server opened no terminal.') });
         typedEarly = null;
         setState({ kind: 'lost' });
         retry = setTimeout(connect, Math.min(5000, 200 * 2 ** attempts++));
@@ -155,12 +156,12 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
     <div className="terminal-view" hidden={!shown}>
       {state.kind === 'lost' && (
         <p className="banner warn" role="status">
-          The connection is lost. What you type is not sent.
+          {tr('The connection is lost. What you type is not sent.')}
         </p>
       )}
       {state.kind === 'taken' && (
         <p className="banner" role="status">
-          <span className="grow">Another page or deft shell has this terminal now.</span>
+          <span className="grow">{tr('Another page or deft shell has this terminal now.')}</span>
           <button
             className="button"
             onClick={() => {
@@ -168,7 +169,7 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
               setRound(round + 1);
             }}
           >
-            Take it back
+            {tr('Take it back')}
           </button>
         </p>
       )}
@@ -176,7 +177,7 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
         <p className={state.kind === 'failed' ? 'banner bad' : 'banner'} role="status">
           <span className="grow">{state.kind === 'ended' ? state.why : state.detail}</span>
           <button className="button" onClick={onRestart}>
-            New shell
+            {tr('New shell')}
           </button>
         </p>
       )}

@@ -1,16 +1,17 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Conversation } from '../api/conversation';
-import { money, tokens } from '../design/format';
+import { money, tenths, tokens } from '../design/format';
 import { readUsage, type Call, type Usage } from '../events/usage';
 import { useThrottled } from './useThrottled';
+import { number, tr } from '../i18n/text';
 
 // mostCalls is how many calls are shown at first, the newest ones.
 const mostCalls = 100;
 
 const measures = ['tokens', 'cost', 'time'] as const;
 type Measure = (typeof measures)[number];
-const names: Record<Measure, string> = { tokens: 'Tokens', cost: 'Cost', time: 'Time' };
+const names: Record<Measure, string> = { tokens: tr('Tokens'), cost: tr('Cost'), time: tr('Time') };
 
 interface Props {
   conversation: Conversation;
@@ -32,9 +33,9 @@ export function UsagePanel({ conversation, usage, model }: Props) {
   const facts: [string, string][] = [
     ['Model', model || '–'],
     ['Cost', usage.budgetUSD === null ? money(usage.costUSD) : `${money(usage.costUSD)} of ${money(usage.budgetUSD)}`],
-    ['Input tokens', tokens(usage.promptTokens)],
+    [tr('Input tokens'), tokens(usage.promptTokens)],
     ['of these from the cache', tokens(usage.cachedTokens)],
-    ['Output tokens', tokens(usage.completionTokens)],
+    [tr('Output tokens'), tokens(usage.completionTokens)],
     ['of these reasoning', tokens(usage.reasoningTokens)],
     ['Context', usage.contextWindow ? `${tokens(usage.contextTokens)} of ${tokens(usage.contextWindow)}` : tokens(usage.contextTokens)],
   ];
@@ -48,7 +49,7 @@ export function UsagePanel({ conversation, usage, model }: Props) {
           </div>
         ))}
       </dl>
-      {calls.length === 0 ? <p className="hint">No model was called yet.</p> : <Calls calls={calls} />}
+      {calls.length === 0 ? <p className="hint">{tr('No model was called yet.')}</p> : <Calls calls={calls} />}
     </div>
   );
 }
@@ -60,9 +61,9 @@ function Calls({ calls }: { calls: Call[] }) {
   const largest = Math.max(...calls.map((c) => size(c, measure)), Number.MIN_VALUE);
   return (
     <>
-      <h2>Calls of the model</h2>
+      <h2>{tr('Calls of the model')}</h2>
       <fieldset>
-        <legend>Chart of</legend>
+        <legend>{tr('Chart of')}</legend>
         {measures.map((m) => (
           <label key={m} className="row">
             <input type="radio" name="measure" checked={measure === m} onChange={() => setMeasure(m)} /> {names[m]}
@@ -89,9 +90,9 @@ function Calls({ calls }: { calls: Call[] }) {
       )}
       {first > 0 && (
         <p className="hint">
-          The newest {mostCalls} of {calls.length.toLocaleString()} calls.{' '}
+          {tr('The newest {shown} of {all} calls.', { shown: mostCalls, all: number(calls.length) })}{' '}
           <button className="link" onClick={() => setWhole(true)}>
-            Show all
+            {tr('Show all')}
           </button>
         </p>
       )}
@@ -100,13 +101,13 @@ function Calls({ calls }: { calls: Call[] }) {
           <tr>
             <th scope="col">#</th>
             <th scope="col">
-              <span className="visually-hidden">{names[measure]} as a bar</span>
+              <span className="visually-hidden">{tr('{measure} as a bar', { measure: names[measure] })}</span>
             </th>
-            <th scope="col">Input</th>
-            <th scope="col">Cached</th>
-            <th scope="col">Output</th>
-            <th scope="col">Cost</th>
-            <th scope="col">Time</th>
+            <th scope="col">{tr('Input')}</th>
+            <th scope="col">{tr('Cached')}</th>
+            <th scope="col">{tr('Output')}</th>
+            <th scope="col">{tr('Cost')}</th>
+            <th scope="col">{tr('Time')}</th>
           </tr>
         </thead>
         <tbody>
@@ -120,7 +121,7 @@ function Calls({ calls }: { calls: Call[] }) {
               <td>{tokens(c.cachedTokens)}</td>
               <td>{tokens(c.completionTokens)}</td>
               <td>{c.costUSD === null ? '–' : cents(c.costUSD)}</td>
-              <td>{c.seconds.toFixed(1)} s</td>
+              <td>{tenths(c.seconds)} s</td>
             </tr>
           ))}
         </tbody>

@@ -14,19 +14,20 @@ import { Safety } from './Safety';
 import { settingsTabs } from './tabs';
 import { TakeOver } from './TakeOver';
 import { Secrets } from './Secrets';
+import { choose as chooseLanguage, chosen as chosenLanguage, languages, tr, type Language } from '../i18n/text';
 import './settings.css';
 
 export default function Settings({ tab }: { tab: string }) {
   const source = useSource();
   const { app } = source;
   useEffect(() => {
-    document.title = 'Settings · Deft';
+    document.title = `${tr('Settings')} · Deft`;
   }, []);
   return (
     <div className="settings">
       <div className="settings-inner">
-        <h1>Settings</h1>
-        <nav className="settings-tabs" aria-label="Settings">
+        <h1>{tr('Settings')}</h1>
+        <nav className="settings-tabs" aria-label={tr('Settings')}>
           {settingsTabs(source).map((t) => (
             <Link key={t.name} href={`/settings/${t.name}`} aria-current={t.name === tab ? 'page' : undefined}>
               {t.label}
@@ -50,9 +51,9 @@ export default function Settings({ tab }: { tab: string }) {
 }
 
 const themes: { value: Theme; label: string }[] = [
-  { value: 'system', label: 'As the system' },
-  { value: 'light', label: 'Light' },
-  { value: 'dark', label: 'Dark' },
+  { value: 'system', label: tr('As the system') },
+  { value: 'light', label: tr('Light') },
+  { value: 'dark', label: tr('Dark') },
 ];
 
 function Appearance() {
@@ -60,7 +61,7 @@ function Appearance() {
   return (
     <section className="card">
       <fieldset className="choices">
-        <legend>Theme</legend>
+        <legend>{tr('Theme')}</legend>
         {themes.map((t) => (
           <label key={t.value} className="row">
             <input
@@ -76,8 +77,27 @@ function Appearance() {
           </label>
         ))}
       </fieldset>
+      <LanguageChoice />
       <Notices />
     </section>
+  );
+}
+
+// LanguageChoice is kept in this browser. Another language loads the page anew.
+function LanguageChoice() {
+  const wanted = chosenLanguage();
+  return (
+    <label className="field">
+      <span>{tr('Language')}</span>
+      <select className="input" value={wanted ?? ''} onChange={(e) => chooseLanguage((e.target.value || null) as Language | null)}>
+        <option value="">{tr('As the browser')}</option>
+        {Object.entries(languages).map(([value, label]) => (
+          <option key={value} value={value} lang={value}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 
@@ -87,7 +107,7 @@ function Notices() {
   if (!('Notification' in window)) return null;
   return (
     <fieldset className="choices">
-      <legend>Notices</legend>
+      <legend>{tr('Notices')}</legend>
       <label className="row">
         <input
           type="checkbox"
@@ -100,9 +120,9 @@ function Notices() {
             });
           }}
         />
-        Tell me when an agent has finished or asks, while I look elsewhere
+        {tr('Tell me when an agent has finished or asks, while I look elsewhere')}
       </label>
-      {refused && <p className="hint">This browser does not allow it: change that beside the address of this page.</p>}
+      {refused && <p className="hint">{tr('This browser does not allow it: change that beside the address of this page.')}</p>}
     </fieldset>
   );
 }

@@ -1,4 +1,5 @@
 import type { Source } from '../api/source';
+import { tr } from '../i18n/text';
 
 export interface Tab {
   name: string;
@@ -9,19 +10,19 @@ export interface Tab {
 export function settingsTabs(source: Source): Tab[] {
   const app = source.app !== null;
   return [
-    { name: 'models', label: 'Models' },
-    { name: 'secrets', label: 'Secrets' },
+    { name: 'models', label: tr('Models') },
+    { name: 'secrets', label: tr('Secrets') },
     ...(app
       ? [
-          { name: 'safety', label: 'Confirmation' },
-          { name: 'sandbox', label: 'Sandbox' },
-          { name: 'tools', label: 'MCP servers' },
-          { name: 'git', label: 'Git hosts' },
-          { name: 'keys', label: 'API keys' },
+          { name: 'safety', label: tr('Confirmation') },
+          { name: 'sandbox', label: tr('Sandbox') },
+          { name: 'tools', label: tr('MCP servers') },
+          { name: 'git', label: tr('Git hosts') },
+          { name: 'keys', label: tr('API keys') },
         ]
       : []),
-    { name: 'appearance', label: 'Appearance' },
-    { name: 'keyboard', label: 'Keyboard' },
-    ...(app ? [{ name: 'import', label: 'Import' }] : []),
+    { name: 'appearance', label: tr('Appearance') },
+    { name: 'keyboard', label: tr('Keyboard') },
+    ...(app ? [{ name: 'import', label: tr('Import') }] : []),
   ];
 }

@@ -1,0 +1,51 @@
+// The page in another language.
+import { expect, finish, log, run, shot, status, task, test } from './deft';
+
+test.describe('a browser in German', () => {
+  test.use({ locale: 'de-DE' });
+
+  test('gets the page in German, and English if that is chosen', async ({ deft, page }) => {
+    const texts: string[] = [];
+    page.on('request', (request) => /\/assets\/de-/.test(request.url()) && texts.push(request.url()));
+    await deft.script([{ reply: { text: 'Ich sehe nach.', tool_calls: [run('echo hallo')] } }, finish('Alles ist getan.')]);
+    await deft.serve();
+    await deft.signIn(page);
+    await deft.setModel(page);
+    await expect(page.locator('html')).toHaveAttribute('lang', 'de');
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('Was soll getan werden?');
+    await shot(page, 'german-home');
+    await page.getByRole('textbox', { name: 'Aufgabe' }).fill('Sag hallo');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/conversations\//);
+    await expect(page.getByRole('log', { name: 'Unterhaltung' })).toContainText('Alles ist getan.');
+    await expect(status(page, 'Fertig')).toBeVisible();
+    await expect(page.getByRole('button', { name: /^Ausführen/ })).toBeVisible();
+    await shot(page, 'german-conversation');
+    expect(texts.length).toBeGreaterThan(0);
+
+    await page.goto(`${deft.url}/settings/appearance`);
+    await expect(page.getByRole('navigation', { name: 'Einstellungen' })).toContainText('Darstellung');
+    await shot(page, 'german-settings');
+    await page.getByLabel('Sprache').selectOption('en');
+    await expect(page.getByRole('navigation', { name: 'Settings' })).toContainText('Appearance');
+    await expect(page.locator('html')).toHaveAttribute('lang', 'en');
+    await page.getByLabel('Language').selectOption('');
+    await expect(page.locator('html')).toHaveAttribute('lang', 'de');
+  });
+
+  test('is in English if the texts cannot be loaded', async ({ deft, page }) => {
+    await page.route(/\/assets\/de-/, (route) => route.abort());
+    await deft.script([]);
+    await deft.serve();
+    await deft.signIn(page);
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('What should be done?');
+  });
+});
+
+test('a browser in English loads no other texts', async ({ deft, page }) => {
+  const texts: string[] = [];
+  page.on('request', (request) => /\/assets\/de-/.test(request.url()) && texts.push(request.url()));
+  await task(deft, page, [finish('All is done.')], 'Do it');
+  await expect(log(page)).toContainText('All is done.');
+  expect(texts).toEqual([]);
+});

@@ -1,0 +1,49 @@
+import { afterEach, expect, test, vi } from 'vitest';
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.resetModules();
+});
+
+async function texts(lang: string) {
+  vi.stubGlobal('document', { documentElement: { lang } });
+  return import('./text');
+}
+
+test('English is in the code', async () => {
+  const { plural, tr } = await texts('en');
+  expect(tr('Remove {name}', { name: 'a{b}' })).toBe('Remove a{b}');
+  expect(tr('Remove {name}', { other: 1 })).toBe('Remove {name}');
+  expect([0, 1, 2, 1234].map((n) => plural(n, '1 file changed', '{n} files changed'))).toEqual(['0 files changed', '1 file changed', '2 files changed', '1,234 files changed']);
+});
+
+test('another language has its own forms, and falls back to English', async () => {
+  const { language, number, plural, tr } = await texts('de');
+  expect(language).toBe('de');
+  expect(tr('What should be done?')).toBe('Was soll getan werden?');
+  expect(tr('Rename {title}', { title: 'x' })).toBe('x umbenennen');
+  expect(tr('A text that no catalogue has')).toBe('A text that no catalogue has');
+  const told = (n: number) => plural(n, '1 earlier event was summarised for the model', '{n} earlier events were summarised for the model');
+  expect(told(1)).toBe('Ein früheres Ereignis wurde für das Modell zusammengefasst');
+  expect(told(1234)).toBe('1.234 frühere Ereignisse wurden für das Modell zusammengefasst');
+  expect(plural(1, '1 such thing', '{n} such things')).toBe('1 such thing');
+  expect(number(1234.5)).toBe('1.234,5');
+});
+
+test('an unknown language is English', async () => {
+  expect((await texts('xx')).language).toBe('en');
+  expect((await texts('constructor')).language).toBe('en');
+});
+
+test('formats follow the language', async () => {
+  vi.stubGlobal('document', { documentElement: { lang: 'de' } });
+  const { ago, bytes, money } = await import('../design/format');
+  expect(money(1234.5)).toBe('1.234,50\u00a0$');
+  expect(bytes(1536)).toBe('1,5 KB');
+  expect(ago('2026-01-01T00:00:00Z', Date.parse('2026-01-03T00:00:00Z'))).toBe('vorgestern');
+  vi.resetModules();
+  vi.stubGlobal('document', { documentElement: { lang: 'en' } });
+  const english = await import('../design/format');
+  expect([0, 0.001, 0.12, 1234.5].map(english.money)).toEqual(['$0.00', '<$0.01', '$0.12', '$1,234.50']);
+  expect(english.bytes(1536)).toBe('1.5 KB');
+});

@@ -1,0 +1,76 @@
+// Texts of the page in the user's language. English texts are in the code, as arguments of
+// `tr` and `plural`; a catalogue has them in another language, by the English ones. What a
+// catalogue lacks is shown in English. scripts/texts.test.ts finds texts that go around this.
+import { load, type Catalogue } from './catalogue';
+
+export const languages = { en: 'English', de: 'Deutsch' } as const;
+
+export type Language = keyof typeof languages;
+
+const key = 'deft.language';
+
+// language is what public/first.js has chosen before the first paint: the user's choice
+// in this browser, or the first of the browser's languages that there is.
+export const language: Language = current();
+
+function current(): Language {
+  const chosen = typeof document === 'undefined' ? 'en' : document.documentElement.lang;
+  return Object.hasOwn(languages, chosen) ? (chosen as Language) : 'en';
+}
+
+// chosen is the user's choice in this browser; null: none.
+export function chosen(): Language | null {
+  try {
+    const kept = localStorage.getItem(key) ?? '';
+    return Object.hasOwn(languages, kept) ? (kept as Language) : null;
+  } catch {
+    return null;
+  }
+}
+
+// choose keeps the language, or with null that of the browser, and loads the page anew:
+// texts are read once.
+export function choose(wanted: Language | null): void {
+  try {
+    if (wanted === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, wanted);
+  } catch {
+    return; // without storage the browser's language holds
+  }
+  window.location.reload();
+}
+
+// Awaited here, so that every module that uses a text has its language.
+const catalogue: Catalogue = await load(language);
+
+type Values = Record<string, string | number>;
+
+// tr is a text in the user's language, with {name} replaced by the value of that name.
+export function tr(english: string, values?: Values): string {
+  const found = catalogue[english];
+  return fill(typeof found === 'string' ? found : english, values);
+}
+
+let rules: Intl.PluralRules | undefined;
+
+// plural is a text that depends on a number, which it has as {n}: one form for one, the
+// other for other numbers. Catalogues have the forms of their language under the other one.
+export function plural(n: number, one: string, other: string, values?: Values): string {
+  rules ??= new Intl.PluralRules(language);
+  const form = rules.select(n);
+  const forms = catalogue[other];
+  const text = typeof forms === 'object' ? (forms[form] ?? forms.other) : n === 1 ? one : other;
+  return fill(text, { ...values, n: number(n) });
+}
+
+let numbers: Intl.NumberFormat | undefined;
+
+export function number(n: number): string {
+  numbers ??= new Intl.NumberFormat(language);
+  return numbers.format(n);
+}
+
+function fill(text: string, values: Values | undefined): string {
+  if (!values) return text;
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? String(values[name]) : whole));
+}
