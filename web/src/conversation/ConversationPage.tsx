@@ -226,7 +226,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
             <Icon name="close" />
           </button>
           {conversation.live || ['usage', 'events'].includes(panel) ? (
-            <Suspense fallback={<p className="hint late panel-body">Loading …</p>}>
+            <Suspense fallback={<p className="hint late panel-body">{tr('Loading …')}</p>}>
               <StorePanel store={store} name={panel} id={id} app={source.app} conversation={conversation} onOlder={older} />
             </Suspense>
           ) : (

@@ -170,6 +170,7 @@ export const conversation = {
   'Jump to the newest event': 'Zum neuesten Ereignis',
   'The model did not answer. Attempt {n} of {all}: {detail}': 'Das Modell hat nicht geantwortet. Versuch {n} von {all}: {detail}',
   'Thinking …': 'Denkt nach …',
+  'Loading …': 'Wird geladen …',
   'Actions of this event': 'Aktionen dieses Ereignisses',
   'Fork from here …': 'Von hier abzweigen …',
   'Rewind to here …': 'Bis hierher zurückgehen …',
