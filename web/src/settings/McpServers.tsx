@@ -13,9 +13,10 @@ export function McpServers({ app }: { app: AppRoutes }) {
   const failure = servers.error;
   const add = (next: Record<string, McpServer>) =>
     servers.choose(next, () => {
-      setName('');
-      setAddress('');
-      setToken('');
+      // The next one may be in the fields already.
+      setName((now) => (now === name ? '' : now));
+      setAddress((now) => (now === address ? '' : now));
+      setToken((now) => (now === token ? '' : now));
     });
   const remote = /^https?:\/\//.test(address.trim());
   return (
