@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -227,9 +228,20 @@ func (in *instance) Status(ctx context.Context) (sandbox.Status, error) {
 
 // Pause implements sandbox.Sandbox.
 func (in *instance) Pause(ctx context.Context) error {
-	_, err := in.p.engine.ContainerPause(ctx, in.name, client.ContainerPauseOptions{})
+	var err error
+	for range freezeAttempts {
+		_, err = in.p.engine.ContainerPause(ctx, in.name, client.ContainerPauseOptions{})
+		if err == nil || !strings.Contains(err.Error(), "unable to freeze") {
+			break
+		}
+	}
 	return in.settled(ctx, engineError(err, "pause container"), sandbox.Paused)
 }
+
+// freezeAttempts is how often runc is asked to freeze a container. On version 1 of control
+// groups it gives up when processes start all the while, or the machine is busy, and thaws
+// what it has frozen.
+const freezeAttempts = 4
 
 // Resume implements sandbox.Sandbox.
 func (in *instance) Resume(ctx context.Context) error {
