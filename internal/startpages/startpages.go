@@ -13,11 +13,13 @@
 // Release is safe at any time and for concurrent use: code and constants are only mapped
 // again from the file when they are next used, which takes a fraction of a microsecond for
 // each page that is still cached. What the program has written is not touched. It fails
-// where /proc is missing; nothing is wrong then.
+// where /proc is missing; nothing is wrong then. A position-independent executable is left
+// as it is: the linker has written into pages that are constant afterwards.
 package startpages
 
 import (
 	"bytes"
+	"debug/elf"
 	"fmt"
 	"os"
 	"strconv"
@@ -31,6 +33,9 @@ func Release() error {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return fmt.Errorf("find this program's file: %w", err)
+	}
+	if fixed, err := fixedAddresses("/proc/self/exe"); err != nil || !fixed {
+		return err
 	}
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -46,6 +51,16 @@ func Release() error {
 		}
 	}
 	return nil
+}
+
+// fixedAddresses reports whether an executable has its addresses from the linker (ET_EXEC in
+// elf(5)), so that nothing in it is relocated when it starts.
+func fixedAddresses(path string) (bool, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("read this program's file: %w", err)
+	}
+	return f.Type == elf.ET_EXEC, f.Close()
 }
 
 // constant returns the addresses of a line of /proc/self/maps, proc_pid_maps(5), if it is
