@@ -33,6 +33,20 @@ test('a server with a model of its own asks for nothing', async ({ deft, page })
   await expect(log(page).getByText('Hello.')).toBeVisible();
 });
 
+test('a task works in the sandbox of an earlier one, with its files', async ({ deft, page }) => {
+  await task(deft, page, [{ reply: { tool_calls: [run('cat note.txt || echo kept > note.txt')] } }, finish('Ready.')], 'Write a note');
+  await expect(log(page).getByText('Ready.')).toBeVisible();
+  await page.getByRole('link', { name: 'New task' }).click();
+  await page.getByLabel('Sandbox').selectOption({ label: 'that of A short title' });
+  await expect(page.getByText('Repository')).toBeHidden(); // it has its files
+  await page.getByRole('textbox', { name: 'Task' }).fill('Read the note');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('Read the note')).toBeVisible();
+  await expect(log(page).getByText('Ready.')).toBeVisible();
+  await log(page).getByRole('button', { name: /Run cat note.txt/ }).click();
+  await expect(log(page).getByText('kept', { exact: true })).toBeVisible();
+});
+
 test('a task runs to its end, with its command, its output and its changes', async ({ deft, page }) => {
   await task(
     deft,

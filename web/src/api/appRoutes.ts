@@ -2,7 +2,7 @@
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
 import { again, forget, setupLog, startTask, unfinished } from './startTask';
-import type { ApiKey, AppRoutes, Apps, Committer, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, SuggestedTask, TakenOver, Trial, Undone } from './source';
+import type { ApiKey, AppRoutes, Apps, Committer, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, SuggestedTask, TakenOver, Trial, Undone, UsedSandbox } from './source';
 import { tr } from '../i18n/text';
 
 const base = '/api/v1';
@@ -69,6 +69,17 @@ export class Routes implements AppRoutes {
     const response = await fetch(`${base}/app-conversations/${id}/download`);
     if (!response.ok) throw await readFailure(response);
     return response.blob();
+  }
+
+  async usedSandboxes(): Promise<UsedSandbox[]> {
+    type Found = { title: string | null; sandbox_id: string; sandbox_status: string };
+    const { items } = await request<{ items: Found[] }>('GET', `${base}/app-conversations/search${query({ limit: 50 })}`);
+    const all = new Map<string, UsedSandbox>();
+    for (const c of items.filter((c) => c.sandbox_status === 'RUNNING' || c.sandbox_status === 'PAUSED')) {
+      const known = all.get(c.sandbox_id) ?? { id: c.sandbox_id, titles: [] };
+      all.set(c.sandbox_id, { ...known, titles: [...known.titles, c.title ?? tr('Untitled')] });
+    }
+    return [...all.values()];
   }
 
   private async sandboxOf(id: string): Promise<string> {

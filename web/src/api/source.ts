@@ -48,10 +48,17 @@ export interface NewTask {
   repository?: string;
   branch?: string;
   provider?: string; // the Git host of the repository
+  sandbox?: string; // one that there is, with its files; a new one if this is empty
   directory?: string;
   confirm: boolean; // ask before risky actions
   plan?: boolean; // an agent that studies and plans, and changes nothing else
   parent?: string; // the conversation that it is a part of, whose files it shares
+}
+
+// UsedSandbox is a sandbox that has conversations.
+export interface UsedSandbox {
+  id: string;
+  titles: string[];
 }
 
 // Started is a conversation, or the task that starts it.
@@ -186,6 +193,7 @@ export interface AppRoutes {
   undo(id: string, event: string | null, keepFiles: boolean, preview: boolean): Promise<Undone>;
   share(id: string, shared: boolean): Promise<void>;
   export(id: string): Promise<Blob>;
+  usedSandboxes(): Promise<UsedSandbox[]>; // those of the newest conversations
   pauseSandbox(id: string): Promise<void>;
   archive(id: string): Promise<void>; // deletes the sandbox
   apps(id: string): Promise<Apps>;

@@ -76,6 +76,7 @@ export async function start(task: NewTask): Promise<string> {
     selected_repository: task.repository || null,
     selected_branch: task.branch || null,
     git_provider: task.provider || null,
+    ...(task.sandbox ? { sandbox_id: task.sandbox } : {}),
     confirmation_mode: task.confirm,
     ...(task.plan ? { agent_type: 'plan' } : {}),
     ...(task.parent ? { parent_conversation_id: task.parent } : {}),

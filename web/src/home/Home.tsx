@@ -8,7 +8,8 @@ import { ago, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { describe } from '../api/failure';
 import { Composer } from '../conversation/Composer';
-import { nothing, Repository } from './Repository';
+import { nothing, Repository, trimmed } from './Repository';
+import { SandboxChoice } from './SandboxChoice';
 import { FirstRun } from './FirstRun';
 import { Suggestions } from './Suggestions';
 import { tr } from '../i18n/text';
@@ -41,6 +42,7 @@ export function Home() {
   const [plan, setPlan] = useState(false);
   const [where, setWhere] = useState('');
   const [choice, setChoice] = useState(nothing);
+  const [sandbox, setSandbox] = useState('');
   const box = useRef<HTMLTextAreaElement>(null);
   const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), enabled: ready === true });
   const [profile, setProfile] = useState<string | null>(null); // chosen just now
@@ -58,7 +60,7 @@ export function Home() {
           text: [text.trim(), ...(await Promise.all(files.map(quotedFile)))].filter(Boolean).join('\n\n'),
           images,
           confirm,
-          ...(source.kind === 'app-server' ? { plan, repository: choice.repository.trim(), branch: choice.branch.trim(), provider: choice.provider } : { directory: where.trim() }),
+          ...(source.kind === 'app-server' ? { plan, ...(sandbox ? { sandbox } : trimmed(choice)) } : { directory: where.trim() }),
         },
       ),
     onSuccess: ({ kind, id }) => {
@@ -102,7 +104,10 @@ export function Home() {
             />
             <div className="home-options">
               {source.app ? (
-                <Repository app={source.app} choice={choice} onChoice={setChoice} />
+                <>
+                  {!sandbox && <Repository app={source.app} choice={choice} onChoice={setChoice} />}
+                  <SandboxChoice app={source.app} sandbox={sandbox} onSandbox={setSandbox} />
+                </>
               ) : (
                 <label className="home-where">
                   <span>{tr('Directory')}</span>
@@ -167,6 +172,7 @@ export function Home() {
               }}
               onTask={(next, wanted) => {
                 setText(next);
+                setSandbox('');
                 setChoice(wanted);
                 box.current?.focus();
               }}

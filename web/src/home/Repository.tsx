@@ -15,6 +15,8 @@ export interface Choice {
 
 export const nothing: Choice = { repository: '', branch: '', provider: '' };
 
+export const trimmed = ({ repository, branch, provider }: Choice): Choice => ({ repository: repository.trim(), branch: branch.trim(), provider });
+
 interface Props {
   app: AppRoutes;
   choice: Choice;

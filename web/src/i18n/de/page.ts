@@ -86,6 +86,8 @@ export const page = {
   '{name} is larger than 64 KB. Attach it when the conversation has started.': '{name} ist größer als 64 KB. Hängen Sie die Datei an, wenn die Unterhaltung begonnen hat.',
   Directory: 'Verzeichnis',
   'a new one': 'ein neues',
+  'a new sandbox': 'eine neue',
+  'that of {titles}': 'die von {titles}',
   'At work': 'In Arbeit',
   'Watch the demo': 'Demo ansehen',
   'a recorded session, replayed with real tools in a real sandbox; no key needed': 'eine aufgezeichnete Sitzung, nachgespielt mit echten Werkzeugen in einer echten Sandbox; ohne Schlüssel',

@@ -1,0 +1,28 @@
+import { useQuery } from '@tanstack/react-query';
+import type { AppRoutes } from '../api/source';
+import { tr } from '../i18n/text';
+
+interface Props {
+  app: AppRoutes;
+  sandbox: string; // empty: a new one
+  onSandbox: (id: string) => void;
+}
+
+// SandboxChoice lets a task work in the sandbox of an earlier one, with its files.
+export function SandboxChoice({ app, sandbox, onSandbox }: Props) {
+  const used = useQuery({ queryKey: ['conversations', 'sandboxes'], queryFn: () => app.usedSandboxes() });
+  if (!used.data || used.data.length === 0) return null;
+  return (
+    <label className="home-where">
+      <span>{tr('Sandbox')}</span>
+      <select className="model-select" value={sandbox} onChange={(e) => onSandbox(e.target.value)}>
+        <option value="">{tr('a new sandbox')}</option>
+        {used.data.map(({ id, titles }) => (
+          <option key={id} value={id}>
+            {tr('that of {titles}', { titles: titles.slice(0, 2).join(', ') + (titles.length > 2 ? ' …' : '') })}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
