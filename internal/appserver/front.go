@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b, found, err := f.sandboxOf(r)
 	switch {
 	case err != nil:
-		f.v.o.Log.Error("find the sandbox of a request", "path", r.URL.Path, "err", err)
+		f.report(r, "find the sandbox of a request", "path", r.URL.Path, "err", err)
 		http.Error(w, err.Error(), fault.KindOf(err).HTTPStatus())
 	case isAPI(r.URL.Path) && f.v.replicas.pass(w, r, b.ID):
 	case found:
@@ -58,6 +59,15 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// report logs what has failed for a request.
+func (f front) report(r *http.Request, what string, about ...any) {
+	level := slog.LevelError
+	if r.Context().Err() != nil {
+		level = slog.LevelInfo // the client has left, which is nothing wrong here
+	}
+	f.v.o.Log.Log(r.Context(), level, what, about...)
+}
+
 // app answers for a program in a sandbox.
 func (f front) app(w http.ResponseWriter, r *http.Request, a apps.App) {
 	in, err := f.v.apps.Sandbox(r.Context(), a)
@@ -65,7 +75,7 @@ func (f front) app(w http.ResponseWriter, r *http.Request, a apps.App) {
 	case fault.Is(err, fault.NotFound):
 		apps.Say(w, http.StatusNotFound, "There is nothing here", "The conversation lists the addresses of its programs.")
 	case err != nil:
-		f.v.o.Log.Error("find the sandbox of a program", "err", err)
+		f.report(r, "find the sandbox of a program", "err", err)
 		apps.Say(w, http.StatusInternalServerError, "The sandbox cannot be found", "The server has written why to its log.")
 	case f.v.replicas.pass(w, r, in.ID):
 	default:
@@ -151,7 +161,7 @@ func (f front) agentServer(w http.ResponseWriter, r *http.Request, b store.Sandb
 		}
 	}
 	if err := f.v.agentServers.serve(w, r, b); err != nil {
-		f.v.o.Log.Error("open the agent server of a sandbox", "sandbox", b.ID, "err", err)
+		f.report(r, "open the agent server of a sandbox", "sandbox", b.ID, "err", err)
 		http.Error(w, err.Error(), fault.KindOf(err).HTTPStatus())
 	}
 }
