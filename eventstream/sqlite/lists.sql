@@ -12,8 +12,9 @@ CREATE TABLE conversation_counts (
 INSERT INTO conversation_counts SELECT owner, status, parent_id <> '', count(*) FROM conversations GROUP BY 1, 2, 3;
 
 -- The titles that are not empty, by all runs of three characters without regard to case:
--- it finds what contains a text, and holds no copy of the titles.
-CREATE VIRTUAL TABLE titles USING fts5(title, content = '', contentless_delete = 1, tokenize = 'trigram');
+-- it finds what contains a text, and holds no copy of the titles. SQLite 3.34 and later
+-- know it.
+CREATE VIRTUAL TABLE titles USING fts5(title, content = '', tokenize = 'trigram');
 INSERT INTO titles (rowid, title) SELECT key, title FROM conversations WHERE title <> '';
 
 CREATE TRIGGER conversations_made AFTER INSERT ON conversations BEGIN
@@ -24,7 +25,7 @@ END;
 CREATE TRIGGER conversations_deleted AFTER DELETE ON conversations BEGIN
   UPDATE conversation_counts SET conversations = conversations - 1
     WHERE owner = old.owner AND status = old.status AND child = (old.parent_id <> '');
-  DELETE FROM titles WHERE rowid = old.key;
+  INSERT INTO titles (titles, rowid, title) SELECT 'delete', old.key, old.title WHERE old.title <> '';
 END;
 CREATE TRIGGER conversations_counted AFTER UPDATE OF owner, status, parent_id ON conversations
 WHEN old.owner <> new.owner OR old.status <> new.status OR (old.parent_id <> '') <> (new.parent_id <> '') BEGIN
@@ -34,6 +35,6 @@ WHEN old.owner <> new.owner OR old.status <> new.status OR (old.parent_id <> '')
     ON CONFLICT DO UPDATE SET conversations = conversations + 1;
 END;
 CREATE TRIGGER conversations_titled AFTER UPDATE OF title ON conversations WHEN old.title <> new.title BEGIN
-  DELETE FROM titles WHERE rowid = old.key;
+  INSERT INTO titles (titles, rowid, title) SELECT 'delete', old.key, old.title WHERE old.title <> '';
   INSERT INTO titles (rowid, title) SELECT new.key, new.title WHERE new.title <> '';
 END;
