@@ -178,6 +178,18 @@ func (p *packer) add(name string) error {
 	return err
 }
 
+// makeDirectory makes a directory, or takes the one that was made with the sandbox.
+func makeDirectory(root *os.Root, name string) error {
+	err := root.Mkdir(name, 0o700)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if info, serr := root.Lstat(name); serr != nil || !info.IsDir() {
+		return err
+	}
+	return nil
+}
+
 // unpack makes what an archive has, of which it reads at most so many unzipped bytes. What
 // leads out of the directory is refused.
 func unpack(ctx context.Context, root *os.Root, r io.Reader, most int64) error {
@@ -217,7 +229,7 @@ func unpack(ctx context.Context, root *os.Root, r io.Reader, most int64) error {
 		switch h.Typeflag {
 		case tar.TypeDir:
 			// Each has an entry of its own, so their number is bounded.
-			if err := root.Mkdir(name, 0o700); err != nil {
+			if err := makeDirectory(root, name); err != nil {
 				return err
 			}
 			dirs = append(dirs, made{name, h})

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -171,6 +172,26 @@ func TestUnpackRefusals(t *testing.T) {
 	}
 	if err := unpack(t.Context(), open(t, t.TempDir()), strings.NewReader("no archive"), maxArchive); err == nil {
 		t.Error("what is no archive is unpacked")
+	}
+}
+
+// TestMakeDirectory: only a directory may be there already.
+func TestMakeDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	root := open(t, dir)
+	for range 2 {
+		if err := makeDirectory(root, "project"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := errors.Join(os.Symlink("project", filepath.Join(dir, "link")), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"link", "file"} {
+		if err := makeDirectory(root, name); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
