@@ -46,7 +46,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b, found, err := f.sandboxOf(r)
 	switch {
 	case err != nil:
-		f.report(r, "find the sandbox of a request", "path", r.URL.Path, "err", err)
+		f.v.o.Log.Log(r.Context(), level(r), "find the sandbox of a request", "path", r.URL.Path, "err", err)
 		http.Error(w, err.Error(), fault.KindOf(err).HTTPStatus())
 	case isAPI(r.URL.Path) && f.v.replicas.pass(w, r, b.ID):
 	case found:
@@ -59,13 +59,12 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// report logs what has failed for a request.
-func (f front) report(r *http.Request, what string, about ...any) {
-	level := slog.LevelError
+// level is that of what has failed for a request.
+func level(r *http.Request) slog.Level {
 	if r.Context().Err() != nil {
-		level = slog.LevelInfo // the client has left, which is nothing wrong here
+		return slog.LevelInfo // the client has left, which is nothing wrong here
 	}
-	f.v.o.Log.Log(r.Context(), level, what, about...)
+	return slog.LevelError
 }
 
 // app answers for a program in a sandbox.
@@ -75,7 +74,7 @@ func (f front) app(w http.ResponseWriter, r *http.Request, a apps.App) {
 	case fault.Is(err, fault.NotFound):
 		apps.Say(w, http.StatusNotFound, "There is nothing here", "The conversation lists the addresses of its programs.")
 	case err != nil:
-		f.report(r, "find the sandbox of a program", "err", err)
+		f.v.o.Log.Log(r.Context(), level(r), "find the sandbox of a program", "err", err)
 		apps.Say(w, http.StatusInternalServerError, "The sandbox cannot be found", "The server has written why to its log.")
 	case f.v.replicas.pass(w, r, in.ID):
 	default:
@@ -161,7 +160,7 @@ func (f front) agentServer(w http.ResponseWriter, r *http.Request, b store.Sandb
 		}
 	}
 	if err := f.v.agentServers.serve(w, r, b); err != nil {
-		f.report(r, "open the agent server of a sandbox", "sandbox", b.ID, "err", err)
+		f.v.o.Log.Log(r.Context(), level(r), "open the agent server of a sandbox", "sandbox", b.ID, "err", err)
 		http.Error(w, err.Error(), fault.KindOf(err).HTTPStatus())
 	}
 }
