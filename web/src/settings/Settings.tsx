@@ -114,6 +114,7 @@ function Notices() {
           checked={on}
           onChange={(e) => {
             const wanted = e.target.checked;
+            setOn(wanted); // until the browser has answered
             void setNotices(wanted).then((now) => {
               setOn(now);
               setRefused(wanted && !now);
