@@ -93,10 +93,11 @@ function Box({ conversation, store, id, running, draft }: BoxProps) {
         placeholder={running ? tr('Send a message; the agent reads it at its next step') : tr('Reply, or give the next task')}
         text={text}
         onText={write}
-        busy={!loaded}
+        busy={false}
         sendLabel={tr('Send')}
         onFile={(file) => (conversation.live ? (file.size > largestFile ? tr('{name} is larger than 100 MB.', { name: file.name }) : '') : tr('Resume the sandbox first: files go into it.'))}
         onSend={async (images, files) => {
+          if (files.length > 0 && !store.get().loaded) throw new Error(tr('Files can be sent once the conversation has loaded.'));
           const paths: string[] = [];
           for (const file of files) {
             // A name of the user's disk must not lead elsewhere.

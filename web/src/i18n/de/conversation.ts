@@ -171,6 +171,7 @@ export const conversation = {
   'The model did not answer. Attempt {n} of {all}: {detail}': 'Das Modell hat nicht geantwortet. Versuch {n} von {all}: {detail}',
   'Thinking …': 'Denkt nach …',
   'Loading …': 'Wird geladen …',
+  'Files can be sent once the conversation has loaded.': 'Dateien können gesendet werden, sobald die Unterhaltung geladen ist.',
   'Actions of this event': 'Aktionen dieses Ereignisses',
   'Fork from here …': 'Von hier abzweigen …',
   'Rewind to here …': 'Bis hierher zurückgehen …',
