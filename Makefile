@@ -51,7 +51,7 @@ release: web ## Build the release archives dist/deft-VERSION-linux-ARCH.tar.gz.
 .PHONY: test
 test: deps format tidy vet policy lint generated web ## Run everything that CI runs.
 	@web/scripts/test.sh
-	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout 15m ./...
+	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout 15m $$($(GO) list ./... | grep -v '/test/policy$$') # which has no races and has run
 	@echo "all tests passed"
 
 .PHONY: check
