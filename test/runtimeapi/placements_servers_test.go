@@ -17,6 +17,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/llmtest"
 	"github.com/deft-dev/deft/test/binary"
+	"github.com/deft-dev/deft/test/gitimage"
 )
 
 // placement is an agent server in one place.
@@ -46,7 +47,7 @@ var placements = map[string]func(*testing.T) *placement{
 	},
 	"inside-docker": func(t *testing.T) *placement {
 		s := openWith(t, engine(t), "--sandbox", "docker")
-		return inside(t, s, map[string]any{"image": gitImage(t, s.docker), "image_pull_policy": "Never"}, "/.deft/deft")
+		return inside(t, s, map[string]any{"image": gitimage.Make(t, s.docker), "image_pull_policy": "Never"}, "/.deft/deft")
 	},
 }
 
@@ -101,7 +102,7 @@ func outside(t *testing.T, script, docker string, args ...string) *placement {
 func outsideRemote(t *testing.T, script string) *placement {
 	t.Helper()
 	api := openWith(t, engine(t), "--sandbox", "docker")
-	p := outside(t, script, "", "--sandbox", "remote", "--runtime-api", api.url, "--runtime-api-key-env", "KEY_OF_API", "--image", gitImage(t, api.docker), "--pull", "never")
+	p := outside(t, script, "", "--sandbox", "remote", "--runtime-api", api.url, "--runtime-api-key-env", "KEY_OF_API", "--image", gitimage.Make(t, api.docker), "--pull", "never")
 	p.workspace = "/workspace/project"
 	p.left = func(*testing.T) (ids []string) {
 		var all struct{ Runtimes []runtime }

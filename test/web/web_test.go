@@ -5,9 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/test/binary"
+	"github.com/deft-dev/deft/test/gitimage"
 	"github.com/deft-dev/deft/web"
 )
 
@@ -35,13 +37,18 @@ func TestPage(t *testing.T) {
 	if os.Getenv("DEFT_BIN") == "" && !web.Built() {
 		missing(t, "the web app is not built: make web")
 	}
+	docker := os.Getenv("DEFT_TEST_DOCKER")
+	gitImage := "" // none: the cases with containers are skipped, in CI they fail
+	if _, err := os.Stat(strings.TrimPrefix(docker, "unix://")); err == nil || os.Getenv("CI") == "true" {
+		gitImage = gitimage.Make(t, docker)
+	}
 	args := []string{"test", "--config", filepath.Join("e2e", "playwright.config.ts")}
 	if *grep != "" {
 		args = append(args, "--grep", *grep)
 	}
 	cmd := exec.CommandContext(t.Context(), playwright, args...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "DEFT_BIN="+binary.Path(), "DEFT_CHROMIUM="+chromium, "DEFT_WEB_RESULTS="+t.TempDir())
+	cmd.Env = append(os.Environ(), "DEFT_BIN="+binary.Path(), "DEFT_CHROMIUM="+chromium, "DEFT_WEB_RESULTS="+t.TempDir(), "DEFT_TEST_GIT_IMAGE="+gitImage)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
