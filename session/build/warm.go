@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -99,14 +98,6 @@ func (w *Warm) Discard(ctx context.Context, id event.ConversationID) error {
 	return errors.Join(w.b.Remove(ctx, id), w.o.Discard(ctx, id))
 }
 
-// Metrics counts what happened.
-func (w *Warm) Metrics() pool.Metrics {
-	for _, m := range w.pool.Metrics() {
-		return m
-	}
-	return pool.Metrics{}
-}
-
 // Close removes the sandboxes that wait.
 func (w *Warm) Close() {
 	w.pool.Close()
@@ -182,12 +173,4 @@ func (m warmMaker) Check(ctx context.Context, x pool.Member) error {
 func (m warmMaker) Discard(ctx context.Context, x pool.Member) error {
 	id, _ := event.ParseConversationID(x.ID)
 	return m.w.Discard(ctx, id)
-}
-
-var _ slog.LogValuer = (*Warm)(nil)
-
-// LogValue implements [slog.LogValuer].
-func (w *Warm) LogValue() slog.Value {
-	m := w.Metrics()
-	return slog.GroupValue(slog.Int("ready", m.Ready), slog.Uint64("hits", m.Hits), slog.Uint64("misses", m.Misses), slog.Uint64("failed", m.Failed), slog.Uint64("expired", m.Expired))
 }
