@@ -8,9 +8,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,37 +66,54 @@ func (p *Provider) cgroupName(id string) string {
 	return fmt.Sprintf("%s%s-%x", cgroupPrefix, id, h.Sum64())
 }
 
-// applyLimits moves the sandbox's first process, which still waits for its
-// plan, into control groups with the limits. A limit that cannot be set is
-// reported.
-func applyLimits(name string, l sandbox.Limits, st *state) {
+// group is a control group of a sandbox.
+type group struct {
+	controller string
+	dir        string // "" if there is none
+	v2         bool
+	late       bool  // to be entered after the fork
+	err        error // why it does not bound the sandbox
+}
+
+// makeGroups makes control groups with the limits. One that cannot be made, or without
+// its limit, says so in err.
+func makeGroups(name string, l sandbox.Limits) []group {
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
-		b = nil // then no controller is found, which is reported below
+		b = nil // then no controller is found
 	}
+	var all []group
 	for _, lim := range cgroupLimits(l) {
-		dir, err := lim.apply(string(b), name, st.PID)
-		if dir != "" && !slices.Contains(st.Cgroups, dir) { // version 2 has one for all
-			st.Cgroups = append(st.Cgroups, dir)
+		g := group{controller: lim.controller}
+		g.dir, g.v2, g.err = lim.make(string(b), name)
+		all = append(all, g)
+	}
+	return all
+}
+
+// record says in st which groups there are, and what is not bounded.
+func record(groups []group, st *state) {
+	for _, g := range groups {
+		if g.dir != "" && !slices.Contains(st.Cgroups, g.dir) { // version 2 has one for all
+			st.Cgroups = append(st.Cgroups, g.dir)
 		}
-		if err != nil {
-			st.Report.Missing = append(st.Report.Missing,
-				sandbox.Missing{Feature: "cgroup-" + lim.controller, Reason: err.Error()})
+		if g.err != nil {
+			st.Report.Missing = append(st.Report.Missing, sandbox.Missing{Feature: "cgroup-" + g.controller, Reason: g.err.Error()})
 			continue
 		}
-		st.Report.Features = append(st.Report.Features, "cgroup-"+lim.controller)
+		st.Report.Features = append(st.Report.Features, "cgroup-"+g.controller)
 	}
 }
 
-// apply returns the group's directory as soon as it exists, even with an error.
-func (l limit) apply(self, name string, pid int) (dir string, err error) {
+// make returns the group's directory as soon as it exists, even with an error.
+func (l limit) make(self, name string) (dir string, v2 bool, err error) {
 	parent, v2 := cgroupParent(self, l.controller)
 	if parent == "" {
-		return "", errors.New("the host has no such control group")
+		return "", false, errors.New("the host has no such control group")
 	}
 	dir = filepath.Join(parent, name)
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("make control group: %w", err)
+		return "", v2, fmt.Errorf("make control group: %w", err)
 	}
 	settings := l.v1
 	if v2 {
@@ -104,13 +123,87 @@ func (l limit) apply(self, name string, pid int) (dir string, err error) {
 		err := os.WriteFile(filepath.Join(dir, s[0]), []byte(s[1]), 0o644)
 		if err != nil && !(strings.Contains(l.optional, s[0]) && errors.Is(err, fs.ErrPermission)) &&
 			!(strings.Contains(l.optional, s[0]) && errors.Is(err, fs.ErrNotExist)) {
-			return dir, fmt.Errorf("set control group: %w", err)
+			return dir, v2, fmt.Errorf("set control group: %w", err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644); err != nil {
-		return dir, fmt.Errorf("enter control group: %w", err)
+	return dir, v2, nil
+}
+
+// forkInto starts a process that is in the groups from its first moment, or at least
+// before it gets its plan; their err says where that failed. Moving it in afterwards takes
+// ten milliseconds: the kernel waits until no process of the machine forks or ends (a grace
+// period of RCU). A process is born into version 2 by a flag of clone3(2), and into version 1 by its being
+// the group of the thread that forks: a thread that moves itself is not waited for.
+func forkInto(groups []group, path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	onThreadThatEnds(func() {
+		close := bornInto(groups, attr)
+		pid, err = syscall.ForkExec(path, argv, attr)
+		close()
+		if err != nil && attr.Sys.UseCgroupFD { // if something else failed, this fails as well
+			attr.Sys.UseCgroupFD = false
+			for i := range groups {
+				groups[i].late = groups[i].late || groups[i].v2
+			}
+			pid, err = syscall.ForkExec(path, argv, attr)
+		}
+	})
+	if err != nil {
+		return 0, err
 	}
-	return dir, nil
+	moved := map[string]error{} // version 2 has one for all
+	for i, g := range groups {
+		if !g.late || g.err != nil {
+			continue
+		}
+		err, ok := moved[g.dir]
+		if !ok {
+			err = os.WriteFile(filepath.Join(g.dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644)
+			moved[g.dir] = err
+		}
+		if err != nil {
+			groups[i].err = fmt.Errorf("enter control group: %w", err)
+		}
+	}
+	return pid, nil
+}
+
+// bornInto prepares this thread and attr for a fork into the groups. Groups that this is
+// impossible for are marked late. close is for after the fork.
+func bornInto(groups []group, attr *syscall.ProcAttr) (close func()) {
+	close = func() {}
+	for i, g := range groups {
+		switch {
+		case g.err != nil || g.v2 && attr.Sys.UseCgroupFD:
+		case g.v2:
+			fd, err := unix.Open(g.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				groups[i].late = true
+				continue
+			}
+			attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, fd
+			close = func() { unix.Close(fd) }
+		default:
+			groups[i].late = os.WriteFile(filepath.Join(g.dir, "tasks"), []byte("0"), 0o644) != nil
+		}
+	}
+	return close
+}
+
+// onThreadThatEnds calls f on a thread that ends afterwards, with whatever f has changed
+// about it.
+func onThreadThatEnds(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() { // the first one does not end before the process
+			onThreadThatEnds(f)
+			runtime.UnlockOSThread()
+			return
+		}
+		f()
+	}()
+	<-done
 }
 
 // cgroupParent finds the directory in which to make a group with that controller.

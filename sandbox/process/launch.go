@@ -130,7 +130,7 @@ func reapKilled(pid int) bool {
 	return err == nil && ws.Signaled() && ws.Signal() == syscall.SIGKILL
 }
 
-// run forks the init stage, puts it into its control groups, gives it the plan
+// run forks the init stage in its control groups, gives it the plan
 // and waits for the program to start. st.PID is set once there is a process.
 func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	files, err := p.open(s.ID)
@@ -171,7 +171,10 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	if st.Report.Level == LevelLandlock {
 		argv = []string{"deft", KeepArg, strconv.Itoa(len(attr.Files))}
 	}
-	pid, err := syscall.ForkExec(p.opt.Self, argv, attr)
+	held := limits.WithDefaults(s.Limits)
+	groups := makeGroups(p.cgroupName(s.ID), held)
+	pid, err := forkInto(groups, p.opt.Self, argv, attr)
+	record(groups, st)
 	planR.Close()
 	outW.Close()
 	if proxyIn != nil {
@@ -191,8 +194,6 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		return fmt.Errorf("read process state: %w", err)
 	}
 	st.Started = stat.started
-	held := limits.WithDefaults(s.Limits)
-	applyLimits(p.cgroupName(s.ID), held, st)
 	processes := processLimit(held, st)
 	st.WatchedMemory = watchLimit(held, st)
 	if planning.Wait(); planErr != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,23 +15,20 @@ import (
 // overlayfs for that, the private directory is shown elsewhere, and the tools' variables
 // name it.
 func openCaches(pl *Plan) (layers []layer, missing []Missing) {
-	all := pl.Caches
-	pl.Caches = nil
-	overlays := map[string]overlayResult{}
+	var all []*CacheLayer
 	around := ""
-	for i := range all {
-		c := &all[i]
+	for i := range pl.Caches {
+		c := &pl.Caches[i]
 		if around != "" && Within(c.Path, around) {
 			continue // part of that layer; its path there may be what commands made
 		}
 		around = c.Path
-		var tree int
-		var err error
-		if Exists(c.Lower) {
-			tree, err = openCache(c, overlays)
-		} else {
-			tree, err = openPlain(c)
-		}
+		all = append(all, c)
+	}
+	pl.Caches = nil
+	opened := openTrees(all)
+	for i, c := range all {
+		tree, err := opened[i].fd, opened[i].err
 		if err != nil {
 			if len(missing) == 0 {
 				missing = []Missing{{Feature: FeatureCaches, Reason: "caches of tools start empty for each workspace: " + err.Error()}}
@@ -50,24 +48,49 @@ func openCaches(pl *Plan) (layers []layer, missing []Missing) {
 	return layers, missing
 }
 
-// overlayResult is an overlay that was made, or why it could not.
-type overlayResult struct {
+// treeResult are mounts, or why they could not be made.
+type treeResult struct {
 	fd  int
 	err error
 }
 
-// openCache returns the mounts of a cache with its layer. To make an overlay takes long,
-// so one serves all caches with the same Lower; it is mounted in the old root, where its
-// parts can be cloned.
-func openCache(c *CacheLayer, overlays map[string]overlayResult) (int, error) {
-	o, ok := overlays[c.Layer]
-	if !ok {
-		o.fd, o.err = overlay(c)
-		if o.err == nil {
-			o.err = unix.MoveMount(o.fd, "", unix.AT_FDCWD, filepath.Join(c.Layer, LayerMount), unix.MOVE_MOUNT_F_EMPTY_PATH)
+// openTrees returns the mounts of the caches, which are made side by side: each overlay of
+// its own costs half a millisecond.
+func openTrees(all []*CacheLayer) []treeResult {
+	overlays := map[string]treeResult{}
+	for _, c := range all {
+		if _, ok := overlays[c.Layer]; !ok && Exists(c.Lower) {
+			overlays[c.Layer] = sharedOverlay(c)
 		}
-		overlays[c.Layer] = o
 	}
+	opened := make([]treeResult, len(all))
+	var wg sync.WaitGroup
+	for i, c := range all {
+		wg.Go(func() {
+			o := &opened[i]
+			if shared, ok := overlays[c.Layer]; ok {
+				o.fd, o.err = openCache(c, shared)
+			} else {
+				o.fd, o.err = openPlain(c)
+			}
+		})
+	}
+	wg.Wait()
+	return opened
+}
+
+// sharedOverlay makes the overlay that serves all caches with the same Lower, and mounts it
+// in the old root, where its parts can be cloned.
+func sharedOverlay(c *CacheLayer) (o treeResult) {
+	if o.fd, o.err = overlay(c); o.err == nil {
+		o.err = unix.MoveMount(o.fd, "", unix.AT_FDCWD, filepath.Join(c.Layer, LayerMount), unix.MOVE_MOUNT_F_EMPTY_PATH)
+	}
+	return o
+}
+
+// openCache returns the mounts of a cache with its layer: a part of the shared overlay, or
+// one of its own.
+func openCache(c *CacheLayer, o treeResult) (int, error) {
 	if errors.Is(o.err, unix.EINVAL) && c.Path != c.Lower {
 		return overlayPart(c)
 	}
