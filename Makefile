@@ -33,7 +33,7 @@ run: build ## Build Deft and serve its web app; the page has a demo that needs n
 
 .PHONY: build
 build: web ## Build bin/deft, one static binary.
-	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/deft ./cmd/deft
+	GO=$(GO) sandbox/program/build.sh bin/deft -ldflags "-s -w -X main.version=$(VERSION)"
 
 .PHONY: web
 web: ## Build the web app into web/dist, from where it goes into the binary.
@@ -43,7 +43,7 @@ web: ## Build the web app into web/dist, from where it goes into the binary.
 release: web ## Build the release archives dist/deft-VERSION-linux-ARCH.tar.gz.
 	@rm -rf dist; for arch in amd64 arm64; do \
 	  dir=dist/deft-$(VERSION)-linux-$$arch; mkdir -p $$dir; \
-	  CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $$dir/deft ./cmd/deft; \
+	  GO=$(GO) GOOS=linux GOARCH=$$arch sandbox/program/build.sh $$dir/deft -ldflags "-s -w -X main.version=$(VERSION)"; \
 	  cp LICENSE README.md CHANGELOG.md $$dir/; cp internal/licenses/LICENSES.txt $$dir/LICENSES; \
 	  tar -czf $$dir.tar.gz -C dist $$(basename $$dir); rm -r $$dir; echo $$dir.tar.gz; \
 	done

@@ -139,7 +139,7 @@ func (a adapters) open(ctx context.Context, o backendOptions) (_ *agentserver.Ba
 		return nil, nil, err
 	}
 	closers = append(closers, b.Store.Close)
-	builder, err := build.New(build.Options{Dir: o.dir, Hidden: o.hidden, Store: b.Store, Shells: shells, Classes: a.classes, Log: a.log, Defaults: o.placement, MCP: o.mcp})
+	builder, err := build.New(build.Options{Dir: o.dir, Hidden: o.hidden, Store: b.Store, Shells: shells, Classes: a.classes, Program: sandboxProgram, Log: a.log, Defaults: o.placement, MCP: o.mcp})
 	if err != nil {
 		return nil, nil, errors.Join(err, b.Lock.Close())
 	}

@@ -290,7 +290,7 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 		if err != nil {
 			return err
 		}
-		sandboxes, err := build.New(build.Options{Dir: p.store(), SandboxDir: p.sandboxes(), Classes: classes})
+		sandboxes, err := build.New(build.Options{Dir: p.store(), SandboxDir: p.sandboxes(), Classes: classes, Program: sandboxProgram})
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,8 @@ import (
 
 // devCmd holds what developers of Deft need.
 type devCmd struct {
-	ScriptedLLM scriptedCmd `cmd:"" name:"scripted-llm" help:"Serve the protocols of LLM providers from a script, to try any client offline."`
+	ScriptedLLM scriptedCmd       `cmd:"" name:"scripted-llm" help:"Serve the protocols of LLM providers from a script, to try any client offline."`
+	Program     sandboxProgramCmd `cmd:"" name:"sandbox-program" help:"Write the program that runs in sandboxes below a directory, and print its path."`
 }
 
 type scriptedCmd struct {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/moby/moby/client"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/deft-dev/deft/test/binary"
 )
 
 // dockerHost is the address of the engine that scripts use: that of DOCKER_HOST or
@@ -79,10 +81,8 @@ var staticDeft = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "deft-static-"); err != nil {
 		return "", err
 	}
-	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", filepath.Join(dir, "deft"), ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return dir, errors.Join(err, errors.New(string(out)))
+	if err := binary.Build(filepath.Join(dir, "deft")); err != nil {
+		return dir, err
 	}
 	return dir, os.Chmod(dir, 0o755)
 })

@@ -121,8 +121,8 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 		return nil, nil, err
 	}
 	builder, err := build.New(build.Options{
-		Classes: classes,
-		Dir:     r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.env)...), r.paths.data),
+		Classes: classes, Program: sandboxProgram,
+		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.env)...), r.paths.data),
 		Store: r.store, OneUser: true,
 		Grace: max(r.grace, time.Second), Defaults: r.placement(), Log: log,
 	})

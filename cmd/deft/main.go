@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/sandbox/docker"
+	"github.com/deft-dev/deft/sandbox/docker/stage"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
 func main() {
 	process.MaybeInit() // the binary is also the sandbox's first stage
-	docker.MaybeInit()
+	stage.MaybeInit()
 	// This process holds keys, and commands without a sandbox are the same user's: without
 	// this they could read its memory, environment and descriptors under /proc. Root can.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {

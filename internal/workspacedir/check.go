@@ -55,7 +55,7 @@ func (r Rules) Check(dir string) (string, error) {
 	above, machine := parents(dir), protectedFrom(r.Home)
 	switch {
 	case isOne(above[:1], machine.dirs),
-		isOne(above, machine.trees) && !slices.ContainsFunc(sources, func(s string) bool { return dir != s && within(dir, s) }):
+		isOne(above, machine.trees) && !slices.ContainsFunc(sources, func(s string) bool { return dir != s && Within(dir, s) }):
 		return "", r.refuse("cannot be the system directory " + dir)
 	case isOne(above, atAll(r.Data)):
 		return "", r.refuse(dir + " lies in Deft's own data")
@@ -173,7 +173,7 @@ func isOne(some, others []directory) bool {
 	})
 }
 
-// within reports whether path is dir or lies in it; both are clean.
-func within(path, dir string) bool {
+// Within reports whether path is dir or lies in it; both are clean.
+func Within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -61,8 +61,8 @@ func protectedFrom(own string) *protected {
 // holdsCredentials reports whether a directory lies in one of credentialDirs, or
 // contains one.
 func (h home) holdsCredentials(dir string) bool {
-	return slices.ContainsFunc(h.secret, func(s string) bool { return within(dir, s) || within(s, dir) }) ||
-		slices.ContainsFunc(h.absent, func(s string) bool { return within(dir, s) }) // nothing to contain
+	return slices.ContainsFunc(h.secret, func(s string) bool { return Within(dir, s) || Within(s, dir) }) ||
+		slices.ContainsFunc(h.absent, func(s string) bool { return Within(dir, s) }) // nothing to contain
 }
 
 func atAll(paths []string) []directory {

@@ -4,7 +4,7 @@
 //
 // # Usage
 //
-//	func main() { docker.MaybeInit(); … }
+//	func main() { stage.MaybeInit(); … } // package sandbox/docker/stage
 //
 //	p, err := docker.New(docker.Options{Dir: dir, Image: "debian:12"})
 //	s, err := p.Start(ctx, sandbox.Spec{ID: id, Argv: argv, Workspace: ws})

@@ -34,7 +34,7 @@ type Options struct {
 	// Host is the engine's address, as in DOCKER_HOST; default: DOCKER_HOST, or the
 	// engine's usual socket. Only engines of this machine will do.
 	Host string
-	// Self is the binary whose main calls MaybeInit; default: this one.
+	// Self is the binary whose main calls stage.MaybeInit; default: this one.
 	Self string
 	// Home is the user's home directory, which is never taken for a repository around
 	// a workspace. Default: that of this process.

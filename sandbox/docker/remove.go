@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
@@ -14,12 +13,6 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox/docker/internal/inside"
-)
-
-const (
-	// removeArg makes a binary whose main calls MaybeInit remove what is in insideRemoved.
-	removeArg     = "container-remove"
-	insideRemoved = "/.deft/removed"
 )
 
 // removeDir removes a sandbox's directory. The kernel and other users of the container have
@@ -42,12 +35,12 @@ func (p *Provider) removeDir(ctx context.Context, id, image string) error {
 func (p *Provider) removeAsRoot(ctx context.Context, id, image string) (err error) {
 	made, err := p.engine.ContainerCreate(ctx, client.ContainerCreateOptions{
 		Config: &container.Config{
-			Image: image, User: "0:0", Entrypoint: []string{inside.Self}, Cmd: []string{removeArg},
+			Image: image, User: "0:0", Entrypoint: []string{inside.Self}, Cmd: []string{inside.RemoveArg},
 			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 		},
 		HostConfig: &container.HostConfig{
 			NetworkMode: "none", CapDrop: []string{"ALL"}, CapAdd: []string{"DAC_OVERRIDE", "FOWNER"}, SecurityOpt: []string{"no-new-privileges"},
-			Mounts: []mount.Mount{bind(p.opt.Self, inside.Self, true), bind(p.dir(id), insideRemoved, false)},
+			Mounts: []mount.Mount{bind(p.opt.Self, inside.Self, true), bind(p.dir(id), inside.Removed, false)},
 		},
 	})
 	if err != nil {
@@ -67,13 +60,4 @@ func (p *Provider) removeAsRoot(ctx context.Context, id, image string) (err erro
 		}
 		return nil
 	}
-}
-
-// removeAll is what that container does.
-func removeAll() error {
-	entries, err := os.ReadDir(insideRemoved)
-	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(insideRemoved, e.Name())))
-	}
-	return err
 }

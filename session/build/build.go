@@ -82,6 +82,10 @@ type Options struct {
 	// MCP returns the MCP servers of this process that a conversation has beside those of
 	// its agent, by name; nil for none.
 	MCP func(ctx context.Context, r session.BuildRequest) (mcp.Local, error)
+	// Program returns the program that runs in sandboxes, for which it has the directory
+	// dir; "" for that of this process, which is the default. Programs with executor
+	// classes of their own need theirs.
+	Program func(dir string) (path string, err error)
 	// Shells starts the shells that run in this process; nil for the ordinary
 	// way.
 	Shells *terminal.Starter
@@ -317,7 +321,11 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 	if err := os.MkdirAll(b.o.Dir, 0o700); err != nil { // what is hidden must exist
 		return nil, fmt.Errorf("make %s: %w", b.o.Dir, err)
 	}
-	c := SandboxConfig{Dir: b.o.SandboxDir, Isolation: isolation, Hidden: hidden}
+	own, err := b.program()
+	if err != nil {
+		return nil, err
+	}
+	c := SandboxConfig{Dir: b.o.SandboxDir, Program: own, Isolation: isolation, Hidden: hidden}
 	if shared, ok := b.o.Store.(interface{ Installation() string }); ok {
 		c.Installation = shared.Installation()
 	}
@@ -327,6 +335,14 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 	}
 	b.sandboxes[key] = p
 	return p, nil
+}
+
+// program is the path of what runs in sandboxes; "" for this process's.
+func (b *Builder) program() (string, error) {
+	if b.o.Program == nil {
+		return "", nil
+	}
+	return b.o.Program(filepath.Join(b.o.Dir, "program"))
 }
 
 func unknownClass[C any](what, name string, known map[string]C) error {

@@ -108,6 +108,7 @@ type SandboxClass func(SandboxConfig) (sandbox.Provider, error)
 // SandboxConfig is what a provider of sandboxes is made from.
 type SandboxConfig struct {
 	Dir       string   // for its own files
+	Program   string   // path of what runs in sandboxes; "" for this process's
 	Isolation string   // level of isolation; empty for the best there is
 	Hidden    []string // paths that no sandbox shows
 	// Installation is the name that programs on several machines have in common which
@@ -205,11 +206,11 @@ func newDockerSandbox(c SandboxConfig) (sandbox.Provider, error) {
 	if c.Isolation != "" {
 		return nil, fault.New(fault.Invalid, "containers have no level of isolation "+c.Isolation)
 	}
-	return docker.New(docker.Options{Dir: filepath.Join(c.Dir, DockerSandbox), Hidden: c.Hidden, GitIdentity: true})
+	return docker.New(docker.Options{Dir: filepath.Join(c.Dir, DockerSandbox), Self: c.Program, Hidden: c.Hidden, GitIdentity: true})
 }
 
 func newProcessSandbox(c SandboxConfig) (sandbox.Provider, error) {
-	return process.New(process.Options{Dir: c.Dir, Level: c.Isolation, Hidden: c.Hidden})
+	return process.New(process.Options{Dir: c.Dir, Self: c.Program, Level: c.Isolation, Hidden: c.Hidden})
 }
 
 // RuntimeAPI is where the sandboxes of the class RemoteSandbox run. Without an address

@@ -6,7 +6,6 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
@@ -81,16 +80,4 @@ func HostPrograms(workspace string) tool.Starter {
 		untrusted = append(untrusted, workspace)
 	}
 	return program.New(program.Options{Env: program.HostEnv(), Untrusted: untrusted})
-}
-
-// SandboxPrograms starts the MCP servers over stdio of a conversation from inside
-// its sandbox, with the sandbox's environment, and unable to signal the action
-// server: in the workspace, or, if the sandbox is a server's own, in an empty
-// directory, and no program of the workspace by its name.
-func SandboxPrograms(workspace string, env []string, own bool) tool.Starter {
-	o := program.Options{Env: env, Dir: workspace, Command: process.Command}
-	if own {
-		o.Dir, o.Untrusted = "", []string{workspace}
-	}
-	return program.New(o)
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -56,8 +55,8 @@ func (o *otherWorkspaces) beside(ctx context.Context, dir string, shown []string
 	}
 	var out []string
 	for _, other := range o.dirs {
-		in := func(dir string) bool { return within(other, dir) }
-		if len(out) < mostOthers && !in(own) && !within(own, other) && !slices.ContainsFunc(out, in) && !slices.ContainsFunc(shown, in) {
+		in := func(dir string) bool { return workspacedir.Within(other, dir) }
+		if len(out) < mostOthers && !in(own) && !workspacedir.Within(own, other) && !slices.ContainsFunc(out, in) && !slices.ContainsFunc(shown, in) {
 			out = append(out, other)
 		}
 	}
@@ -98,9 +97,4 @@ func (o *otherWorkspaces) list(ctx context.Context) error {
 	}
 	o.dirs, o.at = dirs, time.Now()
 	return nil
-}
-
-// within reports whether path is dir or lies in it; both are clean.
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

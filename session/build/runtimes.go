@@ -141,9 +141,12 @@ func (b *Builder) othersBeside(ctx context.Context, r session.BuildRequest, dir 
 // sandboxSpec describes the sandbox of a conversation whose commands get env.
 func (b *Builder) sandboxSpec(ctx context.Context, r session.BuildRequest, env []string, mark string) (sandbox.Spec, error) {
 	o := b.o
-	self, err := os.Executable()
+	self, err := b.program()
+	if err == nil && self == "" {
+		self, err = os.Executable()
+	}
 	if err != nil {
-		return sandbox.Spec{}, fmt.Errorf("find the deft binary: %w", err)
+		return sandbox.Spec{}, fmt.Errorf("find the program of the sandbox: %w", err)
 	}
 	dir, err := filepath.Abs(r.Workspace)
 	if err != nil {

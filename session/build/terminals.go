@@ -7,17 +7,10 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/pty"
 )
-
-// SandboxPTYs are the pseudo terminals of a sandbox, made from inside of it: with its
-// environment, and unable to signal the action server.
-func SandboxPTYs(workspace string, env []string) *pty.Host {
-	return pty.New(pty.Options{Dir: workspace, Env: env, Command: process.Command})
-}
 
 // hostPTYs are those of a conversation without a sandbox.
 func hostPTYs(workspace string, env []string) *pty.Host {

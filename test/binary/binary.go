@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -44,6 +45,19 @@ func Run(m *testing.M) int {
 	return code
 }
 
+// Build builds deft as make does, with the program of sandboxes in it.
+func Build(output string) error {
+	// There is no test yet whose context could end it.
+	ctx := context.Background()
+	source, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "github.com/deft-dev/deft/sandbox/program").Output()
+	if err != nil {
+		return fmt.Errorf("find the source: %w", err)
+	}
+	build := exec.CommandContext(ctx, filepath.Join(strings.TrimSpace(string(source)), "build.sh"), output)
+	build.Stderr = os.Stderr
+	return build.Run()
+}
+
 func run(m *testing.M) (code int, err error) {
 	deft = os.Getenv("DEFT_BIN")
 	if deft == "" {
@@ -56,11 +70,7 @@ func run(m *testing.M) (code int, err error) {
 			return 0, err
 		}
 		deft = filepath.Join(dir, "deft")
-		// There is no test yet whose context could end it.
-		build := exec.CommandContext(context.Background(), "go", "build", "-buildvcs=false", "-o", deft, "github.com/deft-dev/deft/cmd/deft")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
+		if err := Build(deft); err != nil {
 			return 0, err
 		}
 	}

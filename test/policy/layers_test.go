@@ -128,6 +128,9 @@ var routers = map[string][]string{
 	"llm/route":            {"llm"},
 	"internal/forge/route": {"internal/forge"},
 	"session/build":        {"agent", "executor", "llm", "runtime", "sandbox", "tool"},
+	// What runs inside of sandboxes.
+	"executor/standard":      {"executor", "sandbox", "tool"},
+	"runtime/standardserver": {"executor", "runtime", "sandbox"},
 }
 
 // kind is the role of a package.

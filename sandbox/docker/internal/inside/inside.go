@@ -58,6 +58,12 @@ const (
 	RelaySocket = "relay.sock"
 )
 
+// RemoveArg makes a binary whose main calls stage.MaybeInit remove what is in Removed.
+const (
+	RemoveArg = "container-remove"
+	Removed   = "/.deft/removed"
+)
+
 // NoProxy begins the stage's error if it cannot reach the provider.
 const NoProxy = "hand over listeners: "
 

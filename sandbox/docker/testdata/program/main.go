@@ -8,14 +8,14 @@ import (
 	"os"
 
 	"github.com/deft-dev/deft/runtime/actionserver"
-	"github.com/deft-dev/deft/sandbox/docker"
+	"github.com/deft-dev/deft/sandbox/docker/stage"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
 )
 
 func main() {
 	process.MaybeInit() // the proxy
-	docker.MaybeInit()
+	stage.MaybeInit()
 	sandboxtest.MaybeServe()
 	if len(os.Args) == 3 && os.Args[1] == "files" {
 		if err := serveFiles(os.Args[2]); err != nil {

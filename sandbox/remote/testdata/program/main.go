@@ -10,14 +10,14 @@ import (
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/tunnel"
 	"github.com/deft-dev/deft/sandbox/bootstrap"
-	"github.com/deft-dev/deft/sandbox/docker"
+	"github.com/deft-dev/deft/sandbox/docker/stage"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
 
 func main() {
-	docker.MaybeInit()
+	stage.MaybeInit()
 	sandboxtest.MaybeServe()
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,4 +1,4 @@
-package build
+package standard
 
 import (
 	"os"
@@ -62,7 +62,7 @@ func (h pathHint) of(reason, path string) string {
 		path = h.home + rest
 	}
 	path = filepath.Clean(path)
-	if !filepath.IsAbs(path) || within(path, h.workspace) || h.system(path) && !within(path, h.home) {
+	if !filepath.IsAbs(path) || workspacedir.Within(path, h.workspace) || h.system(path) && !workspacedir.Within(path, h.home) {
 		return ""
 	}
 	above := existing(path)
@@ -91,7 +91,7 @@ func (h pathHint) of(reason, path string) string {
 // exists of the path.
 func (h pathHint) notShown(path, above string) string {
 	top := filepath.Dir(above) == "/" // all directories of the root are shown, mostly empty
-	if !h.hidden || above == path || above == "/" || !top && !within(h.home, above) && !within(h.workspace, above) {
+	if !h.hidden || above == path || above == "/" || !top && !workspacedir.Within(h.home, above) && !workspacedir.Within(h.workspace, above) {
 		return ""
 	}
 	if _, err := os.Lstat(filepath.Join(above, ".git")); err == nil {

@@ -1,4 +1,4 @@
-package build
+package standard
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -13,7 +14,9 @@ func TestPathHint(t *testing.T) {
 	t.Parallel()
 	// As a sandbox shows it: the home, and of what is around the workspace nothing else.
 	root := t.TempDir()
-	system := func(path string) bool { return !within(path, root+"/shared") && process.IsSystemPath(path) }
+	system := func(path string) bool {
+		return !workspacedir.Within(path, root+"/shared") && process.IsSystemPath(path)
+	}
 	for _, dir := range []string{"home/.cargo", "home/src/repo/.git", "home/src/repo/part", "shared"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)

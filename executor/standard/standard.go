@@ -1,0 +1,153 @@
+// Package standard has the executors that ship with Deft for actions with an effect on the
+// sandbox, and those of a program of any language (docs/executors.md) among them.
+//
+// # Usage
+//
+//	all, err := standard.New(standard.Config{Workspace: dir, Scratch: scratch, Env: env})
+//	all, err := standard.WithProgram("/opt/deploy.py", config) // what it names runs there
+//
+// Both sides of a sandbox use it: the program inside, and the process outside where a
+// conversation has no sandbox.
+//
+// # Concurrency and failure
+//
+// New and WithProgram are safe for concurrent use; what they return belongs to the caller,
+// who closes each executor. The errors of a program are those of executor/external.
+package standard
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/executor/external"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/command"
+	"github.com/deft-dev/deft/tool/editor"
+	"github.com/deft-dev/deft/tool/finish"
+	"github.com/deft-dev/deft/tool/glob"
+	"github.com/deft-dev/deft/tool/grep"
+	"github.com/deft-dev/deft/tool/invokeskill"
+	"github.com/deft-dev/deft/tool/program"
+	"github.com/deft-dev/deft/tool/switchllm"
+	"github.com/deft-dev/deft/tool/tasktracker"
+	"github.com/deft-dev/deft/tool/terminal"
+	"github.com/deft-dev/deft/tool/think"
+)
+
+// Config is what executors are made from.
+type Config struct {
+	Workspace string
+	// Scratch is a directory for what does not fit into an event.
+	Scratch string
+	Env     []string // of commands
+	// Network is what commands in a sandbox reach; "" outside of one.
+	Network sandbox.Network
+	// Command changes how programs are started; nil for the ordinary way.
+	Command func(path string, args []string) (string, []string)
+	// Masked are values that no log may show.
+	Masked []string
+	// Log gets what goes wrong with executors; nil for nothing.
+	Log *slog.Logger
+	// Shells starts shells; nil for the ordinary way.
+	Shells *terminal.Starter
+	// Shell changes how the shell is configured; nil for nothing.
+	Shell func(*terminal.Config)
+}
+
+// New makes the executors of the built-in tools that have an effect on
+// the sandbox: terminal, file editor, glob, grep, and the one that runs
+// programs for Deft itself.
+func New(c Config) (map[string]tool.Executor, error) {
+	edit, err := editor.New(editor.Config{Workspace: c.Workspace, UndoDir: filepath.Join(c.Scratch, "undo")})
+	if err != nil {
+		return nil, err
+	}
+	shell := terminal.Config{
+		WorkingDir: c.Workspace, Env: c.Env, OutputDir: filepath.Join(c.Scratch, "output"), Starter: c.Shells,
+		Command: c.Command,
+	}
+	if c.Network != "" {
+		paths := pathHint{
+			workspace: c.Workspace, home: os.Getenv("HOME"), system: process.IsSystemPath,
+			hidden: os.Getpid() == 1, // with a PID namespace there are mounts, too
+		}
+		network := networkHint{network: c.Network, since: time.Now()}
+		if !c.Network.None() {
+			network.refused = func(ctx context.Context, within time.Duration) ([]string, error) {
+				return process.Refused(ctx, c.Env, within)
+			}
+		}
+		shell.Explain = func(output string, status int) string {
+			hint := network.explain(output, status)
+			if hint == "" && status != 0 {
+				hint = paths.explain(output)
+			}
+			return hint
+		}
+	}
+	if c.Shell != nil {
+		c.Shell(&shell)
+	}
+	return map[string]tool.Executor{
+		terminal.Definition().ActionKind: terminal.New(shell),
+		editor.Definition().ActionKind:   edit,
+		glob.Definition().ActionKind:     glob.New(glob.Config{Workspace: c.Workspace}),
+		grep.Definition().ActionKind:     grep.New(grep.Config{Workspace: c.Workspace}),
+		command.ActionKind:               command.New(c.Env, c.Command),
+	}, nil
+}
+
+// ProgramClass begins the name of an executor class that is a program: the path of the
+// program follows. docs/executors.md says what it is.
+const ProgramClass = "exec:"
+
+// WithProgram makes the standard executors, and a program's for the actions
+// that it names.
+func WithProgram(file string, c Config) (map[string]tool.Executor, error) {
+	p, err := external.Start(context.Background(), external.Options{
+		Path: file, Workspace: c.Workspace, Env: c.Env, Reserved: reserved(), Masked: c.Masked, Log: c.Log,
+		Starter: program.New(program.Options{Env: c.Env, Dir: c.Workspace, Command: c.Command}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	all, err := New(c)
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	for _, kind := range p.Kinds() {
+		old := all[kind]
+		all[kind] = p
+		if old != nil {
+			if err := old.Close(); err != nil {
+				return nil, errors.Join(err, closeAll(all))
+			}
+		}
+	}
+	return all, nil
+}
+
+// closeAll closes executors; one that stands for several kinds is closed for each.
+func closeAll(all map[string]tool.Executor) error {
+	var errs []error
+	for _, x := range all {
+		errs = append(errs, x.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// reserved are the kinds of actions that run beside the controller, and that of the
+// programs that Deft runs for itself.
+func reserved() []string {
+	return []string{
+		tasktracker.Definition().ActionKind, finish.Definition().ActionKind, think.Definition().ActionKind,
+		invokeskill.Definition().ActionKind, switchllm.Definition(nil).ActionKind, (&event.MCPToolAction{}).Kind(), command.ActionKind,
+	}
+}

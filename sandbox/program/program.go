@@ -1,0 +1,135 @@
+// Package program has the program that runs in sandboxes: cmd/deft-sandbox, built into deft
+// by build.sh. It is several times smaller than deft, and so a sandbox with it starts
+// sooner.
+//
+// # Usage
+//
+//	path, err := program.Install(filepath.Join(data, "program"))
+//	if path == "" { … } // not built in: deft itself can do all that it does
+//
+// A binary that was built without build.sh, as by go install or for a test, has none.
+//
+// # Concurrency and failure
+//
+// Install is safe for concurrent use, by several processes too: each file has its content's
+// hash in its path, appears there whole, and never changes. Versions of others stay, since
+// containers that are stopped name them; they are removed by hand, or with the directory.
+package program
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// built is where build.sh puts the program, compressed, and a line about it.
+//
+//go:embed all:built
+var built embed.FS
+
+const (
+	binaryFile = "built/deft-sandbox.gz"
+	aboutFile  = "built/deft-sandbox.about" // hash and size
+)
+
+// Name is the name of the program's file.
+const Name = "deft-sandbox"
+
+// about is what distinguishes one version from others.
+type about struct {
+	hash string
+	size int64
+}
+
+// Install returns the path of the program below dir, where it is written if it is not
+// there; "" if it is not built in. Others can read it: engines of containers mount it. The
+// error is a fault.Denied or a fault.Internal.
+func Install(dir string) (path string, err error) { return install(built, dir) }
+
+func install(from fs.FS, dir string) (path string, err error) {
+	if _, err := fs.Stat(from, binaryFile); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	a, err := readAbout(from)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, a.hash, Name)
+	if there(path, a.size) {
+		return path, nil
+	}
+	if err := write(from, path, a.size); err != nil {
+		kind := fault.Internal
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.ENOSPC) {
+			kind = fault.Denied
+		}
+		return "", fault.Wrap(err, kind, "write the program of sandboxes to "+path)
+	}
+	return path, nil
+}
+
+func readAbout(from fs.FS) (a about, err error) {
+	text, err := fs.ReadFile(from, aboutFile)
+	if err == nil {
+		_, err = fmt.Fscan(bytes.NewReader(text), &a.hash, &a.size)
+	}
+	if err != nil || len(a.hash) != 64 || strings.Trim(a.hash, "0123456789abcdef") != "" {
+		return a, fault.New(fault.Internal, "the program of sandboxes is not built in properly").Because(err)
+	}
+	return a, nil
+}
+
+// there reports whether the file is this user's, whole, and no other user can change it.
+func there(path string, size int64) bool {
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == size && st.Mode&0o777 == mode && int(st.Uid) == os.Geteuid()
+}
+
+const mode = 0o755
+
+// write makes the file in one step: two processes may do it at once.
+func write(from fs.FS, path string, size int64) (err error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	packed, err := from.Open(binaryFile)
+	if err != nil {
+		return err
+	}
+	defer packed.Close()
+	in, err := gzip.NewReader(packed)
+	if err != nil {
+		return err
+	}
+	out, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(out.Name()))
+		}
+	}()
+	n, err := io.Copy(out, in)
+	if err == nil && n != size {
+		err = fmt.Errorf("it has %d bytes, and should have %d", n, size)
+	}
+	err = errors.Join(err, out.Chmod(mode), out.Sync(), out.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(out.Name(), path)
+}

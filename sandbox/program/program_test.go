@@ -1,0 +1,110 @@
+package program
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// holding is what build.sh builds in for some content, of which about says the size.
+func holding(t *testing.T, content string, size int) fs.FS {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return fstest.MapFS{
+		binaryFile: {Data: packed.Bytes()},
+		aboutFile:  {Data: fmt.Appendf(nil, "%x %d\n", sha256.Sum256([]byte(content)), size)},
+	}
+}
+
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	const content = "a program"
+	from := holding(t, content, len(content))
+	dir := filepath.Join(t.TempDir(), "made", "program")
+	var all sync.WaitGroup
+	for range 8 { // as several processes that start at once
+		all.Go(func() {
+			if _, err := install(from, dir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	path, err := install(from, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func() error{
+		"nothing":           func() error { return nil },
+		"removed":           func() error { return os.Remove(path) },
+		"cut off":           func() error { return os.Truncate(path, 3) },
+		"writable for all":  func() error { return os.Chmod(path, 0o777) },
+		"a link in its way": func() error { return os.Rename(path, path+".x") },
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if name == "a link in its way" {
+			if err := os.Symlink(path+".x", path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if again, err := install(from, dir); err != nil || again != path {
+			t.Errorf("%s: %q, %v", name, again, err)
+		}
+		st, err := os.Lstat(path)
+		if err != nil || st.Mode() != mode {
+			t.Errorf("%s: %v, %v", name, st, err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != content {
+			t.Errorf("%s: the file has %q, %v", name, got, err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*", ".new-*")); err != nil || left != nil {
+		t.Errorf("files are left: %q, %v", left, err)
+	}
+}
+
+func TestCannotInstall(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := install(fstest.MapFS{}, t.TempDir()); path != "" || err != nil {
+		t.Errorf("not built in: %q, %v", path, err)
+	}
+	for name, c := range map[string]struct {
+		from fs.FS
+		dir  string
+	}{
+		"another size":   {holding(t, "a program", 5), t.TempDir()},
+		"no directory":   {holding(t, "x", 1), file},
+		"no about":       {fstest.MapFS{binaryFile: {}}, t.TempDir()},
+		"a path as hash": {fstest.MapFS{binaryFile: {}, aboutFile: {Data: []byte("../../x 3")}}, t.TempDir()},
+		"not compressed": {fstest.MapFS{binaryFile: {Data: []byte("x")}, aboutFile: {Data: fmt.Appendf(nil, "%064d 1", 0)}}, t.TempDir()},
+	} {
+		if path, err := install(c.from, c.dir); path != "" || !fault.Is(err, fault.Internal) {
+			t.Errorf("%s: %q, %v", name, path, err)
+		}
+		if left, err := filepath.Glob(filepath.Join(c.dir, "*", "*")); err != nil || left != nil {
+			t.Errorf("%s: files are left: %q, %v", name, left, err)
+		}
+	}
+}
