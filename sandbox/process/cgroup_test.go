@@ -44,7 +44,12 @@ func TestForkInto(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			pid, err := forkInto(groups, "/bin/cat", []string{"cat"}, &syscall.ProcAttr{Files: []uintptr{r.Fd()}, Sys: &syscall.SysProcAttr{}})
+			out, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Close()
+			pid, err := forkInto(groups, "/bin/cat", []string{"cat"}, &syscall.ProcAttr{Files: []uintptr{r.Fd(), out.Fd(), out.Fd()}, Sys: &syscall.SysProcAttr{}})
 			if err != nil {
 				t.Fatal(err)
 			}
