@@ -12,8 +12,9 @@
 // # Concurrency and failure
 //
 // Install is safe for concurrent use, by several processes too: each file has its content's
-// hash in its path, appears there whole, and never changes. Versions of others stay, since
-// containers that are stopped name them; they are removed by hand, or with the directory.
+// hash in its path, appears there whole, and never changes. The first start of a version
+// removes those that are older than [oldAge]: what runs has its file open, and an older deft
+// that still runs writes its own again.
 package program
 
 import (
@@ -27,6 +28,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -69,7 +71,11 @@ func install(from fs.FS, dir string) (path string, err error) {
 	if there(path, a.size) {
 		return path, nil
 	}
-	if err := write(from, path, a.size); err != nil {
+	err = write(from, path, a.size)
+	if err == nil {
+		err = removeOld(dir, a.hash)
+	}
+	if err != nil {
 		kind := fault.Internal
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.ENOSPC) {
 			kind = fault.Denied
@@ -88,6 +94,30 @@ func readAbout(from fs.FS) (a about, err error) {
 		return a, fault.New(fault.Internal, "the program of sandboxes is not built in properly").Because(err)
 	}
 	return a, nil
+}
+
+// oldAge is how long another version stays at least. A week lets two versions work side by
+// side without each removing what the other is about to start.
+const oldAge = 7 * 24 * time.Hour
+
+// removeOld removes other versions.
+func removeOld(dir, own string) error {
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range all {
+		st, err := e.Info()
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // another process does the same
+		case err != nil:
+			errs = append(errs, err)
+		case e.Name() != own && time.Since(st.ModTime()) > oldAge:
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // there reports whether the file is this user's, whole, and no other user can change it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/deft-dev/deft/fault"
 )
@@ -78,6 +80,33 @@ func TestInstall(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*", ".new-*")); err != nil || left != nil {
 		t.Errorf("files are left: %q, %v", left, err)
+	}
+}
+
+// TestOldVersions: those of weeks ago are removed by the first start of another.
+func TestOldVersions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var paths []string
+	for _, content := range []string{"old", "recent"} {
+		path, err := install(holding(t, content, len(content)), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	old := time.Now().Add(-2 * oldAge)
+	if err := os.Chtimes(filepath.Dir(paths[0]), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := install(holding(t, "new", 3), dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Dir(paths[0])); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the old version is there: %v", err)
+	}
+	if _, err := os.Stat(paths[1]); err != nil {
+		t.Error(err)
 	}
 }
 

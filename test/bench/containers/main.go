@@ -18,13 +18,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
 
 // bench is what all measurements need.
 type bench struct {
-	deft   string // the binary
+	deft   string // the binary; then what it runs in sandboxes
 	server string // testdata/server, built
 	dir    string
 	docker string // the engine's address; empty for none
@@ -61,6 +62,11 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	if err := os.Chmod(b.dir, 0o755); err != nil { // users of containers enter it
 		return err
 	}
+	out, err := exec.CommandContext(ctx, b.deft, "dev", "sandbox-program", filepath.Join(b.dir, "program")).Output()
+	if err != nil {
+		return fmt.Errorf("get the program of sandboxes (make build): %w", err)
+	}
+	b.deft = strings.TrimSpace(string(out))
 	b.server = filepath.Join(b.dir, "server")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", b.server, "github.com/deft-dev/deft/test/bench/containers/testdata/server")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -88,8 +94,8 @@ func (b *bench) measure(ctx context.Context) (err error) {
 
 // note says what a start does that the plain server does not.
 const note = `
-Deft's binary runs twice in a container: as its first stage, which opens the descriptors and
-loads the filter, and as the server. What is not Start is the server's own start, the
+Deft's program for sandboxes runs twice in a container: as its first stage, which opens the
+descriptors and loads the filter, and as the server. What is not Start is the server's own start, the
 terminal's shell and the command, which the plain server has none of.
 `
 
