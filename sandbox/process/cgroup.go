@@ -136,9 +136,9 @@ func (l limit) make(self, name string) (dir string, v2 bool, err error) {
 // the group of the thread that forks: a thread that moves itself is not waited for.
 func forkInto(groups []group, path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	onThreadThatEnds(func() {
-		close := bornInto(groups, attr)
+		leave := bornInto(groups, attr)
 		pid, err = syscall.ForkExec(path, argv, attr)
-		close()
+		leave()
 		if err != nil && attr.Sys.UseCgroupFD { // if something else failed, this fails as well
 			attr.Sys.UseCgroupFD = false
 			for i := range groups {
@@ -168,25 +168,39 @@ func forkInto(groups []group, path string, argv []string, attr *syscall.ProcAttr
 }
 
 // bornInto prepares this thread and attr for a fork into the groups. Groups that this is
-// impossible for are marked late. close is for after the fork.
-func bornInto(groups []group, attr *syscall.ProcAttr) (close func()) {
-	close = func() {}
+// impossible for are marked late. leave is for after the fork: whoever removes a group
+// kills what is in it, and must not find this process there.
+func bornInto(groups []group, attr *syscall.ProcAttr) (leave func()) {
+	fd := -1
 	for i, g := range groups {
 		switch {
 		case g.err != nil || g.v2 && attr.Sys.UseCgroupFD:
 		case g.v2:
-			fd, err := unix.Open(g.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			if err != nil {
+			var err error
+			if fd, err = unix.Open(g.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 				groups[i].late = true
 				continue
 			}
 			attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, fd
-			close = func() { unix.Close(fd) }
 		default:
-			groups[i].late = os.WriteFile(filepath.Join(g.dir, "tasks"), []byte("0"), 0o644) != nil
+			groups[i].late = enterWithThread(g.dir) != nil
 		}
 	}
-	return close
+	return func() {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+		for _, g := range groups {
+			if g.err == nil && !g.v2 && !g.late {
+				_ = enterWithThread(filepath.Dir(g.dir)) // else it leaves when it ends, in a moment
+			}
+		}
+	}
+}
+
+// enterWithThread moves the calling thread into a group of version 1.
+func enterWithThread(dir string) error {
+	return os.WriteFile(filepath.Join(dir, "tasks"), []byte("0"), 0o644)
 }
 
 // onThreadThatEnds calls f on a thread that ends afterwards, with whatever f has changed
@@ -269,7 +283,8 @@ func killMembers(dir string) {
 		return
 	}
 	for field := range strings.FieldsSeq(string(b)) {
-		if pid, err := strconv.Atoi(field); err == nil && pid > 1 {
+		// A thread of this process can be there, see forkInto.
+		if pid, err := strconv.Atoi(field); err == nil && pid > 1 && pid != os.Getpid() {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}

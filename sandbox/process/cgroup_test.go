@@ -32,7 +32,7 @@ func TestForkInto(t *testing.T) {
 			}
 			t.Cleanup(func() {
 				if err := unix.Rmdir(dir); err != nil {
-					t.Errorf("a thread has stayed in the group: %v", err)
+					t.Error(err)
 				}
 			})
 			groups := []group{{controller: "freezer", dir: dir, v2: c.v2}, {controller: "none", err: errors.New("not made")}}
@@ -64,6 +64,7 @@ func TestForkInto(t *testing.T) {
 					t.Errorf("%+v", g)
 				}
 			}
+			// Nothing of this process is left there.
 			members, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 			if got := strings.TrimSpace(string(members)); err != nil || got != strconv.Itoa(pid) {
 				t.Errorf("the group has %q, not %d: %v", got, pid, err)
