@@ -4,6 +4,7 @@ import { describe } from '../api/failure';
 import type { ConversationSummary, Sandbox } from '../api/source';
 import { Icon } from '../design/Icon';
 import { tr } from '../i18n/text';
+import { trNodes } from '../i18n/nodes';
 
 const texts: Record<Exclude<Sandbox, 'running' | 'none'>, { title: string; detail: string; button: string }> = {
   starting: { title: tr('The sandbox is starting'), detail: tr('It will be ready in a moment.'), button: '' },
@@ -32,8 +33,10 @@ export function SandboxNotice({ summary }: { summary: ConversationSummary }) {
   if (summary.sandbox === 'none') {
     return (
       <p className="banner" role="status">
-        {tr('This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of')} <code>deft run</code>{tr(', it goes on with')}{' '}
-        <code>deft run --resume {summary.id}</code>.
+        {trNodes('This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of {run}, it goes on with {resume}.', {
+          run: <code>deft run</code>,
+          resume: <code>deft run --resume {summary.id}</code>,
+        })}
       </p>
     );
   }

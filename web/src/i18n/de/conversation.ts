@@ -158,8 +158,8 @@ export const conversation = {
   'This conversation is archived': 'Diese Unterhaltung ist archiviert',
   'Its sandbox was deleted. Resume it, or send a message, and it gets a new one with the files that it had.': 'Ihre Sandbox wurde gelöscht. Setzen Sie sie fort oder senden Sie eine Nachricht, und sie bekommt eine neue mit den Dateien, die sie hatte.',
   'The sandbox is lost': 'Die Sandbox ist verloren',
-  'This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of': 'Diese Unterhaltung wurde importiert oder von einem anderen Programm von Deft geführt und kann hier nur gelesen werden. Stammt sie von',
-  ', it goes on with': ', geht sie weiter mit',
+  'This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of {run}, it goes on with {resume}.':
+    'Diese Unterhaltung wurde importiert oder von einem anderen Programm von Deft geführt und kann hier nur gelesen werden. Stammt sie von {run}, geht sie weiter mit {resume}.',
   'The sandbox': 'Die Sandbox',
   'Starting …': 'Wird gestartet …',
   'There is no such conversation, or it is not shared any more.': 'Diese Unterhaltung gibt es nicht, oder sie wird nicht mehr geteilt.',
@@ -223,8 +223,8 @@ export const conversation = {
   Sandbox: 'Sandbox',
   'In force': 'In Kraft',
   'Not in force': 'Nicht in Kraft',
-  'Limits': 'Grenzen',
+  Limits: 'Grenzen',
   'Sandbox lost': 'Sandbox verloren',
-  'Import': 'Importieren',
+  Import: 'Importieren',
   'Undone: {n} lines of another branch': { one: 'Zurückgenommen: eine Zeile eines anderen Zweigs', other: 'Zurückgenommen: {n} Zeilen eines anderen Zweigs' },
 };

@@ -1,4 +1,4 @@
-// German texts of the start page, lists, commands and settings.
+// German texts of the start page, lists and commands, and of the settings of the page itself.
 export const page = {
   'Skip to the content': 'Zum Inhalt springen',
   'Close the menu': 'Menü schließen',
