@@ -74,7 +74,8 @@ const statuses: Record<string, string> = {
   finished: tr('Finished'),
   error: tr('Failed'),
   stuck: tr('Stuck'),
-  stopped: tr('Stopped'),
+  asleep: tr('Sandbox paused'),
+  stored: tr('Read only'),
   lost: tr('Sandbox lost'),
   archived: tr('Archived'),
 };

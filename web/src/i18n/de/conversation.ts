@@ -214,7 +214,8 @@ export const conversation = {
   'Only what is loaded was searched: {reason}': 'Nur das Geladene wurde durchsucht: {reason}',
   'The next older one': 'Das nächste ältere',
   'The next newer one': 'Das nächste neuere',
-  'Its files have vanished from the server’s disk. Resume it, or send a message, and it gets a new one with the files of its last checkpoint: what was changed after your last message may be missing.': 'Ihre Dateien sind von der Platte des Servers verschwunden. Setzen Sie sie fort oder senden Sie eine Nachricht, und sie bekommt eine neue mit den Dateien ihres letzten Sicherungspunkts: Was nach Ihrer letzten Nachricht geändert wurde, kann fehlen.',
+  'Its files have vanished, from the server’s disk or with the runtime that had them. Resume it, or send a message, and it gets a new one with the files of its last checkpoint, if it has one: what was changed after your last message may be missing.':
+    'Ihre Dateien sind verschwunden, von der Platte des Servers oder mit der Runtime, die sie hatte. Setzen Sie sie fort oder senden Sie eine Nachricht, und sie bekommt eine neue mit den Dateien ihres letzten Sicherungspunkts, wenn es einen gibt: Was nach Ihrer letzten Nachricht geändert wurde, kann fehlen.',
   'The built-in sandbox, with namespaces of its own.': 'Die eingebaute Sandbox, mit eigenen Namensräumen.',
   'The built-in sandbox with Landlock only: this machine lets it make no namespaces.': 'Die eingebaute Sandbox nur mit Landlock: Dieser Rechner lässt sie keine Namensräume anlegen.',
   'A container.': 'Ein Container.',
@@ -225,6 +226,8 @@ export const conversation = {
   'Not in force': 'Nicht in Kraft',
   Limits: 'Grenzen',
   'Sandbox lost': 'Sandbox verloren',
+  'Sandbox paused': 'Sandbox angehalten',
+  'Read only': 'Nur lesbar',
   Import: 'Importieren',
   'Undone: {n} lines of another branch': { one: 'Zurückgenommen: eine Zeile eines anderen Zweigs', other: 'Zurückgenommen: {n} Zeilen eines anderen Zweigs' },
 };
