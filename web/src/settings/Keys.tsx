@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
+import { CopyButton } from '../design/CopyButton';
 import { ago } from '../design/format';
 import { trNodes } from '../i18n/nodes';
 import { tr } from '../i18n/text';
@@ -36,9 +37,7 @@ export function Keys({ app }: { app: AppRoutes }) {
         <div className="banner good" role="status">
           <span>{tr('Copy the key now; it is not shown again.')}</span>
           <code className="new-key">{create.data}</code>
-          <button className="button" onClick={() => void navigator.clipboard.writeText(create.data)}>
-            {tr('Copy')}
-          </button>
+          <CopyButton text={create.data} />
         </div>
       )}
       {keys.data?.length === 0 && <p className="hint">{tr('There is no key yet.')}</p>}

@@ -28,18 +28,20 @@ export default function Settings({ tab }: { tab: string }) {
   useEffect(() => {
     tabs.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [tab]);
+  const all = settingsTabs(source);
   return (
     <div className="settings">
       <div className="settings-inner">
         <h1>{tr('Settings')}</h1>
         <nav ref={tabs} className="settings-tabs" aria-label={tr('Settings')}>
-          {settingsTabs(source).map((t) => (
+          {all.map((t) => (
             <Link key={t.name} href={`/settings/${t.name}`} aria-current={t.name === tab ? 'page' : undefined}>
               {t.label}
             </Link>
           ))}
         </nav>
         <div className="settings-page">
+          {all.every((t) => t.name !== tab) && <p>{tr('There is no such page')}.</p>}
           {tab === 'models' && <Models />}
           {tab === 'secrets' && <Secrets />}
           {app && tab === 'safety' && <Safety app={app} />}

@@ -160,5 +160,7 @@ export const page = {
   Appearance: 'Darstellung',
   Keyboard: 'Tastatur',
   Language: 'Sprache',
+  Copied: 'Kopiert',
+  'The browser does not allow it: select and copy it.': 'Der Browser erlaubt es nicht: bitte auswählen und kopieren.',
   'As the browser': 'Wie der Browser',
 };
