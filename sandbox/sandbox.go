@@ -179,6 +179,19 @@ func WorkspaceInside(p Provider) bool {
 	return ok && w.WorkspaceInside()
 }
 
+// Vanished returns the sandboxes, of those with the ids, that have run and are gone with
+// the workspaces inside them, because somebody removed them: by id, when they were started.
+// A provider for which that can be says it by a method of this name. The answer may be some
+// seconds old.
+func Vanished(ctx context.Context, p Provider, ids []string) (map[string]time.Time, error) {
+	if v, ok := p.(interface {
+		Vanished(ctx context.Context, ids []string) (map[string]time.Time, error)
+	}); ok {
+		return v.Vanished(ctx, ids)
+	}
+	return nil, nil
+}
+
 // State is that of a sandbox.
 type State string
 

@@ -3,6 +3,7 @@ package agentserver
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -26,6 +27,9 @@ type Backend struct {
 	Containers *conversation.Containers
 	// Orphans removes sandboxes; nil where there are none.
 	Orphans Orphans
+	// Vanished returns the conversations, of those given, whose workspaces are gone with
+	// the sandboxes that they were inside of, and when these were started.
+	Vanished func(ctx context.Context, p session.Placement, ids []event.ConversationID) (map[event.ConversationID]time.Time, error)
 	// Close closes what the backend holds beside Lock, which the sessions
 	// close.
 	Close func() error

@@ -122,7 +122,13 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.sandboxes = sandboxes.New(sandboxes.Options{Store: s.store, Sessions: s.sessions, Files: s.files, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Elsewhere: elsewhere, Log: o.Log})
+	places := sandboxes.Options{Store: s.store, Sessions: s.sessions, Files: s.files, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log}
+	if elsewhere {
+		places.Vanished = func(ctx context.Context, ids []event.ConversationID) (map[event.ConversationID]time.Time, error) {
+			return s.backend.Vanished(ctx, session.Placement{}, ids)
+		}
+	}
+	s.sandboxes = sandboxes.New(places)
 	if o.Warm != nil {
 		if s.warm, err = s.sandboxes.OpenWarm(filepath.Join(o.Dir, "warm"), s.backend.Lock, o.Warm); err != nil {
 			return nil, err

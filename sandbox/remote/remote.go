@@ -58,6 +58,8 @@ type Provider struct {
 	mu   sync.Mutex
 	name string // of this client; "" until it is needed
 	live map[string]*instance
+
+	listed listed
 }
 
 var _ sandbox.Provider = (*Provider)(nil)
@@ -103,8 +105,8 @@ func (p *Provider) Close() error {
 	return nil
 }
 
-// mark is the file that says that a sandbox was started, and by its time, when. Starts
-// lock it.
+// mark is the file that says that a sandbox was started, and by its time, when. It is empty
+// until the sandbox has run. Starts lock it.
 func (p *Provider) mark(id string) string { return filepath.Join(p.o.Dir, id) }
 
 // startedAt is when a sandbox was started; zero if that is not known.
@@ -194,6 +196,11 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 	if err != nil {
 		return nil, err
 	}
+	if !reused {
+		if err := os.WriteFile(p.mark(s.ID), []byte("it has run\n"), 0o600); err != nil {
+			return nil, fmt.Errorf("note the sandbox: %w", err)
+		}
+	}
 	in, err := p.instance(ctx, s.ID, session, rt)
 	if err != nil {
 		return nil, err
@@ -282,17 +289,13 @@ func (p *Provider) List(ctx context.Context) ([]sandbox.Status, error) {
 	if p.unusable != nil {
 		return nil, p.unusable
 	}
-	prefix, err := p.prefix()
+	all, err := p.runtimes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var all struct{ Runtimes []runtime }
-	if err := p.api.call(ctx, http.MethodGet, "/list", nil, &all); err != nil {
-		return nil, err
-	}
 	list := []sandbox.Status{}
-	for _, rt := range all.Runtimes {
-		if id, ours := strings.CutPrefix(rt.SessionID, prefix); ours && (rt.Status == statusRunning || rt.Status == statusPaused) {
+	for id, rt := range all {
+		if rt.Status == statusRunning || rt.Status == statusPaused {
 			st := statusOf(id, rt)
 			st.Started = p.startedAt(id)
 			list = append(list, st)

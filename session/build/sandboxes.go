@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -42,6 +43,31 @@ func (b *Builder) SandboxStates(ctx context.Context, p session.Placement) (map[e
 		}
 	}
 	return all, nil
+}
+
+// Vanished returns the conversations, of those with the ids, whose sandboxes are gone with
+// the workspaces inside them, and when these were started, see [sandbox.Vanished].
+func (b *Builder) Vanished(ctx context.Context, p session.Placement, ids []event.ConversationID) (map[event.ConversationID]time.Time, error) {
+	p = b.placement(p)
+	if p.RuntimeClass == LocalRuntime || p.SandboxClass == NoSandbox {
+		return nil, nil
+	}
+	provider, err := b.Sandboxes(p.SandboxClass, p.Isolation)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id.Hex()
+	}
+	found, err := sandbox.Vanished(ctx, provider, names)
+	all := map[event.ConversationID]time.Time{}
+	for _, id := range ids {
+		if at, ok := found[id.Hex()]; ok {
+			all[id] = at
+		}
+	}
+	return all, err
 }
 
 // StopSandbox ends the sandbox of a conversation, if one runs. Its journal stays.

@@ -3,11 +3,15 @@ package appserver_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/deft-dev/deft/internal/postgrestest"
 	"github.com/deft-dev/deft/test/binary"
@@ -93,6 +97,77 @@ turns:
 	other.owner.do(t, "POST", base+"/send-message", text("and now?"), nil)
 	if got, want := observed(other.follow(t, c, "finished", "running", "finished")), "hello\nmore\nknown"; got != want {
 		t.Errorf("in the runtime, from the other server: %q, want %q", got, want)
+	}
+}
+
+// TestRuntimeVanishes: the runtime of a conversation is stopped at the API, by somebody else.
+// The conversation is shown as lost, and goes on in a new one.
+func TestRuntimeVanishes(t *testing.T) {
+	t.Parallel()
+	api := runtimeAPI(t)
+	d := deploy(t, `
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "echo kept >kept; cat kept"}}]}
+  - reply: {text: it is written}
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat kept || echo nothing is left"}}]}
+  - reply: {text: it is gone}
+`, options{env: []string{"DEFT_RUNTIME_API_KEY=" + runtimeKey}, args: []string{"--sandbox", "remote", "--runtime-api", api, "--image", image, "--pull", "never"}})
+	c, _ := d.begin(t, map[string]any{"title": "Far", "initial_message": text("write")})
+	d.follow(t, c, "finished")
+	stopRuntimes(t, api)
+	for end := time.Now().Add(time.Minute); c.SandboxIs != "ERROR"; c = d.conversation(t, c.ID) {
+		if time.Now().After(end) {
+			t.Fatalf("the sandbox is %s", c.SandboxIs)
+		}
+	}
+	if c.Key != "" || c.Status != "" {
+		t.Errorf("a conversation without a runtime: %+v", c)
+	}
+	base := d.url + "/api/v1/app-conversations/" + c.ID
+	d.owner.do(t, "POST", base+"/resume", nil, nil)
+	if c = d.conversation(t, c.ID); c.SandboxIs != "RUNNING" {
+		t.Errorf("after it was resumed, the sandbox is %s", c.SandboxIs)
+	}
+	d.owner.do(t, "POST", base+"/send-message", text("read"), nil)
+	if got := observed(d.follow(t, c, "finished", "running", "finished")); !strings.Contains(got, "nothing is left") {
+		t.Errorf("in the new runtime: %q", got)
+	}
+	if c = d.conversation(t, c.ID); c.SandboxIs != "RUNNING" {
+		t.Errorf("after it has worked, the sandbox is %s", c.SandboxIs)
+	}
+}
+
+// stopRuntimes stops all runtimes of a Runtime API, which removes them with their files.
+func stopRuntimes(t *testing.T, api string) {
+	t.Helper()
+	type answered struct {
+		Runtimes []struct {
+			ID string `json:"runtime_id"`
+		}
+	}
+	ask := func(method, path, body string) (answer answered) {
+		r, err := http.NewRequestWithContext(t.Context(), method, api+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Api-Key", runtimeKey)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode >= 300 {
+			t.Fatalf("%s %s: %s, %v", method, path, resp.Status, err)
+		}
+		return answer
+	}
+	all := ask("GET", "/list", "").Runtimes
+	if len(all) == 0 {
+		t.Fatal("there is no runtime")
+	}
+	for _, rt := range all {
+		ask("POST", "/stop", `{"runtime_id":"`+rt.ID+`"}`)
 	}
 }
 

@@ -1,8 +1,9 @@
-// Changes where the workspace is in a container, or in a runtime of a Runtime API. Needs an
+// Changes where the workspace is in a container, or in a runtime of a Runtime API, and what
+// happens without that runtime. Needs an
 // engine (DEFT_TEST_DOCKER) with an image that has git.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import { expect, finish, panel, run, status, test, type Deft } from './deft';
+import { expect, finish, log, panel, run, status, test, type Deft } from './deft';
 import type { Page } from '@playwright/test';
 
 const host = process.env.DEFT_TEST_DOCKER ?? '';
@@ -87,6 +88,46 @@ test('changes are staged, committed and discarded in a runtime of a Runtime API'
     await remove(deft, page);
     const runtimes = async () => (await (await fetch(`${at}/list`, { headers: { 'X-API-Key': 'key-of-the-test' } })).json()).runtimes.filter((r: { status: string }) => r.status !== 'stopped').length;
     await expect.poll(runtimes, { timeout: 120_000 }).toBe(0);
+  } finally {
+    const gone = new Promise((done) => api.once('exit', done));
+    api.kill('SIGTERM');
+    await gone;
+  }
+});
+
+test('a conversation whose runtime has vanished is shown as lost, and goes on in a new one', async ({ deft, page }) => {
+  test.skip(absent, 'no engine (DEFT_TEST_DOCKER) and no image (DEFT_TEST_GIT_IMAGE)');
+  const api = spawn(process.env.DEFT_BIN ?? '', ['runtime-api', '--port', '0', '--sandbox', 'docker'], {
+    env: { PATH: process.env.PATH, HOME: deft.dir, DEFT_DATA: join(deft.dir, 'api'), DOCKER_HOST: host, DEFT_RUNTIME_API_KEYS: 'key-of-the-test' },
+  });
+  try {
+    const at = await address(api);
+    await deft.script([{ reply: { tool_calls: [run('echo kept > kept.txt')] } }, finish('Written.'), { reply: { tool_calls: [run('cat kept.txt || echo new > new.txt')] } }, finish('Looked.')]);
+    await deft.serve('127.0.0.1:0', { DEFT_SANDBOX_CLASS: 'remote', DEFT_RUNTIME_API: at, DEFT_RUNTIME_API_KEY: 'key-of-the-test', DEFT_SANDBOX_IMAGE: image, DEFT_SANDBOX_PULL: 'never' });
+    await deft.signIn(page);
+    await deft.setModel(page);
+    await page.getByRole('textbox', { name: 'Task' }).fill('Write');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/conversations\//, { timeout: 90_000 });
+    await expect(status(page, 'Finished')).toBeVisible({ timeout: 90_000 });
+    const headers = { 'X-API-Key': 'key-of-the-test', 'Content-Type': 'application/json' };
+    for (const { runtime_id } of (await (await fetch(`${at}/list`, { headers })).json()).runtimes) {
+      await fetch(`${at}/stop`, { method: 'POST', headers, body: JSON.stringify({ runtime_id }) });
+    }
+    const notice = page.getByRole('region', { name: 'The sandbox' });
+    await expect(notice).toContainText('The sandbox is lost.', { timeout: 90_000 }); // the page asks from time to time
+    await expect(status(page, 'Sandbox lost')).toBeVisible();
+    await expect(page.locator('.conversation-link')).toContainText('Sandbox lost');
+    await expect(log(page).getByText('Written.')).toBeVisible();
+    await notice.getByRole('button', { name: 'Resume' }).click();
+    await expect(notice).toBeHidden();
+    await page.getByRole('textbox', { name: 'Message' }).fill('Look');
+    await page.keyboard.press('Enter');
+    await expect(log(page).getByText('Looked.')).toBeVisible({ timeout: 90_000 });
+    await panel(page, 'Files').click();
+    await expect(page.getByRole('button', { name: /^new.txt/ })).toBeVisible();
+    await expect(page.getByRole('button', { name: /^kept.txt/ })).toHaveCount(0);
+    await remove(deft, page);
   } finally {
     const gone = new Promise((done) => api.once('exit', done));
     api.kill('SIGTERM');

@@ -83,6 +83,16 @@ test('a shared conversation is read without a sign-in, and no more once it is pr
   await page.getByRole('menuitem', { name: 'Share' }).click();
   await page.getByRole('checkbox').check();
   const link = await page.getByRole('textbox', { name: 'Link' }).inputValue();
+  const dialog = page.getByRole('dialog');
+  // Without TLS, from another machine, there is no clipboard.
+  await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true }));
+  await dialog.getByRole('button', { name: 'Copy' }).click();
+  await expect(dialog.getByRole('status')).toHaveText('The browser does not allow it: select and copy it.');
+  await page.evaluate(() => Reflect.deleteProperty(navigator, 'clipboard'));
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await dialog.getByRole('button', { name: 'Copy' }).click();
+  await expect(dialog.getByRole('status')).toHaveText('Copied');
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(link);
   const stranger = await (await browser.newContext()).newPage();
   await stranger.goto(link);
   await expect(log(stranger).getByText('For everybody.')).toBeVisible();
@@ -91,6 +101,8 @@ test('a shared conversation is read without a sign-in, and no more once it is pr
   await expect(page.getByRole('textbox', { name: 'Link' })).toBeHidden();
   await stranger.reload();
   await expect(stranger.getByText('not shared any more')).toBeVisible();
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await expect(dialog).toBeHidden();
   await stranger.goto(deft.url);
   await expect(stranger.getByRole('heading', { name: 'You are not signed in' })).toBeVisible();
 });

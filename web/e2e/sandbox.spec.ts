@@ -17,6 +17,8 @@ test('a paused sandbox is shown as such, and resumed', async ({ deft, page }) =>
   await expect(log(page).getByText('Written.')).toBeVisible(); // still to be read
   await page.reload();
   await expect(notice(page)).toContainText('The sandbox is paused.');
+  await expect(status(page, 'Sandbox paused')).toBeVisible();
+  await expect(page.locator('.conversation-link')).toContainText('Sandbox paused');
   await expect(log(page).getByText('Written.')).toBeVisible();
   await expect(page.getByText('The connection is lost.')).toHaveCount(0);
   await clean(page, 'a paused sandbox');

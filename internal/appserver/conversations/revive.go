@@ -23,7 +23,7 @@ func (s *Service) Continue(ctx context.Context, owner session.Principal, id even
 		return nil, err
 	}
 	info, err := s.One(ctx, owner, id)
-	if err != nil || info.Conversation.Sandbox == "" || info.In != nil && s.o.Sandboxes.StatusOf(*info.In) != sandboxes.Lost {
+	if err != nil || info.Conversation.Sandbox == "" || info.In != nil && s.o.Sandboxes.StatusOf(ctx, *info.In) != sandboxes.Lost {
 		return c, err
 	}
 	s.reviving.Lock()
@@ -46,7 +46,7 @@ func (s *Service) giveUp(ctx context.Context, owner session.Principal, c *sessio
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
-	if err != nil || s.o.Sandboxes.StatusOf(now) != sandboxes.Lost { // another request was faster
+	if err != nil || s.o.Sandboxes.StatusOf(ctx, now) != sandboxes.Lost { // another request was faster
 		return err
 	}
 	st, err := c.State(ctx)

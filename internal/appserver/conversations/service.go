@@ -260,7 +260,7 @@ func (s *Service) Open(ctx context.Context, owner session.Principal, id event.Co
 		return nil, s.unlessRecorded(ctx, id, err)
 	}
 	info, err := s.One(ctx, owner, id)
-	if err == nil && info.In != nil && s.o.Sandboxes.StatusOf(*info.In) == sandboxes.Paused {
+	if err == nil && info.In != nil && s.o.Sandboxes.StatusOf(ctx, *info.In) == sandboxes.Paused {
 		err = s.o.Sandboxes.Resume(ctx, owner, info.In.ID)
 	}
 	return c, err

@@ -51,7 +51,7 @@ const (
 type Status string
 
 // The states of sandboxes. One whose record is gone is Missing, and one whose workspace
-// has vanished from the disk is Lost.
+// has vanished, from the disk or with the runtime that it was in, is Lost.
 const (
 	Running Status = "RUNNING"
 	Paused  Status = "PAUSED"
@@ -59,8 +59,12 @@ const (
 	Lost    Status = "ERROR"
 )
 
-// LostDetail says what has happened to a Lost sandbox.
-const LostDetail = "the workspace has vanished from the server's disk: a conversation that is resumed gets a new one with the files of its last checkpoint"
+// What has happened to a Lost sandbox, where the workspace was on this machine, and where it
+// was inside of what isolates it.
+const (
+	lostFiles   = "the workspace has vanished from the server's disk: a conversation that is resumed gets a new one with the files of its last checkpoint"
+	lostRuntime = "the runtime has vanished, and with it the workspace: a conversation that is resumed gets a new runtime, without the files that it had"
+)
 
 // ClientDirectory is where OpenHands' clients believe the workspace of a sandbox to
 // be; ProjectDirectory is where its conversations work by default.
@@ -81,10 +85,11 @@ type Options struct {
 	Spec string
 	// Most is how many sandboxes an owner may have; 0 for no limit.
 	Most int
-	// Elsewhere says that workspaces are inside what isolates them, not below Root: then
-	// none is Lost.
-	Elsewhere bool
-	Log       *slog.Logger
+	// Vanished is set where workspaces are inside what isolates them, not below Root. It
+	// returns the conversations, of those given, whose workspaces are gone with it, and
+	// when that was started.
+	Vanished func(ctx context.Context, ids []event.ConversationID) (map[event.ConversationID]time.Time, error)
+	Log      *slog.Logger
 }
 
 // Service is the Sandbox Service.
@@ -93,17 +98,45 @@ type Service struct{ o Options }
 // New returns a service.
 func New(o Options) *Service { return &Service{o} }
 
-// StatusOf returns how a sandbox is.
-func (s *Service) StatusOf(b store.Sandbox) Status {
-	if !s.o.Elsewhere {
-		if _, err := os.Stat(b.Directory); errors.Is(err, os.ErrNotExist) {
-			return Lost
-		}
-	}
-	if b.Paused {
+// StatusOf returns how a sandbox is. One of which that cannot be found out counts as there.
+func (s *Service) StatusOf(ctx context.Context, b store.Sandbox) Status {
+	switch {
+	case s.lost(ctx, b):
+		return Lost
+	case b.Paused:
 		return Paused
 	}
 	return Running
+}
+
+// lost reports whether the workspace of a sandbox has vanished.
+func (s *Service) lost(ctx context.Context, b store.Sandbox) bool {
+	if s.o.Vanished == nil {
+		_, err := os.Stat(b.Directory)
+		return errors.Is(err, os.ErrNotExist)
+	}
+	in, err := s.o.Store.InSandbox(ctx, b.ID)
+	if err != nil || len(in) == 0 {
+		return false
+	}
+	gone, err := s.o.Vanished(ctx, in)
+	if err != nil {
+		s.o.Log.Info("it is not known whether a sandbox is there", "sandbox", b.ID, "err", err)
+	}
+	for _, started := range gone {
+		if started.After(b.Created) { // else it was one before, which was given up
+			return true
+		}
+	}
+	return false
+}
+
+// LostDetail says what has happened to a Lost sandbox.
+func (s *Service) LostDetail() string {
+	if s.o.Vanished == nil {
+		return lostFiles
+	}
+	return lostRuntime
 }
 
 // Create makes a sandbox. A specification that does not exist is Invalid, one sandbox
@@ -230,8 +263,8 @@ func (s *Service) Resume(ctx context.Context, owner session.Principal, id string
 	if err != nil {
 		return err
 	}
-	if s.StatusOf(b) == Lost {
-		return fault.New(fault.Conflict, LostDetail).Hint("resume the conversation")
+	if s.StatusOf(ctx, b) == Lost {
+		return fault.New(fault.Conflict, s.LostDetail()).Hint("resume the conversation")
 	}
 	return s.o.Store.SetSandboxPaused(ctx, string(owner), id, false)
 }

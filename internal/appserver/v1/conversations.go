@@ -69,7 +69,7 @@ func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 	if i.In == nil {
 		return out
 	}
-	out.SandboxIs = s.o.Sandboxes.StatusOf(*i.In)
+	out.SandboxIs = s.o.Sandboxes.StatusOf(r.Context(), *i.In)
 	if out.SandboxIs == sandboxes.Running {
 		out.Status = orNull(i.Details.Status)
 		if out.Status == nil {

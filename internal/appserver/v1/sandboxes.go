@@ -37,9 +37,9 @@ type sandboxInfo struct {
 }
 
 func (s *Service) showSandbox(r *http.Request, b store.Sandbox) sandboxInfo {
-	out := sandboxInfo{ID: b.ID, Owner: b.Owner, Spec: b.Spec, Status: s.o.Sandboxes.StatusOf(b), Created: stamp(b.Created)}
+	out := sandboxInfo{ID: b.ID, Owner: b.Owner, Spec: b.Spec, Status: s.o.Sandboxes.StatusOf(r.Context(), b), Created: stamp(b.Created)}
 	if out.Status == sandboxes.Lost {
-		out.Detail = orNull(sandboxes.LostDetail)
+		out.Detail = orNull(s.o.Sandboxes.LostDetail())
 	}
 	if out.Status == sandboxes.Running {
 		base := s.o.URL(r)

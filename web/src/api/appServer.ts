@@ -180,9 +180,9 @@ function statusOf(c: AppConversation): Status {
     case 'ERROR':
       return 'lost';
     case 'PAUSED':
-      return 'stopped';
+      return 'asleep';
     default:
-      return c.sandbox_id ? 'archived' : 'stopped';
+      return c.sandbox_id ? 'archived' : 'stored';
   }
 }
 

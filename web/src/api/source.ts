@@ -33,7 +33,8 @@ export type Status =
   | 'finished'
   | 'error'
   | 'stuck'
-  | 'stopped' // its sandbox does not run
+  | 'asleep' // its sandbox is paused
+  | 'stored' // it can only be read
   | 'lost' // its files have vanished
   | 'archived'; // its sandbox was deleted
 

@@ -49,7 +49,7 @@ export const steps: { state: string; label: string; repository: boolean }[] = [
   { state: 'STARTING_CONVERSATION', label: tr('Starting the agent'), repository: false },
 ];
 
-export const stepText = (state: string): string => steps.find((s) => s.state === state)?.label ?? 'Starting';
+export const stepText = (state: string): string => steps.find((s) => s.state === state)?.label ?? tr('Starting');
 
 function read(a: Answer): StartTask {
   const asked = a.request ?? {};

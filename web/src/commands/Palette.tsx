@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import { statusText } from '../design/format';
-import { useAllCommands, type Command } from './registry';
+import { keysText, useAllCommands, type Command } from './registry';
 import { tr } from '../i18n/text';
 import './palette.css';
 
@@ -68,7 +68,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
           <li key={c.id} id={`${id}-${i}`} role="option" aria-selected={i === chosen} onClick={() => run(c)} onMouseMove={() => setAt(i)}>
             <span className="palette-group">{c.group}</span>
             <span className="grow ellipsis">{c.label}</span>
-            {c.keys && <span className="hint">{c.keys}</span>}
+            {c.keys && <span className="hint">{keysText(c.keys)}</span>}
           </li>
         ))}
       </ul>

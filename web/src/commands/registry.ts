@@ -1,5 +1,6 @@
 // The commands that a page offers now: the palette lists them, keys run them.
 import { useEffect, useSyncExternalStore } from 'react';
+import { tr } from '../i18n/text';
 
 export interface Command {
   id: string;
@@ -38,6 +39,11 @@ export function useAllCommands(): Command[] {
 // writing reports whether keys of an event go into a text.
 function writing(e: KeyboardEvent): boolean {
   return e.target instanceof HTMLElement && (e.target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) || e.target.closest('.xterm') !== null);
+}
+
+// keysText is the name of keys as they are called in the user's language.
+export function keysText(keys: string): string {
+  return keys.replace('Ctrl', tr('Ctrl')).replace('Shift', tr('Shift'));
 }
 
 // keyOf is the name of a key with its modifiers, as commands have it.

@@ -6,6 +6,7 @@ import type { Conversation, Policy } from '../api/conversation';
 import { describe } from '../api/failure';
 import type { ConversationSummary } from '../api/source';
 import { useCommands } from '../commands/registry';
+import { CopyButton } from '../design/CopyButton';
 import { Dialog } from '../design/Dialog';
 import { Icon } from '../design/Icon';
 import { Markdown } from '../design/Markdown';
@@ -99,6 +100,11 @@ function Profiles({ conversation, onClose }: { conversation: Conversation; onClo
           </button>
         ))}
         <Failed error={change.error ?? profiles.error} />
+        <div className="dialog-buttons">
+          <button className="button" onClick={onClose}>
+            {tr('Cancel')}
+          </button>
+        </div>
       </div>
     </Dialog>
   );
@@ -123,6 +129,11 @@ function Policies({ conversation, onClose }: { conversation: Conversation; onClo
           </button>
         ))}
         <Failed error={change.error ?? info.error} />
+        <div className="dialog-buttons">
+          <button className="button" onClick={onClose}>
+            {tr('Cancel')}
+          </button>
+        </div>
       </div>
     </Dialog>
   );
@@ -145,6 +156,9 @@ function Ask({ conversation, onClose }: { conversation: Conversation; onClose: (
         {ask.data !== undefined && <Markdown text={ask.data} />}
         <Failed error={ask.error} />
         <div className="dialog-buttons">
+          <button type="button" className="button" onClick={onClose}>
+            {tr('Close')}
+          </button>
           <button className="button primary" disabled={ask.isPending}>
             {ask.isPending ? tr('Asking …') : tr('Ask')}
           </button>
@@ -170,6 +184,9 @@ function Goal({ conversation, onClose }: { conversation: Conversation; onClose: 
         <input className="input" aria-label={tr('Objective')} autoFocus required placeholder={tr('All tests pass')} value={objective} onChange={(e) => setObjective(e.target.value)} />
         <Failed error={start.error} />
         <div className="dialog-buttons">
+          <button type="button" className="button" onClick={onClose}>
+            {tr('Cancel')}
+          </button>
           <button className="button primary" disabled={start.isPending}>
             {tr('Start')}
           </button>
@@ -201,13 +218,16 @@ function Share({ id, shared, onClose }: { id: string; shared: boolean; onClose: 
         {on && (
           <div className="row">
             <input className="input mono" readOnly aria-label={tr('Link')} value={link} onFocus={(e) => e.target.select()} />
-            <button className="button" onClick={() => void navigator.clipboard.writeText(link)}>
-              {tr('Copy')}
-            </button>
+            <CopyButton text={link} />
           </div>
         )}
         <p className="hint">{tr('They see messages, actions and outputs; not the files, the terminal or your settings.')}</p>
         <Failed error={change.error} />
+        <div className="dialog-buttons">
+          <button className="button" onClick={onClose}>
+            {tr('Close')}
+          </button>
+        </div>
       </div>
     </Dialog>
   );

@@ -4,6 +4,7 @@ import { describe } from '../api/failure';
 import type { ConversationSummary, Sandbox } from '../api/source';
 import { Icon } from '../design/Icon';
 import { tr } from '../i18n/text';
+import { trNodes } from '../i18n/nodes';
 
 const texts: Record<Exclude<Sandbox, 'running' | 'none'>, { title: string; detail: string; button: string }> = {
   starting: { title: tr('The sandbox is starting'), detail: tr('It will be ready in a moment.'), button: '' },
@@ -15,7 +16,7 @@ const texts: Record<Exclude<Sandbox, 'running' | 'none'>, { title: string; detai
   },
   lost: {
     title: tr('The sandbox is lost'),
-    detail: tr('Its files have vanished from the server’s disk. Resume it, or send a message, and it gets a new one with the files of its last checkpoint: what was changed after your last message may be missing.'),
+    detail: tr('Its files have vanished, from the server’s disk or with the runtime that had them. Resume it, or send a message, and it gets a new one with the files of its last checkpoint, if it has one: what was changed after your last message may be missing.'),
     button: tr('Resume'),
   },
 };
@@ -32,8 +33,10 @@ export function SandboxNotice({ summary }: { summary: ConversationSummary }) {
   if (summary.sandbox === 'none') {
     return (
       <p className="banner" role="status">
-        {tr('This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of')} <code>deft run</code>{tr(', it goes on with')}{' '}
-        <code>deft run --resume {summary.id}</code>.
+        {trNodes('This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of {run}, it goes on with {resume}.', {
+          run: <code>deft run</code>,
+          resume: <code>deft run --resume {summary.id}</code>,
+        })}
       </p>
     );
   }

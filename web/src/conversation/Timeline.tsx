@@ -39,8 +39,11 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   const directory = useView(store, (v) => v.timeline.directory);
   const waiting = useView(store, (v) => v.timeline.status === 'waiting_for_confirmation');
   const tail = useView(store, tailOf);
+  const box = useRef<HTMLDivElement>(null);
   const list = useRef<VListHandle>(null);
   const following = useRef(true);
+  const last = useRef(-1); // the index of the last row
+  const seen = useRef({ offset: 0, size: 0 });
   const [away, setAway] = useState(false);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
 
@@ -67,9 +70,22 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   }, [items, gone, opened, tail]);
   const count = rows.length;
   const follow = useCallback(() => {
-    if (following.current && count > 0) list.current?.scrollToIndex(count - 1, { align: 'end' });
-  }, [count]);
-  useLayoutEffect(follow, [follow, items]);
+    if (following.current && last.current >= 0) list.current?.scrollToIndex(last.current, { align: 'end' });
+  }, []);
+  useLayoutEffect(() => {
+    last.current = count - 1;
+    follow();
+  }, [count, items, follow]);
+  // Rows have other heights when the list has another width, as beside a panel that opens.
+  useEffect(() => {
+    const root = box.current?.querySelector('.timeline-list');
+    const observer = new ResizeObserver(() => {
+      seen.current.size = list.current?.scrollSize ?? 0;
+      follow();
+    });
+    for (const element of [root, root?.firstElementChild]) if (element) observer.observe(element);
+    return () => observer.disconnect();
+  }, [follow]);
 
   // An event that a link names may be in an older window.
   const reached = useRef<object | null>(null);
@@ -93,13 +109,17 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   const onScroll = (offset: number) => {
     const handle = list.current;
     if (!handle) return;
-    following.current = offset + handle.viewportSize >= handle.scrollSize - near;
+    // Only the user moves away from the end: rows that shrink move up as well, and those
+    // that grow leave the end below.
+    if (offset + handle.viewportSize >= handle.scrollSize - near) following.current = true;
+    else if (offset < seen.current.offset && handle.scrollSize >= seen.current.size) following.current = false;
+    seen.current = { offset, size: handle.scrollSize };
     setAway(!following.current);
     if (older === 'more' && offset < handle.viewportSize) onOlder();
   };
 
   return (
-    <div className="timeline" role="log" aria-label={label} aria-live="off">
+    <div ref={box} className="timeline" role="log" aria-label={label} aria-live="off">
       {older === 'loading' && (
         <p className="timeline-older" role="status">
           {tr('Loading earlier events …')}

@@ -31,6 +31,14 @@ export function money(usd: number): string {
   return usd > 0 && usd < 0.01 ? `<${dollars.format(0.01)}` : dollars.format(usd);
 }
 
+let fractions: Intl.NumberFormat | undefined;
+
+// smallMoney is an amount below a cent, with its first two digits.
+export function smallMoney(usd: number): string {
+  fractions ??= new Intl.NumberFormat(language, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol', maximumSignificantDigits: 2 });
+  return fractions.format(usd);
+}
+
 let compact: Intl.NumberFormat | undefined;
 
 export function tokens(n: number): string {
@@ -66,7 +74,8 @@ const statuses: Record<string, string> = {
   finished: tr('Finished'),
   error: tr('Failed'),
   stuck: tr('Stuck'),
-  stopped: tr('Stopped'),
+  asleep: tr('Sandbox paused'),
+  stored: tr('Read only'),
   lost: tr('Sandbox lost'),
   archived: tr('Archived'),
 };

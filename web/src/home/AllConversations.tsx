@@ -36,7 +36,7 @@ export default function AllConversations() {
     placeholderData: (old) => old,
   });
   useEffect(() => {
-    document.title = 'Conversations · Deft';
+    document.title = `${tr('Conversations')} · Deft`;
   }, []);
   const resume = useMutation({ mutationFn: (id: string) => source.resume(id), onSettled: () => queries.invalidateQueries({ queryKey: ['conversations'] }) });
   const all = list.data?.pages.flatMap((p) => p.items) ?? [];

@@ -17,7 +17,7 @@ export default function StartPage({ app, id }: { app: AppRoutes; id: string }) {
   const ready = task.data?.ended === 'ready' ? task.data.conversation : '';
 
   useEffect(() => {
-    document.title = 'Starting · Deft';
+    document.title = `${tr('Starting')} · Deft`;
   }, []);
   useEffect(() => {
     if (!ready) return;

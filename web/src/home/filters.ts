@@ -9,7 +9,8 @@ export const filters = [
   { value: 'waiting_for_confirmation', label: tr('Needs your answer') },
   { value: 'finished', label: tr('Finished') },
   { value: 'error', label: tr('Failed') },
-  { value: 'stopped', label: tr('Stopped') },
+  { value: 'asleep', label: tr('Sandbox paused') },
+  { value: 'stored', label: tr('Read only') },
   { value: 'archived', label: tr('Archived') },
 ];
 

@@ -1,3 +1,4 @@
+import { createElement } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
 
 afterEach(() => {
@@ -28,6 +29,15 @@ test('another language has its own forms, and falls back to English', async () =
   expect(told(1234)).toBe('1.234 frühere Ereignisse wurden für das Modell zusammengefasst');
   expect(plural(1, '1 such thing', '{n} such things')).toBe('1 such thing');
   expect(number(1234.5)).toBe('1.234,5');
+});
+
+test('a sentence has elements in its language’s order', async () => {
+  await texts('de');
+  const { trNodes } = await import('./nodes');
+  const { renderToStaticMarkup } = await import('react-dom/server');
+  expect(renderToStaticMarkup(trNodes('{path} becomes what it was at the last commit. This cannot be undone.', { path: createElement('code', null, '<b>{path}') }))).toBe(
+    '<code>&lt;b&gt;{path}</code> wird wieder, was es beim letzten Commit war. Das lässt sich nicht zurücknehmen.',
+  );
 });
 
 test('an unknown language is English', async () => {

@@ -1,6 +1,6 @@
 // Texts of the page in the user's language. English texts are in the code, as arguments of
-// `tr` and `plural`; a catalogue has them in another language, by the English ones. What a
-// catalogue lacks is shown in English. scripts/texts.test.ts finds texts that go around this.
+// `tr`, `plural` and `trNodes`; a catalogue has them in another language, by the English
+// ones. What a catalogue lacks is shown in English. scripts/texts.test.ts finds texts that go around this.
 import { load, type Catalogue } from './catalogue';
 
 export const languages = { en: 'English', de: 'Deutsch' } as const;

@@ -5,6 +5,7 @@ import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
 import { IsolationReport } from '../design/IsolationReport';
 import { tr } from '../i18n/text';
+import { trNodes } from '../i18n/nodes';
 
 // AgentPanel shows what the agent works with: its instructions, tools, skills and hooks,
 // as they are in force.
@@ -145,7 +146,7 @@ function Skill({ skill }: { skill: Equipment['skills'][number] }) {
       {skill.description && <p className="hint">{skill.description}</p>}
       {skill.source && (
         <p className="hint">
-          {tr('From')} <code>{skill.source}</code>
+          {trNodes('From {source}', { source: <code>{skill.source}</code> })}
         </p>
       )}
       <pre className="code" tabIndex={0}>

@@ -12,6 +12,7 @@ import DiffView from './DiffView';
 import { Publish } from './Publish';
 import { useThrottled } from './useThrottled';
 import { plural, tr } from '../i18n/text';
+import { trNodes } from '../i18n/nodes';
 
 const marks: Record<string, string> = { ADDED: 'A', UPDATED: 'M', DELETED: 'D', MOVED: 'R' };
 const words: Record<string, string> = { ADDED: tr('added'), UPDATED: tr('changed'), DELETED: tr('deleted'), MOVED: tr('moved') };
@@ -118,7 +119,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
         <Dialog title={tr('Discard the changes?')} onClose={() => setDiscarding(null)}>
           <div className="dialog-form">
             <p>
-              <code>{discarding.path}</code> {tr('becomes what it was at the last commit. This cannot be undone.')}
+              {trNodes('{path} becomes what it was at the last commit. This cannot be undone.', { path: <code>{discarding.path}</code> })}
             </p>
             <div className="dialog-buttons">
               <button className="button" autoFocus onClick={() => setDiscarding(null)}>

@@ -8,6 +8,7 @@ import { Dialog } from '../design/Dialog';
 import { Icon } from '../design/Icon';
 import { branchFor } from './changes';
 import { plural, tr } from '../i18n/text';
+import { trNodes } from '../i18n/nodes';
 
 interface Props {
   app: AppRoutes;
@@ -75,7 +76,7 @@ function PublishDialog({ app, id, status, origin, kind, onDone, onClose }: Dialo
         }}
       >
         <p className="hint">
-          {tr('To')} <code>{origin.repository}</code>
+          {trNodes('To {repository}', { repository: <code>{origin.repository}</code> })}
           {left > 0 && `. ${plural(left, '1 file is not committed, and will not be part of it.', '{n} files are not committed, and will not be part of it.')}`}
         </p>
         {send.isSuccess ? (
@@ -145,7 +146,7 @@ function Done({ branch, made }: { branch: string; made: PullRequest | null }) {
     <p className="banner good" role="status">
       {made === null ? (
         <span>
-          {tr('The commits are on the branch')} <code>{branch}</code>.
+          {trNodes('The commits are on the branch {branch}.', { branch: <code>{branch}</code> })}
         </span>
       ) : /^https?:\/\//.test(made.url) ? (
         <a href={made.url} target="_blank" rel="noopener noreferrer">

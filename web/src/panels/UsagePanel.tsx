@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Conversation } from '../api/conversation';
-import { money, tenths, tokens } from '../design/format';
+import { money, smallMoney, tenths, tokens } from '../design/format';
 import { readUsage, type Call, type Usage } from '../events/usage';
 import { useThrottled } from './useThrottled';
 import { number, tr } from '../i18n/text';
@@ -31,13 +31,13 @@ export function UsagePanel({ conversation, usage, model }: Props) {
   });
   const calls = all.data?.calls ?? usage.calls;
   const facts: [string, string][] = [
-    ['Model', model || '–'],
-    ['Cost', usage.budgetUSD === null ? money(usage.costUSD) : `${money(usage.costUSD)} of ${money(usage.budgetUSD)}`],
+    [tr('Model'), model || '–'],
+    [tr('Cost'), usage.budgetUSD === null ? money(usage.costUSD) : tr('{part} of {whole}', { part: money(usage.costUSD), whole: money(usage.budgetUSD) })],
     [tr('Input tokens'), tokens(usage.promptTokens)],
-    ['of these from the cache', tokens(usage.cachedTokens)],
+    [tr('of these from the cache'), tokens(usage.cachedTokens)],
     [tr('Output tokens'), tokens(usage.completionTokens)],
-    ['of these reasoning', tokens(usage.reasoningTokens)],
-    ['Context', usage.contextWindow ? `${tokens(usage.contextTokens)} of ${tokens(usage.contextWindow)}` : tokens(usage.contextTokens)],
+    [tr('of these reasoning'), tokens(usage.reasoningTokens)],
+    [tr('Context'), usage.contextWindow ? tr('{part} of {whole}', { part: tokens(usage.contextTokens), whole: tokens(usage.contextWindow) }) : tokens(usage.contextTokens)],
   ];
   return (
     <div className="panel-body usage">
@@ -74,9 +74,9 @@ function Calls({ calls }: { calls: Call[] }) {
         <p className="legend" aria-hidden="true">
           {(
             [
-              ['bar-cached', 'cached input'],
-              ['bar-prompt', 'other input'],
-              ['bar-completion', 'output'],
+              ['bar-cached', tr('cached input')],
+              ['bar-prompt', tr('other input')],
+              ['bar-completion', tr('output')],
             ] as const
           ).map(([name, says]) => (
             <span key={name}>
@@ -137,7 +137,7 @@ function size(c: Call, measure: Measure): number {
 
 // cents shows the cost of one call, which is often below a cent.
 function cents(usd: number): string {
-  return usd === 0 || usd >= 0.01 ? money(usd) : `$${usd.toPrecision(2)}`;
+  return usd === 0 || usd >= 0.01 ? money(usd) : smallMoney(usd);
 }
 
 function Bar({ call, measure, largest }: { call: Call; measure: Measure; largest: number }) {

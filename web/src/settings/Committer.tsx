@@ -2,14 +2,15 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AppRoutes, Committer as Values } from '../api/source';
 import { Failed } from '../design/Failed';
+import { tr } from '../i18n/text';
 
 // Committer is who the commits of agents are by.
 export function Committer({ app }: { app: AppRoutes }) {
   const stored = useQuery({ queryKey: ['committer'], queryFn: () => app.committer() });
   return (
     <section className="card" aria-labelledby="committer-title">
-      <h2 id="committer-title">Name in commits</h2>
-      <p className="hint">Commits that you make in the Changes panel carry it. Without one they carry what Git has in the sandbox.</p>
+      <h2 id="committer-title">{tr('Name in commits')}</h2>
+      <p className="hint">{tr('Commits that you make in the Changes panel carry it. Without one they carry what Git has in the sandbox.')}</p>
       <Failed error={stored.error} />
       {stored.data && <Form key={`${stored.data.name}\n${stored.data.email}`} app={app} start={stored.data} />}
     </section>
@@ -34,17 +35,17 @@ function Form({ app, start }: { app: AppRoutes; start: Values }) {
       }}
     >
       <label className="field">
-        <span>Name</span>
+        <span>{tr('Name')}</span>
         <input className="input" maxLength={256} autoComplete="name" value={name} onChange={(e) => setName(e.target.value)} />
       </label>
       <label className="field">
-        <span>Email</span>
+        <span>{tr('Email')}</span>
         <input className="input" type="email" maxLength={256} autoComplete="email" value={email} onChange={(e) => setEmail(e.target.value)} />
       </label>
       <Failed error={save.error} />
       <div className="row">
         <button className="button primary" disabled={save.isPending || !changed}>
-          Save
+          {tr('Save')}
         </button>
       </div>
     </form>

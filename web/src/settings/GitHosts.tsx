@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
 import { providers } from './providers';
+import { tr } from '../i18n/text';
 
 // GitHosts keeps the tokens by which repositories are cloned.
 export function GitHosts({ app }: { app: AppRoutes }) {
@@ -24,8 +25,8 @@ export function GitHosts({ app }: { app: AppRoutes }) {
   const known = Object.entries(hosts.data ?? {});
   return (
     <section className="card" aria-labelledby="git-title">
-      <h2 id="git-title">Git hosts</h2>
-      <p className="hint">Repositories are cloned outside the sandbox, so that a token never enters it. Tokens are stored encrypted.</p>
+      <h2 id="git-title">{tr('Git hosts')}</h2>
+      <p className="hint">{tr('Repositories are cloned outside the sandbox, so that a token never enters it. Tokens are stored encrypted.')}</p>
       {failure && (
         <p className="banner bad" role="alert">
           {describe(failure)}
@@ -39,12 +40,12 @@ export function GitHosts({ app }: { app: AppRoutes }) {
                 <span className="grow">
                   {providers.find((p) => p.name === name)?.label ?? name} {at && <span className="hint">{at}</span>}
                 </span>
-                <span className="tag">token stored</span>
+                <span className="tag">{tr('token stored')}</span>
               </li>
             ))}
           </ul>
           <button className="button danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
-            Remove all tokens
+            {tr('Remove all tokens')}
           </button>
         </>
       )}
@@ -56,7 +57,7 @@ export function GitHosts({ app }: { app: AppRoutes }) {
         }}
       >
         <label className="field">
-          <span>Host</span>
+          <span>{tr('Host')}</span>
           <select className="input" value={provider} onChange={(e) => setProvider(e.target.value)}>
             {providers.map((p) => (
               <option key={p.name} value={p.name}>
@@ -66,11 +67,11 @@ export function GitHosts({ app }: { app: AppRoutes }) {
           </select>
         </label>
         <label className="field">
-          <span>Token</span>
+          <span>{tr('Token')}</span>
           <input className="input mono" type="password" autoComplete="off" required value={token} onChange={(e) => setToken(e.target.value)} />
         </label>
         <label className="field">
-          <span>Address, if it is one of your own</span>
+          <span>{tr('Address, if it is one of your own')}</span>
           <input
             className="input mono"
             spellCheck={false}
@@ -81,7 +82,7 @@ export function GitHosts({ app }: { app: AppRoutes }) {
         </label>
         <div className="row">
           <button className="button primary" disabled={save.isPending}>
-            Store
+            {tr('Store')}
           </button>
         </div>
       </form>

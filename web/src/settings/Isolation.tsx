@@ -2,10 +2,12 @@ import { useQuery } from '@tanstack/react-query';
 import type { AppRoutes } from '../api/source';
 import { Failed } from '../design/Failed';
 import { IsolationReport } from '../design/IsolationReport';
+import { trNodes } from '../i18n/nodes';
+import { tr } from '../i18n/text';
 
 const texts: Record<string, string> = {
-  process: 'the sandbox that is built in',
-  none: 'no sandbox',
+  process: tr('They work in the sandbox that is built in.'),
+  none: tr('They work in no sandbox.'),
 };
 
 // Isolation says what new conversations work in, and what of it is in force: the server
@@ -15,20 +17,20 @@ export function Isolation({ app }: { app: AppRoutes }) {
   const tried = useQuery({ queryKey: ['isolation'], queryFn: () => app.isolation(null), retry: false, staleTime: Infinity });
   return (
     <section className="card" aria-labelledby="isolation-title">
-      <h2 id="isolation-title">Isolation of new conversations</h2>
+      <h2 id="isolation-title">{tr('Isolation of new conversations')}</h2>
       <Failed error={spec.error ?? tried.error} />
       {spec.data !== undefined && (
         <p>
-          They work in {texts[spec.data] ?? <code>{spec.data}</code>}. The operator chooses it with <code>deft serve --sandbox</code>.
+          {texts[spec.data] ?? trNodes('They work in {sandbox}.', { sandbox: <code>{spec.data}</code> })} {trNodes('The operator chooses it with {command}.', { command: <code>deft serve --sandbox</code> })}
         </p>
       )}
-      {tried.data ? <IsolationReport isolation={tried.data} /> : !tried.isError && <p role="status">A sandbox is started to see what is in force …</p>}
+      {tried.data ? <IsolationReport isolation={tried.data} /> : !tried.isError && <p role="status">{tr('A sandbox is started to see what is in force …')}</p>}
       <div className="row">
         <button className="button" disabled={tried.isFetching} onClick={() => void tried.refetch()}>
-          Try again
+          {tr('Try again')}
         </button>
         <span className="hint">
-          <code>deft doctor</code> also tries what must be forbidden. What is in force for one conversation is in its Agent panel.
+          {trNodes('{command} also tries what must be forbidden. What is in force for one conversation is in its Agent panel.', { command: <code>deft doctor</code> })}
         </span>
       </div>
     </section>

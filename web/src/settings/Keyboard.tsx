@@ -1,12 +1,13 @@
-import { useAllCommands } from '../commands/registry';
+import { keysText, useAllCommands } from '../commands/registry';
+import { tr } from '../i18n/text';
 
 const always = [
-  { keys: 'Enter', label: 'Send the message, or start the task' },
-  { keys: 'Shift+Enter', label: 'New line' },
-  { keys: 'Y', label: 'Allow the action that waits' },
-  { keys: 'N', label: 'Reject it' },
-  { keys: 'Ctrl+.', label: 'Stop the agent' },
-  { keys: 'Ctrl+F', label: 'Search in the conversation' },
+  { keys: 'Enter', label: tr('Send the message, or start the task') },
+  { keys: 'Shift+Enter', label: tr('New line') },
+  { keys: 'Y', label: tr('Allow the action that waits') },
+  { keys: 'N', label: tr('Reject it') },
+  { keys: 'Ctrl+.', label: tr('Stop the agent') },
+  { keys: 'Ctrl+F', label: tr('Search in the conversation') },
 ];
 
 // Keyboard is the map of keys. Single letters act while no text is written.
@@ -14,15 +15,15 @@ export function Keyboard() {
   const commands = useAllCommands().filter((c) => c.keys);
   return (
     <section className="card" aria-labelledby="keyboard-title">
-      <h2 id="keyboard-title">Keyboard</h2>
-      <p className="hint">Single letters act while you write nothing. On a Mac, Command is Ctrl.</p>
+      <h2 id="keyboard-title">{tr('Keyboard')}</h2>
+      <p className="hint">{tr('Single letters act while you write nothing. On a Mac, Command is Ctrl.')}</p>
       <table className="keyboard">
         <tbody>
           {[...commands, ...always].map((c) => (
             <tr key={c.label}>
               <th scope="row">{c.label}</th>
               <td>
-                <kbd>{c.keys}</kbd>
+                <kbd>{keysText(c.keys ?? '')}</kbd>
               </td>
             </tr>
           ))}

@@ -2,7 +2,10 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
+import { CopyButton } from '../design/CopyButton';
 import { ago } from '../design/format';
+import { trNodes } from '../i18n/nodes';
+import { tr } from '../i18n/text';
 
 // Keys are for programs that use this server as the user.
 export function Keys({ app }: { app: AppRoutes }) {
@@ -21,9 +24,9 @@ export function Keys({ app }: { app: AppRoutes }) {
   const failure = create.error ?? remove.error ?? keys.error;
   return (
     <section className="card" aria-labelledby="keys-title">
-      <h2 id="keys-title">API keys</h2>
+      <h2 id="keys-title">{tr('API keys')}</h2>
       <p className="hint">
-        For programs: <code>Authorization: Bearer KEY</code>. A key can do what you can.
+        {trNodes('For programs: {header}. A key can do what you can.', { header: <code>Authorization: Bearer KEY</code> })}
       </p>
       {failure && (
         <p className="banner bad" role="alert">
@@ -32,26 +35,24 @@ export function Keys({ app }: { app: AppRoutes }) {
       )}
       {create.data && (
         <div className="banner good" role="status">
-          <span>Copy the key now; it is not shown again.</span>
+          <span>{tr('Copy the key now; it is not shown again.')}</span>
           <code className="new-key">{create.data}</code>
-          <button className="button" onClick={() => void navigator.clipboard.writeText(create.data)}>
-            Copy
-          </button>
+          <CopyButton text={create.data} />
         </div>
       )}
-      {keys.data?.length === 0 && <p className="hint">There is no key yet.</p>}
+      {keys.data?.length === 0 && <p className="hint">{tr('There is no key yet.')}</p>}
       <ul className="settings-list">
         {keys.data?.map((k) => (
           <li key={k.id}>
             <span className="grow">
-              {k.name || 'Without a name'}
+              {k.name || tr('Without a name')}
               <br />
               <span className="hint">
-                made {ago(k.created)}, {k.lastUsed ? `used ${ago(k.lastUsed)}` : 'never used'}
+                {k.lastUsed ? tr('made {made}, used {used}', { made: ago(k.created), used: ago(k.lastUsed) }) : tr('made {made}, never used', { made: ago(k.created) })}
               </span>
             </span>
-            <button className="button quiet" aria-label={`Delete ${k.name}`} disabled={remove.isPending} onClick={() => remove.mutate(k.id)}>
-              Delete
+            <button className="button quiet" aria-label={tr('Delete {title}', { title: k.name })} disabled={remove.isPending} onClick={() => remove.mutate(k.id)}>
+              {tr('Delete')}
             </button>
           </li>
         ))}
@@ -63,9 +64,9 @@ export function Keys({ app }: { app: AppRoutes }) {
           create.mutate();
         }}
       >
-        <input className="input" aria-label="Name of the key" placeholder="What it is for" required maxLength={100} value={name} onChange={(e) => setName(e.target.value)} />
+        <input className="input" aria-label={tr('Name of the key')} placeholder={tr('What it is for')} required maxLength={100} value={name} onChange={(e) => setName(e.target.value)} />
         <button className="button primary" disabled={create.isPending}>
-          Create
+          {tr('Create')}
         </button>
       </form>
     </section>

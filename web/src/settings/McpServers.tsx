@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes, McpServer } from '../api/source';
 import { useChoice } from './useChoice';
+import { tr } from '../i18n/text';
 
 // McpServers gives agents more tools. Programs run inside the sandbox.
 export function McpServers({ app }: { app: AppRoutes }) {
@@ -21,14 +22,14 @@ export function McpServers({ app }: { app: AppRoutes }) {
   const remote = /^https?:\/\//.test(address.trim());
   return (
     <section className="card" aria-labelledby="mcp-title">
-      <h2 id="mcp-title">MCP servers</h2>
-      <p className="hint">More tools for agents: an address, or a program, which runs inside the sandbox. New conversations have them.</p>
+      <h2 id="mcp-title">{tr('MCP servers')}</h2>
+      <p className="hint">{tr('More tools for agents: an address, or a program, which runs inside the sandbox. New conversations have them.')}</p>
       {failure && (
         <p className="banner bad" role="alert">
           {describe(failure)}
         </p>
       )}
-      {servers.value && Object.keys(all).length === 0 && <p className="hint">There is none yet.</p>}
+      {servers.value && Object.keys(all).length === 0 && <p className="hint">{tr('There is none yet.')}</p>}
       <ul className="settings-list">
         {Object.entries(all).map(([key, server]) => (
           <li key={key}>
@@ -44,15 +45,16 @@ export function McpServers({ app }: { app: AppRoutes }) {
                 disabled={servers.pending}
                 onChange={(e) => servers.choose({ ...all, [key]: { ...server, enabled: e.target.checked } })}
               />
-              On<span className="visually-hidden">: {key}</span>
+              {tr('On')}
+              <span className="visually-hidden">: {key}</span>
             </label>
             <button
               className="button quiet"
-              aria-label={`Delete ${key}`}
+              aria-label={tr('Delete {title}', { title: key })}
               disabled={servers.pending}
               onClick={() => servers.choose(Object.fromEntries(Object.entries(all).filter(([other]) => other !== key)))}
             >
-              Delete
+              {tr('Delete')}
             </button>
           </li>
         ))}
@@ -68,29 +70,29 @@ export function McpServers({ app }: { app: AppRoutes }) {
         }}
       >
         <label className="field">
-          <span>Name</span>
+          <span>{tr('Name')}</span>
           <input className="input mono" required pattern="[A-Za-z0-9][A-Za-z0-9_\-]{0,63}" spellCheck={false} value={name} onChange={(e) => setName(e.target.value)} />
         </label>
         <label className="field">
-          <span>Address or command</span>
+          <span>{tr('Address or command')}</span>
           <input
             className="input mono"
             required
             spellCheck={false}
-            placeholder="https://example.com/mcp or uvx mcp-server-fetch"
+            placeholder={tr('https://example.com/mcp or uvx mcp-server-fetch')}
             value={address}
             onChange={(e) => setAddress(e.target.value)}
           />
         </label>
         {remote && (
           <label className="field">
-            <span>Token, if it wants one</span>
+            <span>{tr('Token, if it wants one')}</span>
             <input className="input mono" type="password" autoComplete="off" value={token} onChange={(e) => setToken(e.target.value)} />
           </label>
         )}
         <div className="row">
           <button className="button primary" disabled={servers.pending}>
-            Add
+            {tr('Add')}
           </button>
         </div>
       </form>

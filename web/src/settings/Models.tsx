@@ -3,6 +3,7 @@ import { useState, type FormEvent } from 'react';
 import { useSource } from '../api/context';
 import { describe } from '../api/failure';
 import type { AppRoutes, ModelChoice } from '../api/source';
+import { tr } from '../i18n/text';
 
 export function Models() {
   const source = useSource();
@@ -22,12 +23,12 @@ export function Models() {
         </p>
       )}
       <section className="card" aria-labelledby="model-title">
-        <h2 id="model-title">Model</h2>
+        <h2 id="model-title">{tr('Model')}</h2>
         {current.data && (
           <ModelForm
             key={`${current.data.model} ${current.data.baseURL}`}
             start={current.data}
-            button="Save"
+            button={tr('Save')}
             onSave={async (choice) => {
               await source.setModel(choice);
               await refresh();
@@ -36,22 +37,22 @@ export function Models() {
         )}
       </section>
       {source.app && current.data && (
-        <section className="card" aria-label="Test">
+        <section className="card" aria-label={tr('Test')}>
           <div className="row">
             <TestModel app={source.app} profile={null} />
-            <span className="hint">sends the model above, as it is saved, a small request</span>
+            <span className="hint">{tr('sends the model above, as it is saved, a small request')}</span>
           </div>
         </section>
       )}
       <section className="card" aria-labelledby="profiles-title">
-        <h2 id="profiles-title">Profiles</h2>
-        <p className="hint">Named models, to switch between.</p>
+        <h2 id="profiles-title">{tr('Profiles')}</h2>
+        <p className="hint">{tr('Named models, to switch between.')}</p>
         {profiles.data && profiles.data.length > 0 && (
           <ul className="settings-list">
             {profiles.data.map((p) => (
               <li key={p.name}>
                 <span className="grow">
-                  <strong>{p.name}</strong> {p.active && <span className="tag">in use</span>}
+                  <strong>{p.name}</strong> {p.active && <span className="tag">{tr('in use')}</span>}
                   <br />
                   <code className="hint">
                     {p.model} {p.baseURL}
@@ -60,11 +61,11 @@ export function Models() {
                 {source.app && <TestModel app={source.app} profile={p.name} />}
                 {!p.active && (
                   <button className="button" disabled={activate.isPending} onClick={() => activate.mutate(p.name)}>
-                    Use
+                    {tr('Use')}
                   </button>
                 )}
-                <button className="button quiet" aria-label={`Delete ${p.name}`} disabled={remove.isPending} onClick={() => remove.mutate(p.name)}>
-                  Delete
+                <button className="button quiet" aria-label={tr('Delete {title}', { title: p.name })} disabled={remove.isPending} onClick={() => remove.mutate(p.name)}>
+                  {tr('Delete')}
                 </button>
               </li>
             ))}
@@ -74,7 +75,7 @@ export function Models() {
           <ModelForm
             named
             start={{ model: '', baseURL: '', keySet: false }}
-            button="Add"
+            button={tr('Add')}
             onSave={async (choice, name) => {
               await source.saveProfile(name, choice);
               await refresh();
@@ -83,7 +84,7 @@ export function Models() {
           />
         ) : (
           <button className="button" onClick={() => setAdding(true)}>
-            Add a profile
+            {tr('Add a profile')}
           </button>
         )}
       </section>
@@ -119,12 +120,12 @@ function ModelForm({ start, named, button, onSave }: FormProps) {
     >
       {named && (
         <label className="field">
-          <span>Name</span>
+          <span>{tr('Name')}</span>
           <input className="input" required pattern="[A-Za-z0-9][A-Za-z0-9._\-]{0,63}" value={name} onChange={(e) => setName(e.target.value)} />
         </label>
       )}
       <label className="field">
-        <span>Model</span>
+        <span>{tr('Model')}</span>
         <input className="input mono" required list="all-models" spellCheck={false} value={model} onChange={(e) => setModel(e.target.value)} />
       </label>
       <datalist id="all-models">
@@ -133,23 +134,23 @@ function ModelForm({ start, named, button, onSave }: FormProps) {
         ))}
       </datalist>
       <label className="field">
-        <span>Address</span>
+        <span>{tr('Address')}</span>
         <input
           className="input mono"
           type="url"
           spellCheck={false}
-          placeholder="the provider’s"
+          placeholder={tr('the provider’s')}
           value={baseURL}
           onChange={(e) => setBaseURL(e.target.value)}
         />
       </label>
       <label className="field">
-        <span>API key</span>
+        <span>{tr('API key')}</span>
         <input
           className="input mono"
           type="password"
           autoComplete="off"
-          placeholder={start.keySet ? 'unchanged' : ''}
+          placeholder={start.keySet ? tr('unchanged') : ''}
           value={apiKey}
           onChange={(e) => setApiKey(e.target.value)}
         />
@@ -165,7 +166,7 @@ function ModelForm({ start, named, button, onSave }: FormProps) {
         </button>
         {save.isSuccess && (
           <span className="hint" role="status">
-            Saved
+            {tr('Saved')}
           </span>
         )}
       </div>
@@ -179,7 +180,7 @@ function TestModel({ app, profile }: { app: AppRoutes; profile: string | null })
     <span className="row">
       {test.data && (
         <span className={test.data.works ? 'tag' : 'tag bad'} role="status">
-          {test.data.works ? 'works' : test.data.message}
+          {test.data.works ? tr('works') : test.data.message}
         </span>
       )}
       {test.isError && (
@@ -187,8 +188,8 @@ function TestModel({ app, profile }: { app: AppRoutes; profile: string | null })
           {describe(test.error)}
         </span>
       )}
-      <button type="button" className="button" aria-label={profile === null ? 'Test the model' : `Test ${profile}`} disabled={test.isPending} onClick={() => test.mutate()}>
-        {test.isPending ? 'Testing …' : 'Test'}
+      <button type="button" className="button" aria-label={profile === null ? tr('Test the model') : tr('Test {name}', { name: profile })} disabled={test.isPending} onClick={() => test.mutate()}>
+        {test.isPending ? tr('Testing …') : tr('Test')}
       </button>
     </span>
   );

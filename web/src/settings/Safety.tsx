@@ -1,11 +1,12 @@
 import { describe } from '../api/failure';
 import type { AppRoutes, Safety as Choice } from '../api/source';
 import { useChoice } from './useChoice';
+import { tr } from '../i18n/text';
 
 const choices: { label: string; hint: string; value: Choice }[] = [
-  { label: 'Never', hint: 'The agent works alone. The sandbox still limits what it can do.', value: { confirm: false, analyze: true } },
-  { label: 'Before risky actions', hint: 'The model says how risky each action is; medium is allowed, high and unknown wait for you.', value: { confirm: true, analyze: true } },
-  { label: 'Before every action', hint: 'Nothing happens without you.', value: { confirm: true, analyze: false } },
+  { label: tr('Never'), hint: tr('The agent works alone. The sandbox still limits what it can do.'), value: { confirm: false, analyze: true } },
+  { label: tr('Before risky actions'), hint: tr('The model says how risky each action is; medium is allowed, high and unknown wait for you.'), value: { confirm: true, analyze: true } },
+  { label: tr('Before every action'), hint: tr('Nothing happens without you.'), value: { confirm: true, analyze: false } },
 ];
 
 // Safety says when the agent asks. It holds for new conversations.
@@ -21,7 +22,7 @@ export function Safety({ app }: { app: AppRoutes }) {
         </p>
       )}
       <fieldset className="choices" disabled={!now}>
-        <legend>When does the agent ask?</legend>
+        <legend>{tr('When does the agent ask?')}</legend>
         {choices.map((c, i) => (
           <label key={c.label} className="row choice">
             <input type="radio" name="confirm" checked={i === chosen} onChange={() => safety.choose(c.value)} />
@@ -33,7 +34,7 @@ export function Safety({ app }: { app: AppRoutes }) {
           </label>
         ))}
       </fieldset>
-      <p className="hint">This holds for new conversations. Each one can be changed in its menu.</p>
+      <p className="hint">{tr('This holds for new conversations. Each one can be changed in its menu.')}</p>
     </section>
   );
 }

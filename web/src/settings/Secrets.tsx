@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useSource } from '../api/context';
 import { describe } from '../api/failure';
+import { tr } from '../i18n/text';
 
 export function Secrets() {
   const source = useSource();
@@ -24,8 +25,8 @@ export function Secrets() {
   const failure = save.error ?? remove.error ?? secrets.error;
   return (
     <section className="card" aria-labelledby="secrets-title">
-      <h2 id="secrets-title">Secrets</h2>
-      <p className="hint">Variables of the agent’s commands. They are stored encrypted; the model sees their names only, and values are masked in what it reads.</p>
+      <h2 id="secrets-title">{tr('Secrets')}</h2>
+      <p className="hint">{tr('Variables of the agent’s commands. They are stored encrypted; the model sees their names only, and values are masked in what it reads.')}</p>
       {failure && (
         <p className="banner bad" role="alert">
           {describe(failure)}
@@ -39,8 +40,8 @@ export function Secrets() {
                 <code>{s.name}</code>
                 {s.description && <span className="hint"> {s.description}</span>}
               </span>
-              <button className="button quiet" aria-label={`Delete ${s.name}`} disabled={remove.isPending} onClick={() => remove.mutate(s.name)}>
-                Delete
+              <button className="button quiet" aria-label={tr('Delete {title}', { title: s.name })} disabled={remove.isPending} onClick={() => remove.mutate(s.name)}>
+                {tr('Delete')}
               </button>
             </li>
           ))}
@@ -54,12 +55,12 @@ export function Secrets() {
         }}
       >
         <label className="field">
-          <span>Name</span>
+          <span>{tr('Name')}</span>
           <input
             className="input mono"
             required
             pattern="[A-Za-z][A-Za-z0-9_]{0,63}"
-            title="A letter, then letters, digits and _"
+            title={tr('A letter, then letters, digits and _')}
             spellCheck={false}
             value={name}
             onChange={(e) => setName(e.target.value)}
@@ -67,16 +68,16 @@ export function Secrets() {
           />
         </label>
         <label className="field">
-          <span>Value</span>
+          <span>{tr('Value')}</span>
           <input className="input mono" required type="password" autoComplete="off" value={value} onChange={(e) => setValue(e.target.value)} />
         </label>
         <label className="field">
-          <span>What it is for</span>
+          <span>{tr('What it is for')}</span>
           <input className="input" value={description} onChange={(e) => setDescription(e.target.value)} />
         </label>
         <div className="row">
           <button className="button primary" disabled={save.isPending}>
-            Store
+            {tr('Store')}
           </button>
         </div>
       </form>

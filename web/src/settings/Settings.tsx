@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { setTheme, theme, type Theme } from '../design/theme';
 import { useSource } from '../api/context';
@@ -20,31 +20,40 @@ import './settings.css';
 export default function Settings({ tab }: { tab: string }) {
   const source = useSource();
   const { app } = source;
+  const tabs = useRef<HTMLElement>(null);
   useEffect(() => {
     document.title = `${tr('Settings')} · Deft`;
   }, []);
+  // In a narrow window the row of names scrolls.
+  useEffect(() => {
+    tabs.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [tab]);
+  const all = settingsTabs(source);
   return (
     <div className="settings">
       <div className="settings-inner">
         <h1>{tr('Settings')}</h1>
-        <nav className="settings-tabs" aria-label={tr('Settings')}>
-          {settingsTabs(source).map((t) => (
+        <nav ref={tabs} className="settings-tabs" aria-label={tr('Settings')}>
+          {all.map((t) => (
             <Link key={t.name} href={`/settings/${t.name}`} aria-current={t.name === tab ? 'page' : undefined}>
               {t.label}
             </Link>
           ))}
         </nav>
-        {tab === 'models' && <Models />}
-        {tab === 'secrets' && <Secrets />}
-        {app && tab === 'safety' && <Safety app={app} />}
-        {app && tab === 'sandbox' && <Isolation app={app} />}
-        {app && tab === 'tools' && <McpServers app={app} />}
-        {app && tab === 'git' && <GitHosts app={app} />}
-        {app && tab === 'git' && <Committer app={app} />}
-        {app && tab === 'keys' && <Keys app={app} />}
-        {app && tab === 'import' && <TakeOver app={app} />}
-        {tab === 'keyboard' && <Keyboard />}
-        {tab === 'appearance' && <Appearance />}
+        <div className="settings-page">
+          {all.every((t) => t.name !== tab) && <p>{tr('There is no such page')}.</p>}
+          {tab === 'models' && <Models />}
+          {tab === 'secrets' && <Secrets />}
+          {app && tab === 'safety' && <Safety app={app} />}
+          {app && tab === 'sandbox' && <Isolation app={app} />}
+          {app && tab === 'tools' && <McpServers app={app} />}
+          {app && tab === 'git' && <GitHosts app={app} />}
+          {app && tab === 'git' && <Committer app={app} />}
+          {app && tab === 'keys' && <Keys app={app} />}
+          {app && tab === 'import' && <TakeOver app={app} />}
+          {tab === 'keyboard' && <Keyboard />}
+          {tab === 'appearance' && <Appearance />}
+        </div>
       </div>
     </div>
   );

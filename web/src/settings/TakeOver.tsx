@@ -3,6 +3,8 @@ import { useId, useState } from 'react';
 import type { AppRoutes, TakenOver } from '../api/source';
 import { Failed } from '../design/Failed';
 import { Icon } from '../design/Icon';
+import { trNodes } from '../i18n/nodes';
+import { plural, tr } from '../i18n/text';
 import '../design/facts.css';
 
 interface Given {
@@ -36,7 +38,7 @@ export function TakeOver({ app }: { app: AppRoutes }) {
     try {
       const next = [...files];
       for (const file of list) {
-        if (file.size > largest) throw new Error(`${file.name} is no file of settings: it is larger than 256 KB.`);
+        if (file.size > largest) throw new Error(tr('{name} is no file of settings: it is larger than 256 KB.', { name: file.name }));
         const one = { name: file.name, content: await file.text() };
         const at = next.findIndex((f) => f.name === one.name);
         if (at >= 0) next[at] = one;
@@ -56,10 +58,16 @@ export function TakeOver({ app }: { app: AppRoutes }) {
   };
   return (
     <section className="card" aria-labelledby={id}>
-      <h2 id={id}>Import from OpenHands</h2>
+      <h2 id={id}>{tr('Import from OpenHands')}</h2>
       <p className="hint">
-        OpenHands keeps its settings in <code>~/.openhands</code>: <code>settings.json</code>, <code>secrets.json</code>, <code>agent_settings.json</code> and <code>mcp.json</code>; its server also has a{' '}
-        <code>config.toml</code>. You see what is taken before anything is stored. Secrets are never shown.
+        {trNodes('OpenHands keeps its settings in {directory}: {settings}, {secrets}, {agent} and {mcp}; its server also has a {config}. You see what is taken before anything is stored. Secrets are never shown.', {
+          directory: <code>~/.openhands</code>,
+          settings: <code>settings.json</code>,
+          secrets: <code>secrets.json</code>,
+          agent: <code>agent_settings.json</code>,
+          mcp: <code>mcp.json</code>,
+          config: <code>config.toml</code>,
+        })}
       </p>
       <label
         className="drop"
@@ -76,11 +84,11 @@ export function TakeOver({ app }: { app: AppRoutes }) {
         }}
       >
         <Icon name="upload" />
-        <span>Choose files, or drop them here</span>
+        <span>{tr('Choose files, or drop them here')}</span>
         <input
           className="visually-hidden"
           type="file"
-          aria-label="Files of OpenHands"
+          aria-label={tr('Files of OpenHands')}
           multiple
           accept=".toml,.json"
           onChange={(e) => {
@@ -94,7 +102,7 @@ export function TakeOver({ app }: { app: AppRoutes }) {
           {files.map((f) => (
             <li key={f.name} className="tag">
               {f.name}
-              <button className="icon-button" aria-label={`Remove ${f.name}`} onClick={() => without(f.name)}>
+              <button className="icon-button" aria-label={tr('Remove {name}', { name: f.name })} onClick={() => without(f.name)}>
                 <Icon name="close" size={12} />
               </button>
             </li>
@@ -107,15 +115,15 @@ export function TakeOver({ app }: { app: AppRoutes }) {
           <Outcome outcome={read.data} />
           <div className="row">
             <button className="button primary" disabled={apply.isPending || read.isPending || read.data.taken.length === 0} onClick={() => apply.mutate()}>
-              {apply.isPending ? 'Importing …' : `Import ${read.data.taken.length === 1 ? 'this setting' : `these ${read.data.taken.length} settings`}`}
+              {apply.isPending ? tr('Importing …') : plural(read.data.taken.length, 'Import this setting', 'Import these {n} settings')}
             </button>
-            <span className="hint">They take the place of what you have of the same name. The rest stays.</span>
+            <span className="hint">{tr('They take the place of what you have of the same name. The rest stays.')}</span>
           </div>
         </>
       )}
       {apply.data && (
         <div className="banner good" role="status">
-          {apply.data.taken.length === 1 ? 'One setting was' : `${apply.data.taken.length} settings were`} imported.
+          {plural(apply.data.taken.length, 'One setting was imported.', '{n} settings were imported.')}
         </div>
       )}
       {apply.data?.left.filter((l) => l.why.startsWith('it was not stored')).map((l) => (
@@ -130,8 +138,8 @@ export function TakeOver({ app }: { app: AppRoutes }) {
 function Outcome({ outcome: { taken, left } }: { outcome: TakenOver }) {
   return (
     <>
-      <h3>Taken</h3>
-      {taken.length === 0 && <p className="hint">Nothing: what the files have is as it is here by default, or has no place in Deft.</p>}
+      <h3>{tr('Taken')}</h3>
+      {taken.length === 0 && <p className="hint">{tr('Nothing: what the files have is as it is here by default, or has no place in Deft.')}</p>}
       {taken.length > 0 && (
         <dl className="facts">
           {taken.map((t) => (
@@ -143,7 +151,7 @@ function Outcome({ outcome: { taken, left } }: { outcome: TakenOver }) {
                 </small>
               </dt>
               <dd>
-                {t.value} {t.secret && <span className="tag">secret</span>}
+                {t.value} {t.secret && <span className="tag">{tr('secret')}</span>}
               </dd>
             </div>
           ))}
@@ -151,7 +159,7 @@ function Outcome({ outcome: { taken, left } }: { outcome: TakenOver }) {
       )}
       {left.length > 0 && (
         <>
-          <h3>Not taken</h3>
+          <h3>{tr('Not taken')}</h3>
           <dl className="facts">
             {left.map((l, i) => (
               <div key={i}>

@@ -158,8 +158,8 @@ export const conversation = {
   'This conversation is archived': 'Diese Unterhaltung ist archiviert',
   'Its sandbox was deleted. Resume it, or send a message, and it gets a new one with the files that it had.': 'Ihre Sandbox wurde gelöscht. Setzen Sie sie fort oder senden Sie eine Nachricht, und sie bekommt eine neue mit den Dateien, die sie hatte.',
   'The sandbox is lost': 'Die Sandbox ist verloren',
-  'This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of': 'Diese Unterhaltung wurde importiert oder von einem anderen Programm von Deft geführt und kann hier nur gelesen werden. Stammt sie von',
-  ', it goes on with': ', geht sie weiter mit',
+  'This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of {run}, it goes on with {resume}.':
+    'Diese Unterhaltung wurde importiert oder von einem anderen Programm von Deft geführt und kann hier nur gelesen werden. Stammt sie von {run}, geht sie weiter mit {resume}.',
   'The sandbox': 'Die Sandbox',
   'Starting …': 'Wird gestartet …',
   'There is no such conversation, or it is not shared any more.': 'Diese Unterhaltung gibt es nicht, oder sie wird nicht mehr geteilt.',
@@ -214,7 +214,8 @@ export const conversation = {
   'Only what is loaded was searched: {reason}': 'Nur das Geladene wurde durchsucht: {reason}',
   'The next older one': 'Das nächste ältere',
   'The next newer one': 'Das nächste neuere',
-  'Its files have vanished from the server’s disk. Resume it, or send a message, and it gets a new one with the files of its last checkpoint: what was changed after your last message may be missing.': 'Ihre Dateien sind von der Platte des Servers verschwunden. Setzen Sie sie fort oder senden Sie eine Nachricht, und sie bekommt eine neue mit den Dateien ihres letzten Sicherungspunkts: Was nach Ihrer letzten Nachricht geändert wurde, kann fehlen.',
+  'Its files have vanished, from the server’s disk or with the runtime that had them. Resume it, or send a message, and it gets a new one with the files of its last checkpoint, if it has one: what was changed after your last message may be missing.':
+    'Ihre Dateien sind verschwunden, von der Platte des Servers oder mit der Runtime, die sie hatte. Setzen Sie sie fort oder senden Sie eine Nachricht, und sie bekommt eine neue mit den Dateien ihres letzten Sicherungspunkts, wenn es einen gibt: Was nach Ihrer letzten Nachricht geändert wurde, kann fehlen.',
   'The built-in sandbox, with namespaces of its own.': 'Die eingebaute Sandbox, mit eigenen Namensräumen.',
   'The built-in sandbox with Landlock only: this machine lets it make no namespaces.': 'Die eingebaute Sandbox nur mit Landlock: Dieser Rechner lässt sie keine Namensräume anlegen.',
   'A container.': 'Ein Container.',
@@ -223,8 +224,10 @@ export const conversation = {
   Sandbox: 'Sandbox',
   'In force': 'In Kraft',
   'Not in force': 'Nicht in Kraft',
-  'Limits': 'Grenzen',
+  Limits: 'Grenzen',
   'Sandbox lost': 'Sandbox verloren',
-  'Import': 'Importieren',
+  'Sandbox paused': 'Sandbox angehalten',
+  'Read only': 'Nur lesbar',
+  Import: 'Importieren',
   'Undone: {n} lines of another branch': { one: 'Zurückgenommen: eine Zeile eines anderen Zweigs', other: 'Zurückgenommen: {n} Zeilen eines anderen Zweigs' },
 };

@@ -1,4 +1,4 @@
-// German texts of the start page, lists, commands and settings.
+// German texts of the start page, lists and commands, and of the settings of the page itself.
 export const page = {
   'Skip to the content': 'Zum Inhalt springen',
   'Close the menu': 'Menü schließen',
@@ -160,5 +160,7 @@ export const page = {
   Appearance: 'Darstellung',
   Keyboard: 'Tastatur',
   Language: 'Sprache',
+  Copied: 'Kopiert',
+  'The browser does not allow it: select and copy it.': 'Der Browser erlaubt es nicht: bitte auswählen und kopieren.',
   'As the browser': 'Wie der Browser',
 };
