@@ -23,9 +23,6 @@ func (s *Service) Replay(ctx context.Context, owner session.Principal, title str
 	if err == nil {
 		err = controller.CheckReplay(recorded)
 	}
-	if err == nil {
-		err = s.mayRun(ctx, owner)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +34,9 @@ func (s *Service) Replay(ctx context.Context, owner session.Principal, title str
 // startReplay starts a conversation in a new sandbox that replays what prepare returns for
 // its workspace.
 func (s *Service) startReplay(ctx context.Context, owner session.Principal, title string, prepare func(c *session.Conversation) ([]event.Event, error)) (*Info, error) {
+	if err := s.o.Store.MayRun(ctx, string(owner), s.limit(owner)); err != nil { // before there is anything to undo
+		return nil, err
+	}
 	spec, err := s.o.Settings.Launch(ctx, owner, "", "", "")
 	if err != nil {
 		return nil, err
@@ -48,12 +48,21 @@ func (s *Service) startReplay(ctx context.Context, owner session.Principal, titl
 	scope := s.o.Sandboxes.Scope(b)
 	spec.ID, spec.Title, spec.Autotitle = event.NewConversationID(), title, false
 	if err := s.replay(ctx, scope, owner, *spec, prepare); err != nil {
-		if gone := s.o.Sandboxes.Delete(context.WithoutCancel(ctx), owner, b.ID); gone != nil {
-			s.o.Log.Warn("the sandbox of a replay that was not started is left", "sandbox", b.ID, "err", gone)
+		if left := s.removeUnstarted(context.WithoutCancel(ctx), owner, b, spec.ID); left != nil {
+			s.o.Log.Warn("a part of a replay that was not started is left", "conversation", spec.ID, "sandbox", b.ID, "err", left)
 		}
 		return nil, err
 	}
 	return s.One(ctx, owner, spec.ID)
+}
+
+// removeUnstarted removes the sandbox of a replay, and the conversation as far as it was made.
+func (s *Service) removeUnstarted(ctx context.Context, owner session.Principal, b store.Sandbox, id event.ConversationID) error {
+	err := s.Delete(ctx, owner, id)
+	if fault.Is(err, fault.NotFound) {
+		err = errors.Join(s.o.Store.DeleteConversation(ctx, string(owner), id), s.o.Sandboxes.Delete(ctx, owner, b.ID))
+	}
+	return err
 }
 
 func (s *Service) replay(ctx context.Context, scope *session.Scope, owner session.Principal, spec session.Spec, prepare func(c *session.Conversation) ([]event.Event, error)) error {
@@ -78,7 +87,7 @@ func (s *Service) replay(ctx context.Context, scope *session.Scope, owner sessio
 	if err := s.o.Files.Put(ctx, recording(r.Conversation), encoded(recorded)); err != nil {
 		return err
 	}
-	if err := s.o.Store.AddReplay(ctx, r); err != nil {
+	if err := s.o.Store.AddReplay(ctx, r, s.limit(owner)); err != nil {
 		return errors.Join(err, s.o.Files.Delete(context.WithoutCancel(ctx), recording(r.Conversation)))
 	}
 	s.beginReplay(r)

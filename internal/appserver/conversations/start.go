@@ -20,6 +20,7 @@ import (
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/state"
 )
 
 // StartRequest says what conversation to start (the contract's
@@ -61,21 +62,21 @@ var agentTypes = map[string]string{
 	"plan": "You are the planning agent. Study the repository and the task, ask what is unclear, and write a plan into PLAN.md in the workspace. Do not change any other file.",
 }
 
-// mayRun returns RateLimit if an owner has as many conversations at work as he may.
-func (s *Service) mayRun(ctx context.Context, owner session.Principal) error {
-	if s.o.MaxRuns == 0 {
-		return nil
-	}
-	n, err := s.Count(ctx, owner, eventstream.ListQuery{Status: "running"})
-	if err == nil && n >= s.o.MaxRuns {
-		err = fault.New(fault.RateLimit, "you have as many conversations at work as you may have").Hint("wait for one to end, or stop one")
-	}
-	return err
+// limit bounds what an owner has at work.
+func (s *Service) limit(owner session.Principal) store.RunLimit {
+	return store.RunLimit{Most: s.o.MaxRuns, Running: func(ctx context.Context) ([]event.ConversationID, error) {
+		page, err := s.Scope(owner).Infos(ctx, eventstream.ListQuery{Status: string(state.Running), Limit: s.o.MaxRuns, Damaged: s.damaged})
+		ids := make([]event.ConversationID, len(page.Infos))
+		for i := range page.Infos {
+			ids[i] = page.Infos[i].ID
+		}
+		return ids, err
+	}}
 }
 
 // Start records a task that starts a conversation, and returns while it is at work.
 // What is wrong with the request itself is Invalid, or NotFound for a sandbox or parent
-// that does not exist.
+// that does not exist; [store.ErrTooManyRuns] refuses one too many.
 func (s *Service) Start(ctx context.Context, owner session.Principal, r StartRequest) (store.Task, error) {
 	if _, ok := agentTypes[r.AgentType]; !ok {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("there is no agent type %q", r.AgentType))
@@ -83,7 +84,7 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 	if r.Branch != "" && !gitfetch.IsRef(r.Branch) {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("%q cannot be the name of a branch", r.Branch))
 	}
-	if err := s.mayRun(ctx, owner); err != nil {
+	if err := s.o.Store.MayRun(ctx, string(owner), s.limit(owner)); err != nil { // before a sandbox is claimed
 		return store.Task{}, err
 	}
 	id, named := event.NewConversationID(), r.ConversationID != ""
@@ -139,7 +140,7 @@ func (s *Service) record(ctx context.Context, owner session.Principal, id event.
 	if release, err = s.lock(ctx, t.ID); err != nil {
 		return t, nil, err
 	}
-	if err := s.o.Store.SaveTask(ctx, t); err != nil {
+	if err := s.o.Store.AddTask(ctx, t, s.limit(owner)); err != nil {
 		release()
 		return t, nil, err
 	}
