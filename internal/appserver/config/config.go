@@ -156,8 +156,8 @@ type Git struct {
 
 // Files is where the archives of workspaces are whose sandbox was deleted, and what is replayed.
 type Files struct {
-	// URL is of the scheme file or s3.
-	URL string `toml:"url" example:"s3://bucket?region=eu-central-1" help:"Directory or bucket of the archives of workspaces whose sandbox was deleted, and of recordings that are replayed: file:///DIR, or s3://BUCKET/PREFIX?region=NAME&endpoint=URL (default: files in the data directory)."`
+	// URL is of the scheme file, s3 or gs.
+	URL string `toml:"url" example:"s3://bucket?region=eu-central-1" help:"Directory or bucket of the archives of workspaces whose sandbox was deleted, and of recordings that are replayed: file:///DIR, s3://BUCKET/PREFIX?region=NAME&endpoint=URL, or gs://BUCKET/PREFIX with an HMAC key (default: files in the data directory)."`
 }
 
 // Log is what the server writes to standard error.
