@@ -3,6 +3,7 @@ package conversations
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 
@@ -26,9 +27,21 @@ func (s *Service) Replay(ctx context.Context, owner session.Principal, title str
 	if err != nil {
 		return nil, err
 	}
-	return s.startReplay(ctx, owner, title, func(c *session.Conversation) ([]event.Event, error) {
-		return controller.Moved(recorded, controller.RecordedWorkspace(recorded), c.Workspace())
-	})
+	return s.startReplay(ctx, owner, title, func(c *session.Conversation) ([]event.Event, error) { return movedTo(c, recorded) })
+}
+
+// movedTo returns what was recorded as it would be in the workspace of a conversation.
+func movedTo(c *session.Conversation, recorded []event.Event) ([]event.Event, error) {
+	return controller.Moved(recorded, controller.RecordedWorkspace(recorded), c.Workspace())
+}
+
+// beginRecorded has a conversation replay what was recorded.
+func (s *Service) beginRecorded(ctx context.Context, owner session.Principal, c *session.Conversation, recorded []event.Event) error {
+	moved, err := movedTo(c, recorded)
+	if err != nil {
+		return err
+	}
+	return s.keepReplay(ctx, owner, c.ID(), moved, store.RunLimit{}) // its task counts
 }
 
 // startReplay starts a conversation in a new sandbox that replays what prepare returns for
@@ -83,15 +96,31 @@ func (s *Service) replay(ctx context.Context, scope *session.Scope, owner sessio
 			s.o.Log.Warn("make the workspace a git repository", "dir", c.Workspace(), "err", err)
 		}
 	}
-	r := store.Replay{Conversation: spec.ID, Owner: string(owner), Created: now()}
-	if err := s.o.Files.Put(ctx, recording(r.Conversation), encoded(recorded)); err != nil {
+	return s.keepReplay(ctx, owner, spec.ID, recorded, s.limit(owner))
+}
+
+// keepReplay stores what a conversation replays, and begins.
+func (s *Service) keepReplay(ctx context.Context, owner session.Principal, id event.ConversationID, recorded []event.Event, l store.RunLimit) error {
+	r := store.Replay{Conversation: id, Owner: string(owner), Created: now()}
+	if err := s.o.Files.Put(ctx, recording(id), encoded(recorded)); err != nil {
 		return err
 	}
-	if err := s.o.Store.AddReplay(ctx, r, s.limit(owner)); err != nil {
-		return errors.Join(err, s.o.Files.Delete(context.WithoutCancel(ctx), recording(r.Conversation)))
+	if err := s.o.Store.AddReplay(ctx, r, l); err != nil {
+		return errors.Join(err, s.o.Files.Delete(context.WithoutCancel(ctx), recording(id)))
 	}
 	s.beginReplay(r)
 	return nil
+}
+
+// dropRecording deletes what a start was to replay that has failed.
+func (s *Service) dropRecording(ctx context.Context, t store.Task) {
+	var r StartRequest
+	if err := json.Unmarshal(t.Request, &r); err != nil || !r.Replays {
+		return // there is none
+	}
+	if err := s.o.Files.Delete(context.WithoutCancel(ctx), recording(t.Conversation)); err != nil {
+		s.o.Log.Warn("what a conversation was to replay is left", "conversation", t.Conversation, "err", err)
+	}
 }
 
 // recording is the key of the file with what a conversation replays.
