@@ -39,7 +39,11 @@ func TestV0Replay(t *testing.T) {
 			o := o(t)
 			d := deploy(t, `{turns: []}`, o)
 			c := v0Of(t, d)
-			c.call(http.StatusUnprocessableEntity, "POST", "/api/conversations", map[string]any{"replay_json": v0Trajectory, "initial_user_msg": "and this"}, nil)
+			for _, bad := range []map[string]any{{"replay_json": v0Trajectory, "initial_user_msg": "and this"}, {"replay_json": v0Trajectory + "]"}} {
+				if raw := c.call(http.StatusUnprocessableEntity, "POST", "/api/conversations", bad, nil); strings.Contains(string(raw), "mkfifo") {
+					t.Errorf("what is refused is repeated, which may be large: %s", raw)
+				}
+			}
 			c.create(map[string]any{"replay_json": v0Trajectory})
 			// A message before its end is none of the recording's, also while it is started.
 			if raw := c.call(http.StatusConflict, "POST", "message", map[string]any{"message": "hello"}, nil); !strings.Contains(string(raw), "replays") {

@@ -76,11 +76,11 @@ func (q *initRequest) recorded(to *conversations.StartRequest) (err error) {
 		return nil
 	}
 	if to.InitialMessage != nil {
-		return schema.Invalid("a conversation that replays a trajectory begins with its message, not with another one", nil, "body", "replay_json")
+		return schema.Invalid("a conversation that replays a trajectory begins with its message, not with another one", "", "body", "replay_json")
 	}
 	to.Recorded, err = v0event.Trajectory([]byte(q.Replay))
 	if fault.Is(err, fault.Invalid) {
-		err = schema.Invalid(describe(err), nil, "body", "replay_json")
+		err = schema.Invalid(describe(err), "", "body", "replay_json") // without the trajectory
 	}
 	return err
 }
