@@ -82,6 +82,9 @@ func TestV0Replay(t *testing.T) {
 			if n := d.llm.Count(); n != 0 {
 				t.Errorf("the model was asked %d times", n)
 			}
+			if left, err := filepath.Glob(filepath.Join(d.data, "files", "replays", "start-*")); len(left) > 0 || err != nil {
+				t.Errorf("what was to be replayed is left: %q, %v", left, err)
+			}
 		})
 	}
 }

@@ -112,19 +112,23 @@ func (s *Service) keepReplay(ctx context.Context, owner session.Principal, id ev
 	return nil
 }
 
-// dropRecording deletes what a start was to replay that has failed.
+// dropRecording deletes the file of a start that has ended, if it has one.
 func (s *Service) dropRecording(ctx context.Context, t store.Task) {
 	var r StartRequest
 	if err := json.Unmarshal(t.Request, &r); err != nil || !r.Replays {
 		return // there is none
 	}
-	if err := s.o.Files.Delete(context.WithoutCancel(ctx), recording(t.Conversation)); err != nil {
-		s.o.Log.Warn("what a conversation was to replay is left", "conversation", t.Conversation, "err", err)
+	if err := s.o.Files.Delete(context.WithoutCancel(ctx), startRecording(t.ID)); err != nil {
+		s.o.Log.Warn("what a conversation was to replay is left", "task", t.ID, "err", err)
 	}
 }
 
 // recording is the key of the file with what a conversation replays.
 func recording(id event.ConversationID) string { return "replays/" + id.Hex() + ".json" }
+
+// startRecording is the key of the file with what a start task is going to have replayed. It is
+// the task's, since others may name the same conversation.
+func startRecording(task string) string { return "replays/start-" + task + ".json" }
 
 // encoded are events as a trajectory.
 func encoded(events []event.Event) io.Reader {
@@ -176,7 +180,7 @@ func (s *Service) goOnReplaying(ctx context.Context, r store.Replay) error {
 	if err != nil {
 		return err
 	}
-	recorded, err := s.recording(ctx, r.Conversation)
+	recorded, err := s.recording(ctx, recording(r.Conversation))
 	if err == nil {
 		err = c.Replay(ctx, recorded)
 	}
@@ -186,9 +190,9 @@ func (s *Service) goOnReplaying(ctx context.Context, r store.Replay) error {
 	return err
 }
 
-// recording reads what a conversation replays.
-func (s *Service) recording(ctx context.Context, id event.ConversationID) (_ []event.Event, err error) {
-	f, err := s.o.Files.Get(ctx, recording(id))
+// recording reads what was recorded from a file.
+func (s *Service) recording(ctx context.Context, key string) (_ []event.Event, err error) {
+	f, err := s.o.Files.Get(ctx, key)
 	if err != nil {
 		return nil, err
 	}

@@ -144,11 +144,6 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 
 // record stores the task of a request with what it replays, and locks it for this server.
 func (s *Service) record(ctx context.Context, owner session.Principal, id event.ConversationID, r StartRequest) (t store.Task, release func(), err error) {
-	if r.Replays {
-		if err := s.o.Files.Put(ctx, recording(id), encoded(r.Recorded)); err != nil {
-			return t, nil, err
-		}
-	}
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return t, nil, err
@@ -158,6 +153,11 @@ func (s *Service) record(ctx context.Context, owner session.Principal, id event.
 		Status: store.Working, Request: raw, Created: now(),
 	}
 	t.Updated = t.Created
+	if r.Replays {
+		if err := s.o.Files.Put(ctx, startRecording(t.ID), encoded(r.Recorded)); err != nil {
+			return t, nil, err
+		}
+	}
 	if release, err = s.lock(ctx, t.ID); err != nil {
 		return t, nil, err
 	}
@@ -288,6 +288,7 @@ func (s *Service) begin(t store.Task, release func()) {
 		for err == nil {
 			var done bool
 			if done, err = s.finish(ctx, &t); done {
+				s.dropRecording(ctx, t)
 				break
 			}
 		}
@@ -622,7 +623,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		}
 	}
 	if r.Replays {
-		recorded, err := s.recording(ctx, c.ID())
+		recorded, err := s.recording(ctx, startRecording(t.ID))
 		if err != nil {
 			return err
 		}
