@@ -201,7 +201,9 @@ type ListQuery struct {
 	// Owner lists those of this owner only; empty for all owners.
 	Owner string
 	// Title lists those whose title contains it, without regard to the case of ASCII
-	// letters.
+	// letters. Stores have an index for three characters and more. For a shorter text a page
+	// is made of the next [Looked] conversations, in their order: it may have fewer than
+	// Limit, or none, and a NextID where the search goes on.
 	Title string
 	// CreatedFrom and UpdatedFrom list those of this time or later, CreatedBefore and
 	// UpdatedBefore those of an earlier one; zero for no bound.
@@ -223,6 +225,10 @@ type ListQuery struct {
 	// cannot be read.
 	Damaged func(id event.ConversationID, err error)
 }
+
+// Looked is how many conversations a page is made of at most where no index has what is
+// looked for.
+const Looked = 10_000
 
 // ListPage is one page of conversations. NextID is opaque: it goes into
 // ListQuery.PageID to get the next page, and is empty on the last one.

@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// errReplays refuses what would be taken for a part of the recording.
-var errReplays = fault.New(fault.Conflict, "the conversation replays what was recorded").Hint("wait for its end, or pause it")
+// ErrReplays refuses what would be taken for a part of the recording.
+var ErrReplays = fault.New(fault.Conflict, "the conversation replays what was recorded").Hint("wait for its end, or pause it")
 
 // Replay runs a recorded trajectory again: its user messages are sent, and its
 // actions are done anew, without a model. It returns when the trajectory is
@@ -77,7 +77,7 @@ func (c *Conversation) replayMoved(more bool) {
 	}
 }
 
-// notInReplay returns errReplays while a replay runs. Between two of its runs, which is for a
+// notInReplay returns ErrReplays while a replay runs. Between two of its runs, which is for a
 // moment, it waits for what comes: the next one, or the end.
 func (c *Conversation) notInReplay(ctx context.Context, w *worker) error {
 	for {
@@ -86,7 +86,7 @@ func (c *Conversation) notInReplay(ctx context.Context, w *worker) error {
 		case moved == nil:
 			return nil
 		case w.State().Status == state.Running:
-			return errReplays
+			return ErrReplays
 		}
 		select {
 		case <-*moved:

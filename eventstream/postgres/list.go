@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -60,28 +62,19 @@ func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.
 }
 
 func (s *Store) list(ctx context.Context, q eventstream.ListQuery) (page eventstream.ListPage, err error) {
-	column, direction, from := "c.created_at", " DESC", "<="
-	if q.ByUpdated {
-		column = "c.updated_at"
-	}
-	if q.Ascending {
-		direction, from = "", ">="
-	}
-	w := conditions{titles: s.titles.Load()}
-	w.query(q)
+	l := newListing(q, s.titles.Load())
 	if q.PageID != "" {
-		start, ok, err := s.pageStart(ctx, q.PageID, column)
+		start, ok, err := s.pageStart(ctx, q.PageID, l.column)
 		if err != nil {
 			return page, err
 		}
 		if ok {
-			w.and("("+column+", c.key) "+from+" ($, $)", start.at, start.key)
+			l.from(start)
 		}
 	}
 	limit := cmp.Or(max(q.Limit, 0), defaultLimit)
-	w.args = append(w.args, limit+1)
-	sql := fmt.Sprintf("SELECT %s%s%s ORDER BY %s%s, c.key%[5]s LIMIT $%d", infoColumns, fromConversations, w.String(), column, direction, len(w.args))
-	rows, err := s.pool.Query(ctx, sql, append([]any{planned}, w.args...)...)
+	sql, args := l.query(limit + 1)
+	rows, err := s.pool.Query(ctx, sql, append([]any{planned}, args...)...)
 	if err != nil {
 		return page, err
 	}
@@ -106,7 +99,81 @@ func (s *Store) list(ctx context.Context, q eventstream.ListQuery) (page eventst
 		}
 	}
 	rows.Close()
-	return page, rows.Err()
+	if err := rows.Err(); err != nil || page.NextID != "" || !l.window {
+		return page, err
+	}
+	page.NextID, err = s.afterWindow(ctx, l)
+	return page, err
+}
+
+// afterWindow returns where a search goes on that has looked at as many as a page does; "" if
+// there are no more.
+func (s *Store) afterWindow(ctx context.Context, l *listing) (string, error) {
+	var p position
+	err := s.pool.QueryRow(ctx, l.afterWindow(), append([]any{planned}, l.start.args...)...).Scan(&p.at, &p.key)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	return p.String(), err
+}
+
+// listing is the query of one page.
+type listing struct {
+	column, direction, follows string
+	// start are the conditions on the owner and on where the page begins, which indexes have.
+	start conditions
+	rest  eventstream.ListQuery
+	// window has the query look at the next conversations only, as many as
+	// [eventstream.Looked]: no index has the title, and few may have it.
+	window, titles bool
+}
+
+func newListing(q eventstream.ListQuery, titles bool) *listing {
+	l := &listing{column: "c.created_at", direction: " DESC", follows: " <= ", rest: q, titles: titles}
+	if q.ByUpdated {
+		l.column = "c.updated_at"
+	}
+	if q.Ascending {
+		l.direction, l.follows = "", " >= "
+	}
+	if q.Owner != "" {
+		l.start.and("c.owner = $", encodeText(q.Owner))
+	}
+	l.rest.Owner = ""
+	l.window = q.Title != "" && q.Only == nil && (!titles || utf8.RuneCountInString(q.Title) < trigram)
+	return l
+}
+
+// trigram is how many characters a text must have to be found by the index of titles.
+const trigram = 3
+
+// from has the listing begin at a position.
+func (l *listing) from(start position) {
+	l.start.and("("+l.column+", c.key)"+l.follows+"($, $)", start.at, start.key)
+}
+
+func (l *listing) ordered() string {
+	return " ORDER BY " + l.column + l.direction + ", c.key" + l.direction
+}
+
+// query returns what finds at most limit conversations.
+func (l *listing) query(limit int) (sql string, args []any) {
+	from, w := fromConversations, conditions{titles: l.titles, args: slices.Clone(l.start.args)}
+	if l.window {
+		looked := "(SELECT * FROM conversations c" + l.start.String() + l.ordered() + " LIMIT " + strconv.Itoa(eventstream.Looked) + ") c"
+		from = strings.Replace(from, "conversations c", looked, 1)
+	} else {
+		w.all = slices.Clone(l.start.all)
+	}
+	w.query(l.rest)
+	args = append(w.args, limit)
+	return fmt.Sprintf("SELECT %s%s%s%s LIMIT $%d", infoColumns, from, w.String(), l.ordered(), len(args)), args
+}
+
+// afterWindow returns what finds the first position that was not looked at; its arguments are
+// those of the start.
+func (l *listing) afterWindow() string {
+	return "SELECT " + l.column + ", c.key FROM conversations c" + l.start.String() + l.ordered() + " LIMIT 1 OFFSET " + strconv.Itoa(eventstream.Looked)
 }
 
 // position is where a conversation is in a listing. A page can start there even if the

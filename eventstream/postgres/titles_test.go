@@ -7,12 +7,15 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/eventstreamtest"
 	"github.com/deft-dev/deft/eventstream/postgres"
@@ -84,6 +87,92 @@ func TestWithoutExtension(t *testing.T) {
 		}
 	})
 	eventstreamtest.RunLists(t, func(t *testing.T) eventstream.Stream { return open(t, nil) })
+}
+
+// fillTitles makes more conversations than a page looks at.
+const fillTitles = `INSERT INTO conversations (id, owner, title, status, tags, created_at, updated_at, cost, working_dir, parent_id, fork_of, events, shared, summary_at)
+SELECT gen_random_uuid(), CASE WHEN i % 2 = 0 THEN 'ann' ELSE 'bob' END, 'Fix the test', 'idle', '{}', timestamptz '2026-01-01' + i * interval '1 second', timestamptz '2026-01-02' + i * interval '1 second', 0, '/w', '', '', 0, 0, 0
+FROM generate_series(1, 40000) i`
+
+// TestShortTitles: a text that is too short for the index is looked for in a bounded number of
+// conversations for each page, which are read in the order of an index, and is found by the
+// next ones.
+func TestShortTitles(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	s := open(t, url)
+	create := func(title string, created time.Time) event.ConversationID {
+		id := event.NewConversationID()
+		if err := s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title, Created: created}); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	before, after := create("of old: zq", time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)), create("zQ", time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+	execute(t, url, fillTitles)
+	execute(t, url, "ANALYZE conversations")
+	for name, c := range map[string]struct {
+		q    eventstream.ListQuery
+		want [][]event.ConversationID
+	}{
+		"newest first":     {eventstream.ListQuery{Title: "zq", Owner: "ann"}, [][]event.ConversationID{{after}, nil, {before}}},
+		"oldest first":     {eventstream.ListQuery{Title: "zq", Owner: "ann", Ascending: true}, [][]event.ConversationID{{before}, nil, {after}}},
+		"of all owners":    {eventstream.ListQuery{Title: "z"}, [][]event.ConversationID{{after}, nil, nil, nil, {before}}},
+		"of another owner": {eventstream.ListQuery{Title: "zq", Owner: "eve"}, [][]event.ConversationID{nil}},
+		"of some":          {eventstream.ListQuery{Title: "zq", Only: []event.ConversationID{before}}, [][]event.ConversationID{{before}}},
+		"for the index":    {eventstream.ListQuery{Title: ": zq"}, [][]event.ConversationID{{before}}},
+	} {
+		var got [][]event.ConversationID
+		for {
+			page, err := s.List(t.Context(), c.q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []event.ConversationID
+			for _, i := range page.Infos {
+				ids = append(ids, i.ID)
+			}
+			got = append(got, ids)
+			if c.q.PageID = page.NextID; c.q.PageID == "" || len(got) > 9 {
+				break
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: pages (-want +got):\n%s", name, diff)
+		}
+	}
+	for index, q := range map[string]eventstream.ListQuery{
+		"conversations_(owner_)?created": {Title: "zq", Owner: "ann", Status: "idle", WithoutParent: true},
+		"conversations_updated":          {Title: "z", ByUpdated: true, Ascending: true},
+	} {
+		for _, start := range []string{"", "2026-01-01T05:00:00.000000Z_7"} {
+			query, args, after, afterArgs := postgres.PageQuery(q, start)
+			for _, plan := range []string{explained(t, url, query, args), explained(t, url, after, afterArgs)} {
+				if !regexp.MustCompile("(using|on) "+index+" ").MatchString(plan) || strings.Contains(plan, "Seq Scan on conversations") {
+					t.Errorf("%q from %q: the plan is\n%s", q.Title, start, plan)
+				}
+			}
+		}
+	}
+}
+
+// explained is the plan of a query.
+func explained(t *testing.T, url, query string, args []any) string {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(context.WithoutCancel(t.Context())) }()
+	rows, err := c.Query(t.Context(), "EXPLAIN "+query, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // drop removes something at the end of a test.

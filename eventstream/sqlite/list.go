@@ -46,11 +46,8 @@ func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.
 	var page eventstream.ListPage
 	limit := cmp.Or(max(q.Limit, 0), defaultLimit)
 	err := s.pool.read(ctx, func(db *conn) error {
-		found, err := listed(db, q, limit+1)
-		if len(found) > limit {
-			page.NextID = found[limit].String()
-			found = found[:limit]
-		}
+		found, next, err := listed(db, q, limit)
+		page.NextID = next
 		for _, p := range found {
 			info, ok, err := readInfo(db, selectListed, p.key)
 			if err == nil && !ok {
@@ -192,48 +189,125 @@ func selected(q eventstream.ListQuery, idle string) (where string, args []driver
 	return where, args
 }
 
-// listed returns the positions of one page. Rows are read by them afterwards, so
-// that they are never sorted as a whole.
-func listed(db *conn, q eventstream.ListQuery, limit int) (found []position, err error) {
-	column, direction, from := "created_at", " DESC", "<="
+// listed returns the positions of one page, and where the next one begins. Rows are read by
+// them afterwards, so that they are never sorted as a whole.
+func listed(db *conn, q eventstream.ListQuery, limit int) (found []position, next string, err error) {
+	rare, err := rareTitle(db, q.Title)
+	if err != nil {
+		return nil, "", err
+	}
+	start, begun, err := startOf(db, q)
+	if err != nil {
+		return nil, "", err
+	}
+	l := newListing(q, rare)
+	if begun {
+		l.from(start)
+	}
+	if found, err = positions(db, l.query(), append(l.args, int64(limit+1))); err != nil {
+		return nil, "", err
+	}
+	if len(found) > limit {
+		return found[:limit], found[limit].String(), nil
+	}
+	if l.window {
+		rest, err := positions(db, l.afterWindow(), l.windowArgs)
+		if err == nil && len(rest) > 0 {
+			next = rest[0].String()
+		}
+		return found, next, err
+	}
+	return found, "", nil
+}
+
+// startOf returns where the page of a query starts; false for at the beginning.
+func startOf(db *conn, q eventstream.ListQuery) (start position, ok bool, err error) {
+	if start, ok = parsePosition(q.PageID); ok || q.PageID == "" {
+		return start, ok, nil
+	}
+	column := "created_at"
 	if q.ByUpdated {
 		column = "updated_at"
 	}
-	if q.Ascending {
-		direction, from = "", ">="
+	found, err := positions(db, "SELECT "+column+", key FROM conversations WHERE id = ?", []driver.Value{q.PageID})
+	if len(found) == 0 {
+		return start, false, err
 	}
-	// Most are idle: with +, they are read in the right order instead of sorted.
-	where, args := selected(q, "+status")
-	order := column
-	rare, err := rareTitle(db, q.Title)
-	switch {
-	case err != nil:
-		return nil, err
-	case rare != "":
-		where, args = where+inTitles, append(args, rare)
-		order = "+" + column // the few are sorted
-	case q.Title != "" && !indexed(q.Title):
-		// Of a title that no index has, few may be found: with +, all are read in the order
-		// of the table. In the order of an index each row would be looked up.
-		order = "+" + column
-	}
-	start, ok := parsePosition(q.PageID)
-	if !ok && q.PageID != "" {
-		r := db.query("SELECT "+column+", key FROM conversations WHERE id = ?", q.PageID)
-		if ok = r.next(); ok {
-			start = position{r.text(0), r.int(1)}
-		}
-		if err := r.close(); err != nil {
-			return nil, err
-		}
-	}
-	if ok {
-		where += " AND (" + order + ", key) " + from + " (?, ?)"
-		args = append(args, start.at, start.key)
-	}
-	r := db.query("SELECT "+column+", key FROM conversations"+where+" ORDER BY "+order+direction+", key"+direction+" LIMIT ?", append(args, int64(limit))...)
+	return found[0], true, err
+}
+
+func positions(db *conn, query string, args []driver.Value) (found []position, err error) {
+	r := db.query(query, args...)
 	for r.next() {
 		found = append(found, position{r.text(0), r.int(1)})
 	}
 	return found, r.close()
+}
+
+// listing is the query of one page.
+type listing struct {
+	column, direction, follows string
+	where                      string
+	args                       []driver.Value
+	few                        bool // what is found is sorted
+	// window has the query look at the next conversations only, as many as
+	// [eventstream.Looked]: no index has the title, and few may have it.
+	window      bool
+	windowWhere string
+	windowArgs  []driver.Value
+}
+
+func newListing(q eventstream.ListQuery, rare string) *listing {
+	l := &listing{column: "created_at", direction: " DESC", follows: " <= "}
+	if q.ByUpdated {
+		l.column = "updated_at"
+	}
+	if q.Ascending {
+		l.direction, l.follows = "", " >= "
+	}
+	// Most are idle: with +, they are read in the right order instead of sorted.
+	l.where, l.args = selected(q, "+status")
+	if l.few = rare != ""; l.few {
+		l.where, l.args = l.where+inTitles, append(l.args, rare)
+	}
+	l.window = q.Title != "" && !indexed(q.Title) && q.Only == nil
+	return l
+}
+
+// from has the listing begin at a position.
+func (l *listing) from(start position) {
+	switch {
+	case l.window:
+		l.windowWhere, l.windowArgs = " WHERE ("+l.column+", key)"+l.follows+"(?, ?)", []driver.Value{start.at, start.key}
+		l.args = append(l.windowArgs[:2:2], l.args...)
+	default:
+		l.where += " AND (" + l.order() + ", key)" + l.follows + "(?, ?)"
+		l.args = append(l.args, start.at, start.key)
+	}
+}
+
+// order is what the listing is ordered by; with +, no index is used for it.
+func (l *listing) order() string {
+	if l.few {
+		return "+" + l.column
+	}
+	return l.column
+}
+
+func (l *listing) ordered() string {
+	return " ORDER BY " + l.order() + l.direction + ", key" + l.direction
+}
+
+// query returns what finds the positions; its last argument is how many.
+func (l *listing) query() string {
+	from := "conversations"
+	if l.window {
+		from = "(SELECT * FROM conversations" + l.windowWhere + l.ordered() + " LIMIT " + strconv.Itoa(eventstream.Looked) + ")"
+	}
+	return "SELECT " + l.column + ", key FROM " + from + l.where + l.ordered() + " LIMIT ?"
+}
+
+// afterWindow returns what finds the first position that was not looked at.
+func (l *listing) afterWindow() string {
+	return "SELECT " + l.column + ", key FROM conversations" + l.windowWhere + l.ordered() + " LIMIT 1 OFFSET " + strconv.Itoa(eventstream.Looked)
 }

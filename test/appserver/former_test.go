@@ -64,8 +64,23 @@ func TestFormerPage(t *testing.T) {
 		"key in a header": c.frames("?resend_all=true", key),
 	}
 	for _, part := range []string{`"ExecuteBashAction"`, `"ExecuteBashObservation"`, "it is set up"} {
-		if all := former(part); strings.Contains(all, `"TerminalAction"`) || strings.Contains(all, `"StreamingDeltaEvent"`) {
+		if all := former(part); strings.Contains(all, `"kind":"TerminalAction"`) || strings.Contains(all, `"StreamingDeltaEvent"`) {
 			t.Errorf("the page of 0.62 gets %s", all)
+		}
+	}
+	// Web UIs after 0.62 ask in the same way: what they read is there as well.
+	for frame := range strings.Lines(c.frames("?resend_all=true&session_api_key="+*shown.Key, page)(`"ExecuteBashObservation"`)) {
+		var ev struct {
+			Observation struct {
+				Output  *string
+				Content []struct{ Text string }
+			}
+		}
+		if !strings.Contains(frame, `"ExecuteBashObservation"`) {
+			continue
+		}
+		if err := json.Unmarshal([]byte(frame), &ev); err != nil || ev.Observation.Output == nil || len(ev.Observation.Content) == 0 {
+			t.Errorf("a later page gets %s: %v", frame, err)
 		}
 	}
 	for name, read := range today {

@@ -358,7 +358,7 @@ func (c *v0) about() {
 	if len(said.All) != 1 || said.All[0].Polarity != "positive" || said.All[0].Email != "a@example.org" || said.All[0].Events < 5 {
 		c.t.Errorf("feedback: %v", said)
 	}
-	for _, bad := range []map[string]any{{"unknown": 1}, {"replay_json": "[]"}, {"mcp_config": map[string]any{"sse_servers": []string{"http://x"}}}, {"git_provider": "cvs"}} {
+	for _, bad := range []map[string]any{{"unknown": 1}, {"replay_json": "[]"}, {"replay_json": "{", "repository": "o/r"}, {"mcp_config": map[string]any{"stdio_servers": []any{map[string]any{"name": "n"}}}}, {"mcp_config": map[string]any{"sse_servers": []string{"ftp://x"}}}, {"git_provider": "cvs"}} {
 		c.call(http.StatusUnprocessableEntity, "POST", "/api/conversations", bad, nil)
 	}
 	for _, bad := range []string{`{"action":"run"}`, `{"observation":"run"}`, `{`, `{"action":"message","args":{"content":" "}}`} {

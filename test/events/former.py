@@ -4,7 +4,7 @@ Usage: python -B test/events/former.py
 
 The events of today are the golden files of event/testdata. What they were is built here
 with the classes of openhands-sdk 1.0.0a6, the version that OpenHands 0.62.0 pins; those
-refuse fields that they do not know. See README.md for how that version is installed.
+refuse fields that they do not know; what is sent has the fields of today, too. See README.md for how that version is installed.
 """
 
 import copy

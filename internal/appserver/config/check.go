@@ -39,12 +39,10 @@ func (l *loader) check() {
 	if u := c.Files.URL; u != "" {
 		scheme, rest, ok := strings.Cut(u, "://")
 		switch {
-		case scheme == "gs":
-			l.bad("files.url", "must begin with file:// or s3://; a bucket of Google Cloud Storage is s3://BUCKET?region=auto&endpoint=https://storage.googleapis.com, with an HMAC key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 		case scheme == "azblob":
-			l.bad("files.url", "must begin with file:// or s3://; Azure Blob Storage does not speak S3, and needs a gateway that does")
-		case !ok || !slices.Contains([]string{"file", "s3"}, scheme):
-			l.bad("files.url", "must begin with file:// or s3://")
+			l.bad("files.url", "must begin with file://, s3:// or gs://; Azure Blob Storage does not speak S3, and needs a proxy that does (such as S3Proxy), whose address is the endpoint of s3://")
+		case !ok || !slices.Contains([]string{"file", "s3", "gs"}, scheme):
+			l.bad("files.url", "must begin with file://, s3:// or gs://")
 		case scheme == "file" && !filepath.IsAbs(rest):
 			l.bad("files.url", "must have an absolute path after file://")
 		case rest == "":

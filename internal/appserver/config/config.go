@@ -119,7 +119,7 @@ type Classes struct {
 // Conversations limit conversations.
 type Conversations struct {
 	// MaxPerUser and MaxRunning are 0 for no limit of their own.
-	MaxPerUser int `toml:"max_per_user" min:"0" example:"20" help:"Conversations of a user that may run at one time; 0 for no limit."`
+	MaxPerUser int `toml:"max_per_user" min:"0" example:"20" help:"Conversations that a user may have at work when he starts another one; 0 for no limit."`
 	MaxRunning int `toml:"max_running" min:"0" example:"200" help:"Conversations of all users that may run at one time (default: what memory, files and processes of this machine allow)."`
 	// IdleTimeout is 0 for never.
 	IdleTimeout   time.Duration `toml:"idle_timeout" min:"0" default:"20m" example:"1h" help:"After what time without use a conversation is unloaded from memory and its container paused; 0 for never."`
@@ -156,8 +156,8 @@ type Git struct {
 
 // Files is where the archives of workspaces are whose sandbox was deleted, and what is replayed.
 type Files struct {
-	// URL is of the scheme file or s3.
-	URL string `toml:"url" example:"s3://bucket?region=eu-central-1" help:"Directory or bucket of the archives of workspaces whose sandbox was deleted, and of recordings that are replayed: file:///DIR, or s3://BUCKET/PREFIX?region=NAME&endpoint=URL (default: files in the data directory)."`
+	// URL is of the scheme file, s3 or gs.
+	URL string `toml:"url" example:"s3://bucket?region=eu-central-1" help:"Directory or bucket of the archives of workspaces whose sandbox was deleted, and of recordings that are replayed: file:///DIR, s3://BUCKET/PREFIX?region=NAME&endpoint=URL, or gs://BUCKET/PREFIX with an HMAC key (default: files in the data directory)."`
 }
 
 // Log is what the server writes to standard error.

@@ -161,8 +161,8 @@ func TestErrors(t *testing.T) {
 		"two keys":           {file: "[llm]\napi_key = \"k\"\napi_key_env = \"HOME\"\n", want: ":3: llm.api_key_env and llm.api_key exclude each other"},
 		"the key's variable": {file: "[llm]\napi_key_env = \"NOT_SET\"\n", want: ":2: llm.api_key_env takes the name of a variable"},
 		"bucket":             {flags: config.Flags{FilesURL: new("ftp://x")}, want: "--files-url: files.url must begin with"},
-		"Google's bucket":    {flags: config.Flags{FilesURL: new("gs://x")}, want: "endpoint=https://storage.googleapis.com"},
-		"Azure's container":  {flags: config.Flags{FilesURL: new("azblob://x")}, want: "needs a gateway"},
+		"Google's bucket":    {flags: config.Flags{FilesURL: new("gs://")}, want: "names no bucket"},
+		"Azure's container":  {flags: config.Flags{FilesURL: new("azblob://x")}, want: "needs a proxy"},
 		"relative directory": {flags: config.Flags{FilesURL: new("file://x")}, want: "--files-url: files.url must have an absolute path"},
 		"no file":            {flags: config.Flags{Config: "/nothing/deft.toml"}, want: "the configuration file /nothing/deft.toml does not exist"},
 	} {

@@ -3,6 +3,7 @@ package conversations
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 
@@ -23,20 +24,32 @@ func (s *Service) Replay(ctx context.Context, owner session.Principal, title str
 	if err == nil {
 		err = controller.CheckReplay(recorded)
 	}
-	if err == nil {
-		err = s.mayRun(ctx, owner)
-	}
 	if err != nil {
 		return nil, err
 	}
-	return s.startReplay(ctx, owner, title, func(c *session.Conversation) ([]event.Event, error) {
-		return controller.Moved(recorded, controller.RecordedWorkspace(recorded), c.Workspace())
-	})
+	return s.startReplay(ctx, owner, title, func(c *session.Conversation) ([]event.Event, error) { return movedTo(c, recorded) })
+}
+
+// movedTo returns what was recorded as it would be in the workspace of a conversation.
+func movedTo(c *session.Conversation, recorded []event.Event) ([]event.Event, error) {
+	return controller.Moved(recorded, controller.RecordedWorkspace(recorded), c.Workspace())
+}
+
+// beginRecorded has a conversation replay what was recorded.
+func (s *Service) beginRecorded(ctx context.Context, owner session.Principal, c *session.Conversation, recorded []event.Event) error {
+	moved, err := movedTo(c, recorded)
+	if err != nil {
+		return err
+	}
+	return s.keepReplay(ctx, owner, c.ID(), moved, store.RunLimit{}) // its task counts
 }
 
 // startReplay starts a conversation in a new sandbox that replays what prepare returns for
 // its workspace.
 func (s *Service) startReplay(ctx context.Context, owner session.Principal, title string, prepare func(c *session.Conversation) ([]event.Event, error)) (*Info, error) {
+	if err := s.o.Store.MayRun(ctx, string(owner), s.limit(owner)); err != nil { // before there is anything to undo
+		return nil, err
+	}
 	spec, err := s.o.Settings.Launch(ctx, owner, "", "", "")
 	if err != nil {
 		return nil, err
@@ -48,12 +61,21 @@ func (s *Service) startReplay(ctx context.Context, owner session.Principal, titl
 	scope := s.o.Sandboxes.Scope(b)
 	spec.ID, spec.Title, spec.Autotitle = event.NewConversationID(), title, false
 	if err := s.replay(ctx, scope, owner, *spec, prepare); err != nil {
-		if gone := s.o.Sandboxes.Delete(context.WithoutCancel(ctx), owner, b.ID); gone != nil {
-			s.o.Log.Warn("the sandbox of a replay that was not started is left", "sandbox", b.ID, "err", gone)
+		if left := s.removeUnstarted(context.WithoutCancel(ctx), owner, b, spec.ID); left != nil {
+			s.o.Log.Warn("a part of a replay that was not started is left", "conversation", spec.ID, "sandbox", b.ID, "err", left)
 		}
 		return nil, err
 	}
 	return s.One(ctx, owner, spec.ID)
+}
+
+// removeUnstarted removes the sandbox of a replay, and the conversation as far as it was made.
+func (s *Service) removeUnstarted(ctx context.Context, owner session.Principal, b store.Sandbox, id event.ConversationID) error {
+	err := s.Delete(ctx, owner, id)
+	if fault.Is(err, fault.NotFound) {
+		err = errors.Join(s.o.Store.DeleteConversation(ctx, string(owner), id), s.o.Sandboxes.Delete(ctx, owner, b.ID))
+	}
+	return err
 }
 
 func (s *Service) replay(ctx context.Context, scope *session.Scope, owner session.Principal, spec session.Spec, prepare func(c *session.Conversation) ([]event.Event, error)) error {
@@ -74,19 +96,39 @@ func (s *Service) replay(ctx context.Context, scope *session.Scope, owner sessio
 			s.o.Log.Warn("make the workspace a git repository", "dir", c.Workspace(), "err", err)
 		}
 	}
-	r := store.Replay{Conversation: spec.ID, Owner: string(owner), Created: now()}
-	if err := s.o.Files.Put(ctx, recording(r.Conversation), encoded(recorded)); err != nil {
+	return s.keepReplay(ctx, owner, spec.ID, recorded, s.limit(owner))
+}
+
+// keepReplay stores what a conversation replays, and begins.
+func (s *Service) keepReplay(ctx context.Context, owner session.Principal, id event.ConversationID, recorded []event.Event, l store.RunLimit) error {
+	r := store.Replay{Conversation: id, Owner: string(owner), Created: now()}
+	if err := s.o.Files.Put(ctx, recording(id), encoded(recorded)); err != nil {
 		return err
 	}
-	if err := s.o.Store.AddReplay(ctx, r); err != nil {
-		return errors.Join(err, s.o.Files.Delete(context.WithoutCancel(ctx), recording(r.Conversation)))
+	if err := s.o.Store.AddReplay(ctx, r, l); err != nil {
+		return errors.Join(err, s.o.Files.Delete(context.WithoutCancel(ctx), recording(id)))
 	}
 	s.beginReplay(r)
 	return nil
 }
 
+// dropRecording deletes the file of a start that has ended, if it has one.
+func (s *Service) dropRecording(ctx context.Context, t store.Task) {
+	var r StartRequest
+	if err := json.Unmarshal(t.Request, &r); err != nil || !r.Replays {
+		return // there is none
+	}
+	if err := s.o.Files.Delete(context.WithoutCancel(ctx), startRecording(t.ID)); err != nil {
+		s.o.Log.Warn("what a conversation was to replay is left", "task", t.ID, "err", err)
+	}
+}
+
 // recording is the key of the file with what a conversation replays.
 func recording(id event.ConversationID) string { return "replays/" + id.Hex() + ".json" }
+
+// startRecording is the key of the file with what a start task is going to have replayed. It is
+// the task's, since others may name the same conversation.
+func startRecording(task string) string { return "replays/start-" + task + ".json" }
 
 // encoded are events as a trajectory.
 func encoded(events []event.Event) io.Reader {
@@ -138,7 +180,7 @@ func (s *Service) goOnReplaying(ctx context.Context, r store.Replay) error {
 	if err != nil {
 		return err
 	}
-	recorded, err := s.recording(ctx, r.Conversation)
+	recorded, err := s.recording(ctx, recording(r.Conversation))
 	if err == nil {
 		err = c.Replay(ctx, recorded)
 	}
@@ -148,9 +190,9 @@ func (s *Service) goOnReplaying(ctx context.Context, r store.Replay) error {
 	return err
 }
 
-// recording reads what a conversation replays.
-func (s *Service) recording(ctx context.Context, id event.ConversationID) (_ []event.Event, err error) {
-	f, err := s.o.Files.Get(ctx, recording(id))
+// recording reads what was recorded from a file.
+func (s *Service) recording(ctx context.Context, key string) (_ []event.Event, err error) {
+	f, err := s.o.Files.Get(ctx, key)
 	if err != nil {
 		return nil, err
 	}

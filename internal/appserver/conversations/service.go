@@ -77,7 +77,8 @@ type Options struct {
 	Callbacks *callbacks.Service
 	// Strategy places conversations that name no sandbox.
 	Strategy sandboxes.Strategy
-	// MaxRuns bounds the conversations of an owner that run at one time; 0 for no bound.
+	// MaxRuns bounds what an owner may have at work when he starts a conversation or a
+	// replay; 0 for no bound. A message to a conversation that exists is not refused.
 	MaxRuns int
 	// Trajectories read recorded conversations.
 	Trajectories Trajectories
@@ -192,15 +193,17 @@ func (s *Service) One(ctx context.Context, owner session.Principal, id event.Con
 
 // List returns one page of an owner's conversations, and where the next one begins.
 func (s *Service) List(ctx context.Context, owner session.Principal, q eventstream.ListQuery) ([]Info, string, error) {
-	q.Damaged = func(id event.ConversationID, err error) {
-		s.o.Log.Warn("a conversation is damaged and not listed", "conversation", id, "err", err)
-	}
+	q.Damaged = s.damaged
 	page, err := s.Scope(owner).Infos(ctx, q)
 	if err != nil {
 		return nil, "", err
 	}
 	out, err := s.describe(ctx, owner, page.Infos)
 	return out, page.NextID, err
+}
+
+func (s *Service) damaged(id event.ConversationID, err error) {
+	s.o.Log.Warn("a conversation is damaged and not listed", "conversation", id, "err", err)
 }
 
 // Count returns how many conversations of an owner a query selects.

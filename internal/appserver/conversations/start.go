@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
@@ -19,7 +20,9 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/worktree"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/state"
 )
 
 // StartRequest says what conversation to start (the contract's
@@ -50,6 +53,14 @@ type StartRequest struct {
 	CallbackIDs []event.ConversationID `json:"callback_ids,omitempty"`
 	// Contract is that of the client, V0 or V1; V1 if it is empty.
 	Contract string `json:"contract,omitempty"`
+	// MCP are MCP servers by name (spec.MCPServers), in the place of those of the settings;
+	// nil leaves it to these.
+	MCP *schema.Map `json:"mcp_config,omitempty"`
+	// Recorded is replayed in the conversation instead of asking a model, until it is through;
+	// nil for nothing. There is no InitialMessage with it.
+	Recorded []event.Event `json:"-"`
+	// Replays says that a file has what was Recorded. Start decides it.
+	Replays bool `json:"replays,omitempty"`
 	// Warm says that the conversation has claimed the sandbox of its id. Start decides it.
 	Warm bool `json:"warm,omitempty"`
 }
@@ -61,21 +72,21 @@ var agentTypes = map[string]string{
 	"plan": "You are the planning agent. Study the repository and the task, ask what is unclear, and write a plan into PLAN.md in the workspace. Do not change any other file.",
 }
 
-// mayRun returns RateLimit if an owner has as many conversations at work as he may.
-func (s *Service) mayRun(ctx context.Context, owner session.Principal) error {
-	if s.o.MaxRuns == 0 {
-		return nil
-	}
-	n, err := s.Count(ctx, owner, eventstream.ListQuery{Status: "running"})
-	if err == nil && n >= s.o.MaxRuns {
-		err = fault.New(fault.RateLimit, "you have as many conversations at work as you may have").Hint("wait for one to end, or stop one")
-	}
-	return err
+// limit bounds what an owner has at work.
+func (s *Service) limit(owner session.Principal) store.RunLimit {
+	return store.RunLimit{Most: s.o.MaxRuns, Running: func(ctx context.Context) ([]event.ConversationID, error) {
+		page, err := s.Scope(owner).Infos(ctx, eventstream.ListQuery{Status: string(state.Running), Limit: s.o.MaxRuns, Damaged: s.damaged})
+		ids := make([]event.ConversationID, len(page.Infos))
+		for i := range page.Infos {
+			ids[i] = page.Infos[i].ID
+		}
+		return ids, err
+	}}
 }
 
 // Start records a task that starts a conversation, and returns while it is at work.
 // What is wrong with the request itself is Invalid, or NotFound for a sandbox or parent
-// that does not exist.
+// that does not exist; [store.ErrTooManyRuns] refuses one too many.
 func (s *Service) Start(ctx context.Context, owner session.Principal, r StartRequest) (store.Task, error) {
 	if _, ok := agentTypes[r.AgentType]; !ok {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("there is no agent type %q", r.AgentType))
@@ -83,7 +94,12 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 	if r.Branch != "" && !gitfetch.IsRef(r.Branch) {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("%q cannot be the name of a branch", r.Branch))
 	}
-	if err := s.mayRun(ctx, owner); err != nil {
+	if r.Replays = r.Recorded != nil; r.Replays {
+		if err := controller.CheckReplay(r.Recorded); err != nil {
+			return store.Task{}, err
+		}
+	}
+	if err := s.o.Store.MayRun(ctx, string(owner), s.limit(owner)); err != nil { // before a sandbox is claimed
 		return store.Task{}, err
 	}
 	id, named := event.NewConversationID(), r.ConversationID != ""
@@ -115,6 +131,7 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 	t, release, err := s.record(ctx, owner, id, r)
 	if err != nil {
 		s.unclaim(ctx, t)
+		s.dropRecording(ctx, t)
 		ready()
 		return store.Task{}, err
 	}
@@ -125,7 +142,7 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 	return t, nil
 }
 
-// record stores the task of a request, and locks it for this server.
+// record stores the task of a request with what it replays, and locks it for this server.
 func (s *Service) record(ctx context.Context, owner session.Principal, id event.ConversationID, r StartRequest) (t store.Task, release func(), err error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -136,10 +153,15 @@ func (s *Service) record(ctx context.Context, owner session.Principal, id event.
 		Status: store.Working, Request: raw, Created: now(),
 	}
 	t.Updated = t.Created
+	if r.Replays {
+		if err := s.o.Files.Put(ctx, startRecording(t.ID), encoded(r.Recorded)); err != nil {
+			return t, nil, err
+		}
+	}
 	if release, err = s.lock(ctx, t.ID); err != nil {
 		return t, nil, err
 	}
-	if err := s.o.Store.SaveTask(ctx, t); err != nil {
+	if err := s.o.Store.AddTask(ctx, t, s.limit(owner)); err != nil {
 		release()
 		return t, nil, err
 	}
@@ -266,6 +288,7 @@ func (s *Service) begin(t store.Task, release func()) {
 		for err == nil {
 			var done bool
 			if done, err = s.finish(ctx, &t); done {
+				s.dropRecording(ctx, t)
 				break
 			}
 		}
@@ -273,6 +296,7 @@ func (s *Service) begin(t store.Task, release func()) {
 			t.FailedAt, t.Status, t.Detail = t.Status, store.Failed, detail(err)
 			s.o.Log.Warn("a conversation could not be started", "task", t.ID, "err", err)
 			s.unclaim(ctx, t)
+			s.dropRecording(ctx, t)
 			if err := s.save(context.WithoutCancel(ctx), &t); err != nil {
 				s.o.Log.Error("the state of a start task is lost", "task", t.ID, "err", err)
 			}
@@ -447,6 +471,9 @@ func (s *Service) AddPending(ctx context.Context, owner session.Principal, id st
 		return "", 0, err
 	}
 	task, conversation, err := s.taskOf(ctx, owner, id)
+	if err == nil && task != "" {
+		err = s.mayWait(ctx, owner, task)
+	}
 	if err != nil {
 		return "", 0, err
 	}
@@ -462,6 +489,22 @@ func (s *Service) AddPending(ctx context.Context, owner session.Principal, id st
 		err = c.Send(ctx, m)
 	}
 	return message, 0, err
+}
+
+// mayWait refuses a message for a conversation that is going to replay, as one that does.
+func (s *Service) mayWait(ctx context.Context, owner session.Principal, task string) error {
+	t, err := s.o.Store.Task(ctx, string(owner), task)
+	if err != nil || t.Status.Ended() {
+		return err
+	}
+	var r StartRequest
+	if err := json.Unmarshal(t.Request, &r); err != nil {
+		return fault.Wrap(err, fault.Corrupt, "read the request of a start task")
+	}
+	if r.Replays {
+		return session.ErrReplays
+	}
+	return nil
 }
 
 // taskOf returns the start task that makes a conversation; id is the task's, as
@@ -501,6 +544,11 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 	if err != nil {
 		return err
 	}
+	if r.MCP != nil {
+		if spec.Agent, err = spec.Agent.With("mcp_config", r.MCP); err != nil {
+			return err
+		}
+	}
 	if err := step(store.WaitingForSandbox); err != nil {
 		return err
 	}
@@ -529,7 +577,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		return err
 	}
 	spec.ID, spec.Title, spec.Workspace.WorkingDir = t.Conversation, r.Title, dir
-	spec.Autotitle = r.Title == ""
+	spec.Autotitle = r.Title == "" && !r.Replays // which asks no model
 	if spec.Secrets == nil {
 		spec.Secrets = map[string]json.RawMessage{}
 	}
@@ -562,10 +610,10 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 	if err := step(store.StartingConversation); err != nil {
 		return err
 	}
-	if r.InitialMessage == nil {
+	if r.InitialMessage == nil && !r.Replays {
 		return nil
 	}
-	if !made { // an earlier server has made it, and may have sent the message
+	if !made { // an earlier server has made it, and may have sent the message or begun the replay
 		st, err := c.State(ctx)
 		if err != nil {
 			return err
@@ -573,6 +621,13 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		if st.LastUserMessage != "" {
 			return nil
 		}
+	}
+	if r.Replays {
+		recorded, err := s.recording(ctx, startRecording(t.ID))
+		if err != nil {
+			return err
+		}
+		return s.beginRecorded(ctx, owner, c, recorded)
 	}
 	return c.Send(ctx, *r.InitialMessage)
 }

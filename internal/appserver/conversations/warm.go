@@ -12,8 +12,9 @@ import (
 )
 
 // claim has a conversation that is placed in a new sandbox take one that waits, with its id.
-// One with a repository works in another directory than that waits, and takes none. ready is
-// called when the conversation works.
+// One with a repository takes none: a sandbox is the same only with the same directory to work
+// in, and that of the repository has its name only now. ready is called when the conversation
+// works.
 func (s *Service) claim(r *StartRequest, id event.ConversationID) (_ event.ConversationID, ready func()) {
 	if s.o.Warm != nil && r.SandboxID == "" && r.Repository == "" && (s.o.Strategy == "" || s.o.Strategy == sandboxes.NoGrouping) {
 		if warm, ready, ok := s.o.Warm.Claim(); ok {

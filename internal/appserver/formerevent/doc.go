@@ -1,16 +1,16 @@
-// Package formerevent translates the events of an agent server to the form that they had
-// when OpenHands' web UI 0.62 was made, in openhands-sdk 1.0.0a6: other names of the
-// terminal's actions and observations, and results as fields of their own instead of
-// content blocks (docs/openhands/web-ui.md section 4).
+// Package formerevent translates the events of an agent server for pages that ask for them as
+// OpenHands' web UI 0.62 does, in the form of openhands-sdk 1.0.0a6: other names of the
+// terminal's actions and observations, and results as fields of their own beside the content
+// blocks (docs/openhands/web-ui.md section 4). What an event has today stays in it, for the
+// web UIs after 0.62 ask in the same way and read that: they know both names of the terminal.
 //
 // # Usage
 //
 //	frame := formerevent.Event(rec.JSON)   // nil: nothing to send
 //	message = formerevent.Message(message) // what such a client sends, in today's form
 //
-// What changed is a table of kinds (see table.go). Fields that a kind did not have are left
-// out, since that version's models refuse them. Kinds that it did not know go through as
-// they are: its page counts events, and waits for as many as there are.
+// What changed is a table of kinds (see table.go). Kinds that are not in it go through as they
+// are: the pages count events, and wait for as many as there are.
 //
 // # Concurrency and failure
 //

@@ -5,18 +5,8 @@ import (
 )
 
 func action(out, in object) error {
-	if err := blocks("thought")(out, in); err != nil {
-		return err
-	}
 	if err := reasoning(out, in); err != nil {
 		return err
-	}
-	var call object
-	if err := in.field("tool_call", &call); err != nil {
-		return err
-	}
-	if call != nil {
-		out["tool_call"] = encoded(call.only(callFields))
 	}
 	return nested("action", actionForms)(out, in)
 }
@@ -41,9 +31,10 @@ func nested(name string, forms map[string]form) func(out, in object) error {
 	return func(out, in object) error {
 		var inner object
 		if err := in.field(name, &inner); err != nil || inner == nil {
+			delete(out, name)
 			return err
 		}
-		was, err := inner.as(forms, nil)
+		was, err := inner.as(forms)
 		if err == nil {
 			out[name] = encoded(was)
 		}
@@ -53,41 +44,14 @@ func nested(name string, forms map[string]form) func(out, in object) error {
 
 func message(out, in object) error {
 	var m object
-	if err := in.field("llm_message", &m); err != nil {
+	if err := in.field("llm_message", &m); err != nil || m == nil {
 		return err
 	}
-	was := m.only(messageFields)
-	if err := blocks("content")(was, m); err != nil {
+	if err := reasoning(m, m); err != nil {
 		return err
 	}
-	if err := reasoning(was, m); err != nil {
-		return err
-	}
-	if _, has := m["tool_calls"]; has {
-		if err := items("tool_calls", callFields)(was, m); err != nil {
-			return err
-		}
-	}
-	out["llm_message"] = encoded(was)
-	return blocks("extended_content")(out, in)
-}
-
-// blocks copies a list of content blocks, with the fields that they had.
-func blocks(name string) func(out, in object) error { return items(name, blockFields) }
-
-func items(name string, fields []string) func(out, in object) error {
-	return func(out, in object) error {
-		var list []object
-		if err := in.field(name, &list); err != nil {
-			return err
-		}
-		was := make([]object, len(list))
-		for i, b := range list {
-			was[i] = b.only(fields)
-		}
-		out[name] = encoded(was)
-		return nil
-	}
+	out["llm_message"] = encoded(m)
+	return nil
 }
 
 // reasoning copies blocks of reasoning, which had a signature always.
@@ -178,10 +142,16 @@ func systemPrompt(out, in object) error {
 	if err := in.field("tools", &prompt.Tools); err != nil {
 		return err
 	}
-	tools := make([]any, len(prompt.Tools))
-	for i := range prompt.Tools {
-		tools[i] = map[string]any{"type": "function", "function": prompt.Tools[i].Function()}
+	var tools []object
+	if err := in.field("tools", &tools); err != nil {
+		return err
 	}
-	out["system_prompt"], out["tools"] = encoded(event.Text(prompt.Text())), encoded(tools)
+	for i := range prompt.Tools {
+		if tools[i] == nil {
+			tools[i] = object{}
+		}
+		tools[i]["type"], tools[i]["function"] = quoted("function"), encoded(prompt.Tools[i].Function())
+	}
+	out["system_prompt"], out["tools"] = encoded(event.Text(prompt.Text())), encoded(append([]object{}, tools...))
 	return nil
 }

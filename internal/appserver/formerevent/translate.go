@@ -15,7 +15,7 @@ func Event(raw []byte) []byte {
 	if json.Unmarshal(raw, &in) != nil || in == nil {
 		return raw
 	}
-	out, err := in.as(eventForms, common)
+	out, err := in.as(eventForms)
 	if err != nil {
 		return raw
 	}
@@ -49,8 +49,8 @@ func Message(raw []byte) []byte {
 	return in.json(raw)
 }
 
-// as returns an object in the form that its kind had; nil for none.
-func (in object) as(forms map[string]form, always []string) (object, error) {
+// as returns an object with what its kind had beside what it has; nil for none.
+func (in object) as(forms map[string]form) (object, error) {
 	var kind string
 	if err := json.Unmarshal(in["kind"], &kind); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (in object) as(forms map[string]form, always []string) (object, error) {
 	case f.kind == "":
 		return nil, nil
 	}
-	out := in.only(always).with(in.only(f.fields))
+	out := maps.Clone(in)
 	out["kind"] = quoted(f.kind)
 	if f.made != nil {
 		if err := f.made(out, in); err != nil {
@@ -70,22 +70,6 @@ func (in object) as(forms map[string]form, always []string) (object, error) {
 		}
 	}
 	return out, nil
-}
-
-// only returns the named fields.
-func (in object) only(fields []string) object {
-	out := object{}
-	for _, name := range fields {
-		if v, has := in[name]; has {
-			out[name] = v
-		}
-	}
-	return out
-}
-
-func (in object) with(more object) object {
-	maps.Copy(in, more)
-	return in
 }
 
 // json encodes an object; raw is what it was made from.

@@ -3,7 +3,9 @@ package formerevent_test
 import (
 	"bufio"
 	"encoding/json"
+	"maps"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,12 +38,68 @@ func TestEvents(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &pair); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(value(t, pair.Former), value(t, formerevent.Event(pair.Now))); diff != "" {
+		want := both(value(t, pair.Former), value(t, pair.Now))
+		if diff := cmp.Diff(want, value(t, formerevent.Event(pair.Now))); diff != "" {
 			t.Errorf("%.300s (-want +got)\n%s", pair.Now, diff)
 		}
 	}
 	if err := lines.Err(); err != nil || n < 100 {
 		t.Fatal(n, err)
+	}
+}
+
+// both is a value in its former form with what it has today beside it.
+func both(former, now any) any {
+	switch f := former.(type) {
+	case map[string]any:
+		n, ok := now.(map[string]any)
+		if !ok {
+			return former
+		}
+		out := maps.Clone(n)
+		for key, v := range f {
+			out[key] = both(v, n[key])
+		}
+		return out
+	case []any:
+		n, ok := now.([]any)
+		if !ok || len(n) != len(f) {
+			return former
+		}
+		out := make([]any, len(f))
+		for i := range f {
+			out[i] = both(f[i], n[i])
+		}
+		return out
+	}
+	return former
+}
+
+// TestLaterPages: what web UIs after 0.62 read of events is there too
+// (get-observation-content.ts of OpenHands 1.x).
+func TestLaterPages(t *testing.T) {
+	t.Parallel()
+	for now, want := range map[string]string{
+		`{"kind":"TerminalObservation","content":[{"type":"text","text":"a"}],"is_error":true,"command":"ls","exit_code":1}`: `{"kind":"ExecuteBashObservation","content":[{"type":"text","text":"a"}],"is_error":true,"command":"ls","exit_code":1,"output":"a","error":true}`,
+		`{"kind":"FinishObservation","content":[{"type":"text","text":"a"}],"is_error":false}`:                               `{"kind":"FinishObservation","content":[{"type":"text","text":"a"}],"is_error":false,"message":"a"}`,
+		`{"kind":"BrowserObservation","content":[{"type":"text","text":"a"}],"is_error":true}`:                               `{"kind":"BrowserObservation","content":[{"type":"text","text":"a"}],"is_error":true,"error":"a","output":""}`,
+		`{"kind":"ThinkObservation","content":[{"type":"text","text":"a"}],"is_error":false}`:                                `{"kind":"ThinkObservation","content":"a","is_error":false}`, // they take a text here
+	} {
+		event := func(observation string) string {
+			return `{"id":"1","source":"environment","kind":"ObservationEvent","action_id":"2","observation":` + observation + `}`
+		}
+		if strings.Contains(now, "FinishObservation") {
+			want = strings.ReplaceAll(event(want), `"environment"`, `"agent"`)
+		} else {
+			want = event(want)
+		}
+		if diff := cmp.Diff(value(t, []byte(want)), value(t, formerevent.Event([]byte(event(now))))); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", now, diff)
+		}
+	}
+	const action = `{"id":"1","source":"agent","kind":"ActionEvent","summary":"lists","thought":[],"action":{"kind":"TerminalAction","command":"ls"}}`
+	if got := formerevent.Event([]byte(action)); !strings.Contains(string(got), `"summary":"lists"`) || !strings.Contains(string(got), "ExecuteBashAction") {
+		t.Errorf("an action is %s", got)
 	}
 }
 
@@ -55,7 +113,7 @@ func TestOthers(t *testing.T) {
 		"an invalid call":     {`{"id":"1","source":"agent","kind":"ActionEvent","thought":[],"action":null}`, `{"id":"1","source":"agent","kind":"ActionEvent","thought":[]}`},
 		"a bad frame": {
 			`{"id":"1","source":"environment","kind":"ServerErrorEvent","code":"ValidationError","detail":""}`,
-			`{"id":"1","source":"agent","kind":"AgentErrorEvent","tool_name":"","tool_call_id":"","error":"ValidationError"}`,
+			`{"id":"1","source":"agent","kind":"AgentErrorEvent","tool_name":"","tool_call_id":"","error":"ValidationError","code":"ValidationError","detail":""}`,
 		},
 		"of another type": {`{"id":"1","source":"agent","kind":"ActionEvent","thought":7}`, `{"id":"1","source":"agent","kind":"ActionEvent","thought":7}`},
 		"no kind":         {`{"id":"1"}`, `{"id":"1"}`},

@@ -49,6 +49,24 @@ var mcpConfig = &schema.Object{Fields: []schema.Field{
 	{Name: "mcpServers", Type: schema.Opt(schema.Dict{Of: schema.Any{}}), MayBeAbsent: true},
 }}
 
+// MCPServers are the servers of a config of either form, by name, for one conversation that
+// has no others. loc is where a request has it.
+func MCPServers(config *schema.Map, loc ...any) (*schema.Map, error) {
+	checked, err := schema.Check(mcpConfig, config, schema.Reading{}, loc...)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := replacedServers(checked.(*schema.Map))(schema.NewMap())
+	if err != nil {
+		return nil, err
+	}
+	all, err := schema.Check(spec.MCPServers, servers, schema.Reading{}, loc...)
+	if err != nil {
+		return nil, err
+	}
+	return all.(*schema.Map), nil
+}
+
 // transportOf returns the list that a server belongs to.
 func transportOf(server *schema.Map) string {
 	switch {

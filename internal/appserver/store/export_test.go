@@ -3,6 +3,9 @@ package store
 // Version is that of the tables.
 const Version = version
 
+// Starting is the query of what an owner has at work in tasks and replays.
+const Starting = starting
+
 // Age makes what was read of late as old as it may be.
 func (s *Store) Age() {
 	age(&s.keys)

@@ -18,10 +18,16 @@ type Replay struct {
 
 const replayColumns = "conversation, owner, created_at"
 
-// AddReplay stores that a conversation begins to replay.
-func (s *Store) AddReplay(ctx context.Context, r Replay) error {
-	_, err := s.on(ctx).exec("INSERT INTO app_replays ("+replayColumns+") VALUES ("+marks(3)+")", string(r.Conversation), r.Owner, micro(r.Created))
-	return failed(err)
+// AddReplay stores that a conversation begins to replay, RateLimit as [Store.AddTask]. It is no
+// error if it does so already.
+func (s *Store) AddReplay(ctx context.Context, r Replay, l RunLimit) error {
+	return s.change(ctx, func(t tx) error {
+		if err := t.admitRun(r.Owner, l); err != nil {
+			return err
+		}
+		_, err := t.exec("INSERT INTO app_replays ("+replayColumns+") VALUES ("+marks(3)+") ON CONFLICT (conversation) DO NOTHING", string(r.Conversation), r.Owner, micro(r.Created))
+		return err
+	})
 }
 
 // Replays returns those of all owners, the oldest first.

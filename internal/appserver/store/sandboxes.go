@@ -58,10 +58,8 @@ func sandboxExists(id string) error {
 // checkMost refuses a sandbox too many. Until the transaction ends no other one of the owner
 // is added: a SQLite database has one transaction that writes, and PostgreSQL a lock.
 func (t tx) checkMost(b Sandbox, most int) error {
-	if t.engine == PostgreSQL {
-		if _, err := t.exec("SELECT pg_advisory_xact_lock(hashtextextended(?, 7236022))", b.Owner); err != nil {
-			return err
-		}
+	if err := t.lockOwner(b.Owner); err != nil {
+		return err
 	}
 	var have, same int
 	if err := t.row("SELECT count(*), coalesce(sum(CASE WHEN id = ? THEN 1 ELSE 0 END), 0) FROM app_sandboxes WHERE owner = ?", b.ID, b.Owner).Scan(&have, &same); err != nil {
@@ -74,6 +72,16 @@ func (t tx) checkMost(b Sandbox, most int) error {
 		return fault.New(fault.RateLimit, "you have as many sandboxes as you may have").Hint("delete one that you do not need")
 	}
 	return nil
+}
+
+// lockOwner has other transactions that count what an owner has wait until this one ends.
+// In SQLite they do so anyway.
+func (t tx) lockOwner(owner string) error {
+	if t.engine != PostgreSQL {
+		return nil
+	}
+	_, err := t.exec("SELECT pg_advisory_xact_lock(hashtextextended(?, 7236022))", owner)
+	return err
 }
 
 // Sandbox returns a sandbox of an owner, NotFound if there is none.

@@ -46,6 +46,7 @@ CREATE TABLE app_start_tasks (
 );
 CREATE INDEX app_start_tasks_owner ON app_start_tasks (owner, created_at);
 CREATE INDEX app_start_tasks_conversation ON app_start_tasks (conversation);
+CREATE INDEX app_start_tasks_unfinished ON app_start_tasks (owner, created_at) WHERE status NOT IN ('READY', 'ERROR');
 
 CREATE TABLE app_pending_messages (
   id         TEXT   NOT NULL PRIMARY KEY,
@@ -126,3 +127,4 @@ CREATE TABLE app_replays (
   owner        TEXT   NOT NULL,
   created_at   BIGINT NOT NULL
 );
+CREATE INDEX app_replays_owner ON app_replays (owner);

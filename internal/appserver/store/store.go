@@ -69,17 +69,20 @@ var upgrade2 string
 //go:embed upgrade_3.sql
 var upgrade3 string
 
-//go:embed upgrade_5.sql
-var upgrade5 string
-
 //go:embed upgrade_4.sql
 var upgrade4 string
 
+//go:embed upgrade_5.sql
+var upgrade5 string
+
+//go:embed upgrade_6.sql
+var upgrade6 string
+
 // upgrades are what leads from each version, from 1 on, to the next one.
-var upgrades = []string{upgrade2, upgrade3, upgrade4, upgrade5}
+var upgrades = []string{upgrade2, upgrade3, upgrade4, upgrade5, upgrade6}
 
 // version is that of schema.sql.
-const version = 5
+const version = 6
 
 // SQLiteSource makes the file of a SQLite database, which only its owner may read, and
 // returns what sql.Open wants for it: what is written is on the disk when a statement

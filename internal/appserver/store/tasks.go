@@ -30,6 +30,9 @@ const (
 // Ended reports whether the task does nothing any more.
 func (t TaskStatus) Ended() bool { return t == Ready || t == Failed }
 
+// unfinished selects tasks that have not ended, in the words of their index.
+const unfinished = "status NOT IN ('READY', 'ERROR')"
+
 // Task is the start of a conversation.
 type Task struct {
 	ID           string
@@ -49,11 +52,26 @@ const taskColumns = "id, owner, conversation, sandbox, status, detail, request, 
 
 // SaveTask stores a task, or how far it is.
 func (s *Store) SaveTask(ctx context.Context, t Task) error {
+	return s.saveTask(s.on(ctx), t)
+}
+
+// AddTask stores a new task, RateLimit if its owner has as many conversations at work as
+// the limit says. That holds for servers that add at the same time.
+func (s *Store) AddTask(ctx context.Context, t Task, l RunLimit) error {
+	return s.change(ctx, func(x tx) error {
+		if err := x.admitRun(t.Owner, l); err != nil {
+			return err
+		}
+		return s.saveTask(x, t)
+	})
+}
+
+func (s *Store) saveTask(x tx, t Task) error {
 	request, err := s.ring.Seal(t.Request)
 	if err != nil {
 		return err
 	}
-	_, err = s.on(ctx).exec("INSERT INTO app_start_tasks ("+taskColumns+") VALUES ("+marks(11)+`)
+	_, err = x.exec("INSERT INTO app_start_tasks ("+taskColumns+") VALUES ("+marks(11)+`)
 ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, status = excluded.status, detail = excluded.detail, log = excluded.log, updated_at = excluded.updated_at, failed_at = excluded.failed_at`,
 		t.ID, t.Owner, string(t.Conversation), t.Sandbox, string(t.Status), t.Detail, request, t.Log, micro(t.Created), micro(t.Updated), string(t.FailedAt))
 	return failed(err)
@@ -87,8 +105,7 @@ func (q TaskQuery) where() (string, []any) {
 		args = append(args, string(q.Conversation))
 	}
 	if q.Unfinished {
-		where += " AND status NOT IN (?, ?)"
-		args = append(args, string(Ready), string(Failed))
+		where += " AND " + unfinished
 	}
 	return where, args
 }
@@ -135,7 +152,7 @@ func (s *Store) CountTasks(ctx context.Context, q TaskQuery) (n int, err error) 
 
 // UnfinishedTasks returns the tasks of all owners that have not ended, the oldest first.
 func (s *Store) UnfinishedTasks(ctx context.Context) ([]Task, error) {
-	rows, err := s.on(ctx).rows("SELECT "+taskColumns+" FROM app_start_tasks WHERE status NOT IN (?, ?) ORDER BY created_at, id", string(Ready), string(Failed))
+	rows, err := s.on(ctx).rows("SELECT " + taskColumns + " FROM app_start_tasks WHERE " + unfinished + " ORDER BY created_at, id")
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -145,7 +162,7 @@ func (s *Store) UnfinishedTasks(ctx context.Context) ([]Task, error) {
 // UnfinishedTask returns a task, whoever's it is. NotFound if it has ended, or if there is
 // none.
 func (s *Store) UnfinishedTask(ctx context.Context, id string) (Task, error) {
-	t, err := s.task(s.on(ctx).row("SELECT "+taskColumns+" FROM app_start_tasks WHERE id = ? AND status NOT IN (?, ?)", id, string(Ready), string(Failed)))
+	t, err := s.task(s.on(ctx).row("SELECT "+taskColumns+" FROM app_start_tasks WHERE id = ? AND "+unfinished, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = missing("start task at work", id)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -129,6 +130,42 @@ func TestFailedStart(t *testing.T) {
 	if _, text := f.as("alice", "GET", path, ""); text != "null" {
 		t.Errorf("afterwards it is %s", text)
 	}
+}
+
+// TestLostSandbox shows a conversation whose workspace has vanished, and starts it again.
+func TestLostSandbox(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	id := f.create("alice")
+	conversation, _ := event.ParseConversationID(id)
+	info, err := f.conversations.One(t.Context(), session.Principal("alice"), conversation)
+	if err == nil {
+		err = os.RemoveAll(info.In.Directory)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/api/conversations/" + id
+	is := func(want, runtime string) {
+		t.Helper()
+		var one shown
+		f.get("alice", "GET", path, "", &one)
+		var list struct{ Results []shown }
+		f.get("alice", "GET", "/api/conversations", "", &list)
+		for _, got := range append(list.Results, one) {
+			if got.Status != want || got.Runtime == nil || *got.Runtime != runtime {
+				t.Errorf("it is shown as %+v, want %s and %s", got, want, runtime)
+			}
+		}
+	}
+	is("ERROR", "STATUS$ERROR")
+	if _, text := f.as("alice", "POST", path+"/stop", `{}`); !strings.Contains(text, "was not running") {
+		t.Errorf("a stop: %s", text)
+	}
+	if status, text := f.as("alice", "POST", path+"/start", `{}`); status != http.StatusOK || !strings.Contains(text, "RUNNING") {
+		t.Errorf("a start: %d %s", status, text)
+	}
+	is("RUNNING", "STATUS$READY")
 }
 
 // TestOwners asks by every route for a conversation of another owner.

@@ -90,7 +90,7 @@ func setup(t *testing.T) *fixture {
 	}
 	places := sandboxes.New(sandboxes.Options{Store: rows, Sessions: sessions, Files: kept, Root: filepath.Join(dir, "workspaces"), Spec: "test", Log: log})
 	calls := callbacks.New(callbacks.Options{Stream: events, Store: rows, Lock: locks, Log: log})
-	f.conversations = conversations.New(conversations.Options{Sessions: sessions, Sandboxes: places, Store: rows, Settings: f, Lock: locks, Callbacks: calls, Log: log})
+	f.conversations = conversations.New(conversations.Options{Sessions: sessions, Sandboxes: places, Store: rows, Settings: f, Files: kept, Lock: locks, Callbacks: calls, Log: log})
 	s := v0.New(v0.Options{Conversations: f.conversations, Sandboxes: places, Store: rows, URL: func(*http.Request) string { return "http://app" }, Log: log})
 	f.routes = s.Routes()
 	f.handler, err = rest.New(rest.Options{Routes: f.routes, Log: log, Authenticate: func(r *http.Request) (*http.Request, error) {

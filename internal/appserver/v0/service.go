@@ -6,7 +6,7 @@
 //
 // # Usage
 //
-//	s := v0.New(v0.Options{Conversations: conversations, Sandboxes: sandboxes, Store: store, URL: baseURL, Log: log})
+//	s := v0.New(v0.Options{Conversations: conversations, Sandboxes: sandboxes, Store: store, URL: baseURL, …})
 //	routes := s.Routes()
 //	…
 //	s.Close() // ends the sockets
@@ -48,7 +48,9 @@ type Options struct {
 	// Apps returns where browsers reach programs in the sandbox of a conversation, with
 	// their ports; nil for nowhere.
 	Apps func(r *http.Request, info *conversations.Info) (map[string]int, error)
-	Log  *slog.Logger
+	// MCPServers returns the MCP servers of V0's lists by name; loc is where a request has them.
+	MCPServers func(lists *schema.Map, loc ...any) (*schema.Map, error)
+	Log        *slog.Logger
 }
 
 // Service has the routes.

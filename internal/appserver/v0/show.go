@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/session"
 )
@@ -21,8 +22,11 @@ const (
 	failed   = "ERROR"
 )
 
-// runtimeReady is the RuntimeStatus of a conversation that can work.
-const runtimeReady = "STATUS$READY"
+// RuntimeStatus of a conversation that can work, and of one that cannot.
+const (
+	runtimeReady  = "STATUS$READY"
+	runtimeFailed = "STATUS$ERROR"
+)
 
 // conversationInfo is a conversation as the contract has it (ConversationInfo).
 type conversationInfo struct {
@@ -47,13 +51,17 @@ type conversationInfo struct {
 }
 
 // statusOf returns how a conversation is. t is the task that starts it, nil for none.
-func statusOf(i *conversations.Info, t *store.Task) (status, runtime string) {
+func (s *Service) statusOf(i *conversations.Info, t *store.Task) (status, runtime string) {
 	switch {
 	case t != nil && !t.Status.Ended():
 		return starting, runtimeStatus(t.Status)
 	case i.In == nil:
 		return archived, ""
-	case i.In.Paused:
+	}
+	switch s.o.Sandboxes.StatusOf(*i.In) {
+	case sandboxes.Lost: // starting the conversation makes it anew
+		return failed, runtimeFailed
+	case sandboxes.Paused:
 		return stopped, ""
 	}
 	return running, runtimeReady
@@ -71,14 +79,14 @@ func runtimeStatus(s store.TaskStatus) string {
 	case store.Ready:
 		return runtimeReady
 	case store.Failed:
-		return "STATUS$ERROR"
+		return runtimeFailed
 	}
 	return "STATUS$STARTING_RUNTIME"
 }
 
 // show describes a conversation for the client of a request.
 func (s *Service) show(r *http.Request, i *conversations.Info, t *store.Task) conversationInfo {
-	status, runtime := statusOf(i, t)
+	status, runtime := s.statusOf(i, t)
 	out := conversationInfo{
 		ID: i.Info.ID.Hex(), Title: titleOf(i.Meta.Title, i.Info.ID), Updated: stamp(i.Updated), Status: status, RuntimeStatus: orNull(runtime),
 		Repository: orNull(i.Repository), Branch: orNull(i.Branch), Provider: orNull(i.Provider), Trigger: orNull(i.Trigger),

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/appserver/v0event"
 	"github.com/deft-dev/deft/internal/identity"
 	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
@@ -57,12 +58,8 @@ type initRequest struct {
 	Task         *suggestedTask `json:"suggested_task"`
 	Microagent   *microagent    `json:"create_microagent"`
 	Instructions string         `json:"conversation_instructions"`
-	MCP          *struct {
-		SSE   []any `json:"sse_servers"`
-		Stdio []any `json:"stdio_servers"`
-		HTTP  []any `json:"shttp_servers"`
-	} `json:"mcp_config"`
-	ID string `json:"conversation_id"`
+	MCP          *schema.Map    `json:"mcp_config"`
+	ID           string         `json:"conversation_id"`
 }
 
 // microagent is a request to write down what an agent should know of a repository.
@@ -72,15 +69,20 @@ type microagent struct {
 	Title      string `json:"title"`
 }
 
-// unsupported returns what of a request is not done here.
-func (q *initRequest) unsupported() error {
-	if q.Replay != "" {
-		return schema.Invalid("this server does not replay trajectories", "", "body", "replay_json")
+// recorded adds what the conversation is to replay. As in the reference there is no other
+// message then.
+func (q *initRequest) recorded(to *conversations.StartRequest) (err error) {
+	if q.Replay == "" {
+		return nil
 	}
-	if m := q.MCP; m != nil && len(m.SSE)+len(m.Stdio)+len(m.HTTP) > 0 {
-		return schema.Invalid("this server takes MCP servers from the settings", len(m.SSE)+len(m.Stdio)+len(m.HTTP), "body", "mcp_config")
+	if to.InitialMessage != nil {
+		return schema.Invalid("a conversation that replays a trajectory begins with its message, not with another one", "", "body", "replay_json")
 	}
-	return nil
+	to.Recorded, err = v0event.Trajectory([]byte(q.Replay))
+	if fault.Is(err, fault.Invalid) {
+		err = schema.Invalid(describe(err), "", "body", "replay_json") // without the trajectory
+	}
+	return err
 }
 
 // startRequest is the request in the words of all contracts.
@@ -127,10 +129,13 @@ func (s *Service) create(w http.ResponseWriter, r *http.Request) error {
 	if err := rest.ReadOptional(r, initForm, &q); err != nil {
 		return err
 	}
-	if err := q.unsupported(); err != nil {
-		return err
-	}
 	req, err := q.startRequest()
+	if err == nil {
+		err = q.recorded(&req)
+	}
+	if err == nil && q.MCP != nil {
+		req.MCP, err = s.o.MCPServers(q.MCP, "body", "mcp_config")
+	}
 	if err != nil {
 		return err
 	}
@@ -169,7 +174,7 @@ func (s *Service) start(w http.ResponseWriter, r *http.Request) error {
 	if info, t, err = s.find(r, id); err != nil {
 		return err
 	}
-	status, _ := statusOf(info, t)
+	status, _ := s.statusOf(info, t)
 	return respond(w, id, "", status)
 }
 
@@ -189,7 +194,7 @@ func (s *Service) stop(w http.ResponseWriter, r *http.Request) error {
 	if info == nil {
 		return respond(w, id, "Conversation was not running", failed)
 	}
-	if status, _ := statusOf(info, t); status != running {
+	if status, _ := s.statusOf(info, t); status != running {
 		return respond(w, id, "Conversation was not running", status)
 	}
 	if err := s.o.Sandboxes.Pause(r.Context(), owner(r), info.In.ID); err != nil {

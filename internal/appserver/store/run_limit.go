@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+)
+
+// RunLimit bounds the conversations of an owner that are at work: those that run, that a
+// start task is making, and that replay.
+type RunLimit struct {
+	// Most is how many there may be; 0 for no limit.
+	Most int
+	// Running returns those of the owner that run, Most of them at most. It may use another
+	// database, but not this store.
+	Running func(ctx context.Context) ([]event.ConversationID, error)
+}
+
+// ErrTooManyRuns refuses a conversation too many.
+var ErrTooManyRuns = fault.New(fault.RateLimit, "you have as many conversations at work as you may have").Hint("wait for one to end, or stop one")
+
+// MayRun returns [ErrTooManyRuns] if an owner has as many conversations at work as the limit
+// says. Only [Store.AddTask] and [Store.AddReplay] hold it: this is for what is done before.
+func (s *Store) MayRun(ctx context.Context, owner string, l RunLimit) error {
+	if l.Most <= 0 {
+		return nil
+	}
+	return failed(s.on(ctx).checkRuns(owner, l))
+}
+
+// admitRun is checkRuns for a transaction that begins a conversation. Until that ends no
+// other one of the owner begins: a SQLite database has one transaction that writes, and
+// PostgreSQL a lock.
+func (t tx) admitRun(owner string, l RunLimit) error {
+	if l.Most <= 0 {
+		return nil
+	}
+	if err := t.lockOwner(owner); err != nil {
+		return err
+	}
+	return t.checkRuns(owner, l)
+}
+
+func (t tx) checkRuns(owner string, l RunLimit) error {
+	atWork := map[event.ConversationID]bool{}
+	// What is being started first: it runs before its task has ended, so none is missed.
+	if err := t.addStarting(owner, l.Most, atWork); err != nil {
+		return err
+	}
+	running, err := l.Running(t.ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range running {
+		atWork[c] = true
+	}
+	if len(atWork) >= l.Most {
+		return ErrTooManyRuns
+	}
+	return nil
+}
+
+// starting are the conversations of an owner that a task is making, or that replay.
+const starting = "SELECT conversation FROM app_start_tasks WHERE owner = ? AND " + unfinished + " UNION SELECT conversation FROM app_replays WHERE owner = ?"
+
+// addStarting adds what starts, most at most.
+func (t tx) addStarting(owner string, most int, to map[event.ConversationID]bool) error {
+	rows, err := t.rows(starting+" LIMIT ?", owner, owner, most)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		to[event.ConversationID(id)] = true
+	}
+	return rows.Err()
+}
