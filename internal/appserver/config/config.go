@@ -119,7 +119,7 @@ type Classes struct {
 // Conversations limit conversations.
 type Conversations struct {
 	// MaxPerUser and MaxRunning are 0 for no limit of their own.
-	MaxPerUser int `toml:"max_per_user" min:"0" example:"20" help:"Conversations that a user may have at work when he starts another one; 0 for no limit."`
+	MaxPerUser int `toml:"max_per_user" min:"0" example:"20" help:"Conversations that a user may have at work when another one starts; 0 for no limit."`
 	MaxRunning int `toml:"max_running" min:"0" example:"200" help:"Conversations of all users that may run at one time (default: what memory, files and processes of this machine allow)."`
 	// IdleTimeout is 0 for never.
 	IdleTimeout   time.Duration `toml:"idle_timeout" min:"0" default:"20m" example:"1h" help:"After what time without use a conversation is unloaded from memory and its container paused; 0 for never."`

@@ -38,7 +38,7 @@ type Flags struct {
 	RuntimeAPI    *string         `setting:"sandbox.runtime_api" name:"runtime-api" help:"Address of the Runtime API for --sandbox remote." placeholder:"URL"`
 	RuntimeKeyEnv *string         `setting:"sandbox.runtime_api_key_env" name:"runtime-api-key-env" help:"Name of the variable with the key for it (default: DEFT_RUNTIME_API_KEY)." placeholder:"NAME"`
 	Executor      *string         `setting:"classes.executor" help:"Program that executes actions in sandboxes beside the built-in tools, as exec:PATH, or a class that is linked in." placeholder:"exec:PATH"`
-	MaxPerUser    *string         `setting:"conversations.max_per_user" name:"max-per-user" help:"Conversations that a user may have at work when he starts another one; 0 for no limit (default)." placeholder:"N"`
+	MaxPerUser    *string         `setting:"conversations.max_per_user" name:"max-per-user" help:"Conversations that a user may have at work when another one starts; 0 for no limit (default)." placeholder:"N"`
 	MaxRunning    *string         `setting:"conversations.max_running" name:"max-running" help:"Conversations of all users that may run at one time (default: what this machine allows)." placeholder:"N"`
 	IdleTimeout   *string         `setting:"conversations.idle_timeout" name:"idle-timeout" help:"After what time without use a conversation is unloaded from memory and its container paused; 0 for never (default: 20m)." placeholder:"TIME"`
 	FilesURL      *string         `setting:"files.url" name:"files-url" help:"Directory or bucket of the archives of workspaces (default: files in the data directory)." placeholder:"URL"`

@@ -77,8 +77,8 @@ type Options struct {
 	Callbacks *callbacks.Service
 	// Strategy places conversations that name no sandbox.
 	Strategy sandboxes.Strategy
-	// MaxRuns bounds what an owner may have at work when he starts a conversation or a
-	// replay; 0 for no bound. A message to a conversation that exists is not refused.
+	// MaxRuns bounds what an owner may have at work when a conversation or a replay
+	// starts; 0 for no bound. A message to a conversation that exists is not refused.
 	MaxRuns int
 	// Trajectories read recorded conversations.
 	Trajectories Trajectories
