@@ -4,6 +4,7 @@ import { createRoot } from 'react-dom/client';
 import { Failure } from './api/failure';
 import { conversationQuery, modelQuery, sourceQuery } from './api/queries';
 import { App, conversationAt, ConversationPage } from './app';
+import { watchTyping } from './design/typing';
 import './design/tokens.css';
 import './design/base.css';
 import './shell.css';
@@ -34,6 +35,8 @@ async function ask(): Promise<void> {
   if (source && conversation) await queries.prefetchQuery({ ...conversationQuery(source, conversation), retry: false });
   await script;
 }
+
+watchTyping();
 
 // Not awaited at the top: modules that are loaded later import this one.
 void ask().then(() =>
