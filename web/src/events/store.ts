@@ -60,6 +60,7 @@ export class EventStore {
     this.forget();
     clearTimeout(this.retry);
     clearTimeout(this.timer);
+    this.waiting.length = 0; // what was not drawn comes again after the cursor
     this.socket?.close();
   }
 
@@ -104,6 +105,7 @@ export class EventStore {
     const socket = this.conversation.socket('events', since);
     this.socket = socket;
     socket.onmessage = ({ data }) => {
+      if (this.closed || this.socket !== socket) return;
       let event: unknown;
       try {
         event = JSON.parse(String(data));
@@ -141,9 +143,9 @@ export class EventStore {
 
   private flush(): void {
     clearTimeout(this.timer);
-    if (this.closed || this.waiting.length === 0) return;
-    // Live is what has its present state: that comes with the first event.
+    if (this.waiting.length === 0) return;
     this.drawn = performance.now();
+    // Live is what has its present state: that comes with the first event.
     const connection = this.socket?.readyState === WebSocket.OPEN ? 'live' : this.view.connection;
     this.set({ connection, timeline: append(this.view.timeline, this.waiting.splice(0)) });
   }
