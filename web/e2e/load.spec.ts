@@ -36,11 +36,18 @@ test('the frame of the page is there before its scripts, and each first question
   expect(scripts.filter((path) => /Terminal|PdfView|DiffView|Settings/.test(path))).toEqual([]);
 });
 
-test('the code of a conversation is asked for together with that of the page', async ({ deft, page }) => {
+const ofEvents = (path: string) => path.endsWith('/events/search');
+
+test('the code and the events of a conversation are asked for together with the code of the page', async ({ deft, page }) => {
   await task(deft, page, [finish('All is done.')], 'Do it');
   await expect(log(page)).toContainText('All is done.');
   const asked: string[] = [];
-  page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  const scripts: string[] = [];
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    asked.push(pathname);
+    if (request.resourceType() === 'script') scripts.push(pathname);
+  });
   let go = () => {};
   const held = new Promise<void>((done) => (go = done));
   await page.route(/\/assets\/index-.*\.js$/, async (route) => {
@@ -50,6 +57,10 @@ test('the code of a conversation is asked for together with that of the page', a
   await page.goto(page.url(), { waitUntil: 'commit' });
   await expect.poll(() => asked.filter((path) => path.includes('/assets/conversation-')).length).toBe(2); // script and styles
   await expect.poll(() => asked.includes('/api/v1/app-conversations')).toBe(true);
+  await expect.poll(() => asked.filter(ofEvents).length).toBe(1); // the newest events
+  const early = [...scripts];
   go();
   await expect(log(page)).toContainText('All is done.');
+  expect(asked.filter(ofEvents)).toHaveLength(1);
+  expect(scripts).toEqual(early); // no script is asked for by another
 });

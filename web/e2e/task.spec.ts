@@ -82,6 +82,29 @@ test('an answer is shown while the model writes it', async ({ deft, page }) => {
   await expect(log(page).locator('.draft')).toHaveCount(0);
 });
 
+test('while the user types, what moves stands still, and the answer grows on', async ({ deft, page }) => {
+  const words = Array.from({ length: 2000 }, (_, i) => `word${i}`).join(' ');
+  await task(deft, page, [{ reply: { text: words }, chunk_size: 8, chunk_delay: '10ms' }], 'Write much');
+  const draft = log(page).locator('.draft');
+  await expect(draft).toContainText('word1 ');
+  const dot = page.locator('.bar .dot');
+  const box = page.getByRole('textbox', { name: 'Message' });
+  const moves = () => dot.evaluate((one) => one.getAnimations().some((a) => a.playState === 'running'));
+  expect(await moves()).toBe(true);
+  const before = (await draft.textContent())?.length ?? 0;
+  let typed = '';
+  // Keys without a pause: the answer must be drawn between them.
+  await expect(async () => {
+    await box.press('x');
+    typed += 'x';
+    expect(await moves()).toBe(false);
+    expect((await draft.textContent())?.length ?? 0).toBeGreaterThan(before);
+  }).toPass({ intervals: [10] });
+  await expect(box).toHaveValue(typed);
+  await expect.poll(moves).toBe(true);
+  await expect(draft).toBeVisible();
+});
+
 test('a failing model is shown with what to do, and a retry goes on', async ({ deft, page }) => {
   await task(deft, page, [{ fault: { kind: 'auth', times: 1 }, reply: { text: 'Now it works.' } }], 'hello');
   await expect(log(page).getByRole('alert')).toContainText('refused the API key');

@@ -36,10 +36,14 @@ try {
     const v1 = '/api/v1';
     const paths = [`${v1}/app-conversations/count`, `${v1}/app-conversations/search?limit=50`];
     if (path === '/') paths.push(`${v1}/settings`);
-    if (conversation) paths.push(`${v1}/app-conversations?ids=${conversation}`);
+    if (conversation) {
+      paths.push(`${v1}/app-conversations?ids=${conversation}`);
+      paths.push(`${v1}/conversation/${conversation}/events/search?limit=100&sort_order=TIMESTAMP_DESC`);
+    }
     window.deftEarly = new Map(
       paths.map((asked) => {
-        const answer = fetch(asked);
+        // Their text is read meanwhile, too.
+        const answer = fetch(asked).then(async (given) => new Response(await given.arrayBuffer(), given));
         answer.catch(() => {}); // whoever takes it sees the failure
         return [asked, answer];
       }),

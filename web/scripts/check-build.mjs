@@ -19,7 +19,7 @@ const collect = (name) => {
   for (const one of [file, ...css]) if (!page.includes(`/${one}"`)) files.add(`/${one}`);
   imports.forEach(collect);
 };
-collect(Object.keys(manifest).find((key) => manifest[key].name === 'conversation'));
+collect('src/conversation/ConversationPage.tsx');
 const german = `/${manifest['src/i18n/de.ts'].file}`;
 const first = readFileSync(join(dist, 'first.js'), 'utf8')
   .replace('const chunks = [];', `const chunks = ${JSON.stringify([...files])};`)

@@ -1,36 +1,34 @@
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
 import { SourceContext } from './api/context';
 import { describe, Failure } from './api/failure';
 import { Icon } from './design/Icon';
+import { loaded } from './design/loaded';
 import { sourceQuery } from './api/queries';
 import { Home } from './home/Home';
 import { Sidebar } from './home/Sidebar';
 import { AppCommands } from './commands/AppCommands';
 import { tr } from './i18n/text';
 
-const loadConversation = () => import('./conversation/ConversationPage');
+export const ConversationPage = loaded(() => import('./conversation/ConversationPage'));
 
-const ConversationPage = lazy(loadConversation);
+const Settings = loaded(() => import('./settings/Settings'));
 
-const Settings = lazy(() => import('./settings/Settings'));
+const AllConversations = loaded(() => import('./home/AllConversations'));
 
-const AllConversations = lazy(() => import('./home/AllConversations'));
+const StartPage = loaded(() => import('./home/StartPage'));
 
-const StartPage = lazy(() => import('./home/StartPage'));
+const SharedPage = loaded(() => import('./conversation/SharedPage'));
 
-const SharedPage = lazy(() => import('./conversation/SharedPage'));
+// conversationAt is the id of the conversation that a path shows; undefined: it shows none.
+export const conversationAt = (path: string): string | undefined => /^\/conversations\/([\w-]+)/.exec(path)?.[1];
 
 // App is the page. Shared conversations need no sign-in.
 export function App() {
   const shared = /^\/shared\/([0-9a-f-]{32,36})$/.exec(window.location.pathname)?.[1];
   if (!shared) return <SignedIn />;
-  return (
-    <Suspense fallback={null}>
-      <SharedPage id={shared} />
-    </Suspense>
-  );
+  return <SharedPage id={shared} />;
 }
 
 function SignedIn() {
@@ -40,7 +38,7 @@ function SignedIn() {
   useEffect(() => setMenu(false), [location]);
   useEffect(() => {
     // The next page is most likely that of a conversation; whoever opens it must not wait.
-    const timer = setTimeout(() => void loadConversation().catch(() => {}), 500);
+    const timer = setTimeout(() => void ConversationPage.preload().catch(() => {}), 500);
     return () => clearTimeout(timer);
   }, []);
 
@@ -59,29 +57,27 @@ function SignedIn() {
           <button className="icon-button menu-button" aria-label={tr('Open the menu')} aria-expanded={menu} onClick={() => setMenu(true)}>
             <Icon name="menu" />
           </button>
-          <Suspense fallback={null}>
-            <Switch>
-              <Route path="/">
-                <Home />
-              </Route>
-              {source.data.app && <Route path="/starting/:id">{({ id }) => source.data.app && <StartPage key={id} app={source.data.app} id={id} />}</Route>}
-              <Route path="/settings/:tab?">{({ tab }) => <Settings tab={tab ?? 'models'} />}</Route>
-              <Route path="/conversations">
-                <AllConversations />
-              </Route>
-              <Route path="/conversations/:id/:panel?">
-                {({ id, panel }) => <ConversationPage key={id} id={id} panel={panel ?? null} />}
-              </Route>
-              <Route>
-                <div className="center">
-                  <h1>{tr('There is no such page')}</h1>
-                  <a className="button" href="/">
-                    {tr('New task')}
-                  </a>
-                </div>
-              </Route>
-            </Switch>
-          </Suspense>
+          <Switch>
+            <Route path="/">
+              <Home />
+            </Route>
+            {source.data.app && <Route path="/starting/:id">{({ id }) => source.data.app && <StartPage key={id} app={source.data.app} id={id} />}</Route>}
+            <Route path="/settings/:tab?">{({ tab }) => <Settings tab={tab ?? 'models'} />}</Route>
+            <Route path="/conversations">
+              <AllConversations />
+            </Route>
+            <Route path="/conversations/:id/:panel?">
+              {({ id, panel }) => <ConversationPage key={id} id={id} panel={panel ?? null} />}
+            </Route>
+            <Route>
+              <div className="center">
+                <h1>{tr('There is no such page')}</h1>
+                <a className="button" href="/">
+                  {tr('New task')}
+                </a>
+              </div>
+            </Route>
+          </Switch>
         </main>
       </div>
     </SourceContext.Provider>

@@ -2,8 +2,9 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Failure } from './api/failure';
-import { modelQuery, sourceQuery } from './api/queries';
-import { App } from './app';
+import { conversationQuery, modelQuery, sourceQuery } from './api/queries';
+import { App, conversationAt, ConversationPage } from './app';
+import { watchTyping } from './design/typing';
 import './design/tokens.css';
 import './design/base.css';
 import './shell.css';
@@ -26,10 +27,16 @@ if (!root) throw new Error('the page has no root');
 async function ask(): Promise<void> {
   const { pathname } = window.location;
   if (pathname.startsWith('/shared/')) return;
+  const conversation = conversationAt(pathname);
+  const script = conversation && ConversationPage.preload().catch(() => {});
   await queries.prefetchQuery({ ...sourceQuery, retry: false });
   const source = queries.getQueryData(sourceQuery.queryKey);
   if (source && pathname === '/') await queries.prefetchQuery({ ...modelQuery(source), retry: false });
+  if (source && conversation) await queries.prefetchQuery({ ...conversationQuery(source, conversation), retry: false });
+  await script;
 }
+
+watchTyping();
 
 // Not awaited at the top: modules that are loaded later import this one.
 void ask().then(() =>

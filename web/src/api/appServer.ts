@@ -1,10 +1,10 @@
 // The App Server, `deft serve`.
-import { Conversation } from './conversation';
+import { AppServerConversation, StoredConversation } from './appServerConversation';
+import type { Conversation } from './conversation';
 import { Failure } from './failure';
 import { Routes } from './appRoutes';
 import { query, request } from './http';
 import { start } from './startTask';
-import { StoredConversation } from './storedConversation';
 import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, Sandbox, SecretName, Source, Started, Status } from './source';
 import { tr } from '../i18n/text';
 
@@ -79,7 +79,7 @@ export class AppServer implements Source {
   }
 
   connect({ id, sessionKey }: ConversationSummary): Conversation {
-    return sessionKey ? new Conversation(dashed(id), sessionKey) : new StoredConversation(id);
+    return sessionKey ? new AppServerConversation(dashed(id), sessionKey) : new StoredConversation(id);
   }
 
   async model() {

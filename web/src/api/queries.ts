@@ -7,3 +7,5 @@ import type { Source } from './source';
 export const sourceQuery = queryOptions({ queryKey: ['source'], queryFn: detectSource, staleTime: Infinity });
 
 export const modelQuery = (source: Source) => queryOptions({ queryKey: ['model'], queryFn: () => source.model() });
+
+export const conversationQuery = (source: Source, id: string) => queryOptions({ queryKey: ['conversation', id], queryFn: () => source.conversation(id) });

@@ -1,12 +1,13 @@
-import { lazy, Suspense, useEffect, useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
+import { loaded } from '../design/loaded';
 import { isDark, setTheme } from '../design/theme';
 import { settingsTabs } from '../settings/tabs';
 import { useSource } from '../api/context';
 import { listen, useCommands, type Command } from './registry';
 import { tr } from '../i18n/text';
 
-const Palette = lazy(() => import('./Palette'));
+const Palette = loaded(() => import('./Palette'));
 
 // AppCommands are the commands of every page, and the palette.
 export function AppCommands() {
@@ -28,9 +29,5 @@ export function AppCommands() {
   );
   useCommands(commands);
   if (!open) return null;
-  return (
-    <Suspense fallback={null}>
-      <Palette onClose={() => setOpen(false)} />
-    </Suspense>
-  );
+  return <Palette onClose={() => setOpen(false)} />;
 }

@@ -1,7 +1,8 @@
-import { lazy, memo, Suspense } from 'react';
+import { memo } from 'react';
 import { Ansi } from '../design/Ansi';
 import { duration } from '../design/format';
 import { Icon } from '../design/Icon';
+import { loaded } from '../design/loaded';
 import { textOf, type Content } from '../events/event';
 import type { ActionItem, Outcome, ResultItem } from '../events/item';
 import { actionText, editOf, lineCounts, ownSummary, riskText } from './actionText';
@@ -9,7 +10,10 @@ import { Output } from './Output';
 import { Plan } from './Plan';
 import { tr } from '../i18n/text';
 
-const DiffView = lazy(() => import('../panels/DiffView'));
+const DiffView = loaded(
+  () => import('../panels/DiffView'),
+  () => <p className="hint">{tr('Comparing …')}</p>,
+);
 
 interface Props {
   item: ActionItem;
@@ -98,9 +102,7 @@ function Details({ item }: { item: ActionItem }) {
   } else if (edit) {
     body = (
       <>
-        <Suspense fallback={<p className="hint">{tr('Comparing …')}</p>}>
-          <DiffView before={edit.before} after={edit.after} path={edit.path} split={false} />
-        </Suspense>
+        <DiffView before={edit.before} after={edit.after} path={edit.path} split={false} />
         {observation?.is_error && <Output text={textOf(observation.content)} />}
       </>
     );

@@ -1,12 +1,14 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState, type ComponentProps, type RefObject } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState, type ComponentProps, type RefObject } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
+import { conversationQuery } from '../api/queries';
 import type { ConversationSummary } from '../api/source';
 import { statusText } from '../design/format';
 import { Icon, type IconName } from '../design/Icon';
+import { loaded } from '../design/loaded';
 import { EventStore } from '../events/store';
 import { settledAt } from '../events/settled';
 import { useView } from '../events/useView';
@@ -22,7 +24,10 @@ import { Timeline } from './Timeline';
 import { tr } from '../i18n/text';
 import './conversation.css';
 
-const Panel = lazy(() => import('../panels/Panel'));
+const Panel = loaded(
+  () => import('../panels/Panel'),
+  () => <p className="hint late panel-body">{tr('Loading …')}</p>,
+);
 
 export const panels: { name: string; label: string; icon: IconName }[] = [
   { name: 'changes', label: tr('Changes'), icon: 'diff' },
@@ -36,7 +41,7 @@ export const panels: { name: string; label: string; icon: IconName }[] = [
 
 export default function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
   const source = useSource();
-  const summary = useQuery({ queryKey: ['conversation', id], queryFn: () => source.conversation(id), refetchInterval: 30_000 });
+  const summary = useQuery({ ...conversationQuery(source, id), refetchInterval: 30_000 });
   const draft = useRef('');
   const key = summary.data ? (summary.data.sessionKey ?? summary.data.sandbox) : null;
   // A sandbox that starts, pauses or is made anew means another connection.
@@ -226,9 +231,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
             <Icon name="close" />
           </button>
           {conversation.live || ['usage', 'events'].includes(panel) ? (
-            <Suspense fallback={<p className="hint late panel-body">{tr('Loading …')}</p>}>
-              <StorePanel store={store} name={panel} id={id} app={source.app} conversation={conversation} onOlder={older} />
-            </Suspense>
+            <StorePanel store={store} name={panel} id={id} app={source.app} conversation={conversation} onOlder={older} />
           ) : (
             <p className="center">{tr('The sandbox does not run. Resume it to see this.')}</p>
           )}

@@ -18,3 +18,9 @@ test('what is loaded and what the server found are one list, newest first, each 
   expect(hits(items, new Set(['7']), 'needle', [])).toEqual(['8', '5']);
   expect(hits(items, none, 'terminalaction', [])).toEqual([]);
 });
+
+test('of what was said before an action and the action, only what has the text is a hit', () => {
+  const said = { ...action('5', 'ls'), thought: [{ type: 'text', text: 'A needle is here.' }] } as Event;
+  const { items } = append(empty, [said, result('6', '5', 'hay')]);
+  expect(hits(items, none, 'needle', [said])).toEqual(['5:thought']);
+});

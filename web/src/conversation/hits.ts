@@ -5,17 +5,22 @@ import type { Item } from '../events/item';
 // are loaded, and of events that the server has found beyond them.
 export function hits(items: Item[], gone: ReadonlySet<string>, lower: string, found: Event[]): string[] {
   const ofServer = new Set(found.map(itemOf));
+  const has = new Set(items.filter((item) => textIn(item).toLowerCase().includes(lower)));
+  // An action that the server has found may have the text in what was said before it.
+  const shown = new Set([...has].map(eventOf));
   const all: string[] = [];
   const loaded = new Set<string>();
   for (const item of items.toReversed()) {
-    const event = item.id.replace(/:thought$/, '');
+    const event = eventOf(item);
     loaded.add(event);
     if (gone.has(event)) continue;
-    if (ofServer.has(item.id) || textIn(item).toLowerCase().includes(lower)) all.push(item.id);
+    if (has.has(item) || (ofServer.has(item.id) && !shown.has(event))) all.push(item.id);
   }
   for (const id of ofServer) if (!loaded.has(id) && !gone.has(id)) all.push(id);
   return all;
 }
+
+const eventOf = (item: Item): string => item.id.replace(/:thought$/, '');
 
 // itemOf is the item that shows an event: a result is shown with its action.
 function itemOf(e: Event): string {

@@ -2,7 +2,9 @@
 // WebSocket by cursor, and loads older windows on request.
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
+import { lastKey, onKey } from '../design/typing';
 import { isEvent, type Event } from './event';
+import { drawAt } from './pace';
 import { append, empty, prepend, type Timeline } from './timeline';
 
 export type Connection = 'connecting' | 'live' | 'lost' | 'gone' | 'none'; // none: there is nothing to follow
@@ -19,9 +21,6 @@ export interface View {
 // a server that restarts is back within a second.
 const delays = [100, 250, 500, 1000, 2000, 5000];
 
-// writing is how often what the model writes is shown anew, in milliseconds.
-const writing = 60;
-
 // Readable is a store, or a view that stays.
 export type Readable = Pick<EventStore, 'subscribe' | 'get'>;
 
@@ -29,8 +28,10 @@ export class EventStore {
   private view: View = { timeline: empty, connection: 'connecting', loaded: false, older: 'none', failure: '' };
   private readonly listeners = new Set<() => void>();
   private readonly waiting: Event[] = [];
-  private frame = 0;
+  private arrived = 0; // when the first of those that wait did
+  private drawn = -Infinity;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private forget = () => {};
   private socket: WebSocket | null = null;
   private retry: ReturnType<typeof setTimeout> | undefined;
   private attempts = 0;
@@ -49,16 +50,17 @@ export class EventStore {
   open(): void {
     this.closed = false;
     window.addEventListener('online', this.reconnect);
+    this.forget = onKey(() => this.schedule());
     void this.load();
   }
 
   close(): void {
     this.closed = true;
     window.removeEventListener('online', this.reconnect);
+    this.forget();
     clearTimeout(this.retry);
-    cancelAnimationFrame(this.frame);
     clearTimeout(this.timer);
-    this.timer = undefined;
+    this.waiting.length = 0; // what was not drawn comes again after the cursor
     this.socket?.close();
   }
 
@@ -103,6 +105,7 @@ export class EventStore {
     const socket = this.conversation.socket('events', since);
     this.socket = socket;
     socket.onmessage = ({ data }) => {
+      if (this.closed || this.socket !== socket) return;
       let event: unknown;
       try {
         event = JSON.parse(String(data));
@@ -112,7 +115,9 @@ export class EventStore {
       if (!isEvent(event)) return;
       this.attempts = 0;
       this.waiting.push(event);
-      this.schedule(event);
+      if (this.waiting.length > 1) return;
+      this.arrived = performance.now();
+      this.schedule();
     };
     socket.onclose = ({ code }) => {
       if (this.closed || this.socket !== socket) return;
@@ -128,24 +133,18 @@ export class EventStore {
     };
   }
 
-  // schedule collects the events of a frame. What the model is writing is read, not
-  // watched: it is shown a few times a second, which leaves the frames to the user. A page
-  // in the background has no frames.
-  private schedule(event: Event): void {
-    if (this.frame) return;
-    if (document.hidden || event.kind === 'StreamingDeltaEvent') {
-      this.timer ??= setTimeout(() => this.flush(), document.hidden ? 200 : writing);
-    } else {
-      this.frame = requestAnimationFrame(() => this.flush());
-    }
+  // schedule has the events that wait drawn, at the time that is right by now.
+  private schedule(): void {
+    clearTimeout(this.timer);
+    if (this.waiting.length === 0) return;
+    const at = drawAt({ arrived: this.arrived, drawn: this.drawn, key: lastKey(), hidden: document.hidden });
+    this.timer = setTimeout(() => this.flush(), at - performance.now());
   }
 
   private flush(): void {
-    cancelAnimationFrame(this.frame);
     clearTimeout(this.timer);
-    this.frame = 0;
-    this.timer = undefined;
-    if (this.closed || this.waiting.length === 0) return;
+    if (this.waiting.length === 0) return;
+    this.drawn = performance.now();
     // Live is what has its present state: that comes with the first event.
     const connection = this.socket?.readyState === WebSocket.OPEN ? 'live' : this.view.connection;
     this.set({ connection, timeline: append(this.view.timeline, this.waiting.splice(0)) });

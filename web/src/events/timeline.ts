@@ -1,6 +1,6 @@
 // From the events of a conversation to what its page shows: a reducer without
-// side effects. Events come in batches, so that 200 a second cost one copy of
-// the list a frame.
+// side effects. Events come in batches, so that 200 a second cost a copy of the list some
+// times a second.
 import type { Status } from '../api/source';
 import { behind, go, noPath, type Path } from './branch';
 import { stored, type ActionEvent, type Event } from './event';

@@ -1,6 +1,6 @@
-import { lazy, Suspense } from 'react';
 import type { Conversation } from '../api/conversation';
 import type { AppRoutes } from '../api/source';
+import { loaded } from '../design/loaded';
 import type { Timeline } from '../events/timeline';
 import { AgentPanel } from './AgentPanel';
 import { Apps } from './Apps';
@@ -11,7 +11,7 @@ import { UsagePanel } from './UsagePanel';
 import { tr } from '../i18n/text';
 import './panels.css';
 
-const Terminal = lazy(() => import('./Terminal'));
+const Terminal = loaded(() => import('./Terminal'));
 
 interface Props {
   name: string;
@@ -30,11 +30,7 @@ export default function Panel({ name, id, app, conversation, timeline, older, on
     case 'files':
       return <Files conversation={conversation} timeline={timeline} />;
     case 'terminal':
-      return (
-        <Suspense fallback={null}>
-          <Terminal conversation={conversation} />
-        </Suspense>
-      );
+      return <Terminal conversation={conversation} />;
     case 'apps':
       return app ? <Apps app={app} id={id} conversation={conversation} /> : <p className="center">{tr('This server does not list programs.')}</p>;
     case 'agent':

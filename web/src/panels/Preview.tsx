@@ -1,14 +1,16 @@
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
+import { loaded } from '../design/loaded';
 import { save } from '../design/save';
 import { tr } from '../i18n/text';
 
-const PdfView = lazy(() => import('./PdfView'));
-const NotebookView = lazy(() => import('./NotebookView'));
+const Reading = () => <p className="hint">{tr('Reading …')}</p>;
+const PdfView = loaded(() => import('./PdfView'), Reading);
+const NotebookView = loaded(() => import('./NotebookView'), Reading);
 
 // How much of a file is shown, in bytes.
 const largestText = 1 << 20;
@@ -75,10 +77,8 @@ export function Preview({ conversation, path, name }: { conversation: Conversati
           {view.text}
         </pre>
       )}
-      <Suspense fallback={<p className="hint">{tr('Reading …')}</p>}>
-        {view?.kind === 'pdf' && <PdfView file={view.file} name={name} />}
-        {view?.kind === 'notebook' && <NotebookView text={view.text} name={name} />}
-      </Suspense>
+      {view?.kind === 'pdf' && <PdfView file={view.file} name={name} />}
+      {view?.kind === 'notebook' && <NotebookView text={view.text} name={name} />}
     </div>
   );
 }

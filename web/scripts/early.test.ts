@@ -1,0 +1,49 @@
+// public/first.js asks by itself for what the first page wants: with the same words, or it
+// would be asked twice.
+import { readFileSync } from 'node:fs';
+import { runInNewContext } from 'node:vm';
+import { afterEach, expect, test, vi } from 'vitest';
+import { AppServer } from '../src/api/appServer';
+
+afterEach(() => vi.unstubAllGlobals());
+
+// askedEarly runs first.js at an address, and returns what it asks for.
+function askedEarly(pathname: string, hash = ''): string[] {
+  const window: { deftEarly?: Map<string, unknown> } = {};
+  runInNewContext(readFileSync('public/first.js', 'utf8'), {
+    window,
+    location: { pathname, hash },
+    navigator: { languages: ['en'] },
+    localStorage: { getItem: () => null },
+    document: { documentElement: { dataset: {} } },
+    fetch: async () => new Response(),
+    Response,
+  });
+  return [...(window.deftEarly?.keys() ?? [])];
+}
+
+const id = '0123456789abcdef0123456789abcdef';
+
+test.each([
+  { name: 'that runs', key: 'key' },
+  { name: 'whose sandbox does not run', key: null },
+])('a conversation $name asks for what was asked early', async ({ key }) => {
+  const asked: string[] = [];
+  vi.stubGlobal('window', { location: { origin: 'http://127.0.0.1' } });
+  vi.stubGlobal('fetch', async (path: string) => {
+    asked.push(path);
+    const list = path.includes('/events/search') || path.includes('/app-conversations/search');
+    return Response.json(list ? { items: [], next_page_id: null } : []);
+  });
+  const server = new AppServer();
+  await server.conversations('', null);
+  await server.conversation(id);
+  await server.connect({ id, sessionKey: key } as Parameters<AppServer['connect']>[0]).eventsBefore(null);
+  expect(asked).toHaveLength(3);
+  expect(askedEarly(`/conversations/${id}/files`)).toEqual(expect.arrayContaining(asked));
+});
+
+test('pages that need no sign-in, or sign in first, ask for nothing early', () => {
+  expect(askedEarly(`/shared/${id}`)).toEqual([]);
+  expect(askedEarly('/', '#login=code')).toEqual([]);
+});

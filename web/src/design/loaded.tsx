@@ -1,0 +1,41 @@
+import { useEffect, useState, type ComponentType } from 'react';
+
+// Loaded is a component whose script is loaded when it is first shown, or before that by
+// `preload`, which fails if the script cannot be loaded.
+export type Loaded<P> = ComponentType<P> & { preload: () => Promise<void> };
+
+// loaded makes such a component; Waiting is shown until its script is there. React's own
+// `lazy` draws what waits even if the script is there already, when a click has led to it,
+// and then leaves it for 300 ms.
+export function loaded<P extends object>(load: () => Promise<{ default: ComponentType<P> }>, Waiting?: ComponentType): Loaded<P> {
+  let script: Promise<ComponentType<P>> | null = null;
+  let there: ComponentType<P> | null = null;
+  const get = () =>
+    (script ??= load().then(
+      (module) => (there = module.default),
+      (error: unknown) => {
+        script = null; // the next one tries again
+        throw error;
+      },
+    ));
+
+  function Part(props: P) {
+    const [Shown, setShown] = useState(() => there);
+    const [failure, setFailure] = useState<Error | null>(null);
+    useEffect(() => {
+      if (Shown) return;
+      let left = false;
+      get().then(
+        (found) => left || setShown(() => found),
+        (error: unknown) => left || setFailure(error instanceof Error ? error : new Error(String(error))),
+      );
+      return () => {
+        left = true;
+      };
+    }, [Shown]);
+    if (failure) throw failure;
+    if (Shown) return <Shown {...props} />;
+    return Waiting ? <Waiting /> : null;
+  }
+  return Object.assign(Part, { preload: async () => void (await get()) });
+}
