@@ -108,7 +108,7 @@ func PreviousKeys(env func(string) string) ([]string, error) {
 		key, ok := v.(string)
 		if !ok {
 			return nil, fault.New(fault.Invalid, previousKeys+" must be a list of keys").
-				Hint("set "+previousKeys+"_0 to the key")
+				Hint("set " + previousKeys + "_0 to the key")
 		}
 		out = append(out, key)
 	}

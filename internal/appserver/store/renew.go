@@ -1,6 +1,19 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/deft-dev/deft/schema"
+)
+
+// unseal opens a sealed value. It is [schema.ErrSealed] if no key does.
+func (s *Store) unseal(value string) ([]byte, error) {
+	plain, err := s.ring.Open(value)
+	if err != nil {
+		return nil, schema.ErrSealed
+	}
+	return plain, nil
+}
 
 // sealed are the columns with sealed values, and that by which their rows are named.
 var sealed = []struct{ table, column string }{

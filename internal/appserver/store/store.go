@@ -61,7 +61,7 @@ type Store struct {
 }
 
 //go:embed schema.sql
-var schema string
+var tables string
 
 //go:embed upgrade_2.sql
 var upgrade2 string
@@ -150,7 +150,7 @@ func (s *Store) migrate(ctx context.Context) error {
 			_, err = t.exec("UPDATE app_schema SET version = ?", version)
 			return err
 		}
-		if err := t.script(schema); err != nil {
+		if err := t.script(tables); err != nil {
 			return err
 		}
 		_, err = t.exec("INSERT INTO app_schema (version) VALUES (?)", version)
