@@ -215,6 +215,8 @@ turns:
 	if status.Branch != "main" || status.Unpushed != 1 {
 		t.Errorf("before the push: %+v", status)
 	}
+	// The path by which clients of sandboxes know it is as good.
+	c.do(t, "GET", d.url+"/api/conversations/"+made.ID+"/git/status?path=/workspace/project/r", nil, &status)
 	var pushed struct{ Branch, Commit string }
 	d.owner.do(t, "POST", one+"push", map[string]any{"branch": "fix"}, &pushed)
 	out, err := exec.CommandContext(t.Context(), "git", "-C", hub.dir, "rev-parse", "refs/heads/fix").Output()
