@@ -155,6 +155,10 @@ func (m *Manager) restore(info eventstream.Info, deleted bool) (*Conversation, e
 	}
 	if err := c.openSecrets(rec.Secrets); err != nil && !deleted {
 		return nil, fmt.Errorf("read the secrets of conversation %s: %w", info.ID, err)
+	} else if err == nil {
+		if err := c.sealSecrets(); err != nil { // with the current key
+			return nil, err
+		}
 	}
 	c.touch()
 	return c, nil

@@ -93,6 +93,11 @@ func (c *Conversation) addSecrets(sources map[string]json.RawMessage, sealed boo
 			return err
 		}
 	}
+	return c.sealSecrets()
+}
+
+// sealSecrets notes the secrets in the configuration.
+func (c *Conversation) sealSecrets() error {
 	if len(c.secrets.Names()) == 0 {
 		return nil
 	}

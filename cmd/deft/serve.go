@@ -68,9 +68,6 @@ machine. Conversations, settings and secrets are those of deft run. Settings com
 TOML files, variables and flags; deft config shows them.`
 }
 
-// serverVariables are those that say where settings and secrets are.
-var serverVariables = []string{"HOME", "OH_PERSISTENCE_DIR", "OH_SECRET_KEY"}
-
 // Run serves until it is told to stop.
 func (c *serveCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	debug.SetGCPercent(150) // as for the agent server
@@ -123,17 +120,11 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		outbound.Restrict(outbound.Policy{Internal: internalHosts(cfg)})
 	}
 	paths := paths{data: cfg.Data}
-	var environ []string
-	for _, name := range serverVariables {
-		if v := std.env(name); v != "" {
-			environ = append(environ, name+"="+v)
-		}
-	}
-	saved, err := serversettings.Load(environ, serversettings.Flags{Host: "127.0.0.1", Port: 8000, ConversationsPath: paths.store()})
+	settings, err := serversettings.PersistenceDir(std.env)
 	if err != nil {
 		return nil, nil, err
 	}
-	ring, err := saved.Ring()
+	ring, err := openRing(std, settings)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,12 +150,12 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	var links sandboxLinks
 	var s *appserver.Server
 	o := appserver.Options{
-		Dir: dir, Conversations: paths.store(), Settings: saved.PersistenceDir, Ring: ring, Adapters: a, Forges: a.Forges(), Renewer: renewer,
+		Dir: dir, Conversations: paths.store(), Settings: settings, Ring: ring, Adapters: a, Forges: a.Forges(), Renewer: renewer,
 		Open: func(ctx context.Context) (*agentserver.Backend, error) {
 			b, builder, err := a.open(ctx, backendOptions{
-				dir: paths.store(), settings: saved.PersistenceDir, ring: ring, hidden: append(cfg.Private(), paths.store(), saved.PersistenceDir),
+				dir: paths.store(), settings: settings, ring: ring, hidden: append(cfg.Private(), paths.store(), settings),
 				placement: placement(cfg), store: eventStore(cfg, paths.store(), replicaAddress(cfg.Server, l.Addr(), log), log),
-				prepare:  func() error { return makeAll(cfg.Data, paths.store(), saved.PersistenceDir, cfg.FilesDir()) },
+				prepare:  func() error { return makeAll(cfg.Data, paths.store(), settings, cfg.FilesDir()) },
 				profiles: func() (*profiles.Stores, error) { return s.LocalProfiles(context.WithoutCancel(ctx)) },
 				mcp: func(ctx context.Context, r session.BuildRequest) (mcp.Local, error) {
 					return s.MCP(ctx, r.Owner, r.ID) // conversations work when s is made
@@ -179,7 +170,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		InternalURL: serversettings.InternalURL(l.Addr()), WebURL: cfg.Server.PublicURL, AllowedOrigins: cfg.Server.AllowedOrigins,
 		TrustedProxy: trusted(cfg.Server.TrustedProxies), Certificate: cfg.Server.TLSCertificate, CertificateKey: cfg.Server.TLSKey,
 		Spec: first(cfg.Sandbox.Image, cfg.Sandbox.Class), Strategy: sandboxes.Strategy(cfg.Sandbox.Grouping),
-		MaxRuns: saved.MaxConcurrentRuns, MaxRunsOfOwner: cfg.Conversations.MaxPerUser, MaxSandboxes: cfg.Sandbox.MaxPerUser,
+		MaxRuns: serversettings.Runs(), MaxRunsOfOwner: cfg.Conversations.MaxPerUser, MaxSandboxes: cfg.Sandbox.MaxPerUser,
 		CostlyPerMinute: cfg.Server.CostlyPerMinute,
 		SearchKey:       cfg.Conversations.SearchAPIKey,
 		IdleTTL:         cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,

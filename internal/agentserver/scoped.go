@@ -112,7 +112,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 	routes := slices.Concat(
 		s.details.Routes(), v.conversations.Routes(), v.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(o.Settings), o.Log),
 		llmlist.New(catalog.Default(), o.Adapters.Providers()).Routes(),
-		v.bash.Routes(), v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of),
+		v.bash.Routes(), workspacescope.Locate(o.Locate, slices.Concat(v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of))),
 		workspacescope.Confine(ws, o.Locate, confinable(slices.Concat(f.Routes(), g.Routes()))), others(f.Routes()),
 		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: remoteOnly(o.Adapters.ProbeMCP), Keys: o.Ring, Tools: mcp.Catalogue()}).Routes(),
 		unsupported.Extensions(),

@@ -23,6 +23,7 @@ package appserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,7 @@ import (
 
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/appserver/apps"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
@@ -196,16 +198,33 @@ const (
 // New opens the parts of a server, which does not serve yet.
 func New(ctx context.Context, o Options) (*Server, error) {
 	o.Log = logOf(o.Log)
+	secure, err := certificate(o)
+	if err != nil {
+		return nil, err
+	}
 	v, err := openServices(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{v: v}
 	s.http = http.Server{
-		Handler: front{v}, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
+		Handler: front{v}, TLSConfig: secure, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	return s, nil
+}
+
+// certificate reads the server's certificate; nil for none.
+func certificate(o Options) (*tls.Config, error) {
+	if o.Certificate == "" {
+		return nil, nil
+	}
+	c, err := tls.LoadX509KeyPair(o.Certificate, o.CertificateKey)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the certificate and its key cannot be used: "+err.Error()).
+			Hint("server.tls_certificate (--tls-cert) names a PEM file with the certificate, server.tls_key (--tls-key) one with its key")
+	}
+	return &tls.Config{Certificates: []tls.Certificate{c}, MinVersion: tls.VersionTLS12}, nil
 }
 
 // NewCode returns a code that signs the local owner's browser in, once and soon.
@@ -219,8 +238,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
 	failed := make(chan error, 1)
 	go func() {
-		if o := s.v.o; o.Certificate != "" {
-			failed <- s.http.ServeTLS(l, o.Certificate, o.CertificateKey)
+		if s.http.TLSConfig != nil {
+			failed <- s.http.ServeTLS(l, "", "")
 			return
 		}
 		failed <- s.http.Serve(l)

@@ -17,7 +17,7 @@ import (
 const File = "agent-server.key"
 
 // Load returns the ring of a directory. Secrets are sealed with the configured
-// key, or, if that is "", with a key that is made once and kept in the
+// key, or, if that is blank, with a key that is made once and kept in the
 // directory, so that secrets survive a restart. What was sealed with the kept
 // key stays readable after a key was configured. Load may write the file. The
 // error is of kind Corrupt for a damaged file, and Denied or Full for one that
@@ -27,6 +27,9 @@ func Load(dir, configured string, previous ...string) (*Ring, error) {
 	kept, err := readKey(file)
 	if err != nil {
 		return nil, err
+	}
+	if strings.TrimSpace(configured) == "" {
+		configured = ""
 	}
 	if configured == "" && kept == "" {
 		if kept, err = makeKey(file); err != nil {

@@ -67,6 +67,9 @@ func derive(secret string) key {
 // CanSeal reports whether the ring has a current key.
 func (r *Ring) CanSeal() bool { return r != nil && r.current != nil }
 
+// HasPrevious reports whether there are keys that were current before.
+func (r *Ring) HasPrevious() bool { return r != nil && len(r.previous) > 0 }
+
 // Seal returns value as a token of the current key. Without one it is an error
 // of kind fault.Unsupported.
 func (r *Ring) Seal(value []byte) (string, error) {

@@ -128,6 +128,9 @@ func (s *Service) change(ctx context.Context, d *filestore.Document, blocked err
 	err := d.Change(ctx, f)
 	if errors.Is(err, filestore.ErrUnreadable) {
 		s.o.Log.Error("a file was not changed", "file", d.Path, "error", err)
+		if d == s.secrets && errors.Is(err, schema.ErrSealed) {
+			return schema.ErrSealed // it can be changed when the key is configured again
+		}
 		return blocked
 	}
 	return err

@@ -215,6 +215,8 @@ turns:
 	if status.Branch != "main" || status.Unpushed != 1 {
 		t.Errorf("before the push: %+v", status)
 	}
+	// The path by which clients of sandboxes know it is as good.
+	c.do(t, "GET", d.url+"/api/conversations/"+made.ID+"/git/status?path=/workspace/project/r", nil, &status)
 	var pushed struct{ Branch, Commit string }
 	d.owner.do(t, "POST", one+"push", map[string]any{"branch": "fix"}, &pushed)
 	out, err := exec.CommandContext(t.Context(), "git", "-C", hub.dir, "rev-parse", "refs/heads/fix").Output()
@@ -230,10 +232,17 @@ turns:
 		URL    string
 	}
 	d.owner.do(t, "POST", one+"pull-request", map[string]any{"source_branch": "fix", "title": "Say more", "description": "It was short."}, &pr)
+	d.owner.do(t, "POST", one+"pull-request", map[string]any{"source_branch": "fix", "title": "Again"}, nil) // the same number
+	var of []struct {
+		Numbers []int `json:"pr_number"`
+	}
+	if d.owner.do(t, "GET", d.url+"/api/v1/app-conversations?ids="+made.ID, nil, &of); len(of) != 1 || len(of[0].Numbers) != 1 {
+		t.Errorf("the numbers of the conversation: %+v", of)
+	}
 	if pr.Number != 42 || pr.URL != "https://github.example.com/octocat/r/pull/42" {
 		t.Errorf("%+v", pr)
 	}
-	if len(hub.pulls) != 1 || hub.pulls[0]["base"] != "main" || hub.pulls[0]["head"] != "fix" || !strings.Contains(hub.pulls[0]["body"].(string), "/conversations/"+made.ID) {
+	if len(hub.pulls) != 2 || hub.pulls[0]["base"] != "main" || hub.pulls[0]["head"] != "fix" || !strings.Contains(hub.pulls[0]["body"].(string), "/conversations/"+made.ID) {
 		t.Errorf("sent: %+v", hub.pulls)
 	}
 	if _, err := os.Stat(filepath.Join(info.Workspace.Dir, ".git/hooks/pre-push")); err != nil {

@@ -3,12 +3,18 @@ package config
 import (
 	"net/url"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
 )
+
+// previousKeys is the variable of [Config.PreviousSecretKeys].
+const previousKeys = "OH_PREVIOUS_SECRET_KEYS"
 
 // Keys returns the session keys as requests are compared with them.
 func (c *Config) Keys() []string {
@@ -71,4 +77,40 @@ func (l *Loaded) Ring() (*keyring.Ring, error) {
 		previous = append(previous, k.Reveal())
 	}
 	return keyring.Load(l.PersistenceDir, l.SecretKey.Reveal(), previous...)
+}
+
+// PreviousKeys returns the previous secret keys that variables name, for commands that
+// read no settings file: OH_PREVIOUS_SECRET_KEYS with JSON, or OH_PREVIOUS_SECRET_KEYS_0 and
+// so on, as [Load] reads them. env reads a variable. An error names the variable, not its
+// value, and is of kind Invalid.
+func PreviousKeys(env func(string) string) ([]string, error) {
+	e := newEnvironment(nil)
+	take := func(name string) bool {
+		v := env(name)
+		if v != "" {
+			e.vars[name] = v
+		}
+		return v != ""
+	}
+	take(previousKeys)
+	for i := range maxItems {
+		if !take(previousKeys + "_" + strconv.Itoa(i)) {
+			break
+		}
+	}
+	tree, err := e.list(previousKeys, reflect.TypeFor[string]())
+	if err != nil {
+		return nil, err
+	}
+	all, _ := tree.([]any) // else there are none
+	var out []string
+	for _, v := range all {
+		key, ok := v.(string)
+		if !ok {
+			return nil, fault.New(fault.Invalid, previousKeys+" must be a list of keys").
+				Hint("set " + previousKeys + "_0 to the key")
+		}
+		out = append(out, key)
+	}
+	return out, nil
 }

@@ -3,6 +3,7 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -82,6 +83,31 @@ func TestKeptKey(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// TestPreviousKeys reads them as Load does, without a file.
+func TestPreviousKeys(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		vars map[string]string
+		want []string
+		says string // of the error's hint
+	}{
+		"none":       {nil, nil, ""},
+		"one by one": {map[string]string{"OH_PREVIOUS_SECRET_KEYS_0": "a", "OH_PREVIOUS_SECRET_KEYS_1": "b", "OH_PREVIOUS_SECRET_KEYS_3": "not next"}, []string{"a", "b"}, ""},
+		"JSON":       {map[string]string{"OH_PREVIOUS_SECRET_KEYS": `["a", "b"]`}, []string{"a", "b"}, ""},
+		"both":       {map[string]string{"OH_PREVIOUS_SECRET_KEYS": `["a", "b"]`, "OH_PREVIOUS_SECRET_KEYS_0": "c"}, []string{"c", "b"}, ""},
+		"a key":      {map[string]string{"OH_PREVIOUS_SECRET_KEYS": "s3cret"}, nil, "OH_PREVIOUS_SECRET_KEYS_0"},
+		"no keys":    {map[string]string{"OH_PREVIOUS_SECRET_KEYS": "[1]"}, nil, "OH_PREVIOUS_SECRET_KEYS_0"},
+	} {
+		got, err := config.PreviousKeys(func(n string) string { return c.vars[n] })
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if (err != nil) != (c.says != "") || err != nil && (!strings.Contains(fault.HintOf(err), c.says) || strings.Contains(err.Error(), "s3cret")) {
+			t.Errorf("%s: %v (%s)", name, err, fault.HintOf(err))
+		}
 	}
 }
 

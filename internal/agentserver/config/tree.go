@@ -104,7 +104,11 @@ func (e *environment) wholly(name string, like any) (any, error) {
 	}
 	tree, err := parse([]byte(v))
 	if err != nil {
-		return nil, fault.New(fault.Invalid, name+" is not JSON")
+		bad := fault.New(fault.Invalid, name+" is not JSON")
+		if _, list := like.([]any); list {
+			return nil, bad.Hint("for one value set " + name + "_0")
+		}
+		return nil, bad
 	}
 	if reflect.TypeOf(tree) != reflect.TypeOf(like) {
 		return nil, fault.New(fault.Invalid, name+" is JSON of the wrong type")

@@ -85,9 +85,13 @@ func orAll(files []string) []string {
 }
 
 // discardScript makes files what they are in the last commit, where they may not exist.
-const discardScript = `for f do
+const discardScript = `[ $# -gt 0 ] || { echo 'discard needs the names of files' >&2; exit 1; }
+for f do
 	if git cat-file -e "HEAD:./$f" 2>/dev/null; then
 		git --literal-pathspecs checkout -q HEAD -- "$f" || exit
+	elif [ ! -e "$f" ] && [ ! -L "$f" ] && ! git --literal-pathspecs ls-files --error-unmatch -- "$f" >/dev/null 2>&1; then
+		printf 'there is no file %s\n' "$f" >&2
+		exit 1
 	else
 		git --literal-pathspecs rm -q -f --cached --ignore-unmatch -- "$f" && rm -f -- "$f" || exit
 	fi

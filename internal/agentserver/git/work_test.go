@@ -161,6 +161,11 @@ func TestWorkRefusals(t *testing.T) {
 	if status, said := p.post("stage", `{"files": ["no/such"]}`); status != http.StatusConflict || !strings.Contains(said, "did not match") {
 		t.Errorf("a file that does not exist: %d %s", status, said)
 	}
+	for body, says := range map[string]string{`{"files": ["no/such"]}`: "no/such", `{"files": []}`: "names of files"} {
+		if status, said := p.post("discard", body); status != http.StatusConflict || !strings.Contains(said, says) {
+			t.Errorf("discard %s: %d %s", body, status, said)
+		}
+	}
 	for _, body := range []string{`{"message": " "}`, `{"message": ""}`, `{}`, `[]`} {
 		if status, said := p.post("commit", body); status != http.StatusUnprocessableEntity {
 			t.Errorf("commit %s: %d %s", body, status, said)

@@ -169,7 +169,11 @@ func readTerminal(ctx context.Context, l *link, all tool.PTYs, id string, conn t
 			return
 		}
 		if typ == websocket.MessageBinary {
-			_, err = conn.Write(b)
+			// Input that came too late is no failure: the program may have ended with the input
+			// before. If the connection was lost, the output's end says so.
+			if _, err = conn.Write(b); fault.Is(err, fault.Unavailable) {
+				continue
+			}
 		} else if !isAuth(b) {
 			err = controlTerminal(ctx, l, all, id, b)
 		}

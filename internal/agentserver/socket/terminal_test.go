@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/pty"
@@ -168,6 +169,40 @@ func TestTerminalTakeover(t *testing.T) {
 	}
 	d.typeIn("echo mine-$((1+1))\n")
 	d.outputUntil("mine-2")
+}
+
+// late is a connection whose every input comes too late.
+type late struct{ tool.PTYConn }
+
+func (c late) Write(b []byte) (int, error) {
+	n, _ := c.PTYConn.Write(b) // it fails anyway
+	return n, fault.New(fault.Unavailable, "the connection was lost")
+}
+
+type lateTerminals struct{ tool.PTYs }
+
+func (l lateTerminals) AttachPTY(ctx context.Context, id string, offset int64) (tool.PTYConn, error) {
+	c, err := l.PTYs.AttachPTY(ctx, id, offset)
+	return late{c}, err
+}
+
+// TestTerminalLateInput: input for a program that has just ended is not shown as a failure
+// before the program's end.
+func TestTerminalLateInput(t *testing.T) {
+	t.Parallel()
+	h := withTerminals(t, pty.Options{})
+	h.terminals = lateTerminals{h.terminals}
+	c := h.dial(t, h.terminal())
+	c.opened()
+	c.typeIn("exit 7\n")
+	for {
+		if out, f := c.part(); out == nil {
+			if f.Type != "exited" || f.ExitCode == nil || *f.ExitCode != 7 {
+				t.Errorf("got %+v", f)
+			}
+			return
+		}
+	}
 }
 
 func TestTerminalBadInput(t *testing.T) {

@@ -138,16 +138,7 @@ func Confine(ws Workspace, locate func(path string) string, global []rest.Route)
 	for _, r := range global {
 		next := only.guard(r.Handle, func(*http.Request) (string, error) { return "", nil })
 		r.Handle = func(w http.ResponseWriter, r *http.Request) error {
-			q := r.URL.Query()
-			for _, name := range []string{"path", "workspace_dir"} {
-				for i, path := range q[name] {
-					q[name][i] = locate(path)
-				}
-			}
-			moved := *r.URL
-			moved.RawQuery = q.Encode()
-			inner := r.WithContext(r.Context())
-			inner.URL = &moved
+			inner := located(r, locate)
 			if path := r.PathValue("path"); path != "" {
 				path = locate("/" + strings.TrimLeft(path, "/")) // as %2F it still has its first slash
 				if !ws.Contains(path) {
@@ -162,6 +153,38 @@ func Confine(ws Workspace, locate func(path string) string, global []rest.Route)
 		out = append(out, r)
 	}
 	return out
+}
+
+// Locate returns scoped routes for clients that know a workspace by another path: locate
+// returns where a path of theirs is on this machine.
+func Locate(locate func(path string) string, scoped []rest.Route) []rest.Route {
+	out := make([]rest.Route, 0, len(scoped))
+	for _, r := range scoped {
+		next := r.Handle
+		r.Handle = func(w http.ResponseWriter, r *http.Request) error {
+			inner := located(r, locate)
+			err := next(w, inner)
+			r.Body = inner.Body // the server quotes what was read of it
+			return err
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// located is a request whose parameters name paths of this machine.
+func located(r *http.Request, locate func(path string) string) *http.Request {
+	q := r.URL.Query()
+	for _, name := range []string{"path", "workspace_dir"} {
+		for i, path := range q[name] {
+			q[name][i] = locate(path)
+		}
+	}
+	moved := *r.URL
+	moved.RawQuery = q.Encode()
+	inner := r.WithContext(r.Context())
+	inner.URL = &moved
+	return inner
 }
 
 // Outside is the error of a parameter with a path outside of the workspace.

@@ -67,6 +67,9 @@ func (l *loader) checkServer() {
 	if c.PublicURL != "" {
 		c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 		l.address("server.public_url", c.PublicURL)
+		if u, err := url.Parse(c.PublicURL); err == nil && u.Scheme == "http" && !loopback(u.Hostname()) {
+			l.warn(l.from["server.public_url"].String() + ": over http:// everybody on the way can read sessions and keys: use https://, with a proxy or with server.tls_certificate")
+		}
 	}
 	if c.ReplicaURL != "" {
 		c.ReplicaURL = strings.TrimRight(c.ReplicaURL, "/")

@@ -57,8 +57,13 @@ type Server struct {
 // Local reports whether the server is for this machine only.
 func (s Server) Local() bool {
 	host, _, _ := net.SplitHostPort(s.Address) // it was checked
+	return s.PublicURL == "" && loopback(host)
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
-	return s.PublicURL == "" && (host == "localhost" || err == nil && ip.IsLoopback())
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // Restricted reports whether users may name public hosts only, but for those listed.

@@ -240,6 +240,20 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestPlainHTTP: where others read along, the operator is told.
+func TestPlainHTTP(t *testing.T) {
+	t.Parallel()
+	for address, warned := range map[string]bool{
+		"http://deft.example.org": true, "http://192.0.2.1:3000": true, "https://deft.example.org": false,
+		"http://localhost:3000": false, "http://127.0.0.1:3000": false, "http://[::1]:3000": false,
+	} {
+		_, _, report := newMachine(t, nil, "DEFT_SERVER_PUBLIC_URL="+address).load(t)
+		if got := strings.Join(report.Warnings, "; "); (got != "") != warned || warned && !strings.HasPrefix(got, "DEFT_SERVER_PUBLIC_URL: over http://") {
+			t.Errorf("%s: %q", address, got)
+		}
+	}
+}
+
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	variables, flags := map[string]bool{}, map[string]bool{}

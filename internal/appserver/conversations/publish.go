@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -175,6 +176,9 @@ func (s *Service) addPullRequest(ctx context.Context, owner session.Principal, i
 	}
 	row := info.Conversation
 	row.ID, row.Owner = id, string(owner)
+	if slices.Contains(row.PRNumbers, number) { // the host has given the same one again
+		return nil
+	}
 	row.PRNumbers = append(row.PRNumbers, number)
 	return s.o.Store.SaveConversation(ctx, row)
 }

@@ -44,6 +44,7 @@ import (
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/objectstore"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -134,8 +135,10 @@ func (s *Service) Scope(owner session.Principal) *session.Scope {
 type Info struct {
 	eventstream.Info
 	store.Conversation // zero for one that was made in another way, as by deft run
-	// In is the sandbox, nil if it is gone.
+	// In is the sandbox, nil if it is gone, or if no key opens its session key: then Sealed
+	// says what to do.
 	In      *store.Sandbox
+	Sealed  error
 	Details Details
 	Metrics *Metrics // nil: nothing was used
 	Subs    []event.ConversationID
@@ -179,7 +182,8 @@ func (s *Service) Get(ctx context.Context, owner session.Principal, ids ...event
 	return out, nil
 }
 
-// One is Get for one conversation, NotFound if it does not exist.
+// One is Get for one conversation, to work with. NotFound if it does not exist,
+// [schema.ErrSealed] if no key opens the session key of its sandbox.
 func (s *Service) One(ctx context.Context, owner session.Principal, id event.ConversationID) (*Info, error) {
 	found, err := s.Get(ctx, owner, id)
 	if err == nil && found[0] == nil {
@@ -188,7 +192,7 @@ func (s *Service) One(ctx context.Context, owner session.Principal, id event.Con
 	if err != nil {
 		return nil, err
 	}
-	return found[0], nil
+	return found[0], found[0].Sealed
 }
 
 // List returns one page of an owner's conversations, and where the next one begins.
@@ -221,21 +225,25 @@ func (s *Service) describe(ctx context.Context, owner session.Principal, infos [
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]*store.Sandbox{"": nil}
+	known, sealed := map[string]*store.Sandbox{"": nil}, map[string]error{}
 	out := make([]Info, len(infos))
 	for i, info := range infos {
 		one := Info{Info: info, Conversation: rows[info.ID]}
 		in, seen := known[one.Conversation.Sandbox]
 		if !seen {
 			b, err := s.o.Sandboxes.Get(ctx, owner, one.Conversation.Sandbox)
-			if err == nil {
+			switch {
+			case err == nil:
 				in = &b
-			} else if !fault.Is(err, fault.NotFound) {
+			case errors.Is(err, schema.ErrSealed):
+				s.o.Log.Warn("a sandbox cannot be used", "sandbox", one.Conversation.Sandbox, "err", err)
+				sealed[one.Conversation.Sandbox] = err
+			case !fault.Is(err, fault.NotFound):
 				return nil, err
 			}
 			known[one.Conversation.Sandbox] = in
 		}
-		one.In = in
+		one.In, one.Sealed = in, sealed[one.Conversation.Sandbox]
 		if raw := info.Meta.Summary; len(raw) > 0 {
 			if err := json.Unmarshal(raw, &one.Details); err != nil { // what it does not say is left out
 				s.o.Log.Warn("the summary of a conversation cannot be read", "conversation", info.ID, "err", err)

@@ -81,7 +81,13 @@ func (s *Service) ask(ctx context.Context, key llm.Secret, path string, body any
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "the web search does not answer")
 	}
-	if resp.StatusCode != http.StatusOK {
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return nil, fault.New(fault.Auth, "the web search refuses the search key (status 401 or 403): the user can store another one in the settings")
+	case http.StatusTooManyRequests, 432, 433: // the limits of the key's plan, in Tavily's words
+		return nil, fault.New(fault.RateLimit, "the web search wants no more requests with this key now: its plan allows no more")
+	default:
 		return nil, fault.New(fault.Unavailable, fmt.Sprintf("the web search answers with status %d", resp.StatusCode))
 	}
 	var found struct {

@@ -60,9 +60,11 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	status = http.StatusUnauthorized
-	if got := call("tavily_search", map[string]any{"query": "gophers"}); !strings.Contains(got, "status 401") || !strings.Contains(got, `"isError":true`) {
-		t.Errorf("with a wrong key: %s", got)
+	for answered, says := range map[int]string{401: "refuses the search key", 403: "refuses the search key", 429: "allows no more", 432: "allows no more", 433: "allows no more", 500: "status 500"} {
+		status = answered
+		if got := call("tavily_search", map[string]any{"query": "gophers"}); !strings.Contains(got, says) || !strings.Contains(got, `"isError":true`) {
+			t.Errorf("answered %d: %s", answered, got)
+		}
 	}
 }
 

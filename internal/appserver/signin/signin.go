@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -59,13 +60,17 @@ type Options struct {
 	Secure func(r *http.Request) bool
 	// Peer returns the address of a request's client, beyond proxies that are trusted.
 	Peer func(r *http.Request) netip.Addr
-	Log  *slog.Logger
+	// URL is where browsers reach the server, whatever host a proxy names; "" for the host
+	// that they name.
+	URL string
+	Log *slog.Logger
 }
 
 // Service implements [identity.UserAuth].
 type Service struct {
 	o        Options
 	attempts *ratelimit.Limiter // to sign in, by address
+	pages    *http.CrossOriginProtection
 
 	mu   sync.Mutex
 	used map[string]time.Time // when the use of a credential was written, by id
@@ -75,7 +80,13 @@ var _ identity.UserAuth = (*Service)(nil)
 
 // New returns a service.
 func New(o Options) *Service {
-	return &Service{o: o, attempts: ratelimit.New(attempts, attemptEvery), used: map[string]time.Time{}}
+	s := &Service{o: o, attempts: ratelimit.New(attempts, attemptEvery), pages: http.NewCrossOriginProtection(), used: map[string]time.Time{}}
+	if u, err := url.Parse(o.URL); err == nil && u.Host != "" {
+		if err := s.pages.AddTrustedOrigin(u.Scheme + "://" + u.Host); err != nil {
+			o.Log.Warn("pages at the public address are known by the Host header only", "err", err)
+		}
+	}
+	return s
 }
 
 // Routes returns the operations.
@@ -152,7 +163,7 @@ func (s *Service) Authenticate(r *http.Request) (identity.Caller, error) {
 		if err != nil {
 			return identity.Caller{}, fault.New(fault.Auth, "not signed in").Hint("open the link that `deft serve` printed, or send an API key as a bearer token")
 		}
-		if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		if err := s.pages.Check(r); err != nil {
 			return identity.Caller{}, fault.New(fault.Denied, "a page of another origin may not do this")
 		}
 		method, kind, secret = identity.Cookie, store.Cookie, c.Value
@@ -198,7 +209,7 @@ var loginForm = &schema.Object{Name: "Login", Fields: []schema.Field{{Name: "cod
 
 // login takes a code, and gives the browser a session.
 func (s *Service) login(w http.ResponseWriter, r *http.Request) error {
-	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+	if err := s.pages.Check(r); err != nil {
 		return rest.Fail(http.StatusForbidden, "a page of another origin may not sign in")
 	}
 	if wait := s.attempts.Take(ratelimit.Network(s.o.Peer(r)), time.Now()); wait > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
 )
 
 // CallbackStatus is how an event callback is, in the contract's words
@@ -77,7 +78,8 @@ func (s *Store) Callback(ctx context.Context, id event.ConversationID) (Callback
 	return c, failed(err)
 }
 
-// Callbacks returns the callbacks of a conversation, whoever's it is, in their order.
+// Callbacks returns the callbacks of a conversation, whoever's it is, in their order. The
+// Processor is nil if no key opens it.
 func (s *Store) Callbacks(ctx context.Context, conversation event.ConversationID) ([]Callback, error) {
 	return s.callbacks(ctx, " WHERE conversation = ? ORDER BY created_at, id", string(conversation))
 }
@@ -95,7 +97,7 @@ func (s *Store) callbacks(ctx context.Context, rest string, args ...any) (all []
 	defer rows.Close()
 	for rows.Next() {
 		c, err := s.callback(rows)
-		if err != nil {
+		if err != nil && !errors.Is(err, schema.ErrSealed) {
 			return nil, failed(err)
 		}
 		all = append(all, c)
@@ -109,7 +111,7 @@ func (s *Store) callback(row scanner) (c Callback, err error) {
 	if err := row.Scan(&id, &c.Owner, &conversation, &c.Kind, &sealed, &status, &seen, &created, &updated); err != nil {
 		return Callback{}, err
 	}
-	c.Processor, err = s.ring.Open(sealed)
+	c.Processor, err = s.unseal(sealed)
 	c.ID, c.Conversation, c.Status, c.Seen = event.ConversationID(id), event.ConversationID(conversation), CallbackStatus(status), eventstream.Seq(seen)
 	c.Created, c.Updated = at(created), at(updated)
 	return c, err

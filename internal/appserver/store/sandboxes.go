@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Sandbox is where conversations of an owner work together: a workspace, and a
@@ -122,7 +123,7 @@ func (s *Store) SandboxOfConversation(ctx context.Context, id string) (Sandbox, 
 }
 
 // Sandboxes returns one page of an owner's sandboxes, the newest first, and where the
-// next one begins ("" on the last).
+// next one begins ("" on the last). Those whose session key no key opens are left out.
 func (s *Store) Sandboxes(ctx context.Context, owner, page string, limit int) (all []Sandbox, next string, err error) {
 	before, id := parsePage(page)
 	rows, err := s.on(ctx).rows("SELECT "+sandboxColumns+" FROM app_sandboxes WHERE owner = ? AND (created_at < ? OR created_at = ? AND id <= ?) ORDER BY created_at DESC, id DESC LIMIT ?",
@@ -131,16 +132,16 @@ func (s *Store) Sandboxes(ctx context.Context, owner, page string, limit int) (a
 		return nil, "", failed(err)
 	}
 	defer rows.Close()
-	for rows.Next() {
+	for n := 0; rows.Next(); n++ {
 		b, err := s.sandbox(rows)
-		if err != nil {
+		switch {
+		case err != nil && !errors.Is(err, schema.ErrSealed):
 			return nil, "", failed(err)
+		case n == limit:
+			next = pageAt(b.Created, b.ID)
+		case err == nil:
+			all = append(all, b)
 		}
-		all = append(all, b)
-	}
-	if len(all) > limit {
-		next = pageAt(all[limit].Created, all[limit].ID)
-		all = all[:limit]
 	}
 	return all, next, failed(rows.Err())
 }
@@ -176,7 +177,7 @@ func (s *Store) sandbox(row scanner) (b Sandbox, err error) {
 	if err := row.Scan(&b.ID, &b.Owner, &b.Spec, &paused, &sealed, &b.Directory, &created, &used); err != nil {
 		return Sandbox{}, err
 	}
-	key, err := s.ring.Open(sealed)
+	key, err := s.unseal(sealed)
 	b.SessionKey, b.Paused, b.Created, b.Used = string(key), paused != 0, at(created), at(used)
 	return b, err
 }

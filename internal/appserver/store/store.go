@@ -61,7 +61,7 @@ type Store struct {
 }
 
 //go:embed schema.sql
-var schema string
+var tables string
 
 //go:embed upgrade_2.sql
 var upgrade2 string
@@ -99,7 +99,8 @@ func SQLiteSource(path string) (string, error) {
 	return u.String() + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)", nil
 }
 
-// Open makes the tables where there are none. ring seals session keys. The Store owns
+// Open makes the tables where there are none. ring seals session keys; what a previous key
+// of it has sealed is sealed anew. The Store owns
 // the database from then on. If its connections are bounded, two are the least: locks of
 // documents use up to half of them.
 func Open(ctx context.Context, db *sql.DB, d Engine, ring *keyring.Ring) (_ *Store, err error) {
@@ -115,7 +116,10 @@ func Open(ctx context.Context, db *sql.DB, d Engine, ring *keyring.Ring) (_ *Sto
 	if !ring.CanSeal() {
 		return nil, fault.New(fault.Invalid, "there is no key that seals session keys")
 	}
-	return s, s.migrate(ctx)
+	if err := s.migrate(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.renew(ctx)
 }
 
 // migrate makes the tables. Servers that start at the same time wait for each other.
@@ -149,7 +153,7 @@ func (s *Store) migrate(ctx context.Context) error {
 			_, err = t.exec("UPDATE app_schema SET version = ?", version)
 			return err
 		}
-		if err := t.script(schema); err != nil {
+		if err := t.script(tables); err != nil {
 			return err
 		}
 		_, err = t.exec("INSERT INTO app_schema (version) VALUES (?)", version)

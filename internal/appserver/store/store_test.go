@@ -398,7 +398,7 @@ func TestOpen(t *testing.T) {
 		other, err := store.Open(t.Context(), d.open(t), d.engine, keyring.New("another key"))
 		must(t, err)
 		_, err = other.Sandbox(t.Context(), "alice", "s")
-		wantKind(t, err, fault.Denied)
+		wantKind(t, err, fault.Corrupt)
 
 		_, err = db.ExecContext(t.Context(), "UPDATE app_schema SET version = 1000")
 		must(t, err)

@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/schema"
 )
 
 // TaskStatus is how far a start task is, in the contract's words
@@ -110,7 +112,7 @@ func (q TaskQuery) where() (string, []any) {
 	return where, args
 }
 
-// Tasks returns one page of start tasks, and where the next one begins ("" on the last).
+// Tasks returns one page of start tasks, whose Request is nil if no key opens it, and where the next one begins ("" on the last).
 func (s *Store) Tasks(ctx context.Context, q TaskQuery) (all []Task, next string, err error) {
 	column, direction, follows := "created_at", "DESC", "<"
 	if q.ByUpdated {
@@ -151,12 +153,14 @@ func (s *Store) CountTasks(ctx context.Context, q TaskQuery) (n int, err error) 
 }
 
 // UnfinishedTasks returns the tasks of all owners that have not ended, the oldest first.
+// Those whose request no key opens are left out.
 func (s *Store) UnfinishedTasks(ctx context.Context) ([]Task, error) {
 	rows, err := s.on(ctx).rows("SELECT " + taskColumns + " FROM app_start_tasks WHERE " + unfinished + " ORDER BY created_at, id")
 	if err != nil {
 		return nil, failed(err)
 	}
-	return s.tasks(rows)
+	all, err := s.tasks(rows)
+	return slices.DeleteFunc(all, func(t Task) bool { return t.Request == nil }), err
 }
 
 // UnfinishedTask returns a task, whoever's it is. NotFound if it has ended, or if there is
@@ -173,7 +177,7 @@ func (s *Store) tasks(rows *sql.Rows) (all []Task, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		t, err := s.task(rows)
-		if err != nil {
+		if err != nil && !errors.Is(err, schema.ErrSealed) {
 			return nil, failed(err)
 		}
 		all = append(all, t)
@@ -189,7 +193,7 @@ func (s *Store) task(row scanner) (t Task, err error) {
 	}
 	t.Conversation, t.Status, t.FailedAt, t.Request, t.Created, t.Updated = event.ConversationID(id), TaskStatus(status), TaskStatus(failedAt), json.RawMessage(request), at(created), at(updated)
 	if s.ring.Looks(request) { // those of earlier versions are not sealed
-		t.Request, err = s.ring.Open(request)
+		t.Request, err = s.unseal(request)
 	}
 	return t, err
 }

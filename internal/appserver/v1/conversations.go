@@ -66,6 +66,9 @@ func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 	if i.Meta.Parent != "" {
 		out.Parent = orNull(i.Meta.Parent.Hex())
 	}
+	if i.Sealed != nil {
+		out.SandboxIs = sandboxes.Lost
+	}
 	if i.In == nil {
 		return out
 	}

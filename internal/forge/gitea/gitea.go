@@ -287,6 +287,10 @@ func (h *Host) Propose(ctx context.Context, p forge.Proposal) (forge.PullRequest
 		URL    string `json:"html_url"`
 	}
 	err = h.c.Post(ctx, at, body, &made)
+	if fault.Is(err, fault.NotFound) { // it does not say what
+		err = fault.New(fault.NotFound, "there is no branch "+p.Source+" or "+p.Target+" in "+p.Repository+", or the token may not see the repository").
+			Because(err).Hint("push the branch first")
+	}
 	return forge.PullRequest{Number: made.Number, URL: made.URL}, err
 }
 

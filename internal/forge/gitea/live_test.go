@@ -221,7 +221,7 @@ func TestServer(t *testing.T) {
 			t.Errorf("again: %v", err)
 		}
 		p.Source = "none"
-		if _, err = h.Propose(ctx, p); !fault.Is(err, fault.NotFound) {
+		if _, err = h.Propose(ctx, p); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "no branch none") {
 			t.Errorf("from a branch that does not exist: %v", err)
 		}
 		p.Source, p.Labels = "fine", []string{"none"}

@@ -66,7 +66,7 @@ func (b *Builder) Single(ctx context.Context, name string) (llm.Model, error) {
 // named opens the LLM of a profile, with its provider connection, by open. Errors
 // have the name of the profile.
 func (b *Builder) named(ctx context.Context, name string, open func(source) (llm.Model, error)) (llm.Model, error) {
-	p, err := b.Profiles.Profile(ctx, name)
+	p, err := b.Profiles.opened(ctx, name)
 	if err != nil {
 		return nil, err
 	}

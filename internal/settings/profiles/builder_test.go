@@ -23,6 +23,7 @@ import (
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/openai"
 	"github.com/deft-dev/deft/llm/registry"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -164,6 +165,30 @@ func TestKeys(t *testing.T) {
 }
 
 // TestKeyFileThatChanges replaces the key while the model is in use.
+// TestLostKey: a profile whose key no secret key opens is not used without it, nor with the
+// usual key of its provider, whoever names the profile.
+func TestLostKey(t *testing.T) {
+	t.Parallel()
+	secret := llm.Secret("sk-sealed")
+	_, dir := saved(t, map[string]profiles.Profile{
+		"p": profile("openai/x", spec.LLMExtras{}, set(func(l *spec.LLM) { l.APIKey = secret })),
+	})
+	other := profiles.Open(profiles.Options{Dir: dir, Keys: keyring.New("another"), Env: func(string) string { return "sk-usual" }})
+	b := &profiles.Builder{
+		Profiles: other.LLMs, KeyVariables: func(string) []string { return []string{"OPENAI_API_KEY"} },
+		Open: func(c llm.Config) (llm.Model, error) {
+			t.Errorf("it is used with the key %q", c.APIKey.Reveal())
+			return &fake{name: c.Model}, nil
+		},
+	}
+	if _, err := b.Single(t.Context(), "p"); !errors.Is(err, schema.ErrSealed) {
+		t.Errorf("Single: %v", err)
+	}
+	if _, err := build(t.Context(), b, "p"); !errors.Is(err, schema.ErrSealed) {
+		t.Errorf("Model: %v", err)
+	}
+}
+
 func TestKeyFileThatChanges(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "key")

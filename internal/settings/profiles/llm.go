@@ -47,7 +47,7 @@ func (s *LLMs) Load(ctx context.Context, name string) (*spec.LLM, error) {
 // of these environment variables is used. If there is none, and the profile has
 // no address of its own, the error is of kind Auth.
 func (s *LLMs) LoadWithKey(ctx context.Context, name string, variables []string) (*spec.LLM, error) {
-	p, err := locked(ctx, s.folder, func() (Profile, error) { return s.profile(name, true) })
+	p, err := s.opened(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,11 @@ func (s *LLMs) Stored(ctx context.Context, name string) (*spec.LLM, error) {
 // that no key opens.
 func (s *LLMs) Profile(ctx context.Context, name string) (Profile, error) {
 	return locked(ctx, s.folder, func() (Profile, error) { return s.profile(name, false) })
+}
+
+// opened is Profile, or schema.ErrSealed if no key opens one of its secrets.
+func (s *LLMs) opened(ctx context.Context, name string) (Profile, error) {
+	return locked(ctx, s.folder, func() (Profile, error) { return s.profile(name, true) })
 }
 
 func (s *LLMs) profile(name string, strict bool) (Profile, error) {

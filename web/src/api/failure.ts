@@ -30,7 +30,8 @@ export function reasonIn(text: string): string {
     return text.length < 300 && !text.trimStart().startsWith('<') ? text.trim() : '';
   }
   if (typeof body === 'string') return body;
-  const { detail, message, error } = (body ?? {}) as Record<string, unknown>;
+  const { detail, message, error, exception } = (body ?? {}) as Record<string, unknown>;
+  if (typeof exception === 'string' && exception) return exception; // detail says only that it is the server's
   const reason = detail ?? message ?? error;
   if (typeof reason === 'string') return reason;
   if (Array.isArray(reason)) {

@@ -25,9 +25,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -312,8 +314,8 @@ func (c *Client) refused(resp answer) error {
 	return fault.New(fault.Invalid, text)
 }
 
-// message is what a host says in an error: {"message"}, {"error": {"message"}}, or
-// {"errors": [{"message"}]}.
+// message is what a host says in an error: {"message"}, {"error": {"message"}},
+// {"errors": [{"message"}]}, or of fields: {"message": {"title": ["is too long"]}}.
 func message(raw []byte) string {
 	var said struct {
 		Message any `json:"message"`
@@ -342,8 +344,10 @@ func texts(v any) (out []string) {
 		if m, ok := v["message"]; ok {
 			return texts(m)
 		}
-		for _, one := range v {
-			out = append(out, texts(one)...)
+		for _, field := range slices.Sorted(maps.Keys(v)) { // what the host says of each
+			if about := texts(v[field]); len(about) > 0 {
+				out = append(out, field+": "+strings.Join(about, ", "))
+			}
 		}
 	}
 	return out
