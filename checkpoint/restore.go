@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -17,6 +21,24 @@ import (
 type Changes struct {
 	// Written are the files that are made or changed, Removed those that go.
 	Written, Removed []string
+}
+
+// change is one file that a restore writes or removes.
+type change struct{ mode, blob, path string } // as Git has them
+
+// removed reports whether the file goes.
+func (c change) removed() bool { return c.mode == "000000" }
+
+// summary sorts changes out.
+func summary(all []change) (sum Changes) {
+	for _, c := range all {
+		if c.removed() {
+			sum.Removed = append(sum.Removed, c.path)
+		} else {
+			sum.Written = append(sum.Written, c.path)
+		}
+	}
+	return sum
 }
 
 // Compare returns what [Store.Restore] would do.
@@ -30,7 +52,8 @@ func (s *Store) Compare(ctx context.Context, path string, r Record) (Changes, er
 	if err != nil {
 		return Changes{}, err
 	}
-	return w.compare(ctx, now.Tree, r)
+	all, err := w.compare(ctx, now.Tree, r)
+	return summary(all), err
 }
 
 // Restore makes the files of p's workspace what they were at a checkpoint of it, and
@@ -54,44 +77,109 @@ func (s *Store) Restore(ctx context.Context, p Point, r Record) (Changes, error)
 	return w.restore(ctx, now.Tree, r)
 }
 
-// compare returns how a checkpoint differs from a tree.
-func (w *workspace) compare(ctx context.Context, now string, r Record) (diff Changes, err error) {
+// compare returns what changes between a tree and that of a checkpoint, in the order of the
+// paths. The error is of kind Corrupt if the checkpoint lacks what has to be written.
+func (w *workspace) compare(ctx context.Context, now string, r Record) (all []change, err error) {
 	if now == r.Tree {
-		return diff, nil
+		return nil, nil
 	}
-	if _, err := w.git(ctx, call{inGit: true}, "rev-list", "--quiet", "--objects", r.Tree); err != nil {
-		return diff, fault.Wrap(err, fault.Corrupt, "read the files of the checkpoint")
-	}
-	out, err := w.git(ctx, call{inGit: true}, "diff-tree", "-r", "-z", "--no-renames", "--name-status", now, r.Tree)
+	out, err := w.git(ctx, call{inGit: true}, "diff-tree", "-r", "-z", "--no-renames", "--raw", "--no-abbrev", now, r.Tree)
 	if err != nil {
-		return diff, fmt.Errorf("compare with the checkpoint: %w", err)
+		return nil, fault.Wrap(err, fault.Corrupt, "read the files of the checkpoint")
 	}
 	fields := strings.Split(out, "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		if fields[i] == "D" {
-			diff.Removed = append(diff.Removed, fields[i+1])
-		} else {
-			diff.Written = append(diff.Written, fields[i+1])
+	var blobs strings.Builder
+	for i := 0; i+1 < len(fields); i += 2 { // :MODE MODE OBJECT OBJECT STATUS, PATH
+		about := strings.Fields(fields[i])
+		if len(about) != 5 {
+			return nil, fault.New(fault.Corrupt, "compare with the checkpoint: git printed "+strconv.Quote(fields[i]))
 		}
+		c := change{mode: about[1], blob: about[3], path: fields[i+1]}
+		if !c.removed() {
+			blobs.WriteString(c.blob + "\n")
+		}
+		all = append(all, c)
 	}
-	return diff, nil
+	// A restore must not begin that cannot end.
+	out, err = w.git(ctx, call{inGit: true, in: strings.NewReader(blobs.String())}, "cat-file", "--batch-check=%(objecttype)")
+	if err != nil || strings.Count(out, "blob\n") != strings.Count(out, "\n") {
+		return nil, fault.New(fault.Corrupt, "files of the checkpoint are missing").Because(err)
+	}
+	return all, nil
 }
 
+// restore reads and writes the files that differ, and no others: of many files that takes a
+// fraction of the time that git read-tree takes.
 func (w *workspace) restore(ctx context.Context, now string, r Record) (done Changes, err error) {
-	done, err = w.compare(ctx, now, r)
-	if err != nil || len(done.Written)+len(done.Removed) == 0 {
+	all, err := w.compare(ctx, now, r)
+	done = summary(all)
+	if err != nil || len(all) == 0 {
 		return done, err
 	}
 	if err := os.RemoveAll(w.path(treeFile)); err != nil {
 		return done, fmt.Errorf("restore the files: %w", err)
 	}
-	if _, err := w.git(ctx, call{}, "read-tree", "--reset", "-u", r.Tree); err != nil {
+	if err := w.removeFiles(done.Removed); err != nil {
+		return done, fmt.Errorf("remove files that were not there: %w", err)
+	}
+	var entries strings.Builder
+	for _, c := range all {
+		entries.WriteString(c.mode + " " + c.blob + "\t" + c.path + "\x00")
+	}
+	// What is written has no times in the index before it is there, so that the next
+	// snapshot reads it if this process is killed.
+	_, err = w.git(ctx, call{in: strings.NewReader(entries.String())}, "update-index", "-z", "--index-info")
+	if err == nil && len(done.Written) > 0 {
+		written := strings.Join(done.Written, "\x00") + "\x00"
+		_, err = w.git(ctx, call{in: strings.NewReader(written)}, "checkout-index", "--force", "--index", "-z", "--stdin")
+	}
+	if err != nil {
 		return done, fmt.Errorf("restore the files: %w", err)
 	}
 	if err := w.protect(done.Written, r); err != nil {
 		return done, fmt.Errorf("restore the rights of files: %w", err)
 	}
 	return done, w.noteTree(r.Tree)
+}
+
+// removeFiles removes files and the directories that are empty then.
+func (w *workspace) removeFiles(paths []string) error {
+	for _, path := range paths {
+		if err := removeFile(w.root, path); err != nil {
+			return &fs.PathError{Op: "remove", Path: path, Err: err}
+		}
+	}
+	return nil
+}
+
+// removeFile removes a file below a directory; one that is not there is no error. It
+// follows no links: what lies behind one that has just replaced a directory stays.
+func removeFile(d *os.File, path string) error {
+	name, rest, below := strings.Cut(path, "/")
+	if !below {
+		err := unix.Unlinkat(int(d.Fd()), name, 0)
+		if replaced(err) {
+			return nil
+		}
+		return err
+	}
+	sub, err := openAt(d, name)
+	if replaced(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = removeFile(sub, rest)
+	_ = sub.Close() // it was only read
+	// Mostly it is not empty. Checkpoints do not know of empty directories.
+	_ = unix.Unlinkat(int(d.Fd()), name, unix.AT_REMOVEDIR)
+	return err
+}
+
+// replaced reports whether a file or directory is not there, or is not one any more.
+func replaced(err error) bool {
+	return slices.ContainsFunc([]error{unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.ELOOP}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // protect takes the rights of others from files that had none.

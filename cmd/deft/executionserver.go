@@ -119,7 +119,8 @@ func (f *executionServerFlags) serveOpenHands(ctx context.Context, std *streams,
 		return err
 	}
 	if err := os.MkdirAll(f.WorkingDir, 0o755); err != nil {
-		return fault.Wrap(err, fault.Denied, "make the working directory")
+		return fault.New(fault.Denied, "make the working directory").Because(err).
+			Hint(fmt.Sprintf("name one that the user %d may make, or make it in the image and give it to that user", os.Geteuid()))
 	}
 	listener, err := std.listen(ctx, "tcp", address)
 	if err != nil {

@@ -47,7 +47,8 @@ func (c *undoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		if c.List {
 			return c.list(ctx, std, conv)
 		}
-		o := session.UndoOptions{To: c.To, KeepFiles: c.KeepFiles, Commits: !c.KeepGit, Preview: true}
+		// Who is not asked needs no comparison of all files before.
+		o := session.UndoOptions{To: c.To, KeepFiles: c.KeepFiles, Commits: !c.KeepGit, Preview: c.Preview || !c.Yes}
 		u, err := conv.Undo(ctx, o)
 		if err != nil {
 			return explainUndo(err)
@@ -55,7 +56,7 @@ func (c *undoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		if !c.JSON {
 			showChanges(std, conv.Workspace(), u)
 		}
-		if !c.Preview {
+		if o.Preview && !c.Preview {
 			if err := c.confirm(ctx, std, u); err != nil {
 				return err
 			}
@@ -121,7 +122,7 @@ func showKept(std *streams, m session.Moved) {
 }
 
 func (c *undoCmd) confirm(ctx context.Context, std *streams, u session.Undone) error {
-	if c.Yes || len(u.Files.Written)+len(u.Files.Removed) == 0 && u.Commits.To.Commit == "" {
+	if len(u.Files.Written)+len(u.Files.Removed) == 0 && u.Commits.To.Commit == "" {
 		return nil
 	}
 	return std.confirm(ctx, "files would change", "go back?", "nothing was changed", c.JSON)

@@ -2,13 +2,16 @@ package agentserver
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/session"
 )
 
 // orphansTimeout bounds the search for orphans: an engine that does not answer must
@@ -32,22 +35,46 @@ func (s *services) removeOrphans(ctx context.Context) {
 		s.log.Warn("look for containers without a conversation", "err", err, "hint", fault.HintOf(err))
 		return
 	}
-	s.addPaused(ctx)
+	s.adoptContainers(ctx)
 }
 
-// addPaused has the containers that an earlier server has paused end in time.
-func (s *services) addPaused(ctx context.Context) {
+// adoptContainers has the containers that an earlier server has paused end in time, and
+// connects to those that it has left running: they would end with their grace time, and now
+// are paused when nothing has used them for the idle time.
+func (s *services) adoptContainers(ctx context.Context) {
 	c := s.backend.Containers
 	all, err := c.Sandboxes.SandboxStates(ctx, c.Docker)
 	if err != nil {
 		s.log.Warn("look for paused containers", "err", err, "hint", fault.HintOf(err))
 		return
 	}
+	var left []event.ConversationID
 	for id, status := range all {
 		if status.State == sandbox.Paused {
 			s.sessions.Load().AddPaused(id, func(ctx context.Context) error { return c.Sandboxes.StopSandbox(ctx, c.Docker, id) })
+		} else {
+			left = append(left, id)
 		}
 	}
+	s.tasks.start(func(ctx context.Context) {
+		for _, id := range left {
+			if err := s.connect(ctx, id); err != nil && ctx.Err() == nil {
+				s.log.Warn("connect to a container that an earlier server has left running", "conversation", id, "err", err, "hint", fault.HintOf(err))
+			}
+		}
+	})
+}
+
+// connect connects to the sandbox of a conversation, unless another server uses it.
+func (s *services) connect(ctx context.Context, id event.ConversationID) error {
+	c, err := s.sessions.Load().Get(ctx, id)
+	if err == nil {
+		err = c.Ready(ctx)
+	}
+	if errors.Is(err, session.ErrLocked) || errors.Is(err, session.ErrArchived) {
+		return nil
+	}
+	return err
 }
 
 // inContainer reports whether this machine, with its root directory and the

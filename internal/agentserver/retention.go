@@ -12,18 +12,14 @@ import (
 const archivePeriod = time.Hour
 
 // startArchiving archives the conversations in containers that were not used for
-// conversation_storage_retention_days, now and every hour, until stopArchiving is called.
+// conversation_storage_retention_days, now and every hour, until the tasks are stopped.
 func (s *services) startArchiving() {
 	days := s.cfg.ConversationStorageRetentionDays
 	if days == nil || s.backend.Containers == nil {
 		return
 	}
 	keep := time.Duration(*days * 24 * float64(time.Hour))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	s.stopArchiving = func() { cancel(); <-done }
-	go func() {
-		defer close(done)
+	s.tasks.start(func(ctx context.Context) {
 		tick := time.NewTicker(archivePeriod)
 		defer tick.Stop()
 		for {
@@ -34,7 +30,7 @@ func (s *services) startArchiving() {
 				return
 			}
 		}
-	}()
+	})
 }
 
 func (s *services) archiveUnused(ctx context.Context, since time.Time) {

@@ -64,7 +64,7 @@ type services struct {
 	bash          *bash.Service
 	scopes        *bash.Scopes
 	sockets       *socket.Service
-	stopArchiving func() // nil if nothing is archived
+	tasks         tasks
 }
 
 // openServices opens the parts of a server.
@@ -312,9 +312,7 @@ func (s *services) isolation() string {
 // close closes the parts in the opposite order of openServices.
 func (s *services) close(ctx context.Context) error {
 	var errs []error
-	if s.stopArchiving != nil {
-		s.stopArchiving()
-	}
+	s.tasks.stop()
 	if s.sockets != nil {
 		s.sockets.Close()
 	}

@@ -35,6 +35,12 @@ type Options struct {
 	URL, Key, KeyName string
 	// Image for sandboxes that name none; default: none, for an API without images.
 	Image string
+	// GitIdentity has commits in sandboxes carry the name and the address of the user of
+	// this machine, as Home's Git configuration has them, in the variable GIT_CONFIG_COUNT and those that
+	// belong to it.
+	GitIdentity bool
+	// Home is the user's home; default: $HOME.
+	Home string
 	// StartTimeout bounds a start, which may fetch an image; default 5 minutes.
 	StartTimeout time.Duration
 	// Transport makes the HTTP connections; default: one that asks the environment for a
@@ -71,6 +77,7 @@ func New(o Options) (*Provider, error) {
 	if o.Dir == "" {
 		return nil, fault.New(fault.Invalid, "a provider of remote sandboxes needs a directory")
 	}
+	o.Home = cmp.Or(o.Home, os.Getenv("HOME"))
 	o.StartTimeout = cmp.Or(o.StartTimeout, 5*time.Minute)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

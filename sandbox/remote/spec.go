@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/repository"
 )
 
 // startRequest is the body of POST /start.
@@ -63,6 +65,9 @@ func (p *Provider) request(s sandbox.Spec, session string) (startRequest, error)
 			q.Environment[name] = value
 		}
 	}
+	if p.o.GitIdentity {
+		p.addIdentity(q.Environment)
+	}
 	var ok bool
 	if q.Pull, ok = pullPolicies[c.Pull]; !ok {
 		return q, fault.New(fault.Invalid, "unknown pull policy "+c.Pull).Hint("use missing, always or never")
@@ -78,6 +83,25 @@ func (p *Provider) request(s sandbox.Spec, session string) (startRequest, error)
 		}
 	}
 	return q, nil
+}
+
+// addIdentity has commits carry the user's name and address: the contract has no files of
+// Git's configuration, so it is in the environment, behind what that has already. The
+// options of git and GIT_AUTHOR_NAME count more.
+func (p *Provider) addIdentity(env map[string]string) {
+	name, email, _ := repository.User(p.o.Home, p.o.Home)
+	n, err := strconv.Atoi(cmp.Or(env["GIT_CONFIG_COUNT"], "0"))
+	if err != nil || n < 0 {
+		return // git refuses to work with that
+	}
+	for _, set := range [][2]string{{"user.name", name}, {"user.email", email}} {
+		if set[1] != "" {
+			at := strconv.Itoa(n)
+			env["GIT_CONFIG_KEY_"+at], env["GIT_CONFIG_VALUE_"+at] = set[0], set[1]
+			n++
+			env["GIT_CONFIG_COUNT"] = strconv.Itoa(n)
+		}
+	}
 }
 
 func number(text string) (*int, error) {

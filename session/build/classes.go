@@ -228,5 +228,5 @@ func (a RuntimeAPI) newSandbox(c SandboxConfig) (sandbox.Provider, error) {
 	if c.Isolation != "" {
 		return nil, fault.New(fault.Invalid, "sandboxes of a Runtime API have no level of isolation "+c.Isolation)
 	}
-	return remote.New(remote.Options{Dir: filepath.Join(c.Dir, RemoteSandbox), Client: c.Installation, URL: a.URL, Key: a.Key, KeyName: a.KeyName})
+	return remote.New(remote.Options{Dir: filepath.Join(c.Dir, RemoteSandbox), Client: c.Installation, URL: a.URL, Key: a.Key, KeyName: a.KeyName, GitIdentity: true})
 }

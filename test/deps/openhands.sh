@@ -8,6 +8,9 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 requirements=$here/../events/requirements.txt
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/openhands-1.58
+# Of the former generation only one client is run, without dependencies (remote_builder.py).
+former=openhands-ai==0.62.0
+site=$(dirname "$venv")/openhands-ai-0.62
 
 # Check files only and start no program: this runs before every test.
 complete() {
@@ -19,6 +22,7 @@ complete() {
         found=("$venv"/lib/python3*/site-packages/"${name//-/_}-$version.dist-info")
         [[ -d ${found[0]} ]] || return 1
     done <"$requirements"
+    [[ -d $site/openhands_ai-${former##*==}.dist-info ]]
 }
 complete && exit 0
 
@@ -47,7 +51,8 @@ if [[ ! -x $venv/bin/python ]] || ! "$venv/bin/python" -c 'import pip' 2>/dev/nu
     "$python" -m venv --clear "$venv"
 fi
 if ! "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-input \
-    -r "$requirements" >"$log" 2>&1; then
+    -r "$requirements" >"$log" 2>&1 ||
+    ! "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-input --no-deps --upgrade --target "$site" "$former" >"$log" 2>&1; then
     tail -n 5 "$log" >&2
     echo "deps: the Python packages could not be installed; is PyPI reachable? Then: make deps" >&2
     [[ ${CI:-} == true ]] && exit 1

@@ -16,11 +16,27 @@ import (
 // identityTime is how long git may take to say who the user is.
 const identityTime = 2 * time.Second
 
-// Identity returns a section of a configuration with the name and the address that git would give to a
-// commit in the workspace, by the user's configuration with all that it includes. Git is
+// Identity returns a section of a configuration with the name and the address of [User].
+func Identity(home, workspace string) []byte {
+	section := []byte("[user]\n")
+	name, email, ok := User(home, workspace)
+	if !ok {
+		return nil
+	}
+	for _, set := range [][2]string{{"name", name}, {"email", email}} {
+		if set[1] != "" {
+			value := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(set[1])
+			section = append(section, "\t"+set[0]+" = \""+value+"\"\n"...)
+		}
+	}
+	return section
+}
+
+// User returns the name and the address that git would give to a commit in the workspace,
+// by the user's configuration with all that it includes; "" for what is not set. Git is
 // asked, since conditions depend on the repository. Nothing else is taken over: commands
 // may be able to write an included file that lies in the workspace.
-func Identity(home, workspace string) []byte {
+func User(home, workspace string) (name, email string, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), identityTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", "config", "--global", "--includes", "-z", "--get-regexp", `^user\.(name|email)$`)
@@ -29,17 +45,19 @@ func Identity(home, workspace string) []byte {
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	if err := (spawn.Bounds{Memory: gitlimit.Memory}).Run(cmd); err != nil {
-		return nil // there is no git, or no name
+		return "", "", false // there is no git, or no name
 	}
-	section := []byte("[user]\n")
 	for field := range strings.SplitSeq(out.String(), "\x00") {
 		key, value, _ := strings.Cut(field, "\n")
-		name, ok := strings.CutPrefix(key, "user.")
-		if !ok || strings.ContainsFunc(value, unicode.IsControl) {
+		if strings.ContainsFunc(value, unicode.IsControl) {
 			continue
 		}
-		value = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
-		section = append(section, "\t"+name+" = \""+value+"\"\n"...)
+		switch key { // the last one counts
+		case "user.name":
+			name = value
+		case "user.email":
+			email = value
+		}
 	}
-	return section
+	return name, email, true
 }

@@ -82,6 +82,7 @@ def main():
     import scenarios_control
     import scenarios_restart
     import scenarios_agents
+    import scenarios_builder
     import scenarios_packages
     import scenarios_run
     import scenarios_runtime_api

@@ -40,9 +40,9 @@ class RuntimeAPI:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)["runtimes"]
 
-    def workspace(self, **more):
+    def workspace(self, server_image=IMAGE, **more):
         return APIRemoteWorkspace(
-            runtime_api_url=self.url + "/", runtime_api_key=API_KEY, server_image=IMAGE, **more
+            runtime_api_url=self.url + "/", runtime_api_key=API_KEY, server_image=server_image, **more
         )
 
 
