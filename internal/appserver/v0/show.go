@@ -51,14 +51,16 @@ type conversationInfo struct {
 }
 
 // statusOf returns how a conversation is. t is the task that starts it, nil for none.
-func (s *Service) statusOf(i *conversations.Info, t *store.Task) (status, runtime string) {
+func (s *Service) statusOf(ctx context.Context, i *conversations.Info, t *store.Task) (status, runtime string) {
 	switch {
 	case t != nil && !t.Status.Ended():
 		return starting, runtimeStatus(t.Status)
+	case i.Sealed != nil: // no key opens what its sandbox needs
+		return failed, runtimeFailed
 	case i.In == nil:
 		return archived, ""
 	}
-	switch s.o.Sandboxes.StatusOf(*i.In) {
+	switch s.o.Sandboxes.StatusOf(ctx, *i.In) {
 	case sandboxes.Lost: // starting the conversation makes it anew
 		return failed, runtimeFailed
 	case sandboxes.Paused:
@@ -86,7 +88,7 @@ func runtimeStatus(s store.TaskStatus) string {
 
 // show describes a conversation for the client of a request.
 func (s *Service) show(r *http.Request, i *conversations.Info, t *store.Task) conversationInfo {
-	status, runtime := s.statusOf(i, t)
+	status, runtime := s.statusOf(r.Context(), i, t)
 	out := conversationInfo{
 		ID: i.Info.ID.Hex(), Title: titleOf(i.Meta.Title, i.Info.ID), Updated: stamp(i.Updated), Status: status, RuntimeStatus: orNull(runtime),
 		Repository: orNull(i.Repository), Branch: orNull(i.Branch), Provider: orNull(i.Provider), Trigger: orNull(i.Trigger),

@@ -174,7 +174,7 @@ func (s *Service) start(w http.ResponseWriter, r *http.Request) error {
 	if info, t, err = s.find(r, id); err != nil {
 		return err
 	}
-	status, _ := s.statusOf(info, t)
+	status, _ := s.statusOf(r.Context(), info, t)
 	return respond(w, id, "", status)
 }
 
@@ -194,7 +194,7 @@ func (s *Service) stop(w http.ResponseWriter, r *http.Request) error {
 	if info == nil {
 		return respond(w, id, "Conversation was not running", failed)
 	}
-	if status, _ := s.statusOf(info, t); status != running {
+	if status, _ := s.statusOf(r.Context(), info, t); status != running {
 		return respond(w, id, "Conversation was not running", status)
 	}
 	if err := s.o.Sandboxes.Pause(r.Context(), owner(r), info.In.ID); err != nil {
