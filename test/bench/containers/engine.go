@@ -19,20 +19,21 @@ import (
 // engine is the engine, and Deft's provider of its containers.
 type engine struct {
 	*bench
+	self     string // what runs in its containers
 	client   *client.Client
 	provider *docker.Provider
 }
 
-func (b *bench) engine() (*engine, error) {
+func (b *bench) engine(self string) (*engine, error) {
 	c, err := client.New(client.WithHost(b.docker))
 	if err != nil {
 		return nil, err
 	}
-	p, err := docker.New(docker.Options{Dir: filepath.Join(b.dir, "docker"), Image: b.image, Host: b.docker, Self: b.deft})
+	p, err := docker.New(docker.Options{Dir: filepath.Join(b.dir, "docker"), Image: b.image, Host: b.docker, Self: self})
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &engine{b, c, p}, nil
+	return &engine{b, self, c, p}, nil
 }
 
 func (e *engine) close() {
@@ -147,9 +148,9 @@ func (e *engine) deftStart(ctx context.Context, id, ociRuntime string) (took, st
 	return took, start, actions, nil
 }
 
-func (b *bench) spec(id, ws, ociRuntime string) sandbox.Spec {
+func (e *engine) spec(id, ws, ociRuntime string) sandbox.Spec {
 	return sandbox.Spec{
-		ID: id, Workspace: ws, Argv: []string{b.deft, "action-server", "--workspace", ws, "--grace", "1m", "--ignore-signals", "--net=none"},
+		ID: id, Workspace: ws, Argv: []string{e.self, "action-server", "--workspace", ws, "--grace", "1m", "--ignore-signals", "--net=none"},
 		Container: sandbox.Container{Pull: sandbox.PullNever, Runtime: ociRuntime},
 	}
 }

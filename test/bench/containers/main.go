@@ -25,7 +25,8 @@ import (
 
 // bench is what all measurements need.
 type bench struct {
-	deft   string // the binary; then what it runs in sandboxes
+	deft   string // the binary
+	inner  string // what it runs in sandboxes
 	server string // testdata/server, built
 	dir    string
 	docker string // the engine's address; empty for none
@@ -66,7 +67,7 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("get the program of sandboxes (make build): %w", err)
 	}
-	b.deft = strings.TrimSpace(string(out))
+	b.inner = strings.TrimSpace(string(out))
 	b.server = filepath.Join(b.dir, "server")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", b.server, "github.com/deft-dev/deft/test/bench/containers/testdata/server")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -109,7 +110,7 @@ func (b *bench) engineRows(ctx context.Context) error {
 		b.row("containers", "", "not measured: no engine")
 		return nil
 	}
-	e, err := b.engine()
+	e, err := b.engine(b.inner)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (b *bench) engineRows(ctx context.Context) error {
 	if err := e.starts(ctx, "Docker", ""); err != nil {
 		return fmt.Errorf("cold starts: %w", err)
 	}
-	if err := e.memory(ctx); err != nil {
+	if err := b.memory(ctx); err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
 	known, err := e.provider.Engine(ctx)

@@ -19,22 +19,29 @@ import (
 	"github.com/deft-dev/deft/sandbox/bootstrap"
 )
 
-// memory measures the servers in a container after their first command.
-func (e *engine) memory(ctx context.Context) error {
+// memory measures the servers in a container after their first command: Deft's program for
+// sandboxes, and Deft itself as a Runtime API starts it.
+func (b *bench) memory(ctx context.Context) error {
 	for _, m := range []struct {
 		what, budget string
+		self         string
 		args         []string
 		use          func(context.Context, sandbox.Sandbox) error
 	}{
-		{"action server", "<= 25 MB", []string{"action-server"}, func(ctx context.Context, s sandbox.Sandbox) error {
+		{"action server", "<= 25 MB", b.inner, []string{"action-server"}, func(ctx context.Context, s sandbox.Sandbox) error {
 			rt, err := connect(s)
 			if err != nil {
 				return err
 			}
 			return errors.Join(command(ctx, rt), rt.Close())
 		}},
-		{"agent server", "<= 40 MB", []string{"sandbox-server"}, agentServer},
+		{"agent server", "<= 40 MB", b.deft, []string{"sandbox-server"}, agentServer},
 	} {
+		e, err := b.engine(m.self)
+		if err != nil {
+			return err
+		}
+		defer e.close()
 		id := "memory-" + m.args[0]
 		ws, err := e.workspace(id)
 		if err != nil {

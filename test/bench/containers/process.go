@@ -17,7 +17,7 @@ import (
 // processRows measure starts one after the other, and then start many sandboxes at
 // once and run a command in each while all of them run.
 func (b *bench) processRows(ctx context.Context) (err error) {
-	p, err := process.New(process.Options{Dir: filepath.Join(b.dir, "process"), Self: b.deft})
+	p, err := process.New(process.Options{Dir: filepath.Join(b.dir, "process"), Self: b.inner})
 	if err != nil {
 		return err
 	}
@@ -143,6 +143,6 @@ func (b *bench) processStart(ctx context.Context, p *process.Provider, id string
 func (b *bench) processSpec(id, ws string, n sandbox.Network) sandbox.Spec {
 	return sandbox.Spec{
 		ID: id, Workspace: ws, Network: n, Env: []string{"PATH=" + os.Getenv("PATH")},
-		Argv: []string{b.deft, "action-server", "--workspace", ws, "--grace", "1m", "--ignore-signals", "--net=" + string(n)},
+		Argv: []string{b.inner, "action-server", "--workspace", ws, "--grace", "1m", "--ignore-signals", "--net=" + string(n)},
 	}
 }
