@@ -8,6 +8,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -28,6 +29,7 @@ type instance struct {
 	name   string // the engine's id of the container
 	status sandbox.Status
 	report sandbox.Report
+	stop   atomic.Bool   // Stop has removed it
 	ended  chan struct{} // closed by the watcher when the container has ended
 	reason sandbox.Reason
 }
@@ -137,6 +139,8 @@ func (in *instance) reasonOf(exit *container.WaitResponse, failed error) sandbox
 	found, err := in.p.engine.ContainerInspect(ctx, in.name, client.ContainerInspectOptions{})
 	if err = engineError(err, "look at container"); err != nil {
 		switch {
+		case fault.Is(err, fault.NotFound) && in.stop.Load():
+			return sandbox.Reason{Cause: sandbox.CauseKilled, Message: "killed"}
 		case fault.Is(err, fault.NotFound):
 			return sandbox.Reason{Cause: sandbox.CauseRemoved, Message: "the container was removed"}
 		case failed != nil:
@@ -302,6 +306,7 @@ func (in *instance) Stop(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	in.stop.Store(true)
 	if err := in.p.delete(ctx, in.name); err != nil {
 		return err
 	}

@@ -95,9 +95,9 @@ func (b *bench) measure(ctx context.Context) (err error) {
 
 // note says what a start does that the plain server does not.
 const note = `
-Deft's program for sandboxes runs twice in a container: as its first stage, which opens the
-descriptors and loads the filter, and as the server. What is not Start is the server's own start, the
-terminal's shell and the command, which the plain server has none of.
+Beside the server a sandbox has a first stage, which makes its descriptors and loads the filter,
+mounts for the workspace and its own files, and the terminal's shell, which the plain server has
+none of.
 `
 
 func (b *bench) row(what, budget, measured string) {
