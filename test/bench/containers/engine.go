@@ -59,7 +59,9 @@ func (e *engine) starts(ctx context.Context, what, ociRuntime string) error {
 		plain, answered, deft, actions = append(plain, p), append(answered, answer), append(deft, d), append(actions, trips...)
 	}
 	e.row(what+", cold start of a plain server until it answers", "", spread(plain))
-	ratio := func(d []time.Duration) string { return fmt.Sprintf("%.2fx: ", float64(median(d))/float64(median(plain))) }
+	ratio := func(d []time.Duration) string {
+		return fmt.Sprintf("%.2fx: ", float64(median(d))/float64(median(plain)))
+	}
 	e.row(what+", cold start of a sandbox until its server answers", "<= 1.15x of it", ratio(answered)+spread(answered))
 	e.row(what+", until the first command is done", "", ratio(deft)+spread(deft))
 	budget := ""
