@@ -55,8 +55,8 @@ type about struct {
 }
 
 // Install returns the path of the program below dir, where it is written if it is not
-// there; "" if it is not built in. Others can read it: engines of containers mount it. The
-// error is a fault.Denied or a fault.Internal.
+// there; "" if it is not built in. Others can read it: engines of containers mount it. A
+// fault.Denied, or a fault.Internal with a path, says that it could not be written there.
 func Install(dir string) (path string, err error) { return install(built, dir) }
 
 func install(from fs.FS, dir string) (path string, err error) {
@@ -80,7 +80,7 @@ func install(from fs.FS, dir string) (path string, err error) {
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.ENOSPC) {
 			kind = fault.Denied
 		}
-		return "", fault.Wrap(err, kind, "write the program of sandboxes to "+path)
+		return path, fault.Wrap(err, kind, "write the program of sandboxes to "+path)
 	}
 	return path, nil
 }

@@ -122,14 +122,15 @@ func TestCannotInstall(t *testing.T) {
 	for name, c := range map[string]struct {
 		from fs.FS
 		dir  string
+		path bool // is known all the same
 	}{
-		"another size":   {holding(t, "a program", 5), t.TempDir()},
-		"no directory":   {holding(t, "x", 1), file},
-		"no about":       {fstest.MapFS{binaryFile: {}}, t.TempDir()},
-		"a path as hash": {fstest.MapFS{binaryFile: {}, aboutFile: {Data: []byte("../../x 3")}}, t.TempDir()},
-		"not compressed": {fstest.MapFS{binaryFile: {Data: []byte("x")}, aboutFile: {Data: fmt.Appendf(nil, "%064d 1", 0)}}, t.TempDir()},
+		"another size":   {holding(t, "a program", 5), t.TempDir(), true},
+		"no directory":   {holding(t, "x", 1), file, true},
+		"no about":       {fstest.MapFS{binaryFile: {}}, t.TempDir(), false},
+		"a path as hash": {fstest.MapFS{binaryFile: {}, aboutFile: {Data: []byte("../../x 3")}}, t.TempDir(), false},
+		"not compressed": {fstest.MapFS{binaryFile: {Data: []byte("x")}, aboutFile: {Data: fmt.Appendf(nil, "%064d 1", 0)}}, t.TempDir(), true},
 	} {
-		if path, err := install(c.from, c.dir); path != "" || !fault.Is(err, fault.Internal) {
+		if path, err := install(c.from, c.dir); path != "" != c.path || !fault.Is(err, fault.Internal) {
 			t.Errorf("%s: %q, %v", name, path, err)
 		}
 		if left, err := filepath.Glob(filepath.Join(c.dir, "*", "*")); err != nil || left != nil {

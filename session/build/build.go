@@ -84,7 +84,8 @@ type Options struct {
 	MCP func(ctx context.Context, r session.BuildRequest) (mcp.Local, error)
 	// Program returns the program that runs in sandboxes, for which it has the directory
 	// dir; "" for that of this process, which is the default. Programs with executor
-	// classes of their own need theirs.
+	// classes of their own need theirs. With an error it may return where the program
+	// will be: then there are no starts until it can be written, but all else works.
 	Program func(dir string) (path string, err error)
 	// Shells starts the shells that run in this process; nil for the ordinary
 	// way.
@@ -322,8 +323,11 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 		return nil, fmt.Errorf("make %s: %w", b.o.Dir, err)
 	}
 	own, err := b.program()
-	if err != nil {
+	if err != nil && own == "" {
 		return nil, err
+	}
+	if err != nil { // as on a full disk, where conversations must be removed
+		b.o.Log.Warn("sandboxes cannot be started", "err", err)
 	}
 	c := SandboxConfig{Dir: b.o.SandboxDir, Program: own, Isolation: isolation, Hidden: hidden}
 	if shared, ok := b.o.Store.(interface{ Installation() string }); ok {
