@@ -87,8 +87,8 @@ func TestAnotherKeyBlocksWriting(t *testing.T) {
 	}{
 		{"GET", "/api/settings", "", 200},
 		{"PATCH", "/api/settings", `{"misc_settings_diff":{"a":1}}`, 409},
-		{"PUT", "/api/settings/secrets", `{"name":"B","value":"v"}`, 500},
-		{"DELETE", "/api/settings/secrets/TOKEN", "", 500},
+		{"PUT", "/api/settings/secrets", `{"name":"B","value":"v"}`, 503},
+		{"DELETE", "/api/settings/secrets/TOKEN", "", 503},
 		{"GET", "/api/settings/secrets/TOKEN", "", 503},
 		{"POST", "/api/profiles/fast/activate", "", 503},
 		{"POST", "/api/llm/provider-connections", `{"display_name":"d","api_key":"k"}`, 400},
