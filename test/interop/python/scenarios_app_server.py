@@ -68,10 +68,12 @@ def app_server_workspace(t):
     assert ws.file_download("/workspace/project/up.txt", back).success
     equal(back.read_text(), "carried in\n")
     # Not the server's own files.
-    # Of the server's directory, with its keys and databases, only the workspace is seen.
+    # Of the server's directory, with its keys and databases, only the workspace is seen, and the
+    # program that runs in the sandbox.
     assert (t.folder / "serve/data/events/app/app.db").exists()
     seen = ws.execute_command(f"find {t.folder}/serve -type f").stdout.split()
-    equal([path.rpartition("/workspaces/")[2] for path in seen], [f"{box}/project/up.txt"])
+    mine = [path for path in seen if not re.fullmatch(r".*/serve/data/events/program/[0-9a-f]{64}/deft-sandbox", path)]
+    equal([path.rpartition("/workspaces/")[2] for path in mine], [f"{box}/project/up.txt"])
 
     app.ask("POST", f"/api/v1/sandboxes/{box}/pause")
     equal(app.sandbox(box)["status"], "PAUSED")
