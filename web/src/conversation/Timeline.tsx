@@ -44,10 +44,12 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   const following = useRef(true);
   const last = useRef(-1); // the index of the last row
   const seen = useRef({ offset: 0, size: 0 });
+  const reading = useRef(false); // a row was opened or closed, and nothing has come since
   const [away, setAway] = useState(false);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
 
   const toggle = useCallback((id: string) => {
+    reading.current = true;
     setOpened((before) => {
       const next = new Set(before);
       if (!next.delete(id)) next.add(id);
@@ -73,15 +75,23 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
     if (following.current && last.current >= 0) list.current?.scrollToIndex(last.current, { align: 'end' });
   }, []);
   useLayoutEffect(() => {
+    reading.current = false;
+  }, [items]);
+  useLayoutEffect(() => {
     last.current = count - 1;
-    follow();
+    if (!reading.current) follow();
   }, [count, items, follow]);
   // Rows have other heights when the list has another width, as beside a panel that opens.
+  // What the user has opened stays where it is, and may push the end away.
   useEffect(() => {
     const root = box.current?.querySelector('.timeline-list');
     const observer = new ResizeObserver(() => {
-      seen.current.size = list.current?.scrollSize ?? 0;
-      follow();
+      const handle = list.current;
+      if (!handle) return;
+      seen.current.size = handle.scrollSize;
+      if (!reading.current) return follow();
+      following.current = handle.scrollOffset + handle.viewportSize >= handle.scrollSize - near;
+      setAway(!following.current);
     });
     for (const element of [root, root?.firstElementChild]) if (element) observer.observe(element);
     return () => observer.disconnect();
