@@ -39,17 +39,12 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   const directory = useView(store, (v) => v.timeline.directory);
   const waiting = useView(store, (v) => v.timeline.status === 'waiting_for_confirmation');
   const tail = useView(store, tailOf);
-  const box = useRef<HTMLDivElement>(null);
   const list = useRef<VListHandle>(null);
   const following = useRef(true);
-  const last = useRef(-1); // the index of the last row
-  const seen = useRef({ offset: 0, size: 0 });
-  const reading = useRef(false); // a row was opened or closed, and nothing has come since
   const [away, setAway] = useState(false);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
 
   const toggle = useCallback((id: string) => {
-    reading.current = true;
     setOpened((before) => {
       const next = new Set(before);
       if (!next.delete(id)) next.add(id);
@@ -72,30 +67,9 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   }, [items, gone, opened, tail]);
   const count = rows.length;
   const follow = useCallback(() => {
-    if (following.current && last.current >= 0) list.current?.scrollToIndex(last.current, { align: 'end' });
-  }, []);
-  useLayoutEffect(() => {
-    reading.current = false;
-  }, [items]);
-  useLayoutEffect(() => {
-    last.current = count - 1;
-    if (!reading.current) follow();
-  }, [count, items, follow]);
-  // Rows have other heights when the list has another width, as beside a panel that opens.
-  // What the user has opened stays where it is, and may push the end away.
-  useEffect(() => {
-    const root = box.current?.querySelector('.timeline-list');
-    const observer = new ResizeObserver(() => {
-      const handle = list.current;
-      if (!handle) return;
-      seen.current.size = handle.scrollSize;
-      if (!reading.current) return follow();
-      following.current = handle.scrollOffset + handle.viewportSize >= handle.scrollSize - near;
-      setAway(!following.current);
-    });
-    for (const element of [root, root?.firstElementChild]) if (element) observer.observe(element);
-    return () => observer.disconnect();
-  }, [follow]);
+    if (following.current && count > 0) list.current?.scrollToIndex(count - 1, { align: 'end' });
+  }, [count]);
+  useLayoutEffect(follow, [follow, items]);
 
   // An event that a link names may be in an older window.
   const reached = useRef<object | null>(null);
@@ -119,17 +93,13 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   const onScroll = (offset: number) => {
     const handle = list.current;
     if (!handle) return;
-    // Only the user moves away from the end: rows that shrink move up as well, and those
-    // that grow leave the end below.
-    if (offset + handle.viewportSize >= handle.scrollSize - near) following.current = true;
-    else if (offset < seen.current.offset && handle.scrollSize >= seen.current.size) following.current = false;
-    seen.current = { offset, size: handle.scrollSize };
+    following.current = offset + handle.viewportSize >= handle.scrollSize - near;
     setAway(!following.current);
     if (older === 'more' && offset < handle.viewportSize) onOlder();
   };
 
   return (
-    <div ref={box} className="timeline" role="log" aria-label={label} aria-live="off">
+    <div className="timeline" role="log" aria-label={label} aria-live="off">
       {older === 'loading' && (
         <p className="timeline-older" role="status">
           {tr('Loading earlier events …')}
