@@ -53,14 +53,14 @@ func TestIncomplete(t *testing.T) {
 // TestHalfRestored has git killed at each of its calls of a restore: what was there is kept,
 // and another restore ends it. It is not parallel: it replaces git.
 func TestHalfRestored(t *testing.T) {
-	real, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("git is not installed")
-	}
 	path := os.Getenv("PATH")
 	for _, command := range []string{"diff-tree", "cat-file", "update-index -z --index-info", "checkout-index"} {
 		t.Run(command, func(t *testing.T) {
 			s := newSetup(t)
+			real, err := exec.LookPath("git")
+			if err != nil {
+				t.Fatal(err)
+			}
 			s.write("a.txt", "1")
 			s.write("gone/b.txt", "1")
 			want := files(t, s.dir)
