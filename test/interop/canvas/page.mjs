@@ -19,6 +19,9 @@ export async function open(url) {
   const page = await context.newPage();
   page.setDefaultTimeout(90_000); // a browser beside all other tests is slow
   page.broken = [];
+  page.open = new Set(); // requests without an answer
+  page.on('request', (r) => page.open.add(r));
+  for (const end of ['requestfinished', 'requestfailed']) page.on(end, (r) => page.open.delete(r));
   // A remote script that was not loaded is reported as an Event, not an Error.
   page.on('pageerror', (e) => String(e) === 'Event' || page.broken.push(String(e)));
   page.on('response', (r) => {
@@ -57,6 +60,13 @@ export const shows = (text, where = page) => where.getByText(text).first().waitF
 
 export const said = (text) => t('agent-message').filter({ hasText: text }).last().waitFor();
 
+// state describes the page for the report of a case that failed.
+async function state() {
+  const text = await page.locator('body').innerText({ timeout: 5_000 }).catch(String);
+  const open = [...page.open].map((r) => `${r.method()} ${r.url()}`);
+  return `${page.url()}\nwithout an answer: ${open.join(', ') || 'nothing'}\nthe page says: ${text.slice(0, 2_000)}`;
+}
+
 const shot = (name, p = page) => p.screenshot({ path: join(setup.shots, `${name.replace(/\W+/g, '-')}.png`) }).catch(() => null);
 
 const limit = (run) => new Promise((done, fail) => {
@@ -73,7 +83,7 @@ export async function go() {
     await shot(`${String(i + 1).padStart(2, '0')} ${name}`);
     if (page.broken.length) error = new Error(`${error?.stack ?? ''}\nthe page reported: ${page.broken.splice(0).join('\n')}`);
     const seconds = Math.round(performance.now() - start) / 1000;
-    console.log(JSON.stringify({ name, ok: !error, seconds, error: error ? `${page.url()}\n${error.stack}` : '' }));
+    console.log(JSON.stringify({ name, ok: !error, seconds, error: error ? `${error.stack}\n${await state()}` : '' }));
   }
   await browser.close();
 }
