@@ -28,6 +28,7 @@ type bench struct {
 
 func newBench(t *testing.T, turns string) *bench {
 	t.Helper()
+	activate(os.Interrupt)
 	script, err := llmtest.Parse([]byte("turns:\n" + turns))
 	if err != nil {
 		t.Fatal(err)
