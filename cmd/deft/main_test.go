@@ -25,6 +25,7 @@ type tests struct{ *testing.M }
 
 // Run runs them, and removes what they have built.
 func (t tests) Run() int {
+	activateSignals() // before any test starts a program
 	code := t.M.Run()
 	if err := os.RemoveAll(builtDir); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -28,7 +28,6 @@ type bench struct {
 
 func newBench(t *testing.T, turns string) *bench {
 	t.Helper()
-	activate(os.Interrupt)
 	script, err := llmtest.Parse([]byte("turns:\n" + turns))
 	if err != nil {
 		t.Fatal(err)
@@ -212,21 +211,25 @@ const hangThenFinish = `
   - {reply: {tool_calls: [{name: finish, arguments: {message: "went on"}}]}}
 `
 
-// activate makes programs that this process starts handle a signal that the
-// process ignores, as under nohup: children inherit that a signal is ignored, but
-// not that it is caught.
-func activate(sig os.Signal) {
-	if signal.Ignored(sig) {
-		signal.Notify(make(chan os.Signal, 1), sig)
+// activateSignals makes programs that this process starts handle the signals that stop
+// deft, also those that the process ignores, as under nohup or in the background of a
+// script: children inherit that a signal is ignored, but not that it is caught.
+func activateSignals() {
+	for _, sig := range stopping {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
 	}
 }
 
+// stopping are the signals that stop deft.
+var stopping = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+
 func TestPauseDuringCall(t *testing.T) {
 	t.Parallel()
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range stopping {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
-			activate(sig)
 			b := newBench(t, hangThenFinish)
 			p := b.start(t, "run", "wait for me")
 			if _, err := b.llm.Wait(t.Context(), 1); err != nil {
