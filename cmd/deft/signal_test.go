@@ -361,7 +361,9 @@ func TestLock(t *testing.T) {
 		}
 	}
 	p.signal(t, os.Interrupt)
-	p.wait(t)
+	if code, out := p.wait(t); code != 130 {
+		t.Errorf("exit code %d after the signal:\n%s", code, out)
+	}
 	b.run(t, 0, "conversations", "delete", "last")
 	if left := processes(b.ws); len(left) > 0 {
 		t.Errorf("processes %v are left after the conversation was deleted", left)
@@ -412,7 +414,9 @@ func TestSecondRun(t *testing.T) {
 		t.Errorf("the worktree that is offered below a repository's top is not %q:\n%s", want, out)
 	}
 	p.signal(t, os.Interrupt)
-	p.wait(t)
+	if code, out := p.wait(t); code != 130 {
+		t.Errorf("exit code %d after the signal:\n%s", code, out)
+	}
 	if out := b.run(t, 0, "run", "--resume", id); strings.Contains(out, "works in") {
 		t.Errorf("a run that is alone was told about another one:\n%s", out)
 	}
