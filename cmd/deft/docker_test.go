@@ -75,17 +75,25 @@ func hasGVisor() (bool, error) {
 	return ok, nil
 }
 
-// staticDeft is a directory with a static binary, which runs in every image; the
-// test binary itself is not one with the race detector.
-var staticDeft = sync.OnceValues(func() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "deft-static-"); err != nil {
+// staticDeft is the path of a static binary, which runs in every image; the test
+// binary itself is not one with the race detector.
+var staticDeft = sync.OnceValues(func() (string, error) {
+	if given, err := binary.Given(); given != "" || err != nil {
+		return given, err
+	}
+	var err error
+	if builtDir, err = os.MkdirTemp("", "deft-static-"); err != nil {
 		return "", err
 	}
-	if err := binary.Build(filepath.Join(dir, "deft")); err != nil {
-		return dir, err
+	deft := filepath.Join(builtDir, "deft")
+	if err := binary.Build(deft); err != nil {
+		return "", err
 	}
-	return dir, os.Chmod(dir, 0o755)
+	return deft, os.Chmod(builtDir, 0o755)
 })
+
+// builtDir has the binary that staticDeft has built; "" while there is none.
+var builtDir string
 
 // cmdDocker has the script use containers: it sets DOCKER_HOST and DEFT, the path of
 // a static binary, and removes the containers of the script's data at the end.
@@ -99,10 +107,10 @@ func cmdDocker(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	switch {
 	case len(args) == 0:
-		dir, err := staticDeft()
+		deft, err := staticDeft()
 		ts.Check(err)
 		ts.Setenv("DOCKER_HOST", host)
-		ts.Setenv("DEFT", filepath.Join(dir, "deft"))
+		ts.Setenv("DEFT", deft)
 		ts.Defer(func() {
 			_, err := containers(host, ts.Getenv("WORK"), true)
 			ts.Check(err)

@@ -66,9 +66,9 @@ func cmdDockerd(ts *testscript.TestScript, neg bool, args []string) {
 	case "start":
 		ts.Check(e.start())
 		ts.Check(e.copyImage())
-		dir, err := staticDeft()
+		deft, err := staticDeft()
 		ts.Check(err)
-		ts.Setenv("DEFT", filepath.Join(dir, "deft"))
+		ts.Setenv("DEFT", deft)
 		ts.Setenv("DOCKER_HOST", e.host())
 	case "stop":
 		ts.Check(e.end(syscall.SIGTERM))

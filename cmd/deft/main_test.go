@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -16,5 +17,19 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "action-server" {
 		main()
 	}
-	testscript.Main(m, map[string]func(){"deft": main})
+	testscript.Main(tests{m}, map[string]func(){"deft": main})
+}
+
+// tests are those of the package.
+type tests struct{ *testing.M }
+
+// Run runs them, and removes what they have built.
+func (t tests) Run() int {
+	activateSignals() // before any test starts a program
+	code := t.M.Run()
+	if err := os.RemoveAll(builtDir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }

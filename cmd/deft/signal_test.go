@@ -211,21 +211,25 @@ const hangThenFinish = `
   - {reply: {tool_calls: [{name: finish, arguments: {message: "went on"}}]}}
 `
 
-// activate makes programs that this process starts handle a signal that the
-// process ignores, as under nohup: children inherit that a signal is ignored, but
-// not that it is caught.
-func activate(sig os.Signal) {
-	if signal.Ignored(sig) {
-		signal.Notify(make(chan os.Signal, 1), sig)
+// activateSignals makes programs that this process starts handle the signals that stop
+// deft, also those that the process ignores, as under nohup or in the background of a
+// script: children inherit that a signal is ignored, but not that it is caught.
+func activateSignals() {
+	for _, sig := range stopping {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
 	}
 }
 
+// stopping are the signals that stop deft.
+var stopping = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+
 func TestPauseDuringCall(t *testing.T) {
 	t.Parallel()
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range stopping {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
-			activate(sig)
 			b := newBench(t, hangThenFinish)
 			p := b.start(t, "run", "wait for me")
 			if _, err := b.llm.Wait(t.Context(), 1); err != nil {
@@ -357,7 +361,9 @@ func TestLock(t *testing.T) {
 		}
 	}
 	p.signal(t, os.Interrupt)
-	p.wait(t)
+	if code, out := p.wait(t); code != 130 {
+		t.Errorf("exit code %d after the signal:\n%s", code, out)
+	}
 	b.run(t, 0, "conversations", "delete", "last")
 	if left := processes(b.ws); len(left) > 0 {
 		t.Errorf("processes %v are left after the conversation was deleted", left)
@@ -408,7 +414,9 @@ func TestSecondRun(t *testing.T) {
 		t.Errorf("the worktree that is offered below a repository's top is not %q:\n%s", want, out)
 	}
 	p.signal(t, os.Interrupt)
-	p.wait(t)
+	if code, out := p.wait(t); code != 130 {
+		t.Errorf("exit code %d after the signal:\n%s", code, out)
+	}
 	if out := b.run(t, 0, "run", "--resume", id); strings.Contains(out, "works in") {
 		t.Errorf("a run that is alone was told about another one:\n%s", out)
 	}

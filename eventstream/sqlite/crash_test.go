@@ -140,13 +140,20 @@ func (a *acked) check(t testing.TB, s eventstream.Stream) {
 // now and then, so that reading all of it stays quick.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	rounds, each := 10, 20
-	if testing.Short() {
-		rounds, each = 1, 20
+	for range tries(10) {
+		killRound(t, 20)
 	}
-	for range rounds {
-		killRound(t, each)
+}
+
+// tries returns how often a test tries something random: all in the full proof.
+func tries(all int) int {
+	switch {
+	case os.Getenv("DEFT_PROOF") != "":
+		return all
+	case testing.Short():
+		return max(1, all/10)
 	}
+	return all / 3
 }
 
 func killRound(t *testing.T, kills int) {

@@ -156,10 +156,7 @@ func isDamage(t *testing.T, err error, what string) {
 
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	tries := 150
-	if testing.Short() {
-		tries = 30
-	}
+	flips := tries(150)
 	for name, closed := range map[string]bool{"closed": true, "killed": false} {
 		sm := makeSample(t, closed)
 		for end, b := range sm.files {
@@ -169,18 +166,18 @@ func TestDamage(t *testing.T) {
 			t.Run(name+"/flip"+end, func(t *testing.T) {
 				t.Parallel()
 				reported := 0
-				for range tries {
+				for range flips {
 					at, bit := rand.IntN(len(b)), byte(1)<<rand.IntN(8)
 					dir := sm.write(t, end, func(b []byte) []byte { b[at] ^= bit; return b })
 					if sm.check(t, dir, fmt.Sprintf("bit %#x of byte %d of %d flipped", bit, at, len(b))) {
 						reported++
 					}
 				}
-				t.Logf("%d of %d flips were reported, the others changed nothing that is used", reported, tries)
+				t.Logf("%d of %d flips were reported, the others changed nothing that is used", reported, flips)
 			})
 			t.Run(name+"/truncate"+end, func(t *testing.T) {
 				t.Parallel()
-				for range tries / 3 {
+				for range flips / 3 {
 					at := rand.IntN(len(b))
 					dir := sm.write(t, end, func(b []byte) []byte { return b[:at] })
 					sm.check(t, dir, fmt.Sprintf("cut at byte %d of %d", at, len(b)))
@@ -188,7 +185,7 @@ func TestDamage(t *testing.T) {
 			})
 			t.Run(name+"/zero"+end, func(t *testing.T) {
 				t.Parallel()
-				for range tries / 3 {
+				for range flips / 3 {
 					at := rand.IntN(len(b)/512) * 512
 					dir := sm.write(t, end, func(b []byte) []byte { clear(b[at : at+512]); return b })
 					sm.check(t, dir, fmt.Sprintf("sector at byte %d of %d zeroed", at, len(b)))

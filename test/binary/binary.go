@@ -58,8 +58,19 @@ func Build(output string) error {
 	return build.Run()
 }
 
+// Given returns the absolute path of the binary that DEFT_BIN names; "" for none.
+func Given() (string, error) {
+	named := os.Getenv("DEFT_BIN")
+	if named == "" {
+		return "", nil
+	}
+	return filepath.Abs(named)
+}
+
 func run(m *testing.M) (code int, err error) {
-	deft = os.Getenv("DEFT_BIN")
+	if deft, err = Given(); err != nil {
+		return 0, err
+	}
 	if deft == "" {
 		dir, err := os.MkdirTemp("", "deft-binary-")
 		if err != nil {
@@ -73,9 +84,6 @@ func run(m *testing.M) (code int, err error) {
 		if err := Build(deft); err != nil {
 			return 0, err
 		}
-	}
-	if deft, err = filepath.Abs(deft); err != nil {
-		return 0, err
 	}
 	return m.Run(), nil
 }
