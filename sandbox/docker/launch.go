@@ -77,6 +77,9 @@ func (p *Provider) prepare(s sandbox.Spec) error {
 	if err := os.Chmod(run, 0o777); err != nil {
 		return fmt.Errorf("open the directory for the start: %w", err)
 	}
+	if err := p.writeHosts(s); err != nil {
+		return fmt.Errorf("write the names of hosts: %w", err)
+	}
 	for _, name := range []string{inside.JournalName, inside.LogName} {
 		path := filepath.Join(dir, name)
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
