@@ -191,6 +191,10 @@ func usage(std *streams, err error, args []string) int {
 	if cmd == "deft" && len(args) > 0 && strings.Contains(args[0], " ") {
 		next = "A task needs `run`: deft run " + quoted(args[0])
 	}
-	fmt.Fprintf(std.err, "deft: %s\n%s\n", oneLine(err.Error()), console.Line(next))
+	fmt.Fprintln(std.err, "deft:", oneLine(err.Error()))
+	if hint := fault.HintOf(err); hint != "" {
+		fmt.Fprintln(std.err, "  →", oneLine(hint))
+	}
+	fmt.Fprintln(std.err, console.Line(next))
 	return fault.ExitUsage
 }

@@ -12,7 +12,8 @@
 // # What a container is
 //
 // It has the image's files, the workspace and what was granted, each at its own
-// path, and no network interface but its own loopback: what Spec.Network grants goes
+// path, and no network interface but its own loopback, which the OCI runtime makes if that
+// is known to do so, and else the engine: what Spec.Network grants goes
 // through a proxy outside, a process of the same binary (process.MaybeInit), which accepts
 // connections on listeners that the first stage makes inside. Its program runs as the
 // workspace's owner, without capabilities, under the engine's seccomp filter and

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 
 	"github.com/deft-dev/deft/fault"
@@ -57,6 +58,9 @@ type Provider struct {
 	// unusable is why there is no engine; nil if there is one.
 	unusable error
 	owner    string // label of the containers of Options.Dir
+
+	runtimesMu sync.Mutex
+	runtimes   map[string]system.Runtime // of the engine by name, "" for its default; nil until it was asked
 
 	mu     sync.Mutex
 	live   map[string]*instance // sandboxes that are watched, by ID

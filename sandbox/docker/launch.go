@@ -77,6 +77,9 @@ func (p *Provider) prepare(s sandbox.Spec) error {
 	if err := os.Chmod(run, 0o777); err != nil {
 		return fmt.Errorf("open the directory for the start: %w", err)
 	}
+	if err := p.writeHosts(s); err != nil {
+		return fmt.Errorf("write the names of hosts: %w", err)
+	}
 	for _, name := range []string{inside.JournalName, inside.LogName} {
 		path := filepath.Join(dir, name)
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
@@ -270,11 +273,13 @@ func explain(err error, s sandbox.Spec) error {
 		return fault.New(fault.Unsupported, "the engine's storage cannot limit what a container writes").
 			Hint("Docker's can on XFS that is mounted with pquota, on btrfs and on ZFS; leave --disk out").Because(err)
 	case strings.Contains(text, "could not select device driver"):
-		return fault.Wrap(err, fault.Unsupported, "the engine has no GPUs")
+		return fault.New(fault.Unsupported, "the engine has no GPUs").Hint("install the GPU vendor's container toolkit, or leave --gpus out").Because(err)
 	case strings.Contains(text, "invalid reference format"):
 		return fault.New(fault.Invalid, "not the name of an image: "+s.Container.Image).Hint("for example debian:12, in lower case").Because(err)
 	case strings.Contains(text, "Minimum memory limit"):
 		return fault.New(fault.Invalid, "a container needs more memory than its limit").Hint("give --memory 64M or more").Because(err)
+	case strings.Contains(text, "grpc: the client connection is closing"):
+		return fault.New(fault.Unavailable, "the engine is stopping").Hint("try again when it runs; `docker info` tells").Because(err)
 	case strings.Contains(text, "no space left on device"):
 		return fault.New(fault.Unavailable, "start container").Hint("the disk is full: `docker system df`").Because(err)
 	}

@@ -107,12 +107,16 @@ func (p *Provider) createOptions(ctx context.Context, s sandbox.Spec) (client.Co
 	if err != nil {
 		return client.ContainerCreateOptions{}, err
 	}
+	byRuntime, err := p.loopbackByRuntime(ctx, c.Runtime)
+	if err != nil {
+		return client.ContainerCreateOptions{}, err
+	}
 	held := limits.WithDefaults(s.Limits)
 	pids := int64(held.PIDs)
 	init := false
 	host := &container.HostConfig{
 		NetworkMode: "none", IpcMode: "private", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"},
-		Mounts: mounts, ReadonlyRootfs: c.ReadOnly, ExtraHosts: extraHosts(c.ExtraHosts), Runtime: c.Runtime, Init: &init,
+		Mounts: mounts, ReadonlyRootfs: c.ReadOnly, Runtime: c.Runtime, Init: &init,
 		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m", "max-file": "1"}},
 		Resources: container.Resources{PidsLimit: &pids, NanoCPUs: int64(max(0, held.CPUs) * 1e9), Memory: max(0, held.MemoryBytes), MemorySwap: max(0, held.MemoryBytes)},
 	}
@@ -131,7 +135,7 @@ func (p *Provider) createOptions(ctx context.Context, s sandbox.Spec) (client.Co
 	return client.ContainerCreateOptions{
 		Name: p.name(s.ID),
 		Config: &container.Config{
-			Image: c.Image, User: c.User, WorkingDir: s.Workspace, Hostname: "sandbox",
+			Image: c.Image, User: c.User, WorkingDir: s.Workspace, Hostname: hostname, NetworkDisabled: byRuntime,
 			Entrypoint: []string{inside.Self}, Cmd: []string{inside.Arg}, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 			StopTimeout: new(1), // the program ignores signals, and an engine that ends would wait longer
 			Labels: map[string]string{
@@ -140,14 +144,6 @@ func (p *Provider) createOptions(ctx context.Context, s sandbox.Spec) (client.Co
 		},
 		HostConfig: host,
 	}, nil
-}
-
-// extraHosts are the hosts in the engine's form.
-func extraHosts(all []sandbox.ExtraHost) (lines []string) {
-	for _, h := range all {
-		lines = append(lines, h.String())
-	}
-	return lines
 }
 
 // gpus reads "all", a number, or a list of ids.
@@ -164,7 +160,7 @@ func gpus(text string) container.DeviceRequest {
 }
 
 // mounts are the binary, the directory for the start, the workspace and what is
-// granted; then what covers hidden paths in them.
+// granted; then the names of hosts, and what covers hidden paths.
 func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 	all := []mount.Mount{
 		bind(p.opt.Self, inside.Self, true), bind(filepath.Join(p.dir(s.ID), runDir), inside.Run, false), bind(s.Workspace, s.Workspace, false),
@@ -181,6 +177,9 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 		all = append(all, more)
 	}
 	shown := slices.Clone(all[2:])
+	if !slices.ContainsFunc(s.Container.Mounts, func(m sandbox.Mount) bool { return path.Clean(m.Target) == hostsPath }) {
+		all = append(all, bind(filepath.Join(p.dir(s.ID), hostsName), hostsPath, false))
+	}
 	for _, m := range s.Container.Mounts {
 		if m.Mode == sandbox.MountOverlay {
 			shown = append(shown, bind(realpath.Resolve(m.Source), path.Clean(m.Target), false))

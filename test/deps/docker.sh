@@ -23,13 +23,12 @@ stop() {
     fi
 }
 runsc=$(dirname "$dir")/gvisor/runsc
-configure() {
-    mkdir -p "$dir"
+configuration() {
     if [[ -x $runsc ]]; then
-        printf '{"runtimes": {"runsc": {"path": "%s", "runtimeArgs": ["--platform=systrap", "--host-uds=all"]}}}\n' "$runsc"
+        printf '{"runtimes": {"runsc": {"path": "%s", "runtimeArgs": ["--platform=systrap", "--host-uds=all", "--network=none"]}}}' "$runsc"
     else
-        echo '{}'
-    fi >"$dir/daemon.json"
+        printf '{}'
+    fi
 }
 if [[ ${1:-} == stop ]]; then
     own
@@ -37,16 +36,15 @@ if [[ ${1:-} == stop ]]; then
     exit 0
 fi
 answers || own
-if answers && [[ -x $runsc ]] && ! has_gvisor; then
-    if [[ ${DOCKER_HOST:-} == "unix://$dir/docker.sock" ]]; then
-        stop # one of before
-    else
-        echo "deps: your Docker engine has no runtime runsc, so tests with gVisor are skipped: $runsc with --platform=systrap --host-uds=all" >&2
-    fi
+if answers && [[ ${DOCKER_HOST:-} == "unix://$dir/docker.sock" && $(cat "$dir/daemon.json" 2>/dev/null) != "$(configuration)" ]]; then
+    stop # one of before
+elif answers && [[ -x $runsc ]] && ! has_gvisor; then
+    echo "deps: your Docker engine has no runtime runsc, so tests with gVisor are skipped: $runsc with --platform=systrap --host-uds=all --network=none" >&2
 fi
 if ! answers; then
     [[ $(id -u) -eq 0 ]] || fail "no Docker engine answers, and only root can start one"
-    configure
+    mkdir -p "$dir"
+    configuration >"$dir/daemon.json"
     echo "deps: starting a Docker engine in $dir (test/deps/docker.sh stop ends it)"
     setsid dockerd --config-file "$dir/daemon.json" --data-root "$dir/data" --exec-root "$dir/run" --pidfile "$dir/pid" -H "$DOCKER_HOST" \
         --bridge=none --iptables=false >"$dir/log" 2>&1 </dev/null &

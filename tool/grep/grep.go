@@ -73,16 +73,17 @@ type Config struct {
 
 // New returns the tool's executor.
 func New(cfg Config) tool.Executor {
+	rg := func() string { return cfg.Ripgrep }
 	switch cfg.Ripgrep {
 	case "":
-		cfg.Ripgrep = ripgrep()
+		rg = ripgrep // looked for by the first search: starts of sandboxes do not wait for it
 	case NoRipgrep:
 		cfg.Ripgrep = ""
 	}
 	scope := search.Scope{Workspace: cfg.Workspace, Timeout: cfg.Timeout}
 	return search.NewExecutor("grep", func(ctx context.Context, a *event.GrepAction) event.Observation {
 		obs := &event.GrepObservation{Pattern: a.Pattern, SearchPath: scope.At(a.Path), IncludePattern: a.Include}
-		if err := run(ctx, scope, cfg.Ripgrep, obs); err != nil {
+		if err := run(ctx, scope, rg(), obs); err != nil {
 			obs.IsError = true
 			obs.Content = event.Texts(err.Error())
 		}
