@@ -183,6 +183,7 @@ func schema(ctx context.Context, database string) (selected string, drop func() 
 	}
 	q := u.Query()
 	q.Set("search_path", name)
+	q.Set("application_name", name)
 	u.RawQuery = q.Encode()
 	return u.String(), func() error { return run("DROP SCHEMA " + name + " CASCADE") }, nil
 }
