@@ -120,6 +120,8 @@ func (s *Store) afterWindow(ctx context.Context, l *listing) (string, error) {
 // listing is the query of one page.
 type listing struct {
 	column, direction, follows string
+	// minute has pages go by updated_at, of which indexes have the minute.
+	minute bool
 	// start are the conditions on the owner and on where the page begins, which indexes have.
 	start conditions
 	rest  eventstream.ListQuery
@@ -129,8 +131,8 @@ type listing struct {
 }
 
 func newListing(q eventstream.ListQuery, titles bool) *listing {
-	l := &listing{column: "c.created_at", direction: " DESC", follows: " <= ", rest: q, titles: titles}
-	if q.ByUpdated {
+	l := &listing{column: "c.created_at", direction: " DESC", follows: " <= ", minute: q.ByUpdated, rest: q, titles: titles}
+	if l.minute {
 		l.column = "c.updated_at"
 	}
 	if q.Ascending {
@@ -149,12 +151,23 @@ const trigram = 3
 
 // from has the listing begin at a position.
 func (l *listing) from(start position) {
+	if l.minute {
+		l.start.and("(c.updated_minute, c.updated_at, c.key)"+l.follows+"("+minuteOf+", $, $)", start.at, start.at, start.key)
+		return
+	}
 	l.start.and("("+l.column+", c.key)"+l.follows+"($, $)", start.at, start.key)
 }
 
 func (l *listing) ordered() string {
-	return " ORDER BY " + l.column + l.direction + ", c.key" + l.direction
+	by := " ORDER BY "
+	if l.minute {
+		by += "c.updated_minute" + l.direction + ", "
+	}
+	return by + l.column + l.direction + ", c.key" + l.direction
 }
+
+// minuteOf is the updated_minute of a time.
+const minuteOf = "date_trunc('minute', $::timestamptz AT TIME ZONE 'UTC')"
 
 // query returns what finds at most limit conversations.
 func (l *listing) query(limit int) (sql string, args []any) {
@@ -307,7 +320,9 @@ func (w *conditions) query(q eventstream.ListQuery) {
 	}{
 		{"c.created_at >= $", q.CreatedFrom},
 		{"c.created_at < $", q.CreatedBefore},
+		{"c.updated_minute >= " + minuteOf, q.UpdatedFrom}, // for the indexes
 		{"c.updated_at >= $", q.UpdatedFrom},
+		{"c.updated_minute <= " + minuteOf, q.UpdatedBefore},
 		{"c.updated_at < $", q.UpdatedBefore},
 	} {
 		if !bound.at.IsZero() {
