@@ -173,14 +173,18 @@ const minuteOf = "date_trunc('minute', $::timestamptz AT TIME ZONE 'UTC')"
 func (l *listing) query(limit int) (sql string, args []any) {
 	from, w := fromConversations, conditions{titles: l.titles, args: slices.Clone(l.start.args)}
 	if l.window {
-		looked := "(SELECT * FROM conversations c" + l.start.String() + l.ordered() + " LIMIT " + strconv.Itoa(eventstream.Looked) + ") c"
-		from = strings.Replace(from, "conversations c", looked, 1)
+		from = strings.Replace(from, "conversations c", l.looked(), 1)
 	} else {
 		w.all = slices.Clone(l.start.all)
 	}
 	w.query(l.rest)
 	args = append(w.args, limit)
 	return fmt.Sprintf("SELECT %s%s%s%s LIMIT $%d", infoColumns, from, w.String(), l.ordered(), len(args)), args
+}
+
+// looked selects the conversations that a window has.
+func (l *listing) looked() string {
+	return "(SELECT * FROM conversations c" + l.start.String() + l.ordered() + " LIMIT " + strconv.Itoa(eventstream.Looked) + ") c"
 }
 
 // afterWindow returns what finds the first position that was not looked at; its arguments are
@@ -223,7 +227,8 @@ func (s *Store) pageStart(ctx context.Context, id, column string) (p position, o
 
 // CountConversations implements [eventstream.Stream].
 func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery) (n int, err error) {
-	w := conditions{titles: s.titles.Load()}
+	l := newListing(eventstream.ListQuery{Owner: q.Owner, Title: q.Title, Only: q.Only}, s.titles.Load())
+	w := conditions{titles: l.titles}
 	sql := "SELECT count(*) FROM conversations c"
 	if q.Title == "" && q.Only == nil && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero() && q.UpdatedFrom.IsZero() && q.UpdatedBefore.IsZero() {
 		sql = "SELECT coalesce(sum(c.conversations), 0)::bigint FROM conversation_counts c"
@@ -232,6 +237,9 @@ func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery)
 			w.and("NOT c.child")
 		}
 	} else {
+		if l.window {
+			sql, w.args = "SELECT count(*) FROM "+l.looked(), slices.Clone(l.start.args)
+		}
 		w.query(q)
 	}
 	err = s.pool.QueryRow(ctx, sql+w.String(), append([]any{planned}, w.args...)...).Scan(&n)

@@ -105,7 +105,12 @@ func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery)
 		if rare != "" {
 			where, args = where+inTitles, append(args, rare)
 		}
-		all, _, err := db.number("SELECT count(*) FROM conversations"+where, args...)
+		from := "conversations"
+		if l := newListing(eventstream.ListQuery{Title: q.Title, Only: q.Only}, rare); l.window {
+			owned, owner := selected(eventstream.ListQuery{Owner: q.Owner}, "status")
+			from, args = l.looked(owned), append(owner, args...)
+		}
+		all, _, err := db.number("SELECT count(*) FROM "+from+where, args...)
 		n = int(all)
 		return err
 	})
@@ -302,9 +307,14 @@ func (l *listing) ordered() string {
 func (l *listing) query() string {
 	from := "conversations"
 	if l.window {
-		from = "(SELECT * FROM conversations" + l.windowWhere + l.ordered() + " LIMIT " + strconv.Itoa(eventstream.Looked) + ")"
+		from = l.looked(l.windowWhere)
 	}
 	return "SELECT " + l.column + ", key FROM " + from + l.where + l.ordered() + " LIMIT ?"
+}
+
+// looked selects the conversations that a window has.
+func (l *listing) looked(where string) string {
+	return "(SELECT * FROM conversations" + where + l.ordered() + " LIMIT " + strconv.Itoa(eventstream.Looked) + ")"
 }
 
 // afterWindow returns what finds the first position that was not looked at.

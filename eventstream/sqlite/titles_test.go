@@ -75,8 +75,19 @@ func TestShortTitles(t *testing.T) {
 			t.Errorf("%s: pages (-want +got):\n%s", name, diff)
 		}
 	}
-	if n, err := s.CountConversations(t.Context(), eventstream.ListQuery{Title: "zq"}); n != 2 || err != nil {
-		t.Errorf("%d are counted, %v", n, err)
+	for name, c := range map[string]struct {
+		q    eventstream.ListQuery
+		want int
+	}{
+		"all that were looked at": {eventstream.ListQuery{Title: "t", Owner: "ann"}, eventstream.Looked - 1},
+		"the newest":              {eventstream.ListQuery{Title: "zq"}, 1},
+		"of another owner":        {eventstream.ListQuery{Title: "zq", Owner: "bob"}, 0},
+		"of some":                 {eventstream.ListQuery{Title: "zq", Only: []event.ConversationID{before}}, 1},
+		"a text for the index":    {eventstream.ListQuery{Title: ": zq"}, 1},
+	} {
+		if got, err := s.CountConversations(t.Context(), c.q); err != nil || got != c.want {
+			t.Errorf("count of %s: %d, %v, want %d", name, got, err, c.want)
+		}
 	}
 }
 
