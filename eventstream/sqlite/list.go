@@ -105,12 +105,12 @@ func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery)
 		if rare != "" {
 			where, args = where+inTitles, append(args, rare)
 		}
-		from := "conversations"
-		if l := newListing(eventstream.ListQuery{Title: q.Title, Only: q.Only}, rare); l.window {
+		if newListing(eventstream.ListQuery{Title: q.Title, Only: q.Only}, rare).window {
 			owned, owner := selected(eventstream.ListQuery{Owner: q.Owner}, "status")
-			from, args = l.looked(owned), append(owner, args...)
+			where += " AND key >= coalesce((SELECT key FROM conversations" + owned + " ORDER BY key DESC LIMIT 1 OFFSET ?), 0)"
+			args = append(append(args, owner...), int64(eventstream.Looked-1))
 		}
-		all, _, err := db.number("SELECT count(*) FROM "+from+where, args...)
+		all, _, err := db.number("SELECT count(*) FROM conversations"+where, args...)
 		n = int(all)
 		return err
 	})
@@ -307,14 +307,9 @@ func (l *listing) ordered() string {
 func (l *listing) query() string {
 	from := "conversations"
 	if l.window {
-		from = l.looked(l.windowWhere)
+		from = "(SELECT * FROM conversations" + l.windowWhere + l.ordered() + " LIMIT " + strconv.Itoa(eventstream.Looked) + ")"
 	}
 	return "SELECT " + l.column + ", key FROM " + from + l.where + l.ordered() + " LIMIT ?"
-}
-
-// looked selects the conversations that a window has.
-func (l *listing) looked(where string) string {
-	return "(SELECT * FROM conversations" + where + l.ordered() + " LIMIT " + strconv.Itoa(eventstream.Looked) + ")"
 }
 
 // afterWindow returns what finds the first position that was not looked at.

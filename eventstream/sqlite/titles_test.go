@@ -44,6 +44,7 @@ func TestShortTitles(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), fillTitles); err != nil {
 		t.Fatal(err)
 	}
+	create("jk", time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC))
 	for name, c := range map[string]struct {
 		q    eventstream.ListQuery
 		want [][]event.ConversationID
@@ -80,7 +81,8 @@ func TestShortTitles(t *testing.T) {
 		want int
 	}{
 		"all that were looked at": {eventstream.ListQuery{Title: "t", Owner: "ann"}, eventstream.Looked - 1},
-		"the newest":              {eventstream.ListQuery{Title: "zq"}, 1},
+		"the newest":              {eventstream.ListQuery{Title: "jk"}, 1},
+		"older ones":              {eventstream.ListQuery{Title: "zq"}, 0},
 		"of another owner":        {eventstream.ListQuery{Title: "zq", Owner: "bob"}, 0},
 		"of some":                 {eventstream.ListQuery{Title: "zq", Only: []event.ConversationID{before}}, 1},
 		"a text for the index":    {eventstream.ListQuery{Title: ": zq"}, 1},
