@@ -203,7 +203,8 @@ type ListQuery struct {
 	// Title lists those whose title contains it, without regard to the case of ASCII
 	// letters. Stores have an index for three characters and more. For a shorter text a page
 	// is made of the next [Looked] conversations, in their order: it may have fewer than
-	// Limit, or none, and a NextID where the search goes on.
+	// Limit, or none, and a NextID where the search goes on. A count is then that among the
+	// [Looked] newest conversations of Owner.
 	Title string
 	// CreatedFrom and UpdatedFrom list those of this time or later, CreatedBefore and
 	// UpdatedBefore those of an earlier one; zero for no bound.
@@ -226,8 +227,8 @@ type ListQuery struct {
 	Damaged func(id event.ConversationID, err error)
 }
 
-// Looked is how many conversations a page is made of at most where no index has what is
-// looked for.
+// Looked is how many conversations a page or a count is made of at most where no index has
+// what is looked for.
 const Looked = 10_000
 
 // ListPage is one page of conversations. NextID is opaque: it goes into

@@ -11,13 +11,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/gitlimit"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
 // CommandError is a command that git refuses. Its text is the reference's, without
-// what git printed.
+// what git printed. Its kind is fault.Invalid, or fault.Timeout.
 type CommandError struct {
 	Command string // the command as the reference runs it, quoted for a shell
 	Stderr  string
@@ -33,6 +34,14 @@ func (e *CommandError) Error() string {
 		return "Git command timed out: " + e.Command
 	}
 	return "Git command failed: " + e.Command
+}
+
+// Unwrap gives it its kind.
+func (e *CommandError) Unwrap() error {
+	if e.TimedOut {
+		return fault.New(fault.Timeout, e.Error())
+	}
+	return fault.New(fault.Invalid, e.Error())
 }
 
 // limit is how long one git process may take.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/realpath"
 )
 
@@ -20,11 +21,14 @@ type Diff struct {
 	Original *string `json:"original"`
 }
 
-// PathError is the reason why there is no diff of a path.
+// PathError is the reason why there is no diff of a path. Its kind is fault.Invalid.
 type PathError struct{ Msg string }
 
 // Error implements error.
 func (e *PathError) Error() string { return e.Msg }
+
+// Unwrap gives it its kind.
+func (e *PathError) Unwrap() error { return fault.New(fault.Invalid, e.Msg) }
 
 // maxFile is the size above which a file is not shown.
 const maxFile = 1 << 20

@@ -114,11 +114,25 @@ func (r *Registry) learnLookedUp(value string) {
 }
 
 func (r *Registry) fetch(ctx context.Context, source Source) (string, error) {
-	if r.o.Local != nil {
-		if value, ok := r.o.Local(ctx, source.URL); ok {
-			return value, nil
+	if r.o.Local == nil {
+		return r.get(ctx, source)
+	}
+	if value, ok := r.o.Local(ctx, source.URL); ok {
+		return value, nil
+	}
+	value, err := r.get(ctx, source)
+	if fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Denied) {
+		// It may be stored with the port that this server had at that time.
+		if path, ok := formerly(source.URL); ok {
+			if value, ok := r.o.Local(ctx, path); ok {
+				return value, nil
+			}
 		}
 	}
+	return value, err
+}
+
+func (r *Registry) get(ctx context.Context, source Source) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source.URL, nil)
@@ -169,14 +183,17 @@ func LocalPath(name string) string { return localPath + url.PathEscape(name) }
 
 // LocalName returns the name of the stored secret that a lookup's URL stands
 // for, if it is one of the server at the given base URL, under any of its
-// loopback names.
+// loopback names, or has no host at all.
 func LocalName(server, lookup string) (name string, ok bool) {
 	s, err := url.Parse(server)
 	if err != nil {
 		return "", false
 	}
 	u, err := url.Parse(lookup)
-	if err != nil || u.Scheme != s.Scheme || port(u) != port(s) {
+	if err != nil {
+		return "", false
+	}
+	if u = s.ResolveReference(u); u.Scheme != s.Scheme || port(u) != port(s) {
 		return "", false
 	}
 	if u.Hostname() != s.Hostname() && (!loopback(u.Hostname()) || !loopback(s.Hostname())) {
@@ -187,6 +204,16 @@ func LocalName(server, lookup string) (name string, ok bool) {
 		return "", false
 	}
 	return name, true
+}
+
+// formerly returns the relative URL of a lookup at this machine that may be of a stored secret
+// of this server.
+func formerly(lookup string) (path string, ok bool) {
+	u, err := url.Parse(lookup)
+	if err != nil || u.Scheme != "http" || !loopback(u.Hostname()) || !strings.HasPrefix(u.Path, localPath) {
+		return "", false
+	}
+	return u.EscapedPath(), true
 }
 
 func port(u *url.URL) string {

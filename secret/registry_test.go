@@ -121,6 +121,11 @@ func TestLookup(t *testing.T) {
 	if got := r.Env(t.Context(), "redirect fail long gone bad"); got["FAIL"]+got["REDIRECT"]+got["LONG"]+got["GONE"]+got["BAD"] != "" {
 		t.Errorf("got %v", got)
 	}
+	r.Set(lookup("MOVED", "http://127.0.0.1:1/api/settings/secrets/M", nil), lookup("OTHER", srv.URL+"/api/settings/secrets/N", nil))
+	want := map[string]string{"MOVED": "own M", "OTHER": "looked-up "}
+	if diff := cmp.Diff(want, r.Env(t.Context(), "$MOVED $OTHER")); diff != "" {
+		t.Errorf("of another port (-want +got):\n%s", diff)
+	}
 	mu.Lock()
 	defer mu.Unlock()
 	if len(warned) != 5 || strings.Contains(strings.Join(warned, " "), "hush") {
@@ -141,6 +146,7 @@ func TestLocalName(t *testing.T) {
 		server + "/api/settings/secrets/":                  "",
 		server + "/api/settings/secrets/N/more":            "",
 		server + "/api/settings":                           "",
+		"/api/settings/secrets/N":                          "N",
 		"%":                                                "",
 	} {
 		name, ok := secret.LocalName(server, url)

@@ -122,6 +122,8 @@ FROM generate_series(1, 100000) i`)
 		{name: "count of a big owner", q: eventstream.ListQuery{Owner: "big", WithoutParent: true}, count: true},
 		{name: "count of running", q: eventstream.ListQuery{Status: "running"}, count: true},
 		{name: "count of a title", q: eventstream.ListQuery{Title: "number 7"}, count: true},
+		{name: "count of a short title", q: eventstream.ListQuery{Title: "zq"}, count: true},
+		{name: "count of a short title of a big owner", q: eventstream.ListQuery{Owner: "big", Title: "zq"}, count: true},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var took []time.Duration

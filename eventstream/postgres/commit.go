@@ -41,6 +41,8 @@ func (s *Store) commit(requests []*request) {
 		case err == nil:
 			return
 		case rolledBack(err):
+		case uniqueViolation(err) && !t.look:
+			t.look = true
 		case kind == fault.Unavailable && time.Since(start) < retryTime && s.ctx.Err() == nil:
 			timer := time.NewTimer(pause)
 			select {
@@ -74,6 +76,7 @@ type transaction struct {
 	s        *Store
 	requests []*request
 	unknown  bool // an attempt may have been committed
+	look     bool // an id is taken: find out which
 
 	rows    map[string]*row // by the stored id of the conversation
 	taken   map[eventKey]eventstream.Seq
@@ -88,7 +91,7 @@ type row struct {
 	owner, status, saved string
 	child                bool
 	cost                 float64
-	events               eventstream.Seq
+	events, shared       eventstream.Seq
 	changed              bool
 	fresh                []eventstream.Record
 }
@@ -102,9 +105,9 @@ type eventArrays struct {
 }
 
 const (
-	lockRows = "SELECT id, key, owner, status, parent_id <> '', cost, events FROM conversations WHERE id = ANY($1) ORDER BY key FOR UPDATE"
-	// takenIDs must see what is committed when all rows are locked, so it is a statement
-	// of its own; so is lockHolders.
+	lockRows = "SELECT id, key, owner, status, parent_id <> '', cost, events, shared FROM conversations WHERE id = ANY($1) ORDER BY key FOR UPDATE"
+	// takenIDs and lockHolders must see what is committed when all rows are locked, so they
+	// are statements of their own.
 	takenIDs = `SELECT p.conversation, p.event, e.seq
 FROM unnest($1::text[], $2::text[]) p (conversation, event) JOIN conversations c ON c.id = p.conversation
 JOIN events e ON e.conversation = c.key AND e.id = p.event
@@ -125,7 +128,11 @@ func (t *transaction) run() error {
 	ctx, cancel := context.WithTimeout(t.s.ctx, commitTimeout)
 	defer cancel()
 	err := t.s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
-		if err := t.begin(ctx, c.Conn()); err != nil {
+		err := t.begin(ctx, c.Conn())
+		if err == nil {
+			err = t.findTaken(ctx, c.Conn())
+		}
+		if err != nil {
 			return errors.Join(err, rollback(ctx, c.Conn()))
 		}
 		t.apply()
@@ -161,14 +168,10 @@ func rollback(ctx context.Context, c *pgx.Conn) error {
 func (t *transaction) begin(ctx context.Context, c *pgx.Conn) error {
 	t.rows, t.taken, t.holders = map[string]*row{}, map[eventKey]eventstream.Seq{}, map[string]int32{}
 	t.wake, t.events = nil, eventArrays{}
-	var ids, conversations, events []string
+	var ids []string
 	locked := false
 	for _, r := range t.requests {
-		id := encodeText(string(r.id))
-		ids = append(ids, id)
-		for i := range r.recs {
-			conversations, events = append(conversations, id), append(events, encodeText(string(r.recs[i].ID)))
-		}
+		ids = append(ids, encodeText(string(r.id)))
 		locked = locked || r.process != 0
 	}
 	var b pgx.Batch
@@ -177,22 +180,11 @@ func (t *transaction) begin(ctx context.Context, c *pgx.Conn) error {
 		for rows.Next() {
 			var id string
 			n := &row{}
-			if err := rows.Scan(&id, &n.key, &n.owner, &n.saved, &n.child, &n.cost, &n.events); err != nil {
+			if err := rows.Scan(&id, &n.key, &n.owner, &n.saved, &n.child, &n.cost, &n.events, &n.shared); err != nil {
 				return err
 			}
 			n.status = n.saved
 			t.rows[id] = n
-		}
-		return rows.Err()
-	})
-	b.Queue(takenIDs, conversations, events).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			var k eventKey
-			var seq eventstream.Seq
-			if err := rows.Scan(&k.conversation, &k.event, &seq); err != nil {
-				return err
-			}
-			t.taken[k] = seq
 		}
 		return rows.Err()
 	})
@@ -210,6 +202,35 @@ func (t *transaction) begin(ctx context.Context, c *pgx.Conn) error {
 		})
 	}
 	return c.SendBatch(ctx, &b).Close()
+}
+
+// findTaken reads which ids of new events conversations have already. Usually that is left to
+// the index of ids, which refuses such an event; it does not know the events that a fork shares.
+func (t *transaction) findTaken(ctx context.Context, c *pgx.Conn) error {
+	var conversations, events []string
+	for _, r := range t.requests {
+		id := encodeText(string(r.id))
+		if row := t.rows[id]; row == nil || row.shared == 0 && !t.unknown && !t.look {
+			continue
+		}
+		for i := range r.recs {
+			conversations, events = append(conversations, id), append(events, encodeText(string(r.recs[i].ID)))
+		}
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	rows, err := c.Query(ctx, takenIDs, planned, conversations, events)
+	if err != nil {
+		return err
+	}
+	var k eventKey
+	var seq eventstream.Seq
+	_, err = pgx.ForEachRow(rows, []any{&k.conversation, &k.event, &seq}, func() error {
+		t.taken[k] = seq
+		return nil
+	})
+	return err
 }
 
 // apply decides about each request, and collects what to store for those that are not

@@ -90,6 +90,12 @@ func rolledBack(err error) bool {
 	return errors.As(err, &e) && len(e.Code) == 5 && e.Code[:2] == "40" && e.Code != "40003"
 }
 
+// uniqueViolation reports whether a value that must be unique is there already.
+func uniqueViolation(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "23505"
+}
+
 func canceled(err error) error {
 	return fault.Wrap(err, fault.Canceled, "the request was canceled")
 }

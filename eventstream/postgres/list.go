@@ -120,6 +120,8 @@ func (s *Store) afterWindow(ctx context.Context, l *listing) (string, error) {
 // listing is the query of one page.
 type listing struct {
 	column, direction, follows string
+	// minute has pages go by updated_at, of which indexes have the minute.
+	minute bool
 	// start are the conditions on the owner and on where the page begins, which indexes have.
 	start conditions
 	rest  eventstream.ListQuery
@@ -129,8 +131,8 @@ type listing struct {
 }
 
 func newListing(q eventstream.ListQuery, titles bool) *listing {
-	l := &listing{column: "c.created_at", direction: " DESC", follows: " <= ", rest: q, titles: titles}
-	if q.ByUpdated {
+	l := &listing{column: "c.created_at", direction: " DESC", follows: " <= ", minute: q.ByUpdated, rest: q, titles: titles}
+	if l.minute {
 		l.column = "c.updated_at"
 	}
 	if q.Ascending {
@@ -149,25 +151,40 @@ const trigram = 3
 
 // from has the listing begin at a position.
 func (l *listing) from(start position) {
+	if l.minute {
+		l.start.and("(c.updated_minute, c.updated_at, c.key)"+l.follows+"("+minuteOf+", $, $)", start.at, start.at, start.key)
+		return
+	}
 	l.start.and("("+l.column+", c.key)"+l.follows+"($, $)", start.at, start.key)
 }
 
 func (l *listing) ordered() string {
-	return " ORDER BY " + l.column + l.direction + ", c.key" + l.direction
+	by := " ORDER BY "
+	if l.minute {
+		by += "c.updated_minute" + l.direction + ", "
+	}
+	return by + l.column + l.direction + ", c.key" + l.direction
 }
+
+// minuteOf is the updated_minute of a time.
+const minuteOf = "date_trunc('minute', $::timestamptz AT TIME ZONE 'UTC')"
 
 // query returns what finds at most limit conversations.
 func (l *listing) query(limit int) (sql string, args []any) {
 	from, w := fromConversations, conditions{titles: l.titles, args: slices.Clone(l.start.args)}
 	if l.window {
-		looked := "(SELECT * FROM conversations c" + l.start.String() + l.ordered() + " LIMIT " + strconv.Itoa(eventstream.Looked) + ") c"
-		from = strings.Replace(from, "conversations c", looked, 1)
+		from = strings.Replace(from, "conversations c", l.looked(), 1)
 	} else {
 		w.all = slices.Clone(l.start.all)
 	}
 	w.query(l.rest)
 	args = append(w.args, limit)
 	return fmt.Sprintf("SELECT %s%s%s%s LIMIT $%d", infoColumns, from, w.String(), l.ordered(), len(args)), args
+}
+
+// looked selects the conversations that a window has.
+func (l *listing) looked() string {
+	return "(SELECT * FROM conversations c" + l.start.String() + l.ordered() + " LIMIT " + strconv.Itoa(eventstream.Looked) + ") c"
 }
 
 // afterWindow returns what finds the first position that was not looked at; its arguments are
@@ -210,7 +227,8 @@ func (s *Store) pageStart(ctx context.Context, id, column string) (p position, o
 
 // CountConversations implements [eventstream.Stream].
 func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery) (n int, err error) {
-	w := conditions{titles: s.titles.Load()}
+	l := newListing(eventstream.ListQuery{Owner: q.Owner, Title: q.Title, Only: q.Only}, s.titles.Load())
+	w := conditions{titles: l.titles}
 	sql := "SELECT count(*) FROM conversations c"
 	if q.Title == "" && q.Only == nil && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero() && q.UpdatedFrom.IsZero() && q.UpdatedBefore.IsZero() {
 		sql = "SELECT coalesce(sum(c.conversations), 0)::bigint FROM conversation_counts c"
@@ -219,6 +237,9 @@ func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery)
 			w.and("NOT c.child")
 		}
 	} else {
+		if l.window {
+			sql, w.args = "SELECT count(*) FROM "+l.looked(), slices.Clone(l.start.args)
+		}
 		w.query(q)
 	}
 	err = s.pool.QueryRow(ctx, sql+w.String(), append([]any{planned}, w.args...)...).Scan(&n)
@@ -307,7 +328,9 @@ func (w *conditions) query(q eventstream.ListQuery) {
 	}{
 		{"c.created_at >= $", q.CreatedFrom},
 		{"c.created_at < $", q.CreatedBefore},
+		{"c.updated_minute >= " + minuteOf, q.UpdatedFrom}, // for the indexes
 		{"c.updated_at >= $", q.UpdatedFrom},
+		{"c.updated_minute <= " + minuteOf, q.UpdatedBefore},
 		{"c.updated_at < $", q.UpdatedBefore},
 	} {
 		if !bound.at.IsZero() {

@@ -21,8 +21,8 @@ var ErrLocked = fault.New(fault.Conflict, "another process works on the conversa
 // and session.LockWatcher.
 //
 // A lock is a row that names the process, which lives as long as the process is
-// connected: no clock, no heartbeat. A process that is killed is noticed at once, a
-// machine that vanishes after some 8 s, by the server's keep-alive probes. A process
+// connected: no clock, no heartbeat. A process that is killed is noticed within a second, a
+// machine that vanishes after some 9 s, by the server's keep-alive probes. A process
 // that loses its connection has 3 s to get it back; then its locks are lost. Others take
 // them over 4 s after the connection has ended.
 //

@@ -205,7 +205,7 @@ func TestReconnect(t *testing.T) {
 	id := newConversation(t, one)
 	acquire(t, one, id)
 	for range 3 {
-		execute(t, url, `SELECT pg_terminate_backend(k.pid) FROM pg_locks k WHERE k.locktype = 'advisory' AND k.classid = current_schema()::regnamespace::oid AND k.granted`)
+		execute(t, url, `SELECT pg_terminate_backend(k.pid, 10000) FROM pg_locks k WHERE k.locktype = 'advisory' AND k.classid = current_schema()::regnamespace::oid AND k.granted`)
 		awaitHeld(t, other, id)
 	}
 	fill(t, one, id, 1)

@@ -21,9 +21,15 @@ const (
 //go:embed schema.sql
 var schema string
 
-// migrations bring the tables from one version to the next: the first makes them. A new
-// one is added with each change of schema.sql, which shows the result.
-var migrations = []string{schema}
+//go:embed upgrade-2.sql
+var upgrade2 string
+
+// upgrades bring tables from one version to the next, the first from version 1 to 2. A new one
+// is added with each change of schema.sql, which makes the tables of the present version.
+var upgrades = []string{upgrade2}
+
+// latest is the present version of the tables.
+var latest = len(upgrades) + 1
 
 // migrate makes the tables, or brings them to the present version, and returns the oid
 // of their schema. Several processes may do so at a time: they wait for each other.
@@ -35,7 +41,7 @@ func migrate(ctx context.Context, c *pgx.Conn) (oid uint32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if version, err := schemaVersion(ctx, c); err != nil || version == len(migrations) {
+	if version, err := schemaVersion(ctx, c); err != nil || version == latest {
 		return oid, err
 	}
 	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -51,12 +57,16 @@ func migrate(ctx context.Context, c *pgx.Conn) (oid uint32, err error) {
 				return err
 			}
 		}
-		for _, sql := range migrations[have:] {
+		missing := []string{schema}
+		if have > 0 {
+			missing = upgrades[have-1:]
+		}
+		for _, sql := range missing {
 			if _, err := tx.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
 				return fmt.Errorf("make the tables: %w", err)
 			}
 		}
-		_, err = tx.Exec(ctx, "UPDATE schema_version SET version = $1", len(migrations))
+		_, err = tx.Exec(ctx, "UPDATE schema_version SET version = $1", latest)
 		return err
 	})
 	return oid, err
@@ -71,8 +81,8 @@ func schemaVersion(ctx context.Context, c *pgx.Conn) (version int, err error) {
 	if err := c.QueryRow(ctx, "SELECT version FROM schema_version").Scan(&version); err != nil {
 		return 0, err
 	}
-	if version > len(migrations) {
-		return 0, fault.New(fault.Unsupported, fmt.Sprintf("the event database has version %d, this program knows up to %d", version, len(migrations))).
+	if version > latest {
+		return 0, fault.New(fault.Unsupported, fmt.Sprintf("the event database has version %d, this program knows up to %d", version, latest)).
 			Hint("use a newer version of Deft")
 	}
 	return version, nil

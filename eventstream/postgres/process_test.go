@@ -1,9 +1,13 @@
 package postgres_test
 
 import (
+	"context"
+	"crypto/rand"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -347,4 +351,35 @@ func TestTermination(t *testing.T) {
 		t.Errorf("%d events were acknowledged, want %d", len(acknowledged), rounds*each)
 	}
 	checkStored(t, s, map[event.ConversationID]map[eventstream.Seq]event.ID{id: acknowledged})
+}
+
+// TestWatchHoldsNoSnapshot: processes that wait for each other's end have no statement under
+// way meanwhile, because vacuum and heap-only tuples keep what the oldest one may see.
+func TestWatchHoldsNoSnapshot(t *testing.T) {
+	t.Parallel()
+	const watching = "SELECT state FROM pg_stat_activity WHERE application_name = $1 AND query LIKE '%advisory_lock_shared(%'"
+	name := "watch" + rand.Text()
+	url := postgrestest.URL(t) + "&application_name=" + name
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 2 {
+		locks := open(t, url).Locks()
+		wg.Go(func() {
+			if err := locks.Watch(ctx, func(event.ConversationID) {}, func(event.ConversationID) {}); !fault.Is(err, fault.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+	c := connect(t, url)
+	for states := []string(nil); !slices.Equal(states, []string{"idle", "idle"}); {
+		rows, err := c.Query(ctx, watching+" AND pid <> pg_backend_pid()", name)
+		if err == nil {
+			states, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		if err != nil {
+			t.Fatalf("the states of the watching connections are %q: %v", states, err)
+		}
+	}
 }

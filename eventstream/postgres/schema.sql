@@ -1,4 +1,4 @@
--- The event store in PostgreSQL, version 1 (table schema_version). Read it with any
+-- The event store in PostgreSQL, version 2 (table schema_version). Read it with any
 -- client, also while Deft runs:
 --
 --   SELECT seq, kind, source, body FROM conversation_events WHERE conversation = '…' ORDER BY seq;
@@ -24,13 +24,16 @@ CREATE TABLE conversations (
   fork_of      text   COLLATE "C" NOT NULL,
   events       bigint NOT NULL,             -- how many it has, which is also the seq of the last one
   shared       bigint NOT NULL,             -- how many of them, from the first on, belong to other conversations: see segments
-  summary_at   bigint NOT NULL              -- seq of the last event that the summary covers
+  summary_at   bigint NOT NULL,             -- seq of the last event that the summary covers
+  -- An append changes updated_at. Were that in an index, it would write to all indexes of the
+  -- table; with the minute in it most appends write to none (heap-only tuples).
+  updated_minute timestamp NOT NULL GENERATED ALWAYS AS (date_trunc('minute', updated_at AT TIME ZONE 'UTC')) STORED
 ) WITH (fillfactor = 70);
 CREATE UNIQUE INDEX conversations_id ON conversations (id);
 CREATE INDEX conversations_created ON conversations (created_at, key);
-CREATE INDEX conversations_updated ON conversations (updated_at, key);
+CREATE INDEX conversations_updated ON conversations (updated_minute, key);
 CREATE INDEX conversations_owner_created ON conversations (owner, created_at, key);
-CREATE INDEX conversations_owner_updated ON conversations (owner, updated_at, key);
+CREATE INDEX conversations_owner_updated ON conversations (owner, updated_minute, key);
 CREATE INDEX conversations_status ON conversations (status) WHERE status NOT IN ('', 'idle', 'finished'); -- the few
 
 -- Where the extension pg_trgm is there, or may be made, titles have an index:

@@ -16,7 +16,7 @@ import (
 const orphans = 16
 
 // Watch implements session.LockWatcher. All processes that watch are in a ring: each
-// waits for the advisory lock of the next one, which the server gives it when that one
+// tries to get the advisory lock of the next one, which the server gives it when that one
 // has ended. Locks of a process that has ended go to the one that noticed it, in one
 // transaction, so that they are noticed again should that one end too.
 func (l *Locks) Watch(ctx context.Context, orphaned, lost func(event.ConversationID)) error {
@@ -110,32 +110,35 @@ func (l *Locks) await(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// lookPause is how long a process waits before it looks again whether the next one has ended.
+// To wait in the server for its lock would be a statement of hours: as long as one is under
+// way, vacuum removes no row of any table that was replaced since it began.
+const lookPause = time.Second
+
 // waitFor returns when the process next has ended, if there is one, or when the processes
 // have changed.
 func (l *Locks) waitFor(ctx context.Context, c *pgx.Conn, next []int32) error {
-	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	changed := make(chan struct{})
-	go func() {
-		defer close(changed)
+	var look <-chan time.Time
+	if len(next) > 0 {
+		ticker := time.NewTicker(lookPause)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	for {
 		select {
 		case <-l.changed:
-			cancel()
-		case <-waiting.Done():
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-look:
 		}
-	}()
-	defer func() { <-changed }()
-	defer cancel()
-	if len(next) == 0 {
-		<-waiting.Done()
-		return nil
+		var ended bool // then the connection is closed, which unlocks
+		// The lock is shared, so that several may look at one process.
+		err := c.QueryRow(ctx, "SELECT pg_try_advisory_lock_shared($1, $2)", int32(l.s.schema), next[0]).Scan(&ended)
+		if err != nil || ended {
+			return err
+		}
 	}
-	// The lock is shared, so that several may wait for one process.
-	_, err := c.Exec(waiting, "SELECT pg_advisory_lock_shared($1, $2)", int32(l.s.schema), next[0])
-	if waiting.Err() != nil {
-		return nil
-	}
-	return err // nil: it has ended, and the connection is closed, which unlocks
 }
 
 // takeOver takes the locks of a process that has ended, unless it is connected again, and

@@ -141,6 +141,21 @@ func TestShortTitles(t *testing.T) {
 			t.Errorf("%s: pages (-want +got):\n%s", name, diff)
 		}
 	}
+	for name, c := range map[string]struct {
+		q    eventstream.ListQuery
+		want int
+	}{
+		"all that were looked at": {eventstream.ListQuery{Title: "t", Owner: "bob"}, eventstream.Looked},
+		"the newest":              {eventstream.ListQuery{Title: "zq", Owner: "ann"}, 1},
+		"the newest of all":       {eventstream.ListQuery{Title: "zq"}, 1},
+		"of another owner":        {eventstream.ListQuery{Title: "t", Owner: "eve"}, 0},
+		"of some":                 {eventstream.ListQuery{Title: "zq", Only: []event.ConversationID{before}}, 1},
+		"for the index":           {eventstream.ListQuery{Title: ": zq"}, 1},
+	} {
+		if got, err := s.CountConversations(t.Context(), c.q); err != nil || got != c.want {
+			t.Errorf("count of %s: %d, %v, want %d", name, got, err, c.want)
+		}
+	}
 	for index, q := range map[string]eventstream.ListQuery{
 		"conversations_(owner_)?created": {Title: "zq", Owner: "ann", Status: "idle", WithoutParent: true},
 		"conversations_updated":          {Title: "z", ByUpdated: true, Ascending: true},

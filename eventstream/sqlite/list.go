@@ -105,6 +105,11 @@ func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery)
 		if rare != "" {
 			where, args = where+inTitles, append(args, rare)
 		}
+		if newListing(eventstream.ListQuery{Title: q.Title, Only: q.Only}, rare).window {
+			owned, owner := selected(eventstream.ListQuery{Owner: q.Owner}, "status")
+			where += " AND key >= coalesce((SELECT key FROM conversations" + owned + " ORDER BY key DESC LIMIT 1 OFFSET ?), 0)"
+			args = append(append(args, owner...), int64(eventstream.Looked-1))
+		}
 		all, _, err := db.number("SELECT count(*) FROM conversations"+where, args...)
 		n = int(all)
 		return err

@@ -44,6 +44,7 @@ func TestShortTitles(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), fillTitles); err != nil {
 		t.Fatal(err)
 	}
+	create("jk", time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC))
 	for name, c := range map[string]struct {
 		q    eventstream.ListQuery
 		want [][]event.ConversationID
@@ -75,8 +76,20 @@ func TestShortTitles(t *testing.T) {
 			t.Errorf("%s: pages (-want +got):\n%s", name, diff)
 		}
 	}
-	if n, err := s.CountConversations(t.Context(), eventstream.ListQuery{Title: "zq"}); n != 2 || err != nil {
-		t.Errorf("%d are counted, %v", n, err)
+	for name, c := range map[string]struct {
+		q    eventstream.ListQuery
+		want int
+	}{
+		"all that were looked at": {eventstream.ListQuery{Title: "t", Owner: "ann"}, eventstream.Looked - 1},
+		"the newest":              {eventstream.ListQuery{Title: "jk"}, 1},
+		"older ones":              {eventstream.ListQuery{Title: "zq"}, 0},
+		"of another owner":        {eventstream.ListQuery{Title: "zq", Owner: "bob"}, 0},
+		"of some":                 {eventstream.ListQuery{Title: "zq", Only: []event.ConversationID{before}}, 1},
+		"a text for the index":    {eventstream.ListQuery{Title: ": zq"}, 1},
+	} {
+		if got, err := s.CountConversations(t.Context(), c.q); err != nil || got != c.want {
+			t.Errorf("count of %s: %d, %v, want %d", name, got, err, c.want)
+		}
 	}
 }
 

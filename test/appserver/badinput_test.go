@@ -99,6 +99,7 @@ func TestRepositories(t *testing.T) {
 		t.Errorf("an option as branch: %d %s", a.status, a.body)
 	}
 	made := startTask(t, g, `{"selected_repository":"`+host+`/o/hostile.git"}`, "READY")
+	g.want(t, 422, "GET", "/api/v1/app-conversations/"+made.Conversation+"/git/diff?path=/workspace/project/hostile/none", "does not exist: /workspace/project/hostile/none")
 	a := g.want(t, 200, "GET", "/api/v1/app-conversations/"+made.Conversation+"/git/changes?path=/workspace/project/hostile", "")
 	if strings.TrimSpace(a.body) != "[]" {
 		t.Errorf("changes of a fresh clone: %s", a.body)

@@ -306,6 +306,7 @@ func (c *v0) workspace() {
 	var diff map[string]string
 	c.call(http.StatusOK, "GET", "git/diff?path=a.txt", nil, &diff)
 	want(c.t, "diff", diff, map[string]string{"original": "one", "modified": "two"})
+	c.call(http.StatusUnprocessableEntity, "GET", "git/diff?path=none", nil, nil)
 
 	raw := c.call(http.StatusOK, "GET", "zip-directory", nil, nil)
 	z, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))

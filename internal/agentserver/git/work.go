@@ -271,7 +271,8 @@ func notBlank(s string) error {
 }
 
 // commit commits what is staged, or all changes of the directory, and answers with the
-// commit. Hooks of the repository run, and may refuse.
+// commit. Hooks of the repository run, and may refuse. All changes are not committed while
+// a file has conflicts: staging it says that they are resolved.
 func (s *Service) commit(w http.ResponseWriter, r *http.Request) error {
 	q := rest.QueryOf(r)
 	dir := q.Required("path")
@@ -291,6 +292,9 @@ func (s *Service) commit(w http.ResponseWriter, r *http.Request) error {
 	}
 	steps := [][]string{append(append([]string{"git"}, who...), "commit", "-q", "-m", req.Message)}
 	if req.All {
+		if err := s.resolved(r, dir); err != nil {
+			return err
+		}
 		steps = append([][]string{{"git", "add", "-A", "--", "."}}, steps...)
 	}
 	var got Printed
@@ -303,6 +307,26 @@ func (s *Service) commit(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return rest.JSON(w, http.StatusOK, map[string]string{"commit": strings.TrimSpace(got.Stdout)})
+}
+
+// resolved refuses a directory with files that have conflicts, and names them.
+func (s *Service) resolved(r *http.Request, dir string) error {
+	got, err := s.run(r, dir, gitSeconds, "git", "diff", "--name-only", "--diff-filter=U", "--relative", "-z")
+	if err != nil {
+		return err
+	}
+	if got.ExitCode != 0 {
+		return refusal(got)
+	}
+	files := strings.FieldsFunc(strings.ToValidUTF8(got.Stdout, "\uFFFD"), func(r rune) bool { return r == 0 })
+	if len(files) == 0 {
+		return nil
+	}
+	names := strings.Join(files, ", ")
+	if len(names) > maxSaid {
+		names = strings.ToValidUTF8(names[:maxSaid], "") + " …"
+	}
+	return rest.Fail(http.StatusConflict, "conflicts are not resolved in "+names+": edit these files, stage each by its name, and commit again")
 }
 
 // author returns the options that name the author of a commit: the user's settings, or

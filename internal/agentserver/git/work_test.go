@@ -187,6 +187,43 @@ func TestWorkRefusals(t *testing.T) {
 	}
 }
 
+// TestWorkConflicts: while a merge has conflicts, all changes are not committed.
+func TestWorkConflicts(t *testing.T) {
+	t.Parallel()
+	dir, _ := repository(t)
+	p := newPlace(t, dir, git.Author{Name: "Ann", Email: "ann@example.com"})
+	run := func(ok bool, args ...string) {
+		t.Helper()
+		argv := append([]string{"git", "-c", "user.name=a", "-c", "user.email=a@b"}, args...)
+		if got, err := here(t.Context(), git.Program{Argv: argv, Dir: dir}); err != nil || (got.ExitCode == 0) != ok {
+			t.Fatalf("%q: %+v, %v", args, got, err)
+		}
+	}
+	name := "sub dir/ü.txt"
+	if err := os.MkdirAll(filepath.Join(dir, "sub dir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, name), "base\n")
+	p.works("commit", `{"message": "base", "all": true}`)
+	run(true, "checkout", "-q", "-b", "theirs")
+	write(t, filepath.Join(dir, name), "theirs\n")
+	p.works("commit", `{"message": "theirs", "all": true}`)
+	run(true, "checkout", "-q", "-")
+	write(t, filepath.Join(dir, name), "ours\n")
+	p.works("commit", `{"message": "ours", "all": true}`)
+	run(false, "merge", "-q", "theirs")
+	write(t, filepath.Join(dir, "a.txt"), "also\n")
+	if status, said := p.post("commit", `{"message": "merge", "all": true}`); status != http.StatusConflict || !strings.Contains(said, name) || !strings.Contains(said, "not resolved") {
+		t.Errorf("a commit of conflicts: %d %s", status, said)
+	}
+	write(t, filepath.Join(dir, name), "both\n")
+	p.works("stage", `{"files": ["`+name+`"]}`)
+	p.works("commit", `{"message": "merge", "all": true}`)
+	if files := p.files(); len(files) != 0 {
+		t.Errorf("after the merge: %+v", files)
+	}
+}
+
 // TestWorkWithoutGit: a sandbox without git says so.
 func TestWorkWithoutGit(t *testing.T) {
 	t.Parallel()

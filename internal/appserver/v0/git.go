@@ -3,9 +3,11 @@ package v0
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/deft-dev/deft/gitview"
 	"github.com/deft-dev/deft/internal/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // letters are V0's statuses of changed files.
@@ -59,6 +61,9 @@ func (s *Service) gitDiff(w http.ResponseWriter, r *http.Request) error {
 	diff, err := files.FileDiff(r.Context(), name, "")
 	if errors.Is(err, gitview.ErrNoRepository) {
 		return errNoRepository
+	}
+	if refused, ok := errors.AsType[*gitview.PathError](err); ok {
+		return schema.Invalid(strings.ReplaceAll(refused.Msg, name, named), named, "query", "path")
 	}
 	if err != nil {
 		return fileError(err, named)

@@ -61,13 +61,13 @@ func (s *Service) gitChanges(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	files, name, err := s.files(r, name)
+	files, path, err := s.files(r, name)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	changes, err := files.Changes(r.Context(), name, ref)
-	if err := gitError(err, name); err != nil {
+	changes, err := files.Changes(r.Context(), path, ref)
+	if err := gitError(err, path, name); err != nil {
 		return err
 	}
 	if changes == nil {
@@ -82,25 +82,26 @@ func (s *Service) gitDiff(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	files, name, err := s.files(r, name)
+	files, path, err := s.files(r, name)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	diff, err := files.FileDiff(r.Context(), name, ref)
-	if err := gitError(err, name); err != nil {
+	diff, err := files.FileDiff(r.Context(), path, ref)
+	if err := gitError(err, path, name); err != nil {
 		return err
 	}
 	return rest.JSON(w, http.StatusOK, diff)
 }
 
-// gitError is nil where there is no repository, which has no changes.
-func gitError(err error, name string) error {
+// gitError is nil where there is no repository, which has no changes. What git refuses names
+// the path as the client did.
+func gitError(err error, path, name string) error {
 	switch {
 	case errors.Is(err, gitview.ErrNoRepository):
 		return nil
 	case fault.Is(err, fault.Invalid):
-		return schema.Invalid(err.Error(), name, "query", "path")
+		return schema.Invalid(strings.ReplaceAll(err.Error(), path, name), name, "query", "path")
 	}
 	return err
 }

@@ -211,7 +211,11 @@ func (b *bench) many(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	took, err := b.exchange(ctx, []*server{s}, conversations, messages, true)
+	ids, err := b.conversations(ctx, []*server{s}, conversations)
+	if err != nil {
+		return err
+	}
+	took, err := b.exchange(ctx, []*server{s}, ids, messages, true)
 	if err != nil {
 		return err
 	}
@@ -224,7 +228,8 @@ func (b *bench) many(ctx context.Context) (err error) {
 	return nil
 }
 
-// twoServers measures how many events two App Servers store in one PostgreSQL database.
+// twoServers measures how many events two App Servers store in one PostgreSQL database, and
+// what processor time that takes.
 func (b *bench) twoServers(ctx context.Context) (err error) {
 	if b.postgres == "" {
 		b.note("two App Servers on PostgreSQL: durable events", ">= 2,000/s", "not measured: no database was named")
@@ -249,18 +254,33 @@ func (b *bench) twoServers(ctx context.Context) (err error) {
 		}
 		all = append(all, s)
 	}
-	const each, events = 100, 100
-	took, err := b.exchange(ctx, all, each, events, false)
+	const each, sent = 100, 100
+	ids, err := b.conversations(ctx, all, each)
 	if err != nil {
 		return err
 	}
-	b.note("two App Servers on PostgreSQL: durable events", ">= 2,000/s", fmt.Sprintf("%.0f/s", each*events/took.Seconds()))
+	before, err := measureUse(ctx, all, database)
+	if err != nil {
+		return err
+	}
+	took, err := b.exchange(ctx, all, ids, sent, false)
+	if err != nil {
+		return err
+	}
+	after, err := measureUse(ctx, all, database)
+	if err != nil {
+		return err
+	}
+	d := after.since(before)
+	b.note("two App Servers on PostgreSQL: durable events", ">= 2,000/s", fmt.Sprintf("%.0f/s, of %.0f messages/s", d.events/took.Seconds(), each*sent/took.Seconds()))
+	perThousand := func(t time.Duration) float64 { return float64(t.Microseconds()) / d.events }
+	b.note("  processor time for 1,000: each App Server, backends of PostgreSQL, clients", "", fmt.Sprintf("%.0f + %.0f, %.0f, %.0f ms",
+		perThousand(d.servers[0]), perThousand(d.servers[1]), perThousand(d.database), perThousand(d.clients)))
 	return nil
 }
 
-// exchange makes n conversations on servers, in turn, sends each so many messages, and
-// returns how long these took. With followers, each must see all of its messages.
-func (b *bench) exchange(ctx context.Context, servers []*server, n, each int, followed bool) (time.Duration, error) {
+// conversations makes n conversations on servers, in turn.
+func (b *bench) conversations(ctx context.Context, servers []*server, n int) ([]string, error) {
 	ids := make([]string, n)
 	making, inner := errgroup.WithContext(ctx)
 	making.SetLimit(16)
@@ -270,9 +290,12 @@ func (b *bench) exchange(ctx context.Context, servers []*server, n, each int, fo
 			return err
 		})
 	}
-	if err := making.Wait(); err != nil {
-		return 0, err
-	}
+	return ids, making.Wait()
+}
+
+// exchange sends each of some conversations so many messages, and returns how long these
+// took. With followers, each must see all of its messages.
+func (b *bench) exchange(ctx context.Context, servers []*server, ids []string, each int, followed bool) (time.Duration, error) {
 	var followers errgroup.Group
 	if followed {
 		for i, id := range ids {
@@ -301,12 +324,7 @@ func (b *bench) exchange(ctx context.Context, servers []*server, n, each int, fo
 	sending, inner := errgroup.WithContext(ctx)
 	for i, id := range ids {
 		sending.Go(func() error {
-			for range each {
-				if _, err := servers[i%len(servers)].call(inner, "POST", "/api/conversations/"+id+"/events", message("hello", false)); err != nil {
-					return err
-				}
-			}
-			return nil
+			return servers[i%len(servers)].post(inner, "/api/conversations/"+id+"/events", message("hello", false), each)
 		})
 	}
 	err := errors.Join(sending.Wait(), followers.Wait())
