@@ -51,11 +51,13 @@ release: web ## Build the release archives dist/deft-VERSION-linux-ARCH.tar.gz.
 	  tar -czf $$dir.tar.gz -C dist $$(basename $$dir); rm -r $$dir; echo $$dir.tar.gz; \
 	done
 
+# The tests use a copy of the binary, because some run it as another user. The policy tests
+# have no races, and have run.
 .PHONY: test
 test: deps web ## Run everything that CI runs.
 	@$(MAKE) --no-print-directory --output-sync=target -j2 format tidy policy lint generated pages build
-	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; chmod 755 "$$dir"; cp bin/deft "$$dir"; `# where other users reach it` \
-	CGO_ENABLED=1 DEFT_BIN=$$dir/deft $(GO) test $(RACE) -vet=off -shuffle=on -timeout 15m $$($(GO) list ./... | grep -v '/test/policy$$') # which has no races and has run
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; chmod 755 "$$dir"; cp bin/deft "$$dir"; \
+	CGO_ENABLED=1 DEFT_BIN=$$dir/deft $(GO) test $(RACE) -vet=off -shuffle=on -timeout 15m $$($(GO) list ./... | grep -v '/test/policy$$')
 	@echo "all tests passed"
 
 .PHONY: check
