@@ -93,6 +93,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   const loaded = useView(store, (v) => v.loaded);
   const current = useView(store, (v) => v.timeline.status);
   const [finding, setFinding] = useState(false);
+  const [sent, setSent] = useState(0);
   const [failure, setFailure] = useState('');
   const [branch, setBranch] = useState<{ kind: 'fork' | 'rewind'; event: string } | null>(null);
   // A link may name an event: /conversations/ID?event=…
@@ -103,6 +104,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   });
   const goto = useCallback((event: string) => setTarget((now) => (now?.id === event ? now : { id: event })), []);
   const find = useCallback(() => setFinding(true), []);
+  const onSent = useCallback(() => setSent((n) => n + 1), []);
   const status = conversation.live ? (loaded ? current : summary.status) : summary.status;
 
   useEffect(() => {
@@ -222,8 +224,8 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(store.get().timeline.events, branch.event)} onClose={() => setBranch(null)} />}
         {editing && source.app && <EditSent app={source.app} id={id} {...editing} conversation={conversation} onClose={() => setEditing(null)} />}
         {summary.parts.length > 0 && <Parts ids={summary.parts} />}
-        <Timeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} />
-        <Reply conversation={conversation} store={store} summary={summary} draft={draft} />
+        <Timeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} sent={sent} />
+        <Reply conversation={conversation} store={store} summary={summary} draft={draft} onSent={onSent} />
       </div>
       {panel && (
         <aside className="panel" aria-label={panels.find((p) => p.name === panel)?.label ?? tr('Panel')}>
