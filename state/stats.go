@@ -52,6 +52,18 @@ func (s Stats) Update(usage string, info llm.Info, r *llm.Response, at time.Time
 	return totals
 }
 
+// UpdateAside is Update for a call that does not have the conversation as its history,
+// such as one for a title: the tokens of the newest turn stay those of the call before.
+func (s Stats) UpdateAside(usage string, info llm.Info, r *llm.Response, at time.Time) Stats {
+	totals := s.Update(usage, info, r, at)
+	turn := 0
+	if before := s.UsageToMetrics[usage].AccumulatedTokenUsage; before != nil {
+		turn = before.PerTurnToken
+	}
+	totals.UsageToMetrics[usage].AccumulatedTokenUsage.PerTurnToken = turn
+	return totals
+}
+
 // Totals returns the stats with empty lists: what an update that records no
 // call carries.
 func (s Stats) Totals() Stats {
