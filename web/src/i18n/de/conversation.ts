@@ -123,6 +123,7 @@ export const conversation = {
   'Show all': 'Alles zeigen',
   Output: 'Ausgabe',
   Threads: 'Teilunterhaltungen',
+  plans: 'plant',
   Open: 'Öffnen',
   'Plan first': 'Zuerst planen',
   'A planning agent studies the task in the files of this conversation, asks what is unclear, and writes PLAN.md. It is told to change no other file.': 'Ein planender Agent studiert die Aufgabe in den Dateien dieser Unterhaltung, fragt, was unklar ist, und schreibt PLAN.md. Er hat den Auftrag, keine andere Datei zu ändern.',
