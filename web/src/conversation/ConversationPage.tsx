@@ -177,7 +177,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         <StoreMeter store={store} />
         {running && (
           <>
-            <button className="button quiet" title={tr('Stop after the current step')} onClick={() => mutate('pause')}>
+            <button className="button quiet" aria-label={tr('Pause')} title={tr('Stop after the current step')} onClick={() => mutate('pause')}>
               <Icon name="pause" size={14} /> <span className="wide">{tr('Pause')}</span>
             </button>
             <button className="button" title={tr('Stop now (Ctrl+.)')} onClick={() => mutate('interrupt')}>
