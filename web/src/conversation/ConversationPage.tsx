@@ -104,6 +104,10 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   });
   const goto = useCallback((event: string) => setTarget((now) => (now?.id === event ? now : { id: event })), []);
   const find = useCallback(() => setFinding(true), []);
+  const found = useCallback(() => {
+    setFinding(false);
+    setTarget(null); // what was found is marked as long as one searches
+  }, []);
   const onSent = useCallback(() => setSent((n) => n + 1), []);
   const status = conversation.live ? (loaded ? current : summary.status) : summary.status;
 
@@ -220,7 +224,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
             </button>
           </p>
         )}
-        {finding && <Find conversation={conversation} store={store} onGoto={goto} onClose={() => setFinding(false)} />}
+        {finding && <Find conversation={conversation} store={store} onGoto={goto} onClose={found} />}
         {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(store.get().timeline.events, branch.event)} onClose={() => setBranch(null)} />}
         {editing && source.app && <EditSent app={source.app} id={id} {...editing} conversation={conversation} onClose={() => setEditing(null)} />}
         {summary.parts.length > 0 && <Parts ids={summary.parts} />}

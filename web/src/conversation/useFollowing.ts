@@ -20,7 +20,8 @@ export function useFollowing(): Following {
   const scroller = useRef<HTMLDivElement>(null);
   const following = useRef(true);
   const closing = useRef(false); // a row was closed, and nothing scrolled since
-  const seen = useRef(0);
+  const seen = useRef(0); // where the list was
+  const end = useRef(0); // and where its end was, as it was painted
   const [away, setAway] = useState(false);
 
   const settle = useCallback(() => {
@@ -31,13 +32,16 @@ export function useFollowing(): Following {
       list.scrollTop = list.scrollHeight;
       seen.current = list.scrollTop;
     }
+    end.current = list.scrollTop + below(list);
     setAway(!following.current && below(list) > near);
   }, []);
 
   const scrolled = useCallback(() => {
     const list = scroller.current;
     if (!list || list.scrollTop === seen.current) return;
-    following.current = followsAfter(following.current, seen.current, list.scrollTop, below(list));
+    // The user goes to the end that is seen; what was added since is not painted yet.
+    const left = Math.min(below(list), end.current - list.scrollTop);
+    following.current = followsAfter(following.current, seen.current, list.scrollTop, left);
     closing.current = false;
     seen.current = list.scrollTop;
     settle();
