@@ -64,6 +64,7 @@ func (m *meter) record(now *state.State) ([]event.Event, error) {
 			add = stats.UpdateAside
 		}
 		stats = add(c.usage, c.info, c.resp, c.at)
+		stats.SetBudget(m.cfg.MaxCost)
 		evs = append(evs, update(state.KeyStats, stats))
 	}
 	m.calls = nil

@@ -196,6 +196,14 @@ func TestStatsOfACallAside(t *testing.T) {
 	if turn, prompt := tokens(aside); turn != 501 || prompt != 520 {
 		t.Errorf("a call aside after a step: turn %d, prompt %d", turn, prompt)
 	}
+	aside.SetBudget(2.5)
+	if b := aside.UsageToMetrics["agent"].MaxBudgetPerTask; b == nil || *b != 2.5 {
+		t.Errorf("the budget is %v", b)
+	}
+	aside.SetBudget(0)
+	if b := aside.UsageToMetrics["agent"].MaxBudgetPerTask; b != nil {
+		t.Errorf("a budget of %v without a limit", *b)
+	}
 	if turn, _ := tokens(step); turn != 501 {
 		t.Errorf("the stats before have changed: turn %d", turn)
 	}

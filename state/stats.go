@@ -64,6 +64,19 @@ func (s Stats) UpdateAside(usage string, info llm.Info, r *llm.Response, at time
 	return totals
 }
 
+// SetBudget records in all metrics what the conversation may cost, in US dollars; 0 stands
+// for no limit. It changes s, which is to be one that Update has returned.
+func (s Stats) SetBudget(limit float64) {
+	var budget *float64
+	if limit > 0 {
+		budget = &limit
+	}
+	for id, m := range s.UsageToMetrics {
+		m.MaxBudgetPerTask = budget
+		s.UsageToMetrics[id] = m
+	}
+}
+
 // Totals returns the stats with empty lists: what an update that records no
 // call carries.
 func (s Stats) Totals() Stats {

@@ -37,7 +37,13 @@ for (const theme of ['light', 'dark'] as const) {
 
 test('hooks of the project are shown as what has no effect, and the model in use is marked', async ({ deft, page }) => {
   const config = JSON.stringify({ PreToolUse: [{ matcher: 'terminal', hooks: [{ type: 'command', command: './check.sh' }] }] });
-  await task(deft, page, [{ reply: { tool_calls: [run(`mkdir .openhands && echo '${config}' > .openhands/hooks.json`)] } }, finish('Ready.'), finish('Ready again.')], 'Prepare');
+  const base_url = await deft.script([{ reply: { tool_calls: [run(`mkdir .openhands && echo '${config}' > .openhands/hooks.json`)] } }, finish('Ready.'), finish('Ready again.')]);
+  await deft.serve();
+  await deft.signIn(page);
+  const model = { model: 'openai/scripted', base_url, api_key: 'sk-of-the-test', input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 };
+  await deft.setModel(page, { max_budget_per_task: 5, agent_settings_diff: { llm: model } });
+  await page.getByRole('textbox', { name: 'Task' }).fill('Prepare');
+  await page.keyboard.press('Enter');
   await expect(log(page).getByText('Ready.')).toBeVisible();
   await panel(page, 'Agent').click();
   const side = page.getByRole('complementary', { name: 'Agent' });
@@ -45,8 +51,9 @@ test('hooks of the project are shown as what has no effect, and the model in use
   await expect(side.getByText('pre_tool_use: ./check.sh')).toBeVisible();
 
   const meter = page.locator('.meter');
+  await expect(meter).toContainText(/of \$5\.00/);
   await expect(meter).toContainText('tokens');
-  const saved = await page.request.post(`${deft.url}/api/v1/settings/profiles/fast`, { headers: { Origin: deft.url }, data: { llm: { model: 'openai/scripted', base_url: deft.model, api_key: 'k' } } });
+  const saved = await page.request.post(`${deft.url}/api/v1/settings/profiles/fast`, { headers: { Origin: deft.url }, data: { llm: model } });
   expect(saved.ok(), await saved.text()).toBe(true);
   const choose = async () => {
     await page.getByRole('button', { name: 'More', exact: true }).click();

@@ -151,7 +151,7 @@ export const conversation = {
   'The model’s provider cannot be reached': 'Der Anbieter des Modells ist nicht erreichbar',
   'The conversation does not fit into the model’s context': 'Die Unterhaltung passt nicht in den Kontext des Modells',
   'The agent has used all of its steps': 'Der Agent hat alle seine Schritte verbraucht',
-  'The budget of this conversation is used up': 'Das Budget dieser Unterhaltung ist verbraucht',
+  'The budget of this conversation allows no further call': 'Das Budget dieser Unterhaltung erlaubt keinen weiteren Aufruf',
   'The sandbox is starting': 'Die Sandbox startet',
   'It will be ready in a moment.': 'Sie ist gleich bereit.',
   'The sandbox is paused': 'Die Sandbox ist angehalten',
