@@ -74,6 +74,9 @@ type Config struct {
 	CountedAs func(usage string) string
 	// MaxIterations bounds the steps of one run; 0 takes the default.
 	MaxIterations int
+	// MaxCost is what the models spend at most, in US dollars; 0 for no limit. It is
+	// recorded in the metrics, for people; the models enforce it.
+	MaxCost float64
 	// Parallel bounds the actions of one answer that run side by side.
 	Parallel int
 	// Review judges a batch of actions before it is stored: it returns what

@@ -12,9 +12,10 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// meter counts the LLM calls of one step.
+// meter counts the LLM calls of one step, or calls aside of the loop.
 type meter struct {
 	cfg   *Config
+	aside bool
 	mu    sync.Mutex
 	calls []callRecord
 }
@@ -58,7 +59,12 @@ func (m *meter) record(now *state.State) ([]event.Event, error) {
 	stats := now.Stats
 	var evs []event.Event
 	for _, c := range m.calls {
-		stats = stats.Update(c.usage, c.info, c.resp, c.at)
+		add := stats.Update
+		if m.aside {
+			add = stats.UpdateAside
+		}
+		stats = add(c.usage, c.info, c.resp, c.at)
+		stats.SetBudget(m.cfg.MaxCost)
 		evs = append(evs, update(state.KeyStats, stats))
 	}
 	m.calls = nil

@@ -328,7 +328,7 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 	w.agent = streamedAgent{w.res.Agent, w.answers}
 	w.Controller, err = controller.Open(ctx, controller.Config{
 		ID: c.id, Stream: c.m.o.Store, Agent: w.agent, Runtime: w.res.Runtime, Local: w.res.Local,
-		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, Parallel: max(a.ToolConcurrencyLimit, 1),
+		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, MaxCost: rec.MaxCost, Parallel: max(a.ToolConcurrencyLimit, 1),
 		Review: w.review.judge, Guard: w.guard, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: w.output.feed,
 		BeforeActions: c.checkpointBefore(w),
 		Log:           c.m.o.Log,

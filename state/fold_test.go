@@ -178,6 +178,37 @@ func TestCondensationKeepsSystemPromptAndPlacesSummary(t *testing.T) {
 	}
 }
 
+// A call for a title has another history than the agent's.
+func TestStatsOfACallAside(t *testing.T) {
+	t.Parallel()
+	info, at := llm.Info{Name: "m", ContextWindow: 1000}, time.Unix(0, 0)
+	answer := func(prompt int) *llm.Response { return &llm.Response{Usage: llm.Usage{Prompt: prompt, Output: 1}} }
+	tokens := func(s state.Stats) (turn, prompt int) {
+		u := s.UsageToMetrics["agent"].AccumulatedTokenUsage
+		return u.PerTurnToken, u.PromptTokens
+	}
+	first := state.Stats{}.UpdateAside("agent", info, answer(10), at)
+	if turn, prompt := tokens(first); turn != 0 || prompt != 10 {
+		t.Errorf("a first call aside: turn %d, prompt %d", turn, prompt)
+	}
+	step := first.Update("agent", info, answer(500), at)
+	aside := step.UpdateAside("agent", info, answer(10), at)
+	if turn, prompt := tokens(aside); turn != 501 || prompt != 520 {
+		t.Errorf("a call aside after a step: turn %d, prompt %d", turn, prompt)
+	}
+	aside.SetBudget(2.5)
+	if b := aside.UsageToMetrics["agent"].MaxBudgetPerTask; b == nil || *b != 2.5 {
+		t.Errorf("the budget is %v", b)
+	}
+	aside.SetBudget(0)
+	if b := aside.UsageToMetrics["agent"].MaxBudgetPerTask; b != nil {
+		t.Errorf("a budget of %v without a limit", *b)
+	}
+	if turn, _ := tokens(step); turn != 501 {
+		t.Errorf("the stats before have changed: turn %d", turn)
+	}
+}
+
 func TestStatsCountEveryBranchAndJoinLists(t *testing.T) {
 	t.Parallel()
 	l := newLog()

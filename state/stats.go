@@ -52,6 +52,31 @@ func (s Stats) Update(usage string, info llm.Info, r *llm.Response, at time.Time
 	return totals
 }
 
+// UpdateAside is Update for a call that does not have the conversation as its history,
+// such as one for a title: the tokens of the newest turn stay those of the call before.
+func (s Stats) UpdateAside(usage string, info llm.Info, r *llm.Response, at time.Time) Stats {
+	totals := s.Update(usage, info, r, at)
+	turn := 0
+	if before := s.UsageToMetrics[usage].AccumulatedTokenUsage; before != nil {
+		turn = before.PerTurnToken
+	}
+	totals.UsageToMetrics[usage].AccumulatedTokenUsage.PerTurnToken = turn
+	return totals
+}
+
+// SetBudget records in all metrics what the conversation may cost, in US dollars; 0 stands
+// for no limit. It changes s, which is to be one that Update has returned.
+func (s Stats) SetBudget(limit float64) {
+	var budget *float64
+	if limit > 0 {
+		budget = &limit
+	}
+	for id, m := range s.UsageToMetrics {
+		m.MaxBudgetPerTask = budget
+		s.UsageToMetrics[id] = m
+	}
+}
+
 // Totals returns the stats with empty lists: what an update that records no
 // call carries.
 func (s Stats) Totals() Stats {

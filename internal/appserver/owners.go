@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -152,7 +153,11 @@ func (o *owners) Launch(ctx context.Context, owner session.Principal, model, pro
 			return nil, err
 		}
 	}
-	out.MaxCost = o.maxCost
+	prefs, err := doc.Preferences()
+	if err != nil {
+		return nil, err
+	}
+	out.MaxCost = cmp.Or(prefs.MaxBudgetPerTask, o.maxCost)
 	agentserver.ApplySettings(&out.Setup, doc.Conversation)
 	if o.maxIterations > 0 && out.MaxIterations == session.DefaultSetup().MaxIterations {
 		out.MaxIterations = o.maxIterations

@@ -112,7 +112,7 @@ func (r *Reservation) amount() float64 { return float64(r.held) / nano }
 func (b *Budget) reserve(info llm.Info, prices catalog.Prices, prompt int, r *llm.Request) (*Reservation, error) {
 	if !info.Price.Known {
 		return nil, fault.New(fault.Limit, fmt.Sprintf("a spending limit is set, but the price of %s is unknown", info.Name)).
-			Hint("set its price with --input-price and --output-price (US dollars for a million tokens), or omit --max-cost")
+			Hint("set its price (--input-price and --output-price in US dollars for a million tokens, or input_cost_per_token and output_cost_per_token of its settings), or remove the limit")
 	}
 	price := prices.At(prompt)
 	output := r.MaxOutputTokens

@@ -1,7 +1,7 @@
 // What the agent works with, and VS Code where a sandbox has it.
 import { join } from 'node:path';
 import { clean } from './axe';
-import { expect, finish, log, panel, task, test } from './deft';
+import { expect, finish, log, panel, run, task, test } from './deft';
 
 for (const theme of ['light', 'dark'] as const) {
   test(`the system prompt, tools with schemas, skills and hooks in force are shown: ${theme}`, async ({ deft, page }) => {
@@ -34,6 +34,41 @@ for (const theme of ['light', 'dark'] as const) {
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
   });
 }
+
+test('hooks of the project are shown as what has no effect, and the model in use is marked', async ({ deft, page }) => {
+  const config = JSON.stringify({ PreToolUse: [{ matcher: 'terminal', hooks: [{ type: 'command', command: './check.sh' }] }] });
+  const base_url = await deft.script([{ reply: { tool_calls: [run(`mkdir .openhands && echo '${config}' > .openhands/hooks.json`)] } }, finish('Ready.'), finish('Ready again.')]);
+  await deft.serve();
+  await deft.signIn(page);
+  const model = { model: 'openai/scripted', base_url, api_key: 'sk-of-the-test', input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 };
+  await deft.setModel(page, { max_budget_per_task: 5, agent_settings_diff: { llm: model } });
+  await page.getByRole('textbox', { name: 'Task' }).fill('Prepare');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('Ready.')).toBeVisible();
+  await panel(page, 'Agent').click();
+  const side = page.getByRole('complementary', { name: 'Agent' });
+  await expect(side.getByText('The project configures these, without effect')).toBeVisible();
+  await expect(side.getByText('pre_tool_use: ./check.sh')).toBeVisible();
+
+  const meter = page.locator('.meter');
+  await expect(meter).toContainText(/of \$5\.00/);
+  await expect(meter).toContainText('tokens');
+  const saved = await page.request.post(`${deft.url}/api/v1/settings/profiles/fast`, { headers: { Origin: deft.url }, data: { llm: model } });
+  expect(saved.ok(), await saved.text()).toBe(true);
+  const choose = async () => {
+    await page.getByRole('button', { name: 'More', exact: true }).click();
+    await page.getByRole('menuitem', { name: 'Switch the model' }).click();
+    return page.getByRole('dialog').getByRole('button', { name: /fast/ });
+  };
+  await expect(await choose()).toHaveAttribute('aria-pressed', 'false');
+  await page.getByRole('dialog').getByRole('button', { name: /fast/ }).click();
+  await expect(meter).not.toContainText('tokens'); // it has not been called yet
+  await page.getByRole('textbox', { name: 'Message' }).fill('Go on');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('Ready again.')).toBeVisible();
+  await expect(meter).toContainText('K tokens');
+  await expect(await choose()).toHaveAttribute('aria-pressed', 'true');
+});
 
 test('VS Code is linked only where the sandbox offers it', async ({ deft, page }) => {
   await task(deft, page, [finish('Ready.')], 'Prepare');

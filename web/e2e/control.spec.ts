@@ -23,7 +23,8 @@ test('a risky action waits; a rejection and its reason reach the model, an appro
   await expect(confirm).toContainText('echo allowed');
   await expect(log(page).getByText('rejected', { exact: true })).toBeVisible();
   // The keyboard answers when no text is being written.
-  await log(page).getByText('Delete the important directory').click();
+  await page.getByRole('textbox', { name: 'Message' }).focus();
+  await page.keyboard.press('Escape');
   await page.keyboard.press('y');
   await expect(confirm).toBeHidden();
   await expect(log(page).getByText('Both are decided.')).toBeVisible();

@@ -2,7 +2,7 @@
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
 import { again, forget, setupLog, startTask, unfinished } from './startTask';
-import type { ApiKey, AppRoutes, Apps, Committer, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, SuggestedTask, TakenOver, Trial, Undone, UsedSandbox } from './source';
+import type { ApiKey, AppRoutes, Apps, Committer, HookConfig, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, SuggestedTask, TakenOver, Trial, Undone, UsedSandbox } from './source';
 import { tr } from '../i18n/text';
 
 const base = '/api/v1';
@@ -226,6 +226,11 @@ export class Routes implements AppRoutes {
     const answer = id === null ? request('POST', `${base}/sandbox-specs/try`) : request('GET', `${base}/app-conversations/${id}/isolation`);
     const { report, detail } = (await answer) as { report: Isolation['report']; detail: string | null };
     return { report, detail: detail ?? '' };
+  }
+
+  async hooks(id: string): Promise<HookConfig | null> {
+    const { hooks } = await request<{ hooks: HookConfig | null }>('GET', `${base}/app-conversations/${id}/hooks`);
+    return hooks;
   }
 
   async takeOver(files: { name: string; content: string }[], apply: boolean): Promise<TakenOver> {

@@ -2,6 +2,7 @@
 import type { Event } from '../events/event';
 import { readFailure } from './failure';
 import { agentServerClient, query, request, type AgentServerClient } from './http';
+import type { HookConfig } from './source';
 import type { components } from './generated/agent-server';
 
 export type ConversationInfo = components['schemas']['ConversationInfo'];
@@ -67,6 +68,13 @@ export class Conversation {
   async info(): Promise<ConversationInfo> {
     const { data } = await this.client.GET('/api/conversations/{conversation_id}', { params: { path: this.path } });
     return data as ConversationInfo;
+  }
+
+  // hooks are those that the project's file configures.
+  async hooks(): Promise<HookConfig | null> {
+    const { workspace } = (await this.info()) as { workspace?: { working_dir?: string } };
+    const { data } = await this.client.POST('/api/hooks', { body: { project_dir: workspace?.working_dir ?? '' } });
+    return (data?.hook_config ?? null) as HookConfig | null;
   }
 
   // eventsBefore returns a window of events, newest first, and where the next

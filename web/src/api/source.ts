@@ -219,6 +219,7 @@ export interface AppRoutes {
   committer(): Promise<Committer>;
   setCommitter(committer: Committer): Promise<void>;
   isolation(id: string | null): Promise<Isolation>; // of a conversation; null: of new ones
+  hooks(id: string): Promise<HookConfig | null>; // of the project's file
   takeOver(files: { name: string; content: string }[], apply: boolean): Promise<TakenOver>;
   servers(): Promise<Record<string, McpServer>>;
   setServers(servers: Record<string, McpServer>): Promise<void>;
@@ -232,6 +233,9 @@ export interface Committer {
 
 // Isolation is what is in force around commands; without a report, detail says why it is
 // not known.
+// HookConfig are hooks by what they wait for.
+export type HookConfig = Record<string, { hooks?: { type: string; command?: string | null; prompt?: string | null }[] | null }[] | null>;
+
 export interface Isolation {
   report: {
     level: string;

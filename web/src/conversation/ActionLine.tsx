@@ -40,7 +40,7 @@ export const ActionLine = memo(function ActionLine({ item, directory, open, wait
         <span className="action-verb">{verb}</span>
         <code className="action-subject">{subject}</code>
         {(item.risk === 'HIGH' || item.risk === 'MEDIUM') && <span className={`risk ${item.risk}`}>{riskText(item.risk)}</span>}
-        {counts && (
+        {counts && !failed && (
           <span className="counts number">
             {counts.added > 0 && <ins>+{counts.added}</ins>} {counts.removed > 0 && <del>−{counts.removed}</del>}
           </span>

@@ -135,6 +135,7 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
           void attach(e.clipboardData.files);
         }}
         onKeyDown={(e) => {
+          if (e.key === 'Escape') e.currentTarget.blur(); // for keys that act while nothing is written
           if (e.key !== 'Enter' || e.shiftKey || e.nativeEvent.isComposing) return;
           e.preventDefault();
           void send();

@@ -89,14 +89,16 @@ export function ConversationMenu({ conversation, summary, onFind, onFailure }: P
 function Profiles({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
   const source = useSource();
   const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), staleTime: 0 });
+  const info = useQuery({ queryKey: ['info', conversation.id], queryFn: () => conversation.info(), staleTime: 0 });
+  const now = (info.data?.agent as { llm?: { usage_id?: string } } | undefined)?.llm?.usage_id; // the server counts a profile under its name
   const change = useMutation({ mutationFn: (name: string) => conversation.switchProfile(name), onSuccess: onClose });
   return (
     <Dialog title={tr('Switch the model')} onClose={onClose}>
       <div className="dialog-form">
         {profiles.data?.length === 0 && <p className="hint">{tr('Profiles are named models. Add one in the settings first.')}</p>}
         {profiles.data?.map((p) => (
-          <button key={p.name} className="button" disabled={change.isPending} onClick={() => change.mutate(p.name)}>
-            <span>{p.name}</span> <code className="hint">{p.model}</code>
+          <button key={p.name} className="button" aria-pressed={now === `profile:${p.name}`} disabled={change.isPending} onClick={() => change.mutate(p.name)}>
+            {now === `profile:${p.name}` && <Icon name="check" size={14} />} <span>{p.name}</span> <code className="hint">{p.model}</code>
           </button>
         ))}
         <Failed error={change.error ?? profiles.error} />

@@ -93,6 +93,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   const loaded = useView(store, (v) => v.loaded);
   const current = useView(store, (v) => v.timeline.status);
   const [finding, setFinding] = useState(false);
+  const [sent, setSent] = useState(0);
   const [failure, setFailure] = useState('');
   const [branch, setBranch] = useState<{ kind: 'fork' | 'rewind'; event: string } | null>(null);
   // A link may name an event: /conversations/ID?event=…
@@ -103,6 +104,11 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   });
   const goto = useCallback((event: string) => setTarget((now) => (now?.id === event ? now : { id: event })), []);
   const find = useCallback(() => setFinding(true), []);
+  const found = useCallback(() => {
+    setFinding(false);
+    setTarget(null); // what was found is marked as long as one searches
+  }, []);
+  const onSent = useCallback(() => setSent((n) => n + 1), []);
   const status = conversation.live ? (loaded ? current : summary.status) : summary.status;
 
   useEffect(() => {
@@ -175,7 +181,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         <StoreMeter store={store} />
         {running && (
           <>
-            <button className="button quiet" title={tr('Stop after the current step')} onClick={() => mutate('pause')}>
+            <button className="button quiet" aria-label={tr('Pause')} title={tr('Stop after the current step')} onClick={() => mutate('pause')}>
               <Icon name="pause" size={14} /> <span className="wide">{tr('Pause')}</span>
             </button>
             <button className="button" title={tr('Stop now (Ctrl+.)')} onClick={() => mutate('interrupt')}>
@@ -218,12 +224,12 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
             </button>
           </p>
         )}
-        {finding && <Find conversation={conversation} store={store} onGoto={goto} onClose={() => setFinding(false)} />}
+        {finding && <Find conversation={conversation} store={store} onGoto={goto} onClose={found} />}
         {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(store.get().timeline.events, branch.event)} onClose={() => setBranch(null)} />}
         {editing && source.app && <EditSent app={source.app} id={id} {...editing} conversation={conversation} onClose={() => setEditing(null)} />}
         {summary.parts.length > 0 && <Parts ids={summary.parts} />}
-        <Timeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} />
-        <Reply conversation={conversation} store={store} summary={summary} draft={draft} />
+        <Timeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} sent={sent} />
+        <Reply conversation={conversation} store={store} summary={summary} draft={draft} onSent={onSent} />
       </div>
       {panel && (
         <aside className="panel" aria-label={panels.find((p) => p.name === panel)?.label ?? tr('Panel')}>

@@ -30,7 +30,7 @@ export function Parts({ ids }: { ids: string[] }) {
                 <span className={`dot ${c.status}`} aria-hidden="true" />
                 <span className="ellipsis">{c.title}</span>
               </button>
-              <span className="hint">{[c.planner ? 'plans' : '', statusText(c.status)].filter(Boolean).join(' · ')}</span>
+              <span className="hint">{[c.planner ? tr('plans') : '', statusText(c.status)].filter(Boolean).join(' · ')}</span>
               <Link className="button quiet" href={`/conversations/${c.id}`}>
                 {tr('Open')}<span className="visually-hidden"> {c.title}</span>
               </Link>

@@ -19,11 +19,12 @@ interface Props {
   store: EventStore;
   summary: ConversationSummary;
   draft: RefObject<string>; // what is being written; it outlives a new connection
+  onSent: () => void;
 }
 
 // Reply is the foot of a conversation: what waits for the user, and the box for a message.
 // New events do not draw it again.
-export const Reply = memo(function Reply({ conversation, store, summary, draft }: Props) {
+export const Reply = memo(function Reply({ conversation, store, summary, draft, onSent }: Props) {
   const status = useView(store, (v) => v.timeline.status);
   return (
     <div className="chat-foot">
@@ -31,7 +32,7 @@ export const Reply = memo(function Reply({ conversation, store, summary, draft }
       {conversation.live && <GoalBar conversation={conversation} store={store} />}
       {summary.planner && status !== 'running' && <PlanBar summary={summary} />}
       {conversation.live && status === 'waiting_for_confirmation' && <Waiting conversation={conversation} store={store} />}
-      {summary.sandbox !== 'none' && <Box conversation={conversation} store={store} id={summary.id} running={conversation.live && status === 'running'} draft={draft} />}
+      {summary.sandbox !== 'none' && <Box conversation={conversation} store={store} id={summary.id} running={conversation.live && status === 'running'} draft={draft} onSent={onSent} />}
     </div>
   );
 });
@@ -55,12 +56,12 @@ function Waiting({ conversation, store }: Pick<Props, 'conversation' | 'store'>)
 // largestFile is how large an attached file may be, in bytes.
 const largestFile = 100 << 20;
 
-interface BoxProps extends Pick<Props, 'conversation' | 'store' | 'draft'> {
+interface BoxProps extends Pick<Props, 'conversation' | 'store' | 'draft' | 'onSent'> {
   id: string;
   running: boolean;
 }
 
-function Box({ conversation, store, id, running, draft }: BoxProps) {
+function Box({ conversation, store, id, running, draft, onSent }: BoxProps) {
   const queries = useQueryClient();
   const loaded = useView(store, (v) => v.loaded);
   const [text, setText] = useState(draft.current);
@@ -106,6 +107,7 @@ function Box({ conversation, store, id, running, draft }: BoxProps) {
             paths.push(path);
           }
           await conversation.send([text.trim(), paths.length ? `Attached files: ${paths.map((p) => `\`${p}\``).join(', ')}` : ''].filter(Boolean).join('\n\n'), images);
+          onSent();
           // A message starts a sandbox that does not run.
           if (!conversation.live) {
             draft.current = '';

@@ -82,7 +82,7 @@ const titles: Record<string, string> = {
   LLMServiceUnavailableError: tr('The model’s provider cannot be reached'),
   LLMContextWindowExceedError: tr('The conversation does not fit into the model’s context'),
   MaxIterationsReached: tr('The agent has used all of its steps'),
-  MaxBudgetReached: tr('The budget of this conversation is used up'),
+  MaxBudgetReached: tr('The budget of this conversation allows no further call'),
 };
 
 function titleOf(code: string): string {

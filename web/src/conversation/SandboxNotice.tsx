@@ -33,10 +33,12 @@ export function SandboxNotice({ summary }: { summary: ConversationSummary }) {
   if (summary.sandbox === 'none') {
     return (
       <p className="banner" role="status">
-        {trNodes('This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of {run}, it goes on with {resume}.', {
-          run: <code>deft run</code>,
-          resume: <code>deft run --resume {summary.id}</code>,
-        })}
+        <span>
+          {trNodes('This conversation was imported, or made by another program of Deft, and can only be read here. If it is one of {run}, it goes on with {resume}.', {
+            run: <code>deft run</code>,
+            resume: <code>deft run --resume {summary.id}</code>,
+          })}
+        </span>
       </p>
     );
   }

@@ -1,5 +1,5 @@
 import { memo, useCallback, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
-import { VList, type VListHandle } from 'virtua';
+import { Virtualizer, type VirtualizerHandle } from 'virtua';
 import { Icon } from '../design/Icon';
 import { Menu } from '../design/Menu';
 import { GrowingMarkdown } from '../design/Markdown';
@@ -9,6 +9,7 @@ import type { Readable, View } from '../events/store';
 import { useView } from '../events/useView';
 import { ActionLine, ResultLine } from './ActionLine';
 import { ErrorBlock, Message, Note, Reasoning } from './Rows';
+import { near, useFollowing } from './useFollowing';
 import { plural, tr } from '../i18n/text';
 
 interface Props {
@@ -18,6 +19,7 @@ interface Props {
   onRetry: () => void;
   target: { id: string } | null; // an event to go to
   onBranch: Branching | null;
+  sent?: number; // how many messages the user has sent from this page
 }
 
 // Branching goes on from an event: in a copy, here, or with another message in its place.
@@ -26,12 +28,9 @@ export interface Branching {
   edit: (message: MessageItem) => void;
 }
 
-// near is how close to an end counts as being there, in pixels.
-const near = 60;
-
-// Timeline draws only the rows that are in view. It follows the newest row until
-// the user scrolls away from it. What the model is writing draws only its own row again.
-export const Timeline = memo(function Timeline({ store, label = tr('Conversation'), onOlder, onRetry, target, onBranch }: Props) {
+// Timeline draws only the rows that are in view. It follows the newest row until the user
+// scrolls away from it or opens a row. What the model is writing draws only its own row again.
+export const Timeline = memo(function Timeline({ store, label = tr('Conversation'), onOlder, onRetry, target, onBranch, sent = 0 }: Props) {
   const items = useView(store, (v) => v.timeline.items);
   const events = useView(store, (v) => v.timeline.events);
   const path = useView(store, (v) => v.timeline.path);
@@ -39,9 +38,8 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   const directory = useView(store, (v) => v.timeline.directory);
   const waiting = useView(store, (v) => v.timeline.status === 'waiting_for_confirmation');
   const tail = useView(store, tailOf);
-  const list = useRef<VListHandle>(null);
-  const following = useRef(true);
-  const [away, setAway] = useState(false);
+  const list = useRef<VirtualizerHandle>(null);
+  const { scroller, following, away, settle, scrolled, clicked, leave, follow } = useFollowing();
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
 
   const toggle = useCallback((id: string) => {
@@ -65,11 +63,15 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
     const present = folded(items, gone, opened);
     return tail ? [...present, tailRow] : present;
   }, [items, gone, opened, tail]);
-  const count = rows.length;
-  const follow = useCallback(() => {
-    if (following.current && count > 0) list.current?.scrollToIndex(count - 1, { align: 'end' });
-  }, [count]);
-  useLayoutEffect(follow, [follow, items]);
+  useLayoutEffect(settle, [settle, rows]);
+
+  // Who sends a message wants to see what comes of it.
+  const answered = useRef(sent);
+  useLayoutEffect(() => {
+    if (answered.current === sent) return;
+    answered.current = sent;
+    follow();
+  }, [sent, follow]);
 
   // An event that a link names may be in an older window.
   const reached = useRef<object | null>(null);
@@ -78,24 +80,22 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
     const index = rows.findIndex((i) => i.id === target.id);
     if (index >= 0) {
       reached.current = target;
-      following.current = false;
+      leave();
       list.current?.scrollToIndex(index, { align: 'center' });
     } else if (older === 'more') onOlder();
-  }, [target, rows, older, onOlder]);
+  }, [target, rows, older, onOlder, leave]);
 
   useEffect(() => {
     const handle = list.current;
     if (older !== 'more' || !handle) return;
     // A window may have nothing to show; then nothing scrolls, and the next one is wanted.
     if (handle.scrollSize <= handle.viewportSize + near || (!following.current && handle.scrollOffset < near)) onOlder();
-  }, [items, older, onOlder, events]);
+  }, [items, older, onOlder, events, following]);
 
-  const onScroll = (offset: number) => {
-    const handle = list.current;
-    if (!handle) return;
-    following.current = offset + handle.viewportSize >= handle.scrollSize - near;
-    setAway(!following.current);
-    if (older === 'more' && offset < handle.viewportSize) onOlder();
+  const onScroll = () => {
+    scrolled();
+    const box = scroller.current;
+    if (older === 'more' && box && box.scrollTop < box.clientHeight) onOlder();
   };
 
   return (
@@ -105,36 +105,30 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
           {tr('Loading earlier events …')}
         </p>
       )}
-      <VList ref={list} data={rows} className="timeline-list" shift={shift} onScroll={onScroll} tabIndex={0} bufferSize={400}>
-        {(item, i) =>
-          item === tailRow ? (
-            <Tail key="tail" store={store} reasoning={opened.has('draft')} onToggle={toggle} onGrow={follow} />
-          ) : (
-            <div key={item.id} className={`timeline-row ${item.type}${target?.id === item.id ? ' target' : ''}${gone.has(eventOf(item)) ? ' undone' : ''}`}>
-              {item.id.startsWith(foldMark) || <RowMenu item={item} onBranch={onBranch} />}
-              <Row
-                item={item}
-                directory={directory}
-                open={opened.has(item.id)}
-                waiting={waiting}
-                last={i === rows.length - (tail ? 2 : 1)}
-                onToggle={toggle}
-                onRetry={onRetry}
-              />
-            </div>
-          )
-        }
-      </VList>
+      <div ref={scroller} className="timeline-list" tabIndex={0} onScroll={onScroll} onClickCapture={clicked}>
+        <Virtualizer ref={list} data={rows} shift={shift} onResize={settle} bufferSize={400}>
+          {(item, i) =>
+            item === tailRow ? (
+              <Tail key="tail" store={store} reasoning={opened.has('draft')} onToggle={toggle} />
+            ) : (
+              <div key={item.id} className={`timeline-row ${item.type}${target?.id === item.id ? ' target' : ''}${gone.has(eventOf(item)) ? ' undone' : ''}`}>
+                {item.id.startsWith(foldMark) || <RowMenu item={item} onBranch={onBranch} />}
+                <Row
+                  item={item}
+                  directory={directory}
+                  open={opened.has(item.id)}
+                  waiting={waiting}
+                  last={i === rows.length - (tail ? 2 : 1)}
+                  onToggle={toggle}
+                  onRetry={onRetry}
+                />
+              </div>
+            )
+          }
+        </Virtualizer>
+      </div>
       {away && (
-        <button
-          className="icon-button jump"
-          aria-label={tr('Jump to the newest event')}
-          onClick={() => {
-            following.current = true;
-            setAway(false);
-            list.current?.scrollToIndex(count - 1, { align: 'end' });
-          }}
-        >
+        <button className="icon-button jump" aria-label={tr('Jump to the newest event')} onClick={follow}>
           <Icon name="down" />
         </button>
       )}
@@ -175,16 +169,14 @@ interface TailProps {
   store: Readable;
   reasoning: boolean;
   onToggle: (id: string) => void;
-  onGrow: () => void;
 }
 
 // Tail is what the model is writing, or that it is at work. Keys of the user come first.
-function Tail({ store, reasoning, onToggle, onGrow }: TailProps) {
+function Tail({ store, reasoning, onToggle }: TailProps) {
   const newest = useView(store, (v) => v.timeline.draft);
   const deferred = useDeferredValue(newest);
   const draft = newest && deferred; // what is stored by now is not shown twice
   const retry = useView(store, (v) => v.timeline.retry);
-  useLayoutEffect(onGrow, [draft, onGrow]);
   return (
     <div className="timeline-row">
       {draft ? (

@@ -27,6 +27,8 @@ function escape(text: string): string {
 const purifier = DOMPurify(window);
 
 purifier.addHook('afterSanitizeAttributes', (node) => {
+  // What is too wide scrolls in itself, by keys as well.
+  if (node.nodeName === 'PRE' || node.nodeName === 'TABLE') node.setAttribute('tabindex', '0');
   if (node.nodeName !== 'A') return;
   const address = node.getAttribute('href') ?? '';
   let target: URL;

@@ -73,6 +73,18 @@ describe('append', () => {
     expect(t.cursor).toBeNull();
   });
 
+  it('takes the context from the calls of the model that the agent has now', () => {
+    const used = (tokens: number) => ({ accumulated_cost: 1, accumulated_token_usage: { per_turn_token: tokens, context_window: 100 } });
+    const t = append(empty, [state('agent', { llm: { model: 'm', usage_id: 'agent' } }), state('stats', { usage_to_metrics: { title: used(3) } })]);
+    expect(t.usage).toMatchObject({ costUSD: 1, contextTokens: 0, contextWindow: 0 });
+    const worked = append(t, [state('stats', { usage_to_metrics: { agent: used(20), condenser: used(90), title: used(3) } })]);
+    expect(worked.usage.contextTokens).toBe(20);
+    const switched = append(worked, [state('agent', { llm: { model: 'other', usage_id: 'profile:fast' } })]);
+    expect(switched.usage).toMatchObject({ costUSD: 3, contextTokens: 0 });
+    const again = append(switched, [state('stats', { usage_to_metrics: { agent: used(20), 'profile:fast': used(25) } })]);
+    expect(again.usage.contextTokens).toBe(25);
+  });
+
   it('marks failed and rejected actions', () => {
     const [one, two] = [action({ tool_call_id: 'c1' }), action({ tool_call_id: 'c2' })];
     const t = append(empty, [

@@ -30,8 +30,10 @@ export interface Timeline {
   draft: { text: string; reasoning: string } | null; // what the model is writing
   status: Status;
   retry: { attempt: number; attempts: number; detail: string } | null; // of the model's call
-  usage: Usage;
+  stats: unknown; // as the server has sent them
+  usage: Usage; // of the stats
   model: string;
+  service: string; // that the calls of the agent's model are counted under
   directory: string;
   plan: Task[];
   goal: Goal | null; // the newest one
@@ -45,8 +47,10 @@ export const empty: Timeline = {
   draft: null,
   status: 'idle',
   retry: null,
+  stats: null,
   usage: readUsage(null),
   model: '',
+  service: '',
   directory: '',
   plan: [],
   goal: null,
@@ -168,11 +172,17 @@ function setState(t: Timeline, key: string, value: unknown): void {
       }
       break;
     case 'stats':
-      t.usage = readUsage(value);
+      t.stats = value;
+      t.usage = readUsage(value, t.service);
       break;
-    case 'agent':
-      t.model = (value as { llm?: { model?: string } } | null)?.llm?.model ?? t.model;
+    case 'agent': {
+      const llm = (value as { llm?: { model?: string; usage_id?: string } } | null)?.llm;
+      if (!llm) break;
+      t.model = llm.model ?? t.model;
+      t.service = llm.usage_id ?? '';
+      t.usage = readUsage(t.stats, t.service);
       break;
+    }
     case 'workspace':
       t.directory = (value as { working_dir?: string } | null)?.working_dir ?? t.directory;
       break;

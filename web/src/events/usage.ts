@@ -15,7 +15,7 @@ export interface Usage {
   completionTokens: number;
   cachedTokens: number;
   reasoningTokens: number;
-  contextTokens: number; // of the newest call
+  contextTokens: number; // of the agent's newest call; 0: it has made none
   contextWindow: number; // 0: unknown
   budgetUSD: number | null;
   calls: Call[];
@@ -41,7 +41,9 @@ interface Metrics {
   response_latencies?: { latency: number; response_id: string }[];
 }
 
-export function readUsage(stats: unknown): Usage {
+// readUsage reads statistics. service is the name that the calls of the agent's model are
+// counted under; empty: not known.
+export function readUsage(stats: unknown, service = ''): Usage {
   const metrics = Object.entries((stats as { usage_to_metrics?: Record<string, Metrics> } | null)?.usage_to_metrics ?? {});
   const usage: Usage = {
     costUSD: 0,
@@ -62,8 +64,8 @@ export function readUsage(stats: unknown): Usage {
     usage.cachedTokens += total.cache_read_tokens ?? 0;
     usage.reasoningTokens += total.reasoning_tokens ?? 0;
     usage.budgetUSD = m.max_budget_per_task ?? usage.budgetUSD;
-    // The agent's model, not the one of titles or condensers, fills the context.
-    if (name === 'default' || name === 'agent' || metrics.length === 1) {
+    // The agent's model, not those of titles and condensers, fills the context.
+    if (service ? name === service : name === 'default' || name === 'agent') {
       usage.contextTokens = total.per_turn_token ?? 0;
       usage.contextWindow = total.context_window ?? 0;
     }

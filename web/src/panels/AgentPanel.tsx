@@ -2,7 +2,7 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Conversation, Equipment } from '../api/conversation';
 import { describe } from '../api/failure';
-import type { AppRoutes } from '../api/source';
+import type { AppRoutes, HookConfig } from '../api/source';
 import { IsolationReport } from '../design/IsolationReport';
 import { tr } from '../i18n/text';
 import { trNodes } from '../i18n/nodes';
@@ -12,8 +12,7 @@ import { trNodes } from '../i18n/nodes';
 export function AgentPanel({ conversation, app, id }: { conversation: Conversation; app: AppRoutes | null; id: string }) {
   const prompt = useQuery({ queryKey: ['system-prompt', conversation.id], queryFn: () => conversation.systemPrompt(), retry: false });
   const equipment = useQuery({ queryKey: ['equipment', conversation.id], queryFn: () => conversation.equipment(), retry: false });
-  const info = useQuery({ queryKey: ['info', conversation.id], queryFn: () => conversation.info(), staleTime: 0, retry: false });
-  const hooks = configured(info.data?.hook_config);
+  const hooks = useQuery({ queryKey: ['hooks', conversation.id], queryFn: async () => configured(app ? await app.hooks(id) : await conversation.hooks()), staleTime: 0, retry: false });
   return (
     <div className="panel-body">
       <details className="agent-part">
@@ -70,13 +69,13 @@ export function AgentPanel({ conversation, app, id }: { conversation: Conversati
       {app && <Sandbox app={app} id={id} />}
       <details className="agent-part" open>
         <summary>{tr('Hooks (0 in force)')}</summary>
-        <Answer query={info}>
-          {() => (
+        <Answer query={hooks}>
+          {(found) => (
             <>
-              <p className="hint">{hooks.length ? tr('Deft does not run hooks of agents yet. These are configured, without effect:') : tr('Deft does not run hooks of agents yet.')}</p>
-              {hooks.map((h, i) => (
+              <p className="hint">{found.length ? tr('Deft does not run hooks of agents yet. The project configures these, without effect:') : tr('Deft does not run hooks of agents yet.')}</p>
+              {found.map((h, i) => (
                 <p key={i} className="hint">
-                  {h.event}: <code>{h.command}</code>
+                  {h.event}: <code>{h.text}</code>
                 </p>
               ))}
             </>
@@ -156,9 +155,7 @@ function Skill({ skill }: { skill: Equipment['skills'][number] }) {
   );
 }
 
-// configured lists the hooks of a configuration.
-function configured(config: unknown): { event: string; command: string }[] {
-  return Object.entries((config ?? {}) as Record<string, { hooks?: { command?: string }[] }[] | null>).flatMap(([event, matchers]) =>
-    (Array.isArray(matchers) ? matchers : []).flatMap((m) => (m.hooks ?? []).map((h) => ({ event, command: h.command ?? '' }))),
-  );
+// configured lists the hooks of a configuration, each with its command or prompt.
+function configured(config: HookConfig | null): { event: string; text: string }[] {
+  return Object.entries(config ?? {}).flatMap(([event, matchers]) => (matchers ?? []).flatMap((m) => (m.hooks ?? []).map((h) => ({ event, text: h.command || h.prompt || h.type }))));
 }

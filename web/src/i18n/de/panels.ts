@@ -10,7 +10,7 @@ export const panels = {
   Skills: 'Skills',
   'No skill is loaded.': 'Kein Skill ist geladen.',
   'Hooks (0 in force)': 'Hooks (0 in Kraft)',
-  'Deft does not run hooks of agents yet. These are configured, without effect:': 'Deft führt Hooks von Agenten noch nicht aus. Diese sind eingerichtet, ohne Wirkung:',
+  'Deft does not run hooks of agents yet. The project configures these, without effect:': 'Deft führt Hooks von Agenten noch nicht aus. Das Projekt richtet diese ein, ohne Wirkung:',
   'Deft does not run hooks of agents yet.': 'Deft führt Hooks von Agenten noch nicht aus.',
   Description: 'Beschreibung',
   'Arguments, as a JSON schema': 'Argumente, als JSON-Schema',

@@ -1,0 +1,79 @@
+import { useCallback, useMemo, useRef, useState, type MouseEvent, type RefObject } from 'react';
+
+// near is how close to an end counts as being there, in pixels.
+export const near = 60;
+
+export interface Following {
+  scroller: RefObject<HTMLDivElement | null>;
+  following: RefObject<boolean>;
+  away: boolean; // the end is out of view, and not followed
+  settle: () => void; // rows or the list have another size
+  scrolled: () => void;
+  clicked: (e: MouseEvent) => void; // somewhere in the list, before the click has an effect
+  leave: () => void; // for another place
+  follow: () => void; // go to the end, and stay there
+}
+
+// useFollowing keeps the end of a list in view, whatever grows or wraps anew, until its user
+// scrolls up or opens a row. Scrolling down to the end follows it again.
+export function useFollowing(): Following {
+  const scroller = useRef<HTMLDivElement>(null);
+  const following = useRef(true);
+  const closing = useRef(false); // a row was closed, and nothing scrolled since
+  const seen = useRef(0); // where the list was
+  const end = useRef(0); // and where its end was, as it was painted
+  const [away, setAway] = useState(false);
+
+  const settle = useCallback(() => {
+    const list = scroller.current;
+    if (!list) return;
+    if (closing.current && below(list) <= near) following.current = true;
+    if (following.current) {
+      list.scrollTop = list.scrollHeight;
+      seen.current = list.scrollTop;
+    }
+    end.current = list.scrollTop + below(list);
+    setAway(!following.current && below(list) > near);
+  }, []);
+
+  const scrolled = useCallback(() => {
+    const list = scroller.current;
+    if (!list || list.scrollTop === seen.current) return;
+    // The user goes to the end that is seen; what was added since is not painted yet.
+    const left = Math.min(below(list), end.current - list.scrollTop);
+    following.current = followsAfter(following.current, seen.current, list.scrollTop, left);
+    closing.current = false;
+    seen.current = list.scrollTop;
+    settle();
+  }, [settle]);
+
+  const clicked = useCallback((e: MouseEvent) => {
+    const fold = (e.target as Element).closest('[aria-expanded]:not([aria-haspopup]), .action-details button');
+    if (!fold) return;
+    following.current = false;
+    closing.current = fold.getAttribute('aria-expanded') === 'true';
+  }, []);
+
+  const leave = useCallback(() => {
+    following.current = false;
+    closing.current = false;
+  }, []);
+
+  const follow = useCallback(() => {
+    following.current = true;
+    settle();
+  }, [settle]);
+
+  return useMemo(() => ({ scroller, following, away, settle, scrolled, clicked, leave, follow }), [away, settle, scrolled, clicked, leave, follow]);
+}
+
+const below = (list: Element) => list.scrollHeight - list.clientHeight - list.scrollTop;
+
+// followsAfter reports whether the end is followed after a list has scrolled. While it is
+// followed each change of size is answered at once by going to the end, so that only its
+// user moves a list up; and what becomes shorter leaves it at its end.
+export function followsAfter(following: boolean, before: number, now: number, left: number): boolean {
+  if (left <= 1) return true;
+  if (now < before) return false;
+  return following || left <= near;
+}
