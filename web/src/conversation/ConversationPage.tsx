@@ -112,11 +112,13 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   useEffect(() => {
     document.title = `${summary.title} · Deft`;
   }, [summary.title]);
-  // The list shows the state of this conversation too; its title comes during the run.
+  // The list shows the state of this conversation too; its title comes during the run. A
+  // sandbox that has ended may have taken the files with it.
+  const ends = useView(store, (v) => v.timeline.sandboxEnds);
   useEffect(() => {
     void queries.invalidateQueries({ queryKey: ['conversations'] });
     void queries.invalidateQueries({ queryKey: ['conversation', id] });
-  }, [queries, id, status]);
+  }, [queries, id, status, ends]);
   // A title is paid for; it is stored a moment before or after that.
   const usage = useView(store, (v) => v.timeline.usage);
   useEffect(() => {
