@@ -33,11 +33,16 @@ export const panels: { name: string; label: string; icon: IconName }[] = [
   { name: 'changes', label: tr('Changes'), icon: 'diff' },
   { name: 'files', label: tr('Files'), icon: 'folder' },
   { name: 'terminal', label: tr('Terminal'), icon: 'terminal' },
+  { name: 'browser', label: tr('Browser'), icon: 'page' },
   { name: 'apps', label: tr('Apps'), icon: 'globe' },
+  { name: 'plan', label: tr('Plan'), icon: 'list' },
   { name: 'agent', label: tr('Agent'), icon: 'tool' },
   { name: 'usage', label: tr('Usage'), icon: 'chart' },
   { name: 'events', label: tr('Events'), icon: 'code' },
 ];
+
+// stored are the panels that need no sandbox.
+const stored = ['browser', 'plan', 'usage', 'events'];
 
 export default function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
   const source = useSource();
@@ -232,7 +237,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
           <button className="icon-button panel-close" aria-label={tr('Close the panel')} onClick={() => navigate(`/conversations/${id}`)}>
             <Icon name="close" />
           </button>
-          {conversation.live || ['usage', 'events'].includes(panel) ? (
+          {conversation.live || stored.includes(panel) ? (
             <StorePanel store={store} name={panel} id={id} app={source.app} conversation={conversation} onOlder={older} />
           ) : (
             <p className="center">{tr('The sandbox does not run. Resume it to see this.')}</p>

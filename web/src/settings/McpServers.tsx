@@ -1,3 +1,4 @@
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes, McpServer } from '../api/source';
@@ -38,6 +39,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
               <br />
               <code className="hint">{server.url ?? [server.command, ...(server.args ?? [])].join(' ')}</code>
             </span>
+            <TestServer app={app} name={key} />
             <label className="row">
               <input
                 type="checkbox"
@@ -97,5 +99,32 @@ export function McpServers({ app }: { app: AppRoutes }) {
         </div>
       </form>
     </section>
+  );
+}
+
+// TestServer connects to a server, and names its tools.
+function TestServer({ app, name }: { app: AppRoutes; name: string }) {
+  const test = useMutation({ mutationFn: () => app.testServer(name) });
+  return (
+    <>
+      <button type="button" className="button" aria-label={tr('Test {name}', { name })} disabled={test.isPending} onClick={() => test.mutate()}>
+        {test.isPending ? tr('Testing …') : tr('Test')}
+      </button>
+      {test.data?.works && (
+        <p className="settings-result" role="status">
+          <span className="tag">{tr('works')}</span> {test.data.tools.length === 0 ? tr('It has no tools.') : tr('Its tools: {names}', { names: test.data.tools.join(', ') })}
+        </p>
+      )}
+      {test.data && !test.data.works && (
+        <p className="settings-result banner warn" role="status">
+          {test.data.message}
+        </p>
+      )}
+      {test.isError && (
+        <p className="settings-result banner bad" role="alert">
+          {describe(test.error)}
+        </p>
+      )}
+    </>
   );
 }

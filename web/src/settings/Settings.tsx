@@ -14,6 +14,7 @@ import { Safety } from './Safety';
 import { settingsTabs } from './tabs';
 import { TakeOver } from './TakeOver';
 import { Secrets } from './Secrets';
+import { Skills } from './Skills';
 import { choose as chooseLanguage, chosen as chosenLanguage, languages, tr, type Language } from '../i18n/text';
 import './settings.css';
 
@@ -47,6 +48,7 @@ export default function Settings({ tab }: { tab: string }) {
           {app && tab === 'safety' && <Safety app={app} />}
           {app && tab === 'sandbox' && <Isolation app={app} />}
           {app && tab === 'tools' && <McpServers app={app} />}
+          {app && tab === 'skills' && <Skills app={app} />}
           {app && tab === 'git' && <GitHosts app={app} />}
           {app && tab === 'git' && <Committer app={app} />}
           {app && tab === 'keys' && <Keys app={app} />}
