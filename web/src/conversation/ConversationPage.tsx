@@ -5,7 +5,8 @@ import { useSource } from '../api/context';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import { conversationQuery } from '../api/queries';
-import type { ConversationSummary } from '../api/source';
+import type { ConversationSummary, Source } from '../api/source';
+import { useCommands } from '../commands/registry';
 import { statusText } from '../design/format';
 import { Icon, type IconName } from '../design/Icon';
 import { loaded } from '../design/loaded';
@@ -40,6 +41,8 @@ export const panels: { name: string; label: string; icon: IconName }[] = [
   { name: 'usage', label: tr('Usage'), icon: 'chart' },
   { name: 'events', label: tr('Events'), icon: 'code' },
 ];
+
+const panelsOf = (source: Source) => panels.filter((p) => p.name !== 'apps' || source.app);
 
 // stored are the panels that need no sandbox.
 const stored = ['browser', 'plan', 'usage', 'events'];
@@ -150,6 +153,18 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
     [source.app, store],
   );
   const running = status === 'running';
+  useCommands(
+    useMemo(
+      () =>
+        panelsOf(source).map((p) => ({
+          id: `panel-${p.name}`,
+          group: tr('Panels'),
+          label: p.label,
+          run: () => navigate(`/conversations/${id}/${p.name}`),
+        })),
+      [source, id, navigate],
+    ),
+  );
 
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
@@ -198,7 +213,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         <ConversationMenu conversation={conversation} summary={summary} onFind={find} onFailure={setFailure} />
       </header>
       <nav className="panel-tabs" aria-label={tr('Panels')}>
-        {panels.filter((p) => p.name !== 'apps' || source.app).map((p) => (
+        {panelsOf(source).map((p) => (
           <Link
             key={p.name}
             href={panel === p.name ? `/conversations/${id}` : `/conversations/${id}/${p.name}`}

@@ -14,6 +14,7 @@ export function AgentPanel({ conversation, app, id }: { conversation: Conversati
   const equipment = useQuery({ queryKey: ['equipment', conversation.id], queryFn: () => conversation.equipment(), retry: false });
   const info = useQuery({ queryKey: ['info', conversation.id], queryFn: () => conversation.info(), staleTime: 0, retry: false });
   const hooks = configured(info.data?.hook_config);
+  if (equipment.isPending || info.isPending) return <p className="hint late panel-body">{tr('Reading …')}</p>;
   return (
     <div className="panel-body">
       <details className="agent-part">

@@ -23,6 +23,7 @@ export function GitHosts({ app }: { app: AppRoutes }) {
   const remove = useMutation({ mutationFn: () => app.removeGitTokens(), onSettled: refresh });
   const failure = save.error ?? remove.error ?? hosts.error;
   const known = Object.entries(hosts.data ?? {});
+  if (hosts.isPending) return null; // else what is below would move
   return (
     <section className="card" aria-labelledby="git-title">
       <h2 id="git-title">{tr('Git hosts')}</h2>

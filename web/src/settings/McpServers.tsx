@@ -21,6 +21,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
       setToken((now) => (now === token ? '' : now));
     });
   const remote = /^https?:\/\//.test(address.trim());
+  if (!servers.value && !servers.error) return null; // else what is below would move
   return (
     <section className="card" aria-labelledby="mcp-title">
       <h2 id="mcp-title">{tr('MCP servers')}</h2>
