@@ -14,8 +14,8 @@ export function Skills({ app }: { app: AppRoutes }) {
       <h2 id="skills-title">{tr('Skills')}</h2>
       <p className="hint">
         {trNodes('What agents know how to do, beside what a repository brings in {directory}. New conversations have those that are on. Your own are files in {own}.', {
-          directory: <code>.openhands/skills</code>,
-          own: <code>~/.openhands/skills</code>,
+          directory: <code>.agents/skills</code>,
+          own: <code>~/.agents/skills</code>,
         })}
       </p>
       {skills.error && (
