@@ -2,7 +2,6 @@ package appserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
-	"github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/appserver/apps"
 	"github.com/deft-dev/deft/internal/appserver/callbacks"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
@@ -166,7 +164,7 @@ func (s *services) routes() []rest.Route {
 			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills, Isolations: s.o.Isolations,
 			Spec: v1.Spec{ID: s.o.Spec, Created: s.began.UTC().Format(time.RFC3339), Env: map[string]string{}, WorkingDir: sandboxes.ClientDirectory + "/" + sandboxes.ProjectDirectory},
 		}).Routes(),
-		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, DefaultModel: s.o.modelName(), Began: s.began, Log: s.o.Log, ProbeMCP: s.probeMCP}).Routes(),
+		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, DefaultModel: s.o.modelName(), Began: s.began, Log: s.o.Log, ProbeMCP: agentserver.MCPProber(s.o.Adapters)}).Routes(),
 		agentserver.AgentProfiles(s.callerSettings, s.o.Log),
 		s.v0.Routes(),
 		git.New(git.Options{Tokens: s.owners.tokens, Forges: s.o.Forges, Log: s.o.Log}).Routes(),
@@ -174,12 +172,6 @@ func (s *services) routes() []rest.Route {
 		s.mcp.Routes(),
 		[]rest.Route{{Method: "POST", Path: "/api/cloud-proxy", Tag: "Server", Access: rest.Open, Handle: front{s}.cloudProxy}},
 	)
-}
-
-// probeMCP tries an MCP server by its address.
-func (s *services) probeMCP(ctx context.Context, name string, server json.RawMessage, limit time.Duration) ([]string, error) {
-	got, err := s.o.Adapters.ProbeMCP(ctx, mcp.Probe{Name: name, Server: server, Limit: limit})
-	return got.Tools, err
 }
 
 // modelName is the name of the common model, "" for none.
