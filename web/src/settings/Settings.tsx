@@ -3,8 +3,7 @@ import { Link } from 'wouter';
 import { setTheme, theme, type Theme } from '../design/theme';
 import { useSource } from '../api/context';
 import { notices, setNotices } from '../design/notices';
-import { Committer } from './Committer';
-import { GitHosts } from './GitHosts';
+import { GitPage } from './GitPage';
 import { Isolation } from './Isolation';
 import { Keyboard } from './Keyboard';
 import { Keys } from './Keys';
@@ -49,8 +48,7 @@ export default function Settings({ tab }: { tab: string }) {
           {app && tab === 'sandbox' && <Isolation app={app} />}
           {app && tab === 'tools' && <McpServers app={app} />}
           {app && tab === 'skills' && <Skills app={app} />}
-          {app && tab === 'git' && <GitHosts app={app} />}
-          {app && tab === 'git' && <Committer app={app} />}
+          {app && tab === 'git' && <GitPage app={app} />}
           {app && tab === 'keys' && <Keys app={app} />}
           {app && tab === 'import' && <TakeOver app={app} />}
           {tab === 'keyboard' && <Keyboard />}
