@@ -33,6 +33,7 @@ const (
 	keyAgent     = "agent"
 	keyGoal      = "goal"
 	keyWarnings  = "warnings" // ours: what the conversation does without
+	keySandbox   = "sandbox"  // ours, never stored: how the sandbox has ended, a sandbox.Status
 )
 
 // Conversation is one conversation that is loaded. Its events are read and its
@@ -351,6 +352,7 @@ func (c *Conversation) buildRequest(rec record, a *spec.Agent, w *worker) BuildR
 		ID: c.id, Owner: c.Owner(), Workspace: rec.Workspace.WorkingDir, CheckWorkspace: c.CheckWorkspace, Placement: rec.Placement, Agent: a,
 		Model: w.models.get(agent.UsageAgent).Info(), Prompt: c.prompt(a, w), Condenser: condenser(a),
 		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { c.noteInvoked(w, name) },
+		SandboxEnded: c.publishSandboxEnd,
 		Tasks: func() []event.TaskItem {
 			if w.Controller == nil {
 				return nil

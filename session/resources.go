@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
@@ -51,6 +52,9 @@ type BuildRequest struct {
 	// names of those that it did.
 	Skills  []skill.Skill
 	Invoked func(name string)
+	// SandboxEnded, unless nil, is called when a sandbox that was built has ended, and not
+	// by Close or Pause of the resources: for whatever reason, its files may be there.
+	SandboxEnded func(sandbox.Status)
 	// Project, unless nil, is called as soon as the files of a workspace that is inside
 	// its sandbox can be read; it completes Skills and Prompt by what the project says.
 	Project func(ctx context.Context, files workspace.Files, r *BuildRequest) error

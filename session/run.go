@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
 )
 
 // ErrRunning is returned for a run beside another one.
@@ -156,19 +157,32 @@ func (c *Conversation) publishState(observer bool) {
 
 // publishError publishes an error that is not part of the conversation.
 func (c *Conversation) publishError(code string, err error) {
-	ev := &event.ServerErrorEvent{Base: event.NewBase(event.SourceEnvironment), Code: code, Detail: err.Error()}
-	ev.Timestamp = event.Now()
-	raw, merr := event.Marshal(ev)
-	if merr != nil {
-		c.m.o.Log.Error("publish an error", "conversation", c.id, "err", merr)
+	c.publishEvent(&event.ServerErrorEvent{Base: event.NewBase(event.SourceEnvironment), Code: code, Detail: err.Error()})
+}
+
+// publishSandboxEnd tells watchers that the sandbox has ended, so that they ask what is left
+// of it. It is no part of the conversation: the next action has another one started.
+func (c *Conversation) publishSandboxEnd(st sandbox.Status) {
+	ev, err := event.NewStateUpdate(keySandbox, st)
+	if err != nil {
+		c.m.o.Log.Error("publish the end of a sandbox", "conversation", c.id, "err", err)
 		return
 	}
-	var after Transient
-	if w := c.active.Load(); w != nil {
-		after.After = seqOf(w.State())
+	c.publishEvent(ev)
+}
+
+// publishEvent publishes an event that is never stored.
+func (c *Conversation) publishEvent(ev event.Event) {
+	raw, err := event.Marshal(ev)
+	if err != nil {
+		c.m.o.Log.Error("publish an event", "conversation", c.id, "kind", ev.Kind(), "err", err)
+		return
 	}
-	after.Event = raw
-	c.hub.publish(after)
+	t := Transient{Event: raw}
+	if w := c.active.Load(); w != nil {
+		t.After = seqOf(w.State())
+	}
+	c.hub.publish(t)
 }
 
 // Wait returns when no run is at work.

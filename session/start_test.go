@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -160,5 +161,41 @@ func TestWarningsHideSecrets(t *testing.T) {
 	got := h.stored(t, c.ID())
 	if !strings.Contains(got, "MCP server x") || strings.Contains(got, "hunter2") {
 		t.Errorf("stored: %s", got)
+	}
+}
+
+// endingBuilder hands out how to tell that a sandbox has ended.
+type endingBuilder struct {
+	*fixture
+	told chan func(sandbox.Status)
+}
+
+func (b endingBuilder) Build(ctx context.Context, r session.BuildRequest) (*session.Resources, error) {
+	b.told <- r.SandboxEnded
+	return b.fixture.Build(ctx, r)
+}
+
+// TestSandboxEndIsTold: watchers are told at once, and nothing is stored.
+func TestSandboxEndIsTold(t *testing.T) {
+	t.Parallel()
+	told := make(chan func(sandbox.Status), 1)
+	h := setup(t, inTurn(), func(o *session.Options) { o.Builder = endingBuilder{o.Builder.(*fixture), told} })
+	c := h.begin(t, "")
+	if _, err := c.State(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan string, 1)
+	defer c.Watch(func(tr session.Transient) {
+		if strings.Contains(string(tr.Event), `"key":"sandbox"`) {
+			got <- string(tr.Event)
+		}
+	})()
+	before := h.stored(t, c.ID())
+	(<-told)(sandbox.Status{State: sandbox.Ended, Reason: sandbox.Reason{Cause: sandbox.CauseRemoved}})
+	if ev := <-got; !strings.Contains(ev, `"state":"ended"`) || !strings.Contains(ev, `"cause":"removed"`) {
+		t.Errorf("told %s", ev)
+	}
+	if after := h.stored(t, c.ID()); after != before {
+		t.Errorf("stored %s, before %s", after, before)
 	}
 }

@@ -145,6 +145,15 @@ func Pinger(a Adapters) func(context.Context, *spec.LLM) error {
 	}
 }
 
+// MCPProber returns a function that asks an MCP server, an entry of mcp_config with its secrets
+// in the clear, for the names of its tools. Denied for one that is a program.
+func MCPProber(a Adapters) func(ctx context.Context, name string, server json.RawMessage, limit time.Duration) ([]string, error) {
+	return func(ctx context.Context, name string, server json.RawMessage, limit time.Duration) ([]string, error) {
+		got, err := remoteOnly(a.ProbeMCP)(ctx, mcp.Probe{Name: name, Server: server, Limit: limit})
+		return got.Tools, err
+	}
+}
+
 func knownModel(a Adapters, name string) bool {
 	prefix, _, ok := strings.Cut(name, "/")
 	if !ok {

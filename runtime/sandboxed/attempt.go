@@ -40,6 +40,9 @@ func (r *Runtime) launch(ctx context.Context, old *attempt) {
 		defer close(a.done)
 		defer cancel()
 		a.err = a.start(ctx, r.opts)
+		if a.err == nil && r.opts.OnEnd != nil {
+			go r.watch(a.sandbox)
+		}
 		// Acknowledgements that the old connection still holds reach the new
 		// server. If that fails, the journal keeps more than it needs to, and
 		// nothing else is wrong.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/runtime/sandboxed"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/tool"
 )
@@ -110,5 +112,49 @@ func TestConnectionLost(t *testing.T) {
 	_, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}})
 	if _, ok := errors.AsType[*runtime.EndedError](err); ok || !fault.Is(err, fault.Interrupted) {
 		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+}
+
+// TestEndIsTold: the end of a sandbox is told once, and not that of one which was stopped.
+func TestEndIsTold(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		stop func(context.Context, *sandboxed.Runtime) error
+		want int
+	}{
+		"by itself": {func(context.Context, *sandboxed.Runtime) error { return nil }, 1},
+		"closed":    {func(_ context.Context, r *sandboxed.Runtime) error { return r.Close() }, 0},
+		"stopped":   {func(ctx context.Context, r *sandboxed.Runtime) error { return r.Stop(ctx) }, 0},
+		"paused": {func(ctx context.Context, r *sandboxed.Runtime) error {
+			_, err := r.Pause(ctx)
+			return err
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := &provider{done: make(chan struct{})}
+				told := 0
+				r := sandboxed.Start(t.Context(), sandboxed.Options{
+					Provider: p,
+					Connect:  func(sandbox.Sandbox) (runtime.Runtime, error) { return &server{}, nil },
+					OnEnd:    func(sandbox.Sandbox) { told++ },
+				})
+				if _, err := r.Ready(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if err := tt.stop(t.Context(), r); err != nil {
+					t.Fatal(err)
+				}
+				close(p.done)
+				synctest.Wait()
+				if told != tt.want {
+					t.Errorf("told %d times, want %d", told, tt.want)
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }

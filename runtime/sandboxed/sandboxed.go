@@ -41,7 +41,7 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// Options configure a Runtime. All but Shutdown and OnStart are required.
+// Options configure a Runtime. All but Shutdown, OnStart and OnEnd are required.
 type Options struct {
 	// Provider starts the sandbox that Spec describes.
 	Provider sandbox.Provider
@@ -54,6 +54,9 @@ type Options struct {
 	Shutdown time.Duration
 	// OnStart is called with each sandbox that was started or found.
 	OnStart func(sandbox.Sandbox)
+	// OnEnd is called with each of them that has ended, unless Close, Pause or Stop came
+	// first. It may be called while another one starts.
+	OnEnd func(sandbox.Sandbox)
 }
 
 // Runtime is a sandbox and the connection to its server. Make one with [Start].
@@ -63,6 +66,7 @@ type Runtime struct {
 	mu      sync.Mutex
 	current *attempt
 	ended   bool
+	over    chan struct{} // closed when ended is set
 }
 
 var (
@@ -77,7 +81,7 @@ var (
 // Start begins to start the sandbox and returns at once. The provider gets the
 // values of ctx, but not its cancellation.
 func Start(ctx context.Context, o Options) *Runtime {
-	r := &Runtime{opts: o}
+	r := &Runtime{opts: o, over: make(chan struct{})}
 	r.launch(ctx, &attempt{})
 	return r
 }
@@ -223,12 +227,28 @@ func (r *Runtime) Stop(ctx context.Context) error {
 // end prevents further starts, and waits for one that is under way.
 func (r *Runtime) end() *attempt {
 	r.mu.Lock()
+	if !r.ended {
+		close(r.over)
+	}
 	r.ended = true
 	a := r.current
 	r.mu.Unlock()
 	a.cancel()
 	<-a.done
 	return a
+}
+
+// watch calls OnEnd when a sandbox ends by itself.
+func (r *Runtime) watch(sb sandbox.Sandbox) {
+	select {
+	case <-r.over:
+	case <-sb.Done():
+		select {
+		case <-r.over: // it was stopped
+		default:
+			r.opts.OnEnd(sb)
+		}
+	}
 }
 
 func (r *Runtime) latest() *attempt {

@@ -25,6 +25,7 @@ type provider struct {
 	start    func(ctx context.Context, n int) error // n counts from 1
 	pauseErr error                                  // of pauses
 	ended    sandbox.Reason                         // why sandboxes have ended, if they have
+	done     chan struct{}                          // closed when they end, of those that have not
 
 	mu     sync.Mutex
 	starts int
@@ -70,7 +71,7 @@ type fakeSandbox struct {
 
 func (s *fakeSandbox) Done() <-chan struct{} {
 	if s.provider.ended == (sandbox.Reason{}) {
-		return nil
+		return s.provider.done
 	}
 	done := make(chan struct{})
 	close(done)

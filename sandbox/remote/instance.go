@@ -58,6 +58,15 @@ func (l *life) ended(why sandbox.Reason) {
 	})
 }
 
+// removed notes that the Runtime API has the sandbox no more: who asks now what has vanished
+// must not get an answer of a moment ago.
+func (in *instance) removed() sandbox.Reason {
+	in.p.listed.forget()
+	why := sandbox.Reason{Cause: sandbox.CauseRemoved, Message: "the Runtime API has it no more"}
+	in.ended(why)
+	return why
+}
+
 // instance returns the sandbox of a runtime, which it watches, once its server answers.
 func (p *Provider) instance(ctx context.Context, id, session string, rt runtime) (*instance, error) {
 	p.mu.Lock()
@@ -129,7 +138,7 @@ func (in *instance) watch(ctx context.Context, conn net.Conn) {
 		rt, err := in.p.api.session(ctx, in.session)
 		switch {
 		case fault.Is(err, fault.NotFound) || err == nil && rt.ID != in.runtimeID:
-			in.ended(sandbox.Reason{Cause: sandbox.CauseRemoved, Message: "the Runtime API has it no more"})
+			in.removed()
 		case err == nil && rt.Status != statusRunning && rt.Status != statusPaused:
 			in.ended(statusOf(in.id, rt).Reason)
 		case err == nil && rt.Status == statusRunning:
@@ -246,8 +255,7 @@ func (in *instance) Status(ctx context.Context) (sandbox.Status, error) {
 	rt, err := in.p.api.session(ctx, in.session)
 	switch {
 	case fault.Is(err, fault.NotFound), err == nil && rt.ID != in.runtimeID:
-		in.ended(sandbox.Reason{Cause: sandbox.CauseRemoved, Message: "the Runtime API has it no more"})
-		st.Reason = sandbox.Reason{Cause: sandbox.CauseRemoved, Message: "the Runtime API has it no more"}
+		st.Reason = in.removed()
 	case err != nil:
 		return sandbox.Status{}, err
 	default:

@@ -27,6 +27,13 @@ type listed struct {
 	err   error
 }
 
+// forget has the API asked again for the next answer.
+func (l *listed) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at = time.Time{}
+}
+
 // Vanished implements what [sandbox.Vanished] asks: the API knows nothing any more of a
 // runtime that has run. One that has ended, and is kept with its files, has not vanished.
 func (p *Provider) Vanished(ctx context.Context, ids []string) (map[string]time.Time, error) {

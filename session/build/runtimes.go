@@ -61,6 +61,9 @@ const closeHooks = 8 * time.Second
 // stopTimeout bounds how long a sandbox may take to end: what it runs in may hang.
 const stopTimeout = closeHooks + 30*time.Second
 
+// askEnd bounds the question how a sandbox has ended.
+const askEnd = 2 * time.Second
+
 // newSandboxedRuntime runs actions in a sandbox of the conversation's own, which
 // starts in the background.
 func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, error) {
@@ -83,6 +86,9 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	shared := options
 	shared.Shutdown = shutdown
 	shared.OnStart = func(s sandbox.Sandbox) { level.Store(s.Report().Level) }
+	if r.SandboxEnded != nil {
+		shared.OnEnd = func(s sandbox.Sandbox) { r.SandboxEnded(endOf(s)) }
+	}
 	w := sandboxed.Start(context.WithoutCancel(ctx), shared)
 	rt := newBesideRuntime(c.Local)
 	var programs tool.Starter
@@ -123,6 +129,18 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 		}
 	}
 	return e, nil
+}
+
+// endOf says how a sandbox has ended, as far as its provider tells in time.
+func endOf(s sandbox.Sandbox) sandbox.Status {
+	ctx, cancel := context.WithTimeout(context.Background(), askEnd)
+	defer cancel()
+	st, err := s.Status(ctx)
+	if err != nil {
+		st = sandbox.Status{ID: s.ID(), Reason: sandbox.Reason{Cause: sandbox.CauseUnknown}}
+	}
+	st.State = sandbox.Ended
+	return st
 }
 
 // othersBeside returns the workspaces of others that a sandbox does not show: none

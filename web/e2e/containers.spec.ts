@@ -115,7 +115,7 @@ test('a conversation whose runtime has vanished is shown as lost, and goes on in
       await fetch(`${at}/stop`, { method: 'POST', headers, body: JSON.stringify({ runtime_id }) });
     }
     const notice = page.getByRole('region', { name: 'The sandbox' });
-    await expect(notice).toContainText('The sandbox is lost.', { timeout: 90_000 }); // the page asks from time to time
+    await expect(notice).toContainText('The sandbox is lost.', { timeout: 90_000 }); // an event tells the page when the engine has removed the container
     await expect(status(page, 'Sandbox lost')).toBeVisible();
     await expect(page.locator('.conversation-link')).toContainText('Sandbox lost');
     await expect(log(page).getByText('Written.')).toBeVisible();

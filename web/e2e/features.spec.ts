@@ -138,7 +138,9 @@ test('settings: test of the model, confirmation, MCP servers, keys', async ({ de
   await expect(page.getByText('works', { exact: true })).toBeVisible();
   await page.getByRole('link', { name: 'Confirmation' }).click();
   await shot(page, 'settings-safety');
+  const stored = page.waitForResponse((r) => r.request().method() === 'POST' && r.url().endsWith('/api/v1/settings'));
   await page.getByLabel(/Before risky actions/).check();
+  await stored; // it shows before that
   await page.reload();
   await expect(page.getByLabel(/Before risky actions/)).toBeChecked();
   await page.getByRole('link', { name: 'MCP servers' }).click();

@@ -1,5 +1,5 @@
 // Settings: what is in force of isolation, who commits are by, and the import from OpenHands.
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clean } from './axe';
 import { expect, finish, log, panel, run, shot, status, task, test } from './deft';
@@ -61,6 +61,32 @@ test('a file can be dropped', async ({ deft, page }) => {
   await page.locator('.drop').dispatchEvent('drop', { dataTransfer: data });
   await expect(page.getByRole('region', { name: 'Import from OpenHands' })).toContainText('MCP server docs');
   expect(await page.content()).not.toContain('hush');
+});
+
+test('MCP servers are tested, and skills are switched off', async ({ deft, page }) => {
+  const skill = join(deft.dir, '.agents', 'skills', 'greet');
+  mkdirSync(skill, { recursive: true });
+  writeFileSync(join(skill, 'SKILL.md'), '---\nname: greet\ndescription: Greets\ntriggers:\n- hello\n---\nSay hello.\n');
+  await deft.serve();
+  await deft.signIn(page);
+  await page.goto(`${deft.url}/settings/tools`);
+  for (const [name, address] of [['gone', 'http://127.0.0.1:1/mcp'], ['files', `touch ${deft.dir}/planted`]] as const) {
+    await page.getByRole('textbox', { name: 'Name' }).fill(name);
+    await page.getByRole('textbox', { name: 'Address or command' }).fill(address);
+    await page.getByRole('button', { name: 'Add' }).click();
+    await page.getByRole('button', { name: `Test ${name}` }).click();
+  }
+  await expect(page.getByRole('listitem').filter({ hasText: 'gone' })).toContainText('refused');
+  await expect(page.getByRole('listitem').filter({ hasText: 'files' })).toContainText('runs in the sandbox of a conversation');
+  expect(existsSync(join(deft.dir, 'planted'))).toBe(false);
+  await clean(page, 'MCP servers that were tested');
+  await page.getByRole('link', { name: 'Skills' }).click();
+  await expect(page.getByRole('listitem').filter({ hasText: 'greet' })).toContainText('at hello');
+  await page.getByRole('checkbox', { name: /greet/ }).uncheck();
+  await expect(page.getByRole('checkbox', { name: /greet/ })).toBeEnabled();
+  await page.reload();
+  await expect(page.getByRole('checkbox', { name: /greet/ })).not.toBeChecked();
+  await clean(page, 'skills');
 });
 
 test('the isolation in force is shown, for new conversations and for one', async ({ deft, page }) => {

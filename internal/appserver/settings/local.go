@@ -99,11 +99,23 @@ func (s server) models(ctx context.Context, client *http.Client) []string {
 	}
 	var out []string
 	for _, name := range names {
-		if name != "" && len(name) <= localName && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) || r == ' ' }) && len(out) < localModels {
+		if name != "" && len(name) <= localName && !embeds(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) || r == ' ' }) && len(out) < localModels {
 			out = append(out, name)
 		}
 	}
 	return out
+}
+
+// embeds reports whether a model makes vectors, and cannot be talked to: by its name, as the
+// lists of most programs say nothing else of it.
+func embeds(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range []string{"embed", "rerank", "minilm", "bge-"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
 }
 
 func ollamaModels(body []byte) (names []string, err error) {

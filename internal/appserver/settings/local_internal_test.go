@@ -25,7 +25,7 @@ func TestFindLocal(t *testing.T) {
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	ollama := answer(http.StatusOK, `{"models":[{"name":"qwen3:8b"},{"name":""},{"name":"a b"},{"name":"`+strings.Repeat("x", 300)+`"}]}`)
+	ollama := answer(http.StatusOK, `{"models":[{"name":"qwen3:8b"},{"name":"nomic-embed-text:latest"},{"name":"all-minilm:33m"},{"name":""},{"name":"a b"},{"name":"`+strings.Repeat("x", 300)+`"}]}`)
 	vllm := answer(http.StatusOK, `{"data":[{"id":"org/m","owned_by":"vllm"},{"id":"openhands_x","owned_by":"openhands"}]}`)
 	got := findLocal(t.Context(), &http.Client{Timeout: localTimeout}, []server{
 		{"Ollama", ollama, "/api/tags", "ollama/", "", ollamaModels},

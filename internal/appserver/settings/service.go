@@ -27,6 +27,7 @@ package settings
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
@@ -70,6 +71,10 @@ type Options struct {
 	// Tokens checks tokens of Git hosts before they are stored; nil stores them as they
 	// are.
 	Tokens TokenChecker
+	// ProbeMCP asks an MCP server for the names of its tools, within a time that holds for
+	// connecting and for listing. The server is an entry of mcp_config, with secrets in the
+	// clear; this machine connects to it and runs no program.
+	ProbeMCP func(ctx context.Context, name string, server json.RawMessage, limit time.Duration) (tools []string, err error)
 	// DefaultModel is the name of the model of users who have chosen none, "" for none.
 	DefaultModel string
 	// Features are the switches of the web client by their names in the contract, such
@@ -115,6 +120,7 @@ func (s *Service) Routes() []rest.Route {
 		r("Settings", "GET", v1+"/conversation-schema", conversationSchema),
 		r("Settings", "GET", v1+"/local-models", s.user(user.local)),
 		r("Settings", "POST", v1+"/test", s.user(user.testModel)),
+		r("Settings", "POST", v1+"/mcp-servers/{name}/test", s.user(user.testServer)),
 		r("Settings", "POST", v1+"/import", s.user(user.takeOver)),
 		r("Settings", "POST", profile+"/test", s.user(user.testProfile)),
 		r("Settings", "GET", v1+"/profiles", s.user(user.listProfiles)),

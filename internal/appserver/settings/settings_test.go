@@ -258,3 +258,35 @@ func TestWhoMayAsk(t *testing.T) {
 		s.want(403, "Sandbox alice", "GET", path, "")
 	}
 }
+
+// TestMCPServerIsTested: the server is asked with its secrets, which the answer has not, and
+// no program is started.
+func TestMCPServerIsTested(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	const alice = "Cookie alice"
+	s.want(200, alice, "POST", "/api/v1/settings", `{"agent_settings_diff":{"mcp_config":{"mcpServers":{
+		"docs":{"url":"https://docs.example/mcp","headers":{"Authorization":"Bearer hush"}},
+		"closed":{"url":"https://closed.example/mcp"},
+		"files":{"command":"touch","args":["/tmp/planted"]}}}}}`)
+	for name, want := range map[string]struct {
+		works   bool
+		tools   []any
+		message string
+	}{
+		"docs":   {works: true, tools: []any{"search", "fetch"}},
+		"closed": {tools: []any{}, message: "wants a token (give it one)"},
+		"files":  {tools: []any{}, message: "runs in the sandbox of a conversation"},
+	} {
+		got := s.want(200, alice, "POST", "/api/v1/settings/mcp-servers/"+name+"/test", "")
+		message, _ := at(got.Body, "message").(string)
+		if at(got.Body, "works") != want.works || !strings.Contains(message, want.message) || strings.Contains(got.Text, "hush") {
+			t.Errorf("%s: %s", name, got.Text)
+		}
+		if d := cmp.Diff(want.tools, at(got.Body, "tools")); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	s.want(404, alice, "POST", "/api/v1/settings/mcp-servers/other/test", "")
+	s.want(404, "Cookie bob", "POST", "/api/v1/settings/mcp-servers/docs/test", "")
+}

@@ -2,7 +2,7 @@
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
 import { again, forget, setupLog, startTask, unfinished } from './startTask';
-import type { ApiKey, AppRoutes, Apps, Committer, HookConfig, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, SuggestedTask, TakenOver, Trial, Undone, UsedSandbox } from './source';
+import type { ApiKey, AppRoutes, Apps, Committer, HookConfig, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, ServerTrial, Skills, SuggestedTask, TakenOver, Trial, Undone, UsedSandbox } from './source';
 import { tr } from '../i18n/text';
 
 const base = '/api/v1';
@@ -11,6 +11,7 @@ interface Settings {
   agent_settings: { mcp_config?: Record<string, McpServer> };
   conversation_settings: { confirmation_mode?: boolean; security_analyzer?: string | null };
   provider_tokens_set: Record<string, string | null>;
+  disabled_skills?: string[] | null;
   git_user_name?: string | null;
   git_user_email?: string | null;
 }
@@ -243,5 +244,31 @@ export class Routes implements AppRoutes {
 
   async setServers(servers: Record<string, McpServer>): Promise<void> {
     await request('POST', `${base}/settings`, { agent_settings_diff: { mcp_config: { mcpServers: servers } } });
+  }
+
+  async testServer(name: string): Promise<ServerTrial> {
+    const { works, message, tools } = await request<{ works: boolean; message: string | null; tools: string[] }>(
+      'POST',
+      `${base}/settings/mcp-servers/${encodeURIComponent(name)}/test`,
+    );
+    return { works, message: message ?? '', tools };
+  }
+
+  async skills(): Promise<Skills> {
+    type Found = { name: string; source: string; triggers: string[] | null };
+    const all: Found[] = [];
+    for (let page: string | null = ''; page !== null; ) {
+      const answer: { items: Found[]; next_page_id: string | null } = await request('GET', `${base}/skills/search${query({ limit: 100, page_id: page })}`);
+      all.push(...answer.items);
+      page = answer.next_page_id;
+    }
+    return {
+      all: all.map((s) => ({ name: s.name, public: s.source === 'global', triggers: s.triggers ?? [] })),
+      off: (await this.settings()).disabled_skills ?? [],
+    };
+  }
+
+  async setSkillsOff(names: string[]): Promise<void> {
+    await request('POST', `${base}/settings`, { disabled_skills: names });
   }
 }

@@ -154,6 +154,23 @@ export interface Trial {
   message: string;
 }
 
+// A ServerTrial is how the connection to an MCP server went.
+export interface ServerTrial extends Trial {
+  tools: string[]; // their names
+}
+
+// A ListedSkill is a skill of the server or of its user.
+export interface ListedSkill {
+  name: string;
+  public: boolean; // one of OpenHands' collection
+  triggers: string[]; // none: it is always active, or read when wanted
+}
+
+export interface Skills {
+  all: ListedSkill[];
+  off: string[]; // names of those that agents do not get
+}
+
 export interface ApiKey {
   id: number;
   name: string;
@@ -223,6 +240,9 @@ export interface AppRoutes {
   takeOver(files: { name: string; content: string }[], apply: boolean): Promise<TakenOver>;
   servers(): Promise<Record<string, McpServer>>;
   setServers(servers: Record<string, McpServer>): Promise<void>;
+  testServer(name: string): Promise<ServerTrial>;
+  skills(): Promise<Skills>;
+  setSkillsOff(names: string[]): Promise<void>;
 }
 
 // Committer is who commits are by; empty: as Git has it.

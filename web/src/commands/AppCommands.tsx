@@ -1,13 +1,11 @@
 import { useEffect, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
-import { loaded } from '../design/loaded';
 import { isDark, setTheme } from '../design/theme';
 import { settingsTabs } from '../settings/tabs';
 import { useSource } from '../api/context';
+import { Palette } from './Palette'; // not loaded later: what is typed after Ctrl+K must reach it
 import { listen, useCommands, type Command } from './registry';
 import { tr } from '../i18n/text';
-
-const Palette = loaded(() => import('./Palette'));
 
 // AppCommands are the commands of every page, and the palette.
 export function AppCommands() {

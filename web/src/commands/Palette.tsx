@@ -8,7 +8,7 @@ import { tr } from '../i18n/text';
 import './palette.css';
 
 // Palette finds and runs commands, and opens conversations by their titles.
-export default function Palette({ onClose }: { onClose: () => void }) {
+export function Palette({ onClose }: { onClose: () => void }) {
   const source = useSource();
   const commands = useAllCommands();
   const [, navigate] = useLocation();

@@ -36,8 +36,9 @@ export function useAllCommands(): Command[] {
   return useSyncExternalStore(subscribe, () => all);
 }
 
-// writing reports whether keys of an event go into a text.
+// writing reports whether keys of an event go into a text, or to a dialog.
 function writing(e: KeyboardEvent): boolean {
+  if (document.querySelector('dialog[open]')) return true;
   return e.target instanceof HTMLElement && (e.target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) || e.target.closest('.xterm') !== null);
 }
 
@@ -53,7 +54,8 @@ export function keyOf(e: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'al
   return [(e.ctrlKey || e.metaKey) && 'Ctrl', e.altKey && 'Alt', e.shiftKey && (letter || e.key.length > 1) && 'Shift', key].filter(Boolean).join('+');
 }
 
-// listen runs the command of a key. Keys without Ctrl do nothing while text is written.
+// listen runs the command of a key. Keys without Ctrl do nothing while text is written or a
+// dialog is open.
 export function listen(): () => void {
   const onKey = (e: KeyboardEvent) => {
     if (e.defaultPrevented || e.repeat) return;

@@ -3,8 +3,9 @@ import { Ansi } from '../design/Ansi';
 import { duration } from '../design/format';
 import { Icon } from '../design/Icon';
 import { loaded } from '../design/loaded';
-import { textOf, type Content } from '../events/event';
+import { textOf, type ObservationData } from '../events/event';
 import type { ActionItem, Outcome, ResultItem } from '../events/item';
+import { picturesOf } from '../events/pictures';
 import { actionText, editOf, lineCounts, ownSummary, riskText } from './actionText';
 import { Output } from './Output';
 import { Plan } from './Plan';
@@ -145,12 +146,8 @@ function argumentsOf(e: ActionItem['action']): unknown {
   }
 }
 
-// Pictures of an observation. Only data is shown: an address would be asked for.
-function Pictures({ observation }: { observation: { content?: Content[]; screenshot_data?: unknown } }) {
-  const urls = (observation.content ?? []).flatMap((c) => c.image_urls ?? []);
-  const screenshot = observation.screenshot_data;
-  if (typeof screenshot === 'string' && screenshot) urls.push(screenshot.startsWith('data:') ? screenshot : `data:image/png;base64,${screenshot}`);
-  return urls.filter((u) => u.startsWith('data:image/')).map((url, i) => <img key={i} className="picture" src={url} alt={tr('Picture {n} of the result', { n: i + 1 })} />);
+function Pictures({ observation }: { observation: ObservationData }) {
+  return picturesOf(observation).map((url, i) => <img key={i} className="picture" src={url} alt={tr('Picture {n} of the result', { n: i + 1 })} />);
 }
 
 // ResultLine is a result whose action is not loaded.

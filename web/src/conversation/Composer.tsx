@@ -143,7 +143,7 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
       />
       <div className="composer-bar">
         <button type="button" className="icon-button" aria-label={tr('Attach files')} title={tr('Attach images or files; they can also be dropped or pasted')} onClick={() => picker.current?.click()}>
-          <Icon name="image" />
+          <Icon name="clip" />
         </button>
         <input
           ref={picker}

@@ -5,7 +5,8 @@ import { useSource } from '../api/context';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import { conversationQuery } from '../api/queries';
-import type { ConversationSummary } from '../api/source';
+import type { ConversationSummary, Source } from '../api/source';
+import { useCommands } from '../commands/registry';
 import { statusText } from '../design/format';
 import { Icon, type IconName } from '../design/Icon';
 import { loaded } from '../design/loaded';
@@ -33,11 +34,18 @@ export const panels: { name: string; label: string; icon: IconName }[] = [
   { name: 'changes', label: tr('Changes'), icon: 'diff' },
   { name: 'files', label: tr('Files'), icon: 'folder' },
   { name: 'terminal', label: tr('Terminal'), icon: 'terminal' },
+  { name: 'browser', label: tr('Browser'), icon: 'page' },
   { name: 'apps', label: tr('Apps'), icon: 'globe' },
+  { name: 'plan', label: tr('Plan'), icon: 'list' },
   { name: 'agent', label: tr('Agent'), icon: 'tool' },
   { name: 'usage', label: tr('Usage'), icon: 'chart' },
   { name: 'events', label: tr('Events'), icon: 'code' },
 ];
+
+const panelsOf = (source: Source) => panels.filter((p) => p.name !== 'apps' || source.app);
+
+// stored are the panels that need no sandbox.
+const stored = ['browser', 'plan', 'usage', 'events'];
 
 export default function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
   const source = useSource();
@@ -118,11 +126,13 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   useEffect(() => {
     document.title = `${summary.title} · Deft`;
   }, [summary.title]);
-  // The list shows the state of this conversation too; its title comes during the run.
+  // The list shows the state of this conversation too; its title comes during the run. A
+  // sandbox that has ended may have taken the files with it.
+  const ends = useView(store, (v) => v.timeline.sandboxEnds);
   useEffect(() => {
     void queries.invalidateQueries({ queryKey: ['conversations'] });
     void queries.invalidateQueries({ queryKey: ['conversation', id] });
-  }, [queries, id, status]);
+  }, [queries, id, status, ends]);
   // A title is paid for; it is stored a moment before or after that.
   const usage = useView(store, (v) => v.timeline.usage);
   useEffect(() => {
@@ -149,6 +159,18 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
     [source.app, store],
   );
   const running = status === 'running';
+  useCommands(
+    useMemo(
+      () =>
+        panelsOf(source).map((p) => ({
+          id: `panel-${p.name}`,
+          group: tr('Panels'),
+          label: p.label,
+          run: () => navigate(`/conversations/${id}/${p.name}`),
+        })),
+      [source, id, navigate],
+    ),
+  );
 
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
@@ -197,7 +219,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         <ConversationMenu conversation={conversation} summary={summary} onFind={find} onFailure={setFailure} />
       </header>
       <nav className="panel-tabs" aria-label={tr('Panels')}>
-        {panels.filter((p) => p.name !== 'apps' || source.app).map((p) => (
+        {panelsOf(source).map((p) => (
           <Link
             key={p.name}
             href={panel === p.name ? `/conversations/${id}` : `/conversations/${id}/${p.name}`}
@@ -236,7 +258,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
           <button className="icon-button panel-close" aria-label={tr('Close the panel')} onClick={() => navigate(`/conversations/${id}`)}>
             <Icon name="close" />
           </button>
-          {conversation.live || ['usage', 'events'].includes(panel) ? (
+          {conversation.live || stored.includes(panel) ? (
             <StorePanel store={store} name={panel} id={id} app={source.app} conversation={conversation} onOlder={older} />
           ) : (
             <p className="center">{tr('The sandbox does not run. Resume it to see this.')}</p>

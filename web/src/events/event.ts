@@ -140,12 +140,13 @@ export function isEvent(value: unknown): value is Event {
   );
 }
 
+// passing are the keys of state updates that are no part of the log.
+const passing = ['full_state', 'sandbox'];
+
 // stored reports whether the event is in the conversation's log. Others are sent
 // once and must not move the cursor.
 export function stored(e: Event): boolean {
-  return (
-    e.kind !== 'StreamingDeltaEvent' && e.kind !== 'ServerErrorEvent' && !(e.kind === 'ConversationStateUpdateEvent' && e.key === 'full_state')
-  );
+  return e.kind !== 'StreamingDeltaEvent' && e.kind !== 'ServerErrorEvent' && !(e.kind === 'ConversationStateUpdateEvent' && passing.includes(e.key));
 }
 
 export function textOf(content: Content[] | undefined): string {

@@ -53,6 +53,13 @@ describe('append', () => {
     expect(written.items).toHaveLength(1);
   });
 
+  it('counts ends of the sandbox, which are not stored', () => {
+    const t = append(empty, [message('user', 'hello')]);
+    const ended = append(t, [state('sandbox', { state: 'ended' })]);
+    expect(ended).toMatchObject({ sandboxEnds: 1, cursor: t.cursor });
+    expect(ended.events).toHaveLength(1);
+  });
+
   it('forgets a draft when the run ends without a message', () => {
     const t = append(empty, [delta('half'), state('execution_status', 'paused')]);
     expect(t.draft).toBeNull();

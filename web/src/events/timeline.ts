@@ -37,6 +37,7 @@ export interface Timeline {
   directory: string;
   plan: Task[];
   goal: Goal | null; // the newest one
+  sandboxEnds: number; // how often its sandbox has ended while this was open
   cursor: string | null; // timestamp of the newest stored event
   path: Path;
 }
@@ -54,6 +55,7 @@ export const empty: Timeline = {
   directory: '',
   plan: [],
   goal: null,
+  sandboxEnds: 0,
   cursor: null,
   path: noPath,
 };
@@ -188,6 +190,9 @@ function setState(t: Timeline, key: string, value: unknown): void {
       break;
     case 'goal':
       t.goal = value && typeof (value as Goal).objective === 'string' ? (value as Goal) : null;
+      break;
+    case 'sandbox':
+      t.sandboxEnds++;
       break;
     case 'llm_retry': {
       const retry = value as { attempt: number; attempts: number; detail: string };

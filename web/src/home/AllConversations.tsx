@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useDeferredValue, useEffect, useState } from 'react';
-import { Link } from 'wouter';
+import { Link, useSearchParams } from 'wouter';
 import { useSource } from '../api/context';
 import { describe } from '../api/failure';
 import type { ConversationSummary } from '../api/source';
@@ -20,9 +20,20 @@ type Asked = { what: 'rename' | 'remove' | 'tags' | 'archive'; of: ConversationS
 export default function AllConversations() {
   const source = useSource();
   const queries = useQueryClient();
-  const [search, setSearch] = useState('');
-  const [filter, setFilter] = useState('');
-  const [tag, setTag] = useState('');
+  // What is listed is in the address, so that it can be kept and passed on.
+  const [address, setAddress] = useSearchParams();
+  const [search, filter, tag] = ['title', 'state', 'tag'].map((name) => address.get(name) ?? '') as [string, string, string];
+  const set = (name: string) => (value: string) =>
+    setAddress(
+      (now) => {
+        const next = new URLSearchParams(now);
+        if (value) next.set(name, value);
+        else next.delete(name);
+        return next;
+      },
+      { replace: true },
+    );
+  const [setSearch, setFilter, setTag] = [set('title'), set('state'), set('tag')];
   const [asked, setAsked] = useState<Asked>(null);
   const [importing, setImporting] = useState(false);
   const title = useDeferredValue(search);

@@ -11,13 +11,14 @@ interface Props {
 // SandboxChoice lets a task work in the sandbox of an earlier one, with its files.
 export function SandboxChoice({ app, sandbox, onSandbox }: Props) {
   const used = useQuery({ queryKey: ['conversations', 'sandboxes'], queryFn: () => app.usedSandboxes() });
-  if (!used.data || used.data.length === 0) return null;
+  // It is there before its choices are known, so that nothing moves when they come.
+  const choices = used.data ?? [];
   return (
     <label className="home-where">
       <span>{tr('Sandbox')}</span>
-      <select className="model-select" value={sandbox} onChange={(e) => onSandbox(e.target.value)}>
+      <select className="model-select sandbox-select" disabled={choices.length === 0} value={sandbox} onChange={(e) => onSandbox(e.target.value)}>
         <option value="">{tr('a new sandbox')}</option>
-        {used.data.map(({ id, titles }) => (
+        {choices.map(({ id, titles }) => (
           <option key={id} value={id}>
             {tr('that of {titles}', { titles: titles.slice(0, 2).join(', ') + (titles.length > 2 ? ' …' : '') })}
           </option>

@@ -13,6 +13,7 @@ export function AgentPanel({ conversation, app, id }: { conversation: Conversati
   const prompt = useQuery({ queryKey: ['system-prompt', conversation.id], queryFn: () => conversation.systemPrompt(), retry: false });
   const equipment = useQuery({ queryKey: ['equipment', conversation.id], queryFn: () => conversation.equipment(), retry: false });
   const hooks = useQuery({ queryKey: ['hooks', conversation.id], queryFn: async () => configured(app ? await app.hooks(id) : await conversation.hooks()), staleTime: 0, retry: false });
+  if (equipment.isPending || hooks.isPending) return <p className="hint late panel-body">{tr('Reading …')}</p>;
   return (
     <div className="panel-body">
       <details className="agent-part">

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useSearchParams } from 'wouter';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
@@ -27,7 +28,8 @@ interface Props {
 // Changes shows what differs in the workspace from where the work began, and takes it
 // from there to a commit, a branch and a pull request.
 export function Changes({ conversation, timeline, id, app }: Props) {
-  const [open, setOpen] = useState<string | null>(null);
+  const [address, setAddress] = useSearchParams();
+  const open = address.get('file'); // whose changes are shown
   const [split, setSplit] = useState(false);
   const [message, setMessage] = useState('');
   const [discarding, setDiscarding] = useState<Row | null>(null);
@@ -153,7 +155,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
                   onChange={() => work.mutate(() => conversation.changeFiles(r.staged === 'all' ? 'unstage' : 'stage', directory, [r.path]))}
                 />
               )}
-              <button className="change" aria-expanded={open === r.path} onClick={() => setOpen(open === r.path ? null : r.path)}>
+              <button className="change" aria-expanded={open === r.path} onClick={() => setAddress(open === r.path ? {} : { file: r.path }, { replace: true })}>
                 <span className={`change-mark ${r.conflicted ? 'DELETED' : r.status}`} title={r.conflicted ? tr('in conflict') : words[r.status]}>
                   <span aria-hidden="true">{r.conflicted ? '!' : marks[r.status]}</span>
                   <span className="visually-hidden">{r.conflicted ? tr('in conflict') : words[r.status]}</span>

@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState, type DragEvent } from 'react';
+import { useSearchParams } from 'wouter';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import { Dialog } from '../design/Dialog';
@@ -13,17 +14,18 @@ import { plural, tr } from '../i18n/text';
 // Files is the workspace as a tree. Files are looked at, uploaded and downloaded.
 export function Files({ conversation, timeline }: { conversation: Conversation; timeline: Timeline }) {
   const root = timeline.directory;
-  const [path, setPath] = useState(''); // the directory that is chosen, below root
-  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
-  const [file, setFile] = useState<string | null>(null); // below root
+  // What is shown is in the address: ?file=…, or ?directory=…, below root.
+  const [address, setAddress] = useSearchParams();
+  const file = address.get('file');
+  const path = file ? parent(file) : (address.get('directory') ?? '');
+  const [opened, setOpened] = useState<ReadonlySet<string>>(() => new Set(above(path)));
   const [over, setOver] = useState(false); // something is dragged over the panel
   const [replacing, setReplacing] = useState<{ files: File[]; names: string[] } | null>(null);
   const [note, setNote] = useState('');
   const picker = useRef<HTMLInputElement>(null);
   const queries = useQueryClient();
   const show = (directory: string, name: string | null) => {
-    setPath(directory);
-    setFile(name);
+    setAddress(name ? { file: name } : directory ? { directory } : {}, { replace: name === null });
     setNote('');
   };
   const at = (below: string) => (below ? `${root}/${below}` : root);
@@ -163,7 +165,7 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
           </div>
         </Dialog>
       )}
-      {file ? (
+      {file && root !== '' ? (
         <Preview key={file} conversation={conversation} path={at(file)} name={file.split('/').pop() ?? file} />
       ) : (
         root !== '' && (
@@ -180,10 +182,18 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
                 return next;
               });
             }}
-            onFile={(name) => show(name.split('/').slice(0, -1).join('/'), name)}
+            onFile={(name) => show(parent(name), name)}
           />
         )
       )}
     </div>
   );
+}
+
+const parent = (path: string): string => path.split('/').slice(0, -1).join('/');
+
+// above are a directory and those that it is in, below the root.
+function above(path: string): string[] {
+  const parts = path.split('/').filter(Boolean);
+  return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
 }

@@ -4,8 +4,10 @@ import { loaded } from '../design/loaded';
 import type { Timeline } from '../events/timeline';
 import { AgentPanel } from './AgentPanel';
 import { Apps } from './Apps';
+import { Browser } from './Browser';
 import { Changes } from './Changes';
 import { Files } from './Files';
+import { PlanPanel } from './PlanPanel';
 import { RawEvents } from './RawEvents';
 import { UsagePanel } from './UsagePanel';
 import { tr } from '../i18n/text';
@@ -33,6 +35,10 @@ export default function Panel({ name, id, app, conversation, timeline, older, on
       return <Terminal conversation={conversation} />;
     case 'apps':
       return app ? <Apps app={app} id={id} conversation={conversation} /> : <p className="center">{tr('This server does not list programs.')}</p>;
+    case 'browser':
+      return <Browser items={timeline.items} />;
+    case 'plan':
+      return <PlanPanel tasks={timeline.plan} />;
     case 'agent':
       return <AgentPanel conversation={conversation} app={app} id={id} />;
     case 'usage':

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { VList } from 'virtua';
+import { useSearchParams } from 'wouter';
 import type { Event } from '../events/event';
 import { tr } from '../i18n/text';
 
@@ -12,7 +13,8 @@ interface Props {
 // RawEvents shows the stored events as the server sent them, newest first.
 export function RawEvents({ events, older, onOlder }: Props) {
   const [filter, setFilter] = useState('');
-  const [open, setOpen] = useState<string | null>(null);
+  const [address, setAddress] = useSearchParams();
+  const open = address.get('event');
   const wanted = filter.toLowerCase();
   const shown = events.toReversed().filter((e) => wanted === '' || JSON.stringify(e).toLowerCase().includes(wanted));
   return (
@@ -29,7 +31,7 @@ export function RawEvents({ events, older, onOlder }: Props) {
       <VList className="raw-list">
         {shown.map((e) => (
           <div key={e.id} className="raw-event">
-            <button aria-expanded={open === e.id} onClick={() => setOpen(open === e.id ? null : e.id)}>
+            <button aria-expanded={open === e.id} onClick={() => setAddress(open === e.id ? {} : { event: e.id }, { replace: true })}>
               <span className="hint number">{e.timestamp.slice(11, 23)}</span>
               <span className="grow ellipsis">
                 {e.kind}

@@ -15,6 +15,7 @@ const texts: Record<string, string> = {
 export function Isolation({ app }: { app: AppRoutes }) {
   const spec = useQuery({ queryKey: ['sandbox-spec'], queryFn: () => app.sandboxSpec() });
   const tried = useQuery({ queryKey: ['isolation'], queryFn: () => app.isolation(null), retry: false, staleTime: Infinity });
+  if (spec.isPending) return null;
   return (
     <section className="card" aria-labelledby="isolation-title">
       <h2 id="isolation-title">{tr('Isolation of new conversations')}</h2>
@@ -24,7 +25,6 @@ export function Isolation({ app }: { app: AppRoutes }) {
           {texts[spec.data] ?? trNodes('They work in {sandbox}.', { sandbox: <code>{spec.data}</code> })} {trNodes('The operator chooses it with {command}.', { command: <code>deft serve --sandbox</code> })}
         </p>
       )}
-      {tried.data ? <IsolationReport isolation={tried.data} /> : !tried.isError && <p role="status">{tr('A sandbox is started to see what is in force …')}</p>}
       <div className="row">
         <button className="button" disabled={tried.isFetching} onClick={() => void tried.refetch()}>
           {tr('Try again')}
@@ -33,6 +33,7 @@ export function Isolation({ app }: { app: AppRoutes }) {
           {trNodes('{command} also tries what must be forbidden. What is in force for one conversation is in its Agent panel.', { command: <code>deft doctor</code> })}
         </span>
       </div>
+      {tried.data ? <IsolationReport isolation={tried.data} /> : !tried.isError && <p role="status">{tr('A sandbox is started to see what is in force …')}</p>}
     </section>
   );
 }

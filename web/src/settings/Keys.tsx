@@ -22,6 +22,7 @@ export function Keys({ app }: { app: AppRoutes }) {
   });
   const remove = useMutation({ mutationFn: (id: number) => app.deleteKey(id), onSettled: refresh });
   const failure = create.error ?? remove.error ?? keys.error;
+  if (keys.isPending) return null; // else what is below would move
   return (
     <section className="card" aria-labelledby="keys-title">
       <h2 id="keys-title">{tr('API keys')}</h2>

@@ -1,3 +1,4 @@
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes, McpServer } from '../api/source';
@@ -20,6 +21,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
       setToken((now) => (now === token ? '' : now));
     });
   const remote = /^https?:\/\//.test(address.trim());
+  if (!servers.value && !servers.error) return null; // else what is below would move
   return (
     <section className="card" aria-labelledby="mcp-title">
       <h2 id="mcp-title">{tr('MCP servers')}</h2>
@@ -38,6 +40,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
               <br />
               <code className="hint">{server.url ?? [server.command, ...(server.args ?? [])].join(' ')}</code>
             </span>
+            <TestServer app={app} name={key} />
             <label className="row">
               <input
                 type="checkbox"
@@ -97,5 +100,32 @@ export function McpServers({ app }: { app: AppRoutes }) {
         </div>
       </form>
     </section>
+  );
+}
+
+// TestServer connects to a server, and names its tools.
+function TestServer({ app, name }: { app: AppRoutes; name: string }) {
+  const test = useMutation({ mutationFn: () => app.testServer(name) });
+  return (
+    <>
+      <button type="button" className="button" aria-label={tr('Test {name}', { name })} disabled={test.isPending} onClick={() => test.mutate()}>
+        {test.isPending ? tr('Testing …') : tr('Test')}
+      </button>
+      {test.data?.works && (
+        <p className="settings-result" role="status">
+          <span className="tag">{tr('works')}</span> {test.data.tools.length === 0 ? tr('It has no tools.') : tr('Its tools: {names}', { names: test.data.tools.join(', ') })}
+        </p>
+      )}
+      {test.data && !test.data.works && (
+        <p className="settings-result banner warn" role="status">
+          {test.data.message}
+        </p>
+      )}
+      {test.isError && (
+        <p className="settings-result banner bad" role="alert">
+          {describe(test.error)}
+        </p>
+      )}
+    </>
   );
 }

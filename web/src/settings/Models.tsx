@@ -15,6 +15,7 @@ export function Models() {
   const activate = useMutation({ mutationFn: (name: string) => source.activateProfile(name), onSettled: refresh });
   const remove = useMutation({ mutationFn: (name: string) => source.deleteProfile(name), onSettled: refresh });
   const failure = activate.error ?? remove.error ?? profiles.error ?? current.error;
+  if (current.isPending || profiles.isPending) return null; // else what is below would move
   return (
     <>
       {failure && (

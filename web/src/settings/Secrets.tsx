@@ -23,6 +23,7 @@ export function Secrets() {
   });
   const remove = useMutation({ mutationFn: (secret: string) => source.deleteSecret(secret), onSettled: refresh });
   const failure = save.error ?? remove.error ?? secrets.error;
+  if (secrets.isPending) return null; // else what is below would move
   return (
     <section className="card" aria-labelledby="secrets-title">
       <h2 id="secrets-title">{tr('Secrets')}</h2>

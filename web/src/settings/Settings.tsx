@@ -3,8 +3,7 @@ import { Link } from 'wouter';
 import { setTheme, theme, type Theme } from '../design/theme';
 import { useSource } from '../api/context';
 import { notices, setNotices } from '../design/notices';
-import { Committer } from './Committer';
-import { GitHosts } from './GitHosts';
+import { GitPage } from './GitPage';
 import { Isolation } from './Isolation';
 import { Keyboard } from './Keyboard';
 import { Keys } from './Keys';
@@ -14,6 +13,7 @@ import { Safety } from './Safety';
 import { settingsTabs } from './tabs';
 import { TakeOver } from './TakeOver';
 import { Secrets } from './Secrets';
+import { Skills } from './Skills';
 import { choose as chooseLanguage, chosen as chosenLanguage, languages, tr, type Language } from '../i18n/text';
 import './settings.css';
 
@@ -47,8 +47,8 @@ export default function Settings({ tab }: { tab: string }) {
           {app && tab === 'safety' && <Safety app={app} />}
           {app && tab === 'sandbox' && <Isolation app={app} />}
           {app && tab === 'tools' && <McpServers app={app} />}
-          {app && tab === 'git' && <GitHosts app={app} />}
-          {app && tab === 'git' && <Committer app={app} />}
+          {app && tab === 'skills' && <Skills app={app} />}
+          {app && tab === 'git' && <GitPage app={app} />}
           {app && tab === 'keys' && <Keys app={app} />}
           {app && tab === 'import' && <TakeOver app={app} />}
           {tab === 'keyboard' && <Keyboard />}

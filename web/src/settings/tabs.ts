@@ -17,6 +17,7 @@ export function settingsTabs(source: Source): Tab[] {
           { name: 'safety', label: tr('Confirmation') },
           { name: 'sandbox', label: tr('Sandbox') },
           { name: 'tools', label: tr('MCP servers') },
+          { name: 'skills', label: tr('Skills') },
           { name: 'git', label: tr('Git hosts') },
           { name: 'keys', label: tr('API keys') },
         ]

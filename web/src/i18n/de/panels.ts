@@ -2,6 +2,15 @@
 export const panels = {
   'This server does not list programs.': 'Dieser Server listet keine Programme auf.',
   'There is no such panel.': 'Diesen Bereich gibt es nicht.',
+  'No screenshot yet.': 'Noch kein Bildschirmfoto.',
+  'Deft brings no browser. With an MCP server that has one, such as Playwright’s, what the agent sees is shown here.':
+    'Deft bringt keinen Browser mit. Mit einem MCP-Server, der einen hat, etwa dem von Playwright, steht hier, was der Agent sieht.',
+  'The screenshot before': 'Das Bildschirmfoto davor',
+  'The next screenshot': 'Das nächste Bildschirmfoto',
+  'Screenshot {n}': 'Bildschirmfoto {n}',
+  '{n} of {all}': '{n} von {all}',
+  'The agent keeps no list of tasks yet.': 'Der Agent führt noch keine Aufgabenliste.',
+  '{done} of {all} done': '{done} von {all} erledigt',
   'Reading …': 'Wird gelesen …',
   'System prompt': 'Systemprompt',
   'The agent gets it with the first message.': 'Der Agent bekommt ihn mit der ersten Nachricht.',

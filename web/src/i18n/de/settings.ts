@@ -59,6 +59,10 @@ export const settings = {
   Test: 'Testen',
   'Test the model': 'Modell testen',
   'Test {name}': '{name} testen',
+  'It has no tools.': 'Er hat keine Werkzeuge.',
+  'Its tools: {names}': 'Seine Werkzeuge: {names}',
+  'What agents know how to do, beside what a repository brings in {directory}. New conversations have those that are on. Your own are files in {own}.':
+    'Was Agenten zu tun wissen, neben dem, was ein Repository in {directory} mitbringt. Neue Unterhaltungen haben die, die an sind. Eigene sind Dateien in {own}.',
   'Testing …': 'Wird getestet …',
   works: 'funktioniert',
   'sends the model above, as it is saved, a small request': 'schickt dem Modell oben, wie es gespeichert ist, eine kleine Anfrage',

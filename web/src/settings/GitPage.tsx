@@ -1,14 +1,30 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
+import { Committer } from './Committer';
 import { providers } from './providers';
 import { tr } from '../i18n/text';
 
+const hostsQuery = (app: AppRoutes) => queryOptions({ queryKey: ['git-hosts'], queryFn: () => app.gitHosts() });
+
+// GitPage is the page of the settings with the hosts and the name in commits. It shows once
+// the hosts are known, so that nothing moves.
+export function GitPage({ app }: { app: AppRoutes }) {
+  const hosts = useQuery(hostsQuery(app));
+  if (hosts.isPending) return null;
+  return (
+    <>
+      <GitHosts app={app} />
+      <Committer app={app} />
+    </>
+  );
+}
+
 // GitHosts keeps the tokens by which repositories are cloned.
-export function GitHosts({ app }: { app: AppRoutes }) {
+function GitHosts({ app }: { app: AppRoutes }) {
   const queries = useQueryClient();
-  const hosts = useQuery({ queryKey: ['git-hosts'], queryFn: () => app.gitHosts() });
+  const hosts = useQuery(hostsQuery(app));
   const [provider, setProvider] = useState('github');
   const [token, setToken] = useState('');
   const [host, setHost] = useState('');
