@@ -7,6 +7,7 @@ import { textOf, type ObservationData } from '../events/event';
 import type { ActionItem, Outcome, ResultItem } from '../events/item';
 import { picturesOf } from '../events/pictures';
 import { actionText, editOf, lineCounts, ownSummary, riskText } from './actionText';
+import { exitCode, hasFailed } from './outcome';
 import { Output } from './Output';
 import { Plan } from './Plan';
 import { tr } from '../i18n/text';
@@ -31,7 +32,7 @@ export const ActionLine = memo(function ActionLine({ item, directory, open, wait
   const observation = outcome?.state === 'done' ? outcome.observation : null;
   const edit = editOf(item.action, observation);
   const counts = edit && lineCounts(edit);
-  const failed = outcome?.state === 'failed' || (observation?.is_error ?? false) || exitCode(outcome) > 0;
+  const failed = hasFailed(outcome);
   return (
     <div className={`action${failed ? ' failed' : ''}${outcome?.state === 'rejected' ? ' rejected' : ''}`}>
       <button className="action-line" aria-expanded={open} onClick={() => onToggle(item.id)}>
@@ -76,11 +77,6 @@ function State({ item, outcome, waiting, failed }: { item: ActionItem; outcome: 
       {!failed && !time && <span className="visually-hidden">{tr('done')}</span>}
     </span>
   );
-}
-
-function exitCode(outcome: Outcome | null): number {
-  const code = outcome?.state === 'done' ? outcome.observation.exit_code : undefined;
-  return typeof code === 'number' ? code : 0;
 }
 
 function Details({ item }: { item: ActionItem }) {

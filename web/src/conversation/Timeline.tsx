@@ -4,10 +4,12 @@ import { Icon } from '../design/Icon';
 import { Menu } from '../design/Menu';
 import { GrowingMarkdown } from '../design/Markdown';
 import { undone } from '../events/branch';
-import type { Item, MessageItem } from '../events/item';
+import { eventOf, type Item, type MessageItem } from '../events/item';
 import type { Readable, View } from '../events/store';
 import { useView } from '../events/useView';
 import { ActionLine, ResultLine } from './ActionLine';
+import { GroupLine } from './GroupLine';
+import { grouped, together, type Group, type Grouped, type Row as AnyRow } from './groups';
 import { ErrorBlock, Message, Note, Reasoning } from './Rows';
 import { near, useFollowing } from './useFollowing';
 import { plural, tr } from '../i18n/text';
@@ -41,6 +43,7 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   const list = useRef<VirtualizerHandle>(null);
   const { scroller, following, away, settle, scrolled, clicked, leave, follow } = useFollowing();
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
+  const [chosen, setChosen] = useState<ReadonlyMap<string, boolean>>(new Map());
 
   const toggle = useCallback((id: string) => {
     setOpened((before) => {
@@ -49,6 +52,8 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
       return next;
     });
   }, []);
+
+  const fold = useCallback(({ members, open }: Group) => setChosen((before) => new Map(before).set((members[0] as Item).id, !open)), []);
 
   // Rows that are put in front must not move those in view.
   const first = items[0]?.id;
@@ -59,10 +64,16 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   }, [first]);
 
   const gone = useMemo(() => undone(events, path), [events, path]);
-  const rows = useMemo(() => {
-    const present = folded(items, gone, opened);
-    return tail ? [...present, tailRow] : present;
-  }, [items, gone, opened, tail]);
+  const lines = useMemo(() => folded(items, gone, opened), [items, gone, opened]);
+  const lastGroups = useRef<Grouped | null>(null);
+  const groups = useMemo(
+    () => grouped(lines, { gone, chosen, waiting, older: older !== 'none', reading: !following.current }, lastGroups.current),
+    [lines, gone, chosen, waiting, older, following],
+  );
+  useLayoutEffect(() => {
+    lastGroups.current = groups;
+  }, [groups]);
+  const rows = useMemo(() => (tail ? [...groups.rows, tailRow] : groups.rows), [groups, tail]);
   useLayoutEffect(settle, [settle, rows]);
 
   // Who sends a message wants to see what comes of it.
@@ -82,8 +93,12 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
       reached.current = target;
       leave();
       list.current?.scrollToIndex(index, { align: 'center' });
-    } else if (older === 'more') onOlder();
-  }, [target, rows, older, onOlder, leave]);
+      return;
+    }
+    const hidden = rows.find((row) => row.type === 'group' && !row.open && row.members.some((item) => item.id === target.id));
+    if (hidden) fold(hidden as Group);
+    else if (older === 'more') onOlder();
+  }, [target, rows, older, onOlder, leave, fold]);
 
   useEffect(() => {
     const handle = list.current;
@@ -110,8 +125,16 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
           {(item, i) =>
             item === tailRow ? (
               <Tail key="tail" store={store} reasoning={opened.has('draft')} onToggle={toggle} />
+            ) : item.type === 'group' ? (
+              <div key={item.id} className="timeline-row group">
+                <GroupLine group={item} onFold={fold} />
+              </div>
             ) : (
-              <div key={item.id} className={`timeline-row ${item.type}${target?.id === item.id ? ' target' : ''}${gone.has(eventOf(item)) ? ' undone' : ''}`}>
+              <div
+                key={item.id}
+                className={['timeline-row', item.type, target?.id === item.id && 'target', gone.has(eventOf(item)) && 'undone', together(rows, i) && `together ${together(rows, i)}`].filter(Boolean).join(' ')}
+              >
+                {together(rows, i) === 'first' && <span className="visually-hidden">{tr('The agent asked for these at once:')}</span>}
                 {item.id.startsWith(foldMark) || <RowMenu item={item} onBranch={onBranch} />}
                 <Row
                   item={item}
@@ -135,9 +158,6 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
     </div>
   );
 });
-
-// eventOf is the event that an item shows.
-const eventOf = (item: Item): string => item.id.replace(/:thought$/, '');
 
 const foldMark = 'undone:';
 
@@ -163,7 +183,7 @@ function folded(items: Item[], gone: ReadonlySet<string>, opened: ReadonlySet<st
 }
 
 // tailRow stands for the row behind the last event.
-const tailRow = { id: 'tail' } as Item;
+const tailRow = { id: 'tail' } as AnyRow;
 
 interface TailProps {
   store: Readable;

@@ -1,5 +1,5 @@
 import { textOf, type Event } from '../events/event';
-import type { Item } from '../events/item';
+import { eventOf, type Item } from '../events/item';
 
 // hits are the ids of the items that have a text in lower case, newest first: of those that
 // are loaded, and of events that the server has found beyond them.
@@ -19,8 +19,6 @@ export function hits(items: Item[], gone: ReadonlySet<string>, lower: string, fo
   for (const id of ofServer) if (!loaded.has(id) && !gone.has(id)) all.push(id);
   return all;
 }
-
-const eventOf = (item: Item): string => item.id.replace(/:thought$/, '');
 
 // itemOf is the item that shows an event: a result is shown with its action.
 function itemOf(e: Event): string {

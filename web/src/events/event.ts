@@ -33,6 +33,7 @@ export interface ActionEvent extends Base {
   reasoning_content?: string | null;
   tool_name: string;
   tool_call_id: string;
+  llm_response_id?: string; // that of other actions, too, if the model asked for them at once
   tool_call?: { arguments?: string };
   security_risk?: string;
   summary?: string | null;

@@ -1,5 +1,17 @@
 // German texts of conversations.
 export const conversation = {
+  'ran {n} commands': { one: '1 Befehl ausgeführt', other: '{n} Befehle ausgeführt' },
+  'changed {n} files': { one: '1 Datei geändert', other: '{n} Dateien geändert' },
+  'read {n} files': { one: '1 Datei gelesen', other: '{n} Dateien gelesen' },
+  'searched {n} times': { one: 'einmal gesucht', other: '{n}-mal gesucht' },
+  'took {n} steps in the browser': { one: '1 Schritt im Browser', other: '{n} Schritte im Browser' },
+  'delegated {n} tasks': { one: '1 Aufgabe abgegeben', other: '{n} Aufgaben abgegeben' },
+  'updated the plan': 'Plan aktualisiert',
+  'used tools {n} times': { one: 'ein Werkzeug benutzt', other: '{n}-mal Werkzeuge benutzt' },
+  'took {n} actions': { one: '1 Aktion', other: '{n} Aktionen' },
+  'The agent asked for these at once:': 'Der Agent hat diese auf einmal verlangt:',
+  '{n} failed': { one: '1 fehlgeschlagen', other: '{n} fehlgeschlagen' },
+  '{n} rejected': { one: '1 abgelehnt', other: '{n} abgelehnt' },
   'waits for you': 'wartet auf Sie',
   running: 'läuft',
   rejected: 'abgelehnt',

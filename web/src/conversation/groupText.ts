@@ -1,0 +1,82 @@
+// What the actions of a group did, in a few words.
+import type { Item, Outcome } from '../events/item';
+import type { ActionEvent } from '../events/event';
+import { hasError, hasFailed } from './outcome';
+import { plural, tr } from '../i18n/text';
+
+export interface GroupText {
+  text: string; // “Ran 5 commands, changed 2 files”
+  failed: number;
+  rejected: number;
+  running: boolean; // an action has not ended
+  from: string; // when the first action began
+  to: string; // when the last of its outcomes came, empty without any
+}
+
+type Deed = 'command' | 'change' | 'read' | 'search' | 'browser' | 'task' | 'plan' | 'tool';
+
+// groupText reads a group. What was rejected or did not work is counted as that alone, but
+// for commands that ended with a code: they ran.
+export function groupText(members: Item[]): GroupText {
+  const done = new Map<Deed, Set<string>>();
+  const text: GroupText = { text: '', failed: 0, rejected: 0, running: false, from: '', to: '' };
+  let actions = 0;
+  for (const item of members) {
+    if (item.type !== 'action' && item.type !== 'result') continue;
+    actions++;
+    const outcome: Outcome | null = item.outcome;
+    text.from ||= item.time;
+    if (outcome && outcome.time > text.to) text.to = outcome.time;
+    if (!outcome) text.running = true;
+    if (outcome?.state === 'rejected') text.rejected++;
+    if (hasFailed(outcome)) text.failed++;
+    if (outcome?.state === 'rejected' || hasError(outcome)) continue;
+    const [deed, what] = item.type === 'action' ? deedOf(item.action) : (['tool', ''] as const);
+    const others = done.get(deed) ?? new Set();
+    done.set(deed, others.add(what || item.id));
+  }
+  const parts = deeds.flatMap((deed) => (done.has(deed) ? [say[deed](done.get(deed)?.size ?? 0)] : []));
+  const all = parts.join(', ') || plural(actions, 'took 1 action', 'took {n} actions');
+  text.text = all.charAt(0).toLocaleUpperCase() + all.slice(1);
+  return text;
+}
+
+const say: Record<Deed, (n: number) => string> = {
+  command: (n) => plural(n, 'ran 1 command', 'ran {n} commands'),
+  change: (n) => plural(n, 'changed 1 file', 'changed {n} files'),
+  read: (n) => plural(n, 'read 1 file', 'read {n} files'),
+  search: (n) => plural(n, 'searched once', 'searched {n} times'),
+  browser: (n) => plural(n, 'took 1 step in the browser', 'took {n} steps in the browser'),
+  task: (n) => plural(n, 'delegated 1 task', 'delegated {n} tasks'),
+  plan: () => tr('updated the plan'),
+  tool: (n) => plural(n, 'used a tool', 'used tools {n} times'),
+};
+
+const deeds = Object.keys(say) as Deed[];
+
+// deedOf is what an action does, and to which file; files are counted once.
+function deedOf({ action: a }: ActionEvent): [Deed, string] {
+  const path = String(a?.path ?? a?.file_path ?? '');
+  switch (a?.kind) {
+    case 'TerminalAction':
+      return ['command', ''];
+    case 'FileEditorAction':
+    case 'PlanningFileEditorAction':
+      return [a.command === 'view' ? 'read' : 'change', path];
+    case 'EditAction':
+    case 'WriteFileAction':
+    case 'ApplyPatchAction':
+      return ['change', path];
+    case 'ReadFileAction':
+      return ['read', path];
+    case 'ListDirectoryAction':
+    case 'GlobAction':
+    case 'GrepAction':
+      return ['search', ''];
+    case 'TaskTrackerAction':
+      return a.command === 'view' ? ['tool', ''] : ['plan', ''];
+    case 'TaskAction':
+      return ['task', ''];
+  }
+  return [a?.kind.startsWith('Browser') ? 'browser' : 'tool', ''];
+}
