@@ -74,7 +74,7 @@ func (o *output) keep(text string) {
 		return
 	}
 	end := o.tail[len(o.tail)-maxTail:]
-	if _, rest, ok := bytes.Cut(end, []byte{'\n'}); ok {
+	if _, rest, ok := bytes.Cut(end, []byte{'\n'}); ok && len(rest) > 0 {
 		end = rest
 	}
 	for len(end) > 0 && !utf8.RuneStart(end[0]) {
