@@ -75,3 +75,27 @@ func TestWatchOutputLate(t *testing.T) {
 		})
 	}
 }
+
+// TestOutputOfAToolThatFails ends like that of others: what was held back comes, and
+// nothing is kept.
+func TestOutputOfAToolThatFails(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(shell("print and fail"), finished("ok")), nil)
+	h.tools.hidden = "it is hun"
+	c := h.begin(t, `"secrets":{"TOKEN":{"kind":"StaticSecret","value":"hunter2-hunter2"}}`)
+	var mu sync.Mutex
+	var shown string
+	defer c.WatchOutput(func(o session.Output) {
+		mu.Lock()
+		defer mu.Unlock()
+		shown += o.Text
+	})()
+	send(t, c, "go")
+	settle(t, c)
+	mu.Lock()
+	defer mu.Unlock()
+	if shown != "it is hun" {
+		t.Errorf("watchers saw %q", shown)
+	}
+	c.WatchOutput(func(o session.Output) { t.Errorf("%q is kept", o.Text) })()
+}
