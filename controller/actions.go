@@ -150,6 +150,7 @@ func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, 
 	}
 	defer r.end(a.ID)
 	got := c.ask(ctx, rt, def, a, again)
+	c.cfg.OnOutputEnd(a.ID)
 	if c.cfg.Guard != nil && got.ev != nil {
 		got.ev = c.cfg.Guard.Mask(got.ev)
 	}

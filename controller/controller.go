@@ -98,7 +98,10 @@ type Config struct {
 	// for long. Nil for none.
 	OnDelta  func(item event.ID, d llm.Delta)
 	OnOutput func(action event.ID, c tool.Chunk)
-	Log      *slog.Logger
+	// OnOutputEnd is called when an action gives no more output, before its
+	// result is recorded. Nil for not.
+	OnOutputEnd func(action event.ID)
+	Log         *slog.Logger
 }
 
 // Guard keeps a conversation's secrets out of what is stored and shown, and
@@ -147,6 +150,9 @@ func Open(ctx context.Context, cfg Config) (*Controller, error) {
 	}
 	if cfg.OnOutput == nil {
 		cfg.OnOutput = func(event.ID, tool.Chunk) {}
+	}
+	if cfg.OnOutputEnd == nil {
+		cfg.OnOutputEnd = func(event.ID) {}
 	}
 	cfg.Stuck = cfg.Stuck.withDefaults()
 	c := &Controller{cfg: cfg}

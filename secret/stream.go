@@ -30,6 +30,9 @@ func (s *Stream) Feed(text string) string {
 	return s.release(text, found, len(text)-hold)
 }
 
+// Holds reports whether text is held back.
+func (s *Stream) Holds() bool { return s.held != "" }
+
 // Flush returns what is held back: no more text comes.
 func (s *Stream) Flush() string {
 	m := s.r.matcher()

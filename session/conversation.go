@@ -62,6 +62,8 @@ type Conversation struct {
 	shown shownAgent
 	stats shownStats
 
+	outputs outputs // of actions
+
 	publishing sync.Mutex // held while a state is made and published, and while a run begins
 
 	opening sync.Mutex // held while the worker starts or ends
@@ -91,7 +93,6 @@ type worker struct {
 	review  *review
 	agent   agent.Agent // what the controller runs, but for a replay
 	answers *answerStream
-	output  *outputStream
 	unlock  func() // nil before the conversation is locked
 	// untitled is the first message while no model has written a title for it.
 	untitled atomic.Pointer[string]
@@ -324,13 +325,13 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 	if w.res, err = c.m.o.Builder.Build(ctx, request); err != nil {
 		return nil, err
 	}
-	w.review, w.answers, w.output = &review{c: c, w: w}, newAnswerStream(c, w), newOutputStream(c)
+	w.review, w.answers = &review{c: c, w: w}, newAnswerStream(c, w)
 	w.streams.Store(a.LLM != nil && a.LLM.Stream)
 	w.agent = streamedAgent{w.res.Agent, w.answers}
 	w.Controller, err = controller.Open(ctx, controller.Config{
 		ID: c.id, Stream: c.m.o.Store, Agent: w.agent, Runtime: w.res.Runtime, Local: w.res.Local,
 		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, MaxCost: rec.MaxCost, Parallel: max(a.ToolConcurrencyLimit, 1),
-		Review: w.review.judge, Guard: w.guard, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: w.output.feed,
+		Review: w.review.judge, Guard: w.guard, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: c.printed, OnOutputEnd: c.printedAll,
 		BeforeActions: c.checkpointBefore(w),
 		Log:           c.m.o.Log,
 	})

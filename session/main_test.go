@@ -118,6 +118,7 @@ func lastText(r llm.Request) string {
 
 // commands is the terminal of the tests: "block" waits to be released or
 // interrupted, "reveal" prints what is hidden, "trickle" does so while it runs,
+// "print and block" does so before it waits, "print and fail" before the tool fails,
 // anything else is echoed.
 type commands struct {
 	started chan string
@@ -143,6 +144,12 @@ func (c *commands) Execute(ctx context.Context, call tool.Call) (event.Observati
 		for piece := range slices.Chunk([]byte("it is "+c.hidden+", or hun"), 4) {
 			call.Progress(tool.Chunk{Text: string(piece)})
 		}
+	case "print and fail":
+		call.Progress(tool.Chunk{Text: c.hidden})
+		return nil, fault.New(fault.Internal, "it failed")
+	case "print and block":
+		call.Progress(tool.Chunk{Text: c.hidden})
+		fallthrough
 	case "block":
 		c.started <- a.Command
 		select {

@@ -1,66 +1,102 @@
 package session
 
 import (
+	"bytes"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/tool"
 )
 
-// outputStream publishes what running actions print, masked, as it comes. A
-// secret that is split between two pieces of one action's output is found: what
-// could be its beginning is held back until more comes, or until the action's
-// result is recorded.
-type outputStream struct {
-	c *Conversation
-
-	mu    sync.Mutex
-	masks map[event.ID]*secret.Stream // by action
+// Output is what a running action prints, without secrets. Its only escape sequences
+// are whole ones of package sgr.
+type Output struct {
+	Action event.ID
+	Text   string
+	Cut    bool // the text has lost its beginning
 }
 
-func newOutputStream(c *Conversation) *outputStream {
-	return &outputStream{c: c, masks: map[event.ID]*secret.Stream{}}
+// maxTail bounds what is kept of the output of a running action, in bytes.
+const maxTail = 64 << 10
+
+// outputs are those of the running actions. The end of each is kept for watchers
+// that come later; it is gone with the action.
+type outputs struct {
+	mu      sync.Mutex
+	running map[event.ID]*output
 }
 
-// feed takes a piece of the output of an action.
-func (p *outputStream) feed(action event.ID, chunk tool.Chunk) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m := p.masks[action]
-	if m == nil {
-		if !p.c.hub.watched() {
-			return
+type output struct {
+	mask styledMask
+	tail []byte
+	cut  bool
+}
+
+// printed takes a piece of the output of an action and publishes it, masked.
+func (c *Conversation) printed(action event.ID, chunk tool.Chunk) {
+	c.outputs.mu.Lock()
+	defer c.outputs.mu.Unlock()
+	o := c.outputs.running[action]
+	if o == nil {
+		if c.outputs.running == nil {
+			c.outputs.running = map[event.ID]*output{}
 		}
-		m = p.c.secrets.Stream()
-		p.masks[action] = m
+		o = &output{mask: styledMask{mask: c.secrets.Stream()}}
+		c.outputs.running[action] = o
 	}
-	p.publish(action, m.Feed(chunk.Text))
+	c.publishOutput(action, o, o.mask.feed(chunk.Text))
 }
 
-// ended publishes what was held back of an action that has a result.
-func (p *outputStream) ended(action event.ID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if m := p.masks[action]; m != nil {
-		delete(p.masks, action)
-		p.publish(action, m.Flush())
+// printedAll publishes what was held back of an action that runs no more. It is called
+// before the action's result is recorded.
+func (c *Conversation) printedAll(action event.ID) {
+	c.outputs.mu.Lock()
+	defer c.outputs.mu.Unlock()
+	if o := c.outputs.running[action]; o != nil {
+		delete(c.outputs.running, action)
+		c.publishOutput(action, o, o.mask.flush())
 	}
 }
 
-func (p *outputStream) publish(action event.ID, text string) {
+func (c *Conversation) publishOutput(action event.ID, o *output, text string) {
 	if text != "" {
-		p.c.hub.publish(Transient{Output: &Output{Action: action, Text: text}})
+		o.keep(text)
+		c.hub.publish(Transient{Output: &Output{Action: action, Text: text}})
 	}
 }
 
-// endedBy returns the action whose result an event is, or "".
-func endedBy(ev event.Event) event.ID {
-	switch e := ev.(type) {
-	case *event.ObservationEvent:
-		return e.ActionID
-	case *event.UserRejectObservation:
-		return e.ActionID
+// keep adds to the tail. When it is twice as long as it may be, it is cut, at a line
+// if there is one: then no sequence is.
+func (o *output) keep(text string) {
+	o.tail = append(o.tail, text...)
+	if len(o.tail) <= 2*maxTail {
+		return
 	}
-	return ""
+	end := o.tail[len(o.tail)-maxTail:]
+	if _, rest, ok := bytes.Cut(end, []byte{'\n'}); ok && len(rest) > 0 {
+		end = rest
+	}
+	for len(end) > 0 && !utf8.RuneStart(end[0]) {
+		end = end[1:]
+	}
+	o.tail, o.cut = append(o.tail[:0], end...), true
+}
+
+// WatchOutput calls f for what running actions print, beginning with the end of what
+// they have printed so far (at least 64 KiB of each, unless it was less). f must not
+// block.
+func (c *Conversation) WatchOutput(f func(Output)) (cancel func()) {
+	c.outputs.mu.Lock() // nothing is published between the two
+	defer c.outputs.mu.Unlock()
+	for action, o := range c.outputs.running {
+		if len(o.tail) > 0 {
+			f(Output{Action: action, Text: string(o.tail), Cut: o.cut})
+		}
+	}
+	return c.Watch(func(t Transient) {
+		if t.Output != nil {
+			f(*t.Output)
+		}
+	})
 }

@@ -20,7 +20,6 @@ type guard struct {
 
 // Mask implements [controller.Guard].
 func (g *guard) Mask(ev event.Event) event.Event {
-	g.w.output.ended(endedBy(ev))
 	g.c.clearRisk(g.w.State(), ev)
 	if err := g.c.addPathRules(g.w, ev); err != nil {
 		g.c.m.o.Log.Warn("record the rules for a file", "conversation", g.c.id, "err", err)

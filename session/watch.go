@@ -23,12 +23,6 @@ type Transient struct {
 	Warning   string // for a person who watches
 }
 
-// Output is what a running action prints, without secrets.
-type Output struct {
-	Action event.ID
-	Text   string
-}
-
 // Piece is a part of what the model is writing (docs/openhands/sdk-wire-1.58.md
 // section C.1).
 type Piece struct {

@@ -68,7 +68,9 @@ type Definition struct {
 	Decode func(args json.RawMessage) (event.Action, error)
 }
 
-// Chunk is a piece of output of a running action, as it appears.
+// Chunk is a piece of output of a running action, as it appears. Unlike an
+// observation it may have the program's colours: escape sequences as package sgr
+// knows them.
 type Chunk struct {
 	Text string `json:"text"`
 }

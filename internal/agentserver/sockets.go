@@ -25,10 +25,15 @@ type socketConversation struct{ *session.Conversation }
 // Watch implements [socket.Conversation].
 func (c socketConversation) Watch(tell func(socket.Transient)) (cancel func()) {
 	return c.Conversation.Watch(func(t session.Transient) {
-		if t.Output == nil && t.Warning == "" { // the contract has no form for them
+		if t.Output == nil && t.Warning == "" { // the contract has no form for them; see WatchOutput
 			tell(transient(t))
 		}
 	})
+}
+
+// WatchOutput implements [socket.Conversation].
+func (c socketConversation) WatchOutput(tell func(socket.Output)) (cancel func()) {
+	return c.Conversation.WatchOutput(func(o session.Output) { tell(socket.Output(o)) })
 }
 
 // Send implements [socket.Conversation].

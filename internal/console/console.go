@@ -25,6 +25,7 @@ import (
 	"sync"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/sgr"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -152,13 +153,32 @@ func (p *Printer) Retry(what string) {
 	p.item, p.streamed = "", ""
 }
 
-// Output shows output of the running command.
+// Output shows output of the running command, with its colours if there are any here.
 func (p *Printer) Output(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.tail.feed(text) {
-		p.line("  " + p.paint(dim, clean(l)))
+		p.line("  " + p.styled(l))
 	}
+}
+
+// styled is a line of a command's output: dim, and with the styles that it has.
+func (p *Printer) styled(l string) string {
+	if !p.opts.Color || !strings.Contains(l, "\x1b") {
+		return p.paint(dim, clean(sgr.Strip(l)))
+	}
+	var b strings.Builder
+	b.WriteString("\x1b[" + dim + "m")
+	for l != "" {
+		before, style, rest, whole := sgr.Cut(l)
+		b.WriteString(clean(before))
+		if !whole { // the line was cut there
+			break
+		}
+		b.WriteString(style)
+		l = rest
+	}
+	return b.String() + sgr.Reset
 }
 
 // Note writes a line about the run itself.

@@ -424,3 +424,25 @@ func BenchmarkOutput(b *testing.B) {
 		p.Output(text)
 	}
 }
+
+// TestColoursOfOutput shows a command's colours where there are colours, and only them.
+func TestColoursOfOutput(t *testing.T) {
+	t.Parallel()
+	long := "\x1b[31m" + strings.Repeat("x", 394) // its last sequence is cut
+	for _, tt := range []struct{ name, in, plain, colored string }{
+		{"none", "a\n", "  a\n", "  \x1b[2ma\x1b[0m\n"},
+		{"colours", "\x1b[31mred\x1b[m.\n", "  red.\n", "  \x1b[2m\x1b[31mred\x1b[0m.\x1b[0m\n"},
+		{"others", "a\x1b[2J\x1b[8mb\x1b[31m\rc\n", "  ab\uFFFDc\n", "  \x1b[2mab\x1b[31m\uFFFDc\x1b[0m\n"},
+		{"cut", long + "\x1b[32my\n", "  " + strings.Repeat("x", 394) + "…\n", "  \x1b[2m" + long + "…\x1b[0m\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for color, want := range map[bool]string{false: tt.plain, true: tt.colored} {
+				got := played(console.Options{Color: color}, func(p *console.Printer) { p.Output(tt.in) })
+				if got != want {
+					t.Errorf("with colours %v: %q, want %q", color, got, want)
+				}
+			}
+		})
+	}
+}

@@ -142,7 +142,7 @@ func (p *Printer) observation(o event.Observation) {
 func (p *Printer) rest() bool {
 	lines, any := p.tail.finish()
 	for _, l := range lines {
-		p.line("  " + p.paint(dim, clean(l)))
+		p.line("  " + p.styled(l))
 	}
 	return any
 }

@@ -3,6 +3,8 @@ package terminal
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"github.com/deft-dev/deft/internal/sgr"
 )
 
 // surface is a screen on which terminal output is drawn.
@@ -51,15 +53,18 @@ type filter struct {
 	state   int
 	params  []int
 	private byte
+	colons  bool // between parameters
 	inter   bool
 	osc     bool
 	swallow int
 	partial []byte // of a UTF-8 character
 	one     [1]byte
+	styled  []byte // of style, to be used again
 }
 
 // newFilter returns a filter for a terminal of the given size. out takes the
-// finished text; live, if not nil, takes the text as it comes, with its \r.
+// finished text; live, if not nil, takes the text as it comes, with its \r and its
+// styles (package sgr).
 func newFilter(rows, cols int, out, live func([]byte)) *filter {
 	if live == nil {
 		live = func([]byte) {}
@@ -205,7 +210,7 @@ func (f *filter) c0(c byte) {
 }
 
 func (f *filter) begin() {
-	f.state, f.params, f.private, f.inter, f.swallow = escape, f.params[:0], 0, false, 0
+	f.state, f.params, f.private, f.colons, f.inter, f.swallow = escape, f.params[:0], 0, false, false, 0
 }
 
 // step takes one byte inside an escape sequence.
@@ -291,6 +296,7 @@ func (f *filter) inCSI(c byte) {
 		last := &f.params[len(f.params)-1]
 		*last = min(*last*10+int(c-'0'), maxNumber)
 	case c == ';' || c == ':':
+		f.colons = f.colons || c == ':'
 		if len(f.params) == 0 {
 			f.params = append(f.params, 0)
 		}
@@ -306,6 +312,7 @@ func (f *filter) inCSI(c byte) {
 
 func (f *filter) dispatch(final byte) {
 	if f.private == 0 {
+		f.style(final)
 		f.surface().csi(f.params, final)
 		return
 	}
@@ -322,6 +329,17 @@ func (f *filter) dispatch(final byte) {
 		case f.alt == nil:
 			f.alt = newGrid(f.rows, f.cols)
 		}
+	}
+}
+
+// style passes a style on to live. Forms with colons are not passed on: they mean
+// something else.
+func (f *filter) style(final byte) {
+	if final != 'm' || f.alt != nil || f.colons {
+		return
+	}
+	if f.styled = sgr.Append(f.styled[:0], f.params); len(f.styled) > 0 {
+		f.live(f.styled)
 	}
 }
 

@@ -130,3 +130,28 @@ func FuzzFilter(f *testing.F) {
 		}
 	})
 }
+
+// TestLive keeps colours for a live view, and nothing else.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, in, want string }{
+		{"colours", "\x1b[1;31mred\x1b[m\r\n", "\x1b[1;31mred\x1b[0m\r\n"},
+		{"of a palette", "\x1b[38;5;9mx", "\x1b[38;5;9mx"},
+		{"cursor and title", "\x1b]0;t\x07a\x1b[2K\x1b[1A\x1b[?25lb\x1b[6n", "ab"},
+		{"hidden", "\x1b[8mx\x1b[5my", "xy"},
+		{"colons", "\x1b[4:3mx\x1b[4mx", "x\x1b[4mx"},
+		{"of a full screen", "a\x1b[?1049h\x1b[31mx\x1b[?1049l\x1b[32mb", "a\x1b[32mb"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var live strings.Builder
+			f := newFilter(5, 40, func([]byte) {}, func(p []byte) { live.Write(p) })
+			for i := range len(tt.in) {
+				f.write([]byte(tt.in[i : i+1]))
+			}
+			if live.String() != tt.want {
+				t.Errorf("got %q, want %q", live.String(), tt.want)
+			}
+		})
+	}
+}

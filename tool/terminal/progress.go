@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"bytes"
 	"fmt"
 	"unicode/utf8"
 )
@@ -40,6 +41,10 @@ func (p *progress) take() string {
 	p.trim(progressMax)
 	b := p.buf
 	if p.skipped > 0 {
+		if _, rest, ok := bytes.Cut(b, newlineByte); ok { // a line that is cut may begin within an escape sequence
+			p.skipped += int64(len(b) - len(rest))
+			b = rest
+		}
 		for len(b) > 0 && !utf8.RuneStart(b[0]) {
 			b = b[1:]
 		}

@@ -643,7 +643,7 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.want(o.(*event.TerminalObservation), "one\npart\ntwo", 0)
-	if want := "one\r\npart\r\ntwo\r\n"; got.String() != want {
+	if want := "one\r\n\x1b[1mpart\r\ntwo\r\n"; got.String() != want {
 		t.Errorf("progress is %q, want %q", got.String(), want)
 	}
 }

@@ -11,7 +11,8 @@
 // events. /sockets/session/{id} sends the same in envelopes with a sequence number
 // to resume from, and answers while they stream. /sockets/bash-events sends the
 // events of shell commands. /sockets/terminal/{id} is a pseudo terminal in the
-// conversation's sandbox, which only Deft has. See
+// conversation's sandbox, and /sockets/output/{id} is what running actions print as it
+// comes; only Deft has these two. See
 // docs/openhands/sdk-wire.md section 9 and docs/openhands/sdk-wire-1.58.md
 // section C.1.
 //
@@ -31,7 +32,8 @@
 // # Failure
 //
 // A client that reads nothing for Options.WriteTimeout is disconnected; it delays
-// no other and takes at most 32 KB meanwhile. Invalid frames are answered with an
+// no other and takes at most 32 KB meanwhile, or 128 KB for each running action whose
+// output it follows: of that a slow client misses the oldest, and is told so. Invalid frames are answered with an
 // error on the socket, which stays open. Close codes are the
 // reference's: 4001 for a wrong key, 4004 for an unknown conversation
 // or one of another server, 1013 for too many followers or for one that has to

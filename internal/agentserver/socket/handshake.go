@@ -22,6 +22,7 @@ const (
 	envelope              // events in envelopes
 	shell                 // events of shell commands
 	terminal              // a pseudo terminal
+	output                // what running actions print
 )
 
 // plan is what a client requested in its handshake.

@@ -33,6 +33,8 @@ type talk struct {
 
 	mu        sync.Mutex
 	watchers  map[int]func(socket.Transient)
+	printed   []socket.Output // so far
+	print     func(socket.Output)
 	terminals tool.PTYs
 	made      int // full states, numbered
 	fail      error

@@ -28,6 +28,10 @@ func (s *Service) serve(l *link, p plan) {
 		s.serveTerminal(ctx, cancel, l, p)
 		return
 	}
+	if p.style == output {
+		s.serveOutput(ctx, cancel, l, p)
+		return
+	}
 	f := &follower{s: s, l: l, p: p, news: make(chan struct{}, 1)}
 	leave, err := s.join(ctx, f)
 	if err != nil {

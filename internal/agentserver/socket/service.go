@@ -29,6 +29,9 @@ type Conversation interface {
 	// order, until cancel returns. f does not block and must not be called
 	// afterwards.
 	Watch(f func(Transient)) (cancel func())
+	// WatchOutput calls f for what running actions print, beginning with the end of
+	// what they have printed so far, until cancel returns. f does not block.
+	WatchOutput(f func(Output)) (cancel func())
 	// Send adds a message and runs the agent, as send_message(run=True).
 	// The message has a role and content of known types.
 	Send(ctx context.Context, m event.Message) error
@@ -132,6 +135,7 @@ func (s *Service) Routes() []rest.Route {
 		route("events/{conversation_id}", s.events),
 		route("session/{conversation_id}", s.session),
 		route("terminal/{conversation_id}", s.terminal),
+		route("output/{conversation_id}", s.output),
 	}
 	if s.o.Bash != nil {
 		routes = append(routes, route("bash-events", s.shell))

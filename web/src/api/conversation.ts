@@ -271,7 +271,7 @@ export class Conversation {
 
   // socket opens a WebSocket of the conversation and sends the key as its first
   // frame, so that no key is in a URL.
-  socket(kind: 'events' | 'terminal', parameters: string): WebSocket {
+  socket(kind: 'events' | 'terminal' | 'output', parameters: string): WebSocket {
     const origin = window.location.origin.replace(/^http/, 'ws');
     const socket = new WebSocket(`${origin}/sockets/${kind}/${this.id}${parameters}`);
     socket.addEventListener('open', () => socket.send(JSON.stringify({ type: 'auth', session_api_key: this.sessionKey ?? '' })));

@@ -7,6 +7,7 @@ import { textOf, type ObservationData } from '../events/event';
 import type { ActionItem, Outcome, ResultItem } from '../events/item';
 import { picturesOf } from '../events/pictures';
 import { actionText, editOf, lineCounts, ownSummary, riskText } from './actionText';
+import { CommandOutput } from './CommandOutput';
 import { exitCode, hasFailed } from './outcome';
 import { Output } from './Output';
 import { Plan } from './Plan';
@@ -52,7 +53,7 @@ export const ActionLine = memo(function ActionLine({ item, directory, open, wait
           <Icon name="chevron" size={12} />
         </span>
       </button>
-      {open && <Details item={item} />}
+      {open && <Details item={item} waiting={waiting} />}
     </div>
   );
 });
@@ -79,7 +80,7 @@ function State({ item, outcome, waiting, failed }: { item: ActionItem; outcome: 
   );
 }
 
-function Details({ item }: { item: ActionItem }) {
+function Details({ item, waiting }: { item: ActionItem; waiting: boolean }) {
   const { action, outcome } = item;
   const observation = outcome?.state === 'done' ? outcome.observation : null;
   const edit = editOf(action, observation);
@@ -93,7 +94,7 @@ function Details({ item }: { item: ActionItem }) {
           <span aria-hidden="true">$ </span>
           {String(a.command ?? '')}
         </pre>
-        {observation && <Output text={textOf(observation.content)} />}
+        <CommandOutput action={item.id} running={!outcome && !waiting} result={observation && textOf(observation.content)} />
       </>
     );
   } else if (edit) {

@@ -10,6 +10,7 @@ import { useCommands } from '../commands/registry';
 import { statusText } from '../design/format';
 import { Icon, type IconName } from '../design/Icon';
 import { loaded } from '../design/loaded';
+import { Outputs, OutputsContext } from '../events/output';
 import { EventStore } from '../events/store';
 import { settledAt } from '../events/settled';
 import { useView } from '../events/useView';
@@ -98,6 +99,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   const queries = useQueryClient();
   const [, navigate] = useLocation();
   const [store] = useState(() => new EventStore(conversation));
+  const [outputs] = useState(() => (conversation.live ? new Outputs(conversation) : null));
   const loaded = useView(store, (v) => v.loaded);
   const current = useView(store, (v) => v.timeline.status);
   const [finding, setFinding] = useState(false);
@@ -121,8 +123,11 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
 
   useEffect(() => {
     store.open();
-    return () => store.close();
-  }, [store]);
+    return () => {
+      store.close();
+      outputs?.close();
+    };
+  }, [store, outputs]);
   useEffect(() => {
     document.title = `${summary.title} · Deft`;
   }, [summary.title]);
@@ -250,7 +255,9 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(store.get().timeline.events, branch.event)} onClose={() => setBranch(null)} />}
         {editing && source.app && <EditSent app={source.app} id={id} {...editing} conversation={conversation} onClose={() => setEditing(null)} />}
         {summary.parts.length > 0 && <Parts ids={summary.parts} />}
-        <Timeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} sent={sent} />
+        <OutputsContext value={outputs}>
+          <Timeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} sent={sent} />
+        </OutputsContext>
         <Reply conversation={conversation} store={store} summary={summary} draft={draft} onSent={onSent} />
       </div>
       {panel && (
