@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState, type DragEvent } from 'react';
+import { useCallback, useEffect, useRef, useState, type DragEvent } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
@@ -9,6 +9,7 @@ import { save } from '../design/save';
 import type { Timeline } from '../events/timeline';
 import { FileTree } from './FileTree';
 import { Preview } from './Preview';
+import { useThrottled } from './useThrottled';
 import { plural, tr } from '../i18n/text';
 
 // Files is the workspace as a tree. Files are looked at, uploaded and downloaded.
@@ -29,7 +30,15 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
     setNote('');
   };
   const at = (below: string) => (below ? `${root}/${below}` : root);
-  const again = () => queries.invalidateQueries({ queryKey: ['files', conversation.id] });
+  const again = useCallback(() => Promise.all(['files', 'file'].map((key) => queries.invalidateQueries({ queryKey: [key, conversation.id] }))), [queries, conversation.id]);
+  // Whatever the agent does may change files, also the one that is open.
+  const step = useThrottled(timeline.cursor, 1000);
+  const read = useRef(step);
+  useEffect(() => {
+    if (read.current === step) return;
+    read.current = step;
+    void again();
+  }, [step, again]);
   const upload = useMutation({
     mutationFn: async (chosen: File[]) => {
       for (const f of chosen) await conversation.upload(`${at(path)}/${f.name}`, f);
