@@ -61,7 +61,7 @@ for (const theme of ['light', 'dark'] as const) {
 async function mcp(data: string) {
   const results: Record<string, unknown> = {
     initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'draw', version: '1' } },
-    'tools/list': { tools: [{ name: 'draw', description: 'Draws.', inputSchema: { type: 'object', properties: {} } }] },
+    'tools/list': { tools: [{ name: 'take_screenshot', description: 'Draws the page.', inputSchema: { type: 'object', properties: {} } }] },
     'tools/call': { content: [{ type: 'text', text: 'Here it is.' }, { type: 'image', data, mimeType: 'image/png' }] },
   };
   const server = createServer((request, response) => {
@@ -79,10 +79,10 @@ async function mcp(data: string) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, close: () => new Promise((done) => server.close(done)) };
 }
 
-test('a picture in the result of an MCP tool is shown in its line', async ({ deft, page }) => {
+test('a picture in the result of an MCP tool is shown in its line, and one of a browser in the panel', async ({ deft, page }) => {
   const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC';
   const server = await mcp(picture);
-  const base_url = await deft.script([{ reply: { tool_calls: [{ name: 'draw', arguments: {} }] } }, finish('Done.')]);
+  const base_url = await deft.script([{ reply: { tool_calls: [{ name: 'take_screenshot', arguments: {} }] } }, finish('Done.')]);
   await deft.serve();
   await deft.signIn(page);
   await deft.setModel(page, {
@@ -98,5 +98,10 @@ test('a picture in the result of an MCP tool is shown in its line', async ({ def
   await expect(image).toBeVisible();
   expect(await image.evaluate((img: HTMLImageElement) => img.naturalWidth)).toBe(10);
   await shot(page, 'mcp-picture');
+  await panel(page, 'Browser').click();
+  const screenshot = page.getByRole('img', { name: 'Screenshot 1' });
+  await expect(screenshot).toBeVisible();
+  expect(await screenshot.evaluate((img: HTMLImageElement) => img.naturalWidth)).toBe(10);
+  await shot(page, 'browser');
   await server.close();
 });
