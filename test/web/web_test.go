@@ -51,9 +51,21 @@ func TestPage(t *testing.T) {
 	cmd.Env = append(os.Environ(), "DEFT_BIN="+binary.Path(), "DEFT_CHROMIUM="+chromium, "DEFT_WEB_RESULTS="+t.TempDir(), "DEFT_TEST_GIT_IMAGE="+gitImage)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s", err, withoutPassed(string(out)))
 	}
 	t.Logf("%s", out)
+}
+
+// withoutPassed leaves out the lines of cases that passed or were skipped, so
+// that a log which is cut still has the failures.
+func withoutPassed(out string) string {
+	var kept []string
+	for line := range strings.Lines(out) {
+		if mark, _, _ := strings.Cut(strings.TrimSpace(line), " "); mark != "✓" && mark != "-" {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
 }
 
 // missing skips the test for a reason, or fails it if CI is "true".

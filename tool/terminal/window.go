@@ -133,11 +133,12 @@ func (w *window) newline() {
 }
 
 // scroll outputs the top line and reuses its memory for a new bottom line.
+// The slice moves on by one and is copied only when its capacity is used up:
+// a long output scrolls for each of its lines.
 func (w *window) scroll() {
 	top := append(w.lines[0], '\n')
 	w.out(top)
-	copy(w.lines, w.lines[1:])
-	w.lines[len(w.lines)-1] = top[:0]
+	w.lines = append(w.lines[1:], top[:0])
 }
 
 func (w *window) control(c byte) {
