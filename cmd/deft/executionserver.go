@@ -146,7 +146,9 @@ func (f *executionServerFlags) serveOpenHands(ctx context.Context, std *streams,
 	web := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: 64 << 10}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
-	fmt.Fprintf(std.out, "action server on http://%s\n", listener.Addr())
+	if std.listener == nil { // else who made it knows
+		fmt.Fprintf(std.out, "action server on http://%s\n", listener.Addr())
+	}
 	select {
 	case err = <-served:
 		return errors.Join(err, h.Close())

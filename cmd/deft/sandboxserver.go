@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime"
@@ -28,8 +29,11 @@ import (
 // is told which of Deft's servers it is to be, or which program it is to run.
 type sandboxServerCmd struct{}
 
-// assignable are the commands that it may become.
-var assignable = []string{"agent-server", "action-server"}
+// assignable are the commands that it may become, each with arguments as clients send them.
+var assignable = map[string][]string{
+	"agent-server":  {"--port", "60000"},
+	"action-server": {"60000", "--working-dir", "/workspace"},
+}
 
 // Run waits, and then serves on the sandbox's socket until the sandbox ends.
 func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
@@ -46,13 +50,15 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 	said := &lastText{}
 	inner := *std
 	inner.err = io.MultiWriter(std.err, said)
-	// What can be done before anybody waits is done: the command lines are made, and one
-	// processor is enough to start with, which spares the others from looking for work.
+	// What can be done before anybody waits is done: the command lines are made, and each has
+	// parsed once, so that the code is in memory; and one processor is enough to start with,
+	// which spares the others from looking for work.
 	commands := map[string]*commandLine{}
-	for _, name := range assignable {
+	for name, usual := range assignable {
 		if commands[name], err = newCommandLine(ctx, name, &inner); err != nil {
 			return err
 		}
+		_, _ = commands[name].parser.Parse(append([]string{name}, usual...)) // whom it is assigned to is told
 	}
 	processors := runtime.GOMAXPROCS(1)
 	prepared := prepareStore(ctx, std)
@@ -124,8 +130,8 @@ func prepareStore(ctx context.Context, std *streams) (wait func()) {
 
 // apply makes the environment and the working directory those of an assignment.
 func apply(a *bootstrap.Assigned) error {
-	if len(a.Args) == 0 || a.Port == 0 && !slices.Contains(assignable, a.Args[0]) {
-		return fault.New(fault.Unsupported, "a sandbox runs "+strings.Join(assignable, " or ")+" only")
+	if len(a.Args) == 0 || a.Port == 0 && assignable[a.Args[0]] == nil {
+		return fault.New(fault.Unsupported, "a sandbox runs "+strings.Join(slices.Sorted(maps.Keys(assignable)), " or ")+" only")
 	}
 	for _, kv := range a.Env {
 		name, value, _ := strings.Cut(kv, "=")
