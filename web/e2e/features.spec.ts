@@ -162,6 +162,10 @@ test('settings: test of the model, confirmation, MCP servers, keys', async ({ de
   const answer = await fetch(`${deft.url}/api/v1/app-conversations/count`, { headers: { Authorization: `Bearer ${key}` } });
   expect(answer.status).toBe(200);
   await page.getByRole('button', { name: 'Delete for CI' }).click();
+  await page.keyboard.press('Enter'); // the focus is on Cancel
+  await expect(page.getByRole('dialog')).toBeHidden();
+  await page.getByRole('button', { name: 'Delete for CI' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
   await expect(page.getByText('There is no key yet.')).toBeVisible();
   expect((await fetch(`${deft.url}/api/v1/app-conversations/count`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(401);
 });

@@ -74,6 +74,8 @@ test('a question aside is answered and leaves nothing behind; a goal is pursued 
   await expect(log(page).getByText('All of it.')).toBeVisible();
   await clean(page, 'a goal');
   await shot(page, 'goal');
+  await goal.getByRole('button', { name: 'Hide' }).click();
+  await expect(goal).toBeHidden();
 });
 
 test('the model is switched, and the history is summarised', async ({ deft, page }) => {

@@ -1,4 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import type { EventStore } from '../events/store';
@@ -15,7 +16,8 @@ const states: Record<string, string> = {
 export function GoalBar({ conversation, store }: { conversation: Conversation; store: EventStore }) {
   const goal = useView(store, (v) => v.timeline.goal);
   const change = useMutation({ mutationFn: (action: 'stopGoal' | 'resumeGoal') => conversation[action]() });
-  if (!goal) return null;
+  const [hidden, setHidden] = useState<typeof goal>(null); // one that is over
+  if (!goal || goal === hidden) return null;
   const missing = goal.verdict && !goal.verdict.complete ? goal.verdict.missing : '';
   return (
     <section className="goal" aria-label={tr('Goal')}>
@@ -27,6 +29,11 @@ export function GoalBar({ conversation, store }: { conversation: Conversation; s
       {goal.active && (
         <button className="button" disabled={change.isPending} onClick={() => change.mutate('stopGoal')}>
           {tr('Stop the goal')}
+        </button>
+      )}
+      {!goal.active && (
+        <button className="button quiet" onClick={() => setHidden(goal)}>
+          {tr('Hide')}
         </button>
       )}
       {goal.status === 'interrupted' && (

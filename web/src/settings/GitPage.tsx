@@ -4,6 +4,7 @@ import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
 import { Committer } from './Committer';
 import { providers } from './providers';
+import { FormDialog } from '../design/FormDialog';
 import { tr } from '../i18n/text';
 
 const hostsQuery = (app: AppRoutes) => queryOptions({ queryKey: ['git-hosts'], queryFn: () => app.gitHosts() });
@@ -36,8 +37,9 @@ function GitHosts({ app }: { app: AppRoutes }) {
       return refresh();
     },
   });
-  const remove = useMutation({ mutationFn: () => app.removeGitTokens(), onSettled: refresh });
-  const failure = save.error ?? remove.error ?? hosts.error;
+  const [removing, setRemoving] = useState(false);
+  const remove = useMutation({ mutationFn: () => app.removeGitTokens().finally(refresh), onSuccess: () => setRemoving(false) });
+  const failure = save.error ?? hosts.error;
   const known = Object.entries(hosts.data ?? {});
   return (
     <section className="card" aria-labelledby="git-title">
@@ -60,10 +62,15 @@ function GitHosts({ app }: { app: AppRoutes }) {
               </li>
             ))}
           </ul>
-          <button className="button danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
+          <button className="button danger" onClick={() => setRemoving(true)}>
             {tr('Remove all tokens')}
           </button>
         </>
+      )}
+      {removing && (
+        <FormDialog title={tr('Remove all tokens?')} button={tr('Remove all tokens')} danger action={remove} onClose={() => setRemoving(false)}>
+          <p>{tr('They are deleted for good; private repositories cannot be cloned or proposed to without new ones.')}</p>
+        </FormDialog>
       )}
       <form
         className="settings-form"

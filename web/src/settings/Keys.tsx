@@ -6,6 +6,7 @@ import { CopyButton } from '../design/CopyButton';
 import { ago } from '../design/format';
 import { trNodes } from '../i18n/nodes';
 import { tr } from '../i18n/text';
+import { DeleteButton } from './DeleteButton';
 
 // Keys are for programs that use this server as the user.
 export function Keys({ app }: { app: AppRoutes }) {
@@ -20,8 +21,7 @@ export function Keys({ app }: { app: AppRoutes }) {
       return refresh();
     },
   });
-  const remove = useMutation({ mutationFn: (id: number) => app.deleteKey(id), onSettled: refresh });
-  const failure = create.error ?? remove.error ?? keys.error;
+  const failure = create.error ?? keys.error;
   if (keys.isPending) return null; // else what is below would move
   return (
     <section className="card" aria-labelledby="keys-title">
@@ -52,9 +52,7 @@ export function Keys({ app }: { app: AppRoutes }) {
                 {k.lastUsed ? tr('made {made}, used {used}', { made: ago(k.created), used: ago(k.lastUsed) }) : tr('made {made}, never used', { made: ago(k.created) })}
               </span>
             </span>
-            <button className="button quiet" aria-label={tr('Delete {title}', { title: k.name })} disabled={remove.isPending} onClick={() => remove.mutate(k.id)}>
-              {tr('Delete')}
-            </button>
+            <DeleteButton name={k.name || tr('Without a name')} loses={tr('Programs that use this key are refused from then on.')} onDelete={() => app.deleteKey(k.id).finally(refresh)} />
           </li>
         ))}
       </ul>

@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes, McpServer } from '../api/source';
+import { DeleteButton } from './DeleteButton';
 import { useChoice } from './useChoice';
 import { tr } from '../i18n/text';
 
@@ -51,14 +52,12 @@ export function McpServers({ app }: { app: AppRoutes }) {
               {tr('On')}
               <span className="visually-hidden">: {key}</span>
             </label>
-            <button
-              className="button quiet"
-              aria-label={tr('Delete {title}', { title: key })}
+            <DeleteButton
+              name={key}
+              loses={tr('What is stored of it, a token too, is deleted for good; new conversations do not have its tools.')}
               disabled={servers.pending}
-              onClick={() => servers.choose(Object.fromEntries(Object.entries(all).filter(([other]) => other !== key)))}
-            >
-              {tr('Delete')}
-            </button>
+              onDelete={async () => servers.choose(Object.fromEntries(Object.entries(all).filter(([other]) => other !== key)))}
+            />
           </li>
         ))}
       </ul>

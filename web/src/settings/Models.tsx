@@ -4,6 +4,7 @@ import { useSource } from '../api/context';
 import { describe } from '../api/failure';
 import type { AppRoutes, ModelChoice } from '../api/source';
 import { tr } from '../i18n/text';
+import { DeleteButton } from './DeleteButton';
 
 export function Models() {
   const source = useSource();
@@ -13,8 +14,7 @@ export function Models() {
   const [adding, setAdding] = useState(false);
   const refresh = () => queries.invalidateQueries();
   const activate = useMutation({ mutationFn: (name: string) => source.activateProfile(name), onSettled: refresh });
-  const remove = useMutation({ mutationFn: (name: string) => source.deleteProfile(name), onSettled: refresh });
-  const failure = activate.error ?? remove.error ?? profiles.error ?? current.error;
+  const failure = activate.error ?? profiles.error ?? current.error;
   if (current.isPending || profiles.isPending) return null; // else what is below would move
   return (
     <>
@@ -65,9 +65,7 @@ export function Models() {
                     {tr('Use')}
                   </button>
                 )}
-                <button className="button quiet" aria-label={tr('Delete {title}', { title: p.name })} disabled={remove.isPending} onClick={() => remove.mutate(p.name)}>
-                  {tr('Delete')}
-                </button>
+                <DeleteButton name={p.name} loses={tr('The profile and its key are deleted for good.')} onDelete={() => source.deleteProfile(p.name).finally(refresh)} />
               </li>
             ))}
           </ul>

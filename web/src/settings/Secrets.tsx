@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { useSource } from '../api/context';
 import { describe } from '../api/failure';
 import { tr } from '../i18n/text';
+import { DeleteButton } from './DeleteButton';
 
 export function Secrets() {
   const source = useSource();
@@ -21,8 +22,7 @@ export function Secrets() {
       return refresh();
     },
   });
-  const remove = useMutation({ mutationFn: (secret: string) => source.deleteSecret(secret), onSettled: refresh });
-  const failure = save.error ?? remove.error ?? secrets.error;
+  const failure = save.error ?? secrets.error;
   if (secrets.isPending) return null; // else what is below would move
   return (
     <section className="card" aria-labelledby="secrets-title">
@@ -41,9 +41,7 @@ export function Secrets() {
                 <code>{s.name}</code>
                 {s.description && <span className="hint"> {s.description}</span>}
               </span>
-              <button className="button quiet" aria-label={tr('Delete {title}', { title: s.name })} disabled={remove.isPending} onClick={() => remove.mutate(s.name)}>
-                {tr('Delete')}
-              </button>
+              <DeleteButton name={s.name} loses={tr('Its value is deleted for good; commands of agents no longer get it.')} onDelete={() => source.deleteSecret(s.name).finally(refresh)} />
             </li>
           ))}
         </ul>

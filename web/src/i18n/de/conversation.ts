@@ -125,6 +125,7 @@ export const conversation = {
   'Goal: {objective}.': 'Ziel: {objective}.',
   'Round {n} of {all}.': 'Runde {n} von {all}.',
   'The judge misses: {missing}': 'Dem Gutachter fehlt: {missing}',
+  Hide: 'Ausblenden',
   'Stop the goal': 'Ziel aufgeben',
   'Resume the goal': 'Ziel weiter verfolgen',
   'Context: {n} of {window} tokens': 'Kontext: {n} von {window} Token',
