@@ -110,7 +110,7 @@ for (const theme of ['light', 'dark'] as const) {
     for (const name of ['photo.png', 'drawing.svg']) {
       await open(name);
       await expect(page.getByRole('img', { name })).toBeVisible();
-      expect(await page.getByRole('img', { name }).evaluate((img: HTMLImageElement) => img.naturalWidth)).toBe(60);
+      await expect(page.getByRole('img', { name })).toHaveJSProperty('naturalWidth', 60);
     }
     await open('paper.pdf');
     await expect(page.getByText('Page 1 of 2')).toBeVisible();

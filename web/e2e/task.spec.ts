@@ -84,13 +84,13 @@ test('an answer is shown while the model writes it', async ({ deft, page }) => {
 
 test('while the user types, what moves stands still, and the answer grows on', async ({ deft, page }) => {
   const words = Array.from({ length: 2000 }, (_, i) => `word${i}`).join(' ');
-  await task(deft, page, [{ reply: { text: words }, chunk_size: 8, chunk_delay: '10ms' }], 'Write much');
+  await task(deft, page, [{ reply: { text: words }, chunk_size: 8, chunk_delay: '40ms' }], 'Write much');
   const draft = log(page).locator('.draft');
   await expect(draft).toContainText('word1 ');
   const dot = page.locator('.bar .dot');
   const box = page.getByRole('textbox', { name: 'Message' });
   const moves = () => dot.evaluate((one) => one.getAnimations().some((a) => a.playState === 'running'));
-  expect(await moves()).toBe(true);
+  await expect.poll(moves).toBe(true);
   const before = (await draft.textContent())?.length ?? 0;
   let typed = '';
   // Keys without a pause: the answer must be drawn between them.

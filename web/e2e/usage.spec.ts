@@ -16,7 +16,7 @@ for (const theme of ['light', 'dark'] as const) {
     if (theme === 'dark') await page.setViewportSize({ width: 390, height: 780 });
     const usage = (input: number, output: number, cached: number) => ({ input, output, cached });
     const base_url = await deft.script([
-      { reply: { tool_calls: [run('echo 1')], usage: usage(9000, 300, 0) }, latency: '300ms' },
+      { reply: { tool_calls: [run('echo 1')], usage: usage(9000, 300, 0) }, latency: '3s' },
       { reply: { tool_calls: [run('echo 2')], usage: usage(12000, 900, 8000) } },
       { ...finish('Done.'), reply: { ...finish('Done.').reply, usage: usage(14000, 100, 12000) } },
     ]);
@@ -44,9 +44,9 @@ for (const theme of ['light', 'dark'] as const) {
       const widths = all.map(width);
       return widths.indexOf(Math.max(...widths));
     });
-    expect(await longest()).toBe(2);
+    await expect.poll(longest).toBe(2);
     await page.getByRole('radio', { name: 'Time' }).check();
-    expect(await longest()).toBe(0);
+    await expect.poll(longest).toBe(0);
     await page.getByRole('radio', { name: 'Cost' }).focus();
     await page.keyboard.press('Space');
     await shot(page, `usage-cost-${theme}`);
@@ -96,12 +96,12 @@ test('a picture in the result of an MCP tool is shown in its line, and one of a 
   await expect(log(page).getByText('Here it is.')).toBeVisible();
   const image = log(page).getByRole('img', { name: 'Picture 1 of the result' });
   await expect(image).toBeVisible();
-  expect(await image.evaluate((img: HTMLImageElement) => img.naturalWidth)).toBe(10);
+  await expect(image).toHaveJSProperty('naturalWidth', 10);
   await shot(page, 'mcp-picture');
   await panel(page, 'Browser').click();
   const screenshot = page.getByRole('img', { name: 'Screenshot 1' });
   await expect(screenshot).toBeVisible();
-  expect(await screenshot.evaluate((img: HTMLImageElement) => img.naturalWidth)).toBe(10);
+  await expect(screenshot).toHaveJSProperty('naturalWidth', 10);
   await shot(page, 'browser');
   await server.close();
 });
