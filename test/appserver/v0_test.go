@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -437,14 +438,18 @@ func TestV0Confirmation(t *testing.T) {
 	socket := c.follow("-1")
 	socket.until("state awaiting_user_input")
 	socket.say("ask me")
-	waits := socket.until("state awaiting_user_confirmation")
-	if asked := waits[len(waits)-2]; asked.String() != "run" || asked.Args["confirmation_state"] != "awaiting_confirmation" || asked.Args["command"] != "echo no >no.txt" {
-		t.Errorf("the agent asks for %v %v", asked, asked.Args)
+	// The page shows buttons at an action that comes while the agent waits.
+	socket.until("state awaiting_user_confirmation")
+	cutOff := strconv.FormatInt(socket.latest, 10)
+	waits := socket.until("run")
+	if asked := waits[0]; len(waits) != 1 || asked.Args["confirmation_state"] != "awaiting_confirmation" || asked.Args["command"] != "echo no >no.txt" {
+		t.Errorf("the agent asks for %v %v", words(waits), asked.Args)
 	}
+	want(t, "for a client that was cut off before the action", words(c.follow(cutOff).until("state awaiting_user_confirmation")), []string{"run", "state awaiting_user_confirmation"})
 	socket.state("user_rejected")
 	want(t, "after a rejection", words(socket.until("state awaiting_user_input")), []string{"user_rejected", "state awaiting_user_input"})
 	socket.say("ask me again")
-	socket.until("state awaiting_user_confirmation")
+	socket.until("run")
 	socket.state("user_confirmed")
 	want(t, "after a confirmation", words(socket.until("state finished")), []string{"state running", "run", "agent says asked", "state finished"})
 	var names []string

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/deft-dev/deft/event"
@@ -201,8 +202,25 @@ func (f *follower) pass(ctx context.Context, st eventstream.Stream, t *v0event.T
 	return next, ctx.Err()
 }
 
+// waitFirst puts the state in which the agent waits for its user before the actions that it
+// asks about, as the reference sends them. OpenHands' page draws its list of events when one
+// is added: an action that came before the state would have no buttons. The state gets an id
+// below theirs, so that a client that was cut off after it asks for the actions again.
+func waitFirst(events []*v0event.Event) []*v0event.Event {
+	last := len(events) - 1
+	if last < 1 || !events[last].Asks() {
+		return events
+	}
+	asks := *events[last]
+	asks.ID = events[0].ID - 1
+	return slices.Insert(events[:last:last], 0, &asks)
+}
+
 // send sends events that the client does not have.
 func (f *follower) send(ctx context.Context, st eventstream.Stream, replay *replay, events []*v0event.Event) error {
+	if replay.ended {
+		events = waitFirst(events)
+	}
 	for _, e := range events {
 		switch {
 		case e.ID <= f.latest, e.Empty():
