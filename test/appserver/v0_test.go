@@ -42,6 +42,9 @@ turns:
   - {match: {user: change it, tool_results: 2, tools: [terminal]}, reply: {text: it is changed}}
   - match: {user: work for long, tools: [terminal]}
     reply: {tool_calls: [{name: terminal, arguments: {command: "echo here; sleep 1000"}}]}
+  - match: {user: NEW FILES ADDED, assistant_turns: 0, tools: [file_editor]}
+    reply: {tool_calls: [{name: file_editor, arguments: {command: view, path: '{{find "ADDED: (/[^\n]+)" .LastUser}}'}}]}
+  - {match: {user: NEW FILES ADDED, assistant_turns: 1, tools: [file_editor]}, reply: {text: it is read}}
   - {match: {user: are you there, tools: [terminal]}, reply: {text: I am here}}
   - match: {user: ask me, assistant_turns: 0, tools: [terminal]}
     reply: {tool_calls: [{name: terminal, arguments: {command: "echo no >no.txt"}}]}
