@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -458,6 +459,46 @@ func TestV0Confirmation(t *testing.T) {
 	var names []string
 	c.call(http.StatusOK, "GET", "list-files", nil, &names)
 	want(t, "files", names, []string{"yes.txt"})
+}
+
+// TestV0Paths: the page finds the changes of a file by its path below V0's workspace, live and
+// after a reload.
+func TestV0Paths(t *testing.T) {
+	t.Parallel()
+	_, c := v0Server(t)
+	c.create(nil)
+	defer c.call(http.StatusOK, "DELETE", "", nil, nil)
+	socket := c.follow("-1")
+	socket.until("state awaiting_user_input")
+	form := &bytes.Buffer{}
+	parts := multipart.NewWriter(form)
+	part, err := parts.CreateFormFile("files", "up load.txt")
+	if err == nil {
+		_, err = part.Write([]byte("from the page"))
+	}
+	if err = errors.Join(err, parts.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var up struct {
+		Files []string `json:"uploaded_files"`
+	}
+	if err := json.Unmarshal(c.call(http.StatusOK, "POST", "upload-files", form.Bytes(), http.Header{"Content-Type": {parts.FormDataContentType()}}), &up); err != nil || len(up.Files) != 1 {
+		t.Fatalf("uploaded %v: %v", up, err)
+	}
+	socket.say("NEW FILES ADDED: " + up.Files[0])
+	for _, from := range []*sioClient{socket, c.follow("-1")} {
+		var paths []any
+		for _, e := range from.until("agent says it is read") {
+			if e.String() == "read" { // the action, and then the observation
+				of := e.Args
+				if e.Observation != "" {
+					of = e.Extras
+				}
+				paths = append(paths, of["path"])
+			}
+		}
+		want(t, "paths", paths, []any{"/workspace/up load.txt", "/workspace/up load.txt"})
+	}
 }
 
 // TestV0Callers refuses those who may not use a conversation, and pages of others.

@@ -24,9 +24,7 @@ func (w Workspace) Event(raw []byte) []byte {
 	if out == nil {
 		return nil
 	}
-	if err := w.actionPath(out); err != nil {
-		return raw
-	}
+	w.actionPath(out)
 	if !known(string(out["source"])) {
 		out["source"] = quoted(string(event.SourceEnvironment)) // hooks had no events
 	}

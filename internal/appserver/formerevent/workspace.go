@@ -12,23 +12,19 @@ type Workspace struct {
 	Directory, Client string
 }
 
-// actionPath changes the path of an action's file into the client's.
-func (w Workspace) actionPath(ev object) error {
+// actionPath changes the path of an action's file, if it has one, into the client's.
+func (w Workspace) actionPath(ev object) {
 	var act object
-	if err := ev.field("action", &act); err != nil || act == nil {
-		return err
-	}
 	var path string
-	if json.Unmarshal(act["path"], &path) != nil {
-		return nil // the action is about no file
+	if json.Unmarshal(ev["action"], &act) != nil || json.Unmarshal(act["path"], &path) != nil {
+		return
 	}
 	below, inside := strings.CutPrefix(path, w.Directory+"/")
 	if w.Directory == "" || !inside {
-		return nil
+		return
 	}
 	act["path"] = quoted(w.Client + "/" + below)
 	ev["action"] = encoded(act)
-	return nil
 }
 
 // uploaded is a line of the list of files with which a message of the page ends: a title in

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/appserver/v0event"
 	"github.com/deft-dev/deft/internal/identity"
@@ -156,7 +158,14 @@ func (f *follower) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	info, err := f.s.o.Conversations.One(ctx, f.owner, f.id)
+	if err != nil {
+		return err
+	}
 	t := v0event.Translator{Find: v0event.Finder(ctx, st, f.id)}
+	if info.In != nil { // OpenHands' page finds the changes of a file by its path below V0's workspace
+		t.Workspace = filepath.Join(info.In.Directory, sandboxes.ProjectDirectory)
+	}
 	next := v0event.SeqOf(f.latest + 1)
 	replay := &replay{f: f, last: last}
 	if next > last {
