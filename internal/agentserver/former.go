@@ -3,6 +3,7 @@ package agentserver
 import (
 	"context"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,8 @@ type Former struct {
 	// Page reports whether a request may be of such a page.
 	Page func(r *http.Request) bool
 	// Event and Message are as in [socket.Former].
-	Event, Message func(raw []byte) []byte
+	Event   func(raw []byte) []byte
+	Message func(raw []byte, dir string) []byte
 }
 
 // socket says how sockets tell such a page.
@@ -40,6 +42,8 @@ func (f *Former) socket() socket.Former {
 type former struct {
 	*Former
 	scope *session.Scope
+	// top reports whether a directory that a client names is the sandbox's workspace.
+	top func(dir string) bool
 	// follows returns how many such pages follow a conversation.
 	follows func(event.ConversationID) int
 }
@@ -58,6 +62,8 @@ func (f former) routes(all []rest.Route) []rest.Route {
 			all[i].Handle = f.stop(r.Handle, all[interrupt].Handle)
 		case "/api/git/changes/{path...}", "/api/git/diff/{path...}": // of this page only: others have the path in the query
 			all[i].Handle = f.settled(r.Handle)
+		case "/api/file/upload/{path...}":
+			all[i].Handle = f.seen(r.Handle)
 		}
 	}
 	return all
@@ -93,5 +99,30 @@ func (f former) settled(answer rest.Handler) rest.Handler {
 			}
 		}
 		return answer(w, r)
+	}
+}
+
+// seen puts a file that the page uploads where the agent of the conversation that it shows
+// works. The page names the directory above, of which the agent sees nothing.
+func (f former) seen(upload rest.Handler) rest.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		dir, name := path.Split("/" + r.PathValue("path"))
+		if !f.top(path.Clean(dir)) || !f.Page(r) {
+			return upload(w, r)
+		}
+		page, err := f.scope.Infos(r.Context(), eventstream.ListQuery{})
+		if err != nil {
+			return err
+		}
+		shown := slices.IndexFunc(page.Infos, func(i eventstream.Info) bool { return f.follows(i.ID) > 0 })
+		if shown < 0 {
+			return upload(w, r)
+		}
+		c, err := f.scope.Get(r.Context(), page.Infos[shown].ID)
+		if err != nil {
+			return err
+		}
+		r.SetPathValue("path", strings.TrimPrefix(path.Join(c.Workspace(), name), "/"))
+		return upload(w, r)
 	}
 }

@@ -118,7 +118,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		unsupported.Extensions(),
 		unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
-	if s.table, err = rest.New(rest.Options{Routes: former{o.Former, o.Scope, v.sockets.Formers}.routes(routes), Keys: keys, Log: o.Log}); err != nil {
+	if s.table, err = rest.New(rest.Options{Routes: former{o.Former, o.Scope, func(dir string) bool { return o.Locate(dir) == o.Workspace }, v.sockets.Formers}.routes(routes), Keys: keys, Log: o.Log}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -4,11 +4,13 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,6 +43,9 @@ turns:
   - {match: {user: change it, tool_results: 2, tools: [terminal]}, reply: {text: it is changed}}
   - match: {user: work for long, tools: [terminal]}
     reply: {tool_calls: [{name: terminal, arguments: {command: "echo here; sleep 1000"}}]}
+  - match: {user: NEW FILES ADDED, assistant_turns: 0, tools: [file_editor]}
+    reply: {tool_calls: [{name: file_editor, arguments: {command: view, path: '{{find "ADDED: (/[^\n]+)" .LastUser}}'}}]}
+  - {match: {user: NEW FILES ADDED, assistant_turns: 1, tools: [file_editor]}, reply: {text: it is read}}
   - {match: {user: are you there, tools: [terminal]}, reply: {text: I am here}}
   - match: {user: ask me, assistant_turns: 0, tools: [terminal]}
     reply: {tool_calls: [{name: terminal, arguments: {command: "echo no >no.txt"}}]}
@@ -437,19 +442,63 @@ func TestV0Confirmation(t *testing.T) {
 	socket := c.follow("-1")
 	socket.until("state awaiting_user_input")
 	socket.say("ask me")
-	waits := socket.until("state awaiting_user_confirmation")
-	if asked := waits[len(waits)-2]; asked.String() != "run" || asked.Args["confirmation_state"] != "awaiting_confirmation" || asked.Args["command"] != "echo no >no.txt" {
-		t.Errorf("the agent asks for %v %v", asked, asked.Args)
+	// The page shows buttons at an action that comes while the agent waits.
+	socket.until("state awaiting_user_confirmation")
+	cutOff := strconv.FormatInt(socket.latest, 10)
+	waits := socket.until("run")
+	if asked := waits[0]; len(waits) != 1 || asked.Args["confirmation_state"] != "awaiting_confirmation" || asked.Args["command"] != "echo no >no.txt" {
+		t.Errorf("the agent asks for %v %v", words(waits), asked.Args)
 	}
+	want(t, "for a client that was cut off before the action", words(c.follow(cutOff).until("state awaiting_user_confirmation")), []string{"run", "state awaiting_user_confirmation"})
 	socket.state("user_rejected")
 	want(t, "after a rejection", words(socket.until("state awaiting_user_input")), []string{"user_rejected", "state awaiting_user_input"})
 	socket.say("ask me again")
-	socket.until("state awaiting_user_confirmation")
+	socket.until("run")
 	socket.state("user_confirmed")
 	want(t, "after a confirmation", words(socket.until("state finished")), []string{"state running", "run", "agent says asked", "state finished"})
 	var names []string
 	c.call(http.StatusOK, "GET", "list-files", nil, &names)
 	want(t, "files", names, []string{"yes.txt"})
+}
+
+// TestV0Paths: the page finds the changes of a file by its path below V0's workspace, live and
+// after a reload.
+func TestV0Paths(t *testing.T) {
+	t.Parallel()
+	_, c := v0Server(t)
+	c.create(nil)
+	defer c.call(http.StatusOK, "DELETE", "", nil, nil)
+	socket := c.follow("-1")
+	socket.until("state awaiting_user_input")
+	form := &bytes.Buffer{}
+	parts := multipart.NewWriter(form)
+	part, err := parts.CreateFormFile("files", "up load.txt")
+	if err == nil {
+		_, err = part.Write([]byte("from the page"))
+	}
+	if err = errors.Join(err, parts.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var up struct {
+		Files []string `json:"uploaded_files"`
+	}
+	if err := json.Unmarshal(c.call(http.StatusOK, "POST", "upload-files", form.Bytes(), http.Header{"Content-Type": {parts.FormDataContentType()}}), &up); err != nil || len(up.Files) != 1 {
+		t.Fatalf("uploaded %v: %v", up, err)
+	}
+	socket.say("NEW FILES ADDED: " + up.Files[0])
+	for _, from := range []*sioClient{socket, c.follow("-1")} {
+		var paths []any
+		for _, e := range from.until("agent says it is read") {
+			if e.String() == "read" { // the action, and then the observation
+				of := e.Args
+				if e.Observation != "" {
+					of = e.Extras
+				}
+				paths = append(paths, of["path"])
+			}
+		}
+		want(t, "paths", paths, []any{"/workspace/up load.txt", "/workspace/up load.txt"})
+	}
 }
 
 // TestV0Callers refuses those who may not use a conversation, and pages of others.

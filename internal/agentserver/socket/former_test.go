@@ -20,7 +20,9 @@ func withFormer(o *socket.Options) {
 			}
 			return bytes.ReplaceAll(raw, []byte(`"text":"`), []byte(`"text":"FORMER `))
 		},
-		Message: func(raw []byte) []byte { return bytes.ReplaceAll(raw, []byte("hello"), []byte("today")) },
+		Message: func(raw []byte, dir string) []byte {
+			return bytes.ReplaceAll(raw, []byte("hello"), []byte("today in "+dir))
+		},
 	}
 }
 
@@ -51,7 +53,7 @@ func TestFormer(t *testing.T) {
 		c.expect("text a piece", "two", "full_state")
 	}
 	former.say(`{"role":"user","content":[{"type":"text","text":"hello"}]}`)
-	if m := <-h.sent; event.JoinText(m.Content) != "today" {
+	if m := <-h.sent; event.JoinText(m.Content) != "today in /w/project" {
 		t.Errorf("got %v", m)
 	}
 	former.say(`{"role":7}`)

@@ -36,7 +36,7 @@ func (s *Service) read(ctx context.Context, l *link, p plan, handle func(context
 // handle sends the message of a frame.
 func (f *follower) handle(ctx context.Context, b []byte) error {
 	if f.p.former {
-		b = f.s.o.Former.Message(b)
+		b = f.s.o.Former.Message(b, f.c.Workspace())
 	}
 	m, err := parseMessage(b)
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 type Conversation interface {
 	// ID names the conversation.
 	ID() event.ConversationID
+	// Workspace is the directory where it works.
+	Workspace() string
 	// FullState returns the ConversationStateUpdateEvent with the key
 	// full_state as JSON, made during the call and with secrets masked.
 	FullState(ctx context.Context) (json.RawMessage, error)
@@ -78,8 +80,9 @@ type Former struct {
 	// Event returns the frame of an event, nil if such clients get none of it. It is
 	// called without locks, and neither keeps nor changes what it is given.
 	Event func(raw []byte) []byte
-	// Message returns the frame of a client in today's form.
-	Message func(raw []byte) []byte
+	// Message returns the frame of a client in today's form. dir is where the conversation
+	// works.
+	Message func(raw []byte, dir string) []byte
 }
 
 // MaxMessage bounds a frame of a client in bytes.

@@ -6,14 +6,15 @@
 //
 // # Usage
 //
-//	frame := formerevent.Event(rec.JSON)   // nil: nothing to send
-//	message = formerevent.Message(message) // what such a client sends, in today's form
+//	w := formerevent.Workspace{Directory: "/var/lib/deft/w/1", Client: "/workspace"}
+//	frame := w.Event(rec.JSON)                          // nil: nothing to send
+//	message = w.Message(message, w.Directory+"/project") // what such a client sends, in today's form
 //
 // What changed is a table of kinds (see table.go). Kinds that are not in it go through as they
 // are: the pages count events, and wait for as many as there are.
 //
 // # Concurrency and failure
 //
-// The functions are safe for concurrent use and keep nothing. What is not an event, or has
+// The methods are safe for concurrent use and keep nothing. What is not an event, or has
 // a field of an unexpected type, is returned unchanged.
 package formerevent

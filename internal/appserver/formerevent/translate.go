@@ -9,8 +9,10 @@ import (
 
 type object map[string]json.RawMessage
 
-// Event returns an event's JSON in its former form, nil if there was none.
-func Event(raw []byte) []byte {
+// Event returns an event's JSON in its former form, nil if there was none. The path of a file
+// that an action is about is as the client knows it: by it, the page finds the changes that it
+// shows.
+func (w Workspace) Event(raw []byte) []byte {
 	var in object
 	if json.Unmarshal(raw, &in) != nil || in == nil {
 		return raw
@@ -22,6 +24,7 @@ func Event(raw []byte) []byte {
 	if out == nil {
 		return nil
 	}
+	w.actionPath(out)
 	if !known(string(out["source"])) {
 		out["source"] = quoted(string(event.SourceEnvironment)) // hooks had no events
 	}
@@ -29,8 +32,9 @@ func Event(raw []byte) []byte {
 }
 
 // Message returns the message of a client in today's form: its page sends images as
-// OpenAI's API has them.
-func Message(raw []byte) []byte {
+// OpenAI's API has them, and names files that it has uploaded by where it put them. dir is
+// where the conversation works, and where they are.
+func (w Workspace) Message(raw []byte, dir string) []byte {
 	var in object
 	var list []object
 	if json.Unmarshal(raw, &in) != nil || json.Unmarshal(in["content"], &list) != nil {
@@ -39,6 +43,10 @@ func Message(raw []byte) []byte {
 	for i, b := range list {
 		var image struct {
 			URL string `json:"url"`
+		}
+		var text string
+		if string(b["type"]) == `"text"` && json.Unmarshal(b["text"], &text) == nil {
+			b["text"] = quoted(w.uploads(text, dir))
 		}
 		if string(b["type"]) != `"image_url"` || json.Unmarshal(b["image_url"], &image) != nil || image.URL == "" {
 			continue

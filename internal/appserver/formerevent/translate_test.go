@@ -13,6 +13,12 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/formerevent"
 )
 
+// anywhere changes no paths, within does.
+var (
+	anywhere formerevent.Workspace
+	within   = formerevent.Workspace{Directory: "/data/1", Client: "/workspace"}
+)
+
 func value(t *testing.T, raw []byte) (v any) {
 	t.Helper()
 	if err := json.Unmarshal(raw, &v); err != nil {
@@ -39,7 +45,7 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := both(value(t, pair.Former), value(t, pair.Now))
-		if diff := cmp.Diff(want, value(t, formerevent.Event(pair.Now))); diff != "" {
+		if diff := cmp.Diff(want, value(t, anywhere.Event(pair.Now))); diff != "" {
 			t.Errorf("%.300s (-want +got)\n%s", pair.Now, diff)
 		}
 	}
@@ -93,12 +99,12 @@ func TestLaterPages(t *testing.T) {
 		} else {
 			want = event(want)
 		}
-		if diff := cmp.Diff(value(t, []byte(want)), value(t, formerevent.Event([]byte(event(now))))); diff != "" {
+		if diff := cmp.Diff(value(t, []byte(want)), value(t, anywhere.Event([]byte(event(now))))); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", now, diff)
 		}
 	}
 	const action = `{"id":"1","source":"agent","kind":"ActionEvent","summary":"lists","thought":[],"action":{"kind":"TerminalAction","command":"ls"}}`
-	if got := formerevent.Event([]byte(action)); !strings.Contains(string(got), `"summary":"lists"`) || !strings.Contains(string(got), "ExecuteBashAction") {
+	if got := anywhere.Event([]byte(action)); !strings.Contains(string(got), `"summary":"lists"`) || !strings.Contains(string(got), "ExecuteBashAction") {
 		t.Errorf("an action is %s", got)
 	}
 }
@@ -122,15 +128,15 @@ func TestOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(value(t, []byte(c.want)), value(t, formerevent.Event([]byte(c.now)))); diff != "" {
+			if diff := cmp.Diff(value(t, []byte(c.want)), value(t, anywhere.Event([]byte(c.now)))); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-	if got := formerevent.Event([]byte(`{"id":"1","source":"agent","kind":"StreamingDeltaEvent","content":"a"}`)); got != nil {
+	if got := anywhere.Event([]byte(`{"id":"1","source":"agent","kind":"StreamingDeltaEvent","content":"a"}`)); got != nil {
 		t.Errorf("a piece of an answer is sent: %s", got)
 	}
-	if got := formerevent.Event([]byte(`{"`)); string(got) != `{"` {
+	if got := anywhere.Event([]byte(`{"`)); string(got) != `{"` {
 		t.Errorf("got %q", got)
 	}
 }
@@ -151,7 +157,7 @@ func TestMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(value(t, []byte(c.want)), value(t, formerevent.Message([]byte(c.sent)))); diff != "" {
+			if diff := cmp.Diff(value(t, []byte(c.want)), value(t, anywhere.Message([]byte(c.sent), ""))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -167,11 +173,11 @@ func FuzzEvent(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got := formerevent.Event(raw)
+		got := within.Event(raw)
 		if json.Valid(raw) && got != nil && !json.Valid(got) {
 			t.Errorf("%q is made of %q", got, raw)
 		}
-		if got = formerevent.Message(raw); json.Valid(raw) && !json.Valid(got) {
+		if got = within.Message(raw, "/data/1/project"); json.Valid(raw) && !json.Valid(got) {
 			t.Errorf("%q is made of %q", got, raw)
 		}
 	})

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/appserver/v0event"
 	"github.com/deft-dev/deft/internal/identity"
@@ -155,7 +158,14 @@ func (f *follower) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	info, err := f.s.o.Conversations.One(ctx, f.owner, f.id)
+	if err != nil {
+		return err
+	}
 	t := v0event.Translator{Find: v0event.Finder(ctx, st, f.id)}
+	if info.In != nil { // OpenHands' page finds the changes of a file by its path below V0's workspace
+		t.Workspace = filepath.Join(info.In.Directory, sandboxes.ProjectDirectory)
+	}
 	next := v0event.SeqOf(f.latest + 1)
 	replay := &replay{f: f, last: last}
 	if next > last {
@@ -201,8 +211,25 @@ func (f *follower) pass(ctx context.Context, st eventstream.Stream, t *v0event.T
 	return next, ctx.Err()
 }
 
+// waitFirst puts the state in which the agent waits for its user before the actions that it
+// asks about, as the reference sends them. OpenHands' page draws its list of events when one
+// is added: an action that came before the state would have no buttons. The state gets an id
+// below theirs, so that a client that was cut off after it asks for the actions again.
+func waitFirst(events []*v0event.Event) []*v0event.Event {
+	last := len(events) - 1
+	if last < 1 || !events[last].Asks() {
+		return events
+	}
+	asks := *events[last]
+	asks.ID = events[0].ID - 1
+	return slices.Insert(events[:last:last], 0, &asks)
+}
+
 // send sends events that the client does not have.
 func (f *follower) send(ctx context.Context, st eventstream.Stream, replay *replay, events []*v0event.Event) error {
+	if replay.ended {
+		events = waitFirst(events)
+	}
 	for _, e := range events {
 		switch {
 		case e.ID <= f.latest, e.Empty():
