@@ -6,7 +6,7 @@
 // # Usage
 //
 //	s := sandboxes.New(sandboxes.Options{Store: store, Sessions: manager, Root: dir})
-//	b, err := s.Place(ctx, owner)             // by the strategy, or a new one
+//	b, made, err := s.Place(ctx, owner, by)   // by the strategy, or a new one
 //	scope := s.Scope(b)                       // what its session key may use
 //
 // # Concurrency and failure
@@ -183,25 +183,31 @@ func (s *Service) Revive(ctx context.Context, owner session.Principal, id string
 	return b, err == nil, err
 }
 
-// Place returns the sandbox for a conversation that names none.
-func (s *Service) Place(ctx context.Context, owner session.Principal, by Strategy) (store.Sandbox, error) {
-	if by == NoGrouping || by == "" {
-		return s.Create(ctx, owner, "")
+// Place returns the sandbox for a conversation that names none, and whether it was made for
+// it.
+func (s *Service) Place(ctx context.Context, owner session.Principal, by Strategy) (b store.Sandbox, made bool, err error) {
+	if by != NoGrouping && by != "" {
+		all, _, err := s.o.Store.Sandboxes(ctx, string(owner), "", most)
+		if err != nil {
+			return b, false, err
+		}
+		all = slices.DeleteFunc(all, func(b store.Sandbox) bool { return b.Paused })
+		if len(all) > 0 {
+			b, err = s.choose(ctx, all, by)
+			return b, false, err
+		}
 	}
-	all, _, err := s.o.Store.Sandboxes(ctx, string(owner), "", most)
-	if err != nil {
-		return store.Sandbox{}, err
-	}
-	all = slices.DeleteFunc(all, func(b store.Sandbox) bool { return b.Paused })
-	if len(all) == 0 {
-		return s.Create(ctx, owner, "")
-	}
+	b, err = s.Create(ctx, owner, "")
+	return b, err == nil, err
+}
+
+// choose returns one of several sandboxes, of which the newest comes first.
+func (s *Service) choose(ctx context.Context, all []store.Sandbox, by Strategy) (found store.Sandbox, err error) {
 	switch by {
 	case LeastRecentlyUsed:
 		return slices.MinFunc(all, func(a, b store.Sandbox) int { return a.Used.Compare(b.Used) }), nil
 	case Fewest:
 		least := -1
-		var found store.Sandbox
 		for _, b := range all {
 			in, err := s.o.Store.InSandbox(ctx, b.ID)
 			if err != nil {
