@@ -75,3 +75,43 @@ func TestSandboxOfFailedStart(t *testing.T) {
 		t.Errorf("%+v", left.Items)
 	}
 }
+
+// TestLeftSandbox: what a killed server has left running for a conversation ends when its
+// sandbox is paused by the next server, and when it is deleted.
+func TestLeftSandbox(t *testing.T) {
+	t.Parallel()
+	const script = `
+turns:
+  - {match: {system: You name conversations}, repeat: forever, reply: {text: A title}}
+  - {match: {tool_results: 0}, repeat: forever, reply: {tool_calls: [{name: terminal, arguments: {command: echo done}}]}}
+  - {repeat: forever, reply: {text: it is done}}
+`
+	for name, c := range map[string]struct {
+		of  func(t *testing.T) options
+		one func(t *testing.T, d deployment, id string) string // identifies what runs for a conversation
+	}{
+		"process": {func(*testing.T) options { return options{} }, processOf},
+		"docker": {func(t *testing.T) options {
+			return options{args: []string{"--sandbox", "docker", "--image", image, "--pull", "never"}, env: []string{"DOCKER_HOST=" + engine(t)}}
+		}, containerOf},
+	} {
+		for what, end := range map[string]struct{ method, path string }{"pause": {"POST", "/pause"}, "delete": {"DELETE", ""}} {
+			t.Run(name+" "+what, func(t *testing.T) {
+				t.Parallel()
+				o := c.of(t)
+				d := deploy(t, script, o)
+				got, _ := d.begin(t, map[string]any{"initial_message": text("go")})
+				d.follow(t, got, "finished")
+				if c.one(t, d, got.ID) == "" {
+					t.Fatal("nothing runs for the conversation")
+				}
+				d.kill(t)
+				d = d.again(t, o)
+				d.owner.do(t, end.method, d.url+"/api/v1/sandboxes/"+got.Sandbox+end.path, nil, nil)
+				if is := c.one(t, d, got.ID); is != "" {
+					t.Errorf("it is left: %s", is)
+				}
+			})
+		}
+	}
+}

@@ -85,6 +85,9 @@ type Options struct {
 	Spec string
 	// Most is how many sandboxes an owner may have; 0 for no limit.
 	Most int
+	// Isolation is what isolates conversations; nil where there is nothing, or the workspaces
+	// are inside.
+	Isolation Isolation
 	// Vanished is set where workspaces are inside what isolates them, not below Root. It
 	// returns the conversations, of those given, whose workspaces are gone with it, and
 	// when that was started.
@@ -258,9 +261,7 @@ func (s *Service) Pause(ctx context.Context, owner session.Principal, id string)
 	if err := s.o.Store.SetSandboxPaused(ctx, string(owner), id, true); err != nil {
 		return err
 	}
-	return s.each(ctx, id, func(c event.ConversationID) error {
-		return s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil })
-	})
+	return s.each(ctx, id, func(c event.ConversationID) error { return s.release(ctx, c) })
 }
 
 // Resume lets the conversations of a paused sandbox work again. Conflict if it is Lost.
@@ -285,7 +286,7 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id string
 	}
 	var members []*session.Conversation
 	err = s.each(ctx, id, func(c event.ConversationID) error {
-		if err := s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil }); err != nil {
+		if err := s.release(ctx, c); err != nil {
 			return err
 		}
 		one, err := s.o.Sessions.Get(ctx, c)
@@ -318,9 +319,7 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id string
 // GiveUp ends what the conversations of a Lost sandbox do and forgets it, so that it can
 // be revived.
 func (s *Service) GiveUp(ctx context.Context, b store.Sandbox) error {
-	err := s.each(ctx, b.ID, func(c event.ConversationID) error {
-		return s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil })
-	})
+	err := s.each(ctx, b.ID, func(c event.ConversationID) error { return s.release(ctx, c) })
 	if err != nil {
 		return err
 	}
