@@ -179,16 +179,20 @@ func (o *owners) Launch(ctx context.Context, owner session.Principal, model, pro
 
 // Strategy implements [conversations.Settings].
 func (o *owners) Strategy(ctx context.Context, owner session.Principal) (sandboxes.Strategy, error) {
+	prefs, err := o.preferences(ctx, owner)
+	return sandboxes.Strategy(prefs.SandboxGrouping), err
+}
+
+func (o *owners) preferences(ctx context.Context, owner session.Principal) (settings.Preferences, error) {
 	s, err := o.of(ctx, owner)
 	if err != nil {
-		return "", err
+		return settings.Preferences{}, err
 	}
 	doc, err := s.Load()
 	if err != nil {
-		return "", err
+		return settings.Preferences{}, err
 	}
-	prefs, err := doc.Preferences()
-	return sandboxes.Strategy(prefs.SandboxGrouping), err
+	return doc.Preferences()
 }
 
 // streamed returns a copy of settings whose LLM streams its answers, as that of a profile
