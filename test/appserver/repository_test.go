@@ -99,6 +99,11 @@ turns:
 	if want := "hello\none\nhooked\nAda Lovelace <ada@example.com>"; said != want {
 		t.Errorf("in the repository: %q, want %q", said, want)
 	}
+	var plan string
+	d.owner.do(t, "GET", d.url+"/api/v1/app-conversations/"+last.Conversation+"/file", nil, &plan)
+	if plan != "" {
+		t.Errorf("the plan that there is not: %q", plan)
+	}
 	d.wasTold(t, "rule 4711")
 }
 
