@@ -115,6 +115,14 @@ func TestPauseIdle(t *testing.T) {
 	h.AddPaused(c.ID(), end)
 	h.EvictIdle(now.Add(2 * session.DefaultPausedTTL))
 	expect("paused by an earlier process", "stop the earlier one")
+
+	// Who releases the conversation ends it, which is not done again.
+	h.AddPaused(c.ID(), end)
+	if err := h.Release(t.Context(), c.ID(), func(context.Context) error { p.note("released"); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	h.EvictIdle(now.Add(2 * session.DefaultPausedTTL))
+	expect("released", "released")
 	h.AddPaused(c.ID(), end)
 
 	// Another process that has the conversation has resumed its sandbox.

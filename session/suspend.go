@@ -84,5 +84,9 @@ func (m *Manager) Release(ctx context.Context, id event.ConversationID, end func
 		return err
 	}
 	defer unlock()
-	return end(ctx)
+	if err := end(ctx); err != nil {
+		return err
+	}
+	m.notPaused(id)
+	return nil
 }

@@ -143,7 +143,7 @@ func (a adapters) open(ctx context.Context, o backendOptions) (_ *agentserver.Ba
 	if err != nil {
 		return nil, nil, errors.Join(err, b.Lock.Close())
 	}
-	b.Builder, b.Orphans, b.Vanished = builder, builder, builder.Vanished
+	b.Builder, b.Orphans, b.Sandboxes, b.Vanished = builder, builder, builder, builder.Vanished
 	closers = append(closers, builder.Close)
 	if b.Sandboxed = o.placement.SandboxClass != build.NoSandbox; b.Sandboxed { // what is wrong with it is said at the start
 		err := o.prepare()

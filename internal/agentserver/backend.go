@@ -27,6 +27,8 @@ type Backend struct {
 	Containers *conversation.Containers
 	// Orphans removes sandboxes; nil where there are none.
 	Orphans Orphans
+	// Sandboxes are those of conversations, whatever their class.
+	Sandboxes conversation.Sandboxes
 	// Vanished returns the conversations, of those given, whose workspaces are gone with
 	// the sandboxes that they were inside of, and when these were started.
 	Vanished func(ctx context.Context, p session.Placement, ids []event.ConversationID) (map[event.ConversationID]time.Time, error)

@@ -155,8 +155,19 @@ func (o *owners) forgeHosts(ctx context.Context, owner session.Principal, provid
 }
 
 // Repository implements [conversations.Settings]. A repository without a provider is that
-// of the only one with a token, of the first one that has it, or of GitHub.
+// of the only one with a token, of the first one that has it, or of GitHub. Commits in a
+// clone of it have the name and the address of the owner's settings.
 func (o *owners) Repository(ctx context.Context, owner session.Principal, provider, repository string) (gitfetch.Source, error) {
+	from, err := o.source(ctx, owner, provider, repository)
+	if err != nil {
+		return from, err
+	}
+	prefs, err := o.preferences(ctx, owner)
+	from.Name, from.Email = prefs.GitUserName, prefs.GitUserEmail
+	return from, err
+}
+
+func (o *owners) source(ctx context.Context, owner session.Principal, provider, repository string) (gitfetch.Source, error) {
 	isURL := gitfetch.IsURL(repository)
 	if !isURL {
 		if _, _, err := forge.SplitName(repository); err != nil {

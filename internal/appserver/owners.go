@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/settings"
@@ -174,6 +175,24 @@ func (o *owners) Launch(ctx context.Context, owner session.Principal, model, pro
 		out.Secrets[one.Name] = raw
 	}
 	return out, addTokens(s, out.Secrets)
+}
+
+// Strategy implements [conversations.Settings].
+func (o *owners) Strategy(ctx context.Context, owner session.Principal) (sandboxes.Strategy, error) {
+	prefs, err := o.preferences(ctx, owner)
+	return sandboxes.Strategy(prefs.SandboxGrouping), err
+}
+
+func (o *owners) preferences(ctx context.Context, owner session.Principal) (settings.Preferences, error) {
+	s, err := o.of(ctx, owner)
+	if err != nil {
+		return settings.Preferences{}, err
+	}
+	doc, err := s.Load()
+	if err != nil {
+		return settings.Preferences{}, err
+	}
+	return doc.Preferences()
 }
 
 // streamed returns a copy of settings whose LLM streams its answers, as that of a profile

@@ -252,6 +252,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 			s.v.o.Log.Error("conversations of servers that end are not taken over", "err", err)
 		}
 	})
+	watch.Go(func() { s.v.sandboxes.Adopt(watching) })
 	defer watch.Wait()
 	defer stopWatching()
 	resumed, err := s.v.sessions.Resume(ctx, others)

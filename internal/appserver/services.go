@@ -127,6 +127,8 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		places.Vanished = func(ctx context.Context, ids []event.ConversationID) (map[event.ConversationID]time.Time, error) {
 			return s.backend.Vanished(ctx, session.Placement{}, ids)
 		}
+	} else if s.backend.Sandboxed {
+		places.Isolation = s.backend.Sandboxes
 	}
 	s.sandboxes = sandboxes.New(places)
 	if o.Warm != nil {

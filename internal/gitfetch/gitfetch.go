@@ -85,6 +85,8 @@ type Source struct {
 	// Token is sent to the URL's host over HTTP, with User ("x-access-token" if
 	// empty). It is in no argument and is not kept in the clone.
 	User, Token string
+	// Name and Email are those of commits in the clone; "" for what Git has otherwise.
+	Name, Email string
 }
 
 // Clone clones a repository, with its history, into a directory that does not exist
@@ -114,6 +116,11 @@ func Clone(ctx context.Context, dir string, from Source) (commit string, err err
 	args := []string{"clone", "--quiet", "--template=", "--no-recurse-submodules", "--no-checkout"}
 	if from.Branch != "" {
 		args = append(args, "--branch", from.Branch)
+	}
+	for _, set := range [][2]string{{"user.name", from.Name}, {"user.email", from.Email}} {
+		if set[1] != "" {
+			args = append(args, "--config", set[0]+"="+set[1])
+		}
 	}
 	env, err := from.environ(ctx)
 	if err != nil {

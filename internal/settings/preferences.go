@@ -69,7 +69,11 @@ type Preferences struct {
 
 // Preferences returns the user's preferences.
 func (d *Document) Preferences() (p Preferences, err error) {
-	return p, schema.Into(d.PreferenceMap(), &p)
+	err = schema.Into(d.PreferenceMap(), &p)
+	if _, chosen := d.Misc.Object(appPreferences).Lookup("sandbox_grouping_strategy"); !chosen { // its default is no preference
+		p.SandboxGrouping = ""
+	}
+	return p, err
 }
 
 // PreferenceMap returns all preferences. A stored one that does not fit, which a

@@ -75,7 +75,7 @@ type Options struct {
 	// DefaultGrace if 0.
 	Grace time.Duration
 	// Defaults are the classes and the isolation of conversations that name
-	// none.
+	// none. Their Env is that of all conversations, which may replace it.
 	Defaults session.Placement
 	// Classes are the registered classes; StandardClasses() if empty.
 	Classes Classes
@@ -120,6 +120,7 @@ func New(o Options) (*Builder, error) {
 	if o.Env == nil {
 		o.Env = CommandEnv(os.Environ())
 	}
+	o.Env = merged(o.Env, o.Defaults.Env)
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/session"
 )
 
 func TestCommandEnv(t *testing.T) {
@@ -15,5 +17,32 @@ func TestCommandEnv(t *testing.T) {
 	want := []string{"PATH=/bin", "HOME=/h", "LC_ALL=C", "GOFLAGS=-mod=mod", "GOPRIVATE=corp/*"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestDefaultEnv: commands of all conversations get the variables of the server's
+// configuration; what a conversation says itself counts more.
+func TestDefaultEnv(t *testing.T) {
+	t.Parallel()
+	b, err := New(Options{
+		Dir: t.TempDir(), Env: []string{"PATH=/bin", "LANG=C"},
+		Defaults: session.Placement{SandboxClass: NoSandbox, Env: []string{"LANG=C.UTF-8", "REGION=eu"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, c := range map[string]struct{ own, want []string }{
+		"plain": {nil, []string{"PATH=/bin", "LANG=C.UTF-8", "REGION=eu"}},
+		"own":   {[]string{"REGION=us"}, []string{"PATH=/bin", "LANG=C.UTF-8", "REGION=us"}},
+	} {
+		got, _ := b.environment(t.Context(), session.BuildRequest{Placement: session.Placement{Env: c.own}})
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -38,8 +39,13 @@ turns:
 		t.Errorf("%d actions are counted", count)
 	}
 	base := d.url + "/api/v1/app-conversations/" + c.ID
-	if status, raw := d.owner.send(t, "GET", base+"/file?file_path=README", nil); status < 400 || status >= 500 {
-		t.Errorf("a file that is gone: %d: %s", status, raw)
+	for _, path := range []string{
+		base + "/file?file_path=README", base + "/git/changes?path=.", base + "/skills", d.url + "/api/conversations/" + c.ID + "/list-files",
+	} {
+		status, raw := d.owner.send(t, "GET", path, nil)
+		if status != http.StatusConflict || !strings.Contains(string(raw), "the sandbox of this conversation was deleted") || strings.Contains(string(raw), d.data) {
+			t.Errorf("GET %s without a sandbox: %d: %s", path, status, raw)
+		}
 	}
 	if status, raw := (&client{http: d.owner.http, key: c.Key}).send(t, "GET", d.url+"/api/conversations/"+c.ID, nil); status == http.StatusOK {
 		t.Errorf("the key of a deleted sandbox: %s", raw)

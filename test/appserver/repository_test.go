@@ -56,8 +56,8 @@ git clone -q --bare . "$0"`, filepath.Join(dir, "r.git"))
 }
 
 // TestRepository: a conversation works in a clone of its repository, whose set-up script
-// has run inside the sandbox, and whose hooks of Git are its own. The agent knows its
-// AGENTS.md.
+// has run inside the sandbox, and whose hooks of Git are its own. Commits have the name of
+// the user's settings. The agent knows its AGENTS.md.
 func TestRepository(t *testing.T) {
 	t.Parallel()
 	url, env := host(t, map[string]string{
@@ -69,9 +69,10 @@ func TestRepository(t *testing.T) {
 	d := deploy(t, `
 by_history: true
 turns:
-  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat ready && git log --format=%s && test -x .git/hooks/pre-commit && echo hooked"}}]}
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat ready && git log --format=%s && test -x .git/hooks/pre-commit && echo hooked && git commit -q --allow-empty -m two && git log -1 --format='%an <%ae>'"}}]}
   - reply: {text: it is there}
 `, options{env: env})
+	d.owner.do(t, "POST", d.url+"/api/v1/settings", map[string]any{"git_user_name": "Ada Lovelace", "git_user_email": "ada@example.com"}, nil)
 	var tasks []task
 	d.owner.do(t, "POST", d.url+"/api/v1/app-conversations/stream-start", map[string]any{
 		"title": "Look", "selected_repository": url, "selected_branch": "main", "initial_message": text("look"),
@@ -95,8 +96,13 @@ turns:
 		}
 	}
 	said := observed(d.follow(t, d.conversation(t, last.Conversation), "finished"))
-	if want := "hello\none\nhooked"; said != want {
+	if want := "hello\none\nhooked\nAda Lovelace <ada@example.com>"; said != want {
 		t.Errorf("in the repository: %q, want %q", said, want)
+	}
+	var plan string
+	d.owner.do(t, "GET", d.url+"/api/v1/app-conversations/"+last.Conversation+"/file", nil, &plan)
+	if plan != "" {
+		t.Errorf("the plan that there is not: %q", plan)
 	}
 	d.wasTold(t, "rule 4711")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/workspace"
@@ -13,7 +14,8 @@ import (
 
 // Files opens the workspace of a conversation, and returns where a path is in it that a
 // client names: one below the directory that clients know, or relative to the
-// conversation's, which "" is. The caller closes the files.
+// conversation's, which "" is. The caller closes the files. Conflict if they are not there,
+// because the sandbox was deleted or is lost.
 func (s *Service) Files(ctx context.Context, owner session.Principal, id event.ConversationID, named string) (workspace.Files, string, error) {
 	c, err := s.Open(ctx, owner, id)
 	if err != nil {
@@ -22,6 +24,9 @@ func (s *Service) Files(ctx context.Context, owner session.Principal, id event.C
 	info, err := s.One(ctx, owner, id)
 	if err != nil {
 		return nil, "", err
+	}
+	if info.In == nil && info.Conversation.Sandbox != "" {
+		return nil, "", errNoSandbox
 	}
 	if info.In != nil && (named == sandboxes.ClientDirectory || strings.HasPrefix(named, sandboxes.ClientDirectory+"/")) {
 		if named, err = sandboxes.Locate(*info.In, named); err != nil {
@@ -32,5 +37,11 @@ func (s *Service) Files(ctx context.Context, owner session.Principal, id event.C
 		named = path.Join(c.Workspace(), named)
 	}
 	files, err := c.Files(ctx)
+	if err != nil && info.In != nil && s.o.Sandboxes.StatusOf(ctx, *info.In) == sandboxes.Lost {
+		err = fault.New(fault.Conflict, s.o.Sandboxes.LostDetail())
+	}
 	return files, named, err
 }
+
+var errNoSandbox = fault.New(fault.Conflict, "the sandbox of this conversation was deleted").
+	Hint("send a message or resume the conversation: its files are brought back")

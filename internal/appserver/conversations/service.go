@@ -54,6 +54,9 @@ type Settings interface {
 	// the settings say. model and profile take the place of those of the settings, ""
 	// for not; suffix goes to the end of the system prompt.
 	Launch(ctx context.Context, owner session.Principal, model, profile, suffix string) (*session.Spec, error)
+	// Strategy returns how the owner's settings place conversations that name no sandbox;
+	// "" where they say nothing.
+	Strategy(ctx context.Context, owner session.Principal) (sandboxes.Strategy, error)
 	// Repository returns where a repository is cloned from, with the token of its
 	// provider. NotFound if there is no such provider.
 	Repository(ctx context.Context, owner session.Principal, provider, repository string) (gitfetch.Source, error)
@@ -76,7 +79,8 @@ type Options struct {
 	Lock session.Lock
 	// Callbacks calls the event callbacks of conversations.
 	Callbacks *callbacks.Service
-	// Strategy places conversations that name no sandbox.
+	// Strategy places conversations that name no sandbox, unless their owner has chosen
+	// another one.
 	Strategy sandboxes.Strategy
 	// MaxRuns bounds what an owner may have at work when a conversation or a replay
 	// starts; 0 for no bound. A message to a conversation that exists is not refused.
@@ -109,6 +113,7 @@ type atWork struct {
 	states  []store.Task  // that the task was in, so that none is missed
 	changed chan struct{} // closed when there is one more
 	cancel  context.CancelFunc
+	made    bool // its sandbox was made for it
 }
 
 var _ session.Others = (*Service)(nil)

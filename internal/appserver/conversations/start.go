@@ -1,6 +1,7 @@
 package conversations
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,9 +125,13 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 	if err := addCallbackIDs(&r); err != nil {
 		return store.Task{}, err
 	}
+	strategy, err := s.strategy(ctx, owner)
+	if err != nil {
+		return store.Task{}, err
+	}
 	ready := func() {}
 	if r.Warm = false; !named {
-		id, ready = s.claim(&r, id)
+		id, ready = s.claim(&r, id, strategy)
 	}
 	t, release, err := s.record(ctx, owner, id, r)
 	if err != nil {
@@ -296,6 +301,7 @@ func (s *Service) begin(t store.Task, release func()) {
 			t.FailedAt, t.Status, t.Detail = t.Status, store.Failed, detail(err)
 			s.o.Log.Warn("a conversation could not be started", "task", t.ID, "err", err)
 			s.unclaim(ctx, t)
+			s.leaveSandbox(ctx, &t)
 			s.dropRecording(ctx, t)
 			if err := s.save(context.WithoutCancel(ctx), &t); err != nil {
 				s.o.Log.Error("the state of a start task is lost", "task", t.ID, "err", err)
@@ -572,7 +578,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 	}
 	if err := s.o.Store.SaveConversation(ctx, store.Conversation{
 		ID: t.Conversation, Owner: t.Owner, Sandbox: in.ID, Repository: r.Repository, Branch: r.Branch, Provider: r.Provider,
-		Trigger: r.Trigger, Model: r.Model, AgentType: cmpOr(r.AgentType, "default"), Public: r.Public, PRNumbers: r.PRNumbers, Created: t.Created, Contract: r.Contract,
+		Trigger: r.Trigger, Model: r.Model, AgentType: cmp.Or(r.AgentType, "default"), Public: r.Public, PRNumbers: r.PRNumbers, Created: t.Created, Contract: r.Contract,
 	}); err != nil {
 		return err
 	}
@@ -630,39 +636,6 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		return s.beginRecorded(ctx, owner, c, recorded)
 	}
 	return c.Send(ctx, *r.InitialMessage)
-}
-
-func cmpOr(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
-}
-
-// place returns the sandbox of a task, and stores which it is.
-func (s *Service) place(ctx context.Context, owner session.Principal, t *store.Task, warm bool) (store.Sandbox, error) {
-	if warm && t.Sandbox == "" {
-		if err := s.o.Sandboxes.CreateClaimed(ctx, owner, t.Conversation); err != nil {
-			return store.Sandbox{}, err
-		}
-		t.Sandbox = t.Conversation.Hex()
-		if err := s.save(ctx, t); err != nil {
-			return store.Sandbox{}, err
-		}
-	}
-	if t.Sandbox != "" {
-		b, err := s.o.Sandboxes.Get(ctx, owner, t.Sandbox)
-		if err == nil && b.Paused {
-			err = s.o.Sandboxes.Resume(ctx, owner, b.ID)
-		}
-		return b, errors.Join(err, s.o.Store.UseSandbox(ctx, t.Owner, t.Sandbox, now()))
-	}
-	b, err := s.o.Sandboxes.Place(ctx, owner, s.o.Strategy)
-	if err != nil {
-		return b, err
-	}
-	t.Sandbox = b.ID
-	return b, s.save(ctx, t)
 }
 
 // clone brings the repository of a request into a directory below dir, unless it is

@@ -15,8 +15,8 @@ import (
 // One with a repository takes none: a sandbox is the same only with the same directory to work
 // in, and that of the repository has its name only now. ready is called when the conversation
 // works.
-func (s *Service) claim(r *StartRequest, id event.ConversationID) (_ event.ConversationID, ready func()) {
-	if s.o.Warm != nil && r.SandboxID == "" && r.Repository == "" && (s.o.Strategy == "" || s.o.Strategy == sandboxes.NoGrouping) {
+func (s *Service) claim(r *StartRequest, id event.ConversationID, by sandboxes.Strategy) (_ event.ConversationID, ready func()) {
+	if s.o.Warm != nil && r.SandboxID == "" && r.Repository == "" && (by == "" || by == sandboxes.NoGrouping) {
 		if warm, ready, ok := s.o.Warm.Claim(); ok {
 			r.Warm, r.ConversationID = true, warm.Hex()
 			return warm, ready

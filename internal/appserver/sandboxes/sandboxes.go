@@ -6,7 +6,7 @@
 // # Usage
 //
 //	s := sandboxes.New(sandboxes.Options{Store: store, Sessions: manager, Root: dir})
-//	b, err := s.Place(ctx, owner)             // by the strategy, or a new one
+//	b, made, err := s.Place(ctx, owner, by)   // by the strategy, or a new one
 //	scope := s.Scope(b)                       // what its session key may use
 //
 // # Concurrency and failure
@@ -85,6 +85,9 @@ type Options struct {
 	Spec string
 	// Most is how many sandboxes an owner may have; 0 for no limit.
 	Most int
+	// Isolation is what isolates conversations; nil where there is nothing, or the workspaces
+	// are inside.
+	Isolation Isolation
 	// Vanished is set where workspaces are inside what isolates them, not below Root. It
 	// returns the conversations, of those given, whose workspaces are gone with it, and
 	// when that was started.
@@ -183,25 +186,31 @@ func (s *Service) Revive(ctx context.Context, owner session.Principal, id string
 	return b, err == nil, err
 }
 
-// Place returns the sandbox for a conversation that names none.
-func (s *Service) Place(ctx context.Context, owner session.Principal, by Strategy) (store.Sandbox, error) {
-	if by == NoGrouping || by == "" {
-		return s.Create(ctx, owner, "")
+// Place returns the sandbox for a conversation that names none, and whether it was made for
+// it.
+func (s *Service) Place(ctx context.Context, owner session.Principal, by Strategy) (b store.Sandbox, made bool, err error) {
+	if by != NoGrouping && by != "" {
+		all, _, err := s.o.Store.Sandboxes(ctx, string(owner), "", most)
+		if err != nil {
+			return b, false, err
+		}
+		all = slices.DeleteFunc(all, func(b store.Sandbox) bool { return b.Paused })
+		if len(all) > 0 {
+			b, err = s.choose(ctx, all, by)
+			return b, false, err
+		}
 	}
-	all, _, err := s.o.Store.Sandboxes(ctx, string(owner), "", most)
-	if err != nil {
-		return store.Sandbox{}, err
-	}
-	all = slices.DeleteFunc(all, func(b store.Sandbox) bool { return b.Paused })
-	if len(all) == 0 {
-		return s.Create(ctx, owner, "")
-	}
+	b, err = s.Create(ctx, owner, "")
+	return b, err == nil, err
+}
+
+// choose returns one of several sandboxes, of which the newest comes first.
+func (s *Service) choose(ctx context.Context, all []store.Sandbox, by Strategy) (found store.Sandbox, err error) {
 	switch by {
 	case LeastRecentlyUsed:
 		return slices.MinFunc(all, func(a, b store.Sandbox) int { return a.Used.Compare(b.Used) }), nil
 	case Fewest:
 		least := -1
-		var found store.Sandbox
 		for _, b := range all {
 			in, err := s.o.Store.InSandbox(ctx, b.ID)
 			if err != nil {
@@ -252,9 +261,7 @@ func (s *Service) Pause(ctx context.Context, owner session.Principal, id string)
 	if err := s.o.Store.SetSandboxPaused(ctx, string(owner), id, true); err != nil {
 		return err
 	}
-	return s.each(ctx, id, func(c event.ConversationID) error {
-		return s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil })
-	})
+	return s.each(ctx, id, func(c event.ConversationID) error { return s.release(ctx, c) })
 }
 
 // Resume lets the conversations of a paused sandbox work again. Conflict if it is Lost.
@@ -279,7 +286,7 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id string
 	}
 	var members []*session.Conversation
 	err = s.each(ctx, id, func(c event.ConversationID) error {
-		if err := s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil }); err != nil {
+		if err := s.release(ctx, c); err != nil {
 			return err
 		}
 		one, err := s.o.Sessions.Get(ctx, c)
@@ -312,9 +319,7 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id string
 // GiveUp ends what the conversations of a Lost sandbox do and forgets it, so that it can
 // be revived.
 func (s *Service) GiveUp(ctx context.Context, b store.Sandbox) error {
-	err := s.each(ctx, b.ID, func(c event.ConversationID) error {
-		return s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil })
-	})
+	err := s.each(ctx, b.ID, func(c event.ConversationID) error { return s.release(ctx, c) })
 	if err != nil {
 		return err
 	}

@@ -146,6 +146,11 @@ func (f *fixture) Launch(ctx context.Context, _ session.Principal, _, _, _ strin
 	return &session.Spec{Agent: a, Setup: session.DefaultSetup(), Secrets: map[string]json.RawMessage{}}, err
 }
 
+// Strategy implements [conversations.Settings].
+func (f *fixture) Strategy(context.Context, session.Principal) (sandboxes.Strategy, error) {
+	return "", nil
+}
+
 // Repository implements [conversations.Settings].
 func (f *fixture) Repository(context.Context, session.Principal, string, string) (gitfetch.Source, error) {
 	return gitfetch.Source{}, fault.New(fault.NotFound, "there is no Git host")

@@ -11,7 +11,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/gitview"
 	"github.com/deft-dev/deft/hook"
-	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/workspace"
@@ -30,9 +29,12 @@ func (s *Service) files(r *http.Request, named string) (workspace.Files, string,
 	return files, name, missing(err, "Conversation")
 }
 
-// file answers with the text of a file, "" if there is none.
+// planFile is where a planning agent writes, in the workspace of its conversation.
+const planFile = "PLAN.md"
+
+// file answers with the text of a file, by default the plan; "" if there is none.
 func (s *Service) file(w http.ResponseWriter, r *http.Request) error {
-	files, name, err := s.files(r, rest.QueryOf(r).String("file_path", sandboxes.ClientDirectory+"/"+sandboxes.ProjectDirectory+"/PLAN.md"))
+	files, name, err := s.files(r, rest.QueryOf(r).String("file_path", planFile))
 	if err != nil {
 		return err
 	}
