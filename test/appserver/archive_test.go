@@ -1,6 +1,7 @@
 package appserver_test
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -38,8 +39,11 @@ turns:
 		t.Errorf("%d actions are counted", count)
 	}
 	base := d.url + "/api/v1/app-conversations/" + c.ID
-	if status, raw := d.owner.send(t, "GET", base+"/file?file_path=README", nil); status < 400 || status >= 500 {
-		t.Errorf("a file that is gone: %d: %s", status, raw)
+	for _, path := range []string{"/file?file_path=README", "/files", "/git/changes?path=.", "/skills", "/hooks"} {
+		status, raw := d.owner.send(t, "GET", base+path, nil)
+		if status != http.StatusConflict || !bytes.Contains(raw, []byte("resume the conversation")) || bytes.Contains(raw, []byte(d.data)) {
+			t.Errorf("files of a sandbox that was deleted, %s: %d: %s", path, status, raw)
+		}
 	}
 	if status, raw := (&client{http: d.owner.http, key: c.Key}).send(t, "GET", d.url+"/api/conversations/"+c.ID, nil); status == http.StatusOK {
 		t.Errorf("the key of a deleted sandbox: %s", raw)

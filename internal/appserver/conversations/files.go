@@ -2,10 +2,13 @@ package conversations
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/workspace"
@@ -13,7 +16,8 @@ import (
 
 // Files opens the workspace of a conversation, and returns where a path is in it that a
 // client names: one below the directory that clients know, or relative to the
-// conversation's, which "" is. The caller closes the files.
+// conversation's, which "" is. The caller closes the files. Conflict if the sandbox was
+// deleted or its workspace has vanished.
 func (s *Service) Files(ctx context.Context, owner session.Principal, id event.ConversationID, named string) (workspace.Files, string, error) {
 	c, err := s.Open(ctx, owner, id)
 	if err != nil {
@@ -32,5 +36,9 @@ func (s *Service) Files(ctx context.Context, owner session.Principal, id event.C
 		named = path.Join(c.Workspace(), named)
 	}
 	files, err := c.Files(ctx)
+	if errors.Is(err, fs.ErrNotExist) && info.Conversation.Sandbox != "" {
+		return nil, "", fault.New(fault.Conflict, "the files are not here: the sandbox of this conversation was deleted, or its workspace has vanished").
+			Hint("resume the conversation, or send it a message: it then gets a new sandbox with the files that were kept")
+	}
 	return files, named, err
 }
