@@ -51,9 +51,10 @@ type ScopedOptions struct {
 	// the sandbox's shell commands.
 	Dir, BashDir string
 	// Workspace is the sandbox's directory on this machine, in which clients work in
-	// Project. Locate returns where a path that a client names is.
+	// Project. Locate returns where a path that a client names is on this machine, Inside
+	// where it is for what runs in the sandbox.
 	Workspace, Project string
-	Locate             func(path string) string
+	Locate, Inside     func(path string) string
 	// Former is for a page of an earlier version of the contract; nil for none.
 	Former  *Former
 	Version string
@@ -112,7 +113,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 	routes := slices.Concat(
 		s.details.Routes(), v.conversations.Routes(), v.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(o.Settings), o.Log),
 		llmlist.New(catalog.Default(), o.Adapters.Providers()).Routes(),
-		v.bash.Routes(), workspacescope.Locate(o.Locate, slices.Concat(v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of))),
+		v.bash.Routes(), workspacescope.Locate(o.Inside, slices.Concat(v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of))),
 		workspacescope.Confine(ws, o.Locate, confinable(slices.Concat(f.Routes(), g.Routes()))), others(f.Routes()),
 		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: remoteOnly(o.Adapters.ProbeMCP), Keys: o.Ring, Tools: mcp.Catalogue()}).Routes(),
 		unsupported.Extensions(),
@@ -197,14 +198,14 @@ func (b scopeRunner) Run(ctx context.Context, j bash.Job) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return runShell(ctx, c.RunProgram, j, b.o.Locate(j.Dir))
+	return runShell(ctx, c.RunProgram, j, b.o.Inside(j.Dir))
 }
 
 // alone runs a command without a conversation.
 func (b scopeRunner) alone(ctx context.Context, j bash.Job) (code int, err error) {
 	id := event.NewConversationID()
 	res, err := b.o.Builder.Build(ctx, session.BuildRequest{
-		ID: id, Owner: b.o.Owner, Workspace: b.o.Workspace, CheckWorkspace: func() error { return nil },
+		ID: id, Owner: b.o.Owner, Workspace: b.o.Inside(b.o.Workspace), CheckWorkspace: func() error { return nil },
 		Agent: &spec.Agent{SystemPromptFilename: "system_prompt.j2"}, Tasks: func() []event.TaskItem { return nil },
 		Secret: func(context.Context, string) (string, bool) { return "", false },
 	})
@@ -222,7 +223,7 @@ func (b scopeRunner) alone(ctx context.Context, j bash.Job) (code int, err error
 			return 0, err
 		}
 	}
-	return runShell(ctx, res.Programs, j, b.o.Locate(j.Dir))
+	return runShell(ctx, res.Programs, j, b.o.Inside(j.Dir))
 }
 
 // runShell runs a client's command as a program of a sandbox.

@@ -100,6 +100,48 @@ turns:
 	}
 }
 
+// TestPausedRuntime: the files of a workspace inside a runtime outlive the runtime, which ends
+// when its sandbox is paused; clients find them where they believe the workspace to be.
+func TestPausedRuntime(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, `
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "pwd; echo kept >kept"}}]}
+  - reply: {text: it is written}
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat kept"}}]}
+  - reply: {text: it is there}
+`, options{env: []string{"DEFT_RUNTIME_API_KEY=" + runtimeKey}, args: []string{"--sandbox", "remote", "--runtime-api", runtimeAPI(t), "--image", image, "--pull", "never"}})
+	c, _ := d.begin(t, map[string]any{"title": "Far", "initial_message": text("write")})
+	if got := observed(d.follow(t, c, "finished")); got != "/workspace/project" {
+		t.Errorf("it works in %q", got)
+	}
+	sandbox := d.url + "/api/v1/sandboxes/" + c.Sandbox
+	d.owner.do(t, "POST", sandbox+"/pause", nil, nil)
+	d.owner.do(t, "POST", sandbox+"/resume", nil, nil)
+	for _, path := range []string{"kept", "/workspace/project/kept"} {
+		var file string
+		d.owner.do(t, "GET", d.url+"/api/v1/app-conversations/"+c.ID+"/file?file_path="+path, nil, &file)
+		if file != "kept\n" {
+			t.Errorf("after a pause, %s has %q", path, file)
+		}
+	}
+	for _, command := range []map[string]any{{"command": "cat kept"}, {"command": "cat kept", "cwd": "/workspace/project"}} {
+		var out struct{ Stdout string }
+		(&client{http: d.owner.http, key: c.Key}).do(t, "POST", d.url+"/api/bash/execute_bash_command", command, &out)
+		if out.Stdout != "kept\n" {
+			t.Errorf("a client's command %v: %q", command, out.Stdout)
+		}
+	}
+	d.owner.do(t, "POST", d.url+"/api/v1/app-conversations/"+c.ID+"/send-message", text("read"), nil)
+	if got := observed(d.follow(t, c, "finished", "running", "finished")); got != "kept" {
+		t.Errorf("after a pause, the agent reads %q", got)
+	}
+	if status, raw := d.owner.send(t, "POST", d.url+"/api/v1/app-conversations/demo", nil); status != http.StatusConflict {
+		t.Errorf("a demo, whose repository is on the server: %d: %s", status, raw)
+	}
+}
+
 // TestRuntimeVanishes: the runtime of a conversation is stopped at the API, by somebody else.
 // The conversation is shown as lost, and goes on in a new one.
 func TestRuntimeVanishes(t *testing.T) {

@@ -31,6 +31,9 @@ func (s *Service) Files(ctx context.Context, owner session.Principal, id event.C
 		if named, err = sandboxes.Locate(*info.In, named); err != nil {
 			return nil, "", err
 		}
+		if strings.HasPrefix(c.Workspace(), sandboxes.ClientDirectory+"/") {
+			named = s.o.Sandboxes.Inside(*info.In, named)
+		}
 	}
 	if !path.IsAbs(named) {
 		named = path.Join(c.Workspace(), named)
