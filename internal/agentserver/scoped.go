@@ -34,7 +34,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// ScopedOptions say what a [Scoped] serves. All but Former are required.
+// ScopedOptions say what a [Scoped] serves. All but Former and Elsewhere are required.
 type ScopedOptions struct {
 	Sessions *session.Manager
 	// Owner is whose sandbox it is.
@@ -55,6 +55,9 @@ type ScopedOptions struct {
 	// where it is for what runs in the sandbox.
 	Workspace, Project string
 	Locate, Inside     func(path string) string
+	// Elsewhere is set where the workspaces of conversations are inside what isolates them.
+	// Routes of files are then about that of the newest conversation.
+	Elsewhere bool
 	// Former is for a page of an earlier version of the contract; nil for none.
 	Former  *Former
 	Version string
@@ -114,7 +117,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		s.details.Routes(), v.conversations.Routes(), v.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(o.Settings), o.Log),
 		llmlist.New(catalog.Default(), o.Adapters.Providers()).Routes(),
 		v.bash.Routes(), workspacescope.Locate(o.Inside, slices.Concat(v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of))),
-		workspacescope.Confine(ws, o.Locate, confinable(slices.Concat(f.Routes(), g.Routes()))), others(f.Routes()),
+		workspacescope.Confine(only(o, ws, of), o.Inside, confinable(slices.Concat(f.Routes(), g.Routes()))), others(f.Routes()),
 		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: remoteOnly(o.Adapters.ProbeMCP), Keys: o.Ring, Tools: mcp.Catalogue()}).Routes(),
 		unsupported.Extensions(),
 		unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
@@ -123,6 +126,23 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// only returns the workspace of routes that name no conversation.
+func only(o ScopedOptions, ws workspacescope.Workspace, of workspacescope.WorkspaceOf) workspacescope.WorkspaceOf {
+	if !o.Elsewhere {
+		return func(context.Context, string) (workspacescope.Workspace, error) { return ws, nil }
+	}
+	return func(ctx context.Context, _ string) (workspacescope.Workspace, error) {
+		page, err := o.Scope.Infos(ctx, eventstream.ListQuery{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(page.Infos) == 0 {
+			return nil, fault.New(fault.Conflict, "the files of this sandbox are where its conversations work, and it has none").Hint("start a conversation first")
+		}
+		return of(ctx, page.Infos[0].ID.Hex())
+	}
 }
 
 // remoteOnly refuses to test MCP servers that are programs: a test would run them beside

@@ -153,7 +153,7 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 		Workspace: b.Directory, Project: project, Version: s.o.Version, Log: s.o.Log, Uptime: s.uptime,
 		Former: &agentserver.Former{Page: ownPage, Event: formerevent.Event, Message: formerevent.Message},
 		Locate: locate,
-		Inside: func(path string) string { return s.sandboxes.Inside(b, locate(path)) },
+		Inside: func(path string) string { return s.sandboxes.Inside(b, locate(path)) }, Elsewhere: s.sandboxes.Elsewhere(),
 	})
 }
 

@@ -126,12 +126,27 @@ turns:
 			t.Errorf("after a pause, %s has %q", path, file)
 		}
 	}
+	box := &client{http: d.owner.http, key: c.Key}
 	for _, command := range []map[string]any{{"command": "cat kept"}, {"command": "cat kept", "cwd": "/workspace/project"}} {
 		var out struct{ Stdout string }
-		(&client{http: d.owner.http, key: c.Key}).do(t, "POST", d.url+"/api/bash/execute_bash_command", command, &out)
+		box.do(t, "POST", d.url+"/api/bash/execute_bash_command", command, &out)
 		if out.Stdout != "kept\n" {
 			t.Errorf("a client's command %v: %q", command, out.Stdout)
 		}
+	}
+	// The routes of files that name no conversation are about the same files.
+	if status, raw := box.send(t, "GET", d.url+"/api/file/download/workspace/project/kept", nil); status != http.StatusOK || string(raw) != "kept\n" {
+		t.Errorf("a client downloads: %d: %s", status, raw)
+	}
+	if status, raw := box.send(t, "GET", d.url+"/api/file/download?path=/etc/passwd", nil); status != http.StatusUnprocessableEntity {
+		t.Errorf("a client downloads what is not in the workspace: %d: %s", status, raw)
+	}
+	var empty struct {
+		Key string `json:"session_api_key"`
+	}
+	d.owner.do(t, "POST", d.url+"/api/v1/sandboxes", nil, &empty)
+	if status, raw := (&client{http: d.owner.http, key: empty.Key}).send(t, "GET", d.url+"/api/file/download/workspace/project/kept", nil); status != http.StatusConflict {
+		t.Errorf("files of a sandbox without a conversation: %d: %s", status, raw)
 	}
 	d.owner.do(t, "POST", d.url+"/api/v1/app-conversations/"+c.ID+"/send-message", text("read"), nil)
 	if got := observed(d.follow(t, c, "finished", "running", "finished")); got != "kept" {
