@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/settings/agentsettings"
@@ -42,17 +43,16 @@ func (e *InvalidError) Unwrap() error { return ErrInvalid }
 // invalid is the error of a document of the settings.
 func invalid(document string, err error) error {
 	e := &InvalidError{}
-	var found schema.Violations
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[schema.Violations](err); ok {
 		for _, v := range found {
-			field := document
+			path := []string{document}
 			for i, part := range v.Loc {
 				if i == 0 && (part == "openhands" || part == "acp") { // the kind of agent is no field
 					continue
 				}
-				field += "." + fmt.Sprint(part)
+				path = append(path, fmt.Sprint(part))
 			}
-			e.Fields = append(e.Fields, field)
+			e.Fields = append(e.Fields, strings.Join(path, "."))
 		}
 	}
 	return e
