@@ -34,7 +34,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// ScopedOptions say what a [Scoped] serves. All but Former are required.
+// ScopedOptions say what a [Scoped] serves. All but Former and Elsewhere are required.
 type ScopedOptions struct {
 	Sessions *session.Manager
 	// Owner is whose sandbox it is.
@@ -51,9 +51,13 @@ type ScopedOptions struct {
 	// the sandbox's shell commands.
 	Dir, BashDir string
 	// Workspace is the sandbox's directory on this machine, in which clients work in
-	// Project. Locate returns where a path that a client names is.
+	// Project. Locate returns where a path that a client names is on this machine, Inside
+	// where it is for what runs in the sandbox.
 	Workspace, Project string
-	Locate             func(path string) string
+	Locate, Inside     func(path string) string
+	// Elsewhere is set where the workspaces of conversations are inside what isolates them.
+	// Routes of files are then about that of the newest conversation.
+	Elsewhere bool
 	// Former is for a page of an earlier version of the contract; nil for none.
 	Former  *Former
 	Version string
@@ -112,8 +116,8 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 	routes := slices.Concat(
 		s.details.Routes(), v.conversations.Routes(), v.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(o.Settings), o.Log),
 		llmlist.New(catalog.Default(), o.Adapters.Providers()).Routes(),
-		v.bash.Routes(), workspacescope.Locate(o.Locate, slices.Concat(v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of))),
-		workspacescope.Confine(ws, o.Locate, confinable(slices.Concat(f.Routes(), g.Routes()))), others(f.Routes()),
+		v.bash.Routes(), workspacescope.Locate(o.Inside, slices.Concat(v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of))),
+		workspacescope.Confine(only(o, ws, of), o.Inside, confinable(slices.Concat(f.Routes(), g.Routes()))), others(f.Routes()),
 		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: remoteOnly(o.Adapters.ProbeMCP), Keys: o.Ring, Tools: mcp.Catalogue()}).Routes(),
 		unsupported.Extensions(),
 		unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
@@ -122,6 +126,23 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// only returns the workspace of routes that name no conversation.
+func only(o ScopedOptions, ws workspacescope.Workspace, of workspacescope.WorkspaceOf) workspacescope.WorkspaceOf {
+	if !o.Elsewhere {
+		return func(context.Context, string) (workspacescope.Workspace, error) { return ws, nil }
+	}
+	return func(ctx context.Context, _ string) (workspacescope.Workspace, error) {
+		page, err := o.Scope.Infos(ctx, eventstream.ListQuery{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(page.Infos) == 0 {
+			return nil, fault.New(fault.Conflict, "the files of this sandbox are where its conversations work, and it has none").Hint("start a conversation first")
+		}
+		return of(ctx, page.Infos[0].ID.Hex())
+	}
 }
 
 // remoteOnly refuses to test MCP servers that are programs: a test would run them beside
@@ -197,14 +218,14 @@ func (b scopeRunner) Run(ctx context.Context, j bash.Job) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return runShell(ctx, c.RunProgram, j, b.o.Locate(j.Dir))
+	return runShell(ctx, c.RunProgram, j, b.o.Inside(j.Dir))
 }
 
 // alone runs a command without a conversation.
 func (b scopeRunner) alone(ctx context.Context, j bash.Job) (code int, err error) {
 	id := event.NewConversationID()
 	res, err := b.o.Builder.Build(ctx, session.BuildRequest{
-		ID: id, Owner: b.o.Owner, Workspace: b.o.Workspace, CheckWorkspace: func() error { return nil },
+		ID: id, Owner: b.o.Owner, Workspace: b.o.Inside(b.o.Workspace), CheckWorkspace: func() error { return nil },
 		Agent: &spec.Agent{SystemPromptFilename: "system_prompt.j2"}, Tasks: func() []event.TaskItem { return nil },
 		Secret: func(context.Context, string) (string, bool) { return "", false },
 	})
@@ -222,7 +243,7 @@ func (b scopeRunner) alone(ctx context.Context, j bash.Job) (code int, err error
 			return 0, err
 		}
 	}
-	return runShell(ctx, res.Programs, j, b.o.Locate(j.Dir))
+	return runShell(ctx, res.Programs, j, b.o.Inside(j.Dir))
 }
 
 // runShell runs a client's command as a program of a sandbox.

@@ -142,17 +142,19 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 		return nil, err
 	}
 	former := formerevent.Workspace{Directory: b.Directory, Client: sandboxes.ClientDirectory}
+	locate := func(path string) string {
+		if path == sandboxes.ClientDirectory || strings.HasPrefix(path, sandboxes.ClientDirectory+"/") {
+			return b.Directory + strings.TrimPrefix(path, sandboxes.ClientDirectory)
+		}
+		return path
+	}
 	return agentserver.NewScoped(agentserver.ScopedOptions{
 		Sessions: s.sessions, Owner: session.Principal(b.Owner), Scope: s.sandboxes.Scope(b), Key: b.SessionKey, Settings: owned, Ring: s.o.Ring,
 		Builder: s.backend.Builder, Adapters: s.o.Adapters, Dir: s.o.Conversations, BashDir: filepath.Join(s.o.Dir, "sandbox-events", b.ID),
 		Workspace: b.Directory, Project: project, Version: s.o.Version, Log: s.o.Log, Uptime: s.uptime,
 		Former: &agentserver.Former{Page: ownPage, Event: former.Event, Message: former.Message},
-		Locate: func(path string) string {
-			if path == sandboxes.ClientDirectory || strings.HasPrefix(path, sandboxes.ClientDirectory+"/") {
-				return b.Directory + strings.TrimPrefix(path, sandboxes.ClientDirectory)
-			}
-			return path
-		},
+		Locate: locate,
+		Inside: func(path string) string { return s.sandboxes.Inside(b, locate(path)) }, Elsewhere: s.sandboxes.Elsewhere(),
 	})
 }
 

@@ -227,6 +227,9 @@ func explain(err error, from Source) error {
 			Hint("check the token of the Git provider in the settings, and that it may read this repository")
 	case has("not found", "does not exist", "does not appear to be a git repository", "Repository not found"):
 		return fault.New(fault.NotFound, "there is no repository "+shown+", or the token may not see it").Because(err)
+	case has("certificate verif", "SSL certificate problem"): // in the words of GnuTLS and of OpenSSL
+		return fault.New(fault.Unavailable, "the certificate of the host of "+shown+" is not trusted").Because(err).
+			Hint("if its authority is your own, start this program with SSL_CERT_FILE, the file that has the authority's certificate")
 	case has("Could not resolve host", "Failed to connect", "Couldn't connect", "Connection refused", "timed out", "Could not connect"):
 		return fault.New(fault.Unavailable, "the host of "+shown+" does not answer").Because(err)
 	}
@@ -251,6 +254,10 @@ func Run(ctx context.Context, out io.Writer, dir string, env []string, args ...s
 		if v, ok := os.LookupEnv(name); ok {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}
+	}
+	// A Git that is built with GnuTLS knows its own variable only.
+	if file, ok := os.LookupEnv("SSL_CERT_FILE"); ok && os.Getenv("GIT_SSL_CAINFO") == "" {
+		cmd.Env = append(cmd.Env, "GIT_SSL_CAINFO="+file)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

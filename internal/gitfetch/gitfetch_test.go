@@ -1,6 +1,8 @@
 package gitfetch_test
 
 import (
+	"io"
+	"log"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -89,6 +91,19 @@ func TestTokens(t *testing.T) {
 	_, err = gitfetch.Clone(t.Context(), filepath.Join(t.TempDir(), "w"), gitfetch.Source{URL: base + "/r.git", Token: "wrong"})
 	if !fault.Is(err, fault.Auth) || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("with a wrong token: %v", err)
+	}
+}
+
+// TestUntrusted: a certificate of an unknown authority comes with what to do about it.
+func TestUntrusted(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	_, err := gitfetch.Clone(t.Context(), filepath.Join(t.TempDir(), "w"), gitfetch.Source{URL: s.URL + "/o/r.git"})
+	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "is not trusted") || !strings.Contains(fault.HintOf(err), "SSL_CERT_FILE") {
+		t.Errorf("%v, %q", err, fault.HintOf(err))
 	}
 }
 

@@ -52,19 +52,19 @@ func answer(err error) (status int, body any) {
 		}
 		return own.Status, map[string]any{"detail": own.Detail}
 	case errors.Is(err, schema.ErrSealed): // it works again when the key is configured
-		return http.StatusServiceUnavailable, map[string]any{"detail": text(err)}
+		return http.StatusServiceUnavailable, map[string]any{"detail": Text(err)}
 	case errors.As(err, &said):
 		return fault.KindOf(err).HTTPStatus(), map[string]any{"detail": said.Detail()}
 	}
 	kind := fault.KindOf(err)
 	if status = kind.HTTPStatus(); status < 500 && kind != fault.Canceled {
-		return status, map[string]any{"detail": text(err)}
+		return status, map[string]any{"detail": Text(err)}
 	}
-	return status, map[string]any{"detail": http.StatusText(http.StatusInternalServerError), "exception": text(err)}
+	return status, map[string]any{"detail": http.StatusText(http.StatusInternalServerError), "exception": Text(err)}
 }
 
-// text is an error with its hint.
-func text(err error) string {
+// Text is an error with its hint.
+func Text(err error) string {
 	if hint := fault.HintOf(err); hint != "" {
 		return err.Error() + ": " + hint
 	}

@@ -2,6 +2,9 @@ package settings
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/settings/agentsettings"
@@ -24,6 +27,36 @@ type Diff struct {
 // ErrInvalid is the error of settings that do not fit. It has no details, which
 // might quote a secret.
 var ErrInvalid error = fault.New(fault.Invalid, "Settings validation failed")
+
+// InvalidError is an ErrInvalid that names what does not fit.
+type InvalidError struct {
+	// Fields are paths in the settings: "agent_settings.llm.model". They have no values.
+	Fields []string
+}
+
+// Error implements error, in the words of [ErrInvalid].
+func (e *InvalidError) Error() string { return ErrInvalid.Error() }
+
+// Unwrap returns [ErrInvalid].
+func (e *InvalidError) Unwrap() error { return ErrInvalid }
+
+// invalid is the error of a document of the settings.
+func invalid(document string, err error) error {
+	e := &InvalidError{}
+	if found, ok := errors.AsType[schema.Violations](err); ok {
+		for _, v := range found {
+			path := []string{document}
+			for i, part := range v.Loc {
+				if i == 0 && (part == "openhands" || part == "acp") { // the kind of agent is no field
+					continue
+				}
+				path = append(path, fmt.Sprint(part))
+			}
+			e.Fields = append(e.Fields, strings.Join(path, "."))
+		}
+	}
+	return e
+}
 
 // Update applies a change. Profiles that it names must exist (NotFound); an
 // active LLM profile becomes the agent's LLM, unless the change has one of its
@@ -136,12 +169,12 @@ func (s *Service) apply(doc *Document, d Diff) error {
 	}
 	if d.Agent != nil {
 		if agent, err = agentsettings.Apply(agent, d.Agent, schema.Reading{Keys: s.keys}); err != nil {
-			return ErrInvalid
+			return invalid("agent_settings", err)
 		}
 	}
 	if d.Conversation != nil {
 		if conversation, err = agentsettings.Conversation.Check(schema.MergeFields(conversation, d.Conversation), schema.Reading{}); err != nil {
-			return ErrInvalid
+			return invalid("conversation_settings", err)
 		}
 	}
 	doc.Agent, doc.Conversation = agent, conversation

@@ -40,10 +40,12 @@ turns:
 	}
 	base := d.url + "/api/v1/app-conversations/" + c.ID
 	for _, path := range []string{
-		base + "/file?file_path=README", base + "/git/changes?path=.", base + "/skills", d.url + "/api/conversations/" + c.ID + "/list-files",
+		base + "/file?file_path=README", base + "/files", base + "/git/changes?path=.", base + "/skills", base + "/hooks",
+		d.url + "/api/conversations/" + c.ID + "/list-files",
 	} {
 		status, raw := d.owner.send(t, "GET", path, nil)
-		if status != http.StatusConflict || !strings.Contains(string(raw), "the sandbox of this conversation was deleted") || strings.Contains(string(raw), d.data) {
+		if status != http.StatusConflict || !strings.Contains(string(raw), "the sandbox of this conversation was deleted") ||
+			!strings.Contains(string(raw), "resume the conversation") || strings.Contains(string(raw), d.data) {
 			t.Errorf("GET %s without a sandbox: %d: %s", path, status, raw)
 		}
 	}

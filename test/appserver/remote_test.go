@@ -100,6 +100,63 @@ turns:
 	}
 }
 
+// TestPausedRuntime: the files of a workspace inside a runtime outlive the runtime, which ends
+// when its sandbox is paused; clients find them where they believe the workspace to be.
+func TestPausedRuntime(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, `
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "pwd; echo kept >kept"}}]}
+  - reply: {text: it is written}
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat kept"}}]}
+  - reply: {text: it is there}
+`, options{env: []string{"DEFT_RUNTIME_API_KEY=" + runtimeKey}, args: []string{"--sandbox", "remote", "--runtime-api", runtimeAPI(t), "--image", image, "--pull", "never"}})
+	c, _ := d.begin(t, map[string]any{"title": "Far", "initial_message": text("write")})
+	if got := observed(d.follow(t, c, "finished")); got != "/workspace/project" {
+		t.Errorf("it works in %q", got)
+	}
+	sandbox := d.url + "/api/v1/sandboxes/" + c.Sandbox
+	d.owner.do(t, "POST", sandbox+"/pause", nil, nil)
+	d.owner.do(t, "POST", sandbox+"/resume", nil, nil)
+	for _, path := range []string{"kept", "/workspace/project/kept"} {
+		var file string
+		d.owner.do(t, "GET", d.url+"/api/v1/app-conversations/"+c.ID+"/file?file_path="+path, nil, &file)
+		if file != "kept\n" {
+			t.Errorf("after a pause, %s has %q", path, file)
+		}
+	}
+	box := &client{http: d.owner.http, key: c.Key}
+	for _, command := range []map[string]any{{"command": "cat kept"}, {"command": "cat kept", "cwd": "/workspace/project"}} {
+		var out struct{ Stdout string }
+		box.do(t, "POST", d.url+"/api/bash/execute_bash_command", command, &out)
+		if out.Stdout != "kept\n" {
+			t.Errorf("a client's command %v: %q", command, out.Stdout)
+		}
+	}
+	// The routes of files that name no conversation are about the same files.
+	if status, raw := box.send(t, "GET", d.url+"/api/file/download/workspace/project/kept", nil); status != http.StatusOK || string(raw) != "kept\n" {
+		t.Errorf("a client downloads: %d: %s", status, raw)
+	}
+	if status, raw := box.send(t, "GET", d.url+"/api/file/download?path=/etc/passwd", nil); status != http.StatusUnprocessableEntity {
+		t.Errorf("a client downloads what is not in the workspace: %d: %s", status, raw)
+	}
+	var empty struct {
+		Key string `json:"session_api_key"`
+	}
+	d.owner.do(t, "POST", d.url+"/api/v1/sandboxes", nil, &empty)
+	if status, raw := (&client{http: d.owner.http, key: empty.Key}).send(t, "GET", d.url+"/api/file/download/workspace/project/kept", nil); status != http.StatusConflict {
+		t.Errorf("files of a sandbox without a conversation: %d: %s", status, raw)
+	}
+	d.owner.do(t, "POST", d.url+"/api/v1/app-conversations/"+c.ID+"/send-message", text("read"), nil)
+	if got := observed(d.follow(t, c, "finished", "running", "finished")); got != "kept" {
+		t.Errorf("after a pause, the agent reads %q", got)
+	}
+	if status, raw := d.owner.send(t, "POST", d.url+"/api/v1/app-conversations/demo", nil); status != http.StatusConflict {
+		t.Errorf("a demo, whose repository is on the server: %d: %s", status, raw)
+	}
+}
+
 // TestRuntimeVanishes: the runtime of a conversation is stopped at the API, by somebody else.
 // The conversation is shown as lost, and goes on in a new one.
 func TestRuntimeVanishes(t *testing.T) {

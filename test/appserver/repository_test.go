@@ -52,7 +52,7 @@ git clone -q --bare . "$0"`, filepath.Join(dir, "r.git"))
 	if err := os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return s.URL + "/r.git", []string{"SSL_CERT_FILE=" + certificate, "GIT_SSL_CAINFO=" + certificate}
+	return s.URL + "/r.git", []string{"SSL_CERT_FILE=" + certificate}
 }
 
 // TestRepository: a conversation works in a clone of its repository, whose set-up script

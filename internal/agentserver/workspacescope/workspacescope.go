@@ -130,17 +130,20 @@ func (w WorkspaceOf) guard(next rest.Handler, idOf func(*http.Request) (string, 
 	}
 }
 
-// Confine returns global routes whose paths must be inside one workspace. Locate
-// returns where a path that a client names is on this machine.
-func Confine(ws Workspace, locate func(path string) string, global []rest.Route) []rest.Route {
-	only := WorkspaceOf(func(context.Context, string) (Workspace, error) { return ws, nil })
+// Confine returns global routes whose paths must be inside one workspace, which of returns
+// for the id "". Locate returns where a path that a client names is.
+func Confine(of WorkspaceOf, locate func(path string) string, global []rest.Route) []rest.Route {
 	out := make([]rest.Route, 0, len(global))
 	for _, r := range global {
-		next := only.guard(r.Handle, func(*http.Request) (string, error) { return "", nil })
+		next := of.guard(r.Handle, func(*http.Request) (string, error) { return "", nil })
 		r.Handle = func(w http.ResponseWriter, r *http.Request) error {
 			inner := located(r, locate)
 			if path := r.PathValue("path"); path != "" {
 				path = locate("/" + strings.TrimLeft(path, "/")) // as %2F it still has its first slash
+				ws, err := of(r.Context(), "")
+				if err != nil {
+					return err
+				}
 				if !ws.Contains(path) {
 					return Outside("path")
 				}

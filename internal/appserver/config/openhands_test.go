@@ -102,7 +102,7 @@ func TestOpenHands(t *testing.T) {
 		"oh.toml:4: core.workspace_base has no effect in Deft: each sandbox",
 		"oh.toml:12: core.file_store has no effect",
 		"oh.toml:18: llm.num_retries has no effect in Deft",
-		"oh.toml:20: llm.draft has no effect in Deft: `deft llm profile set`",
+		"oh.toml:20: llm.draft has no effect in Deft: it is in the settings of users, with profiles of further models: see `deft config import`",
 		"oh.toml:23: agent.RepoExplorerAgent has no effect",
 		"oh.toml:25: agent.enable_jupyter has no effect in Deft: the settings of users",
 		"oh.toml:31: sandbox.use_host_network has no effect in Deft: sandbox.net",

@@ -17,10 +17,14 @@ type Demo struct {
 }
 
 // StartDemo starts a conversation that replays the recorded session in a new sandbox, and
-// returns while it is at work. Unsupported if there is no recording.
+// returns while it is at work. Unsupported if there is no recording, Conflict where
+// workspaces are not on this machine.
 func (s *Service) StartDemo(ctx context.Context, owner session.Principal) (*Info, error) {
 	if s.o.Demo == nil {
 		return nil, fault.New(fault.Unsupported, "this server has no demo")
+	}
+	if s.o.Sandboxes.Elsewhere() {
+		return nil, fault.New(fault.Conflict, "the demo cannot be shown: its repository is on this server, and the workspaces of sandboxes are elsewhere")
 	}
 	return s.startReplay(ctx, owner, s.o.Demo.Title, func(c *session.Conversation) ([]event.Event, error) {
 		return s.o.Demo.Unpack(c.Workspace())

@@ -32,6 +32,9 @@ func (s *Service) Files(ctx context.Context, owner session.Principal, id event.C
 		if named, err = sandboxes.Locate(*info.In, named); err != nil {
 			return nil, "", err
 		}
+		if strings.HasPrefix(c.Workspace(), sandboxes.ClientDirectory+"/") {
+			named = s.o.Sandboxes.Inside(*info.In, named)
+		}
 	}
 	if !path.IsAbs(named) {
 		named = path.Join(c.Workspace(), named)
@@ -44,4 +47,4 @@ func (s *Service) Files(ctx context.Context, owner session.Principal, id event.C
 }
 
 var errNoSandbox = fault.New(fault.Conflict, "the sandbox of this conversation was deleted").
-	Hint("send a message or resume the conversation: its files are brought back")
+	Hint("send a message or resume the conversation: what was kept of its files is brought back")

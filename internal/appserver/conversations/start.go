@@ -582,7 +582,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 	}); err != nil {
 		return err
 	}
-	spec.ID, spec.Title, spec.Workspace.WorkingDir = t.Conversation, r.Title, dir
+	spec.ID, spec.Title, spec.Workspace.WorkingDir = t.Conversation, r.Title, s.o.Sandboxes.Inside(in, dir)
 	spec.Autotitle = r.Title == "" && !r.Replays // which asks no model
 	if spec.Secrets == nil {
 		spec.Secrets = map[string]json.RawMessage{}

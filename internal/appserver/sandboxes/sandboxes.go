@@ -355,23 +355,23 @@ func (s *Service) each(ctx context.Context, id string, f func(event.Conversation
 
 // Scope returns what the session key of a sandbox may use: its conversations.
 func (s *Service) Scope(b store.Sandbox) *session.Scope {
-	return s.o.Sessions.Scope(session.Principal(b.Owner), members{s.o.Store, b})
+	return s.o.Sessions.Scope(session.Principal(b.Owner), members{s, b})
 }
 
 // members implements [session.Members] with the conversations of a sandbox.
 type members struct {
-	store *store.Store
-	b     store.Sandbox
+	s *Service
+	b store.Sandbox
 }
 
 // Contains implements [session.Members].
 func (m members) Contains(ctx context.Context, id event.ConversationID) (bool, error) {
-	return m.store.IsMember(ctx, m.b.Owner, m.b.ID, id)
+	return m.s.o.Store.IsMember(ctx, m.b.Owner, m.b.ID, id)
 }
 
 // List implements [session.Members].
 func (m members) List(ctx context.Context) ([]event.ConversationID, error) {
-	return m.store.InSandbox(ctx, m.b.ID)
+	return m.s.o.Store.InSandbox(ctx, m.b.ID)
 }
 
 // Admit implements [session.Members]: a conversation works inside the workspace.
@@ -383,11 +383,11 @@ func (m members) Admit(ctx context.Context, spec *session.Spec) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fault.Wrap(err, fault.Denied, "make the directory of the conversation")
 	}
-	spec.Workspace.WorkingDir = dir
-	if found, err := m.store.Conversations(ctx, m.b.Owner, spec.ID); err != nil || found[spec.ID].Sandbox != "" {
+	spec.Workspace.WorkingDir = m.s.Inside(m.b, dir)
+	if found, err := m.s.o.Store.Conversations(ctx, m.b.Owner, spec.ID); err != nil || found[spec.ID].Sandbox != "" {
 		return err
 	}
-	return m.store.SaveConversation(ctx, store.Conversation{
+	return m.s.o.Store.SaveConversation(ctx, store.Conversation{
 		ID: spec.ID, Owner: m.b.Owner, Sandbox: m.b.ID, AgentType: "default", Created: time.Now(),
 	})
 }
@@ -424,6 +424,20 @@ func Locate(b store.Sandbox, named string) (string, error) {
 		return "", fault.New(fault.Invalid, "the path "+named+" is not in the workspace of the sandbox")
 	}
 	return clean, nil
+}
+
+// Elsewhere reports whether workspaces are inside what isolates them, and not on this machine.
+func (s *Service) Elsewhere() bool { return s.o.Vanished != nil }
+
+// Inside returns where a path in the workspace of a sandbox is for what runs in the sandbox,
+// given where it is on this machine. It is the same, unless workspaces are inside what
+// isolates them: there they are in [ClientDirectory], whose files a Runtime API keeps when
+// the runtime of a conversation ends.
+func (s *Service) Inside(b store.Sandbox, dir string) string {
+	if !s.Elsewhere() || dir != b.Directory && !strings.HasPrefix(dir, b.Directory+"/") {
+		return dir
+	}
+	return ClientDirectory + strings.TrimPrefix(dir, b.Directory)
 }
 
 // Directory is [Locate] for a directory to work in: it may be missing, but neither it

@@ -71,7 +71,7 @@ func (u user) change(ctx context.Context, body *schema.Map, blank bool) error {
 	d := u.diff(flat)
 	d.Misc = settings.SetPreferences(preferences)
 	if _, err := u.Update(ctx, d); err != nil {
-		return err
+		return unfit(err)
 	}
 	for _, name := range []settings.ServiceKey{settings.SearchKey, settings.SandboxKey} {
 		key, sent := flat.Lookup(string(name))
@@ -110,6 +110,14 @@ func given(o *schema.Object, body *schema.Map) (*schema.Map, error) {
 		return nil, wrong
 	}
 	return out, nil
+}
+
+// unfit names the settings that do not fit, without their values.
+func unfit(err error) error {
+	if invalid, ok := errors.AsType[*settings.InvalidError](err); ok && len(invalid.Fields) > 0 {
+		return fault.New(fault.Invalid, invalid.Error()+": "+strings.Join(invalid.Fields, ", "))
+	}
+	return err
 }
 
 // logUnknown logs the fields of a change that have no meaning. The contract takes them,

@@ -290,3 +290,19 @@ func TestMCPServerIsTested(t *testing.T) {
 	s.want(404, alice, "POST", "/api/v1/settings/mcp-servers/other/test", "")
 	s.want(404, "Cookie bob", "POST", "/api/v1/settings/mcp-servers/docs/test", "")
 }
+
+// TestUnfitSettings: what does not fit is named, without its value.
+func TestUnfitSettings(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for body, want := range map[string]string{
+		`{"agent_settings_diff":{"llm":{"model":null}}}`:                "agent_settings.llm",
+		`{"agent_settings_diff":{"llm":{"timeout":"sk-hidden"}}}`:       "agent_settings.llm.timeout",
+		`{"conversation_settings_diff":{"max_iterations":"sk-hidden"}}`: "conversation_settings.max_iterations",
+	} {
+		got := s.want(422, alice, "POST", "/api/v1/settings", body)
+		if detail, _ := at(got.Body, "detail").(string); detail != "Settings validation failed: "+want {
+			t.Errorf("%s: %s, want %s", body, got.Text, want)
+		}
+	}
+}

@@ -98,7 +98,7 @@ func (u user) setTokens(w http.ResponseWriter, r *http.Request) error {
 				return rest.Fail(http.StatusUnauthorized, "Invalid token. Please make sure it is a valid "+provider+" token.")
 			}
 			if fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Timeout) || fault.Is(err, fault.Unsupported) {
-				return rest.Fail(http.StatusUnprocessableEntity, "The "+provider+" token cannot be checked: "+err.Error())
+				return rest.Fail(http.StatusUnprocessableEntity, "The "+provider+" token cannot be checked: "+rest.Text(err))
 			}
 			if err != nil {
 				return err

@@ -21,6 +21,7 @@ package exchange
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -278,7 +279,11 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	return fault.New(fault.Unavailable, c.o.Name+" at "+c.o.Base.Host+" cannot be reached").Because(errors.New(c.clean(err.Error())))
+	failed := fault.New(fault.Unavailable, c.o.Name+" at "+c.o.Base.Host+" cannot be reached").Because(errors.New(c.clean(err.Error())))
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+		failed = failed.Hint("if the authority of its certificate is your own, start this program with SSL_CERT_FILE, the file that has the authority's certificate")
+	}
+	return failed
 }
 
 func (c *Client) limited(until time.Time) error {

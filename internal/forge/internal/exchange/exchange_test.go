@@ -1,0 +1,33 @@
+package exchange
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// TestUntrusted: a certificate of an unknown authority comes with what to do about it.
+func TestUntrusted(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	base, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c := New(Options{Name: "Forge", Base: base, Header: http.Header{}, HTTP: &http.Client{Transport: transport}, Limits: &Limits{}})
+	_, err = c.Get(t.Context(), "/user", nil, nil)
+	if !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.HintOf(err), "SSL_CERT_FILE") {
+		t.Errorf("%v, %q", err, fault.HintOf(err))
+	}
+}
