@@ -199,7 +199,7 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	if planning.Wait(); planErr != nil {
 		return planErr
 	}
-	pl.Tmp, pl.Processes = st.Tmp, processes
+	pl.Tmp, pl.Processes, pl.TmpBytes = st.Tmp, processes, p.tmpBytes(held)
 	if outside != nil {
 		if err := context.Cause(ctx); err != nil {
 			return err

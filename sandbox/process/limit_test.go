@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -84,6 +85,32 @@ func TestTemporarySpaceIsBounded(t *testing.T) {
 		if !strings.Contains(a.Out, "No space") {
 			t.Errorf("%s: %q", dir, a.Out)
 		}
+	}
+}
+
+// TestTemporarySpaceFollowsMemory: who fills /tmp of a sandbox with little memory is told
+// that it is full, and the sandbox lives on.
+func TestTemporarySpaceFollowsMemory(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	p, err := process.New(process.Options{Dir: b.dir, Level: process.LevelNamespaces, Home: b.home, Env: b.env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b.Provider, b.spec.Limits.MemoryBytes = p, 384<<20
+	s := b.start(t)
+	t.Cleanup(func() {
+		if err := p.Remove(context.Background(), b.spec.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	if a := sh(t, s, `head -c 2G /dev/zero >/tmp/full; stat -c %s /tmp/full`); !strings.Contains(a.Out, "No space") || !strings.Contains(a.Out, strconv.Itoa(128<<20)) {
+		t.Errorf("%q", a.Out)
 	}
 }
 
