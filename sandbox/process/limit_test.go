@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/process"
@@ -72,6 +73,26 @@ func TestCgroupsGoWithTheSandbox(t *testing.T) {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s: %v", dir, err)
 		}
+	}
+}
+
+// TestLimitsTooSmall: where the limits do not even let the sandbox start, the error says
+// what to raise.
+func TestLimitsTooSmall(t *testing.T) {
+	t.Parallel()
+	for flag, l := range map[string]sandbox.Limits{"--memory": {MemoryBytes: 1 << 20}, "--pids": {PIDs: 1}} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, process.LevelNamespaces)
+			b.spec.Limits = l
+			s, err := b.Start(t.Context(), b.spec)
+			if err == nil {
+				t.Skipf("this host has no control group to give: %+v", s.Report().Missing)
+			}
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.HintOf(err), flag) {
+				t.Errorf("%v, hint %q; want an error of kind unavailable that names %s", err, fault.HintOf(err), flag)
+			}
+		})
 	}
 }
 
