@@ -121,8 +121,10 @@ type Controller struct {
 	mu   sync.Mutex // guards what follows; held during an append, never during a step
 	fold *state.Fold
 
-	runMu sync.Mutex // guards run and closed; taken after mu, and before that of a run
+	runMu sync.Mutex // guards run, failure and closed; taken after mu, and before that of a run
 	run   *run       // nil while nothing runs
+	// failure is what Failure returns.
+	failure error
 	// closed refuses further runs and events. Close sets it while it holds mu too.
 	closed bool
 

@@ -22,6 +22,9 @@ func (c *Controller) fail(ctx context.Context, r *run, err error) error {
 	}
 	c.cfg.Log.Warn("run failed", "conversation", c.cfg.ID, "kind", fault.KindOf(err), "err", err)
 	if aerr := c.append(ctx, errorEvent(err), status(state.Errored)); aerr != nil {
+		if fault.Is(err, fault.Full) && fault.Is(aerr, fault.Full) {
+			return err // the same once more
+		}
 		return errors.Join(err, aerr)
 	}
 	return nil

@@ -159,7 +159,7 @@ func (c *Controller) markRunning(ctx context.Context, r *run) (before state.Stat
 	before = c.State().Status
 	if before != state.Running && before != state.Finished {
 		if err = c.append(ctx, status(state.Running)); err != nil {
-			c.over(r)
+			err = c.broken(ctx, r, err)
 		}
 	}
 	return before, err
@@ -268,7 +268,7 @@ func (c *Controller) claim(o RunOptions, p phase) (*run, error) {
 		}
 		r.release = release
 	}
-	c.run = r
+	c.run, c.failure = r, nil
 	return r, nil
 }
 
@@ -310,6 +310,25 @@ func (c *Controller) over(r *run) {
 	c.end(r)
 }
 
+// broken ends a run that could not record how it ended, and returns why.
+func (c *Controller) broken(ctx context.Context, r *run, err error) error {
+	c.runMu.Lock()
+	defer c.runMu.Unlock()
+	if ctx.Err() == nil { // otherwise it was left
+		c.failure = err
+	}
+	c.end(r)
+	return err
+}
+
+// Failure returns why the last run is over without having recorded it, for example because
+// the event store is full: the State says Running still. Nil during a run, and after others.
+func (c *Controller) Failure() error {
+	c.runMu.Lock()
+	defer c.runMu.Unlock()
+	return c.failure
+}
+
 // end ends a run; the caller holds runMu.
 func (c *Controller) end(r *run) {
 	r.release()
@@ -331,16 +350,14 @@ func (c *Controller) drive(ctx context.Context, r *run, before state.Status, nex
 			err = ctx.Err()
 		}
 		if err != nil {
-			c.over(r)
-			return err
+			return c.broken(ctx, r, err)
 		}
 		again := c.takeWanted(r) || c.judge(ctx, r)
 		if !again && c.overUnlessWanted(r) {
 			return nil
 		}
-		if ctx.Err() != nil {
-			c.over(r)
-			return ctx.Err()
+		if err := ctx.Err(); err != nil {
+			return c.broken(ctx, r, err)
 		}
 		next = nil
 		if before, err = c.markRunning(ctx, r); err != nil {

@@ -192,3 +192,12 @@ func (c *Conversation) Wait(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Failure returns why the last run is over without having recorded it, for example because
+// the event store is full; nil after others.
+func (c *Conversation) Failure() error {
+	if w := c.active.Load(); w != nil {
+		return w.Failure()
+	}
+	return nil
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/state"
 )
 
 func TestRun(t *testing.T) {
@@ -422,5 +423,50 @@ func TestSwitchDuringSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// fillable is a store that can be full.
+type fillable struct {
+	eventstream.Stream
+	full atomic.Bool
+}
+
+func (f *fillable) Append(ctx context.Context, id event.ConversationID, evs ...event.Event) (eventstream.Seq, error) {
+	if f.full.Load() {
+		return 0, fault.New(fault.Full, "no space left")
+	}
+	return f.Stream.Append(ctx, id, evs...)
+}
+
+// TestFailure: a run that cannot record how it ended tells why all the same, and goes on
+// when there is space again.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	var store *fillable
+	h := setup(t, inTurn(shell("block"), finished("lost"), finished("done")), func(o *session.Options) {
+		store = &fillable{Stream: o.Store}
+		o.Store = store
+	})
+	c := h.begin(t, "")
+	send(t, c, "work")
+	<-h.tools.started
+	if err := c.Failure(); err != nil {
+		t.Errorf("during the run: %v", err)
+	}
+	store.full.Store(true)
+	close(h.tools.release)
+	settle(t, c)
+	if err := c.Failure(); !fault.Is(err, fault.Full) {
+		t.Errorf("%v, want that the store is full", err)
+	}
+	store.full.Store(false)
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	s, err := c.State(t.Context())
+	if err != nil || c.Failure() != nil || s.Status != state.Finished {
+		t.Errorf("%v, %v, status %v; want that it has finished", err, c.Failure(), s.Status)
 	}
 }

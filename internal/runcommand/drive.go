@@ -118,6 +118,9 @@ func (r *runner) runConfirmed(ctx context.Context) error {
 		if err := r.c.Wait(ctx); err != nil {
 			return err
 		}
+		if err := r.c.Failure(); err != nil {
+			return err
+		}
 		if s, err = r.c.State(ctx); err != nil || s.Status != state.Confirming {
 			return err
 		}

@@ -38,6 +38,8 @@ func (p *Provider) BuiltImages(ctx context.Context) ([]BuiltImage, error) {
 	if p.unusable != nil {
 		return nil, p.unusable
 	}
+	ctx, cancel := p.answering(ctx)
+	defer cancel()
 	got, err := p.engine.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("label", p.labelBuilt())})
 	if err != nil {
 		return nil, engineError(err, "list images")

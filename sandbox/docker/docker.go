@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,6 +47,10 @@ type Options struct {
 	// them outside, by the configuration in Home, unless the image or the repository says
 	// otherwise.
 	GitIdentity bool
+	// AnswerTimeout is how long the engine may take for what it answers at once unless it is
+	// stuck, such as what there is of a container; default half a minute. Requests that
+	// do something have longer.
+	AnswerTimeout time.Duration
 }
 
 // DefaultImage is a small image with bash, git and Python.
@@ -103,6 +108,7 @@ func New(o Options) (*Provider, error) {
 	sum := sha256.Sum256([]byte(o.Dir))
 	p := &Provider{opt: o, engine: engine, unusable: unusable, owner: hex.EncodeToString(sum[:8]), live: map[string]*instance{}}
 	p.opt.Image = cmp.Or(o.Image, DefaultImage)
+	p.opt.AnswerTimeout = cmp.Or(o.AnswerTimeout, 30*time.Second)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p, nil
 }
@@ -209,6 +215,8 @@ func (p *Provider) List(ctx context.Context) ([]sandbox.Status, error) {
 	if p.unusable != nil {
 		return nil, p.unusable
 	}
+	ctx, cancel := p.answering(ctx)
+	defer cancel()
 	found, err := p.engine.ContainerList(ctx, client.ContainerListOptions{
 		All: true, // without it Podman leaves paused ones out
 		Filters: make(client.Filters).Add("label", labelOwner+"="+p.owner).
@@ -246,14 +254,22 @@ func (p *Provider) Remove(ctx context.Context, id string) error {
 	}
 	defer unlock()
 	image := p.opt.Image
-	if found, err := p.inspect(ctx, id); err == nil {
+	found, err := p.inspect(ctx, id)
+	switch {
+	case err == nil:
 		image = found.Config.Image
+	case errors.Is(err, errStuck):
+		return p.notRemoved(id, err)
 	}
 	if err := p.delete(ctx, p.name(id)); err != nil {
-		return fault.New(fault.KindOf(err), "remove the container").Because(err).
-			Hint("when the engine runs, `docker rm -f " + p.name(id) + "` removes it")
+		return p.notRemoved(id, err)
 	}
 	return p.removeDir(ctx, id, image)
+}
+
+func (p *Provider) notRemoved(id string, err error) error {
+	return fault.New(fault.KindOf(err), "remove the container").Because(err).
+		Hint("when the engine runs, `docker rm -f " + p.name(id) + "` removes it")
 }
 
 // delete removes a container, whatever its state, if there is one.
@@ -296,6 +312,8 @@ func (p *Provider) inspect(ctx context.Context, id string) (*container.InspectRe
 	if p.unusable != nil {
 		return nil, p.unusable
 	}
+	ctx, cancel := p.answering(ctx)
+	defer cancel()
 	found, err := p.engine.ContainerInspect(ctx, p.name(id), client.ContainerInspectOptions{})
 	if err != nil {
 		return nil, engineError(err, "look for container")

@@ -28,6 +28,8 @@ func (p *Provider) Engine(ctx context.Context) (e Engine, err error) {
 	if p.unusable != nil {
 		return e, p.unusable
 	}
+	ctx, cancel := p.answering(ctx)
+	defer cancel()
 	e.Address = p.engine.DaemonHost()
 	got, err := p.engine.Info(ctx, client.InfoOptions{})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/moby/moby/client"
 
@@ -44,6 +45,38 @@ func TestNoEngine(t *testing.T) {
 	for what, err := range map[string]error{"Engine": about, "List": list, "Start": start} {
 		if !fault.Is(err, fault.Unavailable) || fault.HintOf(err) == "" {
 			t.Errorf("%s: %v, want an error of kind unavailable with a hint", what, err)
+		}
+	}
+}
+
+// TestStuckEngine: an engine that takes connections and says nothing is given up.
+func TestStuckEngine(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "stuck.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dir := t.TempDir()
+	p, err := docker.New(docker.Options{Dir: dir, Host: "unix://" + socket, Self: program, AnswerTimeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := os.Mkdir(filepath.Join(dir, "one"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, about := p.Engine(t.Context())
+	_, list := p.List(t.Context())
+	_, images := p.BuiltImages(t.Context())
+	_, get := p.Get(t.Context(), "one")
+	_, start := p.Start(t.Context(), sandbox.Spec{ID: "one", Argv: []string{program}, Workspace: t.TempDir()})
+	for what, err := range map[string]error{
+		"Engine": about, "List": list, "BuiltImages": images, "Get": get, "Start": start, "Remove": p.Remove(t.Context(), "one"),
+	} {
+		if !fault.Is(err, fault.Unavailable) || fault.HintOf(err) == "" || !strings.Contains(err.Error(), "does not answer") {
+			t.Errorf("%s: %v, want an error of kind unavailable that says that the engine does not answer, with a hint", what, err)
 		}
 	}
 }

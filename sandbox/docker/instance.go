@@ -215,6 +215,8 @@ func (in *instance) Status(ctx context.Context) (sandbox.Status, error) {
 		return s, nil
 	default:
 	}
+	ctx, cancel := in.p.answering(ctx)
+	defer cancel()
 	found, err := in.p.engine.ContainerInspect(ctx, in.name, client.ContainerInspectOptions{})
 	err = engineError(err, "look at container")
 	switch {

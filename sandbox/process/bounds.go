@@ -19,6 +19,18 @@ import (
 
 const notBounded = "not bounded"
 
+// tmpBytes is the size of the private directories of a sandbox with these limits.
+func (p *Provider) tmpBytes(l sandbox.Limits) int64 {
+	switch {
+	case p.opt.TmpBytes > 0:
+		return p.opt.TmpBytes
+	case l.MemoryBytes > 0:
+		return l.MemoryBytes / 3
+	default:
+		return limits.UsableMemory() / 4
+	}
+}
+
 // bounds says what a sandbox with these limits may use, as the report has it.
 func bounds(l sandbox.Limits, tmpBytes int64, rep sandbox.Report) []sandbox.Bound {
 	has := func(feature string) bool { return slices.Contains(rep.Features, feature) }

@@ -117,7 +117,8 @@ func (p *Provider) launchAt(ctx context.Context, s sandbox.Spec, level, caches s
 const maxStarts = 3
 
 var (
-	errKilled   = fault.New(fault.Unavailable, "the sandbox's program was killed at once")
+	errKilled = fault.New(fault.Unavailable, "the sandbox's program was killed at once").
+			Hint("does it have enough memory? --memory 64M or more; `dmesg` may say what killed it")
 	errInitDied = fault.New(fault.Internal, "the sandbox's init stage ended").
 			Hint("does the program's main call process.MaybeInit first?")
 )
@@ -199,7 +200,7 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	if planning.Wait(); planErr != nil {
 		return planErr
 	}
-	pl.Tmp, pl.Processes = st.Tmp, processes
+	pl.Tmp, pl.Processes, pl.TmpBytes = st.Tmp, processes, p.tmpBytes(held)
 	if outside != nil {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -358,6 +359,9 @@ func forkError(err error) error {
 		switch errno {
 		case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EINVAL, unix.ENOSYS, unix.EUSERS:
 			return &setupError{"make namespaces", errno.Error(), errno}
+		case unix.EAGAIN:
+			return fault.New(fault.Unavailable, "there is no room for another process").
+				Hint("allow the sandbox, or the user, more of them: --pids, `ulimit -u`").Because(err)
 		}
 	}
 	return fmt.Errorf("start the sandbox's init stage: %w", err)

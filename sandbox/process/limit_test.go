@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/process"
@@ -74,6 +76,26 @@ func TestCgroupsGoWithTheSandbox(t *testing.T) {
 	}
 }
 
+// TestLimitsTooSmall: where the limits do not even let the sandbox start, the error says
+// what to raise.
+func TestLimitsTooSmall(t *testing.T) {
+	t.Parallel()
+	for flag, l := range map[string]sandbox.Limits{"--memory": {MemoryBytes: 1 << 20}, "--pids": {PIDs: 1}} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, process.LevelNamespaces)
+			b.spec.Limits = l
+			s, err := b.Start(t.Context(), b.spec)
+			if err == nil {
+				t.Skipf("this host has no control group to give: %+v", s.Report().Missing)
+			}
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.HintOf(err), flag) {
+				t.Errorf("%v, hint %q; want an error of kind unavailable that names %s", err, fault.HintOf(err), flag)
+			}
+		})
+	}
+}
+
 // TestTemporarySpaceIsBounded: the private directories have one size together.
 func TestTemporarySpaceIsBounded(t *testing.T) {
 	t.Parallel()
@@ -84,6 +106,32 @@ func TestTemporarySpaceIsBounded(t *testing.T) {
 		if !strings.Contains(a.Out, "No space") {
 			t.Errorf("%s: %q", dir, a.Out)
 		}
+	}
+}
+
+// TestTemporarySpaceFollowsMemory: who fills /tmp of a sandbox with little memory is told
+// that it is full, and the sandbox lives on.
+func TestTemporarySpaceFollowsMemory(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	p, err := process.New(process.Options{Dir: b.dir, Level: process.LevelNamespaces, Home: b.home, Env: b.env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b.Provider, b.spec.Limits.MemoryBytes = p, 384<<20
+	s := b.start(t)
+	t.Cleanup(func() {
+		if err := p.Remove(context.Background(), b.spec.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	if a := sh(t, s, `head -c 2G /dev/zero >/tmp/full; stat -c %s /tmp/full`); !strings.Contains(a.Out, "No space") || !strings.Contains(a.Out, strconv.Itoa(128<<20)) {
+		t.Errorf("%q", a.Out)
 	}
 }
 

@@ -22,7 +22,7 @@ var foreignOwnerCaps = []uintptr{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP
 func (p *Provider) plan(s sandbox.Spec, level, caches string) (pl plan, err error) {
 	pl = plan{
 		Level: level, Argv: s.Argv, Env: s.Env, Workspace: s.Workspace, Home: p.opt.Home,
-		Network: !s.Network.None(), AnyHost: s.Network.Open(), TmpBytes: p.opt.TmpBytes, Covered: coveredPaths(p.opt.Home),
+		Network: !s.Network.None(), AnyHost: s.Network.Open(), Covered: coveredPaths(p.opt.Home),
 		Hidden:  hiddenPaths(p.opt.Home, s.Workspace, slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, s.AlsoHidden)),
 		Cleaned: cleanedFiles(p.opt.Home, s.Workspace, s.Readable),
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/internal/pidfd"
 	"github.com/deft-dev/deft/sandbox/internal/repository"
 	"github.com/deft-dev/deft/sandbox/process/internal/inside"
@@ -42,7 +41,9 @@ type Options struct {
 	// default: that of this process. A Spec's may come from a project.
 	Env []string
 	// TmpBytes bounds /tmp, /var/tmp, /run, /dev/shm and the private home together,
-	// which live in memory; default: a quarter of the memory.
+	// which live in memory; default: a third of the sandbox's own limit, so that a full
+	// directory is an error of the program that fills it and not the sandbox's end; of
+	// one without a limit a quarter of the machine's memory.
 	TmpBytes int64
 	// Hidden are paths hidden in every sandbox, such as Deft's data.
 	Hidden []string
@@ -104,9 +105,6 @@ func New(o Options) (*Provider, error) {
 		o.Home = h
 	} else {
 		o.Home = "" // an account without a home
-	}
-	if o.TmpBytes <= 0 {
-		o.TmpBytes = limits.UsableMemory() / 4
 	}
 	p := &Provider{opt: o, live: map[string]*instance{}}
 	p.closing, p.cancel = context.WithCancel(context.Background())

@@ -103,6 +103,9 @@ func TestContainers(t *testing.T) {
 			t.Errorf("%s: %d, %+v", c.field, status, got)
 		}
 	}
+	if got, _ := s.inContainer("bad", map[string]any{"runtime_class": "no-such-runtime"}); !strings.Contains(got.Detail, "--ignore runtime_class") {
+		t.Errorf("%q does not say how to pass the field over", got.Detail)
+	}
 	var found struct {
 		Exists bool
 		Image  struct {

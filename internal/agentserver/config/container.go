@@ -80,7 +80,8 @@ func (d DockerRuntime) ineffective() (out []string) {
 		out = append(out, "conversation_image_has_browser has no effect: there are no browser tools")
 	}
 	if d.ConversationStorageDiskBudget != nil {
-		out = append(out, "conversation_storage_disk_budget has no effect: files of workspaces are kept until their conversations are deleted")
+		out = append(out, "conversation_storage_disk_budget has no effect: what builds leave in workspaces is kept. "+
+			"conversation_storage_retention_days archives what is not used any more")
 	}
 	return out
 }

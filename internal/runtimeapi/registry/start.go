@@ -203,7 +203,12 @@ func (r *Registry) startSandbox(ctx context.Context, id string, c class) (sandbo
 	if err != nil {
 		return nil, err
 	}
-	return r.o.Provider.Start(ctx, spec)
+	s, err := r.o.Provider.Start(ctx, spec)
+	if c.RuntimeClass != "" && fault.Is(err, fault.Unsupported) {
+		return nil, fault.New(fault.Unsupported, FieldRuntime+" "+c.RuntimeClass).Because(err).
+			Hint(fault.HintOf(err) + "; leave it out, or start the server with --ignore " + FieldRuntime)
+	}
+	return s, err
 }
 
 // spec describes the sandbox of a class.
