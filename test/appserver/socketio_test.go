@@ -152,6 +152,9 @@ func (s *sioClient) next() v0Event {
 	if err := json.Unmarshal(packet[1], &e); err != nil {
 		s.t.Fatalf("%s: %v", packet[1], err)
 	}
+	if e.Update && (e.Source != "") != (e.Type == "error") {
+		s.t.Errorf("with a source %q the page takes %s for what it is not", e.Source, e)
+	}
 	if e.ID != nil {
 		if *e.ID <= s.latest && *e.ID >= 0 { // the state of a conversation without events has -1
 			s.t.Errorf("the event %s has the id %d after %d", e, *e.ID, s.latest)

@@ -134,13 +134,16 @@ func (f *follower) awaitStart(ctx context.Context) (begun bool, err error) {
 }
 
 // status sends a status update. OpenHands' page shows errors that have the members of an
-// event.
+// event; at anything else that has them it takes an error away that it shows.
 func (f *follower) status(kind, id, message string) error {
 	return sendStatus(f.emit, map[string]any{"type": kind, "id": id, "message": message})
 }
 
 func sendStatus(emit socketio.Emit, update map[string]any) error {
-	update["status_update"], update["source"], update["timestamp"] = true, "environment", event.Now()
+	update["status_update"] = true
+	if update["type"] == "error" {
+		update["source"], update["timestamp"] = "environment", event.Now()
+	}
 	raw, err := json.Marshal(update)
 	if err != nil {
 		return err
