@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ var ErrSaved = fault.New(fault.RateLimit, "Message saved, but the conversation r
 // is at work takes the message in at its next step.
 func (c *Conversation) Send(ctx context.Context, m Message) error {
 	base, untitled, tried := event.NewBase(event.SourceUser), "", false
+	base.ID = cmp.Or(m.ID, base.ID)
 	return c.withWorker(ctx, func(w *worker) error {
 		if err := c.notInReplay(ctx, w); err != nil {
 			return err
@@ -32,7 +34,10 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 			LLMMessage: event.Message{Role: event.RoleUser, Content: m.Content},
 			Sender:     m.Sender,
 		}
-		stored := tried && w.Has(base.ID) // by the worker before, which was closed
+		stored := w.Has(base.ID) // by the worker before, which was closed, or by an earlier process
+		if stored && !tried && w.Latest().Status != state.Idle {
+			return nil // its run has begun
+		}
 		tried = true
 		if !stored {
 			if err := c.activate(ctx, w, ev); err != nil {

@@ -470,3 +470,26 @@ func TestFailure(t *testing.T) {
 		t.Errorf("%v, %v, status %v; want that it has finished", err, c.Failure(), s.Status)
 	}
 }
+
+// TestSendOnce: a message that is sent again with its id, because the process that sent it
+// could not record that, is stored and answered once.
+func TestSendOnce(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("first"), says("second")), nil)
+	c := h.begin(t, "")
+	m := message("work", false)
+	m.ID = event.NewID()
+	if err := c.Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	m.Run = true
+	for range 2 { // the first time only the message was stored
+		if err := c.Send(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, c)
+	}
+	if diff := cmp.Diff([]string{"user: work", "running", "agent: first", "finished"}, h.kinds(t, c.ID())); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}

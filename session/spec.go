@@ -146,6 +146,9 @@ type WorktreeOptions struct {
 
 // Message is what a user sends (docs/openhands/sdk-wire.md section 4.1).
 type Message struct {
+	// ID is that of its event; "" for a new one. A message whose event is stored already is
+	// not sent again.
+	ID      event.ID                  `json:"-"`
 	Role    event.Role                `json:"role"`
 	Content event.List[event.Content] `json:"content"`
 	// Run starts a run, or has the present one answer.

@@ -362,6 +362,11 @@ func (s *Service) finish(ctx context.Context, t *store.Task) (done bool, err err
 		if err := json.Unmarshal(m.Content, &msg); err != nil {
 			return false, fault.Wrap(err, fault.Corrupt, "read a pending message")
 		}
+		id, ok := event.ParseConversationID(m.ID)
+		if !ok {
+			return false, fault.New(fault.Corrupt, "the id of a pending message cannot be read")
+		}
+		msg.ID = event.ID(id) // an earlier process may have sent it and not deleted it
 		c, err := s.Continue(ctx, session.Principal(t.Owner), t.Conversation)
 		if err == nil {
 			err = c.Send(ctx, msg)
