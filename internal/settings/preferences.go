@@ -59,12 +59,10 @@ func oneLine(s string) error {
 // Preferences are those of a user's preferences that conversations and sandboxes
 // are made by. Empty texts and zero numbers stand for no preference.
 type Preferences struct {
-	GitUserName          string  `json:"git_user_name"`
-	GitUserEmail         string  `json:"git_user_email"`
-	GitFullClone         bool    `json:"git_full_clone"`
-	MaxBudgetPerTask     float64 `json:"max_budget_per_task"`       // US dollars
-	SandboxGrouping      string  `json:"sandbox_grouping_strategy"` // as OpenHands calls it, such as NO_GROUPING
-	DefaultSandboxSpecID string  `json:"default_sandbox_spec_id"`
+	GitUserName      string  `json:"git_user_name"`
+	GitUserEmail     string  `json:"git_user_email"`
+	MaxBudgetPerTask float64 `json:"max_budget_per_task"`       // US dollars
+	SandboxGrouping  string  `json:"sandbox_grouping_strategy"` // as OpenHands calls it, such as NO_GROUPING
 }
 
 // Preferences returns the user's preferences.

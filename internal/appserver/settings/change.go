@@ -120,11 +120,20 @@ func unfit(err error) error {
 	return err
 }
 
+// withoutEffect are preferences that are kept for clients alone: clones are whole, and
+// sandboxes are as the server is configured.
+var withoutEffect = []string{
+	"git_full_clone", "default_sandbox_spec_id", "sandbox_base_container_image", "sandbox_runtime_container_image", "registered_marketplaces",
+}
+
 // logUnknown logs the fields of a change that have no meaning. The contract takes them,
 // and newer clients send them.
 func (s *Service) logUnknown(body *schema.Map) {
 	var unknown []string
 	for _, key := range body.Keys() {
+		if slices.Contains(withoutEffect, key) && !empty(body.Get(key)) {
+			unknown = append(unknown, key)
+		}
 		if settings.PreferenceFields.Field(key) == nil && flatFields.Field(key) == nil && !slices.Contains(answered, key) {
 			unknown = append(unknown, key)
 		}
@@ -132,6 +141,12 @@ func (s *Service) logUnknown(body *schema.Map) {
 	if unknown != nil {
 		s.o.Log.Warn("a change of settings has fields without a meaning", "fields", unknown)
 	}
+}
+
+// empty reports whether a value says nothing.
+func empty(v any) bool {
+	list, isList := v.([]any)
+	return v == nil || v == "" || v == false || isList && len(list) == 0
 }
 
 // diff is the change of the settings' document that checked fields make.

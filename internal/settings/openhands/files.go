@@ -130,8 +130,10 @@ func (r reader) settings(root *schema.Map) {
 			if v != "CodeActAgent" {
 				r.leave(key, noEffect)
 			}
-		case "git_user_name", "git_user_email", "git_full_clone", "max_budget_per_task", "sandbox_grouping_strategy":
+		case "git_user_name", "git_user_email", "max_budget_per_task", "sandbox_grouping_strategy":
 			r.preference(key, key, v)
+		case "git_full_clone": // clones are whole
+			r.leave(key, noEffect)
 		case "sandbox_api_key", "remote_runtime_resource_factor", "sandbox_base_container_image", "sandbox_runtime_container_image":
 			r.leave(key, ofOperator)
 		case "mcp_config":

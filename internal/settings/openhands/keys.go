@@ -173,7 +173,7 @@ func (r reader) serviceKey(key string, name settings.ServiceKey, v any) {
 }
 
 // preferences are those of [settings.PreferenceFields] that have an effect.
-var preferences = []string{"git_user_name", "git_user_email", "git_full_clone", "max_budget_per_task", "sandbox_grouping_strategy"}
+var preferences = []string{"git_user_name", "git_user_email", "max_budget_per_task", "sandbox_grouping_strategy"}
 
 // conversationFields are settings of conversations.
 var conversationFields = []string{"max_iterations", "confirmation_mode", "security_analyzer"}
