@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -46,6 +47,23 @@ func (s *streams) listen(ctx context.Context, network, address string) (net.List
 		return s.listener, nil
 	}
 	return new(net.ListenConfig).Listen(ctx, network, address)
+}
+
+// slowAfter is how long something takes before the user is told what it is.
+const slowAfter = time.Second
+
+// telling does something, and says what if it takes longer than [slowAfter].
+func (s *streams) telling(what string, do func() error) error {
+	told := make(chan struct{})
+	timer := time.AfterFunc(slowAfter, func() {
+		defer close(told)
+		fmt.Fprintln(s.err, what, "…")
+	})
+	err := do()
+	if !timer.Stop() {
+		<-told
+	}
+	return err
 }
 
 func standard() *streams {

@@ -49,8 +49,16 @@ func (c *undoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		}
 		// Who is not asked needs no comparison of all files before.
 		o := session.UndoOptions{To: c.To, KeepFiles: c.KeepFiles, Commits: !c.KeepGit, Preview: c.Preview || !c.Yes}
-		u, err := conv.Undo(ctx, o)
-		if err != nil {
+		var u session.Undone
+		undo := func() (err error) {
+			u, err = conv.Undo(ctx, o)
+			return err
+		}
+		what := "taking the files back"
+		if o.Preview {
+			what = "comparing the files"
+		}
+		if err := std.telling(what, undo); err != nil {
 			return explainUndo(err)
 		}
 		if !c.JSON {
@@ -62,7 +70,7 @@ func (c *undoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 			}
 			o.Preview = false
 			shown := u.Commits.Kept
-			if u, err = conv.Undo(ctx, o); err != nil {
+			if err := std.telling("taking the files back", undo); err != nil {
 				return err
 			}
 			if !c.JSON && u.Commits.Kept != shown {
@@ -233,14 +241,17 @@ func (c *forkCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 			}
 			files.Dir = abs
 		}
-		f, err := conv.Fork(ctx, session.ForkOptions{Title: c.Title, From: c.At, Files: files})
-		if err != nil {
+		var f *session.Conversation
+		if err := std.telling("writing the files of the fork", func() (err error) {
+			f, err = conv.Fork(ctx, session.ForkOptions{Title: c.Title, From: c.At, Files: files})
+			return err
+		}); err != nil {
 			return err
 		}
 		if c.JSON {
 			return printJSON(std, map[string]string{"id": string(f.ID()), "workspace": f.Workspace()})
 		}
-		_, err = fmt.Fprintf(std.out, "%s\nits files are in %s\nto go on: deft run --resume %s \"…\"\n", f.ID(), console.Line(f.Workspace()), f.ID())
+		_, err := fmt.Fprintf(std.out, "%s\nits files are in %s\nto go on: deft run --resume %s \"…\"\n", f.ID(), console.Line(f.Workspace()), f.ID())
 		return err
 	})
 }
