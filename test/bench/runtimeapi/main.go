@@ -118,7 +118,6 @@ func atOnce(ctx context.Context, bin string, n int) (took []time.Duration, err e
 	if err := s.await(ctx, n); err != nil {
 		return nil, err
 	}
-	time.Sleep(time.Second) // until those that were started last have prepared themselves
 	took = make([]time.Duration, n)
 	all, errs := make([]runtime, n), make([]error, n)
 	begin := make(chan struct{})
