@@ -6,8 +6,7 @@ export default defineConfig({
   outputDir: process.env.DEFT_WEB_RESULTS ?? '../../bin/web-results',
   fullyParallel: true,
   workers: 2,
-  // A case that fails only beside the other tests of CI is listed as flaky, not hidden: look at it.
-  retries: process.env.CI ? 1 : 0,
+  retries: 0,
   timeout: 120_000,
   forbidOnly: true,
   expect: { timeout: 30_000 },
