@@ -34,10 +34,12 @@ test('a server with a model of its own asks for nothing', async ({ deft, page })
 });
 
 test('a task works in the sandbox of an earlier one, with its files', async ({ deft, page }) => {
-  await task(deft, page, [{ reply: { tool_calls: [run('cat note.txt || echo kept > note.txt')] } }, finish('Ready.')], 'Write a note');
+  // Its title comes when the choice is on the screen already.
+  const late = { match: { system: 'You name conversations' }, latency: '2s', reply: { text: 'A late title' } };
+  await task(deft, page, [late, { reply: { tool_calls: [run('cat note.txt || echo kept > note.txt')] } }, finish('Ready.')], 'Write a note');
   await expect(log(page).getByText('Ready.')).toBeVisible();
   await page.getByRole('link', { name: 'New task' }).click();
-  await page.getByLabel('Sandbox').selectOption({ label: 'that of A short title' });
+  await page.getByLabel('Sandbox').selectOption({ label: 'that of A late title' });
   await expect(page.getByText('Repository')).toBeHidden(); // it has its files
   await page.getByRole('textbox', { name: 'Task' }).fill('Read the note');
   await page.keyboard.press('Enter');

@@ -10,7 +10,8 @@ interface Props {
 
 // SandboxChoice lets a task work in the sandbox of an earlier one, with its files.
 export function SandboxChoice({ app, sandbox, onSandbox }: Props) {
-  const used = useQuery({ queryKey: ['conversations', 'sandboxes'], queryFn: () => app.usedSandboxes() });
+  // A task gets its title, and a sandbox its end, while the page is open.
+  const used = useQuery({ queryKey: ['conversations', 'sandboxes'], queryFn: () => app.usedSandboxes(), refetchInterval: 5000 });
   // It is there before its choices are known, so that nothing moves when they come.
   const choices = used.data ?? [];
   return (
