@@ -2,6 +2,7 @@ package v0event
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -42,7 +43,7 @@ func Parse(raw []byte) (Request, error) {
 		Args        json.RawMessage `json:"args"`
 	}
 	if err := json.Unmarshal(raw, &in); err != nil {
-		return Request{}, fault.Wrap(err, fault.Invalid, "the event is not an object with an action")
+		return Request{}, fault.New(fault.Invalid, "the event is not a JSON object with an action")
 	}
 	if in.Action == nil {
 		if in.Observation != nil {
@@ -122,8 +123,12 @@ func unmarshalArgs(raw json.RawMessage, args any) error {
 	if raw == nil {
 		return fault.New(fault.Invalid, "the event has no args")
 	}
-	if err := json.Unmarshal(raw, args); err != nil {
-		return fault.Wrap(err, fault.Invalid, "the event has wrong args")
+	err := json.Unmarshal(raw, args)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return fault.New(fault.Invalid, fmt.Sprintf("args.%s cannot be of the type %s", wrong.Field, wrong.Value))
+	}
+	if err != nil {
+		return fault.New(fault.Invalid, "the args of the event are not a JSON object")
 	}
 	return nil
 }

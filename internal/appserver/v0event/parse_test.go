@@ -1,6 +1,7 @@
 package v0event_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/event"
@@ -33,11 +34,13 @@ func TestParse(t *testing.T) {
 		{in: `{"observation":"run"}`, kind: fault.Unsupported},
 		{in: `{}`, kind: fault.Invalid},
 		{in: `[]`, kind: fault.Invalid},
+		{in: `{"action":"message","args":[]}`, kind: fault.Invalid},
+		{in: `{"action":"message","args":{"content":"x","image_urls":[5]}}`, kind: fault.Invalid},
 	} {
 		got, err := v0event.Parse([]byte(c.in))
 		if c.kind != "" {
-			if !fault.Is(err, c.kind) {
-				t.Errorf("%s: %v, want %s", c.in, err, c.kind)
+			if !fault.Is(err, c.kind) || strings.Contains(err.Error(), "Go ") {
+				t.Errorf("%s: %v, want %s in words for a client", c.in, err, c.kind)
 			}
 			continue
 		}
