@@ -17,7 +17,14 @@ import (
 // conversation's, which "" is. The caller closes the files. Conflict if they are not there,
 // because the sandbox was deleted or is lost.
 func (s *Service) Files(ctx context.Context, owner session.Principal, id event.ConversationID, named string) (workspace.Files, string, error) {
-	c, err := s.Open(ctx, owner, id)
+	c, err := s.Scope(owner).Get(ctx, id)
+	if err != nil {
+		return nil, "", s.unlessRecorded(ctx, id, err)
+	}
+	inside, err := c.WorkspaceInside()
+	if err == nil && inside { // only its runtime has the files
+		c, err = s.Open(ctx, owner, id)
+	}
 	if err != nil {
 		return nil, "", err
 	}
