@@ -50,7 +50,7 @@ func fileError(err error, named string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return fault.New(fault.NotFound, "there is no file "+strconv.Quote(named))
+		return rest.Fail(http.StatusNotFound, "there is no file "+strconv.Quote(named)) // a fault means the conversation here
 	case fault.Is(err, fault.Invalid):
 		return schema.Invalid(strconv.Quote(named)+": "+err.Error(), named, "query")
 	case errors.Is(err, fs.ErrPermission):

@@ -131,8 +131,8 @@ var messageIDs = map[fault.Kind]string{
 	fault.RateLimit: "AGENT_ERROR$TOO_MANY_CONVERSATIONS",
 }
 
-// v0 answers with errors in V0's form. Violations of a form, and errors of the server,
-// are the same in all contracts.
+// v0 answers with errors in V0's form. Violations of a form, and errors of the server other
+// than that something is not available, are the same in all contracts.
 func (s *Service) v0(h rest.Handler) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
@@ -150,7 +150,7 @@ func (s *Service) v0(h rest.Handler) rest.Handler {
 		if kind == fault.Unsupported {
 			status = http.StatusBadRequest // the client asks for it
 		}
-		if status >= http.StatusInternalServerError || kind == fault.Canceled {
+		if kind != fault.Unavailable && status >= http.StatusInternalServerError || kind == fault.Canceled {
 			return err
 		}
 		text := describe(err)
