@@ -99,7 +99,10 @@ func testLife(t *testing.T, d deployment) {
 		t.Errorf("the download has %d files", len(archive.File))
 	}
 
-	d.owner.do(t, "PATCH", base+"/"+c.ID, map[string]any{"title": "Made"}, nil)
+	d.owner.do(t, "PATCH", base+"/"+c.ID, map[string]any{"title": " Made\n"}, nil)
+	if status, _ := d.owner.send(t, "PATCH", base+"/"+c.ID, map[string]any{"title": strings.Repeat("x", 201)}); status != http.StatusUnprocessableEntity {
+		t.Errorf("a title of 201 characters: %d", status)
+	}
 	var found struct{ Items []conversation }
 	d.owner.do(t, "GET", base+"/search?title__contains=mad", nil, &found)
 	if len(found.Items) != 1 || found.Items[0].Title != "Made" || found.Items[0].Status != "finished" {

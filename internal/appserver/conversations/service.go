@@ -30,6 +30,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -319,6 +320,10 @@ func (s *Service) Patch(ctx context.Context, owner session.Principal, id event.C
 		if err := checkTags(*ch.Tags); err != nil {
 			return nil, err
 		}
+	}
+	if ch.Title != nil {
+		title := strings.TrimSpace(*ch.Title)
+		ch.Title = &title
 	}
 	info, err := s.One(ctx, owner, id)
 	if err != nil {

@@ -95,6 +95,7 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 	if r.Branch != "" && !gitfetch.IsRef(r.Branch) {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("%q cannot be the name of a branch", r.Branch))
 	}
+	r.Title = strings.TrimSpace(r.Title)
 	if r.Replays = r.Recorded != nil; r.Replays {
 		if err := controller.CheckReplay(r.Recorded); err != nil {
 			return store.Task{}, err
@@ -116,6 +117,9 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 	r.ConversationID = id.Hex()
 	if err := s.inherit(ctx, owner, &r); err != nil {
 		return store.Task{}, err
+	}
+	if r.Branch != "" && r.Repository == "" {
+		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("the branch %q is of no repository", r.Branch)).Hint("name the repository, too")
 	}
 	if r.SandboxID != "" {
 		if _, err := s.o.Sandboxes.Get(ctx, owner, r.SandboxID); err != nil {

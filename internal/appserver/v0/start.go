@@ -214,8 +214,7 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request) error {
 	if err := rest.Read(r, patchForm, &req); err != nil {
 		return err
 	}
-	title := strings.TrimSpace(req.Title)
-	if _, err := s.o.Conversations.Patch(r.Context(), owner(r), id, conversations.Change{Title: &title}); err != nil {
+	if _, err := s.o.Conversations.Patch(r.Context(), owner(r), id, conversations.Change{Title: &req.Title}); err != nil {
 		return err
 	}
 	return rest.JSON(w, http.StatusOK, true)

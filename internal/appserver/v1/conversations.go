@@ -167,7 +167,7 @@ var (
 	providers = schema.Enum{"github", "gitlab", "bitbucket", "bitbucket_data_center", "forgejo", "azure_devops", "enterprise_sso"}
 
 	patchForm = &schema.Object{Name: "AppConversationUpdateRequest", Fields: []schema.Field{
-		{Name: "title", Type: schema.Opt(schema.String{})},
+		{Name: "title", Type: schema.Opt(schema.String{Max: 200})},
 		{Name: "public", Type: schema.Opt(schema.Bool{})},
 		{Name: "selected_repository", Type: schema.Opt(schema.String{})},
 		{Name: "selected_branch", Type: schema.Opt(schema.String{})},

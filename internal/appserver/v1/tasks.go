@@ -86,7 +86,7 @@ var startForm = &schema.Object{Name: "AppConversationStartRequest", Fields: []sc
 	{Name: "selected_branch", Type: schema.Opt(schema.String{})},
 	{Name: "git_provider", Type: schema.Opt(providers)},
 	{Name: "suggested_task", Type: schema.Opt(schema.Any{})},
-	{Name: "title", Type: schema.Opt(schema.String{})},
+	{Name: "title", Type: schema.Opt(schema.String{Max: 200})},
 	{Name: "trigger", Type: schema.Opt(triggers)},
 	{Name: "pr_number", Type: schema.List{Of: schema.Int{}}, Default: []any{}},
 	{Name: "parent_conversation_id", Type: schema.Opt(schema.UUID{})},
