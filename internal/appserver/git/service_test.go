@@ -113,6 +113,8 @@ func TestRoutes(t *testing.T) {
 		{"alice", "/api/v1/users/git-organizations", 200, `{"organizations":["acme"],"provider":"github"}`},
 		{"alice", "/api/user/installations?provider=github", 200, `["octocat","acme"]`},
 		{"alice", "/api/user/repositories?selected_provider=github&per_page=2", 200, `[` + hello + `"</api/user/repositories?page=2&per_page=2>; rel=\"next\""` + rest1 + "," + api + `]`},
+		{"alice", "/api/user/repositories?per_page=200", 200, `[` + web + `]`},
+		{"alice", "/api/user/repositories?per_page=0", 422, `…per_page…`},
 		{"alice", "/api/user/repositories?per_page=2&page=2", 200, `[` + web + `]`},
 		{"bucket", "/api/user/repositories?per_page=2&page=3", 200, `…"full_name":"acme/web"…`},
 		{"bucket", "/api/user/repositories?per_page=2&page=4", 200, `[]`},

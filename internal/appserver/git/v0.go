@@ -44,6 +44,12 @@ var v0Sorts = map[string]forge.Sort{
 // sortFrom reads the order; one that no host has is the hosts' default.
 func sortFrom(q *rest.Query, def string) forge.Sort { return v0Sorts[q.String("sort", def)] }
 
+// pageSize reads the size of a page. A larger one than hosts give counts as theirs: OpenHands'
+// page asks for 200 and 500.
+func pageSize(q *rest.Query, def int) int {
+	return min(q.Int("per_page", def, 1, math.MaxInt32), forge.MaxPage)
+}
+
 // repositoriesV0 answers with one page of each host. Whether there is another says the
 // link_header of the first item, as web interfaces read it.
 func (s *Service) repositoriesV0(w http.ResponseWriter, r *http.Request) error {
@@ -51,7 +57,7 @@ func (s *Service) repositoriesV0(w http.ResponseWriter, r *http.Request) error {
 	provider, number := selected(q), q.Int("page", 1, 1, math.MaxInt32)
 	query := forge.RepositoryQuery{
 		Account: q.String("installation_id", ""), Sort: sortFrom(q, "pushed"),
-		Page: forge.Page{Size: q.Int("per_page", 30, 1, forge.MaxPage)},
+		Page: forge.Page{Size: pageSize(q, 30)},
 	}
 	if err := q.Err(); err != nil {
 		return err
@@ -104,7 +110,7 @@ func (s *Service) searchRepositoriesV0(w http.ResponseWriter, r *http.Request) e
 	provider := selected(q)
 	query := forge.RepositoryQuery{
 		Text: strings.TrimSpace(q.Required("query")), Sort: sortFrom(q, "stars"), Ascending: q.String("order", "desc") == "asc",
-		Page: forge.Page{Size: q.Int("per_page", 5, 1, forge.MaxPage)},
+		Page: forge.Page{Size: pageSize(q, 5)},
 	}
 	if err := q.Err(); err != nil {
 		return err
@@ -126,7 +132,7 @@ func (s *Service) searchRepositoriesV0(w http.ResponseWriter, r *http.Request) e
 func (s *Service) searchBranchesV0(w http.ResponseWriter, r *http.Request) error {
 	q := rest.QueryOf(r)
 	provider, name, text := selected(q), q.Required("repository"), q.Required("query")
-	p := forge.Page{Size: q.Int("per_page", 30, 1, forge.MaxPage)}
+	p := forge.Page{Size: pageSize(q, 30)}
 	if err := q.Err(); err != nil {
 		return err
 	}
@@ -144,7 +150,7 @@ func (s *Service) searchBranchesV0(w http.ResponseWriter, r *http.Request) error
 func (s *Service) branchesV0(w http.ResponseWriter, r *http.Request) error {
 	q := rest.QueryOf(r)
 	provider, name := selected(q), q.Required("repository")
-	number, size := q.Int("page", 1, 1, math.MaxInt32), q.Int("per_page", 30, 1, forge.MaxPage)
+	number, size := q.Int("page", 1, 1, math.MaxInt32), pageSize(q, 30)
 	if err := q.Err(); err != nil {
 		return err
 	}
