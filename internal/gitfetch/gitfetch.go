@@ -223,8 +223,11 @@ func explain(err error, from Source) error {
 	case has("Remote branch", "not found in upstream"):
 		return fault.Wrap(err, fault.NotFound, "the repository "+shown+" has no branch "+from.Branch)
 	case has("Authentication failed", "could not read Username", "HTTP 401", "error: 403", "error: 401"):
-		return fault.New(fault.Auth, "the host of "+shown+" refuses the token, or wants one").Because(err).
-			Hint("check the token of the Git provider in the settings, and that it may read this repository")
+		refused := fault.New(fault.Auth, "the host of "+shown+" refuses the token, or wants one")
+		if !has("could not read Username") { // which is of how it is run here, and not of the host
+			refused = refused.Because(err)
+		}
+		return refused.Hint("check the token of the Git provider in the settings, and that it may read this repository")
 	case has("not found", "does not exist", "does not appear to be a git repository", "Repository not found"):
 		return fault.New(fault.NotFound, "there is no repository "+shown+", or the token may not see it").Because(err)
 	case has("certificate verif", "SSL certificate problem"): // in the words of GnuTLS and of OpenSSL
