@@ -182,6 +182,9 @@ turns:
 		t.Errorf("a conversation without a runtime: %+v", c)
 	}
 	base := d.url + "/api/v1/app-conversations/" + c.ID
+	if status, raw := d.owner.send(t, "GET", base+"/file?file_path=kept", nil); status != http.StatusConflict || !strings.Contains(string(raw), "vanished") {
+		t.Errorf("a file of a runtime that has vanished: %d: %s", status, raw)
+	}
 	d.owner.do(t, "POST", base+"/resume", nil, nil)
 	if c = d.conversation(t, c.ID); c.SandboxIs != "RUNNING" {
 		t.Errorf("after it was resumed, the sandbox is %s", c.SandboxIs)

@@ -32,6 +32,9 @@ func (s *Service) Files(ctx context.Context, owner session.Principal, id event.C
 	if err != nil {
 		return nil, "", err
 	}
+	if inside && info.In != nil && s.o.Sandboxes.StatusOf(ctx, *info.In) == sandboxes.Lost { // opening them would start a new one
+		return nil, "", fault.New(fault.Conflict, s.o.Sandboxes.LostDetail())
+	}
 	if info.In == nil && info.Conversation.Sandbox != "" {
 		return nil, "", errNoSandbox
 	}
