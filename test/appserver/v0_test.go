@@ -299,6 +299,7 @@ func (c *v0) workspace() {
 	want(c.t, "a file", code, map[string]string{"code": "two\n"})
 	c.call(http.StatusUnsupportedMediaType, "GET", "select-file?file=up.bin", nil, nil)
 	c.call(http.StatusNotFound, "GET", "select-file?file=none", nil, nil)
+	c.call(http.StatusUnprocessableEntity, "GET", "select-file?file=a%00.txt", nil, nil)
 	c.call(http.StatusUnprocessableEntity, "GET", "select-file?file="+url.QueryEscape("../../../../../../../etc/passwd"), nil, nil)
 
 	var changes []map[string]string

@@ -15,8 +15,11 @@ import (
 // Files opens the workspace of a conversation, and returns where a path is in it that a
 // client names: one below the directory that clients know, or relative to the
 // conversation's, which "" is. The caller closes the files. Conflict if they are not there,
-// because the sandbox was deleted or is lost.
+// because the sandbox was deleted or is lost; Invalid for a name that no file can have.
 func (s *Service) Files(ctx context.Context, owner session.Principal, id event.ConversationID, named string) (workspace.Files, string, error) {
+	if strings.ContainsRune(named, 0) {
+		return nil, "", fault.New(fault.Invalid, "a path has no NUL character")
+	}
 	c, err := s.Scope(owner).Get(ctx, id)
 	if err != nil {
 		return nil, "", s.unlessRecorded(ctx, id, err)

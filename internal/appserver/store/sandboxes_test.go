@@ -52,3 +52,17 @@ func TestMostSandboxes(t *testing.T) {
 		must(t, servers[0].AddSandbox(t.Context(), box("alice", "again"), most))
 	})
 }
+
+// TestTextsOfClients: what no database takes is the client's mistake, not the server's.
+func TestTextsOfClients(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		want := fault.NotFound
+		if d.engine == store.PostgreSQL {
+			want = fault.Invalid
+		}
+		if _, err := d.store(t).Sandbox(t.Context(), "alice", "a\x00b"); !fault.Is(err, want) {
+			t.Errorf("an id with a NUL character: %v, want %s", err, want)
+		}
+	})
+}

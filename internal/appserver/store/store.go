@@ -283,6 +283,8 @@ func failed(err error) error {
 			return fault.Wrap(err, fault.Unavailable, "use the database of the App Server")
 		case strings.HasPrefix(state, "28"), state == "42501":
 			return fault.Wrap(err, fault.Denied, "use the database of the App Server")
+		case state == "22021": // character_not_in_repertoire
+			return fault.New(fault.Invalid, "the database takes no text with a NUL character, or that is not UTF-8")
 		}
 	}
 	if coded, ok := errors.AsType[interface {
