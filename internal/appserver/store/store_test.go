@@ -237,6 +237,10 @@ func TestTasks(t *testing.T) {
 			all = append(all, task)
 		}
 		must(t, s.SaveTask(ctx, store.Task{ID: "b", Owner: "bob", Conversation: id(9), Status: store.Working, Request: json.RawMessage("{}"), Created: when(0), Updated: when(0)}))
+		again := store.Task{ID: "again", Owner: "alice", Conversation: id(4), Status: store.Working, Request: json.RawMessage("{}")}
+		if err := s.AddTask(ctx, again, store.RunLimit{}); !fault.Is(err, fault.Conflict) {
+			t.Errorf("a second task that makes a conversation: %v", err)
+		}
 		all[4].Status, all[4].Detail, all[4].Log = store.Failed, "why", "said"
 		must(t, s.SaveTask(ctx, all[4]))
 

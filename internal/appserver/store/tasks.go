@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -58,11 +59,23 @@ func (s *Store) SaveTask(ctx context.Context, t Task) error {
 }
 
 // AddTask stores a new task, RateLimit if its owner has as many conversations at work as
-// the limit says. That holds for servers that add at the same time.
+// the limit says, and Conflict if another task of the owner makes its conversation. That
+// holds for servers that add at the same time.
 func (s *Store) AddTask(ctx context.Context, t Task, l RunLimit) error {
 	return s.change(ctx, func(x tx) error {
+		if err := x.lockOwner(t.Owner); err != nil {
+			return err
+		}
 		if err := x.admitRun(t.Owner, l); err != nil {
 			return err
+		}
+		var making int
+		err := x.row("SELECT count(*) FROM app_start_tasks WHERE conversation = ? AND owner = ? AND "+unfinished, string(t.Conversation), t.Owner).Scan(&making)
+		if err != nil {
+			return err
+		}
+		if making > 0 {
+			return fault.New(fault.Conflict, "the conversation "+string(t.Conversation)+" is being started")
 		}
 		return s.saveTask(x, t)
 	})
