@@ -257,4 +257,8 @@ func TestParts(t *testing.T) {
 			t.Errorf("the tags %v: %d: %s", tags, status, raw)
 		}
 	}
+	d.owner.do(t, "DELETE", base+"/"+whole.ID, nil, nil)
+	if _, raw := d.owner.send(t, "GET", base+"?ids="+whole.ID+"&ids="+part.ID, nil); strings.TrimSpace(string(raw)) != "[null,null]" {
+		t.Errorf("after the whole was deleted: %s", raw)
+	}
 }

@@ -366,8 +366,8 @@ func (s *Service) Patch(ctx context.Context, owner session.Principal, id event.C
 	return s.One(ctx, owner, id)
 }
 
-// Delete deletes a conversation with its events, and its sandbox if no other
-// conversation is in it.
+// Delete deletes a conversation with its events and its sub-conversations, and its sandbox
+// if no other conversation is in it.
 func (s *Service) Delete(ctx context.Context, owner session.Principal, id event.ConversationID) error {
 	info, err := s.One(ctx, owner, id)
 	if fault.Is(err, fault.NotFound) {
@@ -375,6 +375,11 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id event.
 	}
 	if err != nil {
 		return err
+	}
+	for _, sub := range info.Subs { // no list shows them without it
+		if err := s.Delete(ctx, owner, sub); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
 	}
 	mine, err := s.isOwn(ctx, id)
 	if err != nil {
