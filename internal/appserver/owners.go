@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -71,6 +72,24 @@ func (o *owners) of(ctx context.Context, owner session.Principal) (*settings.Ser
 	return s, err
 }
 
+// renew seals the settings of all owners with the current key, so that previous ones can be
+// taken away. Opening settings does it; they are not kept, since most owners are not there.
+func (o *owners) renew(ctx context.Context, all *store.Store) error {
+	names, err := all.Owners(ctx)
+	if err != nil {
+		return err
+	}
+	if local := string(session.LocalPrincipal); !slices.Contains(names, local) { // deft run has the same ones
+		names = append(names, local)
+	}
+	for _, name := range names {
+		if _, err := o.open(ctx, o.directory(session.Principal(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // LLM implements [session.Settings].
 func (o *owners) LLM(ctx context.Context, owner session.Principal, profile string) (*spec.LLM, error) {
 	s, err := o.of(ctx, owner)
@@ -130,6 +149,9 @@ func (o *owners) Launch(ctx context.Context, owner session.Principal, model, pro
 	id, _ := event.ParseConversationID(profile) // a UUID, too
 	src := launch.Source{ProfileID: string(id)}
 	if src.ProfileID == "" {
+		if err := s.AgentOpens(); err != nil {
+			return nil, err
+		}
 		src.Settings = withSkills(streamed(withModel(doc.Agent, o.model)), owner == session.LocalPrincipal)
 		if model != "" {
 			src.Settings.Object("llm").Set("model", model)

@@ -96,6 +96,11 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	if s.store.Shared() {
 		s.owners.files, s.owners.local, s.owners.dir = s.store.Documents(), "local", "owners"
 	}
+	if o.Ring.HasPrevious() {
+		if err := s.owners.renew(ctx, s.store); err != nil {
+			return nil, err
+		}
+	}
 	home, _ := os.UserHomeDir() // a user without one has no skills of his own
 	catalog := skill.NewCatalog(home, o.Settings, os.Getenv("EXTENSIONS_PATH"))
 	s.skills = func() []skill.Listed {

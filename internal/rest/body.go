@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/deft-dev/deft/schema"
 )
@@ -41,6 +42,9 @@ func Document(r *http.Request) (v any, sent bool, err error) {
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, false, nil
+	}
+	if !utf8.Valid(raw) { // the decoder would take other characters for what is none
+		return nil, true, Fail(http.StatusBadRequest, "There was an error parsing the body: it is not UTF-8")
 	}
 	v, err = schema.Parse(raw)
 	if err != nil {

@@ -102,3 +102,14 @@ func TestRawCut(t *testing.T) {
 		})
 	}
 }
+
+// TestDocumentNotUTF8: what is no UTF-8 is refused; a decoder would store other characters.
+func TestDocumentNotUTF8(t *testing.T) {
+	t.Parallel()
+	for body, ok := range map[string]bool{`{"a":"ä"}`: true, "{\"a\":\"\xe4\"}": false, "\xff\xfe{}": false} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+		if _, _, err := rest.Document(r); (err == nil) != ok {
+			t.Errorf("%q: %v", body, err)
+		}
+	}
+}

@@ -94,6 +94,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
 		return
 	}
+	if s.o.Authenticate != nil { // a client whose key is wrong is not to look for a mistake in the path
+		if _, err := s.o.Authenticate(r); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+	}
 	s.fail(w, r, Fail(http.StatusNotFound, "Not Found"))
 }
 

@@ -110,6 +110,10 @@ func (s *Service) LaunchStores() (*launch.Stores, error) {
 	return stores, err
 }
 
+// AgentOpens returns schema.ErrSealed if no key opens a secret of the settings' agent, such
+// as the key of its LLM, which [Service.Load] leaves out.
+func (s *Service) AgentOpens() error { return s.opens(s.settings, "agent_settings") }
+
 func (s *Service) storesOf(doc *Document) *launch.Stores {
 	servers := doc.Agent.Object("mcp_config")
 	if servers == nil {

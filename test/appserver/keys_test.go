@@ -28,6 +28,10 @@ turns:
 	if status, said := secret("PASSPHRASE"); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, said)
 	}
+	bob := &client{http: http.DefaultClient, api: addOwner(t, d.server, "bob")}
+	for _, c := range []*client{d.owner, bob} {
+		c.do(t, "POST", d.url+"/api/v1/settings", map[string]any{"llm_model": "openai/scripted", "llm_base_url": d.llm.URL + "/v1", "llm_api_key": "k"}, nil)
+	}
 	made, _ := d.begin(t, map[string]any{"title": "Keys", "initial_message": text("begin")})
 	d.follow(t, made, "finished")
 	again := func(o options) {
@@ -79,6 +83,12 @@ turns:
 		"delete": func() (int, []byte) {
 			return d.owner.send(t, "DELETE", d.url+"/api/v1/app-conversations/"+made.ID, nil)
 		},
+		"start": func() (int, []byte) {
+			var tasks []task
+			d.owner.do(t, "POST", d.url+"/api/v1/app-conversations/stream-start", map[string]any{"initial_message": text("begin")}, &tasks)
+			last := tasks[len(tasks)-1]
+			return map[string]int{"ERROR": http.StatusServiceUnavailable}[last.Status], []byte(last.Detail)
+		},
 		"store a secret": func() (int, []byte) { return secret("OTHER") },
 	} {
 		if status, said := ask(); status != http.StatusServiceUnavailable || !strings.Contains(string(said), "OH_PREVIOUS_SECRET_KEYS") {
@@ -88,4 +98,19 @@ turns:
 
 	again(options{env: []string{"OH_SECRET_KEY=the second key"}})
 	goesOn("still 11 characters")
+
+	// Who has asked for nothing while both keys were there has lost nothing either.
+	both := options{env: []string{"OH_SECRET_KEY=the third key", "OH_PREVIOUS_SECRET_KEYS_0=the second key"}}
+	again(both)
+	again(options{env: []string{"OH_SECRET_KEY=the third key"}})
+	for _, c := range []*client{d.owner, bob} {
+		var found struct {
+			Set bool `json:"llm_api_key_set"`
+		}
+		c.do(t, "GET", d.url+"/api/v1/settings", nil, &found)
+		if !found.Set {
+			t.Errorf("a key in the settings is lost with the former key of secrets")
+		}
+	}
+	again(both) // the conversation has the second key
 }

@@ -501,7 +501,7 @@ func TestPublicBind(t *testing.T) {
 	for _, one := range []string{
 		"GET /api/v1/app-conversations/search", "POST /api/v1/app-conversations", "GET /api/v1/sandboxes/search", "GET /api/settings",
 		"GET /api/secrets", "GET /api/conversations", "POST /api/conversations", "GET /api/keys", "POST /api/keys", "GET /socket.io/?EIO=4&transport=polling",
-		"POST /api/logout", "GET /api/v1/users/me",
+		"POST /api/logout", "GET /api/v1/users/me", "GET /api/conversations/x/events/search", "GET /api/none",
 	} {
 		method, path, _ := strings.Cut(one, " ")
 		for _, header := range []string{"X: y", "Authorization: Bearer x", "X-Session-API-Key: x", "Cookie: deft_session=x", "X-Forwarded-For: 127.0.0.1"} {

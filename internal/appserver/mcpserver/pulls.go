@@ -32,7 +32,8 @@ func schemaOf(fields ...field) *jsonschema.Schema {
 	out := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
 	for _, f := range fields {
 		one := &jsonschema.Schema{Type: f.typ, Description: f.about}
-		if f.typ == "array" {
+		if f.typ == "array" { // of texts; type labels reads both
+			one.Type, one.Types = "", []string{"array", "string"}
 			one.Items = &jsonschema.Schema{Type: "string"}
 		}
 		if f.typ == "" {

@@ -52,10 +52,16 @@ func TestSearch(t *testing.T) {
 		}
 		return string(raw)
 	}
-	for name, args := range map[string]map[string]any{
-		"tavily_search":  {"query": "gophers", "max_results": 3},
-		"tavily_extract": {"urls": []string{"https://gophers.example"}},
+	for _, one := range []struct {
+		name string
+		args map[string]any
+	}{
+		{"tavily_search", map[string]any{"query": "gophers", "max_results": 3}},
+		{"tavily_search", map[string]any{"query": "gophers", "include_domains": "go.dev, example.com"}},
+		{"tavily_extract", map[string]any{"urls": []string{"https://gophers.example"}}},
+		{"tavily_extract", map[string]any{"urls": "https://gophers.example"}},
 	} {
+		name, args := one.name, one.args
 		if got := call(name, args); !strings.Contains(got, `Go\nhttps://go.dev\nA language.`) {
 			t.Errorf("%s: %s", name, got)
 		}

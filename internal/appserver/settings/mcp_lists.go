@@ -148,6 +148,15 @@ func namedServers(all, present *schema.Map) (*schema.Map, error) {
 		if _, err := spec.MCPSchema.Check(merged, schema.Reading{}, "body", "mcp_config", "mcpServers", name); err != nil {
 			return nil, err
 		}
+		address := merged.Text("url")
+		if address == "" && merged.Text("command") == "" {
+			return nil, schema.Invalid("either 'command' or 'url' is required", nil, "body", "mcp_config", "mcpServers", name)
+		}
+		if address != "" {
+			if err := webAddress(address); err != nil {
+				return nil, schema.Invalid(err.Error(), nil, "body", "mcp_config", "mcpServers", name, "url")
+			}
+		}
 		out.Set(name, merged)
 	}
 	return out, nil

@@ -180,6 +180,10 @@ func TestMCPServers(t *testing.T) {
 	if strings.Contains(v1.Text, "secret-key") || strings.Contains(got.Text, "secret-") {
 		t.Error("a secret is in an answer")
 	}
+	for _, bad := range []string{`{}`, `{"command":""}`, `{"url":"mcp.example.com"}`, `{"url":"file:///etc/passwd"}`} {
+		s.want(422, alice, "POST", "/api/v1/settings", `{"mcp_config":{"mcpServers":{"only":`+bad+`}}}`)
+		s.want(422, alice, "POST", "/api/v1/settings", `{"agent_settings_diff":{"mcp_config":{"mcpServers":{"only":`+bad+`}}}}`)
+	}
 	s.want(200, alice, "POST", "/api/v1/settings", `{"agent_settings_diff":{"mcp_config":{"mcpServers":{"only":{"command":"o"}}}}}`)
 	v1 = s.want(200, alice, "GET", "/api/v1/settings", "")
 	if names, _ = at(v1.Body, "agent_settings", "mcp_config").(map[string]any); len(names) != 1 {

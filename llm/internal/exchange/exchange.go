@@ -128,7 +128,7 @@ func (e *Endpoint) Check() error {
 	}
 	u, err := url.Parse(e.BaseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fault.New(fault.Invalid, "the base URL is not an http or https URL: "+e.shownURL()).Hint("check --base-url")
+		return fault.New(fault.Invalid, "the base URL is not an http or https URL: "+e.shownURL()).Hint("check the base URL of the model")
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (e *Endpoint) network(err error) *llm.Error {
 		return e.unreached(where, err, check)
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok && u.Op == "parse" {
-		return e.fail(fault.Invalid, "the base URL is not a URL: "+e.shownURL(), nil).Hint("check --base-url")
+		return e.fail(fault.Invalid, "the base URL is not a URL: "+e.shownURL(), nil).Hint("check the base URL of the model")
 	}
 	f := e.fail(fault.Unavailable, "the connection to "+e.shownURL()+" broke", scrub(err))
 	f.Retryable = true
