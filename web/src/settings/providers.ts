@@ -3,5 +3,5 @@ export const providers = [
   { name: 'github', label: 'GitHub', host: 'github.com' },
   { name: 'gitlab', label: 'GitLab', host: 'gitlab.com' },
   { name: 'bitbucket', label: 'Bitbucket', host: 'bitbucket.org' },
-  { name: 'forgejo', label: 'Forgejo', host: 'codeberg.org' },
+  { name: 'forgejo', label: 'Forgejo or Gitea', host: 'codeberg.org' },
 ];
