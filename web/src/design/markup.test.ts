@@ -5,6 +5,7 @@ test('text is read as Markdown, HTML is shown, and images are links', () => {
   expect(toMarkup('*a* __b__ ~~c~~ https://a.example')).toBe('<p><em>a</em> <strong>b</strong> <del>c</del> <a href="https://a.example">https://a.example</a></p>\n');
   expect(toMarkup('<b>x</b>')).not.toContain('<b>');
   expect(toMarkup('![dot](https://a.example/p.png)')).toBe('<p><a href="https://a.example/p.png">dot</a></p>\n');
+  expect(toMarkup('- [x] a\n- [ ] b\n\n1. [x] c\n\n   d')).toMatch(/<li>☑ a<\/li>\n<li>☐ b<\/li>[^]*<p>☑ c<\/p>/);
 });
 
 // Without a bound, each of these takes the browser many seconds.

@@ -10,6 +10,10 @@ marked.use({
     image({ href, text }) {
       return `<a href="${escape(href)}">${escape(text || href)}</a>`;
     },
+    // There are no fields in a text.
+    checkbox({ checked }) {
+      return checked ? '☑ ' : '☐ ';
+    },
     // HTML in a text is shown, not applied.
     html({ text }) {
       return escape(text);
