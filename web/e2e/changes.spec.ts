@@ -72,7 +72,7 @@ for (const theme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: theme });
     if (theme === 'dark') await page.setViewportSize({ width: 390, height: 780 });
     const hub = await startHub();
-    await deft.script([{ reply: { tool_calls: [run('echo more >> README')] } }, finish('Done.')]);
+    await deft.script([{ reply: { tool_calls: [run('echo more >> README')] } }, finish('Done.')], '5s'); // the title comes while the user is here
     await deft.serve();
     await deft.signIn(page);
     const tokens = async (all: Record<string, unknown>) => {
@@ -87,6 +87,9 @@ for (const theme of ['light', 'dark'] as const) {
     await page.waitForURL(/\/conversations\//);
     await expect(log(page).getByText('Done.')).toBeVisible();
     await panel(page, 'Changes').click();
+    await page.getByRole('button', { name: 'Pull request' }).click();
+    await expect(page.getByRole('dialog').getByText('commit them first')).toBeVisible();
+    await page.keyboard.press('Escape');
     await page.getByLabel('Message of the commit').fill('Say more in the README');
     await page.keyboard.press('Enter');
     await expect(page.getByText('1 commit not pushed')).toBeVisible();

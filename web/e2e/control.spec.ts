@@ -105,3 +105,21 @@ test('messages are queued while the agent runs, edited, and sent when it has end
   await expect(log(page).getByText('The second thing is done.')).toBeVisible();
   await expect(queue).toBeHidden();
 });
+
+test('what is asked is shown whole, with what would hide in it', async ({ deft, page }) => {
+  const call = (name: string, more: Record<string, unknown>) => ({ name, arguments: { ...more, security_risk: 'HIGH' } });
+  await task(
+    deft,
+    page,
+    [
+      { reply: { tool_calls: [risky('echo a # \u202etxt.oh\u202c'), call('file_editor', { command: 'str_replace', path: '/x', old_str: 'kept\ngone', new_str: 'kept' }), call('grep', { pattern: 'x'.repeat(500) + 'END', path: '/y' })] } },
+      finish('Done.'),
+    ],
+    'Ask',
+    confirming,
+  );
+  const asked = page.getByRole('region', { name: 'Confirmation' });
+  await expect(asked).toContainText('echo a # \\u{202e}txt.oh\\u{202c}');
+  await expect(asked).toContainText('- gone');
+  await expect(asked).toContainText('xEND');
+});

@@ -21,7 +21,7 @@ export interface Turn {
 export const run = (command: string) => ({ name: 'terminal', arguments: { command } });
 export const finish = (message: string): Turn => ({ reply: { tool_calls: [{ name: 'finish', arguments: { message } }] } });
 
-const title: Turn = { match: { system: 'You name conversations' }, repeat: 'forever', reply: { text: 'A short title' } };
+const title = (latency: string): Turn => ({ match: { system: 'You name conversations' }, repeat: 'forever', latency, reply: { text: 'A short title' } });
 
 // started waits for a line of a program's output.
 function started(program: ChildProcess, line: RegExp): Promise<RegExpExecArray> {
@@ -56,10 +56,11 @@ export class Deft {
   private programs: ChildProcess[] = [];
   private server: ChildProcess | null = null;
 
-  // script starts the model. Its turns answer by the number of answers before.
-  async script(turns: Turn[]): Promise<string> {
+  // script starts the model. Its turns answer by the number of answers before; the title of a
+  // conversation comes titleAfter a run.
+  async script(turns: Turn[], titleAfter = '0s'): Promise<string> {
     const file = join(this.dir, `script-${this.programs.length}.yaml`);
-    writeFileSync(file, JSON.stringify({ by_history: true, turns: [...turns, title] })); // JSON is YAML
+    writeFileSync(file, JSON.stringify({ by_history: true, turns: [...turns, title(titleAfter)] })); // JSON is YAML
     const program = spawn(binary, ['dev', 'scripted-llm', file, '--addr', '127.0.0.1:0'], { env: this.environment() });
     this.programs.push(program);
     const [, address] = await started(program, /listening on (\S+)/);

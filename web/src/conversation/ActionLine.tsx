@@ -2,11 +2,12 @@ import { memo } from 'react';
 import { Ansi } from '../design/Ansi';
 import { duration } from '../design/format';
 import { Icon } from '../design/Icon';
+import { visible } from '../design/visible';
 import { loaded } from '../design/loaded';
 import { textOf, type ObservationData } from '../events/event';
 import type { ActionItem, Outcome, ResultItem } from '../events/item';
 import { picturesOf } from '../events/pictures';
-import { actionText, editOf, lineCounts, ownSummary, riskText } from './actionText';
+import { actionText, argumentsText, editOf, lineCounts, ownSummary, riskText } from './actionText';
 import { CommandOutput } from './CommandOutput';
 import { exitCode, hasFailed } from './outcome';
 import { Output } from './Output';
@@ -92,7 +93,7 @@ function Details({ item, waiting }: { item: ActionItem; waiting: boolean }) {
       <>
         <pre className="code command">
           <span aria-hidden="true">$ </span>
-          {String(a.command ?? '')}
+          {visible(String(a.command ?? ''))}
         </pre>
         <CommandOutput action={item.id} running={!outcome && !waiting} result={observation && textOf(observation.content)} />
       </>
@@ -109,7 +110,7 @@ function Details({ item, waiting }: { item: ActionItem; waiting: boolean }) {
   } else {
     body = (
       <>
-        <pre className="code">{JSON.stringify(argumentsOf(action), null, 2)}</pre>
+        <pre className="code">{argumentsText(action)}</pre>
         {observation && <Output text={textOf(observation.content)} />}
         {observation && <Pictures observation={observation} />}
       </>
@@ -128,19 +129,6 @@ function Details({ item, waiting }: { item: ActionItem; waiting: boolean }) {
       )}
     </div>
   );
-}
-
-function argumentsOf(e: ActionItem['action']): unknown {
-  if (e.action?.kind === 'MCPToolAction') return e.action.data;
-  if (e.action) {
-    const { kind: _, ...rest } = e.action;
-    return rest;
-  }
-  try {
-    return JSON.parse(e.tool_call?.arguments ?? '');
-  } catch {
-    return e.tool_call?.arguments ?? '';
-  }
 }
 
 function Pictures({ observation }: { observation: ObservationData }) {

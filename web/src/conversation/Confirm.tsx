@@ -1,7 +1,8 @@
 import { useCallback, useEffect, useState } from 'react';
 import { describe } from '../api/failure';
+import { visible } from '../design/visible';
 import type { ActionItem } from '../events/item';
-import { actionText, editOf, ownSummary, riskText } from './actionText';
+import { actionText, argumentsText, editOf, ownSummary, riskText } from './actionText';
 import { tr } from '../i18n/text';
 
 interface Props {
@@ -49,11 +50,11 @@ export function Confirm({ actions, directory, onAnswer }: Props) {
       <ul>
         {actions.map((item) => {
           const { verb, subject } = actionText(item.action, directory);
-          const whole = item.action.action?.kind === 'TerminalAction' ? String(item.action.action.command ?? '') : editOf(item.action, null)?.after;
+          const whole = wholeOf(item);
           return (
             <li key={item.id}>
               <p>
-                <strong>{verb}</strong> {whole !== String(subject) && <code>{subject}</code>}
+                <strong>{verb}</strong> {whole !== subject && <code>{subject}</code>}
                 {item.risk !== 'UNKNOWN' && <span className={`risk ${item.risk}`}>{riskText(item.risk)}</span>}
               </p>
               {ownSummary(item.action) && <p className="hint">{ownSummary(item.action)}</p>}
@@ -89,4 +90,14 @@ export function Confirm({ actions, directory, onAnswer }: Props) {
       </div>
     </section>
   );
+}
+
+// wholeOf is all that an action would do: nobody should allow what is not shown.
+function wholeOf({ action }: ActionItem): string {
+  if (action.action?.kind === 'TerminalAction') return visible(String(action.action.command ?? ''));
+  const edit = editOf(action, null);
+  if (!edit) return argumentsText(action);
+  if (edit.before === '') return visible(edit.after);
+  const signed = (sign: string, text: string) => (text === '' ? [] : text.split('\n').map((line) => `${sign} ${line}`));
+  return visible([...signed('-', edit.before), ...signed('+', edit.after)].join('\n'));
 }

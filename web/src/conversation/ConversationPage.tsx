@@ -50,7 +50,7 @@ const stored = ['browser', 'plan', 'usage', 'events'];
 
 export default function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
   const source = useSource();
-  const summary = useQuery({ ...conversationQuery(source, id), refetchInterval: 30_000 });
+  const summary = useQuery({ ...conversationQuery(source, id), refetchInterval: ({ state }) => (state.data && untitled(state.data) ? 2000 : 30_000) });
   const draft = useRef('');
   const key = summary.data ? (summary.data.sessionKey ?? summary.data.sandbox) : null;
   // A sandbox that starts, pauses or is made anew means another connection.
@@ -70,6 +70,15 @@ export default function ConversationPage({ id, panel }: { id: string; panel: str
     );
   }
   return <Open key={key} conversation={conversation} id={id} panel={panel} summary={summary.data} draft={draft} />;
+}
+
+// titleTime is how long after a run the model may write the title of a conversation, in
+// milliseconds.
+const titleTime = 40_000;
+
+// untitled reports whether the title may be another one soon: no event tells of it.
+function untitled({ status, updatedAt }: ConversationSummary): boolean {
+  return status !== 'running' && Math.abs(Date.now() - Date.parse(updatedAt)) < titleTime;
 }
 
 function Gone() {
@@ -130,7 +139,9 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   }, [store, outputs]);
   useEffect(() => {
     document.title = `${summary.title} · Deft`;
-  }, [summary.title]);
+    void queries.invalidateQueries({ queryKey: ['conversations'] });
+    void queries.invalidateQueries({ queryKey: ['origin', id] }); // whose title a pull request gets
+  }, [queries, id, summary.title]);
   // The list shows the state of this conversation too; its title comes during the run. A
   // sandbox that has ended may have taken the files with it.
   const ends = useView(store, (v) => v.timeline.sandboxEnds);

@@ -1,6 +1,7 @@
 // What an action does, in a few words.
 import type { ActionEvent } from '../events/event';
 import type { IconName } from '../design/Icon';
+import { visible } from '../design/visible';
 import { tr } from '../i18n/text';
 
 export interface ActionText {
@@ -9,7 +10,9 @@ export interface ActionText {
   subject: string; // a command, path or query; shown in the code font
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value));
+const raw = (value: unknown): string => (typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value));
+
+const text = (value: unknown): string => visible(raw(value));
 
 export function actionText(e: ActionEvent, directory: string): ActionText {
   const a = e.action;
@@ -92,13 +95,13 @@ export interface Edit {
 export function editOf(e: ActionEvent, observation: Record<string, unknown> | null): Edit | null {
   const a = e.action;
   if (!a) return null;
-  const path = text(a.path ?? a.file_path);
+  const path = raw(a.path ?? a.file_path);
   const after = observation?.new_content;
-  if (typeof after === 'string' && observation?.is_error !== true) return { path, before: text(observation?.old_content), after };
-  if (a.command === 'create' || a.kind === 'WriteFileAction') return { path, before: '', after: text(a.file_text ?? a.content) };
-  if (a.command === 'str_replace') return { path, before: text(a.old_str), after: text(a.new_str) };
-  if (a.command === 'insert') return { path, before: '', after: text(a.new_str) };
-  if (a.kind === 'EditAction') return { path, before: text(a.old_string), after: text(a.new_string) };
+  if (typeof after === 'string' && observation?.is_error !== true) return { path, before: raw(observation?.old_content), after };
+  if (a.command === 'create' || a.kind === 'WriteFileAction') return { path, before: '', after: raw(a.file_text ?? a.content) };
+  if (a.command === 'str_replace') return { path, before: raw(a.old_str), after: raw(a.new_str) };
+  if (a.command === 'insert') return { path, before: '', after: raw(a.new_str) };
+  if (a.kind === 'EditAction') return { path, before: raw(a.old_string), after: raw(a.new_string) };
   return null;
 }
 
@@ -123,4 +126,20 @@ const risks: Record<string, string> = { LOW: tr('low risk'), MEDIUM: tr('medium 
 // riskText names the risk of an action that is known.
 export function riskText(risk: string): string {
   return risks[risk] ?? risk;
+}
+
+// argumentsText are all arguments of a call, as they are.
+export const argumentsText = (e: ActionEvent): string => visible(JSON.stringify(argumentsOf(e), null, 2));
+
+function argumentsOf(e: ActionEvent): unknown {
+  if (e.action?.kind === 'MCPToolAction') return e.action.data;
+  if (e.action) {
+    const { kind: _, ...rest } = e.action;
+    return rest;
+  }
+  try {
+    return JSON.parse(e.tool_call?.arguments ?? '');
+  } catch {
+    return e.tool_call?.arguments ?? '';
+  }
 }

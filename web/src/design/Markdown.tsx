@@ -1,28 +1,8 @@
 import DOMPurify from 'dompurify';
-import { Marked } from 'marked';
 import { memo, useMemo, useRef } from 'react';
 import { blocksOf } from './blocks';
+import { misleads, toMarkup } from './markup';
 import './markdown.css';
-
-const marked = new Marked({ gfm: true, breaks: false, async: false });
-
-marked.use({
-  renderer: {
-    // An image of another host would tell it who reads this, and when. Its
-    // address is shown as a link instead.
-    image({ href, text }) {
-      return `<a href="${escape(href)}">${escape(text || href)}</a>`;
-    },
-    // HTML in a text is shown, not applied.
-    html({ text }) {
-      return escape(text);
-    },
-  },
-});
-
-function escape(text: string): string {
-  return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-}
 
 const purifier = DOMPurify(window);
 
@@ -45,16 +25,8 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
   if (misleads(node.textContent ?? '', target)) node.setAttribute('data-host', target.host);
 });
 
-// misleads reports whether a link's text names another host than the link, or
-// the host has letters that look like others.
-export function misleads(text: string, target: URL): boolean {
-  if (target.host.split('.').some((label) => label.startsWith('xn--'))) return true;
-  const shown = /^\s*(?:https?:\/\/)?([^\s/?#]+\.[a-z]{2,})(?:[/?#]\S*)?\s*$/i.exec(text)?.[1];
-  return shown !== undefined && shown.toLowerCase() !== target.host && target.protocol.startsWith('http');
-}
-
-export function toHTML(text: string): string {
-  return purifier.sanitize(marked.parse(text) as string, {
+function toHTML(text: string): string {
+  return purifier.sanitize(toMarkup(text), {
     ALLOWED_TAGS: [
       ...['p', 'br', 'hr', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'strong', 'em', 'del', 'code', 'pre', 'blockquote'],
       ...['ul', 'ol', 'li', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td'],

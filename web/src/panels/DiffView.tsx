@@ -1,5 +1,6 @@
 import { memo, useMemo } from 'react';
 import { compare, pairs, type Hunk, type Line } from './hunks';
+import { visible } from '../design/visible';
 import { tr } from '../i18n/text';
 import './diff.css';
 
@@ -51,7 +52,7 @@ function HunkRows({ hunk, first, split }: { hunk: Hunk; first: boolean; split: b
               <td className="diff-number">{line.after}</td>
               <td className="diff-text">
                 <Sign line={line} />
-                {line.text}
+                {visible(line.text)}
               </td>
             </tr>
           ))}
@@ -65,7 +66,7 @@ function Half({ line, number }: { line: Line | null; number: number | null }) {
       <td className={`diff-number ${line?.kind ?? 'none'}`}>{number}</td>
       <td className={`diff-text half ${line?.kind ?? 'none'}`}>
         {line && <Sign line={line} />}
-        {line?.text}
+        {line && visible(line.text)}
       </td>
     </>
   );

@@ -49,9 +49,12 @@ interface DialogProps extends Props {
 
 function PublishDialog({ app, id, status, origin, kind, onDone, onClose }: DialogProps) {
   const queries = useQueryClient();
-  const [branch, setBranch] = useState(() => branchFor(status.branch, origin.branch, origin.title));
+  // Until the user changes them, these follow the conversation's title, which the model may write yet.
+  const [ownBranch, setBranch] = useState<string | null>(null);
+  const [ownTitle, setTitle] = useState<string | null>(null);
+  const title = ownTitle ?? origin.title;
+  const branch = ownBranch ?? branchFor(status.branch, origin.branch, title);
   const [target, setTarget] = useState(origin.branch);
-  const [title, setTitle] = useState(origin.title);
   const [description, setDescription] = useState('');
   const [draft, setDraft] = useState(false);
   const send = useMutation({
@@ -79,6 +82,11 @@ function PublishDialog({ app, id, status, origin, kind, onDone, onClose }: Dialo
           {trNodes('To {repository}', { repository: <code>{origin.repository}</code> })}
           {left > 0 && `. ${plural(left, '1 file is not committed, and will not be part of it.', '{n} files are not committed, and will not be part of it.')}`}
         </p>
+        {left > 0 && status.unpushed === 0 && !send.isSuccess && (
+          <p className="banner warn" role="status">
+            {tr('No commit is left to push. To propose the changes, commit them first.')}
+          </p>
+        )}
         {send.isSuccess ? (
           <Done branch={branch.trim()} made={send.data} />
         ) : (

@@ -155,6 +155,7 @@ export const page = {
   Models: 'Modelle',
   Secrets: 'Geheimnisse',
   'MCP servers': 'MCP-Server',
+  'Forgejo or Gitea': 'Forgejo oder Gitea',
   'Git hosts': 'Git-Hosts',
   'API keys': 'API-Schlüssel',
   Appearance: 'Darstellung',

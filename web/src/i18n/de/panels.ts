@@ -105,6 +105,7 @@ export const panels = {
   'Push the commits': 'Commits pushen',
   'Open a pull request': 'Pull Request öffnen',
   'To {repository}': 'An {repository}',
+  'No commit is left to push. To propose the changes, commit them first.': 'Es gibt keinen Commit, der noch zu pushen wäre. Um die Änderungen vorzuschlagen, committe sie zuerst.',
   '{n} files are not committed, and will not be part of it.': { one: '1 Datei ist nicht committet und wird nicht dabei sein.', other: '{n} Dateien sind nicht committet und werden nicht dabei sein.' },
   'What the change does, and why': 'Was die Änderung bewirkt, und warum',
   'From the branch': 'Vom Zweig',
