@@ -21,6 +21,8 @@ import (
 	"context"
 	"io"
 	"net"
+	"path"
+	"slices"
 	"time"
 )
 
@@ -76,17 +78,42 @@ type Container struct {
 	Mounts []Mount `json:"mounts,omitempty"`
 	// ExtraHosts are names with their addresses.
 	ExtraHosts []ExtraHost `json:"extra_hosts,omitempty"`
-	// GPUs are "all", a number, or the ids of devices; default none.
+	// GPUs are "all", a number, the ids of devices, or NoGPUs; default none.
 	GPUs string `json:"gpus,omitempty"`
 	// ReadOnly makes the image's own files read-only; /tmp, /run and the home are
 	// then in memory.
 	ReadOnly bool `json:"read_only,omitempty"`
-	// DiskBytes is how much may be written beside the workspace and mounts; 0 for no
-	// limit. Few engines can limit it.
+	// DiskBytes is how much may be written beside the workspace and mounts; 0 or less for
+	// no limit. Few engines can limit it.
 	DiskBytes int64 `json:"disk_bytes,omitempty"`
 	// Runtime is the OCI runtime, for example "runsc" for gVisor; default: the
 	// engine's.
 	Runtime string `json:"runtime,omitempty"`
+}
+
+// NoGPUs are no GPUs, also where [Container.Or] would take those of a stored container.
+const NoGPUs = "none"
+
+// Or returns the container with what more says where c says nothing. Mounts and names of
+// hosts are those of both; c decides where both have a target, or a name.
+func (c Container) Or(more Container) Container {
+	if c.Image == "" {
+		c.Image, c.Pull = more.Image, cmp.Or(c.Pull, more.Pull)
+	}
+	c.User, c.GPUs, c.Runtime = cmp.Or(c.User, more.User), cmp.Or(c.GPUs, more.GPUs), cmp.Or(c.Runtime, more.Runtime)
+	c.ReadOnly, c.DiskBytes = c.ReadOnly || more.ReadOnly, cmp.Or(c.DiskBytes, more.DiskBytes)
+	mounts, hosts := c.Mounts, c.ExtraHosts
+	for _, m := range more.Mounts {
+		if !slices.ContainsFunc(mounts, func(own Mount) bool { return path.Clean(own.Target) == path.Clean(m.Target) }) {
+			c.Mounts = append(slices.Clip(c.Mounts), m)
+		}
+	}
+	for _, h := range more.ExtraHosts {
+		if !slices.ContainsFunc(hosts, func(own ExtraHost) bool { return own.Name == h.Name }) {
+			c.ExtraHosts = append(slices.Clip(c.ExtraHosts), h)
+		}
+	}
+	return c
 }
 
 // First names the first field that is set, "" for none: a provider without
@@ -97,7 +124,7 @@ func (c Container) First() string {
 		set  bool
 	}{
 		{"image", c.Image != ""}, {"pull policy", c.Pull != ""}, {"user", c.User != ""}, {"mounts", len(c.Mounts) > 0},
-		{"extra hosts", len(c.ExtraHosts) > 0}, {"GPUs", c.GPUs != ""}, {"read-only image", c.ReadOnly}, {"disk limit", c.DiskBytes != 0}, {"OCI runtime", c.Runtime != ""},
+		{"extra hosts", len(c.ExtraHosts) > 0}, {"GPUs", c.GPUs != "" && c.GPUs != NoGPUs}, {"read-only image", c.ReadOnly}, {"disk limit", c.DiskBytes > 0}, {"OCI runtime", c.Runtime != ""},
 	} {
 		if f.set {
 			return f.name

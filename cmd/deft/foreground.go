@@ -76,11 +76,16 @@ func (r *foreground) placement() session.Placement {
 	return p
 }
 
-// isolate writes what --sandbox and --image say.
+// isolate writes what --sandbox, --image and their like say. What they leave out stays as
+// it was where the sandbox is of the same kind.
 func (r *foreground) isolate(p *session.Placement) {
+	var was sandbox.Container
+	if p.SandboxClass == r.sandbox {
+		was = p.Container
+	}
 	p.SandboxClass, p.Isolation, p.Container = build.ProcessSandbox, r.sandbox, sandbox.Container{}
 	if r.sandbox == build.DockerSandbox || r.sandbox == build.RemoteSandbox {
-		p.SandboxClass, p.Isolation, p.Container = r.sandbox, "", r.container
+		p.SandboxClass, p.Isolation, p.Container = r.sandbox, "", r.container.Or(was)
 	}
 }
 

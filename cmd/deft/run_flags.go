@@ -46,7 +46,7 @@ type runCmd struct {
 	Mount       []sandbox.Mount `help:"Directory or volume that a container has as well, rw (the default), ro or overlay: what is written to an overlay stays in the sandbox. May be repeated; kept with the conversation." placeholder:"SOURCE:TARGET[:MODE]" sep:"none"`
 	ReadOnly    bool            `name:"read-only-image" help:"Make the container's own files read-only; /tmp, /run and the home are in memory."`
 	Disk        sandbox.Size    `help:"How much the container may write beside the workspace and mounts, for example 10G, where the engine can limit it (default: no limit)." placeholder:"SIZE"`
-	GPUs        string          `name:"gpus" help:"GPUs of the container: all, a number, or ids (default: none)." placeholder:"GPUS"`
+	GPUs        string          `name:"gpus" help:"GPUs of the container: all, a number, ids, or none (default: none; a resumed conversation keeps its own)." placeholder:"GPUS"`
 	Executor    string          `help:"Program that executes actions in the sandbox beside the built-in tools, as exec:PATH (default: the built-in tools alone; a resumed conversation keeps its own)." placeholder:"exec:PATH"`
 	Net         sandbox.Network `help:"What the agent's commands may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none; --net=open,HOST adds a host with a private address. This machine is never reached (default: none; a resumed conversation keeps its own)." placeholder:"HOSTS" env:"DEFT_NET"`
 	Read        []string        `help:"Directory outside the workspace that the agent's commands may read. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
@@ -117,6 +117,8 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--max-cost must not be negative").Hint("leave it out for no limit")
 	case c.Timeout < 0:
 		return fault.New(fault.Invalid, "--timeout must not be negative").Hint("leave it out for 5m")
+	case c.given["pids"] && c.Pids == 0:
+		return fault.New(fault.Invalid, "--pids must be at least 1").Hint("-1 is no limit; leave it out for the default")
 	case c.CPUs < 0 || math.IsNaN(c.CPUs):
 		return fault.New(fault.Invalid, "--cpus must not be negative").Hint("leave it out for no limit")
 	case c.Grace < 0:

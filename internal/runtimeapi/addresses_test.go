@@ -108,7 +108,7 @@ func TestParseKeys(t *testing.T) {
 			t.Errorf("%q is the key of %s", secret, got.Name)
 		}
 	}
-	for _, text := range []string{"", "\n", "# only", "a b c", "a b -1", "a b 1 d"} {
+	for _, text := range []string{"", "\n", "# only", "a b c", "a b -1", "a b 1 d", "a same\nb same", "same\nsame"} {
 		if _, err := ParseKeys(text, 1); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -30,6 +30,7 @@ func NewKey(name, secret string, quota int) Key {
 // error shows a key.
 func ParseKeys(text string, quota int) ([]Key, error) {
 	var keys []Key
+	lines := map[[sha256.Size]byte]int{}
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -48,6 +49,10 @@ func ParseKeys(text string, quota int) ([]Key, error) {
 			}
 			k.Quota = n
 		}
+		if before := lines[k.sum]; before > 0 { // whose runtimes would it see?
+			return nil, fault.New(fault.Invalid, fmt.Sprintf("lines %d and %d of the keys have the same key", before, number)).Hint("give each its own, or remove one")
+		}
+		lines[k.sum] = number
 		keys = append(keys, k)
 	}
 	if len(keys) == 0 {

@@ -67,6 +67,9 @@ func (q *startRequest) request(key Key) (registry.Request, error) {
 		out.SessionID = *q.SessionID
 	}
 	if q.Factor != nil {
+		if *q.Factor == 0 { // the registry's word for none given
+			return out, fault.New(fault.Invalid, registry.FieldFactor+" must be more than 0")
+		}
 		out.Factor = *q.Factor
 	}
 	if q.RuntimeClass != nil {

@@ -169,6 +169,9 @@ func follow(body io.Reader, progress func(line string)) error {
 // buildError says which step has failed, and what it printed last.
 func buildError(step string, tail []string, message string) error {
 	err := fault.New(fault.Invalid, fmt.Sprintf("building the image failed at %s: %s", step, message))
+	if strings.Contains(message, "BuildKit") {
+		err = err.Hint("this is the engine's classic builder: build the image with `docker build`, and name it with --image")
+	}
 	if len(tail) > 0 {
 		err = err.Because(errors.New("it printed last:\n" + strings.Join(tail, "\n")))
 	}

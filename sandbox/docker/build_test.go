@@ -106,6 +106,12 @@ func TestBuildFails(t *testing.T) {
 	if _, err := p.BuildImage(t.Context(), sandboximage.Request{Dockerfile: file}, ignore); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "NONSENSE") {
 		t.Errorf("nonsense in the Dockerfile: %v", err)
 	}
+	if err := os.WriteFile(file, []byte("FROM "+image+"\nRUN --mount=type=cache,target=/x true\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.BuildImage(t.Context(), sandboximage.Request{Dockerfile: file}, ignore); err != nil && !strings.Contains(fault.HintOf(err), "`docker build`") { // Podman's has such mounts
+		t.Errorf("an instruction of another builder: %v", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = p.BuildImage(ctx, sandboximage.Request{Base: image, ExtraDeps: "echo waiting; sleep 1000"}, func(line string) {
 		if line == "waiting" {

@@ -38,6 +38,8 @@ func engineError(err error, doing string) error {
 		return fault.New(fault.Denied, "use the Docker engine").Hint("add your user to the group of the engine's socket, or use the built-in sandbox").Because(err)
 	case client.IsErrConnectionFailed(err):
 		return fault.New(fault.Unavailable, "reach the Docker engine").Hint(checkEngine).Because(err)
+	case strings.Contains(err.Error(), "no space left on device"):
+		return fault.New(fault.Unavailable, doing).Hint("the engine's disk is full: `docker system df`").Because(err)
 	case errdefs.IsNotFound(err), strings.Contains(err.Error(), "no such container"): // Podman's words for one that goes meanwhile
 		return fault.Wrap(err, fault.NotFound, doing)
 	case errdefs.IsConflict(err), errdefs.IsAlreadyExists(err):

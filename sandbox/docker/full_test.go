@@ -14,13 +14,14 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
+	sandboximage "github.com/deft-dev/deft/sandbox/image"
 )
 
 // TestFullDisk: an engine without space is said to be full, and what it has made of the
 // container is removed.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"/containers/create", "/start"} {
+	for _, step := range []string{"/containers/create", "/start", "/build"} {
 		t.Run(strings.Trim(strings.ReplaceAll(step, "/", " "), " "), func(t *testing.T) {
 			t.Parallel()
 			dir, err := os.MkdirTemp("", "full") //nolint:usetesting // the path of a socket is short
@@ -61,8 +62,18 @@ func TestFullDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { p.Close() })
+			if step == "/build" {
+				file := filepath.Join(dir, "Dockerfile")
+				if err := os.WriteFile(file, []byte("FROM x\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := p.BuildImage(t.Context(), sandboximage.Request{Dockerfile: file}, func(string) {}); !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.HintOf(err), "disk is full") {
+					t.Errorf("%v, %s", err, fault.HintOf(err))
+				}
+				return
+			}
 			_, err = p.Start(t.Context(), sandbox.Spec{ID: "full", Argv: []string{program, "unused"}, Workspace: t.TempDir(), Container: sandbox.Container{Pull: sandbox.PullNever}})
-			if !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.HintOf(err), "the disk is full") {
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.HintOf(err), "disk is full") {
 				t.Errorf("%v, %s", err, fault.HintOf(err))
 			}
 			mu.Lock()

@@ -280,8 +280,6 @@ func explain(err error, s sandbox.Spec) error {
 		return fault.New(fault.Invalid, "a container needs more memory than its limit").Hint("give --memory 64M or more").Because(err)
 	case strings.Contains(text, "grpc: the client connection is closing"):
 		return fault.New(fault.Unavailable, "the engine is stopping").Hint("try again when it runs; `docker info` tells").Because(err)
-	case strings.Contains(text, "no space left on device"):
-		return fault.New(fault.Unavailable, "start container").Hint("the disk is full: `docker system df`").Because(err)
 	}
 	return err
 }

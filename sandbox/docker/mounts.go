@@ -26,13 +26,19 @@ var engineSockets = []string{"/var/run/docker.sock", "/run/podman/podman.sock", 
 // engine.
 func (p *Provider) checkMounts(s sandbox.Spec) error {
 	shown := slices.Concat([]string{s.Workspace}, s.Readable, s.Writable)
+	targets := slices.Clone(shown)
 	for _, m := range s.Container.Mounts {
 		if err := m.Check(); err != nil {
 			return err
 		}
-		if within(path.Clean(m.Target), "/.deft") {
+		target := path.Clean(m.Target)
+		if target == "/dev" || target == "/sys" || within(target, "/proc") || within(target, "/.deft") {
 			return fault.New(fault.Invalid, "nothing can be mounted at "+m.Target)
 		}
+		if slices.Contains(targets, target) {
+			return fault.New(fault.Invalid, "two directories cannot be mounted at "+target).Hint("choose another target for " + m.Source)
+		}
+		targets = append(targets, target)
 		if !path.IsAbs(m.Source) {
 			continue // a volume, which the engine makes
 		}

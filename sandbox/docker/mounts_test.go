@@ -34,7 +34,7 @@ func TestMounts(t *testing.T) {
 	c := engine(t)
 	base := t.TempDir()
 	data, secret := filepath.Join(base, "data"), filepath.Join(base, "data/secret")
-	files(t, base, map[string]string{"data/file": "source", "data/old": "source", "data/secret/key": "SECRET", "ws/x": "", "ro/file": "read", "vol/x": ""})
+	files(t, base, map[string]string{"data/file": "source", "data/old": "source", "data/secret/key": "SECRET", "data/secret/deep/key": "SECRET", "ws/x": "", "ro/file": "read", "vol/x": ""})
 	dir := filepath.Join(base, "provider")
 	p := provider(t, dir)
 	volume := "deft-test-" + strings.ToLower(filepath.Base(filepath.Dir(base)))
@@ -47,7 +47,7 @@ func TestMounts(t *testing.T) {
 		}
 	})
 	spec := sandbox.Spec{
-		ID: "mounts" + strings.ToLower(filepath.Base(filepath.Dir(base))), Argv: []string{program, "sandboxtest-program"}, Workspace: filepath.Join(base, "ws"), Hidden: []string{secret},
+		ID: "mounts" + strings.ToLower(filepath.Base(filepath.Dir(base))), Argv: []string{program, "sandboxtest-program"}, Workspace: filepath.Join(base, "ws"), Hidden: []string{filepath.Join(secret, "deep"), secret},
 		Container: sandbox.Container{Pull: sandbox.PullNever, ReadOnly: true, Mounts: []sandbox.Mount{
 			{Source: data, Target: "/over", Mode: sandbox.MountOverlay},
 			{Source: filepath.Join(base, "ro"), Target: "/ro", Mode: sandbox.MountReadOnly},
@@ -76,7 +76,7 @@ func TestMounts(t *testing.T) {
 		return s
 	}
 	first := start("a")
-	got := sandboxtest.Shell(t, first, `cd /over; cat file; echo changed >file; rm old; mkdir new; echo made >new/file; cat secret/key 2>/dev/null
+	got := sandboxtest.Shell(t, first, `cd /over; cat file; echo changed >file; rm old; mkdir new; echo made >new/file; cat secret/key secret/deep/key 2>/dev/null
 		cat /ro/file; (echo x >/ro/file) 2>/dev/null && echo wrote; (echo x >/etc/made) 2>/dev/null && echo wrote; echo x >/tmp/made && echo tmp; echo kept >/vol/file; ls`)
 	if got != "sourceread"+"tmp\nfile\nnew\nsecret" {
 		t.Errorf("inside: %q", got)
@@ -119,6 +119,9 @@ func TestRefusedMounts(t *testing.T) {
 		"missing":          {mounted("/no/such", "/x", "ro"), fault.Invalid, "mount at /x"},
 		"file overlay":     {mounted(filepath.Join(base, "data/file"), "/x", "overlay"), fault.Invalid, "an overlay is of a directory"},
 		"own directory":    {mounted(base, "/.deft/run", "rw"), fault.Invalid, "nothing can be mounted at"},
+		"processes":        {mounted(base, "/proc", "rw"), fault.Invalid, "nothing can be mounted at /proc"},
+		"devices":          {mounted(base, "/dev/", "rw"), fault.Invalid, "nothing can be mounted at /dev"},
+		"workspace":        {mounted(base, filepath.Join(base, "ws"), "rw"), fault.Invalid, "two directories cannot be mounted at"},
 		"root":             {mounted(base, "/", "rw"), fault.Invalid, "no directory inside"},
 		"mode":             {mounted(base, "/x", "rx"), fault.Invalid, "unknown mode"},
 		"engine's socket":  {mounted(socket, "/x", "ro"), fault.Denied, "socket of a container engine"},

@@ -126,7 +126,7 @@ func (p *Provider) createOptions(ctx context.Context, s sandbox.Spec) (client.Co
 	if c.DiskBytes > 0 {
 		host.StorageOpt = map[string]string{"size": strconv.FormatInt(c.DiskBytes, 10)}
 	}
-	if c.GPUs != "" {
+	if c.GPUs != "" && c.GPUs != sandbox.NoGPUs {
 		host.DeviceRequests = []container.DeviceRequest{gpus(c.GPUs)}
 	}
 	if err := p.forPodman(ctx, host); err != nil {
@@ -185,15 +185,20 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 			shown = append(shown, bind(realpath.Resolve(m.Source), path.Clean(m.Target), false))
 		}
 	}
-	for _, hidden := range slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, s.AlsoHidden) {
-		for _, m := range shown {
-			if m.Type != mount.TypeBind || !within(hidden, m.Source) {
+	hides := slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, s.AlsoHidden)
+	slices.Sort(hides) // directories before what is in them
+	for _, m := range shown {
+		var covered []string
+		for _, hidden := range hides {
+			isAround := func(dir string) bool { return within(hidden, dir) }
+			if m.Type != mount.TypeBind || !within(hidden, m.Source) || slices.ContainsFunc(covered, isAround) {
 				continue
 			}
 			fi, err := os.Lstat(hidden)
 			if err != nil {
 				continue // nothing to hide; what is made there later belongs to who makes it
 			}
+			covered = append(covered, hidden)
 			target := m.Target + strings.TrimPrefix(hidden, m.Source)
 			if fi.IsDir() {
 				// A tmpfs would do with Docker; Podman copies into it what is below.

@@ -18,6 +18,10 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
+// maxContext is how many bytes the files of a context may have: all are read before
+// anything is printed, and a sparse file is read whole.
+const maxContext = 8 << 30
+
 // readIgnore reads the .dockerignore, if there is one.
 func (p *Plan) readIgnore() error {
 	var patterns []string
@@ -49,6 +53,7 @@ func (p *Plan) WriteContext(w io.Writer) error {
 
 func (p *Plan) writeContext(w io.Writer) error {
 	out := tar.NewWriter(w)
+	p.left = maxContext
 	for _, f := range []struct{ name, text string }{
 		{DockerfileName, p.dockerfile},
 		{ignoreName, DockerfileName + "\n" + ignoreName + "\n"}, // the engine drops both
@@ -126,6 +131,10 @@ func (p *Plan) addFile(out *tar.Writer, name string, head *tar.Header) error {
 	}
 	if err != nil {
 		return p.unreadable(name, err)
+	}
+	if p.left -= info.Size(); p.left < 0 {
+		return fault.New(fault.Invalid, fmt.Sprintf("the files for the image have more than %d GiB; %s alone has %d bytes", maxContext>>30, name, info.Size())).
+			Hint("exclude what the image does not need in " + ignoreName + ", or build it with `docker build` and name it with --image")
 	}
 	head.Typeflag, head.Size = tar.TypeReg, info.Size()
 	if err := out.WriteHeader(head); err != nil {

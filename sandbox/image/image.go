@@ -102,6 +102,7 @@ type Plan struct {
 	base       string
 	lock       string
 	source     string
+	left       int64 // what the files that come may have, of maxContext
 }
 
 // NewPlan checks a request and reads its context once. baseID identifies the contents

@@ -209,3 +209,16 @@ func TestBadRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeContext: a sparse file takes no space, and is read whole.
+func TestLargeContext(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"Dockerfile": "FROM base\n", "sparse": ""})
+	if err := os.Truncate(filepath.Join(dir, "sparse"), 5<<40); err != nil {
+		t.Fatal(err)
+	}
+	_, err := image.NewPlan(image.Request{Dockerfile: filepath.Join(dir, "Dockerfile")}, "")
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "sparse") || !strings.Contains(fault.HintOf(err), ".dockerignore") {
+		t.Errorf("%v", err)
+	}
+}

@@ -38,7 +38,7 @@ func (p *Provider) request(s sandbox.Spec, session string) (startRequest, error)
 	}{
 		{"a network", !s.Network.None()}, {"readable directories", len(s.Readable) > 0}, {"writable directories", len(s.Writable) > 0},
 		{"limits", s.Limits != sandbox.Limits{}}, {"mounts", len(c.Mounts) > 0}, {"extra hosts", len(c.ExtraHosts) > 0},
-		{"GPUs", c.GPUs != ""}, {"a read-only image", c.ReadOnly}, {"a disk limit", c.DiskBytes != 0},
+		{"GPUs", c.GPUs != "" && c.GPUs != sandbox.NoGPUs}, {"a read-only image", c.ReadOnly}, {"a disk limit", c.DiskBytes > 0},
 	} {
 		if f.set {
 			return startRequest{}, fault.New(fault.Unsupported, "a sandbox of a Runtime API cannot be given "+f.name).

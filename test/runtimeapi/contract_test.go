@@ -144,6 +144,7 @@ func TestRefused(t *testing.T) {
 		{map[string]any{"resource_factor": 2}, 501, "resource_factor: "},
 		{map[string]any{"privileged": true}, 501, "privileged: this server does not have that field"},
 		{map[string]any{"command": nil}, 422, "command is missing"},
+		{map[string]any{"resource_factor": 0}, 422, "resource_factor must be more than 0"},
 		{map[string]any{"command": []string{"/no/such/program", "--port", "8000"}}, 422, `command: "/no/such/program" cannot be started in the sandbox`},
 		{map[string]any{"command": "no-such-program"}, 422, "no-such-program"},
 		{map[string]any{"command": []string{"sh"}, "environment": map[string]string{"PORT": "x"}}, 422, "environment: PORT must be a number"},

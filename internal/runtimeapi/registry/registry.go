@@ -317,7 +317,7 @@ func (r *Registry) watch(e *entry, s sandbox.Sandbox) {
 			if st.Reason.Cause == sandbox.CauseExited {
 				reason += " with code " + strconv.Itoa(st.Reason.ExitCode)
 			}
-			if st.Reason.Message != "" {
+			if st.Reason.Message != "" && st.Reason.Message != reason {
 				reason += ": " + st.Reason.Message
 			}
 		}

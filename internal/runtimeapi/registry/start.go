@@ -79,7 +79,8 @@ func (r *Registry) begin(ctx context.Context, e *entry, q Request, c class, bega
 		defer e.setCancel(nil)
 		err := r.run(start, e, q, c, began)
 		if err != nil && errors.Is(start.Err(), context.Canceled) {
-			err = fault.New(fault.Conflict, "the runtime was stopped while it started").Because(err)
+			r.o.Log.Info("a start has ended, since the runtime was stopped", "session", q.SessionID, "err", err)
+			err = fault.New(fault.Conflict, "the runtime was stopped while it started").Hint("start its session again")
 		}
 		done <- err
 	})
