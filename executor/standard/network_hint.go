@@ -42,7 +42,7 @@ func (h *networkHint) explain(output string, status int) string {
 	if status == 0 {
 		return ""
 	}
-	if refused := h.refusedHosts(time.Since(since), output); refused != "" {
+	if refused := h.refusedHosts(since, output); refused != "" {
 		return refused
 	}
 	output = output[max(0, len(output)-hintRange):]
@@ -67,13 +67,17 @@ func (h *networkHint) explain(output string, status int) string {
 
 // refusedHosts says which hosts the proxy has refused while a command ran: most programs
 // do not show the proxy's own words. What the output has already is left out.
-func (h *networkHint) refusedHosts(within time.Duration, output string) string {
+func (h *networkHint) refusedHosts(since time.Time, output string) string {
 	if h.refused == nil {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), refusedWait)
 	defer cancel()
-	hosts, err := h.refused(ctx, within)
+	asked := time.Now()
+	hosts, err := h.refused(ctx, asked.Sub(since))
+	if err == nil && len(hosts) == 0 { // the proxy counts from its answer: a slow one leaves out what was refused first
+		hosts, err = h.refused(ctx, time.Since(since)+time.Since(asked))
+	}
 	if err != nil {
 		return "" // without the proxy, what commands say of it has to do
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/deft-dev/deft/sandbox"
@@ -66,4 +67,28 @@ func TestRefusedHint(t *testing.T) {
 	if got := h.explain("FAIL: TestSum", 1); got != "" {
 		t.Errorf("no proxy: %q", got)
 	}
+}
+
+// TestRefusedSlowly has a proxy whose first answer takes longer than a refusal is old when the
+// command starts.
+func TestRefusedSlowly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const text = "one.test is not a host that this sandbox may reach (--net=one.test allows it)"
+		started := time.Now()
+		time.Sleep(10 * time.Millisecond)
+		refused := time.Now()
+		delay := 300 * time.Millisecond
+		h := &networkHint{network: "x.test", since: started, refused: func(_ context.Context, within time.Duration) ([]string, error) {
+			time.Sleep(delay)
+			delay = time.Millisecond
+			if time.Since(refused) > within {
+				return nil, nil
+			}
+			return []string{text}, nil
+		}}
+		if got := h.explain("wget: server returned error: HTTP/1.1 403 Forbidden", 1); !strings.Contains(got, text) {
+			t.Errorf("got %q", got)
+		}
+	})
 }

@@ -134,6 +134,9 @@ func (s *Service) logUnknown(body *schema.Map) {
 		if slices.Contains(withoutEffect, key) && !empty(body.Get(key)) {
 			unknown = append(unknown, key)
 		}
+		if key == "agent" && !slices.Contains(agents, body.Text(key)) {
+			unknown = append(unknown, key)
+		}
 		if settings.PreferenceFields.Field(key) == nil && flatFields.Field(key) == nil && !slices.Contains(answered, key) {
 			unknown = append(unknown, key)
 		}
