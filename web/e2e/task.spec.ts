@@ -31,6 +31,9 @@ test('a server with a model of its own asks for nothing', async ({ deft, page })
   await box.fill('hello');
   await page.keyboard.press('Enter');
   await expect(log(page).getByText('Hello.')).toBeVisible();
+  await page.goto(`${deft.url}/settings/models`);
+  await page.getByRole('button', { name: /^Test/ }).click();
+  await expect(page.getByRole('main').getByRole('status')).toHaveText('works');
 });
 
 test('a task works in the sandbox of an earlier one, with its files', async ({ deft, page }) => {

@@ -85,6 +85,26 @@ function used(): Map<string, Used[]> {
   return all;
 }
 
+// unfilled are the texts whose places are not those that the call fills.
+function unfilled(file: ts.SourceFile): string[] {
+  const found: string[] = [];
+  const visit = (node: ts.Node) => {
+    if (ts.isCallExpression(node) && /^(?:tr|trNodes|plural)$/.test(node.expression.getText())) {
+      const forms = node.expression.getText() === 'plural';
+      const values = node.arguments[forms ? 3 : 1];
+      const given = values && ts.isObjectLiteralExpression(values) ? values.properties.map((p) => `{${p.name?.getText()}}`) : [];
+      if (forms) given.push('{n}');
+      const at = node.arguments[forms ? 2 : 0];
+      for (const one of at && (!values || ts.isObjectLiteralExpression(values)) ? literals(at) : []) {
+        if (placeholders(plain(one) ?? '').some((place) => !given.includes(place))) found.push(`${file.fileName}: ${plain(one)}`);
+      }
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
 const placeholders = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([name]) => name).sort();
 
 describe('texts', () => {
@@ -98,6 +118,12 @@ describe('texts', () => {
       const b = [{ label: 'Bare label', name: 'files' }]; fail('A bare sentence.'); const e = ({ label = 'Bare default' }) => label; const c = tr('A text', { x: \`And \${d} too\` });`;
     const file = ts.createSourceFile('x.tsx', source, ts.ScriptTarget.Latest, true, ts.ScriptKind.TSX);
     expect(bareTexts(file).map((t) => t.slice(7))).toEqual(['Bare title', 'Bare text', 'many', 'of 0', 'Bare label', 'A bare sentence.', 'Bare default']);
+  });
+
+  it('are given what is put into them', () => {
+    expect(files.flatMap(unfilled)).toEqual([]);
+    const file = ts.createSourceFile('x.tsx', "tr('Back to {commit}', { checkout: 1 }); tr('To {n}', { n: 1 }); plural(1, 'a', '{n} of {all}', { all })", ts.ScriptTarget.Latest, true, ts.ScriptKind.TSX);
+    expect(unfilled(file)).toEqual(['x.tsx: Back to {commit}']);
   });
 
   it('are in German, and nothing else is', () => {

@@ -20,13 +20,17 @@ type tested struct {
 	Message *string `json:"message"`
 }
 
-// testModel tries the model of the settings.
+// testModel tries the model of the settings, with which conversations start.
 func (u user) testModel(w http.ResponseWriter, r *http.Request) error {
 	doc, err := u.Load()
 	if err != nil {
 		return err
 	}
-	l, err := spec.LLMFrom(doc.Agent.Object("llm"))
+	agent := doc.Agent
+	if with := u.s.o.WithDefaultModel; with != nil {
+		agent = with(agent)
+	}
+	l, err := spec.LLMFrom(agent.Object("llm"))
 	if err != nil {
 		return err
 	}

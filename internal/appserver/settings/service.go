@@ -38,6 +38,7 @@ import (
 	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -77,6 +78,9 @@ type Options struct {
 	ProbeMCP func(ctx context.Context, name string, server json.RawMessage, limit time.Duration) (tools []string, err error)
 	// DefaultModel is the name of the model of users who have chosen none, "" for none.
 	DefaultModel string
+	// WithDefaultModel returns the settings of an agent as conversations start with them: with
+	// the default model where the user has chosen none. Nil leaves them as they are.
+	WithDefaultModel func(agent *schema.Map) *schema.Map
 	// Features are the switches of the web client by their names in the contract, such
 	// as hide_llm_settings; missing ones are off.
 	Features map[string]bool

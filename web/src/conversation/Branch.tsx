@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Conversation } from '../api/conversation';
+import { Failure } from '../api/failure';
 import type { AppRoutes } from '../api/source';
 import { Dialog } from '../design/Dialog';
 import type { MessageItem } from '../events/item';
@@ -20,7 +21,8 @@ interface Props {
 export function Branch({ app, id, event, kind, onClose }: Props) {
   const [, navigate] = useLocation();
   const [keep, setKeep] = useState(false);
-  const back = useBack(app, id, event, kind === 'rewind');
+  const back = useBack(app, id, event, true);
+  const unknown = back.error instanceof Failure && back.error.status === 404;
   const go = useMutation({
     mutationFn: async () => {
       if (kind === 'fork') navigate(`/conversations/${await app.fork(id, event, keep)}`);
@@ -36,13 +38,18 @@ export function Branch({ app, id, event, kind, onClose }: Props) {
             ? tr('A new conversation begins with the events up to here, in a sandbox of its own with the files as they were then.')
             : tr('The conversation and its files go back to this event. What came later stays stored, as another branch.')}
         </p>
-        <Files back={back} keep={keep} label={kind === 'fork' ? tr('Work in the same files instead') : tr('Leave the files as they are')} onKeep={setKeep} />
-        <Failed error={go.error ?? (keep ? null : back.error)} />
+        <Files back={kind === 'fork' ? null : back} keep={keep} label={kind === 'fork' ? tr('Work in the same files instead') : tr('Leave the files as they are')} onKeep={setKeep} />
+        {!keep && unknown && (
+          <p className="banner warn" role="status">
+            {tr('The files of this step were not kept: Deft keeps them at each of your messages. Choose a message, or leave the files as they are.')}
+          </p>
+        )}
+        <Failed error={go.error ?? (keep || unknown || kind === 'fork' ? null : back.error)} />
         <div className="dialog-buttons">
           <button className="button" onClick={onClose}>
             {tr('Cancel')}
           </button>
-          <button className="button primary" disabled={go.isPending || (back.isFetching && !keep)} onClick={() => go.mutate()}>
+          <button className="button primary" disabled={go.isPending || (!keep && (back.isFetching || unknown))} onClick={() => go.mutate()}>
             {kind === 'fork' ? tr('Fork') : tr('Rewind')}
           </button>
         </div>
@@ -97,8 +104,8 @@ function useBack(app: AppRoutes, id: string, event: string, enabled: boolean) {
   return useQuery({ queryKey: ['undo', id, event], queryFn: () => app.undo(id, event, false, true), enabled, retry: false, gcTime: 0 });
 }
 
-function Files({ back, keep, label, onKeep }: { back: ReturnType<typeof useBack>; keep: boolean; label: string; onKeep: (keep: boolean) => void }) {
-  const files = back.data ? [...back.data.written.map((f) => tr('{file} comes back', { file: f })), ...back.data.removed.map((f) => tr('{file} is removed', { file: f }))] : [];
+function Files({ back, keep, label, onKeep }: { back: ReturnType<typeof useBack> | null; keep: boolean; label: string; onKeep: (keep: boolean) => void }) {
+  const files = back?.data ? [...back.data.written.map((f) => tr('{file} comes back', { file: f })), ...back.data.removed.map((f) => tr('{file} is removed', { file: f }))] : [];
   return (
     <>
       {!keep && files.length > 0 && (
@@ -109,8 +116,8 @@ function Files({ back, keep, label, onKeep }: { back: ReturnType<typeof useBack>
           {files.length > 10 && <li>{tr('and {n} more', { n: number(files.length - 10) })}</li>}
         </ul>
       )}
-      {!keep && back.data?.checkout && <p className="hint">{tr('Git goes back to {commit}. Later commits stay in its reflog.', { checkout: back.data.checkout })}</p>}
-      {!keep && back.data?.checkoutKept && <p className="hint">{tr('What Git has checked out stays: {reason}.', { checkoutKept: back.data.checkoutKept })}</p>}
+      {!keep && back?.data?.checkout && <p className="hint">{tr('Git goes back to {commit}. Later commits stay in its reflog.', { commit: back.data.checkout })}</p>}
+      {!keep && back?.data?.checkoutKept && <p className="hint">{tr('What Git has checked out stays: {reason}.', { reason: back.data.checkoutKept })}</p>}
       <label className="row">
         <input type="checkbox" checked={keep} onChange={(e) => onKeep(e.target.checked)} />
         {label}

@@ -33,6 +33,7 @@ export const conversation = {
   'Git goes back to {commit}. Later commits stay in its reflog.': 'Git geht zu {commit} zurück. Spätere Commits bleiben in seinem Reflog.',
   'What Git has checked out stays: {reason}.': 'Was Git ausgecheckt hat, bleibt: {reason}.',
   'Work in the same files instead': 'Stattdessen in denselben Dateien arbeiten',
+  'The files of this step were not kept: Deft keeps them at each of your messages. Choose a message, or leave the files as they are.': 'Die Dateien dieses Schritts wurden nicht aufgehoben: Deft hebt sie bei jeder deiner Nachrichten auf. Wähle eine Nachricht, oder lass die Dateien, wie sie sind.',
   'Leave the files as they are': 'Dateien lassen, wie sie sind',
   Cancel: 'Abbrechen',
   Fork: 'Abzweigen',
