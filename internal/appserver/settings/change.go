@@ -134,7 +134,7 @@ func (s *Service) logUnknown(body *schema.Map) {
 		if slices.Contains(withoutEffect, key) && !empty(body.Get(key)) {
 			unknown = append(unknown, key)
 		}
-		if key == "agent" && !slices.Contains(agents, body.Text(key)) {
+		if key == "agent" && !empty(body.Get(key)) && !slices.Contains(agents, body.Text(key)) {
 			unknown = append(unknown, key)
 		}
 		if settings.PreferenceFields.Field(key) == nil && flatFields.Field(key) == nil && !slices.Contains(answered, key) {

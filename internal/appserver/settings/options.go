@@ -31,8 +31,11 @@ func (s *Service) optionsModels(w http.ResponseWriter, _ *http.Request) error {
 	return rest.JSON(w, http.StatusOK, out)
 }
 
+// agents are the names that the contract has for the one agent there is.
+var agents = []string{"CodeActAgent"}
+
 func optionsAgents(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, []string{"CodeActAgent"})
+	return rest.JSON(w, http.StatusOK, agents)
 }
 
 func optionsAnalyzers(w http.ResponseWriter, _ *http.Request) error {
