@@ -49,6 +49,60 @@ test('files are staged by the keyboard, committed, and discarded after a questio
   await expect(page.getByText('Nothing has changed yet.')).toBeVisible();
 });
 
+for (const theme of ['light', 'dark'] as const) {
+  test(`changed files are a tree whose directories open and close: ${theme}`, async ({ deft, page }) => {
+    await page.emulateMedia({ colorScheme: theme });
+    if (theme === 'dark') await page.setViewportSize({ width: 390, height: 780 });
+    const files = `mkdir -p src/api/v1 src/web docs && echo a > src/api/v1/a.go && echo b > src/api/v1/b.go && echo c > src/web/c.ts && echo d > docs/d.md && echo 2 > a.txt`;
+    await task(deft, page, [{ reply: { tool_calls: [run(begin + files)] } }, finish('Done.')], 'Write');
+    await expect(log(page).getByText('Done.')).toBeVisible();
+    await panel(page, 'Changes').click();
+    await expect(page.getByText('5 files changed')).toBeVisible();
+    const lines = page.locator('.change-list .change, .change-list .directory');
+    await expect(lines).toHaveText([/^docs$/, /d\.md/, /^src$/, /^api\/v1$/, /a\.go/, /b\.go/, /^web$/, /c\.ts/, /a\.txt/]);
+    const file = page.getByRole('button', { name: 'added src/api/v1/a.go' });
+    await file.click();
+    const diff = page.getByRole('region', { name: /Changes of .*a\.go/ });
+    await expect(diff).toContainText('a');
+    await page.getByRole('checkbox', { name: 'Stage src/api/v1/b.go' }).click();
+    await expect(page.getByRole('button', { name: 'Commit 1 staged' })).toBeVisible();
+    await shot(page, `changes-tree-${theme}`);
+    await clean(page, 'a tree');
+
+    const inner = page.getByRole('button', { name: 'src/api/v1', exact: true });
+    await inner.focus();
+    await page.keyboard.press('Enter');
+    await expect(inner).toHaveAttribute('aria-expanded', 'false');
+    await expect(inner).toBeFocused();
+    await expect(file).toHaveCount(0);
+    await expect(diff).toHaveCount(0);
+    await page.getByRole('button', { name: 'docs', exact: true }).click();
+    await expect(lines).toHaveText([/^docs$/, /^src$/, /^api\/v1$/, /^web$/, /c\.ts/, /a\.txt/]);
+    await shot(page, `changes-closed-${theme}`);
+    await clean(page, 'closed directories');
+    await inner.focus();
+    await page.keyboard.press('Space');
+    await expect(diff).toBeVisible(); // the address still names its file
+    await page.reload();
+    await expect(diff).toContainText('a');
+    await expect(lines).toHaveCount(9);
+  });
+}
+
+test('of thousands of changed files the first are shown, and all when wanted', async ({ deft, page }) => {
+  const files = 'mkdir -p gen/a gen/b && for i in $(seq 1001 3500); do echo $i > gen/a/$i.txt; echo $i > gen/b/$i.txt; done';
+  await task(deft, page, [{ reply: { tool_calls: [run(begin + files)] } }, finish('Done.')], 'Write');
+  await expect(log(page).getByText('Done.')).toBeVisible();
+  await panel(page, 'Changes').click();
+  await expect(page.getByText(/5.000 files changed/)).toBeVisible();
+  const lines = page.locator('.change-list > li');
+  await expect(lines).toHaveCount(501);
+  await page.getByRole('button', { name: 'gen/a', exact: true }).click();
+  await expect(page.getByRole('button', { name: 'added gen/b/1001.txt' })).toBeVisible();
+  await page.getByRole('button', { name: /^Show all/ }).click();
+  await expect(lines).toHaveCount(2503);
+});
+
 test('the patch has new and changed files, and what git refuses is shown', async ({ deft, page }) => {
   const hook = `printf '#!/bin/sh\\necho tests fail >&2; exit 1\\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit`;
   await task(deft, page, [{ reply: { tool_calls: [run(begin + `mkdir -p .git/hooks && ${hook} && echo 2 > a.txt && echo new > b.txt`)] } }, finish('Done.')], 'Write');

@@ -1,6 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
-import { useSearchParams } from 'wouter';
+import { useMemo, useState } from 'react';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
@@ -8,15 +7,12 @@ import { Dialog } from '../design/Dialog';
 import { Icon } from '../design/Icon';
 import { save } from '../design/save';
 import type { Timeline } from '../events/timeline';
+import { ChangeList } from './ChangeList';
 import { rows, type Row } from './changes';
-import DiffView from './DiffView';
 import { Publish } from './Publish';
 import { useThrottled } from './useThrottled';
 import { plural, tr } from '../i18n/text';
 import { trNodes } from '../i18n/nodes';
-
-const marks: Record<string, string> = { ADDED: 'A', UPDATED: 'M', DELETED: 'D', MOVED: 'R' };
-const words: Record<string, string> = { ADDED: tr('added'), UPDATED: tr('changed'), DELETED: tr('deleted'), MOVED: tr('moved') };
 
 interface Props {
   conversation: Conversation;
@@ -28,8 +24,6 @@ interface Props {
 // Changes shows what differs in the workspace from where the work began, and takes it
 // from there to a commit, a branch and a pull request.
 export function Changes({ conversation, timeline, id, app }: Props) {
-  const [address, setAddress] = useSearchParams();
-  const open = address.get('file'); // whose changes are shown
   const [split, setSplit] = useState(false);
   const [message, setMessage] = useState('');
   const [discarding, setDiscarding] = useState<Row | null>(null);
@@ -56,7 +50,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
   const work = useMutation({ mutationFn: (action: () => Promise<unknown>) => action(), onSettled: again });
   // Not part of work: a commit need not wait for it.
   const patch = useMutation({ mutationFn: async () => save(await conversation.patch(directory, git.data?.unpushed == null ? 'HEAD' : null), 'changes.patch') });
-  const all = rows(changes.data ?? [], git.data ?? null);
+  const all = useMemo(() => rows(changes.data ?? [], git.data ?? null), [changes.data, git.data]);
   const staged = all.filter((r) => r.staged === 'part' || r.staged === 'all').length;
   const uncommitted = all.filter((r) => r.staged !== null).length;
   const commit = async () => {
@@ -141,40 +135,17 @@ export function Changes({ conversation, timeline, id, app }: Props) {
         </Dialog>
       )}
       {changes.isSuccess && all.length === 0 && <p className="center">{tr('Nothing has changed yet.')}</p>}
-      <ul className="change-list">
-        {all.map((r) => (
-          <li key={r.path}>
-            <div className="change-row">
-              {r.staged === null ? (
-                <span className="change-check" title={git.data ? tr('Committed') : undefined}>
-                  {git.data && <Icon name="check" size={12} />}
-                </span>
-              ) : (
-                <Stage
-                  row={r}
-                  onChange={() => work.mutate(() => conversation.changeFiles(r.staged === 'all' ? 'unstage' : 'stage', directory, [r.path]))}
-                />
-              )}
-              <button className="change" aria-expanded={open === r.path} onClick={() => setAddress(open === r.path ? {} : { file: r.path }, { replace: true })}>
-                <span className={`change-mark ${r.conflicted ? 'DELETED' : r.status}`} title={r.conflicted ? tr('in conflict') : words[r.status]}>
-                  <span aria-hidden="true">{r.conflicted ? '!' : marks[r.status]}</span>
-                  <span className="visually-hidden">{r.conflicted ? tr('in conflict') : words[r.status]}</span>
-                </span>
-                <code className="ellipsis">{r.path}</code>
-                <span className="action-chevron">
-                  <Icon name="chevron" size={12} />
-                </span>
-              </button>
-              {r.staged !== null && (
-                <button className="icon-button" aria-label={tr('Discard {path}', { path: r.path })} title={tr('Discard the changes')} disabled={work.isPending} onClick={() => setDiscarding(r)}>
-                  <Icon name="undo" size={14} />
-                </button>
-              )}
-            </div>
-            {open === r.path && <Diff conversation={conversation} path={absolute(directory, r.path)} step={step} split={split} />}
-          </li>
-        ))}
-      </ul>
+      <ChangeList
+        rows={all}
+        repository={git.data !== undefined}
+        conversation={conversation}
+        directory={directory}
+        step={step}
+        split={split}
+        busy={work.isPending}
+        onStage={(r) => work.mutate(() => conversation.changeFiles(r.staged === 'all' ? 'unstage' : 'stage', directory, [r.path]))}
+        onDiscard={setDiscarding}
+      />
     </div>
   );
 }
@@ -182,36 +153,4 @@ export function Changes({ conversation, timeline, id, app }: Props) {
 function unpushed(n: number | null): string {
   if (!n) return '';
   return plural(n, '1 commit not pushed', '{n} commits not pushed');
-}
-
-function Stage({ row, onChange }: { row: Row; onChange: () => void }) {
-  return (
-    <span className="change-check">
-      <input
-        type="checkbox"
-        aria-label={tr('Stage {path}', { path: row.path })}
-        title={row.staged === 'all' ? tr('Staged') : row.staged === 'part' ? tr('Partly staged') : tr('Not staged')}
-        checked={row.staged === 'all'}
-        ref={(box) => {
-          if (box) box.indeterminate = row.staged === 'part';
-        }}
-        onChange={onChange}
-      />
-    </span>
-  );
-}
-
-function Diff({ conversation, path, step, split }: { conversation: Conversation; path: string; step: number; split: boolean }) {
-  const diff = useQuery({
-    queryKey: ['diff', conversation.id, path, step],
-    queryFn: () => conversation.diff(path),
-    placeholderData: (old) => old,
-  });
-  if (diff.isError) return <p className="banner bad">{describe(diff.error)}</p>;
-  if (!diff.data) return null;
-  return <DiffView before={diff.data.original ?? ''} after={diff.data.modified ?? ''} path={path} split={split} />;
-}
-
-function absolute(directory: string, path: string): string {
-  return path.startsWith('/') ? path : `${directory}/${path}`;
 }

@@ -15,8 +15,8 @@ interface Props {
   onFile: (path: string) => void;
 }
 
-// mostEntries is how many entries of a directory are shown at first.
-const mostEntries = 500;
+// mostEntries is how many lines of a list of files are shown at first.
+export const mostEntries = 500;
 
 // FileTree lists directories within directories; each is read when it is opened.
 export function FileTree(props: Props) {
@@ -40,16 +40,16 @@ function Entries({ path, label, ...props }: Props & { path: string; label: strin
         const open = f.directory && opened.has(at);
         return (
           <li key={f.name}>
-            <button
-              className={f.directory && chosen === at ? 'chosen' : undefined}
-              aria-expanded={f.directory ? open : undefined}
-              onClick={() => (f.directory ? onDirectory(at) : onFile(at))}
-            >
-              <span className="action-chevron">{f.directory && <Icon name="chevron" size={12} />}</span>
-              <Icon name={f.directory ? 'folder' : 'file'} size={14} />
-              <span className="grow ellipsis">{f.name}</span>
-              {!f.directory && <span className="hint number">{bytes(f.size)}</span>}
-            </button>
+            {f.directory ? (
+              <DirectoryButton name={f.name} open={open} chosen={chosen === at} onClick={() => onDirectory(at)} />
+            ) : (
+              <button onClick={() => onFile(at)}>
+                <span className="action-chevron" />
+                <Icon name="file" size={14} />
+                <span className="grow ellipsis">{f.name}</span>
+                <span className="hint number">{bytes(f.size)}</span>
+              </button>
+            )}
             {open && <Entries {...props} path={at} label={f.name} />}
           </li>
         );
@@ -60,5 +60,28 @@ function Entries({ path, label, ...props }: Props & { path: string; label: strin
         </li>
       )}
     </ul>
+  );
+}
+
+interface DirectoryProps {
+  name: string;
+  path?: string; // for whom the lines around it do not say where it is
+  open: boolean;
+  chosen?: boolean;
+  onClick: () => void;
+}
+
+// DirectoryButton is the line of a directory, which opens and closes it.
+export function DirectoryButton({ name, path, open, chosen, onClick }: DirectoryProps) {
+  return (
+    <button className={chosen ? 'directory chosen' : 'directory'} aria-label={path} aria-expanded={open} onClick={onClick}>
+      <span className="action-chevron">
+        <Icon name="chevron" size={12} />
+      </span>
+      <Icon name="folder" size={14} />
+      <span className="grow ellipsis" title={path}>
+        {name}
+      </span>
+    </button>
   );
 }

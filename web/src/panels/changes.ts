@@ -27,6 +27,57 @@ function extent(f: GitStatus['files'][number]): Row['staged'] {
   return f.unstaged ? 'part' : 'all';
 }
 
+// A line of the list: a directory, or a file in the one above it.
+export type Line = { name: string; depth: number } & ({ directory: string; open: boolean } | { directory: null; row: Row });
+
+interface Directory {
+  path: string;
+  directories: Map<string, Directory>;
+  files: { name: string; row: Row }[];
+}
+
+// lines lists rows as a tree: directories first, and what is in each of them unless it is
+// closed. Directories with nothing but one directory are one line with it: a/b/c.
+export function lines(rows: Row[], closed: ReadonlySet<string>): Line[] {
+  const top: Directory = { path: '', directories: new Map(), files: [] };
+  for (const row of rows) {
+    const parts = row.path.split(/\/(?!$)/); // Git ends a repository within this one with a slash
+    const name = parts.pop()!;
+    let at = top;
+    for (const [i, part] of parts.entries()) {
+      let below = at.directories.get(part);
+      if (!below) at.directories.set(part, (below = { path: i === 0 ? part : `${at.path}/${part}`, directories: new Map(), files: [] }));
+      at = below;
+    }
+    at.files.push({ name, row });
+  }
+  const found: Line[] = [];
+  const list = (at: Directory, depth: number) => {
+    const directories = [...at.directories].map(([name, below]) => fold(name, below));
+    for (const { name, below } of directories.sort(byName)) {
+      const open = !closed.has(below.path);
+      found.push({ name, depth, directory: below.path, open });
+      if (open) list(below, depth + 1);
+    }
+    for (const { name, row } of at.files.sort(byName)) found.push({ name, depth, directory: null, row });
+  };
+  list(top, 0);
+  return found;
+}
+
+function fold(name: string, below: Directory): { name: string; below: Directory } {
+  while (below.files.length === 0 && below.directories.size === 1) {
+    const [next, only] = [...below.directories][0]!;
+    name += `/${next}`;
+    below = only;
+  }
+  return { name, below };
+}
+
+function byName(a: { name: string }, b: { name: string }): number {
+  return a.name.localeCompare(b.name);
+}
+
 // branchFor proposes the name of a branch for work that is on the branch that it is for.
 export function branchFor(current: string | null, base: string, title: string): string {
   if (current && current !== base && !['main', 'master', 'develop', 'trunk'].includes(current)) return current;

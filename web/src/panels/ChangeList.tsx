@@ -1,0 +1,131 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, useState, type CSSProperties } from 'react';
+import { useSearchParams } from 'wouter';
+import type { Conversation } from '../api/conversation';
+import { describe } from '../api/failure';
+import { Icon } from '../design/Icon';
+import { lines, type Row } from './changes';
+import DiffView from './DiffView';
+import { DirectoryButton, mostEntries } from './FileTree';
+import { number, tr } from '../i18n/text';
+
+const marks: Record<string, string> = { ADDED: 'A', UPDATED: 'M', DELETED: 'D', MOVED: 'R' };
+const words: Record<string, string> = { ADDED: tr('added'), UPDATED: tr('changed'), DELETED: tr('deleted'), MOVED: tr('moved') };
+
+interface Props {
+  rows: Row[];
+  repository: boolean; // whether files can be committed here
+  conversation: Conversation;
+  directory: string;
+  step: number;
+  split: boolean; // whether differences are shown side by side
+  busy: boolean;
+  onStage: (row: Row) => void;
+  onDiscard: (row: Row) => void;
+}
+
+// ChangeList is the tree of the changed files, all of it open at first. It is one list
+// whose items say their level, so that no path is too deep for it.
+export function ChangeList({ rows, repository, conversation, directory, step, split, busy, onStage, onDiscard }: Props) {
+  const [address, setAddress] = useSearchParams();
+  const opened = address.get('file'); // whose changes are shown
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const [whole, setWhole] = useState(false);
+  const all = useMemo(() => lines(rows, closed), [rows, closed]);
+  const shown = whole || all.findIndex((line) => line.directory === null && line.row.path === opened) >= mostEntries ? all : all.slice(0, mostEntries);
+  const toggle = (path: string) => {
+    const next = new Set(closed);
+    if (!next.delete(path)) next.add(path);
+    setClosed(next);
+  };
+  return (
+    <ul className="change-list">
+      {shown.map((line) => {
+        const place = { '--depth': line.depth } as CSSProperties;
+        if (line.directory !== null) {
+          return (
+            <li key={`${line.directory}/`} aria-level={line.depth + 1}>
+              <div className="change-row" style={place}>
+                <DirectoryButton name={line.name} path={line.directory} open={line.open} onClick={() => toggle(line.directory)} />
+              </div>
+            </li>
+          );
+        }
+        const r = line.row;
+        const open = opened === r.path;
+        const word = r.conflicted ? tr('in conflict') : words[r.status];
+        return (
+          <li key={r.path} aria-level={line.depth + 1}>
+            <div className="change-row" style={place}>
+              {r.staged === null ? (
+                <span className="change-check" title={repository ? tr('Committed') : undefined}>
+                  {repository && <Icon name="check" size={12} />}
+                </span>
+              ) : (
+                <Stage row={r} onChange={() => onStage(r)} />
+              )}
+              <button className="change" aria-expanded={open} onClick={() => setAddress(open ? {} : { file: r.path }, { replace: true })}>
+                <span className={`change-mark ${r.conflicted ? 'DELETED' : r.status}`} title={word}>
+                  <span aria-hidden="true">{r.conflicted ? '!' : marks[r.status]}</span>
+                  <span className="visually-hidden">{word}</span>
+                </span>
+                <code className="ellipsis" title={r.path} aria-hidden="true">
+                  {line.name}
+                </code>
+                <span className="visually-hidden">{r.path}</span>
+                <span className="action-chevron">
+                  <Icon name="chevron" size={12} />
+                </span>
+              </button>
+              {r.staged !== null && (
+                <button className="icon-button" aria-label={tr('Discard {path}', { path: r.path })} title={tr('Discard the changes')} disabled={busy} onClick={() => onDiscard(r)}>
+                  <Icon name="undo" size={14} />
+                </button>
+              )}
+            </div>
+            {open && <Diff conversation={conversation} path={absolute(directory, r.path)} step={step} split={split} />}
+          </li>
+        );
+      })}
+      {shown.length < all.length && (
+        <li>
+          <button className="change" onClick={() => setWhole(true)}>
+            {tr('Show all {n}', { n: number(rows.length) })}
+          </button>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function Stage({ row, onChange }: { row: Row; onChange: () => void }) {
+  return (
+    <span className="change-check">
+      <input
+        type="checkbox"
+        aria-label={tr('Stage {path}', { path: row.path })}
+        title={row.staged === 'all' ? tr('Staged') : row.staged === 'part' ? tr('Partly staged') : tr('Not staged')}
+        checked={row.staged === 'all'}
+        ref={(box) => {
+          if (box) box.indeterminate = row.staged === 'part';
+        }}
+        onChange={onChange}
+      />
+    </span>
+  );
+}
+
+function Diff({ conversation, path, step, split }: { conversation: Conversation; path: string; step: number; split: boolean }) {
+  const diff = useQuery({
+    queryKey: ['diff', conversation.id, path, step],
+    queryFn: () => conversation.diff(path),
+    placeholderData: (old) => old,
+  });
+  if (diff.isError) return <p className="banner bad">{describe(diff.error)}</p>;
+  if (!diff.data) return null;
+  return <DiffView before={diff.data.original ?? ''} after={diff.data.modified ?? ''} path={path} split={split} />;
+}
+
+function absolute(directory: string, path: string): string {
+  return path.startsWith('/') ? path : `${directory}/${path}`;
+}
