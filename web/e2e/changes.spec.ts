@@ -101,6 +101,9 @@ test('of thousands of changed files the first are shown, and all when wanted', a
   await expect(page.getByRole('button', { name: 'added gen/b/1001.txt' })).toBeVisible();
   await page.getByRole('button', { name: /^Show all/ }).click();
   await expect(lines).toHaveCount(2503);
+  await page.goto(`${page.url()}?file=gen/b/3500.txt`); // beyond the first
+  await expect(page.getByRole('region', { name: /Changes of .*3500.txt/ })).toContainText('3500');
+  await expect(lines).toHaveCount(503);
 });
 
 test('the patch has new and changed files, and what git refuses is shown', async ({ deft, page }) => {

@@ -4,7 +4,7 @@ import { useSearchParams } from 'wouter';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import { Icon } from '../design/Icon';
-import { lines, type Row } from './changes';
+import { lines, type Line, type Row } from './changes';
 import DiffView from './DiffView';
 import { DirectoryButton, mostEntries } from './FileTree';
 import { number, tr } from '../i18n/text';
@@ -32,7 +32,9 @@ export function ChangeList({ rows, repository, conversation, directory, step, sp
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [whole, setWhole] = useState(false);
   const all = useMemo(() => lines(rows, closed), [rows, closed]);
-  const shown = whole || all.findIndex((line) => line.directory === null && line.row.path === opened) >= mostEntries ? all : all.slice(0, mostEntries);
+  // Beyond the first lines there is yet the file that the address names, with its directories.
+  const named = (line: Line) => opened !== null && (line.directory === null ? line.row.path === opened : opened.startsWith(`${line.directory}/`));
+  const shown = whole ? all : all.filter((line, i) => i < mostEntries || named(line));
   const toggle = (path: string) => {
     const next = new Set(closed);
     if (!next.delete(path)) next.add(path);
