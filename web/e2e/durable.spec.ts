@@ -36,6 +36,24 @@ test('the server is killed during a command, and the page goes on by itself with
   expect(await texts(page)).toEqual(live);
 });
 
+test('a message that could not be sent is kept, and what was wrong is gone once the server is back', async ({ deft, page }) => {
+  await task(deft, page, [finish('First answer.'), finish('Second answer.')], 'First');
+  await expect(status(page, 'Finished')).toBeVisible();
+  const box = page.getByRole('textbox', { name: 'Message' });
+  const problem = page.getByText('The server cannot be reached.');
+  await deft.restart('SIGKILL', async () => {
+    await expect(page.getByText('The connection is lost.')).toBeVisible();
+    await box.fill('Second');
+    await page.keyboard.press('Enter');
+    await expect(problem).toBeVisible();
+  });
+  await expect(page.getByText('The connection is lost.')).toBeHidden();
+  await expect(problem).toBeHidden();
+  await expect(box).toHaveValue('Second');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('Second answer.')).toBeVisible();
+});
+
 test('two tabs show the same, and what one sends the other shows', async ({ deft, page, context }) => {
   await task(deft, page, [finish('First answer.'), finish('Second answer.')], 'First');
   await expect(log(page).getByText('First answer.')).toBeVisible();

@@ -20,6 +20,7 @@ test('commands: the palette opens pages and conversations, and keys work', async
   await page.keyboard.press('Enter');
   await expect(page).toHaveURL(/settings\/keyboard/);
   await expect(page.getByRole('row', { name: /New task/ })).toContainText('C');
+  await expect(page.getByRole('row', { name: /Leave the terminal/ })).toContainText('Shift+Esc');
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox').fill('short title');
   await expect(page.getByRole('option', { name: /A short title/ })).toBeVisible();

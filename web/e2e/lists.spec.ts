@@ -12,6 +12,26 @@ const begin = async (deft: Deft, page: Page, text: string) => {
   await page.waitForURL(/\/conversations\//);
 };
 
+test('lists that take long say so, and ones that fail say why without moving the page', async ({ deft, page }) => {
+  await deft.serve();
+  await deft.signIn(page);
+  const settings = page.getByRole('link', { name: 'Settings' });
+  const before = await settings.boundingBox();
+  let fail = () => {};
+  const held = new Promise<void>((done) => (fail = done));
+  await page.route('**/api/v1/app-conversations/search*', async (route) => {
+    await held;
+    await route.fulfill({ status: 500, json: { detail: 'the disk is full' } });
+  });
+  await page.goto(`${deft.url}/conversations`);
+  for (const place of [page.getByRole('main'), page.getByRole('navigation', { name: 'Conversations' })]) await expect(place.getByText('Loading …')).toBeVisible();
+  expect(await settings.boundingBox()).toEqual(before);
+  fail();
+  for (const place of [page.getByRole('main'), page.getByRole('navigation', { name: 'Conversations' })]) await expect(place.getByRole('alert')).toHaveText('the disk is full', { timeout: 20_000 });
+  await expect(page.getByText('Loading …')).toHaveCount(0);
+  expect(await settings.boundingBox()).toEqual(before);
+});
+
 for (const theme of ['light', 'dark'] as const) {
   test(`all conversations: search, state, tags, archive, delete: ${theme}`, async ({ deft, page }) => {
     await page.emulateMedia({ colorScheme: theme });

@@ -78,6 +78,16 @@ test('a question aside is answered and leaves nothing behind; a goal is pursued 
   await expect(goal).toBeHidden();
 });
 
+test('while the history is summarised the page says so', async ({ deft, page }) => {
+  await task(deft, page, [{ match: { system: 'You keep the notes' }, latency: '3s', reply: { text: 'All went well.' } }, finish('Ready.')], 'Prepare');
+  await expect(status(page, 'Finished')).toBeVisible();
+  await menu(page, 'Summarise the history now');
+  await expect(page.getByText('The history is being summarised')).toBeVisible();
+  await log(page).getByRole('button', { name: /were summarised/ }).click();
+  await expect(log(page).getByText('All went well.')).toBeVisible();
+  await expect(page.getByText('The history is being summarised')).toBeHidden();
+});
+
 test('the model is switched, and the history is summarised', async ({ deft, page }) => {
   await task(deft, page, [{ match: { user: 'again' }, repeat: 'forever', reply: { text: 'By the other model.' } }, finish('Ready.')], 'Prepare', {});
   await expect(log(page).getByText('Ready.')).toBeVisible();

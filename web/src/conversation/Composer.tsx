@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState, type ClipboardEvent, type DragEvent, type Ref } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState, type ClipboardEvent, type DragEvent, type Ref } from 'react';
 import { describe } from '../api/failure';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
@@ -12,6 +12,7 @@ interface Props {
   text: string;
   onText: (text: string) => void;
   busy: boolean;
+  reachable?: boolean; // what is sent can reach its server
   sendLabel: string;
   onSend: (images: string[], files: File[]) => Promise<boolean>; // true: sent, the box is emptied
   onQueue?: () => void; // holds the text back for later
@@ -26,7 +27,7 @@ const largestImage = 5 << 20;
 const sizesItself = CSS.supports('field-sizing', 'content');
 
 // Composer is the box for a task or message, with images and files by paste and drop.
-export function Composer({ ref, label, placeholder, text, onText, busy, sendLabel, onSend, onQueue, onFile }: Props) {
+export function Composer({ ref, label, placeholder, text, onText, busy, reachable = true, sendLabel, onSend, onQueue, onFile }: Props) {
   const [images, setImages] = useState<string[]>([]);
   const [files, setFiles] = useState<File[]>([]);
   const [sending, setSending] = useState(false);
@@ -41,6 +42,11 @@ export function Composer({ ref, label, placeholder, text, onText, busy, sendLabe
     box.style.height = 'auto';
     box.style.height = `${Math.min(box.scrollHeight, window.innerHeight * 0.4)}px`;
   }, [text]);
+
+  // What has failed because of the connection can be sent again.
+  useEffect(() => {
+    if (reachable) setProblem('');
+  }, [reachable]);
 
   const attach = async (given: Iterable<File>) => {
     setProblem('');

@@ -23,11 +23,12 @@ interface Props {
   conversation: Conversation;
   summary: ConversationSummary;
   onFind: () => void;
+  onCondense: () => void;
   onFailure: (text: string) => void;
 }
 
 // ConversationMenu is what can be done with a whole conversation. The palette has it, too.
-export function ConversationMenu({ conversation, summary, onFind, onFailure }: Props) {
+export function ConversationMenu({ conversation, summary, onFind, onCondense, onFailure }: Props) {
   const source = useSource();
   const [, navigate] = useLocation();
   const [open, setOpen] = useState<Open>(null);
@@ -49,7 +50,7 @@ export function ConversationMenu({ conversation, summary, onFind, onFailure }: P
             { id: 'policy', label: tr('Change when it asks …'), run: () => setOpen('policy') },
             { id: 'ask', label: tr('Ask aside …'), run: () => setOpen('ask') },
             { id: 'goal', label: tr('Pursue a goal …'), run: () => setOpen('goal') },
-            { id: 'condense', label: tr('Summarise the history now'), run: attempt(() => conversation.condense()) },
+            { id: 'condense', label: tr('Summarise the history now'), run: onCondense },
           ]
         : []),
       { id: 'tags', label: tr('Tags …'), run: () => setOpen('tags') },
@@ -65,7 +66,7 @@ export function ConversationMenu({ conversation, summary, onFind, onFailure }: P
           ]
         : []),
     ].map((c) => ({ ...c, id: `conversation-${c.id}`, group: tr('Conversation') }));
-  }, [app, conversation, id, navigate, onFailure, onFind, refresh, sandbox]);
+  }, [app, conversation, id, navigate, onCondense, onFailure, onFind, refresh, sandbox]);
   useCommands(commands);
   const close = () => setOpen(null);
   return (

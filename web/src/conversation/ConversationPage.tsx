@@ -164,6 +164,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
     onSettled: () => void queries.invalidateQueries({ queryKey: ['conversation', id] }),
   });
   const { mutate } = control;
+  const condense = useMutation({ mutationFn: () => conversation.condense(), onError: (error) => setFailure(describe(error)) });
   const older = useCallback(() => void store.loadOlder(), [store]);
   const retry = useCallback(() => mutate('run'), [mutate]);
   const toBranch = useMemo(
@@ -232,7 +233,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
             <Icon name="play" size={14} /> {tr('Resume')}
           </button>
         )}
-        <ConversationMenu conversation={conversation} summary={summary} onFind={find} onFailure={setFailure} />
+        <ConversationMenu conversation={conversation} summary={summary} onFind={find} onCondense={condense.mutate} onFailure={setFailure} />
       </header>
       <nav className="panel-tabs" aria-label={tr('Panels')}>
         {panelsOf(source).map((p) => (
@@ -260,6 +261,11 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
             <button className="button quiet" onClick={() => setFailure('')}>
               {tr('Close')}
             </button>
+          </p>
+        )}
+        {condense.isPending && (
+          <p className="banner chat-banner late" role="status">
+            {tr('The history is being summarised; the agent can go on when that is done.')}
           </p>
         )}
         {finding && <Find conversation={conversation} store={store} onGoto={goto} onClose={found} />}

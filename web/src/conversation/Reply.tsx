@@ -64,6 +64,7 @@ interface BoxProps extends Pick<Props, 'conversation' | 'store' | 'draft' | 'onS
 function Box({ conversation, store, id, running, draft, onSent }: BoxProps) {
   const queries = useQueryClient();
   const loaded = useView(store, (v) => v.loaded);
+  const live = useView(store, (v) => v.connection === 'live');
   const [text, setText] = useState(draft.current);
   const box = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
@@ -95,6 +96,7 @@ function Box({ conversation, store, id, running, draft, onSent }: BoxProps) {
         text={text}
         onText={write}
         busy={false}
+        reachable={live}
         sendLabel={tr('Send')}
         onFile={(file) => (conversation.live ? (file.size > largestFile ? tr('{name} is larger than 100 MB.', { name: file.name }) : '') : tr('Resume the sandbox first: files go into it.'))}
         onSend={async (images, files) => {

@@ -160,6 +160,7 @@ export default function AllConversations() {
             </tfoot>
           </table>
         )}
+        {list.isPending && <p className="hint late">{tr('Loading …')}</p>}
         {list.isSuccess && shown.length === 0 && !searching && <p className="hint">{all.length || search ? tr('No conversation is like that.') : tr('There is no conversation yet.')}</p>}
         {hasNextPage && (
           <button className="button" disabled={list.isFetchingNextPage} onClick={() => void fetchNextPage()}>

@@ -94,7 +94,7 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
 
   if (list.isError && items.length === 0) {
     return (
-      <div className="sidebar-top">
+      <div className="conversation-list-failed">
         <p className="banner bad" role="alert">
           {describe(list.error)}
         </p>
@@ -142,6 +142,11 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
             </span>
           </li>
         ))}
+        {list.isPending && tasks.length === 0 && (
+          <li className="hint late" style={{ padding: '8px' }}>
+            {tr('Loading …')}
+          </li>
+        )}
         {list.isSuccess && items.length === 0 && tasks.length === 0 && (
           <li className="hint" style={{ padding: '8px' }}>
             {search || filter ? tr('No conversation is like that.') : tr('Your conversations will be listed here.')}

@@ -5,6 +5,7 @@ const always = [
   { keys: 'Enter', label: tr('Send the message, or start the task') },
   { keys: 'Shift+Enter', label: tr('New line') },
   { keys: 'Esc', label: tr('Leave the text box') },
+  { keys: 'Shift+Esc', label: tr('Leave the terminal') },
   { keys: 'Y', label: tr('Allow the action that waits') },
   { keys: 'N', label: tr('Reject it') },
   { keys: 'Ctrl+.', label: tr('Stop the agent') },

@@ -190,6 +190,7 @@ export const conversation = {
   'The model did not answer. Attempt {n} of {all}: {detail}': 'Das Modell hat nicht geantwortet. Versuch {n} von {all}: {detail}',
   'Thinking …': 'Denkt nach …',
   'Loading …': 'Wird geladen …',
+  'The history is being summarised; the agent can go on when that is done.': 'Der Verlauf wird zusammengefasst; danach kann der Agent weiterarbeiten.',
   'Files can be sent once the conversation has loaded.': 'Dateien können gesendet werden, sobald die Unterhaltung geladen ist.',
   'Actions of this event': 'Aktionen dieses Ereignisses',
   'Fork from here …': 'Von hier abzweigen …',

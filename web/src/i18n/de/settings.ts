@@ -41,6 +41,7 @@ export const settings = {
   '{command} also tries what must be forbidden. What is in force for one conversation is in its Agent panel.': '{command} versucht auch, was verboten sein muss. Was für eine Unterhaltung in Kraft ist, steht in ihrem Bereich Agent.',
   'Send the message, or start the task': 'Nachricht senden oder Aufgabe starten',
   'New line': 'Neue Zeile',
+  'Leave the terminal': 'Terminal verlassen',
   'Leave the text box': 'Textfeld verlassen',
   'Allow the action that waits': 'Die wartende Aktion erlauben',
   'Reject it': 'Die wartende Aktion ablehnen',
