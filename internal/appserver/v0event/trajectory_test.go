@@ -138,7 +138,7 @@ func TestTrajectoryRefuses(t *testing.T) {
 		`[{"action":"delegate","source":"agent","args":{}}]`:                                                                          "delegate",
 		`[{"action":"edit","source":"agent","args":{"path":"/a","content":"x","impl_source":"llm_based_edit"}}]`:                      "another model",
 		`[{"action":"call_tool_mcp","source":"agent","args":{}}]`:                                                                     "no name",
-		`[{"action":"run","source":"agent","args":{"command":5}}]`:                                                                    "wrong args",
+		`[{"action":"run","source":"agent","args":{"command":5}}]`:                                                                    "args.command cannot be of the type number",
 		`[{"action":"run","source":"agent"}]`:                                                                                         "no args",
 		`[{"action":"message","source":"user","args":{"content":""}}]`:                                                                "empty",
 		`[{"kind":"MessageEvent","source":"user"}]`:                                                                                   "not one of V0",
