@@ -126,19 +126,11 @@ func (s *Store) IsMember(ctx context.Context, owner, sandbox string, id event.Co
 
 // InSandbox returns the conversations of a sandbox, the oldest first.
 func (s *Store) InSandbox(ctx context.Context, sandbox string) (ids []event.ConversationID, err error) {
-	rows, err := s.on(ctx).rows("SELECT id FROM app_conversations WHERE sandbox = ? ORDER BY created_at, id", sandbox)
-	if err != nil {
-		return nil, failed(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, failed(err)
-		}
+	found, err := s.on(ctx).texts("SELECT id FROM app_conversations WHERE sandbox = ? ORDER BY created_at, id", sandbox)
+	for _, id := range found {
 		ids = append(ids, event.ConversationID(id))
 	}
-	return ids, failed(rows.Err())
+	return ids, failed(err)
 }
 
 // DeleteConversation deletes what is stored of a conversation, with its start tasks,

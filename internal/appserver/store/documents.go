@@ -135,19 +135,11 @@ func (d Documents) Rename(from, to string) error {
 func (d Documents) Names(dir string) (names []string, err error) {
 	t, cancel := d.on()
 	defer cancel()
-	rows, err := t.rows("SELECT path FROM app_documents WHERE path > ? AND path < ? ORDER BY path", dir+"/", dir+"0") // 0 comes after /
-	if err != nil {
-		return nil, failed(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var one string
-		if err := rows.Scan(&one); err != nil {
-			return nil, failed(err)
-		}
+	paths, err := t.texts("SELECT path FROM app_documents WHERE path > ? AND path < ? ORDER BY path", dir+"/", dir+"0") // 0 comes after /
+	for _, one := range paths {
 		if path.Dir(one) == dir {
 			names = append(names, path.Base(one))
 		}
 	}
-	return names, failed(rows.Err())
+	return names, failed(err)
 }

@@ -21,20 +21,9 @@ var sealed = []struct{ table, column string }{
 }
 
 // Owners returns all who have a credential, a sandbox or a conversation.
-func (s *Store) Owners(ctx context.Context) (all []string, err error) {
-	rows, err := s.on(ctx).rows("SELECT owner FROM app_credentials UNION SELECT owner FROM app_sandboxes UNION SELECT owner FROM app_conversations")
-	if err != nil {
-		return nil, failed(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var one string
-		if err := rows.Scan(&one); err != nil {
-			return nil, failed(err)
-		}
-		all = append(all, one)
-	}
-	return all, failed(rows.Err())
+func (s *Store) Owners(ctx context.Context) ([]string, error) {
+	all, err := s.on(ctx).texts("SELECT owner FROM app_credentials UNION SELECT owner FROM app_sandboxes UNION SELECT owner FROM app_conversations")
+	return all, failed(err)
 }
 
 // renewed is how many rows are read at a time.

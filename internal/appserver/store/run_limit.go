@@ -66,17 +66,9 @@ const starting = "SELECT conversation FROM app_start_tasks WHERE owner = ? AND "
 
 // addStarting adds what starts, most at most.
 func (t tx) addStarting(owner string, most int, to map[event.ConversationID]bool) error {
-	rows, err := t.rows(starting+" LIMIT ?", owner, owner, most)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
+	found, err := t.texts(starting+" LIMIT ?", owner, owner, most)
+	for _, id := range found {
 		to[event.ConversationID(id)] = true
 	}
-	return rows.Err()
+	return err
 }

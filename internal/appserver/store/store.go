@@ -227,6 +227,23 @@ func (t tx) rows(query string, args ...any) (*sql.Rows, error) {
 	return t.q.QueryContext(t.ctx, t.rebind(query), args...)
 }
 
+// texts returns the one column of a query.
+func (t tx) texts(query string, args ...any) (all []string, err error) {
+	rows, err := t.rows(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
 // rebind numbers the placeholders for PostgreSQL. No statement here has a question
 // mark anywhere else.
 func (t tx) rebind(query string) string {
