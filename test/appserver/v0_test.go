@@ -397,6 +397,9 @@ func (c *v0) stopped(seen []v0Event) {
 	// Who has all but the last event gets that one only, and starts nothing.
 	socket := c.follow(jsonOf(*seen[len(seen)-1].ID - 1))
 	want(c.t, "what a client missed", words(socket.until("state finished")), []string{"state finished"})
+	for _, read := range []string{"list-files", "zip-directory", "git/changes", "trajectory"} {
+		c.call(http.StatusOK, "GET", read, nil, nil)
+	}
 	want(c.t, "stopped and read", c.shown().Status, "STOPPED")
 	c.call(http.StatusOK, "POST", "start", map[string]any{"providers_set": []string{}}, &answer)
 	want(c.t, "answer to a start", answer.Status, "RUNNING")

@@ -20,11 +20,14 @@ func (s *Service) Files(ctx context.Context, owner session.Principal, id event.C
 	if strings.ContainsRune(named, 0) {
 		return nil, "", fault.New(fault.Invalid, "a path has no NUL character")
 	}
-	c, err := s.Open(ctx, owner, id)
+	c, err := s.Scope(owner).Get(ctx, id)
 	if err != nil {
-		return nil, "", err
+		return nil, "", s.unlessRecorded(ctx, id, err)
 	}
 	inside, err := c.WorkspaceInside()
+	if err == nil && inside { // only its runtime has the files
+		c, err = s.Open(ctx, owner, id)
+	}
 	if err != nil {
 		return nil, "", err
 	}

@@ -23,7 +23,7 @@ test('the server is the backend', async () => {
   await t('onboarding-backend-kind-option-cloud').click();
   await t('onboarding-backend-api-key').fill(key);
   await t('onboarding-backend-next').click();
-  await t('confirm-telemetry-preferences').click({ timeout: 3000 }).catch(() => null); // asked once for each server
+  await page.addLocatorHandler(t('confirm-telemetry-preferences'), (button) => button.click()); // asked once for each server, whenever that is
   await t('onboarding-agent-next').click();
 });
 
@@ -66,7 +66,17 @@ test('a reload shows the history', async () => {
   await t('generic-event-message-title').filter({ hasText: 'commit -q' }).waitFor();
 });
 
-stop();
+// The page stops an agent by pausing the sandbox, and resumes it once it has seen that. Until it
+// has seen the sandbox run again it sends nothing.
+const running = (r) => r.url().includes('/api/v1/app-conversations?ids=') && r.text().then((text) => /"sandbox_status":"RUNNING"/.test(text));
+let resumed;
+stop(
+  async () => {
+    resumed = page.waitForResponse((r) => /\/sandboxes\/[^/]+\/resume$/.test(r.url())).then(() => page.waitForResponse(running));
+    resumed.catch(() => null); // who waits for it is told
+  },
+  () => resumed,
+);
 
 rename();
 

@@ -26,7 +26,7 @@ async function from(server, key, text) {
   await id('onboarding-backend-host').fill(server);
   if (key) await id('onboarding-backend-api-key').fill(key);
   await id('onboarding-backend-next').click();
-  await id('confirm-telemetry-preferences').click({ timeout: 3000 }).catch(() => null); // asked once for each server
+  await p.addLocatorHandler(id('confirm-telemetry-preferences'), (button) => button.click()); // asked once for each server, whenever that is
   await id('onboarding-agent-next').click();
   await id('sdk-section-advanced-toggle').click();
   await id('llm-custom-model-input').fill('openai/scripted');

@@ -26,13 +26,14 @@ export const greeting = (address) =>
     await t('conversation-card').filter({ hasText: 'A fine title' }).waitFor();
   });
 
-export const stop = (before = async () => {}) =>
+export const stop = (before = async () => {}, stopped = async () => {}) =>
   test('stop', async () => {
     await before();
     await send('work for long');
     await shows('touch started; sleep 600');
     await t('stop-button').click();
     await t('stop-button').waitFor({ state: 'detached' });
+    await stopped();
     await send('are you there?');
     await said('You said: are you there?');
   });
