@@ -119,6 +119,15 @@ func (b *bench) until(o *event.TerminalObservation, want string) string {
 	return all
 }
 
+// end polls, from observation o on, until the command has ended.
+func (b *bench) end(o *event.TerminalObservation) *event.TerminalObservation {
+	b.t.Helper()
+	for *o.ExitCode == -1 {
+		o = b.do(b.t.Context(), event.TerminalAction{Timeout: new(0.05)})
+	}
+	return o
+}
+
 func body(o *event.TerminalObservation) string { return event.JoinText(o.Content) }
 
 // hasEnded reports whether a process has ended; a zombie has.
