@@ -23,7 +23,7 @@ import (
 // dockerHost is the address of the engine that scripts use: that of DOCKER_HOST or
 // the usual socket, else the one that `make deps` has started.
 var dockerHost = sync.OnceValues(func() (host string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, host := range []string{"", os.Getenv("DEFT_TEST_DOCKER")} {
 		options := []client.Opt{client.FromEnv}

@@ -53,7 +53,7 @@ func run(m *testing.M) int {
 // is none, which CI must have.
 func engine(t testing.TB) *client.Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var failed error
 	for _, host := range []string{"", os.Getenv("DEFT_TEST_DOCKER")} {

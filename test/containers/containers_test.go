@@ -35,7 +35,7 @@ const image = "deft-test-busybox:1"
 // engine returns a client of the engine, and its address.
 func engine(t *testing.T) (*client.Client, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	host := os.Getenv("DOCKER_HOST")
 	if host == "" {

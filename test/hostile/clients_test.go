@@ -312,7 +312,7 @@ func TestOrigin(t *testing.T) {
 func TestPublicAddress(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"0.0.0.0", "::", "192.0.2.1"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		out, err := binary.AgentServer(ctx, t.TempDir(), "--host", host, "--port", "0").CombinedOutput()
 		var exit *exec.ExitError

@@ -243,7 +243,7 @@ func TestRemoteKeys(t *testing.T) {
 	s.do("GET", "/list", key, nil, &all)
 	for _, wrong := range []string{"", key, "x"} {
 		for _, path := range []string{"/v1/link", "/v1/watch", "/v1/shutdown"} {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			r, err := http.NewRequestWithContext(ctx, "GET", all.Runtimes[0].URL+path, nil)
 			if err != nil {
