@@ -46,12 +46,20 @@ func TestPage(t *testing.T) {
 	if *grep != "" {
 		args = append(args, "--grep", *grep)
 	}
+	results := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), playwright, args...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "DEFT_BIN="+binary.Path(), "DEFT_CHROMIUM="+chromium, "DEFT_WEB_RESULTS="+t.TempDir(), "DEFT_TEST_GIT_IMAGE="+gitImage)
+	cmd.Env = append(os.Environ(), "DEFT_BIN="+binary.Path(), "DEFT_CHROMIUM="+chromium, "DEFT_WEB_RESULTS="+results, "DEFT_TEST_GIT_IMAGE="+gitImage)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, withoutPassed(string(out)))
+		pages, globErr := filepath.Glob(filepath.Join(results, "*", "error-context.md"))
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			_, snapshot, _ := strings.Cut(string(text), "```yaml")
+			snapshot, _, _ = strings.Cut(snapshot, "```")
+			t.Logf("what %s showed: %.8000s (%v)", filepath.Base(filepath.Dir(page)), snapshot, err)
+		}
+		t.Fatalf("%v (%v)\n%s", err, globErr, withoutPassed(string(out)))
 	}
 	t.Logf("%s", out)
 }

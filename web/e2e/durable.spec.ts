@@ -39,6 +39,7 @@ test('the server is killed during a command, and the page goes on by itself with
 test('a message that could not be sent is kept, and what was wrong is gone once the server is back', async ({ deft, page }) => {
   await task(deft, page, [finish('First answer.'), finish('Second answer.')], 'First');
   await expect(status(page, 'Finished')).toBeVisible();
+  await expect(log(page).getByText('First answer.')).toBeVisible(); // else there is nothing yet that could be lost
   const box = page.getByRole('textbox', { name: 'Message' });
   const problem = page.getByText('The server cannot be reached.');
   await deft.restart('SIGKILL', async () => {

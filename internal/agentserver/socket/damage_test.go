@@ -79,12 +79,19 @@ func TestPing(t *testing.T) {
 	cl := &client{t, c}
 	cl.expect("full_state")
 	done := make(chan struct{})
-	go func() {
+	var ended error
+	go func() { // handles pings until the end; events may come between them
 		defer close(done)
-		_, _, _ = c.Read(context.Background()) // handles pings until the end
+		for ended == nil {
+			_, _, ended = c.Read(context.Background())
+		}
 	}()
 	for range 3 {
-		<-pings
+		select {
+		case <-pings:
+		case <-done:
+			t.Fatal("the connection has ended: ", ended)
+		}
 	}
 	_ = c.CloseNow()
 	<-done

@@ -217,7 +217,7 @@ func (s *Service) ping() {
 		}
 		s.mu.Unlock()
 		for _, l := range links {
-			l.ping()
+			s.wg.Go(l.ping) // one that reads nothing must not delay the others
 		}
 		clear(links)
 	}
