@@ -181,6 +181,9 @@ func (c *Conversation) Ask(ctx context.Context, question string) (string, error)
 	if err != nil {
 		return "", err
 	}
+	if err := c.takeModel(ctx, w); err != nil {
+		return "", err
+	}
 	answer, err := w.res.Agent.Ask(ctx, w.models.get("ask-agent-llm"), w.State(), c.id, question)
 	if err != nil {
 		return "", fmt.Errorf("ask the agent: %w", err)
@@ -192,15 +195,17 @@ func (c *Conversation) Ask(ctx context.Context, question string) (string, error)
 // condenser too if that had the same. An LLM without a usage of its own is
 // counted as the agent's.
 func (c *Conversation) SwitchLLM(ctx context.Context, l *spec.LLM) error {
-	return c.withWorker(ctx, func(w *worker) error {
-		c.switching.Lock() // the events are in the order of the switches
-		defer c.switching.Unlock()
-		shown, err := c.switchAgent(ctx, w, l)
-		if err != nil {
-			return err
-		}
-		return w.Update(ctx, keyAgent, shown)
-	})
+	return c.withWorker(ctx, func(w *worker) error { return c.switchTo(ctx, w, l) })
+}
+
+func (c *Conversation) switchTo(ctx context.Context, w *worker, l *spec.LLM) error {
+	c.switching.Lock() // the events are in the order of the switches
+	defer c.switching.Unlock()
+	shown, err := c.switchAgent(ctx, w, l)
+	if err != nil {
+		return err
+	}
+	return w.Update(ctx, keyAgent, shown)
 }
 
 // switchAgent gives the agent another LLM, stores it, and returns the agent as

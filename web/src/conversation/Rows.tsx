@@ -78,6 +78,7 @@ function Cure({ cure, onRetry }: { cure: ErrorItem['cure']; onRetry: () => void 
 
 const titles: Record<string, string> = {
   LLMAuthenticationError: tr('The model’s provider refused the API key'),
+  ModelNotSetUp: tr('Set up a model first'),
   LLMRateLimitError: tr('The provider’s rate limit is reached'),
   LLMServiceUnavailableError: tr('The model’s provider cannot be reached'),
   LLMContextWindowExceedError: tr('The conversation does not fit into the model’s context'),
