@@ -156,8 +156,9 @@ func (c *Conversation) Navigate(ctx context.Context, to event.ID) error {
 	})
 }
 
-// Condense shortens what the model sees. Conflict if the agent has no
-// condenser.
+// Condense shortens what the model sees; it goes on when ctx ends. Conflict if the
+// agent has no condenser, or there is nothing to leave out. What else fails is in the
+// events too.
 func (c *Conversation) Condense(ctx context.Context) error {
 	return c.withWorker(ctx, func(w *worker) error {
 		c.mu.Lock()
@@ -166,12 +167,24 @@ func (c *Conversation) Condense(ctx context.Context) error {
 		if why != "" {
 			return fault.New(fault.Conflict, why)
 		}
-		err := w.Condense(ctx)
-		if fault.Is(err, fault.Context) {
-			return fault.New(fault.Conflict, "Cannot condense conversation: there is nothing to leave out")
+		if err := c.takeModel(ctx, w); err != nil {
+			return err
 		}
-		c.saveIfIdle(w)
-		return err
+		done := make(chan error, 1)
+		c.m.running.Go(func() {
+			err := w.Condense(w.ctx)
+			c.saveIfIdle(w)
+			done <- err
+		})
+		select {
+		case err := <-done:
+			if fault.Is(err, fault.Context) {
+				return fault.New(fault.Conflict, "Cannot condense conversation: there is nothing to leave out")
+			}
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	})
 }
 
