@@ -58,7 +58,7 @@ func (c *Controller) Condense(ctx context.Context) error {
 var errCondensationStopped = fault.New(fault.Canceled, "the condensation was stopped")
 
 // nothingCondensed answers a request for a condensation that was not made. The
-// reference knows no other answer (View.append_event of openhands-sdk 1.58): without
+// reference knows no other answer (View.append_event of openhands-sdk 1.43): without
 // one, each later step would try again.
 func nothingCondensed() event.Event {
 	return &event.Condensation{Base: event.NewBase(event.SourceEnvironment)}
