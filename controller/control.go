@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/deft-dev/deft/event"
@@ -99,38 +98,6 @@ func (c *Controller) Update(ctx context.Context, key string, value any) error {
 func (c *Controller) Record(ctx context.Context, evs ...event.Event) error {
 	return c.append(ctx, evs...)
 }
-
-// Condense asks for a condensation: at the next step of a run, or now where
-// nothing runs. A request that is unanswered is not repeated, so a call that
-// ended in [ErrClosed] can be made again on a new controller. The error is of
-// kind Context if nothing can be left out, Canceled if the user stopped it, and
-// [ErrClosed] after [Controller.Close].
-func (c *Controller) Condense(ctx context.Context) error {
-	err := c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
-		if now.CondensationRequested {
-			return nil, nil
-		}
-		return []event.Event{&event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}}, nil
-	})
-	if err != nil {
-		return err
-	}
-	r, err := c.claim(RunOptions{}, condensing)
-	if errors.Is(err, ErrRunning) {
-		return nil // the run does it
-	}
-	if err != nil {
-		return err
-	}
-	defer c.over(r)
-	if err := c.step(ctx, r, c.State()); err != nil || r.stopped() == goOn {
-		return err
-	}
-	return errCondensationStopped
-}
-
-// errCondensationStopped ends a condensation that the user stopped.
-var errCondensationStopped = fault.New(fault.Canceled, "the condensation was stopped")
 
 // Navigate moves HEAD to an event of any branch, or to nothing for an empty
 // id, so that the next event hangs there. Nothing is deleted. Conflict while

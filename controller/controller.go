@@ -120,6 +120,8 @@ type Controller struct {
 
 	mu   sync.Mutex // guards what follows; held during an append, never during a step
 	fold *state.Fold
+	// condensationAsked: the user, not the agent, wants the condensation that is requested.
+	condensationAsked bool
 
 	runMu sync.Mutex // guards run, failure and closed; taken after mu, and before that of a run
 	run   *run       // nil while nothing runs

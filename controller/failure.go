@@ -71,6 +71,8 @@ func errorEvent(err error) *event.ConversationErrorEvent {
 	var fromLLM *llm.Error
 	cl, known := classes[kind]
 	switch {
+	case errors.Is(err, llm.ErrNotSetUp):
+		cl = class{"ModelNotSetUp", "config", "settings", false}
 	case errors.Is(err, errIterations):
 		cl = class{"MaxIterationsReached", "agent_action", "retry", true}
 	case kind == fault.Limit:

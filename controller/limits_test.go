@@ -46,6 +46,19 @@ func TestLLMFailuresAreShownAndResumable(t *testing.T) {
 	}
 }
 
+// TestModelIsNotSetUp sends the user to the settings.
+func TestModelIsNotSetUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, func(context.Context, int, llm.Request) (*llm.Response, error) {
+		return nil, fmt.Errorf("call: %w", llm.NotSetUp("openai/stub needs an API key"))
+	})
+	b.send(t, "go")
+	b.mustRun(t)
+	if s := b.State().Status; s != state.Errored || b.lastError(t) != "ModelNotSetUp" {
+		t.Errorf("status %s, code %s", s, b.lastError(t))
+	}
+}
+
 func TestContextOverflowIsCondensed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil, func(_ context.Context, n int, r llm.Request) (*llm.Response, error) {

@@ -22,7 +22,7 @@ func (c *Controller) loop(ctx context.Context, r *run, again bool, next *pending
 		// comes before the stop.
 		if t := next; t != nil {
 			next, again = nil, false // it begins only where nothing is pending
-			if err := c.finishStep(ctx, r, t); err != nil {
+			if err := c.finishStep(ctx, r, t); err != nil && !c.goesOn(ctx, t.state, err) {
 				return c.fail(ctx, r, err)
 			}
 			steps++
@@ -58,7 +58,7 @@ func (c *Controller) loop(ctx context.Context, r *run, again bool, next *pending
 		case stuck:
 			return c.stopStuck(ctx)
 		}
-		if err := c.step(ctx, r, s); err != nil {
+		if err := c.step(ctx, r, s); err != nil && !c.goesOn(ctx, s, err) {
 			return c.fail(ctx, r, err)
 		}
 		steps++

@@ -42,8 +42,11 @@ type run struct {
 	o       RunOptions
 	release func()        // returns the permit
 	done    chan struct{} // closed when the run is over
+	// condensed is closed when the condensation on request is over.
+	condensed chan struct{}
 
 	mu       sync.Mutex // guards what follows; the last lock to take
+	followed bool       // somebody waits for the condensation to begin a run
 	phase    phase
 	stopping stop
 	wanted   wanted
@@ -58,7 +61,7 @@ const (
 	starting   phase = iota // the state does not say Running yet
 	working                 // the agent takes steps
 	judging                 // RunOptions.Judge is asked
-	condensing              // not a run: a condensation on request
+	condensing              // not a run: a condensation on request, which one may follow
 )
 
 // stop says how a run was asked to stop.
@@ -115,7 +118,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // Start is the beginning of [Controller.Run]: when it returns, the
 // conversation is Running for everybody to see (unless it is finished), and
 // the caller must call work, which does the rest. [ErrRunning] if it runs
-// already; a run that has come to its end is waited for. [ErrClosed] after
+// already; a run that has come to its end, and a condensation, is waited for. [ErrClosed] after
 // [Controller.Close], the error of [Config.Permit] if there is no permit.
 func (c *Controller) Start(ctx context.Context, o RunOptions) (work func(context.Context) error, err error) {
 	for {
@@ -124,6 +127,12 @@ func (c *Controller) Start(ctx context.Context, o RunOptions) (work func(context
 			return c.begin(ctx, r)
 		}
 		present := c.present()
+		if present != nil && present.isCondensing() {
+			if err := present.waitCondensed(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if !errors.Is(err, ErrRunning) || present != nil && !c.ending(present) {
 			return nil, err
 		}
@@ -167,7 +176,8 @@ func (c *Controller) markRunning(ctx context.Context, r *run) (before state.Stat
 
 // SendRun is [Controller.Send] and [Controller.Start] in one: the message and
 // the status are stored together, and the agent begins meanwhile. work is nil
-// if a run is at work, which takes the message in. The error of
+// if a run is at work, which takes the message in; after a condensation on
+// request, work waits for it. The error of
 // [Config.Permit] means that the message is stored and does not run; after
 // [ErrClosed] it may be stored, see [Controller.Has].
 func (c *Controller) SendRun(ctx context.Context, msg *event.MessageEvent, o RunOptions) (work func(context.Context) error, err error) {
@@ -211,9 +221,10 @@ func (c *Controller) runStored(ctx context.Context, o RunOptions) (work func(con
 		switch present := c.present(); {
 		case present == nil:
 		case present.isCondensing(): // which answers no message
-			if err := present.wait(ctx); err != nil {
-				return nil, err
+			if work, ok, err := c.runAfter(present, o); ok {
+				return work, err
 			}
+			continue
 		case c.want(present):
 			return nil, nil
 		}
@@ -260,7 +271,7 @@ func (c *Controller) claim(o RunOptions, p phase) (*run, error) {
 	case c.closed:
 		return nil, ErrClosed
 	}
-	r := &run{o: o, release: func() {}, phase: p, done: make(chan struct{}), active: map[event.ID]runtime.Runtime{}}
+	r := &run{o: o, release: func() {}, phase: p, done: make(chan struct{}), condensed: make(chan struct{}), active: map[event.ID]runtime.Runtime{}}
 	if c.cfg.Permit != nil && p != condensing {
 		release, err := c.cfg.Permit()
 		if err != nil {

@@ -65,10 +65,19 @@ func (c *Controller) finishStep(ctx context.Context, r *run, t *pendingStep) err
 		err = c.prepare(t.ctx, t.evs)
 	}
 	if err != nil {
-		if r.stopped() != goOn && t.ctx.Err() != nil {
-			return c.appendWith(ctx, t.meter.record)
+		stopped := r.stopped() != goOn && t.ctx.Err() != nil
+		drop := t.state.CondensationRequested && ctx.Err() == nil && !stopped
+		failed := c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+			bill, err := t.meter.record(now)
+			if drop && err == nil {
+				bill = append(bill, nothingCondensed())
+			}
+			return bill, err
+		})
+		if stopped {
+			return failed
 		}
-		return errors.Join(err, c.appendWith(ctx, t.meter.record))
+		return errors.Join(err, failed)
 	}
 	batch, notes, wait := c.review(t.ctx, t.evs)
 	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
@@ -77,6 +86,9 @@ func (c *Controller) finishStep(ctx context.Context, r *run, t *pendingStep) err
 			return nil, err
 		}
 		c.newActions.set(t.evs)
+		if t.state.CondensationRequested {
+			c.condensationAsked = false
+		}
 		out := slices.Concat(c.masked(t.evs), notes, bill)
 		// A message that came while the model wrote is taken in first: nothing
 		// ends, and what would wait is superseded

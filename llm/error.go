@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,6 +39,17 @@ const CodeEmpty = "empty_answer"
 
 // CodeTruncated is the Code of an answer that ended before its final part.
 const CodeTruncated = "truncated_answer"
+
+// ErrNotSetUp is the cause of the errors of models that lack something
+// ([Info].Missing).
+var ErrNotSetUp = errors.New("a model must be set up first")
+
+// NotSetUp returns the error, of kind Invalid, of a model that lacks something. why is
+// one line for the user.
+func NotSetUp(why string) error {
+	return fault.New(fault.Invalid, why).Because(ErrNotSetUp).
+		Hint("set one up in the settings (Models) or with LLM_MODEL and LLM_API_KEY, then try again")
+}
 
 // NewError returns an Error of a kind. msg is one line for the user.
 func NewError(kind fault.Kind, provider, model, msg string, cause error) *Error {

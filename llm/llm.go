@@ -55,6 +55,10 @@ type Info struct {
 	PromptCache   bool // takes explicit cache marks
 	// MustEcho lists what of an assistant message has to be sent back.
 	MustEcho Echo
+	// Missing is what has to be set up before the model can be called, such as "an
+	// API key"; "" for nothing. Without it calls fail with [ErrNotSetUp], and make no
+	// request.
+	Missing string
 }
 
 // Echo lists the reasoning that an assistant message must carry when it is sent

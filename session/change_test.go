@@ -155,21 +155,45 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestNoModel reads a conversation that has no model; a run says so.
+// TestNoModel reads a conversation that has no model. A message to it is kept, and says
+// that one must be set up; once that is done the conversation goes on with it.
 func TestNoModel(t *testing.T) {
 	t.Parallel()
-	h := setup(t, inTurn(), nil)
-	s := h.request(t, "", "openai/mock", session.NoModel)
-	c, _, err := h.Create(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.FullState(t.Context()); err != nil {
-		t.Errorf("read it: %v", err)
-	}
-	send(t, c, "go")
-	settle(t, c)
-	if got := status(t, c); got != string(state.Errored) || h.model.calls() != 0 {
-		t.Errorf("status %s after %d calls", got, h.model.calls())
+	h := setup(t, inTurn(finished("done"), finished("done")), nil)
+	h.models["openai/keyless"] = &model{name: "openai/keyless", missing: "an API key", answer: func(context.Context, llm.Request) (*llm.Response, error) {
+		return nil, llm.NotSetUp("openai/keyless needs an API key")
+	}}
+	for name, model := range map[string]string{"none": session.NoModel, "without a key": "openai/keyless"} {
+		t.Run(name, func(t *testing.T) {
+			h.mu.Lock()
+			h.profiles = map[string]string{"default": `{"model":"openai/keyless"}`}
+			h.mu.Unlock()
+			c, _, err := h.Create(t.Context(), h.request(t, "", "openai/mock", model))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.FullState(t.Context()); err != nil {
+				t.Errorf("read it: %v", err)
+			}
+			before := h.model.calls()
+			send(t, c, "go")
+			settle(t, c)
+			if got := status(t, c); got != string(state.Errored) || h.model.calls() != before {
+				t.Errorf("status %s after %d calls", got, h.model.calls()-before)
+			}
+			h.mu.Lock()
+			h.profiles["default"] = `{"model":"openai/other"}`
+			h.mu.Unlock()
+			if err := c.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, c)
+			if got := status(t, c); got == string(state.Errored) || h.model.calls() == before {
+				t.Errorf("status %s after %d calls of the model that was set up", got, h.model.calls()-before)
+			}
+			if stored := h.stored(t, c.ID()); !strings.Contains(stored, `"text":"go"`) || !strings.Contains(stored, `"openai/other"`) {
+				t.Errorf("the message or the switch is not recorded:\n%s", stored)
+			}
+		})
 	}
 }

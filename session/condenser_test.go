@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/state"
 )
 
 // agentWith is an agent with a condenser.
@@ -77,6 +79,42 @@ func TestNothingToCondenseWith(t *testing.T) {
 		if err := c.Condense(t.Context()); !fault.Is(err, fault.Conflict) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v", condenser, err)
 		}
+	}
+}
+
+// TestCondensationGoesOnAlone asks for a summary and leaves before it is written, with a
+// message: the summary is made, and then the message is answered.
+func TestCondensationGoesOnAlone(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("hello"), says("hello"), says("hello"), finished("at last")), nil)
+	asked, write := make(chan struct{}), make(chan struct{})
+	h.models["openai/notes"] = &model{name: "openai/notes", answer: func(context.Context, llm.Request) (*llm.Response, error) {
+		close(asked)
+		<-write
+		return says("notes"), nil
+	}}
+	c := h.begin(t, agentWith(manyTokens))
+	for range 3 {
+		send(t, c, "go")
+		settle(t, c)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() { left <- c.Condense(ctx) }()
+	<-asked
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("left: %v", err)
+	}
+	send(t, c, "meanwhile") // and does not wait
+	close(write)
+	settle(t, c)
+	if got := status(t, c); got != string(state.Finished) {
+		t.Errorf("status %s", got)
+	}
+	kinds := h.kinds(t, c.ID())
+	if !slices.Contains(kinds, "Condensation") || h.model.calls() != 4 {
+		t.Errorf("%d calls of the agent's model: %q", h.model.calls(), kinds)
 	}
 }
 

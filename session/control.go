@@ -156,8 +156,9 @@ func (c *Conversation) Navigate(ctx context.Context, to event.ID) error {
 	})
 }
 
-// Condense shortens what the model sees. Conflict if the agent has no
-// condenser.
+// Condense shortens what the model sees; it goes on when ctx ends. Conflict if the
+// agent has no condenser, or there is nothing to leave out. What else fails is in the
+// events too.
 func (c *Conversation) Condense(ctx context.Context) error {
 	return c.withWorker(ctx, func(w *worker) error {
 		c.mu.Lock()
@@ -166,12 +167,24 @@ func (c *Conversation) Condense(ctx context.Context) error {
 		if why != "" {
 			return fault.New(fault.Conflict, why)
 		}
-		err := w.Condense(ctx)
-		if fault.Is(err, fault.Context) {
-			return fault.New(fault.Conflict, "Cannot condense conversation: there is nothing to leave out")
+		if err := c.takeModel(ctx, w); err != nil {
+			return err
 		}
-		c.saveIfIdle(w)
-		return err
+		done := make(chan error, 1)
+		c.m.running.Go(func() {
+			err := w.Condense(w.ctx)
+			c.saveIfIdle(w)
+			done <- err
+		})
+		select {
+		case err := <-done:
+			if fault.Is(err, fault.Context) {
+				return fault.New(fault.Conflict, "Cannot condense conversation: there is nothing to leave out")
+			}
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	})
 }
 
@@ -179,6 +192,9 @@ func (c *Conversation) Condense(ctx context.Context) error {
 func (c *Conversation) Ask(ctx context.Context, question string) (string, error) {
 	w, err := c.work(ctx)
 	if err != nil {
+		return "", err
+	}
+	if err := c.takeModel(ctx, w); err != nil {
 		return "", err
 	}
 	answer, err := w.res.Agent.Ask(ctx, w.models.get("ask-agent-llm"), w.State(), c.id, question)
@@ -192,15 +208,17 @@ func (c *Conversation) Ask(ctx context.Context, question string) (string, error)
 // condenser too if that had the same. An LLM without a usage of its own is
 // counted as the agent's.
 func (c *Conversation) SwitchLLM(ctx context.Context, l *spec.LLM) error {
-	return c.withWorker(ctx, func(w *worker) error {
-		c.switching.Lock() // the events are in the order of the switches
-		defer c.switching.Unlock()
-		shown, err := c.switchAgent(ctx, w, l)
-		if err != nil {
-			return err
-		}
-		return w.Update(ctx, keyAgent, shown)
-	})
+	return c.withWorker(ctx, func(w *worker) error { return c.switchTo(ctx, w, l) })
+}
+
+func (c *Conversation) switchTo(ctx context.Context, w *worker, l *spec.LLM) error {
+	c.switching.Lock() // the events are in the order of the switches
+	defer c.switching.Unlock()
+	shown, err := c.switchAgent(ctx, w, l)
+	if err != nil {
+		return err
+	}
+	return w.Update(ctx, keyAgent, shown)
 }
 
 // switchAgent gives the agent another LLM, stores it, and returns the agent as

@@ -28,6 +28,9 @@ type Settings interface {
 	// LLM returns the LLM saved under a profile's name. NotFound if there is
 	// none.
 	LLM(ctx context.Context, owner Principal, profile string) (*spec.LLM, error)
+	// DefaultLLM returns the LLM that the agents of new conversations get. NotFound if
+	// there is none.
+	DefaultLLM(ctx context.Context, owner Principal) (*spec.LLM, error)
 	// LLMs returns the names of the saved LLM profiles.
 	LLMs(ctx context.Context, owner Principal) ([]string, error)
 	// Assigned returns the LLM profile that a service uses, "" for none of its
@@ -130,6 +133,10 @@ type noSettings struct{}
 
 func (noSettings) LLM(_ context.Context, _ Principal, profile string) (*spec.LLM, error) {
 	return nil, fault.New(fault.NotFound, "Profile '"+profile+"' not found")
+}
+
+func (noSettings) DefaultLLM(context.Context, Principal) (*spec.LLM, error) {
+	return nil, fault.New(fault.NotFound, "no settings")
 }
 
 func (noSettings) LLMs(context.Context, Principal) ([]string, error) { return nil, nil }

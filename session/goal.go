@@ -129,7 +129,7 @@ func (c *Conversation) pursue(ctx context.Context, g goalStatus, prompt string) 
 				return err
 			}
 		}
-		err := c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) {
+		err := c.drive(ctx, w, func(o controller.RunOptions) (func(context.Context) error, error) {
 			o.Judge = func(ctx context.Context) bool { return c.round(ctx, w) }
 			return w.Start(ctx, o)
 		})

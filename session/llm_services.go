@@ -8,7 +8,6 @@ import (
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/controller"
-	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/spec"
@@ -106,15 +105,16 @@ func (ms *models) countedAs(service string) string {
 }
 
 // NoModel is the name of the model of a conversation that has none yet, such as
-// one that was replayed. It can be read; a run needs [Conversation.SwitchLLM].
+// one that was replayed. It can be read; a run takes the model that its owner's new
+// conversations have, or needs [Conversation.SwitchLLM].
 const NoModel = "none"
 
 // noModel refuses calls.
 type noModel struct{}
 
-func (noModel) Info() llm.Info { return llm.Info{} }
+func (noModel) Info() llm.Info { return llm.Info{Missing: "a model"} }
 func (noModel) Generate(context.Context, llm.Request, func(llm.Delta)) (*llm.Response, error) {
-	return nil, fault.New(fault.Invalid, "the conversation has no model").Hint("choose one")
+	return nil, llm.NotSetUp("the conversation has no model")
 }
 
 // retried records that a call is made again. What was done to the call stands

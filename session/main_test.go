@@ -39,8 +39,9 @@ type reply func(ctx context.Context, r llm.Request) (*llm.Response, error)
 
 // model answers with a function and notes what it was asked.
 type model struct {
-	name   string
-	answer func(ctx context.Context, r llm.Request) (*llm.Response, error)
+	name    string
+	missing string
+	answer  func(ctx context.Context, r llm.Request) (*llm.Response, error)
 
 	mu    sync.Mutex
 	asked []llm.Request
@@ -49,7 +50,7 @@ type model struct {
 }
 
 func (m *model) Info() llm.Info {
-	return llm.Info{Name: m.name, ContextWindow: 100_000, MaxOutput: 8000, Tools: true}
+	return llm.Info{Name: m.name, ContextWindow: 100_000, MaxOutput: 8000, Tools: true, Missing: m.missing}
 }
 
 func (m *model) Generate(ctx context.Context, r llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
@@ -276,6 +277,11 @@ func (h *fixture) LLM(_ context.Context, _ session.Principal, name string) (*spe
 		return nil, fault.New(fault.NotFound, "Profile '"+name+"' not found")
 	}
 	return spec.DecodeLLM([]byte(raw), schema.Reading{}, "body")
+}
+
+// DefaultLLM implements [session.Settings]: the profile "default".
+func (h *fixture) DefaultLLM(ctx context.Context, owner session.Principal) (*spec.LLM, error) {
+	return h.LLM(ctx, owner, "default")
 }
 
 // LLMs implements [session.Settings].

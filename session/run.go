@@ -23,7 +23,7 @@ var ErrCapacity = fault.New(fault.RateLimit, "Conversation run limit reached. Re
 // in the events.
 func (c *Conversation) Run(ctx context.Context) error {
 	return c.withWorker(ctx, func(w *worker) error {
-		return c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) { return w.Start(ctx, o) })
+		return c.drive(ctx, w, func(o controller.RunOptions) (func(context.Context) error, error) { return w.Start(ctx, o) })
 	})
 }
 
@@ -46,7 +46,7 @@ func (c *Conversation) withWorker(ctx context.Context, f func(*worker) error) er
 // sendRun stores a message, unless it is stored, and runs for it. A run that is at
 // work takes the message in.
 func (c *Conversation) sendRun(ctx context.Context, w *worker, ev *event.MessageEvent, stored bool) error {
-	err := c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) {
+	err := c.drive(ctx, w, func(o controller.RunOptions) (func(context.Context) error, error) {
 		if stored {
 			return w.Start(ctx, o)
 		}
@@ -58,8 +58,11 @@ func (c *Conversation) sendRun(ctx context.Context, w *worker, ev *event.Message
 	return err
 }
 
-// drive does in the background what begin has begun.
-func (c *Conversation) drive(w *worker, begin func(controller.RunOptions) (func(context.Context) error, error)) error {
+// drive does in the background what begin has begun, with a model if one is set up.
+func (c *Conversation) drive(ctx context.Context, w *worker, begin func(controller.RunOptions) (func(context.Context) error, error)) error {
+	if err := c.takeModel(ctx, w); err != nil {
+		return err
+	}
 	work, err := begin(controller.RunOptions{
 		Settled: w.answers.settle,
 		Starting: func() (stored func()) { // the end of the run before is not published any more

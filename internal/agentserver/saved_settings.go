@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/settings/launch"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/session"
@@ -17,6 +18,18 @@ type savedSettings struct{ s *services }
 // LLM implements [session.Settings].
 func (v savedSettings) LLM(ctx context.Context, _ session.Principal, profile string) (*spec.LLM, error) {
 	return v.s.settings.Profiles.LLMs.Load(ctx, profile)
+}
+
+// DefaultLLM implements [session.Settings].
+func (v savedSettings) DefaultLLM(context.Context, session.Principal) (*spec.LLM, error) {
+	if err := v.s.settings.AgentOpens(); err != nil {
+		return nil, err
+	}
+	doc, err := v.s.settings.Load()
+	if err != nil {
+		return nil, err
+	}
+	return launch.DefaultLLM(doc.Agent)
 }
 
 // LLMs implements [session.Settings].

@@ -99,6 +99,22 @@ func (o *owners) LLM(ctx context.Context, owner session.Principal, profile strin
 	return s.Profiles.LLMs.Load(ctx, profile)
 }
 
+// DefaultLLM implements [session.Settings].
+func (o *owners) DefaultLLM(ctx context.Context, owner session.Principal) (*spec.LLM, error) {
+	s, err := o.of(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.AgentOpens(); err != nil {
+		return nil, err
+	}
+	doc, err := s.Load()
+	if err != nil {
+		return nil, err
+	}
+	return launch.DefaultLLM(streamed(withModel(doc.Agent, o.model)))
+}
+
 // LLMs implements [session.Settings].
 func (o *owners) LLMs(ctx context.Context, owner session.Principal) ([]string, error) {
 	s, err := o.of(ctx, owner)

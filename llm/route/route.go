@@ -17,7 +17,9 @@
 // # Failure
 //
 // Unknown names are errors of kind Invalid that suggest similar ones; providers
-// without an adapter are Unsupported. No request is made.
+// without an adapter are Unsupported. No request is made. A model without the key
+// that its provider asks for can be described; its calls are refused
+// ([llm.ErrNotSetUp]).
 package route
 
 import (
@@ -51,6 +53,9 @@ func (r Router) New(cfg llm.Config) (llm.Model, error) {
 	m, err := r.adapter(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if p, _, err := r.find(cfg); err == nil && p.lacksKey(cfg) {
+		m = keyless{m}
 	}
 	if cfg.ToolsInText || !m.Info().Tools {
 		m = texttools.New(m)

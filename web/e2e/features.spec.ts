@@ -12,6 +12,27 @@ test('the demo runs without a model, with real tools', async ({ deft, page }) =>
   await expect(page.getByRole('region', { name: /Changes of .*slug.sh/ }).last()).toBeVisible();
 });
 
+test('a message to the demo says that a model must be set up, and goes on with it', async ({ deft, page }) => {
+  await deft.script([{ match: { user: 'and now' }, repeat: 'forever', ...finish('By the model.') }]);
+  await deft.serve();
+  await deft.signIn(page);
+  await page.getByRole('button', { name: 'Watch the demo' }).click();
+  await page.waitForURL(/\/conversations\//);
+  await expect(status(page, 'Finished')).toBeVisible({ timeout: 30_000 });
+  const where = page.url();
+  await page.getByRole('textbox', { name: 'Message' }).fill('and now?');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByRole('alert')).toContainText('Set up a model first');
+  await expect(log(page).getByText('and now?')).toHaveCount(1);
+  await log(page).getByRole('link', { name: 'Open the settings' }).click();
+  await expect(page).toHaveURL(/settings\/models/);
+  await deft.setModel(page);
+  await page.goto(where);
+  await log(page).getByRole('button', { name: 'Try again' }).click();
+  await expect(log(page).getByText('By the model.')).toBeVisible();
+  await expect(log(page).getByText('and now?')).toHaveCount(1);
+});
+
 test('commands: the palette opens pages and conversations, and keys work', async ({ deft, page }) => {
   await task(deft, page, [finish('Ready.')], 'Prepare');
   await expect(page.getByRole('heading', { name: 'A short title' })).toBeVisible();

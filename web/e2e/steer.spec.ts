@@ -88,6 +88,45 @@ test('while the history is summarised the page says so', async ({ deft, page }) 
   await expect(page.getByText('The history is being summarised')).toBeHidden();
 });
 
+test('a message while the history is summarised stands once, and is answered once', async ({ deft, page }) => {
+  await task(
+    deft,
+    page,
+    [
+      { match: { system: 'You keep the notes' }, latency: '3s', reply: { text: 'All went well.' } },
+      { match: { user: 'meanwhile' }, repeat: 'forever', ...finish('Second.') },
+      finish('Ready.'),
+    ],
+    'Prepare',
+  );
+  await expect(status(page, 'Finished')).toBeVisible();
+  await menu(page, 'Summarise the history now');
+  await expect(page.getByText('The history is being summarised')).toBeVisible();
+  await page.getByRole('textbox', { name: 'Message' }).fill('meanwhile');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('meanwhile')).toHaveCount(1);
+  await expect(page.getByRole('textbox', { name: 'Message' })).toHaveValue('', { timeout: 1000 });
+  await expect(page.getByText('The history is being summarised')).toBeVisible();
+  await expect(page.getByText('meanwhile')).toHaveCount(1);
+  await expect(log(page).getByText('Second.')).toBeVisible();
+  await expect(status(page, 'Finished')).toBeVisible();
+  await expect(log(page).getByText('Second.')).toHaveCount(1);
+});
+
+test('a summary that fails is told once, and the next message is answered', async ({ deft, page }) => {
+  await task(deft, page, [{ match: { system: 'You keep the notes' }, repeat: 'forever', fault: { kind: 'auth', message: 'no notes today' } }, finish('Ready.'), finish('Second.')], 'Prepare');
+  await expect(status(page, 'Finished')).toBeVisible();
+  await menu(page, 'Summarise the history now');
+  await expect(log(page).getByText('The history was not summarised')).toBeVisible();
+  await expect(log(page).getByRole('alert')).toContainText('no notes today');
+  await expect(page.getByText('no notes today')).toHaveCount(1);
+  await expect(log(page).getByRole('button', { name: 'Try again' })).toHaveCount(0); // nothing ran
+  await page.getByRole('textbox', { name: 'Message' }).fill('go on');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('Second.')).toBeVisible();
+  await expect(status(page, 'Finished')).toBeVisible();
+});
+
 test('the model is switched, and the history is summarised', async ({ deft, page }) => {
   await task(deft, page, [{ match: { user: 'again' }, repeat: 'forever', reply: { text: 'By the other model.' } }, finish('Ready.')], 'Prepare', {});
   await expect(log(page).getByText('Ready.')).toBeVisible();

@@ -248,6 +248,9 @@ func (t *Translator) condensation(ev *event.Condensation) *Event {
 		}
 	}
 	message := "The condenser removed events from what the model sees."
+	if len(ev.ForgottenEventIDs) == 0 {
+		message = "The condenser removed nothing from what the model sees."
+	}
 	if ev.Summary != nil && *ev.Summary != "" {
 		message = "Summary: " + *ev.Summary
 	}

@@ -171,6 +171,16 @@ func all(t *testing.T, s eventstream.Stream, id event.ConversationID) (out []*v0
 	return out
 }
 
+// TestNothingCondensed translates the answer to a condensation that was not made.
+func TestNothingCondensed(t *testing.T) {
+	t.Parallel()
+	st, id := stored(t, []event.Event{&event.Condensation{Base: event.NewBase(event.SourceEnvironment)}})
+	got := all(t, st, id)
+	if len(got) != 1 || got[0].Message != "The condenser removed nothing from what the model sees." {
+		t.Errorf("translated to %+v", got)
+	}
+}
+
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	s, id := stored(t, conversation(t))

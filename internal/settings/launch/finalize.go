@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/settings/agentsettings"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
@@ -21,6 +22,23 @@ type Runtime struct {
 	// Skills are added unless the agent has or disables those names. Each is
 	// as spec.SkillSchema has it.
 	Skills []*schema.Map
+}
+
+// DefaultLLM returns the LLM of the settings of an agent. NotFound for agents without
+// one.
+func DefaultLLM(agent *schema.Map) (*spec.LLM, error) {
+	r, err := fromSettings(Source{Settings: agent})
+	if err != nil {
+		return nil, err
+	}
+	a, err := Finalize(r, Runtime{})
+	if err != nil {
+		return nil, err
+	}
+	if a.LLM == nil {
+		return nil, fault.New(fault.NotFound, "the agent of the settings has no LLM of its own")
+	}
+	return a.LLM, nil
 }
 
 // Finalize makes the agent of a launch.

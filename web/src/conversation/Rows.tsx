@@ -48,7 +48,9 @@ export function Note({ item, open, onToggle }: { item: NoteItem } & Foldable) {
   );
 }
 
-export function ErrorBlock({ item, last, onRetry }: { item: ErrorItem; last: boolean; onRetry: () => void }) {
+// ErrorBlock tells of an error. The last one has what to do about it; onRetry is null where
+// there is no run to try again.
+export function ErrorBlock({ item, last, onRetry }: { item: ErrorItem; last: boolean; onRetry: (() => void) | null }) {
   return (
     <div className="banner bad error-block" role="alert">
       <Icon name="alert" />
@@ -61,7 +63,7 @@ export function ErrorBlock({ item, last, onRetry }: { item: ErrorItem; last: boo
   );
 }
 
-function Cure({ cure, onRetry }: { cure: ErrorItem['cure']; onRetry: () => void }): ReactNode {
+function Cure({ cure, onRetry }: { cure: ErrorItem['cure']; onRetry: (() => void) | null }): ReactNode {
   return (
     <span className="row">
       {cure === 'settings' && (
@@ -69,15 +71,18 @@ function Cure({ cure, onRetry }: { cure: ErrorItem['cure']; onRetry: () => void 
           {tr('Open the settings')}
         </Link>
       )}
-      <button className="button" onClick={onRetry}>
-        {tr('Try again')}
-      </button>
+      {onRetry && (
+        <button className="button" onClick={onRetry}>
+          {tr('Try again')}
+        </button>
+      )}
     </span>
   );
 }
 
 const titles: Record<string, string> = {
   LLMAuthenticationError: tr('The model’s provider refused the API key'),
+  ModelNotSetUp: tr('Set up a model first'),
   LLMRateLimitError: tr('The provider’s rate limit is reached'),
   LLMServiceUnavailableError: tr('The model’s provider cannot be reached'),
   LLMContextWindowExceedError: tr('The conversation does not fit into the model’s context'),

@@ -39,6 +39,7 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   const older = useView(store, (v) => v.older);
   const directory = useView(store, (v) => v.timeline.directory);
   const waiting = useView(store, (v) => v.timeline.status === 'waiting_for_confirmation');
+  const ended = useView(store, (v) => v.timeline.status === 'error' || v.timeline.status === 'stuck');
   const tail = useView(store, tailOf);
   const list = useRef<VirtualizerHandle>(null);
   const { scroller, following, away, settle, scrolled, clicked, leave, follow } = useFollowing();
@@ -143,7 +144,7 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
                   waiting={waiting}
                   last={i === rows.length - (tail ? 2 : 1)}
                   onToggle={toggle}
-                  onRetry={onRetry}
+                  onRetry={ended ? onRetry : null}
                 />
               </div>
             )
@@ -231,7 +232,7 @@ interface RowProps {
   waiting: boolean;
   last: boolean;
   onToggle: (id: string) => void;
-  onRetry: () => void;
+  onRetry: (() => void) | null;
 }
 
 function Row({ item, directory, open, waiting, last, onToggle, onRetry }: RowProps) {

@@ -151,7 +151,8 @@ function add(items: Item[], index: Index, e: Event, order: number): void {
       return;
     }
     case 'Condensation':
-      note(items, e, plural(e.forgotten_event_ids.length, '1 earlier event was summarised for the model', '{n} earlier events were summarised for the model'), e.summary ?? '');
+      if (e.forgotten_event_ids.length === 0) note(items, e, tr('The history was not summarised; the model sees it as before'), '');
+      else note(items, e, plural(e.forgotten_event_ids.length, '1 earlier event was summarised for the model', '{n} earlier events were summarised for the model'), e.summary ?? '');
       return;
     case 'PauseEvent':
       note(items, e, tr('Paused'), '');

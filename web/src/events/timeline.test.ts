@@ -131,6 +131,7 @@ describe('append', () => {
   it('shows errors with their cure, condensations, pauses and hooks', () => {
     const t = append(empty, [
       event('Condensation', { forgotten_event_ids: ['a', 'b'], summary: 'short' }),
+      event('Condensation', { forgotten_event_ids: [] }),
       event('PauseEvent'),
       event('InterruptEvent'),
       event('HookExecutionEvent', { hook_event_type: 'Stop', hook_command: 'make', success: false, blocked: false }),
@@ -138,6 +139,7 @@ describe('append', () => {
     ]);
     expect(t.items).toMatchObject([
       { text: '2 earlier events were summarised for the model', detail: 'short' },
+      { text: 'The history was not summarised; the model sees it as before' },
       { text: 'Paused' },
       { text: 'Stopped' },
       { text: 'Hook Stop failed' },

@@ -168,6 +168,7 @@ export const conversation = {
   'The provider’s rate limit is reached': 'Die Anfragegrenze des Anbieters ist erreicht',
   'The model’s provider cannot be reached': 'Der Anbieter des Modells ist nicht erreichbar',
   'The conversation does not fit into the model’s context': 'Die Unterhaltung passt nicht in den Kontext des Modells',
+  'Set up a model first': 'Richten Sie zuerst ein Modell ein',
   'The agent has used all of its steps': 'Der Agent hat alle seine Schritte verbraucht',
   'The budget of this conversation allows no further call': 'Das Budget dieser Unterhaltung erlaubt keinen weiteren Aufruf',
   'The sandbox is starting': 'Die Sandbox startet',

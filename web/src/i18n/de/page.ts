@@ -47,6 +47,7 @@ export const page = {
   '“{title}” is stuck.': '„{title}“ kommt nicht weiter.',
   'The agent was told': 'Dem Agenten wurde gesagt',
   '{n} earlier events were summarised for the model': { one: 'Ein früheres Ereignis wurde für das Modell zusammengefasst', other: '{n} frühere Ereignisse wurden für das Modell zusammengefasst' },
+  'The history was not summarised; the model sees it as before': 'Der Verlauf wurde nicht zusammengefasst; das Modell sieht ihn wie vorher',
   'Hook {event} blocked the action': 'Hook {event} hat die Aktion blockiert',
   'Hook {event} succeeded': 'Hook {event} war erfolgreich',
   'Hook {event} failed': 'Hook {event} ist fehlgeschlagen',
