@@ -103,14 +103,14 @@ export class Routes implements AppRoutes {
   }
 
   async origin(id: string): Promise<Origin> {
-    type Found = { selected_repository: string | null; selected_branch: string | null; title: string | null; pr_number: number[] | null };
+    type Found = { selected_repository: string | null; selected_branch: string | null; title: string | null; pr_number: number[] | null; pr_url?: Record<string, string> };
     const [found] = await request<(Found | null)[]>('GET', `${base}/app-conversations${query({ ids: id })}`);
     if (!found) throw new Failure(404, tr('There is no such conversation.'));
     return {
       repository: found.selected_repository ?? '',
       branch: found.selected_branch ?? '',
       title: found.title ?? '',
-      pullRequests: found.pr_number ?? [],
+      pullRequests: (found.pr_number ?? []).map((number) => ({ number, url: found.pr_url?.[number] ?? '' })),
     };
   }
 
