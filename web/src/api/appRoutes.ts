@@ -39,8 +39,7 @@ export class Routes implements AppRoutes {
   }
 
   async takeRecorded(file: File, how: 'import' | 'replay'): Promise<string> {
-    const title = file.name.replace(/\.(json|zip)$/i, '').slice(0, 200);
-    const response = await fetch(`${base}/app-conversations/${how}${query({ title })}`, { method: 'POST', body: file });
+    const response = await fetch(`${base}/app-conversations/${how}`, { method: 'POST', body: file });
     if (!response.ok) throw await readFailure(response);
     return ((await response.json()) as { id: string }).id;
   }
