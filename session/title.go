@@ -55,7 +55,7 @@ func (c *Conversation) untitledText(w *worker, ev *event.MessageEvent) string {
 // has ended. A model that answers in order, or a key with a rate limit, must not
 // give its first answer to the title.
 func (c *Conversation) autotitle(text string) {
-	c.m.running.Go(func() { c.retitle("", cut(text, TitleLength), false) })
+	c.m.running.Go(func() { c.retitle("", TitleFrom(text), false) })
 }
 
 // interruptedTitle returns the text after which a conversation is named whose title an
@@ -68,7 +68,7 @@ func (c *Conversation) interruptedTitle(w *worker) string {
 		return ""
 	}
 	text := firstMessage(w.State())
-	if title != "" && title != cut(text, TitleLength) {
+	if title != "" && title != TitleFrom(text) {
 		return "" // it has another one
 	}
 	return text
@@ -88,7 +88,7 @@ func (c *Conversation) titleAfterTurn(w *worker) {
 	}
 	w.titling.Store(true)
 	if w.State().Status == state.Errored {
-		c.m.running.Go(func() { c.retitle("", cut(*text, TitleLength), true) })
+		c.m.running.Go(func() { c.retitle("", TitleFrom(*text), true) })
 		return
 	}
 	c.m.running.Go(func() {
@@ -97,10 +97,10 @@ func (c *Conversation) titleAfterTurn(w *worker) {
 		title, err := c.writeTitle(ctx, w, *text, TitleLength, w.billLater)
 		switch {
 		case err == nil:
-			c.retitle(cut(*text, TitleLength), title, true)
+			c.retitle(TitleFrom(*text), title, true)
 		case c.m.ctx.Err() == nil:
 			c.m.o.Log.Info("no title from the model", "conversation", c.id, "err", err)
-			c.retitle("", cut(*text, TitleLength), true)
+			c.retitle("", TitleFrom(*text), true)
 		}
 	})
 }
@@ -200,6 +200,10 @@ func cleanTitle(text string, length int) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return cut(strings.TrimSpace(strings.Trim(strings.TrimSpace(line), `"'`)), length)
 }
+
+// TitleFrom is the title of a conversation that no model names: its first message, as one
+// line of at most [TitleLength] characters.
+func TitleFrom(message string) string { return cut(message, TitleLength) }
 
 // cut shortens a text to at most n characters.
 func cut(text string, n int) string {

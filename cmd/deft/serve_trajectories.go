@@ -28,6 +28,8 @@ func (trajectories) Import(ctx context.Context, s eventstream.Stream, id event.C
 	return err
 }
 
+func (trajectories) Title(r *io.SectionReader) (string, error) { return openhands.Title(r) }
+
 func (trajectories) Read(r *io.SectionReader) ([]event.Event, error) {
 	in, err := openhands.Unzipped(r, maxReplayed)
 	if err != nil {

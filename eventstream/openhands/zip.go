@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/zipfile"
@@ -25,18 +26,12 @@ const maxEntries = 200_000
 // or several, or more than most bytes of events; reading fails with Invalid if one of its
 // files is damaged or is not JSON.
 func Unzipped(r *io.SectionReader, most int64) (io.Reader, error) {
-	magic := make([]byte, 2)
-	if n, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fault.Wrap(err, fault.Unavailable, "read the trajectory")
-	} else if n < 2 || string(magic) != "PK" { // no JSON begins so
-		return r, nil
-	}
-	z, err := zipfile.Open(r, r.Size(), maxEntries)
-	if errors.Is(err, zipfile.ErrTooMany) {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("the zip file has more than %d files", maxEntries))
-	}
+	z, err := openZip(r)
 	if err != nil {
-		return nil, notTrajectory(fmt.Errorf("the zip file is damaged: %w", err))
+		return nil, err
+	}
+	if z == nil {
+		return r, nil
 	}
 	files, err := eventsOf(z, most)
 	if err != nil {
@@ -48,6 +43,51 @@ func Unzipped(r *io.SectionReader, most int64) (io.Reader, error) {
 		parts, sep = append(parts, bytes.NewReader([]byte(sep)), f), ","
 	}
 	return io.MultiReader(append(parts, bytes.NewReader([]byte("]")))...), nil
+}
+
+// openZip opens a zip file. It returns nil for what is none.
+func openZip(r *io.SectionReader) (*zip.Reader, error) {
+	magic := make([]byte, 2)
+	if n, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fault.Wrap(err, fault.Unavailable, "read the trajectory")
+	} else if n < 2 || string(magic) != "PK" { // no JSON begins so
+		return nil, nil
+	}
+	z, err := zipfile.Open(r, r.Size(), maxEntries)
+	if errors.Is(err, zipfile.ErrTooMany) {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("the zip file has more than %d files", maxEntries))
+	}
+	if err != nil {
+		return nil, notTrajectory(fmt.Errorf("the zip file is damaged: %w", err))
+	}
+	return z, nil
+}
+
+// Title returns the title that a conversation has in the zip file r, "" if it has none
+// there or r is no zip file. Errors are those of [Unzipped].
+func Title(r *io.SectionReader) (string, error) {
+	z, err := openZip(r)
+	if err != nil || z == nil {
+		return "", err
+	}
+	at := slices.IndexFunc(z.File, func(f *zip.File) bool { return path.Base(f.Name) == metaFile && strings.Count(f.Name, "/") <= 1 })
+	if at < 0 {
+		return "", nil
+	}
+	if z.File[at].UncompressedSize64 > maxFile {
+		return "", fault.New(fault.Invalid, fmt.Sprintf("%s in the zip file is larger than %d MB", metaFile, maxFile>>20))
+	}
+	raw, err := readZipped(z.File[at])
+	var meta struct {
+		Title string `json:"title"`
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &meta)
+	}
+	if err != nil {
+		return "", fault.New(fault.Invalid, metaFile+" in the zip file cannot be read").Because(err)
+	}
+	return meta.Title, nil
 }
 
 // eventsOf returns the event files of the one conversation in z, in their order.
@@ -90,7 +130,7 @@ type zippedEvent struct {
 // Read implements [io.Reader].
 func (e *zippedEvent) Read(b []byte) (int, error) {
 	if e.text == nil {
-		raw, err := e.all()
+		raw, err := readZipped(e.file)
 		if err == nil && !json.Valid(raw) { // it could end the array
 			err = errors.New("it is not JSON")
 		}
@@ -106,8 +146,8 @@ func (e *zippedEvent) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (e *zippedEvent) all() (raw []byte, err error) {
-	f, err := e.file.Open()
+func readZipped(file *zip.File) (raw []byte, err error) {
+	f, err := file.Open()
 	if err != nil {
 		return nil, err
 	}

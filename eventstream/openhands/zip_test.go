@@ -67,3 +67,30 @@ func TestUnzipped(t *testing.T) {
 		}
 	}
 }
+
+func TestTitle(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		in   *io.SectionReader
+		want string
+		says string // of the error
+	}{
+		"JSON":           {section(t, `[{"title":"x"}]`), "", ""},
+		"no meta.json":   {section(t, "", "c/base_state.json", "{}"), "", ""},
+		"none":           {section(t, "", "c/meta.json", "{}"), "", ""},
+		"null":           {section(t, "", "c/meta.json", `{"title":null}`), "", ""},
+		"in a directory": {section(t, "", "c/meta.json", `{"title":"Fix it"}`), "Fix it", ""},
+		"at the top":     {section(t, "", "meta.json", `{"title":"Fix it"}`), "Fix it", ""},
+		"of another":     {section(t, "", "c/events/x/meta.json", `{"title":"Fix it"}`), "", ""},
+		"no text":        {section(t, "", "meta.json", `{"title":1}`), "", "meta.json in the zip file cannot be read"},
+		"damaged":        {section(t, "PK\x03\x04 and no more"), "", "the zip file is damaged"},
+	} {
+		got, err := openhands.Title(c.in)
+		switch {
+		case c.says == "" && (err != nil || got != c.want):
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		case c.says != "" && (!fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.says)):
+			t.Errorf("%s: %v; want %q", name, err, c.says)
+		}
+	}
+}

@@ -234,9 +234,10 @@ turns:
 	d.owner.do(t, "POST", one+"pull-request", map[string]any{"source_branch": "fix", "title": "Say more", "description": "It was short."}, &pr)
 	d.owner.do(t, "POST", one+"pull-request", map[string]any{"source_branch": "fix", "title": "Again"}, nil) // the same number
 	var of []struct {
-		Numbers []int `json:"pr_number"`
+		Numbers []int          `json:"pr_number"`
+		URLs    map[int]string `json:"pr_url"`
 	}
-	if d.owner.do(t, "GET", d.url+"/api/v1/app-conversations?ids="+made.ID, nil, &of); len(of) != 1 || len(of[0].Numbers) != 1 {
+	if d.owner.do(t, "GET", d.url+"/api/v1/app-conversations?ids="+made.ID, nil, &of); len(of) != 1 || len(of[0].Numbers) != 1 || of[0].URLs[42] != "https://github.example.com/octocat/r/pull/42" {
 		t.Errorf("the numbers of the conversation: %+v", of)
 	}
 	if pr.Number != 42 || pr.URL != "https://github.example.com/octocat/r/pull/42" {

@@ -92,10 +92,16 @@ func TestImport(t *testing.T) {
 	_, archive := d.owner.send(t, "GET", d.url+base+"/"+made.ID+"/download", nil)
 	status, raw = d.owner.sendRaw(t, d.url+base+"/import", bytes.NewReader(archive))
 	var again conversation
-	if err := json.Unmarshal(raw, &again); status != http.StatusCreated || err != nil || again.ID == made.ID || read(again.ID) != read(made.ID) {
+	if err := json.Unmarshal(raw, &again); status != http.StatusCreated || err != nil || again.ID == made.ID || again.Title != "Renamed" || read(again.ID) != read(made.ID) {
 		t.Errorf("the download is imported: %d: %s: %v", status, raw, err)
 	}
-	for _, id := range []string{made.ID, again.ID} {
+	text := "Add a greeting\nto the README, and say there what the program does"
+	_, raw = d.owner.sendRaw(t, d.url+base+"/import", bytes.NewReader(trajectory(t, userMessage("aaaaaaaa-0000-4000-8000-000000000003", text))))
+	var named conversation
+	if err := json.Unmarshal(raw, &named); err != nil || named.Title != "Add a greeting to the README, and say there wha..." {
+		t.Errorf("without a title: %s: %v", raw, err)
+	}
+	for _, id := range []string{made.ID, again.ID, named.ID} {
 		d.owner.do(t, "DELETE", d.url+base+"/"+id, nil, nil)
 	}
 	d.none(t)
@@ -167,9 +173,9 @@ func TestReplay(t *testing.T) {
 		t.Fatalf("the command is not in %s", raw)
 	}
 	asked := d.llm.Count()
-	status, answer := d.owner.sendRaw(t, d.url+"/api/v1/app-conversations/replay?title=Again", bytes.NewReader(raw))
+	status, answer := d.owner.sendRaw(t, d.url+"/api/v1/app-conversations/replay", bytes.NewReader(raw))
 	var made conversation
-	if err := json.Unmarshal(answer, &made); status != http.StatusCreated || err != nil || made.Sandbox == "" || made.Sandbox == first.Sandbox || made.Title != "Again" {
+	if err := json.Unmarshal(answer, &made); status != http.StatusCreated || err != nil || made.Sandbox == "" || made.Sandbox == first.Sandbox || made.Title != "make it" {
 		t.Fatalf("%d: %s: %v", status, answer, err)
 	}
 	if diff := cmp.Diff(want, acts(d.follow(t, d.conversation(t, made.ID), "finished"))); diff != "" {

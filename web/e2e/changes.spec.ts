@@ -167,7 +167,12 @@ for (const theme of ['light', 'dark'] as const) {
     expect(hub.pulls[0]).toMatchObject({ title: 'A short title', head: 'deft/a-short-title', base: 'main', draft: false });
     await dialog.getByRole('button', { name: 'Close' }).click();
     await expect(page.getByText('not pushed')).toHaveCount(0);
-    await expect(page.getByText('#42')).toBeVisible();
+    for (const reload of [false, true]) {
+      if (reload) await page.reload();
+      await expect(page.getByRole('link', { name: 'Pull request #42' })).toHaveAttribute('href', 'https://github.example.com/octocat/hello/pull/42');
+    }
+    await shot(page, `changes-reloaded-${theme}`);
+    await clean(page, 'a pull request after a reload');
 
     // Without a token it says what to do.
     expect((await page.request.delete(`${deft.url}/api/v1/secrets/git-providers`, { headers: { Origin: deft.url } })).ok()).toBe(true);

@@ -22,6 +22,7 @@ test('a conversation is downloaded, imported to be read, and replayed', async ({
     await dialog.getByRole('button', { name: how }).click();
     await page.waitForURL((url) => /\/conversations\/.+/.test(url.pathname) && !url.pathname.includes(id));
     await expect(log(page)).toContainText('Ready.');
+    await expect(page).toHaveTitle(/^A short title/); // not of the file
     await clean(page, how);
     await shot(page, `imported-${how.toLowerCase()}`);
   }

@@ -147,10 +147,25 @@ test('files are attached by drop, by paste, and by the button', async ({ deft, p
   await page.locator('.composer input[type=file]').setInputFiles([
     { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('remember the milk') },
     { name: 'large.txt', mimeType: 'text/plain', buffer: Buffer.alloc(100_000, 'x') },
+    { name: 'data.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0xff, 0, 1]) },
+    { name: 'readme.md', mimeType: 'text/markdown', buffer: Buffer.from('# Use\n```sh\nmake\n```\n') },
   ]);
-  await expect(page.getByRole('alert').filter({ hasText: 'larger than 64 KB' })).toBeVisible();
+  const refused = page.locator('.composer-problem');
+  await expect(refused).toContainText('large.txt is larger than 64 KB');
+  await expect(refused).toContainText('data.bin is not a text');
+  await drop('drop', 'more.bin', 'application/octet-stream', 10);
+  await expect(refused).toHaveText(/^$/); // sevens are a text
+  await drop('paste', 'big.txt', 'text/plain', 70_000);
+  await expect(refused).toContainText('big.txt is larger');
+  const attached = page.locator('.composer-files li');
+  await expect(attached).toHaveText([/notes\.txt/, /readme\.md/, /more\.bin/]);
+  await clean(page, 'refused files');
+  await shot(page, 'refused-files');
+  await page.getByRole('button', { name: 'Remove more.bin' }).click();
   await page.getByRole('textbox', { name: 'Task' }).press('Enter');
-  await expect(log(page).getByText('remember the milk')).toBeVisible();
+  await expect(log(page).locator('.message.user pre')).toHaveText(['remember the milk', '# Use\n```sh\nmake\n```']);
+  await clean(page, 'attached texts');
+  await shot(page, 'attached-texts');
 });
 
 test('what waits at a Git host is suggested, and fills in task and repository', async ({ deft, page }) => {

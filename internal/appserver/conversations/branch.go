@@ -39,7 +39,7 @@ func (s *Service) Fork(ctx context.Context, owner session.Principal, id event.Co
 		o.Title = info.Meta.Title
 	}
 	row := info.Conversation
-	row.ID, row.Owner, row.Created, row.Public, row.PRNumbers = o.ID, string(owner), now(), false, nil
+	row.ID, row.Owner, row.Created, row.Public, row.PRNumbers, row.PRURLs = o.ID, string(owner), now(), false, nil, nil
 	if row.Sandbox == "" || r.SameFiles {
 		if _, err := c.Fork(ctx, o); err != nil {
 			return nil, err

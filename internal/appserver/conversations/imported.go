@@ -17,21 +17,77 @@ import (
 type Trajectories interface {
 	// Import stores the events of r in a new conversation, whole or not at all.
 	Import(ctx context.Context, s eventstream.Stream, id event.ConversationID, meta eventstream.Meta, r *io.SectionReader) error
+	// Title returns the title that r itself has, "" for none.
+	Title(r *io.SectionReader) (string, error)
 	// Read decodes the events of r, to replay them.
 	Read(r *io.SectionReader) ([]event.Event, error)
 }
 
 // Import keeps a recorded conversation as a new one of an owner, which can be read, not
-// continued.
+// continued. Without a title it has its own, or one of its first message.
 func (s *Service) Import(ctx context.Context, owner session.Principal, title string, r *io.SectionReader) (*Info, error) {
+	title, err := s.titled(title, r)
+	if err != nil {
+		return nil, err
+	}
 	id, events := event.NewConversationID(), s.o.Sessions.Store()
 	if err := s.o.Trajectories.Import(ctx, events, id, eventstream.Meta{Owner: string(owner), Title: title}, r); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, events, id); err != nil {
+	err = s.settle(ctx, events, id)
+	if err == nil && title == "" {
+		err = nameByMessage(ctx, events, id)
+	}
+	if err != nil {
 		return nil, errors.Join(err, events.Delete(context.WithoutCancel(ctx), id))
 	}
 	return s.One(ctx, owner, id)
+}
+
+// titled returns a title, or for none that of what was recorded.
+func (s *Service) titled(title string, r *io.SectionReader) (string, error) {
+	if title != "" {
+		return title, nil
+	}
+	own, err := s.o.Trajectories.Title(r)
+	return boundedTitle(own), err
+}
+
+// nameByMessage gives a conversation the title of its first message of a user, if it has one.
+func nameByMessage(ctx context.Context, events eventstream.Stream, id event.ConversationID) error {
+	for r, err := range events.Read(ctx, id, 1) {
+		if err != nil {
+			return err
+		}
+		if r.Source != event.SourceUser {
+			continue
+		}
+		ev, err := r.Event()
+		if err != nil {
+			return err
+		}
+		title := titleBy(ev)
+		if title == "" {
+			continue
+		}
+		info, err := events.Info(ctx, id)
+		if err != nil {
+			return err
+		}
+		info.Meta.Title = title
+		return events.SetMeta(ctx, id, info.Meta)
+	}
+	return nil
+}
+
+// titleBy returns the title of a conversation whose first message is ev, "" if it is no
+// message of a user or has no text.
+func titleBy(ev event.Event) string {
+	m, ok := ev.(*event.MessageEvent)
+	if !ok || m.Source != event.SourceUser {
+		return ""
+	}
+	return session.TitleFrom(event.JoinText(m.LLMMessage.Content))
 }
 
 // settle pauses a conversation that was exported at work: nobody works on it here.

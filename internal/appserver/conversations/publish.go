@@ -123,7 +123,7 @@ func copyOut(ctx context.Context, files workspace.Files, name string) (local str
 }
 
 // Propose opens a pull request of a conversation, with a link to it behind the
-// description, and notes its number. An empty Repository is the conversation's own, an
+// description, and notes its number and address. An empty Repository is the conversation's own, an
 // empty Target its default branch.
 func (s *Service) Propose(ctx context.Context, owner session.Principal, id event.ConversationID, host forge.Host, p forge.Proposal) (forge.PullRequest, error) {
 	if p.Description != "" {
@@ -134,7 +134,7 @@ func (s *Service) Propose(ctx context.Context, owner session.Principal, id event
 	if err != nil {
 		return made, err
 	}
-	if err := s.addPullRequest(context.WithoutCancel(ctx), owner, id, made.Number); err != nil {
+	if err := s.addPullRequest(context.WithoutCancel(ctx), owner, id, made); err != nil {
 		s.o.Log.Error("the number of a pull request is not in its conversation", "conversation", id, "number", made.Number, "err", err)
 	}
 	return made, nil
@@ -168,17 +168,20 @@ func (s *Service) ProposeOwn(ctx context.Context, owner session.Principal, id ev
 	return s.Propose(ctx, owner, id, host, p)
 }
 
-// addPullRequest notes the number of a pull request that a conversation has opened.
-func (s *Service) addPullRequest(ctx context.Context, owner session.Principal, id event.ConversationID, number int) error {
+// addPullRequest notes a pull request that a conversation has opened.
+func (s *Service) addPullRequest(ctx context.Context, owner session.Principal, id event.ConversationID, made forge.PullRequest) error {
 	info, err := s.One(ctx, owner, id)
 	if err != nil {
 		return err
 	}
 	row := info.Conversation
 	row.ID, row.Owner = id, string(owner)
-	if slices.Contains(row.PRNumbers, number) { // the host has given the same one again
-		return nil
+	if !slices.Contains(row.PRNumbers, made.Number) { // else the host has given the same one again
+		row.PRNumbers = append(row.PRNumbers, made.Number)
 	}
-	row.PRNumbers = append(row.PRNumbers, number)
+	if row.PRURLs == nil {
+		row.PRURLs = map[int]string{}
+	}
+	row.PRURLs[made.Number] = made.URL
 	return s.o.Store.SaveConversation(ctx, row)
 }

@@ -17,8 +17,14 @@ import (
 // reports another one.
 const mostRecorded = 1000
 
-// maxReportedTitle bounds a title that is reported, in characters.
+// maxReportedTitle bounds a title that others have written, in characters.
 const maxReportedTitle = 256
+
+// boundedTitle is a title of others, cut to [maxReportedTitle].
+func boundedTitle(title string) string {
+	r := []rune(strings.TrimSpace(title))
+	return string(r[:min(len(r), maxReportedTitle)])
+}
 
 // ErrNotOfSandbox refuses a report about a conversation outside the sandbox; whether there
 // is one is not said.
@@ -29,11 +35,7 @@ var ErrNotOfSandbox = fault.New(fault.Auth, "the conversation is not one of the 
 // title is taken, if there is none yet. A conversation that this server runs itself
 // stays as it is. One outside the sandbox is [ErrNotOfSandbox].
 func (s *Service) Record(ctx context.Context, b store.Sandbox, id event.ConversationID, title string) error {
-	if r := []rune(strings.TrimSpace(title)); len(r) > maxReportedTitle {
-		title = string(r[:maxReportedTitle])
-	} else {
-		title = string(r)
-	}
+	title = boundedTitle(title)
 	events := s.o.Sessions.Store()
 	info, err := events.Info(ctx, id)
 	switch {

@@ -18,14 +18,21 @@ import (
 // Replay starts a conversation that sends the user messages of a recorded one and does its
 // actions anew, with real tools and without a model, in an empty workspace of a new
 // sandbox. It returns while that is at work, which a server that ends leaves to the next one.
-// Invalid for what cannot be replayed.
+// Without a title it has that of
+// what was recorded, or one of its first message. Invalid for what cannot be replayed.
 func (s *Service) Replay(ctx context.Context, owner session.Principal, title string, r *io.SectionReader) (*Info, error) {
 	recorded, err := s.o.Trajectories.Read(r)
 	if err == nil {
 		err = controller.CheckReplay(recorded)
 	}
+	if err == nil {
+		title, err = s.titled(title, r)
+	}
 	if err != nil {
 		return nil, err
+	}
+	for i := 0; i < len(recorded) && title == ""; i++ {
+		title = titleBy(recorded[i])
 	}
 	return s.startReplay(ctx, owner, title, func(c *session.Conversation) ([]event.Event, error) { return movedTo(c, recorded) })
 }

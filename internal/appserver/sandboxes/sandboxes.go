@@ -115,8 +115,7 @@ func (s *Service) StatusOf(ctx context.Context, b store.Sandbox) Status {
 // lost reports whether the workspace of a sandbox has vanished.
 func (s *Service) lost(ctx context.Context, b store.Sandbox) bool {
 	if s.o.Vanished == nil {
-		_, err := os.Stat(b.Directory)
-		return errors.Is(err, os.ErrNotExist)
+		return vanished(b.Directory)
 	}
 	in, err := s.o.Store.InSandbox(ctx, b.ID)
 	if err != nil || len(in) == 0 {
@@ -132,6 +131,16 @@ func (s *Service) lost(ctx context.Context, b store.Sandbox) bool {
 		}
 	}
 	return false
+}
+
+// vanished reports whether there is nothing any more in a workspace, not even the directory
+// of the project. What else clients have put there is not to be lost with that directory.
+func vanished(workspace string) bool {
+	if _, err := os.Stat(filepath.Join(workspace, ProjectDirectory)); !errors.Is(err, os.ErrNotExist) {
+		return false
+	}
+	left, err := os.ReadDir(workspace)
+	return len(left) == 0 && (err == nil || errors.Is(err, os.ErrNotExist))
 }
 
 // LostDetail says what has happened to a Lost sandbox.

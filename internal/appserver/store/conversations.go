@@ -26,13 +26,14 @@ type Conversation struct {
 	AgentType  string // default or plan
 	Public     bool   // everybody with the link may read it
 	PRNumbers  []int
+	PRURLs     map[int]string // by number, of those that it has opened
 	Created    time.Time
 	// Contract is that by which it was made, and for whose clients it looks so: V0 or V1,
 	// which is the default.
 	Contract string
 }
 
-const conversationColumns = "id, owner, sandbox, repository, branch, provider, started_by, model, agent_type, public, pr_numbers, created_at, contract"
+const conversationColumns = "id, owner, sandbox, repository, branch, provider, started_by, model, agent_type, public, pr_numbers, created_at, contract, pr_urls"
 
 // SaveConversation stores a conversation, or replaces what was stored of it.
 func (s *Store) SaveConversation(ctx context.Context, c Conversation) error {
@@ -40,12 +41,16 @@ func (s *Store) SaveConversation(ctx context.Context, c Conversation) error {
 	if err != nil {
 		return err
 	}
+	urls, err := json.Marshal(c.PRURLs)
+	if err != nil {
+		return err
+	}
 	defer s.members.changed()
-	r, err := s.on(ctx).exec("INSERT INTO app_conversations ("+conversationColumns+") VALUES ("+marks(13)+`)
+	r, err := s.on(ctx).exec("INSERT INTO app_conversations ("+conversationColumns+") VALUES ("+marks(14)+`)
 ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, repository = excluded.repository, branch = excluded.branch, provider = excluded.provider,
-  started_by = excluded.started_by, model = excluded.model, agent_type = excluded.agent_type, public = excluded.public, pr_numbers = excluded.pr_numbers
+  started_by = excluded.started_by, model = excluded.model, agent_type = excluded.agent_type, public = excluded.public, pr_numbers = excluded.pr_numbers, pr_urls = excluded.pr_urls
 WHERE app_conversations.owner = excluded.owner`,
-		string(c.ID), c.Owner, c.Sandbox, c.Repository, c.Branch, c.Provider, c.Trigger, c.Model, c.AgentType, flag(c.Public), string(numbers), micro(c.Created), cmp.Or(c.Contract, "V1"))
+		string(c.ID), c.Owner, c.Sandbox, c.Repository, c.Branch, c.Provider, c.Trigger, c.Model, c.AgentType, flag(c.Public), string(numbers), micro(c.Created), cmp.Or(c.Contract, "V1"), string(urls))
 	if err := affected(r, err, "conversation", string(c.ID)); fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Conflict, "the id "+string(c.ID)+" is taken")
 	} else if err != nil {
@@ -162,14 +167,14 @@ func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.C
 }
 
 func conversation(row scanner) (c Conversation, err error) {
-	var id, numbers string
+	var id, numbers, urls string
 	var public int
 	var created int64
-	if err := row.Scan(&id, &c.Owner, &c.Sandbox, &c.Repository, &c.Branch, &c.Provider, &c.Trigger, &c.Model, &c.AgentType, &public, &numbers, &created, &c.Contract); err != nil {
+	if err := row.Scan(&id, &c.Owner, &c.Sandbox, &c.Repository, &c.Branch, &c.Provider, &c.Trigger, &c.Model, &c.AgentType, &public, &numbers, &created, &c.Contract, &urls); err != nil {
 		return Conversation{}, err
 	}
 	c.ID, c.Public, c.Created = event.ConversationID(id), public != 0, at(created)
-	if err := json.Unmarshal([]byte(numbers), &c.PRNumbers); err != nil {
+	if err := errors.Join(json.Unmarshal([]byte(numbers), &c.PRNumbers), json.Unmarshal([]byte(urls), &c.PRURLs)); err != nil {
 		return Conversation{}, fault.Wrap(err, fault.Corrupt, "read the pull requests of conversation "+id)
 	}
 	return c, nil

@@ -27,7 +27,8 @@ CREATE TABLE app_conversations (
   public      INTEGER NOT NULL, -- 1 if everybody with the link may read it
   pr_numbers  TEXT    NOT NULL, -- a JSON list
   created_at  BIGINT  NOT NULL,
-  contract    TEXT    NOT NULL DEFAULT 'V1' -- by which it was made: V0 or V1
+  contract    TEXT    NOT NULL DEFAULT 'V1', -- by which it was made: V0 or V1
+  pr_urls     TEXT    NOT NULL DEFAULT 'null' -- a JSON object, by number, of those that it has opened
 );
 CREATE INDEX app_conversations_sandbox ON app_conversations (sandbox);
 

@@ -78,11 +78,14 @@ var upgrade5 string
 //go:embed upgrade_6.sql
 var upgrade6 string
 
+//go:embed upgrade_7.sql
+var upgrade7 string
+
 // upgrades are what leads from each version, from 1 on, to the next one.
-var upgrades = []string{upgrade2, upgrade3, upgrade4, upgrade5, upgrade6}
+var upgrades = []string{upgrade2, upgrade3, upgrade4, upgrade5, upgrade6, upgrade7}
 
 // version is that of schema.sql.
-const version = 6
+const version = 7
 
 // SQLiteSource makes the file of a SQLite database, which only its owner may read, and
 // returns what sql.Open wants for it: what is written is on the disk when a statement

@@ -168,7 +168,7 @@ func TestConversations(t *testing.T) {
 		must(t, s.AddSandbox(ctx, store.Sandbox{ID: "s", Owner: "alice", SessionKey: "key", Created: when(0), Used: when(0)}, 0))
 		c := store.Conversation{
 			ID: id(1), Owner: "alice", Sandbox: "s", Repository: "o/r'; --", Branch: "main", Provider: "github", Trigger: "gui", Model: "m",
-			AgentType: "plan", Public: true, PRNumbers: []int{3, 1}, Created: when(0), Contract: "V1",
+			AgentType: "plan", Public: true, PRNumbers: []int{3, 1}, PRURLs: map[int]string{1: "https://example.com/o/r/pull/1"}, Created: when(0), Contract: "V1",
 		}
 		must(t, s.SaveConversation(ctx, c))
 		must(t, s.SaveConversation(ctx, store.Conversation{ID: id(2), Owner: "alice", Sandbox: "s", AgentType: "default", Created: when(1), Contract: "V0"}))

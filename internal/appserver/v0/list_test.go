@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -135,12 +137,32 @@ func TestFailedStart(t *testing.T) {
 // TestLostSandbox shows a conversation whose workspace has vanished, and starts it again.
 func TestLostSandbox(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct {
+		removed string // below the workspace
+		left    string // a file in the workspace
+		lost    bool
+	}{
+		"all of it":                     {"", "", true},
+		"the project":                   {sandboxes.ProjectDirectory, "", true},
+		"the project, not what else is": {sandboxes.ProjectDirectory, "other", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lostSandbox(t, c.removed, c.left, c.lost)
+		})
+	}
+}
+
+func lostSandbox(t *testing.T, removed, left string, lost bool) {
 	f := setup(t)
 	id := f.create("alice")
 	conversation, _ := event.ParseConversationID(id)
 	info, err := f.conversations.One(t.Context(), session.Principal("alice"), conversation)
 	if err == nil {
-		err = os.RemoveAll(info.In.Directory)
+		err = os.RemoveAll(filepath.Join(info.In.Directory, removed))
+	}
+	if err == nil && left != "" {
+		err = os.WriteFile(filepath.Join(info.In.Directory, left), nil, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -158,6 +180,10 @@ func TestLostSandbox(t *testing.T) {
 			}
 		}
 	}
+	if !lost {
+		is("RUNNING", "STATUS$READY")
+		return
+	}
 	is("ERROR", "STATUS$ERROR")
 	if _, text := f.as("alice", "POST", path+"/stop", `{}`); !strings.Contains(text, "was not running") {
 		t.Errorf("a stop: %s", text)
@@ -166,6 +192,9 @@ func TestLostSandbox(t *testing.T) {
 		t.Errorf("a start: %d %s", status, text)
 	}
 	is("RUNNING", "STATUS$READY")
+	if _, err := os.Stat(filepath.Join(info.In.Directory, sandboxes.ProjectDirectory)); err != nil {
+		t.Errorf("its directory is not there: %v", err)
+	}
 }
 
 // TestOwners asks by every route for a conversation of another owner.

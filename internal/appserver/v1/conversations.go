@@ -27,6 +27,7 @@ type appConversation struct {
 	Title       *string                `json:"title"`
 	Trigger     *string                `json:"trigger"`
 	PRNumbers   []int                  `json:"pr_number"`
+	PRURLs      map[int]string         `json:"pr_url,omitempty"` // not in the contract: by number, of those that it has opened
 	Model       *string                `json:"llm_model"`
 	AgentKind   string                 `json:"agent_kind"`
 	AgentType   string                 `json:"agent_type"` // not in the contract: default or plan
@@ -50,7 +51,7 @@ func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 	out := appConversation{
 		ID: i.Info.ID.Hex(), Owner: i.Meta.Owner, Sandbox: i.Conversation.Sandbox,
 		Repository: orNull(i.Repository), Branch: orNull(i.Branch), Provider: orNull(i.Provider),
-		Title: orNull(i.Meta.Title), Trigger: orNull(i.Trigger), PRNumbers: i.PRNumbers, Model: orNull(i.Details.Agent.LLM.Model),
+		Title: orNull(i.Meta.Title), Trigger: orNull(i.Trigger), PRNumbers: i.PRNumbers, PRURLs: i.PRURLs, Model: orNull(i.Details.Agent.LLM.Model),
 		AgentKind: "openhands", AgentType: cmp.Or(i.AgentType, "default"), Metrics: i.Metrics, Subs: []string{}, Public: i.Conversation.Public, Tags: i.Meta.Tags,
 		Created: stamp(i.Info.Created), Updated: stamp(i.Updated), SandboxIs: sandboxes.Missing, FromProfile: i.Details.Profile,
 	}

@@ -39,8 +39,7 @@ export class Routes implements AppRoutes {
   }
 
   async takeRecorded(file: File, how: 'import' | 'replay'): Promise<string> {
-    const title = file.name.replace(/\.(json|zip)$/i, '').slice(0, 200);
-    const response = await fetch(`${base}/app-conversations/${how}${query({ title })}`, { method: 'POST', body: file });
+    const response = await fetch(`${base}/app-conversations/${how}`, { method: 'POST', body: file });
     if (!response.ok) throw await readFailure(response);
     return ((await response.json()) as { id: string }).id;
   }
@@ -103,14 +102,14 @@ export class Routes implements AppRoutes {
   }
 
   async origin(id: string): Promise<Origin> {
-    type Found = { selected_repository: string | null; selected_branch: string | null; title: string | null; pr_number: number[] | null };
+    type Found = { selected_repository: string | null; selected_branch: string | null; title: string | null; pr_number: number[] | null; pr_url?: Record<string, string> };
     const [found] = await request<(Found | null)[]>('GET', `${base}/app-conversations${query({ ids: id })}`);
     if (!found) throw new Failure(404, tr('There is no such conversation.'));
     return {
       repository: found.selected_repository ?? '',
       branch: found.selected_branch ?? '',
       title: found.title ?? '',
-      pullRequests: found.pr_number ?? [],
+      pullRequests: (found.pr_number ?? []).map((number) => ({ number, url: found.pr_url?.[number] ?? '' })),
     };
   }
 

@@ -133,7 +133,7 @@ export interface Origin {
   repository: string; // owner/name, or its address; empty: none
   branch: string; // empty: the default one
   title: string; // of the conversation
-  pullRequests: number[]; // that it has opened
+  pullRequests: { number: number; url: string }[]; // of this work; no url: unknown
 }
 
 export interface PullRequest {

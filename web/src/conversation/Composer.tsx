@@ -16,7 +16,7 @@ interface Props {
   sendLabel: string;
   onSend: (images: string[], files: File[]) => Promise<boolean>; // true: sent, the box is emptied
   onQueue?: () => void; // holds the text back for later
-  onFile: (file: File) => string; // why a file that is no image cannot be sent; empty: it can
+  onFile: (file: File) => Promise<string>; // why a file that is no image cannot be sent; empty: it can
 }
 
 // largestImage is how large an attached image may be, in bytes.
@@ -50,17 +50,23 @@ export function Composer({ ref, label, placeholder, text, onText, busy, reachabl
 
   const attach = async (given: Iterable<File>) => {
     setProblem('');
-    for (const file of given) {
-      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
-        const reason = onFile(file);
-        if (reason) setProblem(reason);
-        else setFiles((all) => [...all, file]);
-      } else if (file.size > largestImage) setProblem(tr('{name} is larger than 5 MB.', { name: file.name }));
-      else {
-        const url = await dataURL(file);
-        setImages((all) => [...all, url]);
+    const problems: string[] = [];
+    for (const file of [...given]) { // what is dropped is gone after the first wait
+      try {
+        if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
+          const reason = await onFile(file);
+          if (reason) problems.push(reason);
+          else setFiles((all) => [...all, file]);
+        } else if (file.size > largestImage) problems.push(tr('{name} is larger than 5 MB.', { name: file.name }));
+        else {
+          const url = await dataURL(file);
+          setImages((all) => [...all, url]);
+        }
+      } catch (error) {
+        problems.push(describe(error));
       }
     }
+    setProblem(problems.join(' '));
   };
 
   const empty = !text.trim() && images.length === 0 && files.length === 0;

@@ -98,7 +98,7 @@ function Box({ conversation, store, id, running, draft, onSent }: BoxProps) {
         busy={false}
         reachable={live}
         sendLabel={tr('Send')}
-        onFile={(file) => (conversation.live ? (file.size > largestFile ? tr('{name} is larger than 100 MB.', { name: file.name }) : '') : tr('Resume the sandbox first: files go into it.'))}
+        onFile={async (file) => (conversation.live ? (file.size > largestFile ? tr('{name} is larger than 100 MB.', { name: file.name }) : '') : tr('Resume the sandbox first: files go into it.'))}
         onSend={async (images, files) => {
           if (files.length > 0 && !store.get().loaded) throw new Error(tr('Files can be sent once the conversation has loaded.'));
           const paths: string[] = [];

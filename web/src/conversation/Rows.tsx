@@ -4,6 +4,7 @@ import { Icon } from '../design/Icon';
 import { Markdown } from '../design/Markdown';
 import type { ErrorItem, MessageItem, NoteItem } from '../events/item';
 import { tr } from '../i18n/text';
+import { userParts } from './userParts';
 
 interface Foldable {
   open: boolean;
@@ -15,7 +16,7 @@ export const Message = memo(function Message({ item, open, onToggle }: { item: M
     <div className={`message ${item.from}`}>
       <span className="visually-hidden">{item.from === 'user' ? tr('You') : tr('Agent')}:</span>
       {item.reasoning && <Reasoning id={item.id} text={item.reasoning} open={open} onToggle={onToggle} />}
-      {item.from === 'user' ? <p className="user-text">{item.text}</p> : item.text && <Markdown text={item.text} />}
+      {item.from === 'user' ? <UserText text={item.text} /> : item.text && <Markdown text={item.text} />}
       {item.images
         .filter((url) => url.startsWith('data:image/'))
         .map((url, i) => (
@@ -24,6 +25,21 @@ export const Message = memo(function Message({ item, open, onToggle }: { item: M
     </div>
   );
 });
+
+// UserText is what the user wrote; code and attached texts in it are set apart.
+function UserText({ text }: { text: string }) {
+  return userParts(text).map((part, i) =>
+    part.code ? (
+      <pre key={i} className="code" tabIndex={0}>
+        {part.text}
+      </pre>
+    ) : (
+      <p key={i} className="user-text">
+        {part.text}
+      </p>
+    ),
+  );
+}
 
 export function Reasoning({ id, text, open, onToggle }: { id: string; text: string } & Foldable) {
   return (

@@ -9,26 +9,12 @@ import { Icon } from '../design/Icon';
 import { describe } from '../api/failure';
 import { Composer } from '../conversation/Composer';
 import { nothing, Repository, trimmed } from './Repository';
+import { quotedFile, refusal } from './quoted';
 import { SandboxChoice } from './SandboxChoice';
 import { FirstRun } from './FirstRun';
 import { Suggestions } from './Suggestions';
 import { tr } from '../i18n/text';
 import './home.css';
-
-// largestText is how large a file that becomes part of the task may be, in bytes.
-const largestText = 64 << 10;
-
-// quotedFile is a text file as a part of the task: there is no sandbox yet for files.
-async function quotedFile(file: File): Promise<string> {
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
-  } catch {
-    throw new Error(tr('{name} is not a text. Attach it when the conversation has started.', { name: file.name }));
-  }
-  const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length + 1)));
-  return `${file.name}:\n\n${fence}\n${text}\n${fence}`;
-}
 
 export function Home() {
   const source = useSource();
@@ -94,7 +80,7 @@ export function Home() {
               onText={setText}
               busy={start.isPending}
               sendLabel={tr('Start')}
-              onFile={(file) => (file.size > largestText ? tr('{name} is larger than 64 KB. Attach it when the conversation has started.', { name: file.name }) : '')}
+              onFile={refusal}
               onSend={(images, files) =>
                 start.mutateAsync({ images, files }).then(
                   () => true,

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { GitStatus } from '../api/conversation';
 import { describe, Failure } from '../api/failure';
@@ -26,10 +26,14 @@ export function Publish({ app, id, status, onDone }: Props) {
   if (origin.data.repository === '') {
     return <span className="hint">{tr('Started without a repository: take the patch to push it.')}</span>;
   }
-  const numbers = origin.data.pullRequests;
+  const made = origin.data.pullRequests;
   return (
     <>
-      {numbers.length > 0 && <span className="hint">{numbers.map((n) => `#${n}`).join(', ')}</span>}
+      {made.map(({ number, url }) => (
+        <PullRequestLink key={number} url={url} name={tr('Pull request #{number}', { number })}>
+          #{number}
+        </PullRequestLink>
+      ))}
       <button className="button quiet" disabled={status.head === null} onClick={() => setDialog('push')}>
         <Icon name="upload" size={14} /> {tr('Push')}
       </button>
@@ -156,14 +160,20 @@ function Done({ branch, made }: { branch: string; made: PullRequest | null }) {
         <span>
           {trNodes('The commits are on the branch {branch}.', { branch: <code>{branch}</code> })}
         </span>
-      ) : /^https?:\/\//.test(made.url) ? (
-        <a href={made.url} target="_blank" rel="noopener noreferrer">
-          {tr('Pull request #{number}', { number: made.number })}
-        </a>
       ) : (
-        <span>{tr('Pull request #{number}', { number: made.number })}</span>
+        <PullRequestLink url={made.url}>{tr('Pull request #{number}', { number: made.number })}</PullRequestLink>
       )}
       {made?.warning && <span>{made.warning}</span>}
     </p>
+  );
+}
+
+// PullRequestLink leads to a pull request, if it is known where that is.
+function PullRequestLink({ url, name, children }: { url: string; name?: string; children: ReactNode }) {
+  if (!/^https?:\/\//.test(url)) return <span title={name}>{children}</span>;
+  return (
+    <a href={url} target="_blank" rel="noopener noreferrer" aria-label={name} title={name}>
+      {children}
+    </a>
   );
 }

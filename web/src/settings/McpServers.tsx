@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes, McpServer } from '../api/source';
 import { DeleteButton } from './DeleteButton';
+import { line, words } from './commandLine';
 import { useChoice } from './useChoice';
 import { tr } from '../i18n/text';
 
@@ -39,7 +40,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
             <span className="grow">
               <strong>{key}</strong>
               <br />
-              <code className="hint">{server.url ?? [server.command, ...(server.args ?? [])].join(' ')}</code>
+              <code className="hint">{server.url ?? line([server.command ?? '', ...(server.args ?? [])])}</code>
             </span>
             <TestServer app={app} name={key} />
             <label className="row">
@@ -66,7 +67,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
         onSubmit={(e) => {
           e.preventDefault();
           const text = address.trim();
-          const [command = '', ...args] = text.split(/\s+/);
+          const [command = '', ...args] = words(text);
           const server: McpServer = remote ? { url: text, ...(token ? { headers: { Authorization: `Bearer ${token}` } } : {}) } : { command, args };
           add({ ...all, [name.trim()]: server });
         }}

@@ -1,0 +1,29 @@
+// What a user wrote is shown as it is, but for fenced code, as text files come with a task.
+import { lexer, type Tokens } from 'marked';
+
+export interface Part {
+  code: boolean;
+  text: string;
+}
+
+// userParts splits a message of a user into its text and its fenced code.
+export function userParts(message: string): Part[] {
+  if (!/^ {0,3}(?:```|~~~)/m.test(message)) return [{ code: false, text: message }];
+  const parts: Part[] = [];
+  let text = '';
+  const end = () => {
+    if (text.trim()) parts.push({ code: false, text: text.replace(/^\n+|\n+$/g, '') });
+    text = '';
+  };
+  for (const token of lexer(message.replace(/\r\n?/g, '\n'))) {
+    const code = token.type === 'code' && (token as Tokens.Code).codeBlockStyle !== 'indented';
+    if (!code) {
+      text += token.raw;
+      continue;
+    }
+    end();
+    parts.push({ code, text: (token as Tokens.Code).text.replace(/\n+$/, '') });
+  }
+  end();
+  return parts;
+}
