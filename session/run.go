@@ -71,7 +71,6 @@ func (c *Conversation) drive(w *worker, begin func(controller.RunOptions) (func(
 		return err
 	}
 	c.warm(w)
-	c.checkpointAhead(w)
 	c.m.running.Go(func() {
 		err := work(w.ctx)
 		if err != nil && w.ctx.Err() == nil { // otherwise another process goes on
