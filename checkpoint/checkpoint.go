@@ -78,6 +78,9 @@ type Options struct {
 	// Timeout bounds [Store.Take]; 15 seconds by default. A workspace that takes
 	// longer is not tried again for some time.
 	Timeout time.Duration
+	// StepTime is what a checkpoint of a step may take before those that follow are left
+	// out ([ErrSlow]); 250 milliseconds by default.
+	StepTime time.Duration
 }
 
 // Store has the checkpoints of all workspaces.
@@ -87,6 +90,9 @@ type Store struct{ o Options }
 func New(o Options) *Store {
 	if o.Timeout == 0 {
 		o.Timeout = 15 * time.Second
+	}
+	if o.StepTime == 0 {
+		o.StepTime = 250 * time.Millisecond
 	}
 	return &Store{o: o}
 }
@@ -101,6 +107,8 @@ type Point struct {
 	Checkout
 	// Again replaces a checkpoint of the event that is there already.
 	Again bool
+	// Step says that it is one of many between two messages of the user.
+	Step bool
 }
 
 // Checkout is what Git has checked out, or had.
@@ -117,6 +125,8 @@ type Record struct {
 	Tree  string    `json:"tree"`
 	Time  time.Time `json:"time"`
 	Files int       `json:"files"`
+	// NewBytes is the size of the files that had to be read for it.
+	NewBytes int64 `json:"new_bytes,omitempty"`
 	Checkout
 	// LeftOut are the first paths that were there and are not kept.
 	LeftOut []string `json:"left_out,omitempty"`
@@ -131,6 +141,10 @@ func Available() bool {
 	_, err := exec.LookPath("git")
 	return err == nil
 }
+
+// ErrSlow is the error of [Store.Take] for a step in a workspace where the last one took
+// longer than Options.StepTime. Steps are taken again once another checkpoint is as fast.
+var ErrSlow = fault.New(fault.Limit, "checkpoints of single steps take too long here")
 
 // Take records what the files of a workspace are. A checkpoint that is there
 // already stays as it is, unless the point says Again.
@@ -148,18 +162,49 @@ func (s *Store) Take(ctx context.Context, p Point) (Record, error) {
 	if err := w.mayTake(); err != nil {
 		return Record{}, err
 	}
+	if p.Step && exists(w.path(slowSteps)) {
+		return Record{}, ErrSlow
+	}
+	began := time.Now()
 	r, err := w.snapshot(limited)
 	if err == nil {
 		r.Event, r.Checkout = p.Event, p.Checkout
-		err = w.keep(p.Conversation, r)
+		err = w.keep(p.Conversation, r, writeFile)
 	}
 	if err != nil && errors.Is(context.Cause(limited), errTooLong) && ctx.Err() == nil {
 		return Record{}, errors.Join(errTooLong, w.giveUp())
 	}
 	if err == nil {
-		err = os.RemoveAll(w.path(gaveUp))
+		err = errors.Join(os.RemoveAll(w.path(gaveUp)), w.noteTime(p, time.Since(began) > s.o.StepTime))
 	}
 	return r, err
+}
+
+// Slow reports whether checkpoints of steps are left out in a workspace, see [ErrSlow].
+func (s *Store) Slow(workspace string) bool {
+	return exists(filepath.Join(s.storeDir(realpath.Resolve(workspace)), slowSteps))
+}
+
+// slowSteps is the file that says that the steps of a workspace are left out.
+const slowSteps = "slow-steps"
+
+// noteTime notes whether a checkpoint was slow. The first one of a workspace is, and says
+// nothing about steps.
+func (w *workspace) noteTime(p Point, slow bool) error {
+	switch {
+	case p.Step && slow:
+		if err := os.WriteFile(w.path(slowSteps), nil, 0o600); err != nil {
+			return fmt.Errorf("note a workspace whose steps are slow: %w", err)
+		}
+	case !slow:
+		return os.RemoveAll(w.path(slowSteps))
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 var errTooLong = fault.New(fault.Limit, "the files of the workspace take too long to read")

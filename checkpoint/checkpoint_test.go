@@ -602,3 +602,33 @@ func TestLinksOut(t *testing.T) {
 		t.Errorf("outside: %s", diff)
 	}
 }
+
+// TestSlowSteps leaves steps out after one that was slow, until another checkpoint is fast.
+func TestSlowSteps(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	slow := checkpoint.New(checkpoint.Options{Dir: s.own, Timeout: time.Minute, StepTime: time.Nanosecond})
+	fast := checkpoint.New(checkpoint.Options{Dir: s.own, Timeout: time.Minute, StepTime: time.Minute})
+	step := func(st *checkpoint.Store, ev string) error {
+		p := s.point(ev)
+		p.Step = true
+		_, err := st.Take(t.Context(), p)
+		return err
+	}
+	s.write("a.txt", "1")
+	if _, err := slow.Take(t.Context(), s.point("message")); err != nil || s.Slow(s.dir) {
+		t.Errorf("the first checkpoint, which reads all, says that steps are slow: %v", err)
+	}
+	if err := step(slow, "one"); err != nil || !s.Slow(s.dir) {
+		t.Errorf("a slow step: %v", err)
+	}
+	if err := step(fast, "two"); !errors.Is(err, checkpoint.ErrSlow) {
+		t.Errorf("the step after it: %v", err)
+	}
+	if _, err := fast.Take(t.Context(), s.point("second")); err != nil || s.Slow(s.dir) {
+		t.Errorf("a fast one leaves steps slow: %v", err)
+	}
+	if err := step(fast, "three"); err != nil {
+		t.Error(err)
+	}
+}

@@ -112,15 +112,25 @@ func (w *workspace) environ() []string {
 	}
 }
 
-// writeFile replaces a file in one piece.
-func writeFile(path string, data []byte) error {
+// writer replaces a file in one piece.
+type writer func(path string, data []byte) error
+
+// writeFile is a writer that waits until the file is on the disk.
+func writeFile(path string, data []byte) error { return replaceFile(path, data, (*os.File).Sync) }
+
+// placeFile is a writer that leaves the disk to a later [workspace.sync].
+func placeFile(path string, data []byte) error {
+	return replaceFile(path, data, func(*os.File) error { return nil })
+}
+
+func replaceFile(path string, data []byte, sync func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Sync()
+		err = sync(f)
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {

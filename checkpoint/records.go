@@ -52,7 +52,7 @@ func (w *workspace) record(id event.ConversationID, ev event.ID) (Record, error)
 }
 
 // keep makes a checkpoint valid.
-func (w *workspace) keep(id event.ConversationID, r Record) error {
+func (w *workspace) keep(id event.ConversationID, r Record, write writer) error {
 	path, err := w.recordPath(id, r.Event)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (w *workspace) keep(id event.ConversationID, r Record) error {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
 	if err == nil {
-		err = writeFile(path, data)
+		err = write(path, data)
 	}
 	if err != nil {
 		return fmt.Errorf("write the record of a checkpoint: %w", err)
@@ -91,12 +91,12 @@ func (w *workspace) all(id event.ConversationID) (map[event.ID]Record, error) {
 }
 
 // refer makes Git keep a tree.
-func (w *workspace) refer(tree string) error {
+func (w *workspace) refer(tree string, write writer) error {
 	path := w.path("git", refs, tree)
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
-	return writeFile(path, []byte(tree+"\n"))
+	return write(path, []byte(tree+"\n"))
 }
 
 // Remove removes the checkpoints of a conversation, and what no other one needs.
@@ -130,7 +130,7 @@ func (s *Store) remove(ctx context.Context, store string, id event.ConversationI
 	if len(left) > 0 {
 		return w.prune(ctx)
 	}
-	for _, name := range []string{treeFile, "index", records, "git", gaveUp} { // the lock stays: another process may wait for it
+	for _, name := range []string{treeFile, "index", records, "git", gaveUp, slowSteps} { // the lock stays: another process may wait for it
 		if err := os.RemoveAll(w.path(name)); err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func (s *Store) Restore(ctx context.Context, p Point, r Record) (Changes, error)
 		return Changes{}, err
 	}
 	now.Event, now.Checkout = p.Event, p.Checkout
-	if err := w.keep(p.Conversation, now); err != nil {
+	if err := w.keep(p.Conversation, now, writeFile); err != nil {
 		return Changes{}, err
 	}
 	return w.restore(ctx, now.Tree, r)
@@ -240,24 +240,38 @@ func (s *Store) Fork(ctx context.Context, from, to Point, events []event.ID, r R
 	if err != nil {
 		return err
 	}
-	if err = dst.refer(r.Tree); err == nil {
-		r.Event, r.Ref = to.Event, "" // the branch is the other workspace's
-		err = dst.keep(to.Conversation, r)
-	}
+	r.Event, r.Ref = to.Event, "" // the branch is the other workspace's
+	records := []Record{r}
 	for _, ev := range events {
-		old, rerr := src.record(from.Conversation, ev)
-		if fault.Is(rerr, fault.NotFound) || ev == to.Event {
+		old, err := src.record(from.Conversation, ev)
+		if fault.Is(err, fault.NotFound) || ev == to.Event {
 			continue
 		}
-		if err = errors.Join(err, rerr); err == nil {
-			old.Ref = ""
-			err = dst.refer(old.Tree)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			err = dst.keep(to.Conversation, old)
+		old.Ref = ""
+		records = append(records, old)
+	}
+	return dst.takeOver(to.Conversation, records)
+}
+
+// takeOver makes checkpoints of another workspace, whose objects are here, valid.
+func (w *workspace) takeOver(id event.ConversationID, records []Record) error {
+	for _, r := range records {
+		if err := w.refer(r.Tree, placeFile); err != nil {
+			return fmt.Errorf("take over checkpoints: %w", err)
 		}
 	}
-	return err
+	if err := w.sync(); err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := w.keep(id, r, placeFile); err != nil {
+			return err
+		}
+	}
+	return w.sync()
 }
 
 // openBoth opens two workspaces. They are locked in one order by all callers.

@@ -56,7 +56,7 @@ func (w *workspace) trySnapshot(ctx context.Context) (Record, error) {
 		return Record{}, fmt.Errorf("store the files of a checkpoint: %w", err)
 	}
 	return Record{
-		Tree: tree, Time: time.Now().UTC(), Files: k.files, LeftOut: k.listed, Private: k.private, AllPrivate: k.allPrivate,
+		Tree: tree, Time: time.Now().UTC(), Files: k.files, NewBytes: k.bytes, LeftOut: k.listed, Private: k.private, AllPrivate: k.allPrivate,
 	}, nil
 }
 
@@ -112,7 +112,7 @@ func (w *workspace) storeChanges(ctx context.Context, k *found, empty bool) (tre
 	if err := w.sync(); err != nil {
 		return "", err
 	}
-	if err := w.refer(tree); err != nil {
+	if err := w.refer(tree, writeFile); err != nil {
 		return "", err
 	}
 	return tree, w.noteTree(tree)

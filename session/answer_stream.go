@@ -40,6 +40,9 @@ type streamedAgent struct {
 // Step implements [agent.Agent].
 func (o streamedAgent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
 	o.p.next()
+	asking, answered := context.WithCancel(ctx)
+	defer answered()
+	o.p.c.checkpointAhead(asking, o.p.w)
 	t.Delta = func(item event.ID, d llm.Delta) { o.p.delta(t.State, item, d) }
 	evs, err := o.Agent.Step(ctx, t)
 	o.p.stepped(ctx, evs, err)

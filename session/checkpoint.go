@@ -2,9 +2,11 @@ package session
 
 import (
 	"context"
+	"errors"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
@@ -16,41 +18,34 @@ import (
 // CheckpointTimes say when checkpoints of workspaces are taken.
 type CheckpointTimes string
 
-// The times of checkpoints.
+// The times of checkpoints. All begin while the model answers, and no action begins
+// before they have ended.
 const (
+	// CheckpointsOff is never.
+	CheckpointsOff CheckpointTimes = "off"
 	// CheckpointTurns is once for each message of the user, before the first action
-	// that follows it. It begins while the model answers.
+	// that follows it.
 	CheckpointTurns CheckpointTimes = "turn"
-	// CheckpointSteps is before the actions of each answer of the model too.
+	// CheckpointSteps is before the actions of each answer of the model too, but for
+	// workspaces where that is slow (see [checkpoint.ErrSlow]) and turns in which much
+	// is new (maxStepBytes).
 	CheckpointSteps CheckpointTimes = "step"
 )
 
+// maxStepBytes bounds what the checkpoints of the steps of one turn read and store
+// beside that of the turn.
+const maxStepBytes = 512 << 20
+
 // checkpointer takes the checkpoints of a worker.
 type checkpointer struct {
-	mu    sync.Mutex
-	event event.ID      // of the last one
-	taken chan struct{} // closed when that has been tried
+	taking *semaphore.Weighted // held while one is taken; it guards what follows
+	tried  event.ID            // at which the last one was taken, or failed
+	// spent is what the steps of the present turn have stored; maxStepBytes after one
+	// that failed.
+	spent int64
 }
 
-// once calls take, unless it has been called for the event, and returns when that has
-// ended or ctx has.
-func (k *checkpointer) once(ctx context.Context, ev event.ID, take func()) {
-	k.mu.Lock()
-	if k.event == ev && k.taken != nil {
-		taken := k.taken
-		k.mu.Unlock()
-		select {
-		case <-taken:
-		case <-ctx.Done():
-		}
-		return
-	}
-	taken := make(chan struct{})
-	k.event, k.taken = ev, taken
-	k.mu.Unlock()
-	defer close(taken)
-	take()
-}
+func newCheckpointer() checkpointer { return checkpointer{taking: semaphore.NewWeighted(1)} }
 
 // keepsFiles reports whether checkpoints are taken of the conversation's workspace: it
 // is on this machine, and no other conversation has handed it down.
@@ -61,15 +56,39 @@ func (c *Conversation) keepsFiles() bool {
 	return c.m.o.Checkpoints != nil && err == nil && !inside && c.meta.Parent == ""
 }
 
-// checkpointTurn takes the checkpoint of the user's last message, unless actions have
-// followed it.
-func (c *Conversation) checkpointTurn(ctx context.Context, w *worker, batch []*event.ActionEvent) {
+// checkpoint takes the checkpoint that is due before a batch of actions, nil for before
+// those of the answer that the model gives now. It returns when none is being taken.
+func (c *Conversation) checkpoint(ctx context.Context, w *worker, batch []*event.ActionEvent) {
+	k := &w.checkpoints
+	if err := k.taking.Acquire(ctx, 1); err != nil {
+		return // the run is stopped
+	}
+	defer k.taking.Release(1)
 	s := w.Latest()
-	w.checkpoints.once(ctx, s.LastUserMessage, func() {
-		if s.LastUserMessage != "" && !actedSince(s, s.LastUserMessage, batch) {
-			c.take(ctx, s.LastUserMessage)
+	if batch == nil && (!w.Busy() || len(s.Pending) > 0) {
+		return // the answer came meanwhile: its actions have been announced
+	}
+	if at, step := k.due(s, batch, c.m.o.CheckpointTimes); at != "" {
+		c.take(ctx, k, at, step)
+	}
+}
+
+// due returns the event at which a checkpoint is due, "" for none, and whether it is that
+// of a step within a turn.
+func (k *checkpointer) due(s *state.State, batch []*event.ActionEvent, times CheckpointTimes) (at event.ID, step bool) {
+	if turn := s.LastUserMessage; turn != "" && !actedSince(s, turn, batch) {
+		if at = turn; at == k.tried {
+			at = ""
 		}
-	})
+		return at, false
+	}
+	if at = s.Head; batch != nil {
+		at = batch[0].ParentID
+	}
+	if times != CheckpointSteps || at == event.Root || k.spent >= maxStepBytes || k.tried != "" && !actedSince(s, k.tried, batch) {
+		return "", true
+	}
+	return at, true
 }
 
 // actedSince reports whether actions beside those of a batch follow an event, as far as
@@ -86,25 +105,21 @@ func actedSince(s *state.State, ev event.ID, batch []*event.ActionEvent) bool {
 	return true // a summary stands for what follows it
 }
 
-// checkpointBefore takes the checkpoints that are due before a batch of actions.
+// checkpointBefore returns what takes the checkpoint that is due before a batch of actions.
 func (c *Conversation) checkpointBefore(w *worker) func(context.Context, []*event.ActionEvent) {
 	if !c.keepsFiles() {
 		return nil
 	}
-	return func(ctx context.Context, batch []*event.ActionEvent) {
-		c.checkpointTurn(ctx, w, batch)
-		if before := batch[0].ParentID; c.m.o.CheckpointTimes == CheckpointSteps && before != event.Root {
-			c.take(ctx, before) // the one of the turn stays as it is
-		}
-	}
+	return func(ctx context.Context, batch []*event.ActionEvent) { c.checkpoint(ctx, w, batch) }
 }
 
 // checkpointDelay lets the call of the model go out first: Git would keep it waiting
 // where there are few processors.
 const checkpointDelay = 100 * time.Millisecond
 
-// checkpointAhead takes the checkpoint of a turn while the model answers.
-func (c *Conversation) checkpointAhead(w *worker) {
+// checkpointAhead takes the checkpoint that is due while the model answers, unless ctx
+// ends soon because it has answered.
+func (c *Conversation) checkpointAhead(ctx context.Context, w *worker) {
 	if !c.keepsFiles() {
 		return
 	}
@@ -113,20 +128,33 @@ func (c *Conversation) checkpointAhead(w *worker) {
 		defer delay.Stop()
 		select {
 		case <-delay.C:
-		case <-c.m.ctx.Done():
-			return
-		}
-		if w.Busy() {
-			c.checkpointTurn(c.m.ctx, w, nil)
+			c.checkpoint(c.m.ctx, w, nil)
+		case <-ctx.Done():
 		}
 	})
 }
 
 // take takes a checkpoint. The conversation goes on without one that fails.
-func (c *Conversation) take(ctx context.Context, ev event.ID) {
-	_, err := c.m.o.Checkpoints.Take(ctx, c.pointOf(ctx, ev))
-	if err != nil && ctx.Err() == nil {
-		c.m.o.Log.Warn("take a checkpoint of the files", "conversation", c.id, "event", ev, "err", err)
+func (c *Conversation) take(ctx context.Context, k *checkpointer, at event.ID, step bool) {
+	p := c.pointOf(ctx, at)
+	p.Step = step
+	r, err := c.m.o.Checkpoints.Take(ctx, p)
+	if err != nil && ctx.Err() != nil {
+		return // another try may follow
+	}
+	k.tried = at
+	switch {
+	case !step:
+		k.spent = 0
+	case err == nil:
+		k.spent += r.NewBytes
+	}
+	if err == nil {
+		return
+	}
+	k.spent = maxStepBytes // steps would fail as well
+	if !errors.Is(err, checkpoint.ErrSlow) {
+		c.m.o.Log.Warn("take a checkpoint of the files", "conversation", c.id, "event", at, "err", err)
 		c.hub.publish(Transient{Warning: "the files cannot be brought back to this point: " + err.Error()})
 	}
 }

@@ -325,7 +325,7 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 	if w.res, err = c.m.o.Builder.Build(ctx, request); err != nil {
 		return nil, err
 	}
-	w.review, w.answers = &review{c: c, w: w}, newAnswerStream(c, w)
+	w.review, w.answers, w.checkpoints = &review{c: c, w: w}, newAnswerStream(c, w), newCheckpointer()
 	w.streams.Store(a.LLM != nil && a.LLM.Stream)
 	w.agent = streamedAgent{w.res.Agent, w.answers}
 	w.Controller, err = controller.Open(ctx, controller.Config{

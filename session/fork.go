@@ -130,11 +130,28 @@ func (c *Conversation) forkFiles(ctx context.Context, w *worker, f *Conversation
 	return func(ctx context.Context) error { return errors.Join(remove(ctx), cps.Remove(ctx, f.id)) }, nil
 }
 
-// filesToFork returns the checkpoint of an event, "" for HEAD, and the events that have
-// one. At HEAD the files are taken as they are now.
+// filesToFork returns the checkpoint of an event, "" for HEAD, and the events up to it
+// that have one. At HEAD, and where no action has followed and none is kept, the files are taken as
+// they are now.
 func (c *Conversation) filesToFork(ctx context.Context, cps *checkpoint.Store, w *worker, at event.ID) (r checkpoint.Record, have []event.ID, err error) {
 	head := w.State().Head
-	if at == "" || at == head {
+	if at == "" {
+		at = head
+	}
+	t, err := c.eventTree(ctx)
+	if err != nil {
+		return r, nil, err
+	}
+	if at, err = c.onTree(ctx, at); err != nil {
+		return r, nil, err
+	}
+	all, err := cps.All(ctx, c.Workspace(), c.id)
+	if err != nil {
+		return r, nil, err
+	}
+	r, known := t.filesAt(at, all)
+	switch {
+	case at == head, !known && !t.acted(at, head):
 		if w.Busy() {
 			return r, nil, fault.New(fault.Conflict, "the conversation is running").Hint("stop it first, or fork at an earlier event")
 		}
@@ -143,30 +160,18 @@ func (c *Conversation) filesToFork(ctx context.Context, cps *checkpoint.Store, w
 		if r, err = cps.Take(ctx, p); err != nil {
 			return r, nil, fmt.Errorf("keep the files: %w", err)
 		}
+	default:
+		if err := c.settled(ctx, at); err != nil {
+			return r, nil, err
+		}
+		if !known {
+			return r, nil, noFilesAt(at)
+		}
 	}
-	all, err := cps.All(ctx, c.Workspace(), c.id)
-	if err != nil {
-		return r, nil, err
-	}
-	for id := range all {
-		have = append(have, id)
-	}
-	if r.Tree != "" {
-		return r, have, nil
-	}
-	t, err := c.eventTree(ctx)
-	if err != nil {
-		return r, nil, err
-	}
-	if at, err = c.onTree(ctx, at); err == nil {
-		err = c.settled(ctx, at)
-	}
-	if err != nil {
-		return r, nil, err
-	}
-	r, ok := t.filesAt(at, all)
-	if !ok {
-		return r, nil, noFilesAt(at)
+	for shared := at; shared != ""; shared = t.events[shared].parent {
+		if _, ok := all[shared]; ok {
+			have = append(have, shared)
+		}
 	}
 	r.Event = at // of which the fork has a checkpoint then
 	return r, have, nil

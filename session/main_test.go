@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -118,13 +120,14 @@ func lastText(r llm.Request) string {
 }
 
 // commands is the terminal of the tests: "block" waits to be released or
-// interrupted, "reveal" prints what is hidden, "trickle" does so while it runs,
+// interrupted, "write NAME TEXT" writes a file, "reveal" prints what is hidden, "trickle" does so while it runs,
 // "print and block" does so before it waits, "print and fail" before the tool fails,
 // anything else is echoed.
 type commands struct {
 	started chan string
 	release chan struct{}
 	hidden  string // what "reveal" prints
+	dir     string // of the files that are written
 }
 
 func newCommands() *commands {
@@ -137,6 +140,11 @@ func (c *commands) Execute(ctx context.Context, call tool.Call) (event.Observati
 		return nil, fmt.Errorf("the terminal cannot run a %T", call.Action)
 	}
 	zero, text := 0, a.Command
+	if args := strings.Fields(a.Command); len(args) == 3 && args[0] == "write" {
+		if err := os.WriteFile(filepath.Join(c.dir, args[1]), []byte(args[2]), 0o600); err != nil {
+			return nil, err
+		}
+	}
 	switch a.Command {
 	case "reveal":
 		text = c.hidden
@@ -228,6 +236,7 @@ func setup(t testing.TB, answer reply, change func(*session.Options)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.tools.dir = h.work
 	h.stream = &counted{Stream: store, named: make(chan string, 1000)}
 	h.ring = keyring.New("a key of the tests")
 	h.o = session.Options{

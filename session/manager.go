@@ -142,6 +142,9 @@ func Open(o Options) (*Manager, error) {
 }
 
 func (o *Options) applyDefaults() {
+	if o.CheckpointTimes == "" {
+		o.CheckpointTimes = CheckpointTurns
+	}
 	if o.IdleTTL == 0 {
 		o.IdleTTL = DefaultIdleTTL
 	}

@@ -74,7 +74,6 @@ func (c *Conversation) drive(ctx context.Context, w *worker, begin func(controll
 		return err
 	}
 	c.warm(w)
-	c.checkpointAhead(w)
 	c.m.running.Go(func() {
 		err := work(w.ctx)
 		if err != nil && w.ctx.Err() == nil { // otherwise another process goes on

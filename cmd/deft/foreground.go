@@ -43,8 +43,8 @@ type foreground struct {
 	// executor is the executor class of --executor; "": not given.
 	executor string
 	grace    time.Duration
-	// checkpoints says when checkpoints are taken: off, turn or step.
-	checkpoints string
+	// checkpoints says when checkpoints are taken.
+	checkpoints session.CheckpointTimes
 	// published are the ports of --publish.
 	published *portforward.Open
 	// env are variables for commands, and secretEnv the names of secrets that all
@@ -56,7 +56,7 @@ type foreground struct {
 func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.View) *foreground {
 	return &foreground{
 		std: std, paths: p, store: store, view: view, sandbox: "auto", grace: build.DefaultGrace,
-		checkpoints: string(session.CheckpointTurns), published: &portforward.Open{},
+		checkpoints: session.CheckpointTurns, published: &portforward.Open{},
 		api: runtimeAPIFromEnvironment(std.env),
 		models: &runModels{
 			by:       sync.OnceValues(func() (*opener, error) { return newOpener(std) }),
@@ -156,8 +156,8 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 		},
 		IdleTTL: -1, // what matters of its log is in the events, which the view shows
 	}
-	if r.checkpoints != "off" && checkpoint.Available() {
-		o.Checkpoints, o.CheckpointTimes = r.paths.checkpoints(), session.CheckpointTimes(r.checkpoints)
+	if r.checkpoints != session.CheckpointsOff && checkpoint.Available() {
+		o.Checkpoints, o.CheckpointTimes = r.paths.checkpoints(), r.checkpoints
 	}
 	sessions, err := session.Open(o)
 	if err != nil {

@@ -66,7 +66,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	r := newForeground(std, p, store, newView(c, std, g))
 	warnIgnored(r.view, ignored)
 	r.sandbox, r.network, r.grace, r.api = c.Sandbox, c.Net, c.Grace, c.runtimeAPIFlags
-	r.checkpoints = c.Checkpoints
+	r.checkpoints = session.CheckpointTimes(c.Checkpoints)
 	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
 	r.container = sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime, ReadOnly: c.ReadOnly, GPUs: c.GPUs, ExtraHosts: c.AddHost, DiskBytes: int64(c.Disk)}
 	if c.Dockerfile+c.ExtraDeps != "" {

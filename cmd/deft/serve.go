@@ -175,10 +175,12 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		SearchKey:       cfg.Conversations.SearchAPIKey,
 		IdleTTL:         cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,
 		Page: web.Handler(), Model: commonModel(cfg.LLM),
-		// Workspaces are below Deft's data, so nothing is excluded.
-		Checkpoints: checkpoint.New(checkpoint.Options{Dir: filepath.Join(paths.store(), "checkpoints")}),
-		Demo:        &conversations.Demo{Title: demo.Task, Unpack: unpackDemo}, Trajectories: trajectories{},
+		Demo: &conversations.Demo{Title: demo.Task, Unpack: unpackDemo}, Trajectories: trajectories{},
 		Version: version, Out: std.err, Log: log,
+	}
+	if when := session.CheckpointTimes(cfg.Conversations.Checkpoints); when != session.CheckpointsOff && checkpoint.Available() {
+		// Workspaces are below Deft's data, so nothing is excluded.
+		o.Checkpoints, o.CheckpointTimes = checkpoint.New(checkpoint.Options{Dir: filepath.Join(paths.store(), "checkpoints")}), when
 	}
 	if cfg.Conversations.MaxRunning > 0 {
 		o.MaxRuns = cfg.Conversations.MaxRunning

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
@@ -175,6 +176,10 @@ func (s *services) openSessions(context.Context) error {
 			workspacedir.Rules{Home: s.home, Data: s.cfg.Data()}, s.log,
 		},
 		BaseURL: s.url, MaxRuns: s.cfg.MaxConcurrentRuns, IdleTTL: -1,
+	}
+	if when := s.cfg.Checkpoints; when != session.CheckpointsOff && checkpoint.Available() {
+		dir := filepath.Join(s.cfg.ConversationsPath, "checkpoints") // where deft undo looks
+		o.Checkpoints, o.CheckpointTimes = checkpoint.New(checkpoint.Options{Dir: dir, Exclude: s.cfg.Data()}), when
 	}
 	if s.webhooks != nil {
 		o.Store, o.Observer = s.webhooks.Stream(), webhookObserver{s.webhooks} // they see what is appended

@@ -96,8 +96,10 @@ type Options struct {
 	MaxCost       float64
 	// Model is the LLM of owners who have chosen none, as its schema has it; nil for none.
 	Model *schema.Map
-	// Checkpoints keeps the files of workspaces, for undo and forks; nil for none.
-	Checkpoints *checkpoint.Store
+	// Checkpoints keeps the files of workspaces at CheckpointTimes, for undo and forks; nil
+	// for none.
+	Checkpoints     *checkpoint.Store
+	CheckpointTimes session.CheckpointTimes
 	// Demo is the recorded session that can be replayed; nil for none.
 	Demo *conversations.Demo
 	// Trajectories read recorded conversations.

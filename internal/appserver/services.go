@@ -119,7 +119,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 			PlainDirectories: session.PlainDirectories{Skills: catalog},
 			Root:             filepath.Join(o.Dir, "worktrees"),
 		},
-		BaseURL: secretsURL, MaxRuns: o.MaxRuns, IdleTTL: o.IdleTTL, Checkpoints: o.Checkpoints,
+		BaseURL: secretsURL, MaxRuns: o.MaxRuns, IdleTTL: o.IdleTTL, Checkpoints: o.Checkpoints, CheckpointTimes: o.CheckpointTimes,
 	})
 	if err != nil {
 		return nil, err

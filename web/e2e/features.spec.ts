@@ -65,14 +65,6 @@ test('a conversation is rewound with its files, and forked with files of its own
   await expect(log(page).getByText('Second.')).toBeVisible();
   await expect(status(page, 'Finished')).toBeVisible();
 
-  const step = log(page).locator('.timeline-row', { hasText: 'echo two' });
-  await step.hover();
-  await step.getByRole('button', { name: 'Actions of this event' }).click();
-  await page.getByRole('menuitem', { name: 'Fork from here' }).click();
-  await expect(page.getByText('The files of this step were not kept')).toBeVisible();
-  await expect(page.getByRole('button', { name: 'Fork', exact: true })).toBeDisabled();
-  await page.keyboard.press('Escape');
-
   const row = log(page).locator('.timeline-row', { hasText: 'First.' });
   await row.hover();
   await row.getByRole('button', { name: 'Actions of this event' }).click();

@@ -49,6 +49,8 @@ type Flags struct {
 	IdleTimeout              *time.Duration      `help:"After what time without use a conversation is unloaded from memory and its container paused, until it is used again; 0 for never (default: 20m, or conversation_idle_ttl_seconds)." placeholder:"DURATION" env:"DEFT_AGENT_SERVER_IDLE_TIMEOUT"`
 	CPUs                     float64             `name:"cpus" help:"How many processors each sandbox may use (default: all; 2 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
 
+	Checkpoints string `help:"When the files are kept so that deft undo and deft conversations fork can bring them back: turn, before the first action after a message; step, before the actions of each answer too; or off (default)." enum:"off,turn,step" default:"off" placeholder:"WHEN" env:"DEFT_AGENT_SERVER_CHECKPOINTS"`
+
 	Reload          bool   `help:"For compatibility with OpenHands; no effect." hidden:""`
 	ImportModules   string `help:"For compatibility with OpenHands; no effect." hidden:""`
 	ExtraPythonPath string `help:"For compatibility with OpenHands; no effect." hidden:""`

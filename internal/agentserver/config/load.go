@@ -20,6 +20,7 @@ import (
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/session"
 )
 
 // DefaultFile is the default path of the settings file.
@@ -45,6 +46,8 @@ type Loaded struct {
 	Limits sandbox.Limits
 	// Readable and Writable are the directories of --read and --write, without links.
 	Readable, Writable []string
+	// Checkpoints says when those of workspaces are taken.
+	Checkpoints session.CheckpointTimes
 	// PersistenceDir is the user's directory: settings, profiles, secrets.
 	PersistenceDir string
 	// files are the named configuration file and that with the session keys.
@@ -83,7 +86,7 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	if err := f.chooseRuntime(c); err != nil {
 		return nil, err
 	}
-	l := &Loaded{Config: c, files: []string{cmpOr(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone), Net: f.Net, Limits: sandbox.Limits{MemoryBytes: int64(f.Memory), PIDs: f.Pids, CPUs: f.CPUs}}
+	l := &Loaded{Config: c, files: []string{cmpOr(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone), Checkpoints: session.CheckpointTimes(cmpOr(f.Checkpoints, string(session.CheckpointsOff))), Net: f.Net, Limits: sandbox.Limits{MemoryBytes: int64(f.Memory), PIDs: f.Pids, CPUs: f.CPUs}}
 	c.applyKeys(tree, e)
 	ignored, err := f.apply(c)
 	if err != nil {

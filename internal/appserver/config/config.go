@@ -127,10 +127,12 @@ type Conversations struct {
 	MaxPerUser int `toml:"max_per_user" min:"0" example:"20" help:"Conversations that a user may have at work when another one starts; 0 for no limit."`
 	MaxRunning int `toml:"max_running" min:"0" example:"200" help:"Conversations of all users that may run at one time (default: what memory, files and processes of this machine allow)."`
 	// IdleTimeout is 0 for never.
-	IdleTimeout   time.Duration `toml:"idle_timeout" min:"0" default:"20m" example:"1h" help:"After what time without use a conversation is unloaded from memory and its container paused; 0 for never."`
-	MaxIterations int           `toml:"max_iterations" min:"1" default:"500" example:"200" help:"Steps of the agent after which a conversation stops, unless the user's settings say otherwise."`
-	MaxBudget     float64       `toml:"max_budget" min:"0" example:"5" help:"US dollars that a conversation may cost, unless the user's settings say otherwise; 0 for no limit."`
-	SearchAPIKey  llm.Secret    `toml:"search_api_key" example:"tvly-…" help:"Key of Tavily, with which agents search the web, unless the user's settings have one."`
+	IdleTimeout time.Duration `toml:"idle_timeout" min:"0" default:"20m" example:"1h" help:"After what time without use a conversation is unloaded from memory and its container paused; 0 for never."`
+	// Checkpoints is when the files of workspaces are kept.
+	Checkpoints   string     `toml:"checkpoints" oneof:"off turn step" default:"step" example:"turn" help:"When the files are kept so that a conversation can be forked or rewound with them: turn, before the first action after a message; step, before the actions of each answer too; or off."`
+	MaxIterations int        `toml:"max_iterations" min:"1" default:"500" example:"200" help:"Steps of the agent after which a conversation stops, unless the user's settings say otherwise."`
+	MaxBudget     float64    `toml:"max_budget" min:"0" example:"5" help:"US dollars that a conversation may cost, unless the user's settings say otherwise; 0 for no limit."`
+	SearchAPIKey  llm.Secret `toml:"search_api_key" example:"tvly-…" help:"Key of Tavily, with which agents search the web, unless the user's settings have one."`
 }
 
 // LLM is the model of users who have chosen none.

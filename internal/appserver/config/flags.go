@@ -41,6 +41,7 @@ type Flags struct {
 	MaxPerUser    *string         `setting:"conversations.max_per_user" name:"max-per-user" help:"Conversations that a user may have at work when another one starts; 0 for no limit (default)." placeholder:"N"`
 	MaxRunning    *string         `setting:"conversations.max_running" name:"max-running" help:"Conversations of all users that may run at one time (default: what this machine allows)." placeholder:"N"`
 	IdleTimeout   *string         `setting:"conversations.idle_timeout" name:"idle-timeout" help:"After what time without use a conversation is unloaded from memory and its container paused; 0 for never (default: 20m)." placeholder:"TIME"`
+	Checkpoints   *string         `setting:"conversations.checkpoints" help:"When the files are kept so that a conversation can be forked or rewound with them: turn, before the first action after a message; step, before the actions of each answer too (default); or off." placeholder:"WHEN"`
 	FilesURL      *string         `setting:"files.url" name:"files-url" help:"Directory or bucket of the archives of workspaces (default: files in the data directory)." placeholder:"URL"`
 	LogLevel      *string         `setting:"log.level" name:"log-level" help:"From which level on lines are logged: debug, info (default), warn or error." placeholder:"LEVEL"`
 	LogFormat     *string         `setting:"log.format" name:"log-format" help:"Form of the log: text (default) or json." placeholder:"FORMAT"`

@@ -83,3 +83,13 @@ func (s *Service) Undo(ctx context.Context, owner session.Principal, id event.Co
 	}
 	return c.Undo(ctx, o)
 }
+
+// FilesKept says which files of an event a fork or an undo can take. See
+// [session.Conversation.FilesKept].
+func (s *Service) FilesKept(ctx context.Context, owner session.Principal, id event.ConversationID, at event.ID) (session.FilesKept, error) {
+	c, err := s.Open(ctx, owner, id)
+	if err != nil {
+		return session.FilesKept{}, err
+	}
+	return c.FilesKept(ctx, at)
+}

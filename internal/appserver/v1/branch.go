@@ -2,6 +2,7 @@ package v1
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
@@ -87,6 +88,34 @@ func (s *Service) undo(w http.ResponseWriter, r *http.Request) error {
 	}
 	if out.Removed == nil {
 		out.Removed = []string{}
+	}
+	return rest.JSON(w, http.StatusOK, out)
+}
+
+// checkpoint says which files a fork or an undo at an event takes. Without event_id in the
+// answer none are known there or before. Without time they are as they are now.
+func (s *Service) checkpoint(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	at := event.ID(q.String("event_id", ""))
+	if err := q.Err(); err != nil {
+		return err
+	}
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	k, err := s.o.Conversations.FilesKept(r.Context(), owner(r), id, at)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Event *string                 `json:"event_id"`
+		Time  *string                 `json:"time"`
+		Times session.CheckpointTimes `json:"checkpoints"`
+		Slow  bool                    `json:"slow"`
+	}{Event: orNull(string(k.At)), Times: k.Times, Slow: k.Slow}
+	if !k.Time.IsZero() {
+		out.Time = new(k.Time.Format(time.RFC3339Nano))
 	}
 	return rest.JSON(w, http.StatusOK, out)
 }

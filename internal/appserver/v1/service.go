@@ -79,6 +79,7 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "GET", one+"/callbacks/results", s.callbackResults),
 		r("Conversations", "POST", one+"/fork", s.fork),
 		r("Conversations", "POST", one+"/undo", s.undo),
+		r("Conversations", "GET", one+"/checkpoint", s.checkpoint),
 		r("Conversations", "POST", one+"/resume", s.resume),
 		r("Conversations", "GET", one+"/isolation", s.isolation),
 		r("Sandboxes", "POST", "/api/v1/sandbox-specs/try", s.tryIsolation),

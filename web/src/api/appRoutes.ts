@@ -2,7 +2,7 @@
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
 import { again, forget, setupLog, startTask, unfinished } from './startTask';
-import type { ApiKey, AppRoutes, Apps, Committer, HookConfig, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, ServerTrial, Skills, SuggestedTask, TakenOver, Trial, Undone, UsedSandbox } from './source';
+import type { ApiKey, AppRoutes, Apps, Committer, FilesKept, HookConfig, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, ServerTrial, Skills, SuggestedTask, TakenOver, Trial, Undone, UsedSandbox } from './source';
 import { tr } from '../i18n/text';
 
 const base = '/api/v1';
@@ -47,6 +47,12 @@ export class Routes implements AppRoutes {
   async fork(id: string, event: string | null, sameFiles: boolean): Promise<string> {
     const fork = await request<{ id: string }>('POST', `${base}/app-conversations/${id}/fork`, { event_id: event, same_files: sameFiles });
     return fork.id;
+  }
+
+  async filesKept(id: string, event: string): Promise<FilesKept> {
+    type Kept = { event_id: string | null; time: string | null; checkpoints: FilesKept['when']; slow: boolean };
+    const kept = await request<Kept>('GET', `${base}/app-conversations/${id}/checkpoint${query({ event_id: event })}`);
+    return { event: kept.event_id, time: kept.time, when: kept.checkpoints, slow: kept.slow };
   }
 
   async undo(id: string, event: string | null, keepFiles: boolean, preview: boolean): Promise<Undone> {

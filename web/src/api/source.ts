@@ -199,6 +199,16 @@ export interface LocalModel {
   baseURL: string;
 }
 
+// FilesKept are the files that a fork or a rewind at an event can take: those of the event
+// itself, or of the nearest one before it; null where none were kept. Without a time they are
+// as they are now.
+export interface FilesKept {
+  event: string | null;
+  time: string | null;
+  when: 'off' | 'turn' | 'step'; // they are kept
+  slow: boolean; // keeping those of each step takes too long in this workspace
+}
+
 export interface AppRoutes {
   startTask(id: string): Promise<StartTask | null>;
   startTasks(): Promise<StartTask[]>; // that are at work or have failed, some
@@ -208,6 +218,7 @@ export interface AppRoutes {
   demo(): Promise<string>;
   takeRecorded(file: File, how: 'import' | 'replay'): Promise<string>; // a trajectory, or the zip file of a download
   fork(id: string, event: string | null, sameFiles: boolean): Promise<string>;
+  filesKept(id: string, event: string): Promise<FilesKept>;
   undo(id: string, event: string | null, keepFiles: boolean, preview: boolean): Promise<Undone>;
   share(id: string, shared: boolean): Promise<void>;
   export(id: string): Promise<Blob>;

@@ -2,12 +2,11 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Conversation } from '../api/conversation';
-import { Failure } from '../api/failure';
-import type { AppRoutes } from '../api/source';
+import type { AppRoutes, FilesKept } from '../api/source';
 import { Dialog } from '../design/Dialog';
 import type { MessageItem } from '../events/item';
 import { Failed } from '../design/Failed';
-import { number, tr } from '../i18n/text';
+import { language, number, tr } from '../i18n/text';
 
 interface Props {
   app: AppRoutes;
@@ -21,12 +20,16 @@ interface Props {
 export function Branch({ app, id, event, kind, onClose }: Props) {
   const [, navigate] = useLocation();
   const [keep, setKeep] = useState(false);
-  const back = useBack(app, id, event, true);
-  const unknown = back.error instanceof Failure && back.error.status === 404;
+  const [at, setAt] = useState(event);
+  const kept = useQuery({ queryKey: ['filesKept', id, at], queryFn: () => app.filesKept(id, at), retry: false, gcTime: 0 });
+  // A rewind to where no action has followed needs no files; a fork has some of its own.
+  const known = kept.data?.event === at && !(kind === 'fork' && kept.data.when === 'off');
+  const unknown = kept.data !== undefined && !known;
+  const back = useBack(app, id, at, kind === 'rewind' && known);
   const go = useMutation({
     mutationFn: async () => {
-      if (kind === 'fork') navigate(`/conversations/${await app.fork(id, event, keep)}`);
-      else await app.undo(id, event, keep, false);
+      if (kind === 'fork') navigate(`/conversations/${await app.fork(id, at, keep)}`);
+      else await app.undo(id, at, keep, false);
     },
     onSuccess: onClose,
   });
@@ -38,18 +41,16 @@ export function Branch({ app, id, event, kind, onClose }: Props) {
             ? tr('A new conversation begins with the events up to here, in a sandbox of its own with the files as they were then.')
             : tr('The conversation and its files go back to this event. What came later stays stored, as another branch.')}
         </p>
+        {at !== event && <p className="hint">{tr('Here is an earlier event now, whose files were kept.')}</p>}
+        {!keep && known && kept.data && <p className="hint">{kept.data.time ? tr('The files are those of {time}.', { time: clock(kept.data.time) }) : tr('The files are those of now: no action has followed.')}</p>}
         <Files back={kind === 'fork' ? null : back} keep={keep} label={kind === 'fork' ? tr('Work in the same files instead') : tr('Leave the files as they are')} onKeep={setKeep} />
-        {!keep && unknown && (
-          <p className="banner warn" role="status">
-            {tr('The files of this step were not kept: Deft keeps them at each of your messages. Choose a message, or leave the files as they are.')}
-          </p>
-        )}
-        <Failed error={go.error ?? (keep || unknown || kind === 'fork' ? null : back.error)} />
+        {!keep && unknown && kept.data && <NotKept kept={kept.data} kind={kind} onInstead={setAt} />}
+        <Failed error={go.error ?? (keep ? null : (kept.error ?? (known ? back.error : null)))} />
         <div className="dialog-buttons">
           <button className="button" onClick={onClose}>
             {tr('Cancel')}
           </button>
-          <button className="button primary" disabled={go.isPending || (!keep && (back.isFetching || unknown))} onClick={() => go.mutate()}>
+          <button className="button primary" disabled={go.isPending || (!keep && (!known || back.isFetching))} onClick={() => go.mutate()}>
             {kind === 'fork' ? tr('Fork') : tr('Rewind')}
           </button>
         </div>
@@ -57,6 +58,36 @@ export function Branch({ app, id, event, kind, onClose }: Props) {
     </Dialog>
   );
 }
+
+// NotKept says why there are no files of an event, and where the last ones before it are.
+function NotKept({ kept, kind, onInstead }: { kept: FilesKept; kind: 'fork' | 'rewind'; onInstead: (event: string) => void }) {
+  const { event, time } = kept;
+  return (
+    <div className="banner warn" role="status">
+      <p>
+        {tr('The files of this step were not kept.')} {whyNot(kept)}
+      </p>
+      {event !== null && time !== null && kept.when !== 'off' && (
+        <>
+          <p>{tr('The last ones that were kept before it are of {time}.', { time: clock(time) })}</p>
+          <button className="button" onClick={() => onInstead(event)}>
+            {kind === 'fork' ? tr('Fork from there') : tr('Rewind to there')}
+          </button>
+        </>
+      )}
+    </div>
+  );
+}
+
+function whyNot({ when, slow }: FilesKept): string {
+  if (when === 'off') return tr('Deft keeps no files of this conversation.');
+  if (when === 'turn') return tr('Deft keeps them at each of your messages.');
+  return slow
+    ? tr('Keeping them takes long in this workspace: Deft does it at each of your messages only.')
+    : tr('Deft keeps them before each step, but only at your messages where that takes too much time or space.');
+}
+
+const clock = (time: string): string => new Date(time).toLocaleString(language, { dateStyle: 'medium', timeStyle: 'medium' });
 
 // EditSent sends another message in place of one: the conversation and its files go back to
 // before it.

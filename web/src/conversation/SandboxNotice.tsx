@@ -16,7 +16,7 @@ const texts: Record<Exclude<Sandbox, 'running' | 'none'>, { title: string; detai
   },
   lost: {
     title: tr('The sandbox is lost'),
-    detail: tr('Its files have vanished, from the server’s disk or with the runtime that had them. Resume it, or send a message, and it gets a new one with the files of its last checkpoint, if it has one: what was changed after your last message may be missing.'),
+    detail: tr('Its files have vanished, from the server’s disk or with the runtime that had them. Resume it, or send a message, and it gets a new one with the files of its last checkpoint, if it has one: what was changed since then is missing.'),
     button: tr('Resume'),
   },
 };
