@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/test/binary"
+	"github.com/deft-dev/deft/test/chromium"
 	"github.com/deft-dev/deft/test/gitimage"
 	"github.com/deft-dev/deft/web"
 )
@@ -30,7 +31,7 @@ func TestPage(t *testing.T) {
 	if _, err := os.Stat(playwright); err != nil {
 		missing(t, "Playwright is not installed: web/scripts/install.sh")
 	}
-	chromium, err := exec.LookPath("chromium")
+	browser, err := chromium.Path(t)
 	if err != nil {
 		missing(t, "chromium is not installed")
 	}
@@ -49,7 +50,7 @@ func TestPage(t *testing.T) {
 	results := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), playwright, args...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "DEFT_BIN="+binary.Path(), "DEFT_CHROMIUM="+chromium, "DEFT_WEB_RESULTS="+results, "DEFT_TEST_GIT_IMAGE="+gitImage)
+	cmd.Env = append(os.Environ(), "DEFT_BIN="+binary.Path(), "DEFT_CHROMIUM="+browser, "DEFT_WEB_RESULTS="+results, "DEFT_TEST_GIT_IMAGE="+gitImage)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		pages, globErr := filepath.Glob(filepath.Join(results, "*", "error-context.md"))

@@ -20,8 +20,13 @@ export async function open(url) {
   page.setDefaultTimeout(90_000); // a browser beside all other tests is slow
   page.broken = [];
   page.open = new Set(); // requests without an answer
+  page.failed = []; // and those that failed
   page.on('request', (r) => page.open.add(r));
-  for (const end of ['requestfinished', 'requestfailed']) page.on(end, (r) => page.open.delete(r));
+  page.on('requestfinished', (r) => page.open.delete(r));
+  page.on('requestfailed', (r) => {
+    page.open.delete(r);
+    if (new URL(r.url()).hostname === '127.0.0.1') page.failed.push(`${r.failure()?.errorText} ${r.url()}`);
+  });
   // A remote script that was not loaded is reported as an Event, not an Error.
   page.on('pageerror', (e) => String(e) === 'Event' || page.broken.push(String(e)));
   page.on('response', (r) => {
@@ -64,7 +69,7 @@ export const said = (text) => t('agent-message').filter({ hasText: text }).last(
 async function state() {
   const text = await page.locator('body').innerText({ timeout: 5_000 }).catch(String);
   const open = [...page.open].map((r) => `${r.method()} ${r.url()}`);
-  return `${page.url()}\nwithout an answer: ${open.join(', ') || 'nothing'}\nthe page says: ${text.slice(0, 2_000)}`;
+  return `${page.url()}\nwithout an answer: ${open.join(', ') || 'nothing'}\nfailed last: ${page.failed.slice(-10).join(', ') || 'nothing'}\nthe page says: ${text.slice(0, 2_000)}`;
 }
 
 const shot = (name, p = page) => p.screenshot({ path: join(setup.shots, `${name.replace(/\W+/g, '-')}.png`) }).catch(() => null);

@@ -3,13 +3,13 @@ package canvas_test
 import (
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/test/chromium"
 	"github.com/deft-dev/deft/test/interop/interoptest"
 )
 
@@ -51,7 +51,7 @@ func TestAppServer(t *testing.T) {
 // run runs a script in a browser.
 func run(t *testing.T, script string, about map[string]any) {
 	t.Helper()
-	chromium, err := exec.LookPath("chromium")
+	browser, err := chromium.Path(t)
 	if err != nil {
 		interoptest.Missing(t, "chromium is not installed")
 	}
@@ -59,7 +59,7 @@ func run(t *testing.T, script string, about map[string]any) {
 	if shots == "" {
 		shots = t.TempDir()
 	}
-	about["chromium"] = chromium
+	about["chromium"] = browser
 	about["shots"] = filepath.Join(shots, script)
 	interoptest.Script(t, script, about)
 }
