@@ -81,6 +81,9 @@ type Options struct {
 	// StepTime is what a checkpoint of a step may take before those that follow are left
 	// out ([ErrSlow]); 250 milliseconds by default.
 	StepTime time.Duration
+	// StepFiles is how many files a workspace has at least whose steps are left out: with
+	// fewer, the machine is busy, not the workspace large. 1,000 by default.
+	StepFiles int
 }
 
 // Store has the checkpoints of all workspaces.
@@ -93,6 +96,9 @@ func New(o Options) *Store {
 	}
 	if o.StepTime == 0 {
 		o.StepTime = 250 * time.Millisecond
+	}
+	if o.StepFiles == 0 {
+		o.StepFiles = 1000
 	}
 	return &Store{o: o}
 }
@@ -142,8 +148,8 @@ func Available() bool {
 	return err == nil
 }
 
-// ErrSlow is the error of [Store.Take] for a step in a workspace where the last one took
-// longer than Options.StepTime. Steps are taken again once another checkpoint is as fast.
+// ErrSlow is the error of [Store.Take] for a step in a large workspace where the last one
+// took longer than Options.StepTime. Steps are taken again once another checkpoint is as fast.
 var ErrSlow = fault.New(fault.Limit, "checkpoints of single steps take too long here")
 
 // Take records what the files of a workspace are. A checkpoint that is there
@@ -175,7 +181,7 @@ func (s *Store) Take(ctx context.Context, p Point) (Record, error) {
 		return Record{}, errors.Join(errTooLong, w.giveUp())
 	}
 	if err == nil {
-		err = errors.Join(os.RemoveAll(w.path(gaveUp)), w.noteTime(p, time.Since(began) > s.o.StepTime))
+		err = errors.Join(os.RemoveAll(w.path(gaveUp)), w.noteTime(p, r.Files >= s.o.StepFiles && time.Since(began) > s.o.StepTime))
 	}
 	return r, err
 }

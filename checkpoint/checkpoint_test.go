@@ -607,8 +607,8 @@ func TestLinksOut(t *testing.T) {
 func TestSlowSteps(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)
-	slow := checkpoint.New(checkpoint.Options{Dir: s.own, Timeout: time.Minute, StepTime: time.Nanosecond})
-	fast := checkpoint.New(checkpoint.Options{Dir: s.own, Timeout: time.Minute, StepTime: time.Minute})
+	slow := checkpoint.New(checkpoint.Options{Dir: s.own, Timeout: time.Minute, StepTime: time.Nanosecond, StepFiles: 1})
+	fast := checkpoint.New(checkpoint.Options{Dir: s.own, Timeout: time.Minute, StepTime: time.Minute, StepFiles: 1})
 	step := func(st *checkpoint.Store, ev string) error {
 		p := s.point(ev)
 		p.Step = true

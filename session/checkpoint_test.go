@@ -82,7 +82,7 @@ func TestCheckpointsOfSteps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := withCheckpoints(t, c.times, checkpoint.Options{StepTime: c.step}, threeSteps())
+			h := withCheckpoints(t, c.times, checkpoint.Options{StepTime: c.step, StepFiles: 1}, threeSteps())
 			conv := h.begin(t, "")
 			send(t, conv, "write it")
 			settle(t, conv)

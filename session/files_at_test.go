@@ -18,12 +18,14 @@ func TestFilesAt(t *testing.T) {
 		{"m2", "done", "MessageEvent"}, {"a2", "m2", "ActionEvent"}, {"b2", "a2", "ActionEvent"}, {"o2", "b2", "ObservationEvent"}, {"p2", "o2", "AgentErrorEvent"},
 		{"a4", "p2", "ActionEvent"}, {"o4", "a4", "ObservationEvent"},
 		{"other", "done", "MessageEvent"}, {"a3", "other", "ActionEvent"}, {"o3", "a3", "ObservationEvent"},
+		// m3 came while the call of finish waited.
+		{"finish", "o4", "ActionEvent"}, {"m3", "finish", "MessageEvent"}, {"finished", "m3", "ObservationEvent"}, {"a5", "finished", "ActionEvent"},
 	} {
-		tree.events[event.ID(e.id)] = treeEvent{event.ID(e.parent), e.kind}
+		tree.events[event.ID(e.id)] = treeEvent{parent: event.ID(e.parent), kind: e.kind, still: e.id == "finished"}
 		tree.children[event.ID(e.parent)] = append(tree.children[event.ID(e.parent)], event.ID(e.id))
 	}
 	all := map[event.ID]checkpoint.Record{}
-	for _, id := range []event.ID{"m1", "m2", "o3"} {
+	for _, id := range []event.ID{"m1", "m2", "m3", "o3"} {
 		all[id] = checkpoint.Record{Tree: string(id)}
 	}
 	for at, want := range map[event.ID]string{
@@ -33,6 +35,7 @@ func TestFilesAt(t *testing.T) {
 		"b2": "m2", // the actions of one answer begin after it
 		"o2": "", "p2": "", "a4": "", "o4": "",
 		"other": "", "a3": "", "o3": "o3",
+		"m3": "m3", "finished": "m3", "a5": "m3",
 	} {
 		r, ok := tree.filesAt(at, all)
 		if r.Tree != want || ok != (want != "") {

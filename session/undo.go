@@ -2,10 +2,12 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 )
 
@@ -200,6 +202,7 @@ type eventTree struct {
 type treeEvent struct {
 	parent event.ID // "" for none
 	kind   string
+	still  bool // the result of a tool that changes no files, whatever else is going on
 }
 
 // eventTree reads the events of all branches.
@@ -216,10 +219,29 @@ func (c *Conversation) eventTree(ctx context.Context) (eventTree, error) {
 		if parent == event.Root {
 			parent = ""
 		}
-		t.events[rec.ID] = treeEvent{parent, rec.Kind}
+		still, err := changesNothing(rec)
+		if err != nil {
+			return t, err
+		}
+		t.events[rec.ID] = treeEvent{parent, rec.Kind, still}
 		t.children[parent] = append(t.children[parent], rec.ID)
 	}
 	return t, nil
+}
+
+// changesNothing reports whether an event is the result of a tool that only ends or notes
+// something. A message can come before it, where the tool has waited for a checkpoint.
+func changesNothing(rec eventstream.Record) (bool, error) {
+	if rec.Kind != "ObservationEvent" {
+		return false, nil
+	}
+	var result struct {
+		Tool string `json:"tool_name"`
+	}
+	if err := json.Unmarshal(rec.JSON, &result); err != nil {
+		return false, fault.Wrap(err, fault.Corrupt, "read event "+string(rec.ID))
+	}
+	return result.Tool == "finish" || result.Tool == "think", nil
 }
 
 // acted reports whether a call was made between two events, or the second one does not
@@ -242,7 +264,7 @@ func (t eventTree) filesAt(id event.ID, all map[event.ID]checkpoint.Record) (r c
 		if r, ok = all[at]; ok {
 			return r, true
 		}
-		if k := t.events[at].kind; k == "ObservationEvent" || k == "AgentErrorEvent" {
+		if e := t.events[at]; e.kind == "ObservationEvent" && !e.still || e.kind == "AgentErrorEvent" {
 			break
 		}
 	}
