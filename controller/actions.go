@@ -66,7 +66,11 @@ func (c *Controller) execute(whole context.Context, r *run, batch []*event.Actio
 
 // announce calls Config.BeforeActions.
 func (c *Controller) announce(ctx context.Context, r *run, batch []*event.ActionEvent) {
-	if c.cfg.BeforeActions == nil {
+	forRuntime := func(a *event.ActionEvent) bool {
+		rt, def := c.runtimeOf(a)
+		return rt != nil && !def.Local
+	}
+	if c.cfg.BeforeActions == nil || !slices.ContainsFunc(batch, forRuntime) {
 		return
 	}
 	ctx, cancel := r.cancelable(ctx)
