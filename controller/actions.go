@@ -70,12 +70,12 @@ func (c *Controller) announce(ctx context.Context, r *run, batch []*event.Action
 		rt, def := c.runtimeOf(a)
 		return rt != nil && !def.Local
 	}
-	if c.cfg.BeforeActions == nil || !slices.ContainsFunc(batch, forRuntime) {
+	if c.cfg.BeforeActions == nil {
 		return
 	}
 	ctx, cancel := r.cancelable(ctx)
 	defer cancel()
-	c.cfg.BeforeActions(ctx, batch)
+	c.cfg.BeforeActions(ctx, batch, slices.ContainsFunc(batch, forRuntime))
 }
 
 // performAll has actions performed, those beside one another that may be; each

@@ -83,10 +83,10 @@ type Config struct {
 	// to store behind it, and whether the batch waits for the user. Nil lets
 	// everything pass.
 	Review func(ctx context.Context, batch []*event.ActionEvent) (notes []event.Event, wait bool)
-	// BeforeActions is called before the actions of an answer begin, if one of them is
-	// for Runtime; not for those that an earlier process may have begun. Its context
-	// ends when the run is stopped. Nil for not.
-	BeforeActions func(ctx context.Context, batch []*event.ActionEvent)
+	// BeforeActions is called before the actions of an answer begin, and told whether one
+	// of them is for Runtime; not for those that an earlier process may have begun. Its
+	// context ends when the run is stopped. Nil for not.
+	BeforeActions func(ctx context.Context, batch []*event.ActionEvent, forRuntime bool)
 	// Guard keeps secrets; nil where there are none.
 	Guard Guard
 	// Permit is called when a run begins; release ends what it permits. An

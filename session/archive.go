@@ -39,7 +39,7 @@ func (c *Conversation) BringBackFiles(ctx context.Context) (found bool, err erro
 	if !c.keepsFiles() {
 		return false, nil
 	}
-	cps, err := c.checkpoints()
+	cps, err := c.checkpoints(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -18,8 +18,8 @@ import (
 // CheckpointTimes say when checkpoints of workspaces are taken.
 type CheckpointTimes string
 
-// The times of checkpoints. All begin while the model answers, and no action begins
-// before they have ended.
+// The times of checkpoints. All begin while the model answers, and no action for the
+// runtime begins before they have ended.
 const (
 	// CheckpointsOff is never.
 	CheckpointsOff CheckpointTimes = "off"
@@ -46,6 +46,15 @@ type checkpointer struct {
 }
 
 func newCheckpointer() checkpointer { return checkpointer{taking: semaphore.NewWeighted(1)} }
+
+// wait returns when no checkpoint is being taken.
+func (k *checkpointer) wait(ctx context.Context) error {
+	if err := k.taking.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	k.taking.Release(1)
+	return nil
+}
 
 // keepsFiles reports whether checkpoints are taken of the conversation's workspace: it
 // is on this machine, and no other conversation has handed it down.
@@ -106,11 +115,36 @@ func actedSince(s *state.State, ev event.ID, batch []*event.ActionEvent) bool {
 }
 
 // checkpointBefore returns what takes the checkpoint that is due before a batch of actions.
-func (c *Conversation) checkpointBefore(w *worker) func(context.Context, []*event.ActionEvent) {
+// Those that leave the files alone, such as the end of a turn, do not wait for it.
+func (c *Conversation) checkpointBefore(w *worker) func(context.Context, []*event.ActionEvent, bool) {
 	if !c.keepsFiles() {
 		return nil
 	}
-	return func(ctx context.Context, batch []*event.ActionEvent) { c.checkpoint(ctx, w, batch) }
+	return func(ctx context.Context, batch []*event.ActionEvent, forRuntime bool) {
+		if forRuntime {
+			c.checkpoint(ctx, w, batch)
+		} else {
+			c.checkpointBeside(w, batch)
+		}
+	}
+}
+
+// checkpointBeside takes the checkpoint of a step that is due before a batch of actions,
+// and returns when it is sure to come before whatever changes the files next.
+func (c *Conversation) checkpointBeside(w *worker, batch []*event.ActionEvent) {
+	k := &w.checkpoints
+	if !k.taking.TryAcquire(1) {
+		return // that of the same files is being taken
+	}
+	at, step := k.due(w.Latest(), batch, c.m.o.CheckpointTimes)
+	if at == "" || !step { // before the first action of a turn there is time
+		k.taking.Release(1)
+		return
+	}
+	c.m.running.Go(func() {
+		defer k.taking.Release(1)
+		c.take(c.m.ctx, k, at, step)
+	})
 }
 
 // checkpointDelay lets the call of the model go out first: Git would keep it waiting
@@ -182,8 +216,9 @@ func checkout(ctx context.Context, v *gitview.View) (c checkpoint.Checkout) {
 	return c
 }
 
-// checkpoints returns where checkpoints are, or why there are none.
-func (c *Conversation) checkpoints() (*checkpoint.Store, error) {
+// checkpoints returns where checkpoints are, that of the last step too, or why there are
+// none.
+func (c *Conversation) checkpoints(ctx context.Context) (*checkpoint.Store, error) {
 	inside, err := c.WorkspaceInside()
 	switch {
 	case err != nil:
@@ -192,6 +227,11 @@ func (c *Conversation) checkpoints() (*checkpoint.Store, error) {
 		return nil, fault.New(fault.Unsupported, "the files of a workspace inside the sandbox have no checkpoints")
 	case c.m.o.Checkpoints == nil:
 		return nil, fault.New(fault.Unsupported, "there are no checkpoints: they are off, or git is not installed")
+	}
+	if w := c.active.Load(); w != nil {
+		if err := w.checkpoints.wait(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return c.m.o.Checkpoints, c.CheckWorkspace()
 }

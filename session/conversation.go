@@ -387,6 +387,10 @@ func (c *Conversation) closeBy(ctx context.Context, end func(*worker) error) err
 		return err
 	}
 	c.saveSummary(w)
+	// The next worker's actions must not change the files of a checkpoint.
+	if err := w.checkpoints.wait(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
 	c.active.Store(nil)
 	w.abandon()
 	defer w.unlock()

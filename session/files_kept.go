@@ -56,7 +56,7 @@ func (c *Conversation) FilesKept(ctx context.Context, at event.ID) (k FilesKept,
 	if k.Times == CheckpointsOff {
 		return k, nil
 	}
-	cps, err := c.checkpoints()
+	cps, err := c.checkpoints(ctx)
 	if err != nil {
 		return k, err
 	}

@@ -106,7 +106,7 @@ func (c *Conversation) forkTo(ctx context.Context, w *worker, o ForkOptions) (_ 
 
 // forkFiles gives f a workspace with the files of the event that it begins at.
 func (c *Conversation) forkFiles(ctx context.Context, w *worker, f *Conversation, o ForkOptions) (remove func(context.Context) error, err error) {
-	cps, err := c.checkpoints()
+	cps, err := c.checkpoints(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,7 @@ func (c *Conversation) settled(ctx context.Context, at event.ID) error {
 
 // filesAt returns the checkpoint of what the files were at an event.
 func (c *Conversation) filesAt(ctx context.Context, t eventTree, at event.ID) (checkpoint.Record, error) {
-	cps, err := c.checkpoints()
+	cps, err := c.checkpoints(ctx)
 	if err != nil {
 		return checkpoint.Record{}, err
 	}
@@ -140,7 +140,7 @@ func (c *Conversation) filesAt(ctx context.Context, t eventTree, at event.ID) (c
 
 // undoFiles brings the files of a checkpoint back, and takes one of the present.
 func (c *Conversation) undoFiles(ctx context.Context, present checkpoint.Point, r checkpoint.Record, preview bool) (checkpoint.Changes, error) {
-	cps, err := c.checkpoints()
+	cps, err := c.checkpoints(ctx)
 	if err != nil {
 		return checkpoint.Changes{}, err
 	}
@@ -166,7 +166,7 @@ type Point struct {
 
 // Points returns the events that have a checkpoint, of all branches, in order.
 func (c *Conversation) Points(ctx context.Context) (points []Point, err error) {
-	cps, err := c.checkpoints()
+	cps, err := c.checkpoints(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -202,23 +202,20 @@ function Goal({ conversation, onClose }: { conversation: Conversation; onClose: 
 function Share({ id, shared, onClose }: { id: string; shared: boolean; onClose: () => void }) {
   const { app } = useSource();
   const queries = useQueryClient();
-  const [on, setOn] = useState(shared);
   const change = useMutation({
     mutationFn: async (wanted: boolean) => app?.share(id, wanted),
-    onError: (_, wanted) => setOn(!wanted),
-    onSuccess: () => {
-      void queries.invalidateQueries({ queryKey: ['conversation', id] });
-    },
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['conversation', id] }),
   });
+  const on = change.isPending ? change.variables : shared;
   const link = `${window.location.origin}/shared/${id}`;
   return (
     <Dialog title={tr('Share')} onClose={onClose}>
       <div className="dialog-form">
         <label className="row">
-          <input type="checkbox" checked={on} onChange={(e) => (setOn(e.target.checked), change.mutate(e.target.checked))} />
+          <input type="checkbox" checked={on} onChange={(e) => change.mutate(e.target.checked)} />
           {tr('Everybody who has the link can read this conversation')}
         </label>
-        {on && (
+        {shared && ( // as the server has it, not as it was asked
           <div className="row">
             <input className="input mono" readOnly aria-label={tr('Link')} value={link} onFocus={(e) => e.target.select()} />
             <CopyButton text={link} />
