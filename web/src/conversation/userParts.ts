@@ -1,5 +1,5 @@
 // What a user wrote is shown as it is, but for fenced code, as text files come with a task.
-import { lexer, type Tokens } from 'marked';
+import { Lexer, type Tokens } from 'marked';
 
 export interface Part {
   code: boolean;
@@ -15,7 +15,8 @@ export function userParts(message: string): Part[] {
     if (text.trim()) parts.push({ code: false, text: text.replace(/^\n+|\n+$/g, '') });
     text = '';
   };
-  for (const token of lexer(message.replace(/\r\n?/g, '\n'))) {
+  // Only blocks are read: emphasis without an end costs the square of its length.
+  for (const token of new Lexer().blockTokens(message.replace(/\r\n?/g, '\n'))) {
     const code = token.type === 'code' && (token as Tokens.Code).codeBlockStyle !== 'indented';
     if (!code) {
       text += token.raw;

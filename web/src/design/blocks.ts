@@ -1,11 +1,11 @@
-import { lexer } from 'marked';
+import { Lexer } from 'marked';
 
 // blocksOf splits a text into blocks of Markdown, with those of what it was before. The
-// last two may change with what follows.
+// last two may change with what follows. What is within a block is not read here.
 export function blocksOf(text: string, before: string[]): string[] {
   const whole = text.replace(/\r\n?/g, '\n');
   let settled = before.slice(0, -2);
   let from = settled.reduce((sum, block) => sum + block.length, 0);
   if (!whole.startsWith(settled.join(''))) [settled, from] = [[], 0];
-  return [...settled, ...lexer(whole.slice(from)).map((token) => token.raw)];
+  return [...settled, ...new Lexer().blockTokens(whole.slice(from)).map((token) => token.raw)];
 }
