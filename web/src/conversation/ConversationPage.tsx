@@ -166,7 +166,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   const { mutate } = control;
   const condense = useMutation({ mutationFn: () => conversation.condense(), onError: (error) => setFailure(describe(error)) });
   // What the conversation itself tells is not told twice.
-  const told = useView(store, (v) => v.timeline.items.slice(-3).some((item) => item.type === 'error' && failure.startsWith(item.detail.split('\n', 1)[0] as string)));
+  const told = useView(store, (v) => v.timeline.items.slice(-3).some((item) => item.type === 'error' && item.detail !== '' && failure.startsWith(item.detail.split('\n', 1)[0] as string)));
   useEffect(() => {
     if (told) setFailure('');
   }, [told]);
