@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestWithoutNamespaces kills processes that are in no namespace of their own.
@@ -17,8 +18,8 @@ func TestWithoutNamespaces(t *testing.T) {
 	for _, level := range []string{"landlock", "none"} {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()
-			if n := killDuringTasks(t, controller, points(t, 100), "--sandbox", level); n.survivors > 0 {
-				t.Errorf("%d processes were left", n.survivors)
+			if n := killDuringTasks(t, controller, points(t, 100), "--sandbox", level); len(n.survivors) > 0 {
+				t.Errorf("processes were left: %q", n.survivors)
 			}
 			killDuringTasks(t, both, points(t, 100), "--sandbox", level)
 			killDuringTasks(t, server, points(t, 50), "--sandbox", level)
@@ -58,7 +59,7 @@ func TestGrace(t *testing.T) {
 			if err := s.release(); err != nil {
 				t.Error(err)
 			}
-			if left := b.remain(in); len(left) > 0 {
+			if left := b.remain(in, 5*time.Second); len(left) > 0 {
 				t.Errorf("after the grace time there is still: %v", left)
 				b.end(left)
 			}
@@ -108,7 +109,7 @@ func TestOrdinaryUser(t *testing.T) {
 	if v := b.inspect(); v.interrupted > 0 {
 		t.Errorf("%d actions were reported as interrupted, although their supervisor survived", v.interrupted)
 	}
-	if left := b.remain(spaces{}); len(left) > 0 {
+	if left := b.remain(spaces{}, 5*time.Second); len(left) > 0 {
 		t.Errorf("there is still: %v", left)
 		b.end(left)
 	}

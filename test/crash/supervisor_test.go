@@ -187,14 +187,14 @@ func (b *bench) processes(in spaces) []process {
 }
 
 // remain returns the conversation's processes that do not end by themselves.
-// Killed ones get a moment to end.
-func (b *bench) remain(in spaces) []process {
+// Each gets a moment to end.
+func (b *bench) remain(in spaces, moment time.Duration) []process {
 	for _, p := range b.processes(in) {
 		fd, err := unix.PidfdOpen(p.pid, 0)
 		if err != nil {
 			continue
 		}
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 500) // checked below
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(moment.Milliseconds())) // checked below
 		unix.Close(fd)
 		_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // ours if its parent is dead
 	}
