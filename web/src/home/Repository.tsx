@@ -28,9 +28,18 @@ interface Props {
 export function Repository({ app, choice, onChoice }: Props) {
   const hosts = useQuery({ queryKey: ['git-hosts'], queryFn: () => app.gitHosts() });
   const known = Object.keys(hosts.data ?? {});
-  if (!hosts.data && !hosts.isError) return null;
+  if (!hosts.data && !hosts.isError) return <Waiting />;
   if (known.length === 0) return <Named choice={choice} onChoice={onChoice} />;
   return <Picker app={app} known={known} choice={choice} onChoice={onChoice} />;
+}
+
+// Waiting takes the room of the field, so that nothing moves when it comes.
+function Waiting() {
+  return (
+    <details className="home-repository home-waiting" inert>
+      <summary>{tr('Repository')}</summary>
+    </details>
+  );
 }
 
 function Named({ choice, onChoice }: Omit<Props, 'app'>) {

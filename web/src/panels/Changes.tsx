@@ -61,7 +61,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
   return (
     <div className="panel-body">
       <div className="panel-tools">
-        <span className="grow hint">{plural(all.length, '1 file changed', '{n} files changed')}</span>
+        <span className="grow hint">{changes.data && plural(all.length, '1 file changed', '{n} files changed')}</span>
         <label className="row">
           <input type="checkbox" checked={split} onChange={(e) => setSplit(e.target.checked)} /> {tr('Side by side')}
         </label>
