@@ -48,7 +48,7 @@ func prepareFile(lock *os.File, path string) (*conn, error) {
 			return nil, err
 		}
 	}
-	c, err := dial(path, "busy_timeout = 10000", "synchronous = FULL", "cache_size = -8192", "wal_autocheckpoint = 4000", "journal_size_limit = 33554432")
+	c, err := dial(path, "busy_timeout = 30000", "synchronous = FULL", "cache_size = -8192", "wal_autocheckpoint = 4000", "journal_size_limit = 33554432")
 	if err != nil {
 		return nil, err
 	}

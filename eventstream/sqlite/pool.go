@@ -37,7 +37,7 @@ func (p *pool) read(ctx context.Context, fn func(*conn) error) error {
 	defer func() { p.slots <- c }()
 	if c == nil {
 		var err error
-		if c, err = dial(p.path, "busy_timeout = 10000", "query_only = 1", "cache_size = -512"); err != nil {
+		if c, err = dial(p.path, "busy_timeout = 30000", "query_only = 1", "cache_size = -512"); err != nil {
 			return storage(err) // c is nil again
 		}
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // startTimeout bounds the init stage, which takes milliseconds.
-const startTimeout = 20 * time.Second
+const startTimeout = 60 * time.Second
 
 // setupError is a failure before the program could start.
 type setupError struct {

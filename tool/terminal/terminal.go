@@ -55,7 +55,7 @@ import (
 
 const (
 	progressEvery = 50 * time.Millisecond
-	startTimeout  = 20 * time.Second
+	startTimeout  = 60 * time.Second
 	inputTimeout  = 2 * time.Second
 )
 

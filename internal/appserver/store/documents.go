@@ -14,7 +14,7 @@ import (
 )
 
 // documentTime bounds a statement about a document.
-const documentTime = 10 * time.Second
+const documentTime = 30 * time.Second
 
 // Documents keep settings in the database, so that all servers on it have the same. They
 // implement [filestore.Files]; their locks need PostgreSQL.

@@ -99,7 +99,7 @@ func SQLiteSource(path string) (string, error) {
 		return "", fault.Wrap(err, fault.Denied, "open the database of the App Server")
 	}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	return u.String() + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)", nil
+	return u.String() + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)", nil
 }
 
 // Open makes the tables where there are none. ring seals session keys; what a previous key

@@ -73,7 +73,7 @@ func Open(ctx context.Context, path string, ring *keyring.Ring) (*Store, error) 
 		return nil, failed(err)
 	}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	db, err := sql.Open("sqlite", u.String()+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite", u.String()+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(30000)")
 	if err != nil {
 		return nil, failed(err)
 	}
