@@ -57,7 +57,7 @@ release: web ## Build the release archives dist/deft-VERSION-linux-ARCH.tar.gz.
 test: deps web ## Run everything that CI runs.
 	@$(MAKE) --no-print-directory --output-sync=target -j2 format tidy policy lint generated pages build
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; chmod 755 "$$dir"; cp bin/deft "$$dir"; \
-	CGO_ENABLED=1 DEFT_BIN=$$dir/deft $(GO) test $(RACE) -vet=off -shuffle=on -timeout 15m $$($(GO) list ./... | grep -v '/test/policy$$')
+	CGO_ENABLED=1 DEFT_BIN=$$dir/deft $(GO) test $(RACE) -vet=off -shuffle=on -timeout 25m $$($(GO) list ./... | grep -v '/test/policy$$')
 	@echo "all tests passed"
 
 .PHONY: check

@@ -39,7 +39,7 @@ func TestStartTimeout(t *testing.T) {
 	b := slowBuilder{begun: make(chan struct{}, 10), may: make(chan struct{})}
 	h := setup(t, inTurn(says("done")), func(o *session.Options) {
 		b.fixture = o.Builder.(*fixture)
-		o.Builder, o.StartTimeout = b, 2*time.Second
+		o.Builder, o.StartTimeout = b, 10*time.Second
 	})
 	c := h.begin(t, "")
 	if err := c.Send(t.Context(), message("go", true)); !fault.Is(err, fault.Timeout) {

@@ -140,7 +140,7 @@ func awaitContainers(host, below, want string) (n int, err error) {
 		return 0, err
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	events := c.Events(ctx, client.EventsListOptions{})
 	for {
@@ -230,7 +230,7 @@ func cmdAgentServer(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv("SERVER", u.String())
 	case <-ended:
 		ts.Fatalf("the agent server ended at once")
-	case <-time.After(30 * time.Second):
+	case <-time.After(3 * time.Minute):
 		ts.Fatalf("the agent server does not answer")
 	}
 	servers.Store(key, stop)

@@ -105,8 +105,8 @@ func (e *ownEngine) start() error {
 		return err
 	}
 	defer c.Close()
-	for range 300 {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	for range 1800 {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		_, err = c.Ping(ctx, client.PingOptions{})
 		cancel()
 		if err == nil {

@@ -291,7 +291,7 @@ func TestSecondSignalStopsCommand(t *testing.T) {
 	p := b.start(t, "run", "take long")
 	p.until(t, "  started")
 	var sleeps []int
-	for end := time.Now().Add(30 * time.Second); len(sleeps) == 0; sleeps = processes("sleep\x0098762\x00") { // it begins after the text
+	for end := time.Now().Add(3 * time.Minute); len(sleeps) == 0; sleeps = processes("sleep\x0098762\x00") { // it begins after the text
 		if time.Now().After(end) {
 			t.Fatal("the command does not run")
 		}

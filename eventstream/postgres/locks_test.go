@@ -180,7 +180,7 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("called %v and %v", first, second)
 	}
 	fill(t, first.by, kept, 1)
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		_, err := stores[1].Locks().Acquire(t.Context(), left)
 		if err == nil {
 			break
@@ -217,7 +217,7 @@ func TestReconnect(t *testing.T) {
 // awaitHeld waits until the process that has a conversation locked is connected.
 func awaitHeld(t testing.TB, s *postgres.Store, id event.ConversationID) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		held, err := s.Locks().Held(id)
 		if err != nil {
 			t.Fatal(err)

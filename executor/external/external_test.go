@@ -40,7 +40,7 @@ func options(file, dir string) external.Options {
 	env := append(os.Environ(), "DEPLOY_TARGET=x")
 	return external.Options{
 		Path: file, Workspace: dir, Env: env, Starter: program.New(program.Options{Env: env, Dir: dir}),
-		Reserved: []string{"FinishAction"}, StartTimeout: 20 * time.Second,
+		Reserved: []string{"FinishAction"}, StartTimeout: 2 * time.Minute,
 	}
 }
 

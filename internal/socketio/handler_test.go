@@ -95,7 +95,7 @@ func (s *server) dial(t *testing.T) *client {
 
 func (c *client) read() string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	defer cancel()
 	_, b, err := c.ws.Read(ctx)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *client) connect() {
 // closed reads until the connection ends, and returns the code.
 func (c *client) closed() websocket.StatusCode {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		if _, _, err := c.ws.Read(ctx); err != nil {
@@ -162,8 +162,7 @@ func TestConversation(t *testing.T) {
 
 func TestPing(t *testing.T) {
 	t.Parallel()
-	s := start(t, socketio.Options{PingEvery: 20 * time.Millisecond, PingTimeout: 100 * time.Millisecond}, nil)
-	c := s.dial(t)
+	c := start(t, socketio.Options{PingEvery: 5 * time.Millisecond, PingTimeout: time.Minute}, nil).dial(t)
 	c.connect()
 	c.read()
 	for range 10 {
@@ -172,6 +171,7 @@ func TestPing(t *testing.T) {
 		}
 		c.write("3")
 	}
+	c = start(t, socketio.Options{PingEvery: 5 * time.Millisecond, PingTimeout: 50 * time.Millisecond}, nil).dial(t)
 	if code := c.closed(); code != websocket.StatusGoingAway {
 		t.Errorf("a client that does not answer is closed with %d", code)
 	}

@@ -25,7 +25,7 @@ func TestGivenUp(t *testing.T) { // not parallel: it looks at all goroutines
 	}
 	defer unlock()
 	before := goleak.IgnoreCurrent()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	_, err = worktree.Add(ctx, worktree.Options{Root: t.TempDir(), Dir: repo, Name: "x", Branch: "openhands/x"})
 	if !fault.Is(err, fault.Unavailable) {

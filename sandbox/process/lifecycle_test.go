@@ -178,7 +178,7 @@ func TestDescriptorsDoNotLeak(t *testing.T) {
 		}
 		t.Skip("the kernel does not list children: ", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for f := range strings.FieldsSeq(string(children)) {
 		// One that has just ended is reaped in a moment.

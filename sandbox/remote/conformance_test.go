@@ -43,7 +43,7 @@ func engine(t *testing.T) string {
 		if !ok {
 			continue
 		}
-		if conn, err := net.DialTimeout("unix", path, 5*time.Second); err == nil {
+		if conn, err := net.DialTimeout("unix", path, time.Minute); err == nil {
 			_ = conn.Close()
 			return host
 		}

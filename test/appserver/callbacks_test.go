@@ -41,7 +41,7 @@ func TestCallbacks(t *testing.T) {
 		ID        string
 		Timestamp string
 	}
-	for end := time.Now().Add(30 * time.Second); ; {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		var events struct{ Items []event }
 		again.owner.do(t, "GET", again.url+"/api/v1/conversation/"+c.ID+"/events/search", nil, &events)
 		var results struct {

@@ -110,7 +110,7 @@ func (d deployment) begin(t *testing.T, request map[string]any) (c conversation,
 // until asks for a start task until it is as wanted, at most for half a minute.
 func (d deployment) until(t *testing.T, id string, wanted func(task) bool) task {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		var found []*task
 		d.owner.do(t, "GET", d.url+"/api/v1/app-conversations/start-tasks?ids="+id, nil, &found)
 		switch {

@@ -47,7 +47,7 @@ func (d deployment) replay(t *testing.T, recording []byte) (made conversation, w
 	if err := json.Unmarshal(answer, &made); status != http.StatusCreated || err != nil {
 		t.Fatalf("%d: %s: %v", status, answer, err)
 	}
-	for end, done := time.Now().Add(30*time.Second), 0; done == 0; { // the pipes are made
+	for end, done := time.Now().Add(3*time.Minute), 0; done == 0; { // the pipes are made
 		d.owner.do(t, "GET", d.url+"/api/v1/conversation/"+made.ID+"/events/count?kind__eq=ObservationEvent", nil, &done)
 		if time.Now().After(end) {
 			t.Fatal("nothing is replayed")
@@ -89,7 +89,7 @@ func TestReplayOfKilledServer(t *testing.T) {
 	d = d.again(t, options{})
 	tell(t, filepath.Join(workspace, "go"))
 	d.whole(t, made, workspace)
-	for end := time.Now().Add(30 * time.Second); ; { // the end is stored after the last event
+	for end := time.Now().Add(3 * time.Minute); ; { // the end is stored after the last event
 		left, err := filepath.Glob(filepath.Join(d.data, "files", "replays", "*"))
 		if len(left) == 0 && err == nil {
 			break

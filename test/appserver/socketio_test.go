@@ -64,7 +64,7 @@ func (e v0Event) String() string {
 }
 
 // awaited is within what time something comes.
-const awaited = 30 * time.Second
+const awaited = 3 * time.Minute
 
 // sioClient is a client of Socket.IO.
 type sioClient struct {

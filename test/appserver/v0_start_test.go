@@ -50,7 +50,7 @@ func TestV0Replay(t *testing.T) {
 				t.Errorf("a message: %s", raw)
 			}
 			var made conversation
-			for end := time.Now().Add(30 * time.Second); made.Sandbox == "" || made.Status == "idle"; {
+			for end := time.Now().Add(3 * time.Minute); made.Sandbox == "" || made.Status == "idle"; {
 				var found []*conversation
 				d.owner.do(t, "GET", d.url+"/api/v1/app-conversations?ids="+c.id, nil, &found)
 				if found[0] != nil {
@@ -61,7 +61,7 @@ func TestV0Replay(t *testing.T) {
 				}
 			}
 			workspace := d.workspace(made.Sandbox)
-			for end := time.Now().Add(30 * time.Second); ; {
+			for end := time.Now().Add(3 * time.Minute); ; {
 				if _, err := os.Stat(filepath.Join(workspace, "go")); err == nil {
 					break
 				}

@@ -15,7 +15,7 @@ import (
 )
 
 // endTimeout is how long ending processes may take.
-const endTimeout = 20 * time.Second
+const endTimeout = 2 * time.Minute
 
 // supervisor is a sandbox's action server. It is held by a descriptor, so that it
 // is never confused with another process.

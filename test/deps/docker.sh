@@ -48,7 +48,7 @@ if ! answers; then
     echo "deps: starting a Docker engine in $dir (test/deps/docker.sh stop ends it)"
     setsid dockerd --config-file "$dir/daemon.json" --data-root "$dir/data" --exec-root "$dir/run" --pidfile "$dir/pid" -H "$DOCKER_HOST" \
         --bridge=none --iptables=false >"$dir/log" 2>&1 </dev/null &
-    for ((i = 0; i < 300; i++)); do
+    for ((i = 0; i < 1800; i++)); do
         if answers; then break; fi
         sleep 0.1
     done

@@ -42,7 +42,7 @@ rm -rf "$dir/data"
 "${as_user[@]}" "$bin/initdb" -D "$home/data" -A trust -U postgres --no-sync -E UTF8 --locale=C >/dev/null || fail "initdb failed"
 setsid "${as_user[@]}" "$bin/postgres" -D "$home/data" -k "$home" -c listen_addresses= -c unix_socket_permissions=0700 \
     -c max_connections=400 -c shared_buffers=64MB -c fsync=off -c full_page_writes=off >"$dir/log" 2>&1 </dev/null 9>&- &
-for ((i = 0; i < 300; i++)); do
+for ((i = 0; i < 1800; i++)); do
     if answers; then exit 0; fi
     sleep 0.1
 done

@@ -106,7 +106,7 @@ func TestSlow(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if err := c.SetReadDeadline(time.Now().Add(40 * time.Second)); err != nil {
+			if err := c.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
 				t.Error(err)
 				return
 			}
@@ -130,7 +130,7 @@ func TestSlow(t *testing.T) {
 
 func (v *victim) dial(t *testing.T, path string, header http.Header) (*websocket.Conn, *http.Response, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	return websocket.Dial(ctx, "ws://"+v.host+path, &websocket.DialOptions{HTTPHeader: header})
 }

@@ -74,7 +74,7 @@ func (v *victim) alive(t *testing.T) {
 // client gives up on a server that does not answer, and opens no more
 // connections than it needs.
 var client = &http.Client{
-	Timeout:       20 * time.Second,
+	Timeout:       2 * time.Minute,
 	Transport:     &http.Transport{MaxIdleConnsPerHost: 16, MaxConnsPerHost: 16, ExpectContinueTimeout: 15 * time.Second},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
@@ -177,7 +177,7 @@ func (v *victim) files(t *testing.T) int {
 // back waits until the server has no more open than before.
 func (v *victim) back(t *testing.T, before int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); v.files(t) > before; {
+	for end := time.Now().Add(2 * time.Minute); v.files(t) > before; {
 		if time.Now().After(end) {
 			t.Errorf("%d files are open, %d were before", v.files(t), before)
 			return

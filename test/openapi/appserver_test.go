@@ -30,7 +30,7 @@ func TestSchemathesisAppServer(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), program, append([]string{
 		"run", document, "--url", url, "--header", "Authorization: Bearer " + apiKey(t, url, code),
 		"--checks", "not_a_server_error,response_schema_conformance,content_type_conformance",
-		"--seed", "1", "--workers", "2", "--continue-on-failure", "--no-shrink", "--request-timeout", "20", "--warnings", "off",
+		"--seed", "1", "--workers", "2", "--continue-on-failure", "--no-shrink", "--request-timeout", "180", "--warnings", "off",
 		"--exclude-path-regex", leftOfAppServer,
 	}, phases()...)...)
 	cmd.Dir = t.TempDir()

@@ -33,7 +33,7 @@ func schemathesis(t *testing.T, url, settings string, args ...string) {
 	cmd := exec.CommandContext(t.Context(), program, append([]string{
 		"run", url + "/openapi.json", "--header", "X-Session-API-Key: " + key,
 		"--checks", "not_a_server_error,status_code_conformance,response_schema_conformance,content_type_conformance",
-		"--seed", "1", "--workers", "2", "--continue-on-failure", "--no-shrink", "--request-timeout", "20", "--warnings", "off",
+		"--seed", "1", "--workers", "2", "--continue-on-failure", "--no-shrink", "--request-timeout", "180", "--warnings", "off",
 		"--exclude-path-regex", left,
 	}, args...)...)
 	cmd.Dir = dir

@@ -78,7 +78,7 @@ func (s *server) start(args ...string) {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		raw, err := os.ReadFile(out.Name())
 		if err != nil {
 			s.t.Fatal(err)

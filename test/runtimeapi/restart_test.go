@@ -98,7 +98,7 @@ func (s *server) sandboxes() int {
 // await waits until something is so.
 func await(t *testing.T, what func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !what(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !what(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it did not happen")
 		}

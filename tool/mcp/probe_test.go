@@ -24,7 +24,7 @@ func TestProbe(t *testing.T) {
 		if call == "echo" {
 			args = raw(textArgs{"hi"})
 		}
-		got, err := mcp.Probe(t.Context(), "x", overStdio("1"), started(mcp.Options{}).Programs, 20*time.Second, call, args)
+		got, err := mcp.Probe(t.Context(), "x", overStdio("1"), started(mcp.Options{}).Programs, 2*time.Minute, call, args)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestProbeFails(t *testing.T) {
 		"silent":        {overStdio("silent"), fault.Timeout, "no answer within 0.05 seconds"},
 		"dies":          {dies, fault.Unavailable, "no license found for **********"},
 	} {
-		limit := 10 * time.Second
+		limit := 2 * time.Minute
 		if c.kind == fault.Timeout {
 			limit = 50 * time.Millisecond
 		}

@@ -132,7 +132,7 @@ func TestStoredLogin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := mcp.Probe(t.Context(), "x", s, nil, 10*time.Second, "", nil)
+		got, err := mcp.Probe(t.Context(), "x", s, nil, 2*time.Minute, "", nil)
 		if want == "" && (err != nil || len(got.Tools) == 0) || want != "" && !fault.Is(err, want) {
 			t.Errorf("%s: %v, error %v of kind %s, want %q", auth, got, err, fault.KindOf(err), want)
 		}

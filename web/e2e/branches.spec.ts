@@ -67,7 +67,7 @@ test('search finds what is beyond the loaded events, and goes there; also while 
     [{ reply: { text: 'The Needle is said.', tool_calls: [run('echo "a needle in output"')] } }, { reply: { tool_calls: many } }, finish('Done.')],
     'Look for it',
   );
-  await expect(status(page, 'Finished')).toBeVisible({ timeout: 60_000 });
+  await expect(status(page, 'Finished')).toBeVisible();
   for (const paused of [false, true]) {
     if (paused) {
       await page.getByRole('button', { name: 'More', exact: true }).click();

@@ -26,8 +26,8 @@ async function stage(deft: Deft, page: Page): Promise<void> {
   await deft.setModel(page, { git_user_name: 'Ada', git_user_email: 'ada@example.com' });
   await page.getByRole('textbox', { name: 'Task' }).fill('Write');
   await page.keyboard.press('Enter');
-  await page.waitForURL(/\/conversations\//, { timeout: 90_000 });
-  await expect(status(page, 'Finished')).toBeVisible({ timeout: 90_000 });
+  await page.waitForURL(/\/conversations\//);
+  await expect(status(page, 'Finished')).toBeVisible();
   await panel(page, 'Changes').click();
   await expect(page.getByText('3 files changed')).toBeVisible();
   await page.getByRole('checkbox', { name: 'Stage a.txt' }).click();
@@ -108,14 +108,14 @@ test('a conversation whose runtime has vanished is shown as lost, and goes on in
     await deft.setModel(page);
     await page.getByRole('textbox', { name: 'Task' }).fill('Write');
     await page.keyboard.press('Enter');
-    await page.waitForURL(/\/conversations\//, { timeout: 90_000 });
-    await expect(status(page, 'Finished')).toBeVisible({ timeout: 90_000 });
+    await page.waitForURL(/\/conversations\//);
+    await expect(status(page, 'Finished')).toBeVisible();
     const headers = { 'X-API-Key': 'key-of-the-test', 'Content-Type': 'application/json' };
     for (const { runtime_id } of (await (await fetch(`${at}/list`, { headers })).json()).runtimes) {
       await fetch(`${at}/stop`, { method: 'POST', headers, body: JSON.stringify({ runtime_id }) });
     }
     const notice = page.getByRole('region', { name: 'The sandbox' });
-    await expect(notice).toContainText('The sandbox is lost.', { timeout: 90_000 }); // an event tells the page when the engine has removed the container
+    await expect(notice).toContainText('The sandbox is lost.'); // an event tells the page when the engine has removed the container
     await expect(status(page, 'Sandbox lost')).toBeVisible();
     await expect(page.locator('.conversation-link')).toContainText('Sandbox lost');
     await expect(log(page).getByText('Written.')).toBeVisible();
@@ -123,7 +123,7 @@ test('a conversation whose runtime has vanished is shown as lost, and goes on in
     await expect(notice).toBeHidden();
     await page.getByRole('textbox', { name: 'Message' }).fill('Look');
     await page.keyboard.press('Enter');
-    await expect(log(page).getByText('Looked.')).toBeVisible({ timeout: 90_000 });
+    await expect(log(page).getByText('Looked.')).toBeVisible();
     await panel(page, 'Files').click();
     await expect(page.getByRole('button', { name: /^new.txt/ })).toBeVisible();
     await expect(page.getByRole('button', { name: /^kept.txt/ })).toHaveCount(0);

@@ -50,7 +50,7 @@ test('escape sequences, long lines and large outputs of commands do no harm', as
     ],
     'Print much',
   );
-  await expect(log(page).getByText('All done.')).toBeVisible({ timeout: 30_000 });
+  await expect(log(page).getByText('All done.')).toBeVisible();
   await expect(page).not.toHaveTitle(/owned/);
   // From the last one on: what is far above the one that was opened is not drawn.
   for (const line of (await log(page).locator('.action-line').all()).reverse()) await line.click();

@@ -27,7 +27,7 @@ test('lists that take long say so, and ones that fail say why without moving the
   for (const place of [page.getByRole('main'), page.getByRole('navigation', { name: 'Conversations' })]) await expect(place.getByText('Loading …')).toBeVisible();
   expect(await settings.boundingBox()).toEqual(before);
   fail();
-  for (const place of [page.getByRole('main'), page.getByRole('navigation', { name: 'Conversations' })]) await expect(place.getByRole('alert')).toHaveText('the disk is full', { timeout: 20_000 });
+  for (const place of [page.getByRole('main'), page.getByRole('navigation', { name: 'Conversations' })]) await expect(place.getByRole('alert')).toHaveText('the disk is full');
   await expect(page.getByText('Loading …')).toHaveCount(0);
   expect(await settings.boundingBox()).toEqual(before);
 });
@@ -81,7 +81,6 @@ for (const theme of ['light', 'dark'] as const) {
 }
 
 test('many at once: the list follows, and none blocks another', async ({ deft, page }) => {
-  test.setTimeout(180_000);
   const many = 12;
   await task(deft, page, [{ reply: { tool_calls: [run('sleep 300')] } }], 'Number 0');
   for (let i = 1; i < many; i++) {
@@ -92,7 +91,7 @@ test('many at once: the list follows, and none blocks another', async ({ deft, p
     expect(answer.ok(), await answer.text()).toBe(true);
   }
   await page.goto(`${deft.url}/conversations`);
-  await expect(page.getByRole('row').filter({ hasText: 'Working' })).toHaveCount(many, { timeout: 60_000 });
+  await expect(page.getByRole('row').filter({ hasText: 'Working' })).toHaveCount(many);
   await shot(page, 'many');
   await page.goto(deft.url);
   await expect(page.getByRole('region', { name: 'At work' }).getByRole('link')).toHaveCount(6);

@@ -15,7 +15,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	server := "deft"
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.String() != "/refused?within=3s" || r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("deft:token")) {
+		if r.URL.String() != "/refused?within=1m0s" || r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("deft:token")) {
 			t.Errorf("%s %q", r.URL, r.Header)
 		}
 		w.Header().Set("Server", server)
@@ -23,14 +23,14 @@ func TestRefused(t *testing.T) {
 	}))
 	defer proxy.Close()
 	env := []string{"A=b", "HTTPS_PROXY=" + strings.Replace(proxy.URL, "://", "://deft:token@", 1)}
-	if got, err := Refused(t.Context(), env, 3*time.Second); err != nil || !slices.Equal(got, []string{"one", "two"}) {
+	if got, err := Refused(t.Context(), env, time.Minute); err != nil || !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 	if got, err := Refused(t.Context(), env[:1], time.Second); err != nil || got != nil {
 		t.Errorf("without a proxy: %q, %v", got, err)
 	}
 	server = "another"
-	if got, err := Refused(t.Context(), env, 3*time.Second); err == nil {
+	if got, err := Refused(t.Context(), env, time.Minute); err == nil {
 		t.Errorf("another proxy: %q", got)
 	}
 	for _, value := range []string{"http://127.0.0.1:1", "http://%zz"} {

@@ -17,7 +17,7 @@ export async function open(url) {
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
   await context.route((u) => u.hostname !== '127.0.0.1', (route) => route.abort());
   const page = await context.newPage();
-  page.setDefaultTimeout(90_000); // a browser beside all other tests is slow
+  page.setDefaultTimeout(120_000); // a browser beside all other tests is slow
   page.broken = [];
   page.open = new Set(); // requests without an answer
   page.failed = []; // and those that failed
@@ -75,7 +75,7 @@ async function state() {
 const shot = (name, p = page) => p.screenshot({ path: join(setup.shots, `${name.replace(/\W+/g, '-')}.png`) }).catch(() => null);
 
 const limit = (run) => new Promise((done, fail) => {
-  const timer = setTimeout(() => fail(new Error('not done after 180 s')), 180_000);
+  const timer = setTimeout(() => fail(new Error('not done after 400 s')), 400_000);
   Promise.resolve().then(run).then(done, fail).finally(() => clearTimeout(timer));
 });
 

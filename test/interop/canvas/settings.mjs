@@ -40,7 +40,7 @@ confirmation(async () => {
 // listed visits the skills and returns whether the list of them was answered.
 async function listed() {
   const asked = (r) => r.url().endsWith('/api/skills') && r.request().method() === 'POST';
-  const answer = page.waitForResponse(asked, { timeout: 45_000 }).then((r) => r.ok(), () => false);
+  const answer = page.waitForResponse(asked, { timeout: 90_000 }).then((r) => r.ok(), () => false);
   await visit('/skills', 'sidebar-extensions-/skills');
   return answer;
 }

@@ -8,7 +8,7 @@ from openhands.sdk.workspace import RemoteWorkspace
 from openhands.workspace import DockerWorkspace
 
 image, network, folder = sys.argv[1:]
-with DockerWorkspace(server_image=image, network=network, detach_logs=False, health_check_timeout=60) as ws:
+with DockerWorkspace(server_image=image, network=network, detach_logs=False, health_check_timeout=180) as ws:
     got = ws.execute_command("pwd; echo $0; cat /proc/1/cmdline | tr '\\0' ' '", cwd="/workspace")
     print(got.exit_code, got.stdout, got.stderr)
     up, down = Path(folder, "up.txt"), Path(folder, "down.txt")

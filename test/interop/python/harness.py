@@ -192,7 +192,7 @@ class Case:
         """A plain HTTP request, for routes without a method in the SDK."""
         headers = {"X-Session-API-Key": key} if key else {}
         headers.update(more.pop("headers", {}))
-        r = httpx.request(method, (url or self.server.url) + path, headers=headers, timeout=60, **more)
+        r = httpx.request(method, (url or self.server.url) + path, headers=headers, timeout=180, **more)
         if status is not None:
             equal(r.status_code, status, f"{method} {path}: {r.text[:500]}")
         return r
@@ -236,7 +236,7 @@ class Seen:
         with self.changed:
             return [e for e in self.events if type(e).__name__ == kind]
 
-    def wait(self, test, what, seconds=60):
+    def wait(self, test, what, seconds=180):
         """Wait until one event passes a test, and return it."""
         with self.changed:
             for _ in range(2):
@@ -248,10 +248,10 @@ class Seen:
                 break
         raise AssertionError(f"never seen: {what}; seen: {Counter(type(e).__name__ for e in self.events)}")
 
-    def wait_kind(self, kind, seconds=60):
+    def wait_kind(self, kind, seconds=180):
         return self.wait(lambda e: type(e).__name__ == kind, kind, seconds)
 
-    def wait_status(self, status, seconds=60):
+    def wait_status(self, status, seconds=180):
         def is_it(e):
             if not isinstance(e, ConversationStateUpdateEvent):
                 return False
@@ -321,7 +321,7 @@ def raises(kind, message=""):
     raise AssertionError(f"no {kind.__name__} was raised")
 
 
-def eventually(test, what, seconds=60):
+def eventually(test, what, seconds=180):
     """Wait for something that causes no event."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

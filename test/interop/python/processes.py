@@ -38,7 +38,7 @@ class Process:
         )
         running.append(self)
 
-    def end(self, sig=signal.SIGTERM, timeout=20):
+    def end(self, sig=signal.SIGTERM, timeout=120):
         """Send a signal and wait; kill the process if it does not end."""
         if self.popen.poll() is None:
             self.popen.send_signal(sig)
@@ -52,7 +52,7 @@ class Process:
         return self.popen.returncode
 
 
-def await_line(process, pattern, seconds=20.0):
+def await_line(process, pattern, seconds=180.0):
     """Wait until the log of a process matches, and return the match."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -129,7 +129,7 @@ class Server:
         end = time.monotonic() + 300  # the reference may be slow on a busy machine
         while time.monotonic() < end and self.process.popen.poll() is None:
             try:
-                if httpx.get(self.url + "/health", timeout=5).status_code < 500:
+                if httpx.get(self.url + "/health", timeout=60).status_code < 500:
                     return
             except httpx.TransportError:
                 pass
@@ -151,7 +151,7 @@ class Server:
         """Delete all conversations: their sandboxes outlive a server by minutes."""
         if self.plan.sandbox == "none" or self.process.popen.poll() is not None:
             return
-        with httpx.Client(base_url=self.url, headers={"X-Session-API-Key": KEY}, timeout=60) as c:
+        with httpx.Client(base_url=self.url, headers={"X-Session-API-Key": KEY}, timeout=180) as c:
             for item in c.get("/api/conversations/search", params={"limit": 100}).json()["items"]:
                 c.delete(f"/api/conversations/{item['id']}")
 

@@ -26,7 +26,7 @@ class AppServer:
         t.ends.append(self.process.end)
         found = await_line(self.process, r"(http://\S+)/#login=(\S+)")
         self.url = found[1]
-        self.browser = httpx.Client(base_url=self.url, timeout=60)
+        self.browser = httpx.Client(base_url=self.url, timeout=180)
         t.ends.append(self.browser.close)
         self.ask("POST", "/api/v1/login", json={"code": found[2]})
         self.key = self.ask("POST", "/api/keys", json={"name": "interop"})["key"]

@@ -16,7 +16,7 @@ SITE = Path(sys.prefix).parent / "openhands-ai-0.62"  # make deps
 def build(api, context, tags, key=API_KEY):
     script = Path(__file__).with_name("remote_builder.py")
     return subprocess.run(
-        [sys.executable, "-B", str(script), str(SITE), api.url, key, str(context), *tags], capture_output=True, text=True, timeout=100
+        [sys.executable, "-B", str(script), str(SITE), api.url, key, str(context), *tags], capture_output=True, text=True, timeout=300
     )
 
 

@@ -157,7 +157,7 @@ def docker_workspace(t):
     env["OH_SESSION_API_KEYS_0"] = "interop-key-of-the-image"
     script = Path(__file__).with_name("docker_workspace.py")
     done = subprocess.run(
-        [sys.executable, "-B", str(script), name, name, str(t.directory())], env=env, capture_output=True, text=True, timeout=100
+        [sys.executable, "-B", str(script), name, name, str(t.directory())], env=env, capture_output=True, text=True, timeout=300
     )
     equal(done.returncode, 0, done.stdout + done.stderr)
     contains(done.stdout, "0 /workspace\n")

@@ -70,7 +70,7 @@ export function keys(object, ...wanted) {
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 // eventually polls until the answer is accepted, and returns it.
-export async function eventually(what, ask, accepted, seconds = 40) {
+export async function eventually(what, ask, accepted, seconds = 180) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
     const answer = await ask();

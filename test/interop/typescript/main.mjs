@@ -37,7 +37,7 @@ function report(name, start, error) {
 }
 
 const limit = (run) => new Promise((done, fail) => {
-  const timer = setTimeout(() => fail(new Error('not done after 60 s')), 60_000);
+  const timer = setTimeout(() => fail(new Error('not done after 300 s')), 300_000);
   Promise.resolve().then(run).then(done, fail).finally(() => clearTimeout(timer));
 });
 
