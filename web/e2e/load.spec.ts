@@ -64,3 +64,15 @@ test('the code and the events of a conversation are asked for together with the 
   expect(asked.filter(ofEvents)).toHaveLength(1);
   expect(scripts).toEqual(early); // no script is asked for by another
 });
+
+test('a script that cannot be loaded is asked for again', async ({ deft, page }) => {
+  await deft.script([]);
+  await deft.serve();
+  await deft.signIn(page);
+  await deft.setModel(page);
+  let failed = 0;
+  await page.route(/\/assets\/[Ss]ettings.*\.js$/, (route) => (failed++ < 2 ? route.abort('connectionreset') : route.continue()));
+  await page.goto(`${deft.url}/settings`);
+  await expect(page.getByRole('heading', { name: 'Settings' })).toBeVisible();
+  expect(failed).toBe(3);
+});

@@ -4,6 +4,21 @@ import { useEffect, useState, type ComponentType } from 'react';
 // `preload`, which fails if the script cannot be loaded.
 export type Loaded<P> = ComponentType<P> & { preload: () => Promise<void> };
 
+// pauses are those before further tries, in ms: a connection that was lost for a moment must
+// not cost the page.
+const pauses = [300, 1000, 3000];
+
+async function persistent<T>(load: () => Promise<T>): Promise<T> {
+  for (const pause of pauses) {
+    try {
+      return await load();
+    } catch {
+      await new Promise((done) => setTimeout(done, pause));
+    }
+  }
+  return load();
+}
+
 // loaded makes such a component; Waiting is shown until its script is there. React's own
 // `lazy` draws what waits even if the script is there already, when a click has led to it,
 // and then leaves it for 300 ms.
@@ -11,7 +26,7 @@ export function loaded<P extends object>(load: () => Promise<{ default: Componen
   let script: Promise<ComponentType<P>> | null = null;
   let there: ComponentType<P> | null = null;
   const get = () =>
-    (script ??= load().then(
+    (script ??= persistent(load).then(
       (module) => (there = module.default),
       (error: unknown) => {
         script = null; // the next one tries again
