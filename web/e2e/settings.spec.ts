@@ -73,12 +73,24 @@ test('MCP servers are tested, and skills are switched off', async ({ deft, page 
   for (const [name, address] of [['gone', 'http://127.0.0.1:1/mcp'], ['files', `touch ${deft.dir}/planted`]] as const) {
     await page.getByRole('textbox', { name: 'Name' }).fill(name);
     await page.getByRole('textbox', { name: 'Address or command' }).fill(address);
+    const environment = page.getByRole('textbox', { name: 'Environment variables' });
+    if (name === 'gone') await expect(environment).toHaveCount(0); // only programs have one
+    else {
+      await environment.fill('PLACE');
+      await expect(page.getByText('Not NAME=value: PLACE')).toBeVisible();
+      await expect(page.getByRole('button', { name: 'Add' })).toBeDisabled();
+      await environment.fill('PLACE=of the secret\nOTHER=2');
+    }
     await page.getByRole('button', { name: 'Add' }).click();
     await page.getByRole('button', { name: `Test ${name}` }).click();
   }
   await expect(page.getByRole('listitem').filter({ hasText: 'gone' })).toContainText('refused');
   await expect(page.getByRole('listitem').filter({ hasText: 'files' })).toContainText('runs in the sandbox of a conversation');
   expect(existsSync(join(deft.dir, 'planted'))).toBe(false);
+  await expect(page.getByRole('listitem').filter({ hasText: 'files' })).toContainText('with PLACE, OTHER');
+  const kept = (await (await page.request.get(`${deft.url}/api/v1/settings`)).json()).agent_settings.mcp_config.files;
+  expect(Object.keys(kept.env)).toEqual(['PLACE', 'OTHER']);
+  expect(JSON.stringify(kept)).not.toContain('of the secret'); // it is masked
   await clean(page, 'MCP servers that were tested');
   await page.getByRole('link', { name: 'Skills' }).click();
   await expect(page.getByRole('listitem').filter({ hasText: 'greet' })).toContainText('at hello');

@@ -4,6 +4,7 @@ import { describe } from '../api/failure';
 import type { AppRoutes, McpServer } from '../api/source';
 import { DeleteButton } from './DeleteButton';
 import { line, words } from './commandLine';
+import { variables } from './environment';
 import { useChoice } from './useChoice';
 import { tr } from '../i18n/text';
 
@@ -13,6 +14,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
   const [name, setName] = useState('');
   const [address, setAddress] = useState('');
   const [token, setToken] = useState('');
+  const [environment, setEnvironment] = useState('');
   const all = servers.value ?? {};
   const failure = servers.error;
   const add = (next: Record<string, McpServer>) =>
@@ -21,8 +23,11 @@ export function McpServers({ app }: { app: AppRoutes }) {
       setName((now) => (now === name ? '' : now));
       setAddress((now) => (now === address ? '' : now));
       setToken((now) => (now === token ? '' : now));
+      setEnvironment((now) => (now === environment ? '' : now));
     });
   const remote = /^https?:\/\//.test(address.trim());
+  const program = address.trim() !== '' && !remote;
+  const { env, wrong } = variables(environment);
   if (!servers.value && !servers.error) return null; // else what is below would move
   return (
     <section className="card" aria-labelledby="mcp-title">
@@ -41,6 +46,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
               <strong>{key}</strong>
               <br />
               <code className="hint">{server.url ?? line([server.command ?? '', ...(server.args ?? [])])}</code>
+              {Object.keys(server.env ?? {}).length > 0 && <span className="hint"> {tr('with {names}', { names: Object.keys(server.env ?? {}).join(', ') })}</span>}
             </span>
             <TestServer app={app} name={key} />
             <label className="row">
@@ -66,9 +72,10 @@ export function McpServers({ app }: { app: AppRoutes }) {
         className="settings-form"
         onSubmit={(e) => {
           e.preventDefault();
+          if (program && wrong !== null) return;
           const text = address.trim();
           const [command = '', ...args] = words(text);
-          const server: McpServer = remote ? { url: text, ...(token ? { headers: { Authorization: `Bearer ${token}` } } : {}) } : { command, args };
+          const server: McpServer = remote ? { url: text, ...(token ? { headers: { Authorization: `Bearer ${token}` } } : {}) } : { command, args, env };
           add({ ...all, [name.trim()]: server });
         }}
       >
@@ -93,8 +100,29 @@ export function McpServers({ app }: { app: AppRoutes }) {
             <input className="input mono" type="password" autoComplete="off" value={token} onChange={(e) => setToken(e.target.value)} />
           </label>
         )}
+        {program && (
+          <label className="field">
+            <span>{tr('Environment variables, if it wants some')}</span>
+            <textarea
+              className="input mono"
+              rows={2}
+              spellCheck={false}
+              autoComplete="off"
+              placeholder={tr('NAME=value, one in each line')}
+              aria-invalid={wrong !== null}
+              aria-describedby={wrong !== null ? 'mcp-environment' : undefined}
+              value={environment}
+              onChange={(e) => setEnvironment(e.target.value)}
+            />
+            {wrong !== null && (
+              <span className="hint" id="mcp-environment" role="alert">
+                {tr('Not NAME=value: {line}', { line: wrong })}
+              </span>
+            )}
+          </label>
+        )}
         <div className="row">
-          <button className="button primary" disabled={servers.pending}>
+          <button className="button primary" disabled={servers.pending || (program && wrong !== null)}>
             {tr('Add')}
           </button>
         </div>
