@@ -250,7 +250,7 @@ func (c *trial) moment() moment {
 func (c *trial) leftovers() {
 	moment := 500 * time.Millisecond
 	if c.who == controller { // then all must end, however busy the machine is
-		moment = 5 * time.Second
+		moment = time.Minute
 	}
 	left := c.remain(c.spaces, moment)
 	for _, p := range left {

@@ -59,7 +59,7 @@ func TestGrace(t *testing.T) {
 			if err := s.release(); err != nil {
 				t.Error(err)
 			}
-			if left := b.remain(in, 5*time.Second); len(left) > 0 {
+			if left := b.remain(in, time.Minute); len(left) > 0 {
 				t.Errorf("after the grace time there is still: %v", left)
 				b.end(left)
 			}
@@ -109,7 +109,7 @@ func TestOrdinaryUser(t *testing.T) {
 	if v := b.inspect(); v.interrupted > 0 {
 		t.Errorf("%d actions were reported as interrupted, although their supervisor survived", v.interrupted)
 	}
-	if left := b.remain(spaces{}, 5*time.Second); len(left) > 0 {
+	if left := b.remain(spaces{}, time.Minute); len(left) > 0 {
 		t.Errorf("there is still: %v", left)
 		b.end(left)
 	}

@@ -186,19 +186,24 @@ func (b *bench) processes(in spaces) []process {
 	return found
 }
 
-// remain returns the conversation's processes that do not end by themselves.
-// Each gets a moment to end.
+// remain returns the conversation's processes that do not end by themselves
+// within a moment, also those that were begun meanwhile.
 func (b *bench) remain(in spaces, moment time.Duration) []process {
-	for _, p := range b.processes(in) {
-		fd, err := unix.PidfdOpen(p.pid, 0)
-		if err != nil {
-			continue
+	for until := time.Now().Add(moment); ; {
+		left := b.processes(in)
+		if len(left) == 0 || !time.Now().Before(until) {
+			return left
 		}
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(moment.Milliseconds())) // checked below
-		unix.Close(fd)
-		_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // ours if its parent is dead
+		for _, p := range left {
+			fd, err := unix.PidfdOpen(p.pid, 0)
+			if err != nil {
+				continue
+			}
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, max(0, int(time.Until(until).Milliseconds()))) // checked above
+			unix.Close(fd)
+			_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // ours if its parent is dead
+		}
 	}
-	return b.processes(in)
 }
 
 // end kills what is left, so that no test leaves processes behind.
