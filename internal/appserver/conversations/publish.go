@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/session"
@@ -174,14 +175,16 @@ func (s *Service) addPullRequest(ctx context.Context, owner session.Principal, i
 	if err != nil {
 		return err
 	}
-	row := info.Conversation
-	row.ID, row.Owner = id, string(owner)
-	if !slices.Contains(row.PRNumbers, made.Number) { // else the host has given the same one again
-		row.PRNumbers = append(row.PRNumbers, made.Number)
-	}
-	if row.PRURLs == nil {
-		row.PRURLs = map[int]string{}
-	}
-	row.PRURLs[made.Number] = made.URL
-	return s.o.Store.SaveConversation(ctx, row)
+	return s.o.Store.ChangeConversation(ctx, string(owner), id, func(row *store.Conversation) {
+		if row.Created.IsZero() {
+			row.AgentType, row.Created = "default", info.Info.Created
+		}
+		if !slices.Contains(row.PRNumbers, made.Number) { // else the host has given the same one again
+			row.PRNumbers = append(row.PRNumbers, made.Number)
+		}
+		if row.PRURLs == nil {
+			row.PRURLs = map[int]string{}
+		}
+		row.PRURLs[made.Number] = made.URL
+	})
 }

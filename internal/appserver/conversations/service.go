@@ -346,20 +346,20 @@ func (s *Service) Patch(ctx context.Context, owner session.Principal, id event.C
 			return nil, err
 		}
 	}
-	row := info.Conversation
-	if row.ID == "" {
-		row = store.Conversation{ID: id, Owner: string(owner), AgentType: "default", Created: info.Info.Created}
-	}
-	for to, from := range map[*string]*string{&row.Repository: ch.Repository, &row.Branch: ch.Branch, &row.Provider: ch.Provider} {
-		if from != nil {
-			*to = *from
-		}
-	}
-	if ch.Public != nil {
-		row.Public = *ch.Public
-	}
 	if ch.Public != nil || ch.Repository != nil || ch.Branch != nil || ch.Provider != nil {
-		if err := s.o.Store.SaveConversation(ctx, row); err != nil {
+		if err := s.o.Store.ChangeConversation(ctx, string(owner), id, func(row *store.Conversation) {
+			if row.Created.IsZero() {
+				row.AgentType, row.Created = "default", info.Info.Created
+			}
+			for to, from := range map[*string]*string{&row.Repository: ch.Repository, &row.Branch: ch.Branch, &row.Provider: ch.Provider} {
+				if from != nil {
+					*to = *from
+				}
+			}
+			if ch.Public != nil {
+				row.Public = *ch.Public
+			}
+		}); err != nil {
 			return nil, err
 		}
 	}

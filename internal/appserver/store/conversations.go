@@ -37,6 +37,32 @@ const conversationColumns = "id, owner, sandbox, repository, branch, provider, s
 
 // SaveConversation stores a conversation, or replaces what was stored of it.
 func (s *Store) SaveConversation(ctx context.Context, c Conversation) error {
+	defer s.members.changed()
+	return s.on(ctx).saveConversation(c)
+}
+
+// ChangeConversation stores what change makes of a conversation of an owner; of none, which
+// has an owner and an id only, where nothing is stored of it. Changes at the same time come
+// one after the other, each with what the one before has stored.
+func (s *Store) ChangeConversation(ctx context.Context, owner string, id event.ConversationID, change func(*Conversation)) error {
+	defer s.members.changed()
+	return s.change(ctx, func(t tx) error {
+		if err := t.lockOwner(owner); err != nil {
+			return err
+		}
+		c, err := conversation(t.row("SELECT "+conversationColumns+" FROM app_conversations WHERE id = ? AND owner = ?", string(id), owner))
+		if errors.Is(err, sql.ErrNoRows) {
+			c, err = Conversation{ID: id, Owner: owner}, nil
+		}
+		if err != nil {
+			return err
+		}
+		change(&c)
+		return t.saveConversation(c)
+	})
+}
+
+func (t tx) saveConversation(c Conversation) error {
 	numbers, err := json.Marshal(append([]int{}, c.PRNumbers...))
 	if err != nil {
 		return err
@@ -45,8 +71,7 @@ func (s *Store) SaveConversation(ctx context.Context, c Conversation) error {
 	if err != nil {
 		return err
 	}
-	defer s.members.changed()
-	r, err := s.on(ctx).exec("INSERT INTO app_conversations ("+conversationColumns+") VALUES ("+marks(14)+`)
+	r, err := t.exec("INSERT INTO app_conversations ("+conversationColumns+") VALUES ("+marks(14)+`)
 ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, repository = excluded.repository, branch = excluded.branch, provider = excluded.provider,
   started_by = excluded.started_by, model = excluded.model, agent_type = excluded.agent_type, public = excluded.public, pr_numbers = excluded.pr_numbers, pr_urls = excluded.pr_urls
 WHERE app_conversations.owner = excluded.owner`,

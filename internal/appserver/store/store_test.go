@@ -161,6 +161,30 @@ func TestSandboxes(t *testing.T) {
 	})
 }
 
+// TestChanges: changes of a conversation at the same time are all stored, also the first ones.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		s, ctx := d.store(t), t.Context()
+		var all sync.WaitGroup
+		for n := range 20 {
+			all.Go(func() {
+				if err := s.ChangeConversation(ctx, "alice", id(1), func(c *store.Conversation) { c.PRNumbers = append(c.PRNumbers, n) }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		found, err := s.Conversations(ctx, "alice", id(1))
+		must(t, err)
+		got := slices.Sorted(slices.Values(found[id(1)].PRNumbers))
+		if len(got) != 20 || got[19] != 19 {
+			t.Errorf("%v are stored", got)
+		}
+		wantKind(t, s.ChangeConversation(ctx, "bob", id(1), func(c *store.Conversation) { c.Public = true }), fault.Conflict)
+	})
+}
+
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d database) {
