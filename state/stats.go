@@ -77,6 +77,29 @@ func (s Stats) SetBudget(limit float64) {
 	}
 }
 
+// Sum returns the totals of all services together, under the name of the model of one of
+// them, without lists.
+func (s Stats) Sum(named string) llm.Metrics {
+	tokens := s.Tokens()
+	sum := llm.Metrics{ModelName: s.UsageToMetrics[named].ModelName, AccumulatedCost: s.Cost(), AccumulatedTokenUsage: &tokens}
+	tokens.Model = sum.ModelName
+	return sum
+}
+
+// WithTotals returns the value of the state update that records the totals of what is
+// counted under a name, and whether they are others than the present ones.
+func (s Stats) WithTotals(usage string, m llm.Metrics) (_ Stats, changed bool) {
+	m = m.Clone()
+	m.Costs, m.ResponseLatencies, m.TokenUsages = nil, nil, nil
+	old := s.UsageToMetrics[usage]
+	changed = old.ModelName != m.ModelName || old.AccumulatedCost != m.AccumulatedCost ||
+		(old.AccumulatedTokenUsage == nil) != (m.AccumulatedTokenUsage == nil) ||
+		m.AccumulatedTokenUsage != nil && *old.AccumulatedTokenUsage != *m.AccumulatedTokenUsage
+	totals := s.Totals()
+	totals.UsageToMetrics[usage] = m
+	return totals, changed
+}
+
 // Totals returns the stats with empty lists: what an update that records no
 // call carries.
 func (s Stats) Totals() Stats {
