@@ -45,7 +45,7 @@ func (h *host) guest(ctx context.Context, r session.BuildRequest) (*session.Reso
 	}
 	local := newBesideRuntime(p.local)
 	return &session.Resources{
-		Agent: a, Runtime: lent{h.e.Runtime}, Local: local, Warnings: p.warnings,
+		Agent: a, Runtime: lent{h.e.Runtime, string(r.ID)}, Local: local, Warnings: p.warnings,
 		Ready: h.e.Ready, Isolation: h.e.Isolation, Terminals: h.e.Terminals, Files: h.e.Files,
 		Programs: func(ctx context.Context, prog session.Program) (session.ProgramResult, error) {
 			return runProgram(ctx, h.e.Runtime, prog)
@@ -56,10 +56,14 @@ func (h *host) guest(ctx context.Context, r session.BuildRequest) (*session.Reso
 
 // lent is the runtime of a host as its guests have it: they do not close it, and they do
 // not say that none of its actions is pending, for they know of their own only.
-type lent struct{ rt runtime.Runtime }
+type lent struct {
+	rt    runtime.Runtime
+	agent string // whose shell is used
+}
 
 // Execute implements [runtime.Runtime].
 func (l lent) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
+	r.Agent = l.agent
 	return l.rt.Execute(ctx, r)
 }
 
@@ -98,4 +102,8 @@ func (w withTasks) Interrupt(ctx context.Context, id event.ID) error {
 
 // Ack implements [runtime.Acknowledger]. Results of tasks are kept by the conversations of
 // their sub-agents.
-func (w withTasks) Ack(ids ...event.ID) { lent{w.Runtime}.Ack(ids...) }
+func (w withTasks) Ack(ids ...event.ID) {
+	if k, ok := w.Runtime.(runtime.Acknowledger); ok {
+		k.Ack(ids...)
+	}
+}

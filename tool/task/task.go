@@ -8,8 +8,8 @@
 //
 // # Concurrency and failure
 //
-// Definitions are immutable. Tasks lock everything: a sub-agent works in the files, and in
-// the shell, of the agent that waits for it.
+// Definitions are immutable. Tasks of one answer may run side by side, but for those that go
+// on with the same sub-agent.
 package task
 
 import (
@@ -34,9 +34,9 @@ type Agent struct {
 	Tools []string
 }
 
-// maxDescription is how many characters the description of one agent has at most in that
-// of the tool, which is sent with every call of the model.
-const maxDescription = 600
+// maxText is how many characters a text about one agent has at most in the description of
+// the tool, which is sent with every call of the model.
+const maxText = 600
 
 // Definition describes the tool for the types of agents. defaultType is the one that is
 // taken where the model names none.
@@ -55,8 +55,16 @@ func Definition(agents []Agent, defaultType string) *tool.Definition {
 		ActionKind:      "TaskAction",
 		ObservationKind: "TaskObservation",
 		Local:           true,
+		Locks:           locks,
 		Decode:          tool.DecodeInto[event.TaskAction],
 	}
+}
+
+func locks(action event.Action) []string {
+	if a, ok := action.(*event.TaskAction); ok && a.Resume != nil {
+		return []string{"task:" + *a.Resume}
+	}
+	return nil
 }
 
 func list(agents []Agent) string {
@@ -72,16 +80,20 @@ func list(agents []Agent) string {
 		if len(a.Tools) > 0 {
 			tools = strings.Join(a.Tools, ", ")
 		}
-		b.WriteString("- " + oneLine(a.Name, maxDescription) + ": " + oneLine(a.Description, maxDescription) + " (tools: " + oneLine(tools, maxDescription) + ")")
+		b.WriteString("- " + oneLine(a.Name))
+		if about := oneLine(a.Description); about != "" {
+			b.WriteString(": " + about)
+		}
+		b.WriteString(" (tools: " + oneLine(tools) + ")")
 	}
 	return b.String()
 }
 
 // oneLine is a text of a file, which anybody may have written, on one line.
-func oneLine(text string, limit int) string {
+func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > limit {
-		text = string(r[:limit]) + "…"
+	if r := []rune(text); len(r) > maxText {
+		text = string(r[:maxText]) + "…"
 	}
 	return text
 }

@@ -227,8 +227,8 @@ def gives_a_task(t):
     whole = {"user": "count the files"}
     turns = [
         call("task", prompt="List what is here", description="list files", turn={"match": whole}),
-        bash("echo found > list; ls", turn={"match": {"user": "List what is here"}}), finish("There is one file."),
-        say("One file."),
+        bash("mark=child; echo found > list; ls", turn={"match": {"user": "List what is here"}}), finish("There is one file."),
+        bash("echo mark: $mark.", turn={"match": whole}), say("One file."),
     ]
     agent = t.agent(turns)
     agent = agent.model_copy(update={"tools": [*agent.tools, Tool(name="task_tool_set")]})
@@ -237,6 +237,7 @@ def gives_a_task(t):
     equal(last_message(c), "One file.")
     act = [e for e in c.state.events[:] if type(e).__name__ == "ActionEvent" and e.tool_name == "task"][0]
     equal((act.action.kind, act.action.subagent_type, act.action.prompt), ("TaskAction", "general-purpose", "List what is here"))
+    contains(text_of(observations(c, "terminal")[0]), "mark: .")  # it had a shell of its own
     got = observations(c, "task")[0].observation
     equal((type(got).__name__, got.status, got.subagent, got.is_error), ("TaskObservation", "completed", "general-purpose", False))
     equal(got.text, "There is one file.")
