@@ -39,12 +39,14 @@ type tasks struct {
 	mu      sync.Mutex
 	running map[event.ID]context.CancelCauseFunc
 	stopped map[event.ID]bool // before they began
+	asking  []*Conversation   // sub-agents that wait for a confirmation
+	asks    chan struct{}     // closed when another one does
 }
 
 var _ runtime.Runtime = (*tasks)(nil)
 
 func newTasks(w *worker) *tasks {
-	return &tasks{w: w, running: map[event.ID]context.CancelCauseFunc{}, stopped: map[event.ID]bool{}}
+	return &tasks{w: w, running: map[event.ID]context.CancelCauseFunc{}, stopped: map[event.ID]bool{}, asks: make(chan struct{})}
 }
 
 // errTaskStopped is why a task ends that is stopped with its parent.
@@ -61,7 +63,7 @@ func (t *tasks) Execute(ctx context.Context, r tool.Request) (event.Observation,
 	defer end()
 	child, err := t.assign(work, r.ID, a)
 	if err == nil && child.subAgent() != "" {
-		err = child.follow(work)
+		err = child.follow(work, t.asked)
 	}
 	switch {
 	case ctx.Err() != nil: // this process ends, and the sub-agent with it
@@ -273,9 +275,61 @@ func (t *tasks) childOf(ctx context.Context, action event.ID, a *event.TaskActio
 	return child, nil
 }
 
+// asked notes that a sub-agent waits for a confirmation, or not any more.
+func (t *tasks) asked(child *Conversation, waits bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asking = slices.DeleteFunc(t.asking, func(c *Conversation) bool { return c == child })
+	if waits {
+		t.asking = append(t.asking, child)
+		close(t.asks)
+		t.asks = make(chan struct{})
+	}
+}
+
+// nextAsking takes a sub-agent that waits for a confirmation, nil if none does, and returns
+// what is closed when another one does.
+func (t *tasks) nextAsking() (child *Conversation, asks <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.asking) > 0 {
+		child, t.asking = t.asking[0], t.asking[1:]
+	}
+	return child, t.asks
+}
+
+// WaitOrAsked is [Conversation.Wait] that returns as well when a sub-agent, asking, waits
+// for a confirmation. The conversation runs then. It is for one caller at a time.
+func (c *Conversation) WaitOrAsked(ctx context.Context) (asking *Conversation, err error) {
+	w := c.active.Load()
+	if w == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan error, 1)
+	go func() { over <- w.Wait(ctx) }()
+	defer func() {
+		cancel()
+		<-over
+	}()
+	for {
+		asking, asks := w.tasks.nextAsking()
+		if asking != nil {
+			return asking, nil
+		}
+		select {
+		case err := <-over:
+			over <- err
+			return nil, err
+		case <-asks:
+		}
+	}
+}
+
 // follow returns when the conversation has come to an end, which a person may have to
-// bring about: by a confirmation, for example.
-func (c *Conversation) follow(ctx context.Context) error {
+// bring about: by a confirmation, for example, of which asked is told.
+func (c *Conversation) follow(ctx context.Context, asked func(c *Conversation, waits bool)) error {
+	defer asked(c, false)
 	for {
 		if err := c.Wait(ctx); err != nil {
 			return err
@@ -287,6 +341,7 @@ func (c *Conversation) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		asked(c, state.Status(info.Status) == state.Confirming)
 		again, err := c.kick(ctx, state.Status(info.Status))
 		switch {
 		case errors.Is(err, errOver):

@@ -110,24 +110,6 @@ func (h *fixture) child(t *testing.T, c *session.Conversation) *session.Conversa
 	return nil
 }
 
-// await returns when a conversation has got a status.
-func (h *fixture) await(t *testing.T, id event.ConversationID, status string) {
-	t.Helper()
-	for rec, err := range h.stream.Follow(t.Context(), id, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := h.stream.Info(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info.Status == status {
-			return
-		}
-		_ = rec
-	}
-}
-
 func TestTask(t *testing.T) {
 	t.Parallel()
 	h := setup(t, family(inTurn(gives("count"), says("done")), inTurn(shell("ls"), finished("there are 3"))), nil)
@@ -334,15 +316,19 @@ func TestTaskConfirmation(t *testing.T) {
 			if err := c.Run(t.Context()); err != nil { // the task itself
 				t.Fatal(err)
 			}
-			child := h.child(t, c)
-			h.await(t, child.ID(), "waiting_for_confirmation")
+			child, err := c.WaitOrAsked(t.Context())
+			if err != nil || child == nil || child.ID() != h.child(t, c).ID() || status(t, child) != "waiting_for_confirmation" {
+				t.Fatalf("asked by %v, %v", child, err)
+			}
 			if got := status(t, c); got != "running" {
 				t.Errorf("the parent is %s", got)
 			}
 			if err := child.Respond(t.Context(), accept, "no"); err != nil {
 				t.Fatal(err)
 			}
-			settle(t, c)
+			if asking, err := c.WaitOrAsked(t.Context()); asking != nil || err != nil {
+				t.Errorf("asked by %v, %v", asking, err)
+			}
 			if _, got := h.only(t, c.ID()); got != "general-purpose completed false: 3" {
 				t.Errorf("got %s", got)
 			}
