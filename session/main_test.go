@@ -25,6 +25,7 @@ import (
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/schema"
@@ -220,6 +221,7 @@ type fixture struct {
 
 	mu       sync.Mutex
 	models   map[string]*model                  // others, by name
+	budgets  []*broker.Budget                   // of the models that were opened
 	profiles map[string]string                  // LLMs as JSON
 	assigned map[string]string                  // profiles by service
 	changes  []string                           // statuses passed to Changed
@@ -310,9 +312,10 @@ func (h *fixture) Assigned(_ context.Context, _ session.Principal, service strin
 func (h *fixture) Secret(context.Context, session.Principal, string) (string, bool) { return "", false }
 
 // Open implements [session.Models].
-func (h *fixture) Open(l *spec.LLM, _ session.ModelOptions) (llm.Model, error) {
+func (h *fixture) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.budgets = append(h.budgets, o.Budget)
 	if m := h.models[l.Model]; m != nil {
 		return m, nil
 	}
