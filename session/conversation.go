@@ -356,7 +356,7 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 		return nil, err
 	}
 	request := c.buildRequest(rec, a, w)
-	if inside && a.Context != nil && a.Context.LoadProjectSkills {
+	if inside && (a.Context != nil && a.Context.LoadProjectSkills || request.TaskRuntime != nil) {
 		request.Project = c.addProject(a, w)
 	}
 	build := c.m.o.Builder.Build

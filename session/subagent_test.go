@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/subagent"
+	"github.com/deft-dev/deft/workspace"
 )
 
 // beginWith makes a conversation whose agent can give tasks to agents.
@@ -167,5 +168,30 @@ func TestTasksSideBySide(t *testing.T) {
 	all := h.taskResults(t, c.ID())
 	if len(all) != 2 || event.JoinText(all[0].Content) != "one" || event.JoinText(all[1].Content) != "two" {
 		t.Errorf("got %+v", all)
+	}
+}
+
+// TestSubAgentInside finds the agents of a project that is inside its sandbox.
+func TestSubAgentInside(t *testing.T) {
+	t.Parallel()
+	h := setup(t, family(inTurn(does("task", `{"prompt":"look","subagent_type":"looker"}`), says("done")), inTurn(finished("seen"))), nil)
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, ".openhands", "agents"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".openhands", "agents", "looker.md"), []byte("LOOK WELL"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := workspace.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	h.inside, h.work = files, filepath.Join(h.work, "only", "inside")
+	c := h.begin(t, taskTools)
+	send(t, c, "begin")
+	settle(t, c)
+	if _, got := h.only(t, c.ID()); got != "looker completed false: seen" {
+		t.Errorf("got %s", got)
 	}
 }

@@ -84,9 +84,7 @@ func (c Catalog) List(q Query) []Definition {
 		}
 	}
 	if q.Project && q.ProjectDir != "" {
-		for _, dir := range projectDirs {
-			add(c.project(q.ProjectDir, dir))
-		}
+		add(c.project(q.ProjectDir))
 	}
 	if q.User {
 		for _, dir := range c.userDirs {
@@ -99,15 +97,23 @@ func (c Catalog) List(q Query) []Definition {
 	return list
 }
 
-// project reads a directory of a project, which may be hostile: links do not
-// lead out of it.
-func (c Catalog) project(dir, sub string) []Definition {
+// Project returns the agents of a project, whose files are below fsys and shown as in dir.
+// The project may be hostile: fsys follows no link out of it.
+func (c Catalog) Project(fsys fs.FS, dir string) (all []Definition) {
+	for _, sub := range projectDirs {
+		all = append(all, c.read(fsys, sub, filepath.Join(dir, sub), Project)...)
+	}
+	return all
+}
+
+// project reads the agents of a project on this machine.
+func (c Catalog) project(dir string) []Definition {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil // there is no such project
 	}
 	defer root.Close()
-	return c.read(root.FS(), sub, filepath.Join(dir, sub), Project)
+	return c.Project(root.FS(), dir)
 }
 
 func (c Catalog) read(fsys fs.FS, dir, shown, level string) []Definition {
