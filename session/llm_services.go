@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/state"
 )
 
 // models are the models of a conversation by service. A switch holds from the
@@ -96,7 +97,7 @@ func (c *Conversation) countEarlier(ctx context.Context, w *worker) error {
 }
 
 // taskUsage is the name under which a parent counts what a sub-agent has used.
-func taskUsage(id event.ConversationID) string { return "task:" + string(id) }
+func taskUsage(id event.ConversationID) string { return state.TaskPrefix + string(id) }
 
 // countInHost records in the parent what the conversation has used, if it is a guest.
 func (c *Conversation) countInHost(ctx context.Context, w *worker) error {

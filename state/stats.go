@@ -18,6 +18,11 @@ type Stats struct {
 	UsageToMetrics map[string]llm.Metrics `json:"usage_to_metrics"`
 }
 
+// TaskPrefix begins the usage ids under which a conversation counts what its sub-agents have
+// used, each by its conversation's id. Those calls are in the stats of their own
+// conversations, too.
+const TaskPrefix = "task:"
+
 // Cost returns what all services spent together, in US dollars.
 func (s Stats) Cost() float64 {
 	var sum float64
