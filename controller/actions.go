@@ -68,7 +68,8 @@ func (c *Controller) execute(whole context.Context, r *run, batch []*event.Actio
 func (c *Controller) announce(ctx context.Context, r *run, batch []*event.ActionEvent) {
 	forRuntime := func(a *event.ActionEvent) bool {
 		rt, def := c.runtimeOf(a)
-		return rt != nil && !def.Local
+		_, task := a.Action.(*event.TaskAction) // whose sub-agent works there
+		return rt != nil && (!def.Local || task)
 	}
 	if c.cfg.BeforeActions == nil {
 		return
@@ -149,7 +150,7 @@ func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, 
 		return refused(a, neverBegan)
 	}
 	defer r.end(a.ID)
-	got := c.ask(ctx, rt, def, a, again)
+	got := c.ask(ctx, r, rt, def, a, again)
 	c.cfg.OnOutputEnd(a.ID)
 	if c.cfg.Guard != nil && got.ev != nil {
 		got.ev = c.cfg.Guard.Mask(got.ev)
@@ -157,8 +158,9 @@ func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, 
 	return got
 }
 
-// ask has the runtime do an action.
-func (c *Controller) ask(ctx context.Context, rt runtime.Runtime, def *tool.Definition, a *event.ActionEvent, again bool) outcome {
+// ask has the runtime do an action. One that the runtime gives up because the run is to
+// stop (fault.Canceled) is not answered: the next run asks for it again.
+func (c *Controller) ask(ctx context.Context, r *run, rt runtime.Runtime, def *tool.Definition, a *event.ActionEvent, again bool) outcome {
 	var secrets tool.Secrets
 	if c.cfg.Guard != nil {
 		secrets = c.cfg.Guard.Secrets(ctx, a.Action)
@@ -178,6 +180,8 @@ func (c *Controller) ask(ctx context.Context, rt runtime.Runtime, def *tool.Defi
 		}, failed: obs.Result().IsError}
 	case ctx.Err() != nil:
 		return outcome{err: ctx.Err()}
+	case fault.Is(err, fault.Canceled) && r.stopped() != goOn:
+		return outcome{err: err}
 	case fault.Is(err, fault.Interrupted):
 		if ended, ok := errors.AsType[*runtime.EndedError](err); ok {
 			return refused(a, fmt.Sprintf(sandboxEnded, ended.Reason))

@@ -3,7 +3,9 @@ package controller
 import (
 	"context"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/state"
 )
 
 // Service returns the model of a service for calls outside of the loop, such
@@ -12,4 +14,18 @@ import (
 func (c *Controller) Service(usage string) (m llm.Model, done func(context.Context) error) {
 	t := &meter{cfg: &c.cfg, aside: true}
 	return t.model(usage), func(ctx context.Context) error { return c.appendWith(ctx, t.record) }
+}
+
+// CountAs records that what is counted under a name has come to the totals of m, whose
+// lists are ignored: what another conversation has spent for this one. It records nothing
+// if that is known already.
+func (c *Controller) CountAs(ctx context.Context, usage string, m llm.Metrics) error {
+	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+		stats, changed := now.Stats.WithTotals(usage, m)
+		if !changed {
+			return nil, nil
+		}
+		stats.SetBudget(c.cfg.MaxCost)
+		return []event.Event{update(state.KeyStats, stats)}, nil
+	})
 }

@@ -26,20 +26,15 @@ func (c *Conversation) StartChild(ctx context.Context, o ChildOptions) (*Convers
 	if m.full() {
 		return nil, ErrCapacity
 	}
-	id := event.NewConversationID()
-	c.mu.Lock()
-	child := &Conversation{m: m, id: id, rec: c.rec, agent: c.agent, shown: c.shown}
-	child.meta = eventstream.Meta{Owner: c.meta.Owner, Title: o.Title, Tags: maps.Clone(c.meta.Tags), Parent: c.id}
-	c.mu.Unlock()
-	child.rec.Children, child.rec.ForkedAt, child.rec.Worktree = nil, "", ""
-	if err := child.openSecrets(child.rec.Secrets); err != nil {
+	child, err := c.newChild(event.NewConversationID(), o.Title)
+	if err != nil {
 		return nil, err
 	}
 	if o.Worktree {
 		if inside, err := c.WorkspaceInside(); err != nil || inside {
 			return nil, cmp.Or(err, errNoWorktree)
 		}
-		root, work, err := m.o.Files.AddWorktree(ctx, c.Workspace(), id, nil)
+		root, work, err := m.o.Files.AddWorktree(ctx, c.Workspace(), child.id, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -50,19 +45,41 @@ func (c *Conversation) StartChild(ctx context.Context, o ChildOptions) (*Convers
 			}
 		}
 	}
-	child.meta.WorkingDir = child.rec.Workspace.WorkingDir
-	e := m.hold(id)
-	if err := child.storeNew(ctx); err != nil {
-		m.release(id, e, nil)
-		return nil, err
-	}
-	m.release(id, e, child)
-	if err := c.addChild(ctx, id); err != nil {
+	if err := c.storeChild(ctx, child); err != nil {
 		return nil, err
 	}
 	return child, child.Send(ctx, Message{
 		Role: event.RoleUser, Content: []event.Content{event.Text(o.Task)}, Run: true,
 	})
+}
+
+// newChild makes a conversation in memory with the agent, the secrets and the tags of this
+// one, which works in the same directory.
+func (c *Conversation) newChild(id event.ConversationID, title string) (*Conversation, error) {
+	c.mu.Lock()
+	child := &Conversation{m: c.m, id: id, rec: c.rec, agent: c.agent, shown: c.shown}
+	child.meta = eventstream.Meta{Owner: c.meta.Owner, Title: title, Tags: maps.Clone(c.meta.Tags), Parent: c.id}
+	c.mu.Unlock()
+	child.rec.Children, child.rec.ForkedAt, child.rec.Worktree, child.rec.SubAgent = nil, "", "", ""
+	return child, child.openSecrets(child.rec.Secrets)
+}
+
+// storeChild stores a child and notes it in its parent.
+func (c *Conversation) storeChild(ctx context.Context, child *Conversation) error {
+	if admit := c.m.o.AdmitChild; admit != nil {
+		if err := admit(ctx, c.id, child.id); err != nil {
+			return err
+		}
+	}
+	child.meta.WorkingDir = child.rec.Workspace.WorkingDir
+	e := c.m.hold(child.id)
+	if err := child.storeNew(ctx); err != nil {
+		c.m.release(child.id, e, nil)
+		return err
+	}
+	c.m.release(child.id, e, child)
+	child.touch()
+	return c.addChild(ctx, child.id)
 }
 
 // HasWorktree reports whether the conversation has a worktree of its own.

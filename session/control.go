@@ -40,6 +40,9 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 		}
 		tried = true
 		if !stored {
+			if err := c.answerStopped(ctx, w); err != nil {
+				return err
+			}
 			if err := c.activate(ctx, w, ev); err != nil {
 				return err
 			}
@@ -66,10 +69,15 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 	})
 }
 
-// Pause stops the run before its next step. Where nothing runs, the
+// Pause stops the run before its next step, and sub-agents at once. Where nothing runs, the
 // conversation is marked as paused.
 func (c *Conversation) Pause(ctx context.Context) error {
-	return c.stop(ctx, func(w *worker) (bool, error) { return w.Pause(), nil })
+	return c.stop(ctx, func(w *worker) (bool, error) {
+		if !w.Pause() {
+			return false, nil
+		}
+		return true, w.tasks.interruptAll(ctx)
+	})
 }
 
 // Interrupt stops the run at once, with the command that it runs. Where nothing

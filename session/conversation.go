@@ -20,6 +20,7 @@ import (
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/subagent"
 )
 
 // Keys of state updates that this package writes (docs/openhands/sdk-wire.md
@@ -104,6 +105,13 @@ type worker struct {
 	// ctx is that of runs. abandon ends it where another process goes on.
 	ctx     context.Context
 	abandon context.CancelFunc
+	// host is the worker whose guest the conversation is; nil for an ordinary one.
+	host   *worker
+	c      *Conversation // whose worker it is
+	guests guests
+	// tasks are those that the agent has given to subAgents.
+	tasks     *tasks
+	subAgents []subagent.Definition
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
 }
@@ -208,6 +216,25 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	if c.archived() {
 		return nil, ErrArchived
 	}
+	for {
+		host, err := c.hostWorker(ctx) // before anything is locked
+		if err != nil {
+			return nil, err
+		}
+		w, err := c.open(ctx, host)
+		if !errors.Is(err, errHostClosed) {
+			return w, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		e := c.m.hold(host.c.id) // until whoever closes it is done
+		c.m.release(host.c.id, e, e.c)
+	}
+}
+
+// open is work for a conversation that has no worker; host is the one whose guest it is.
+func (c *Conversation) open(ctx context.Context, host *worker) (*worker, error) {
 	// The slot is held meanwhile: what is active is live, and nothing else is.
 	e := c.m.hold(c.id)
 	live := e.c
@@ -224,11 +251,13 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 		return nil, ErrArchived
 	}
 	began := time.Now()
-	w, err := c.start(ctx)
+	w, err := c.start(ctx, host)
 	c.m.o.Log.Info("start a conversation", "conversation", c.id, "success", err == nil, "duration", time.Since(began))
 	switch {
 	case errors.Is(err, ErrLocked): // clients see the error as it is
 		return nil, ErrLocked
+	case errors.Is(err, errHostClosed):
+		return nil, errHostClosed
 	case err != nil:
 		return nil, fmt.Errorf("open conversation %s: %w", c.id, err)
 	}
@@ -268,9 +297,9 @@ func (c *Conversation) recordWarnings(ctx context.Context, w *worker) {
 
 // newWorkerLimited is newWorker within the limit on computing goroutines. An
 // agent with MCP servers, which may be slow, starts outside of it.
-func (c *Conversation) newWorkerLimited(ctx context.Context) (*worker, error) {
+func (c *Conversation) newWorkerLimited(ctx context.Context, host *worker) (*worker, error) {
 	c.mu.Lock()
-	waits := c.agent.MCPServers.Len() > 0
+	waits := host == nil && c.agent.MCPServers.Len() > 0
 	c.mu.Unlock()
 	if !waits {
 		release, err := c.m.cpu.acquire(ctx)
@@ -279,19 +308,27 @@ func (c *Conversation) newWorkerLimited(ctx context.Context) (*worker, error) {
 		}
 		defer release()
 	}
-	return c.newWorker(ctx)
+	return c.newWorker(ctx, host)
 }
 
 // newWorker builds what a conversation works with.
-func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
-	w := &worker{}
+func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, err error) {
+	w := &worker{c: c}
+	w.tasks = newTasks(w)
 	w.ctx, w.abandon = context.WithCancel(c.m.ctx)
 	defer func() {
 		if err != nil {
 			// A sandbox that was there before may run what a later start waits for.
 			err = errors.Join(err, w.close(context.WithoutCancel(ctx), true))
+			w.leave()
 		}
 	}()
+	if host != nil {
+		if err = host.guests.add(c); err != nil {
+			return nil, err
+		}
+		w.host = host
+	}
 	if w.unlock, err = c.m.lock(ctx, c.id); err != nil {
 		return nil, err
 	}
@@ -305,7 +342,7 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 	if err = c.CheckWorkspace(); err != nil {
 		return nil, err
 	}
-	if w.models, err = c.openModels(a, rec.MaxCost); err != nil {
+	if w.models, err = c.openModels(a, rec.MaxCost, host); err != nil {
 		return nil, err
 	}
 	w.guard = &guard{secret.Guard{Registry: c.secrets}, c, w}
@@ -319,10 +356,14 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 		return nil, err
 	}
 	request := c.buildRequest(rec, a, w)
-	if inside && a.Context != nil && a.Context.LoadProjectSkills {
+	if inside && (a.Context != nil && a.Context.LoadProjectSkills || request.TaskRuntime != nil) {
 		request.Project = c.addProject(a, w)
 	}
-	if w.res, err = c.m.o.Builder.Build(ctx, request); err != nil {
+	build := c.m.o.Builder.Build
+	if host != nil {
+		build = host.res.Guest
+	}
+	if w.res, err = build(ctx, request); err != nil {
 		return nil, err
 	}
 	w.review, w.answers, w.checkpoints = &review{c: c, w: w}, newAnswerStream(c, w), newCheckpointer()
@@ -335,10 +376,10 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 		BeforeActions: c.checkpointBefore(w),
 		Log:           c.m.o.Log,
 	})
-	if err == nil {
-		w.models.spent(w.State().Stats.Cost())
+	if err != nil {
+		return nil, err
 	}
-	return w, err
+	return w, c.countEarlier(ctx, w)
 }
 
 func stuckThresholds(rec record) controller.StuckThresholds {
@@ -349,7 +390,7 @@ func stuckThresholds(rec record) controller.StuckThresholds {
 }
 
 func (c *Conversation) buildRequest(rec record, a *spec.Agent, w *worker) BuildRequest {
-	return BuildRequest{
+	r := BuildRequest{
 		ID: c.id, Owner: c.Owner(), Workspace: rec.Workspace.WorkingDir, CheckWorkspace: c.CheckWorkspace, Placement: rec.Placement, Agent: a,
 		Model: w.models.get(agent.UsageAgent).Info(), Prompt: c.prompt(a, w), Condenser: condenser(a),
 		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { c.noteInvoked(w, name) },
@@ -364,6 +405,11 @@ func (c *Conversation) buildRequest(rec record, a *spec.Agent, w *worker) BuildR
 		Profiles:  func(ctx context.Context) ([]string, error) { return c.m.o.Settings.LLMs(ctx, c.Owner()) },
 		Secret:    c.secrets.Value,
 	}
+	if delegates(a) && rec.SubAgent == "" {
+		w.subAgents = c.subAgents(a, nil)
+		r.TaskRuntime, r.SubAgents = w.tasks, w.subAgents
+	}
+	return r
 }
 
 // close releases everything but what is stored. keep lets the sandbox live on
@@ -383,7 +429,7 @@ func (c *Conversation) closeBy(ctx context.Context, end func(*worker) error) err
 	if !w.Busy() {
 		c.recordBill(ctx, w)
 	}
-	if err := w.Controller.Close(); err != nil {
+	if err := w.closeController(ctx); err != nil {
 		return err
 	}
 	c.saveSummary(w)
@@ -394,6 +440,7 @@ func (c *Conversation) closeBy(ctx context.Context, end func(*worker) error) err
 	c.active.Store(nil)
 	w.abandon()
 	defer w.unlock()
+	defer w.leave()
 	return end(w)
 }
 

@@ -138,7 +138,7 @@ func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) 
 	}
 	c.rec = record{
 		Setup: s.Setup, Placement: s.Placement, MaxCost: s.MaxCost, Warnings: s.Warnings, SecretRefs: s.SecretRefs, Profile: s.Profile,
-		Note: s.Note,
+		Note: s.Note, Agents: s.Agents,
 	}
 	c.rec.Workspace.Kind = "LocalWorkspace"
 	var err error
@@ -308,6 +308,7 @@ func (c *Conversation) delete(ctx context.Context) (closed, err error) {
 	c.active.Store(nil)
 	w.abandon()
 	closed = w.closeResources(ctx, false)
+	w.leave()
 	return closed, c.m.o.Store.Delete(ctx, c.id)
 }
 
@@ -329,11 +330,14 @@ func (m *Manager) holdStopped(ctx context.Context, id event.ConversationID) (*Co
 			if err := w.Wait(ctx); err != nil {
 				return nil, nil, err
 			}
+			if err := c.stopRuns(ctx); err != nil { // of guests
+				m.o.Log.Warn("stop the sub-agents of a conversation that is being deleted", "conversation", id, "err", err)
+			}
 		}
 		e := m.hold(id)
 		c.opening.Lock()
 		w := c.active.Load()
-		if e.c == c && (w == nil || w.Controller.Close() == nil) {
+		if e.c == c && (w == nil || w.closeController(ctx) == nil) {
 			return c, e, nil
 		}
 		c.opening.Unlock()

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -66,6 +67,13 @@ func (c *Conversation) WorkspaceContains(path string) bool {
 // the sandbox.
 func (c *Conversation) addProject(a *spec.Agent, w *worker) func(context.Context, workspace.Files, *BuildRequest) error {
 	return func(ctx context.Context, files workspace.Files, r *BuildRequest) error {
+		if r.TaskRuntime != nil {
+			w.subAgents = c.subAgents(a, c.m.o.SubAgents.Project(projectFS{ctx, files}, files.Path()))
+			r.SubAgents = w.subAgents
+		}
+		if a.Context == nil || !a.Context.LoadProjectSkills {
+			return nil
+		}
 		found, warnings, err := files.Skills(ctx)
 		if err != nil {
 			return err
@@ -76,4 +84,26 @@ func (c *Conversation) addProject(a *spec.Agent, w *worker) func(context.Context
 		r.Skills, r.Prompt = w.skills, c.prompt(a, w)
 		return nil
 	}
+}
+
+// projectFS are the files of a workspace as an fs.FS, relative to it.
+type projectFS struct {
+	ctx   context.Context
+	files workspace.Files
+}
+
+// Open implements [fs.FS].
+func (p projectFS) Open(name string) (fs.File, error) { return p.files.Open(p.ctx, name) }
+
+// Stat implements [fs.StatFS].
+func (p projectFS) Stat(name string) (fs.FileInfo, error) { return p.files.Stat(p.ctx, name) }
+
+// ReadDir implements [fs.ReadDirFS].
+func (p projectFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	infos, err := p.files.List(p.ctx, name)
+	entries := make([]fs.DirEntry, len(infos))
+	for i, info := range infos {
+		entries[i] = fs.FileInfoToDirEntry(info)
+	}
+	return entries, err
 }

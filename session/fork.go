@@ -72,7 +72,7 @@ func (c *Conversation) forkTo(ctx context.Context, w *worker, o ForkOptions) (_ 
 		Owner: c.meta.Owner, Title: o.Title, Tags: maps.Clone(o.Tags), WorkingDir: c.meta.WorkingDir, ForkOf: c.id,
 	}
 	c.mu.Unlock()
-	f.rec.Children, f.rec.ForkedAt = nil, o.From
+	f.rec.Children, f.rec.ForkedAt, f.rec.SubAgent = nil, o.From, ""
 	f.created = time.Now()
 	f.meta.Created = f.created
 	if o.Files != nil {

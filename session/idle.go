@@ -87,7 +87,7 @@ func (c *Conversation) idleAt(now time.Time) time.Time {
 	switch {
 	case w == nil && !watched:
 		ttl = min(ttl, viewedTTL)
-	case w == nil, w.Busy():
+	case w == nil, w.Busy(), w.guests.busy():
 		return now.Add(ttl)
 	case w.res.Pause != nil: // who only watches does not need its sandbox
 		last = max(c.worked.Load(), c.ended.Load())

@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -24,12 +25,15 @@ import (
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
+	"github.com/deft-dev/deft/tool/task"
 	"github.com/deft-dev/deft/tool/think"
 	"github.com/deft-dev/deft/workspace"
 )
@@ -217,6 +221,7 @@ type fixture struct {
 
 	mu       sync.Mutex
 	models   map[string]*model                  // others, by name
+	budgets  []*broker.Budget                   // of the models that were opened
 	profiles map[string]string                  // LLMs as JSON
 	assigned map[string]string                  // profiles by service
 	changes  []string                           // statuses passed to Changed
@@ -307,9 +312,10 @@ func (h *fixture) Assigned(_ context.Context, _ session.Principal, service strin
 func (h *fixture) Secret(context.Context, session.Principal, string) (string, bool) { return "", false }
 
 // Open implements [session.Models].
-func (h *fixture) Open(l *spec.LLM, _ session.ModelOptions) (llm.Model, error) {
+func (h *fixture) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.budgets = append(h.budgets, o.Budget)
 	if m := h.models[l.Model]; m != nil {
 		return m, nil
 	}
@@ -353,7 +359,11 @@ func (h *fixture) Build(ctx context.Context, r session.BuildRequest) (*session.R
 			return nil, err
 		}
 	}
-	set, err := tool.NewSet(terminalTool(), finish.Definition(), think.Definition())
+	defs := []*tool.Definition{terminalTool(), finish.Definition(), think.Definition()}
+	if r.TaskRuntime != nil {
+		defs = append(defs, task.Definition(nil, "general-purpose"))
+	}
+	set, err := tool.NewSet(defs...)
 	if err != nil {
 		return nil, err
 	}
@@ -373,12 +383,38 @@ func (h *fixture) Build(ctx context.Context, r session.BuildRequest) (*session.R
 	h.asked = r
 	h.mu.Unlock()
 	res := &session.Resources{
-		Agent: a, Runtime: rt, Local: rt, Files: h.inside, Close: func(context.Context, bool) error { return rt.Close() },
+		Agent: a, Runtime: rt, Local: withTasks{rt, r.TaskRuntime}, Files: h.inside, Guest: h.guest, Close: func(context.Context, bool) error { return rt.Close() },
 	}
 	if h.extend != nil {
 		h.extend(res)
 	}
 	return res, nil
+}
+
+// guest makes the resources of a sub-agent, see [session.Resources]: as those of any other
+// conversation.
+func (h *fixture) guest(ctx context.Context, r session.BuildRequest) (*session.Resources, error) {
+	return h.Build(ctx, r)
+}
+
+// withTasks has tasks run beside the other actions.
+type withTasks struct {
+	runtime.Runtime
+	tasks runtime.Runtime
+}
+
+func (w withTasks) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
+	if _, ok := r.Action.(*event.TaskAction); ok {
+		return w.tasks.Execute(ctx, r)
+	}
+	return w.Runtime.Execute(ctx, r)
+}
+
+func (w withTasks) Interrupt(ctx context.Context, id event.ID) error {
+	if w.tasks == nil {
+		return w.Runtime.Interrupt(ctx, id)
+	}
+	return errors.Join(w.tasks.Interrupt(ctx, id), w.Runtime.Interrupt(ctx, id))
 }
 
 // made returns how often the resources of a conversation were built.

@@ -46,6 +46,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/subagent"
 )
 
 // Defaults of [Options].
@@ -77,6 +78,12 @@ type Options struct {
 	// nil for none.
 	Checkpoints     *checkpoint.Store
 	CheckpointTimes CheckpointTimes // CheckpointTurns if empty
+	// SubAgents are those to which agents can give tasks, beside those of a start request;
+	// the built-in ones and those of projects if it is the zero value.
+	SubAgents subagent.Catalog
+	// AdmitChild is called before a conversation that another one has started is stored;
+	// nil for nothing. If it fails, the conversation is not made.
+	AdmitChild func(ctx context.Context, parent, child event.ConversationID) error
 	// Observer is notified of changes; nil for none.
 	Observer Observer
 	// BaseURL is where this machine reaches the program: relative URLs of

@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/subagent"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/workspace"
 )
@@ -60,6 +61,10 @@ type BuildRequest struct {
 	Project func(ctx context.Context, files workspace.Files, r *BuildRequest) error
 	// Tasks returns the task tracker's list as the conversation has it.
 	Tasks func() []event.TaskItem
+	// TaskRuntime runs the tasks that the agent gives to SubAgents. Nil where it can give
+	// none.
+	TaskRuntime runtime.Runtime
+	SubAgents   []subagent.Definition
 	// SwitchLLM is what the switch_llm tool does; it returns the model's name.
 	// Profiles returns the names that it offers.
 	SwitchLLM func(ctx context.Context, profile string) (model string, err error)
@@ -120,6 +125,9 @@ type Resources struct {
 	Programs func(ctx context.Context, p Program) (ProgramResult, error)
 	// Terminals are the pseudo terminals of the runtime; nil if there are none.
 	Terminals tool.PTYs
+	// Guest makes the resources of a sub-agent that works within these: in the same runtime
+	// and with the same MCP servers. They end before these do, and end nothing of them.
+	Guest func(ctx context.Context, r BuildRequest) (*Resources, error)
 	// Close ends what the resources run. keep leaves the sandbox and the
 	// processes in it running for a while, so that it can be reused.
 	Close func(ctx context.Context, keep bool) error

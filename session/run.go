@@ -63,6 +63,9 @@ func (c *Conversation) drive(ctx context.Context, w *worker, begin func(controll
 	if err := c.takeModel(ctx, w); err != nil {
 		return err
 	}
+	if !w.Busy() {
+		w.tasks.reset()
+	}
 	work, err := begin(controller.RunOptions{
 		Settled: w.answers.settle,
 		Starting: func() (stored func()) { // the end of the run before is not published any more
@@ -80,6 +83,9 @@ func (c *Conversation) drive(ctx context.Context, w *worker, begin func(controll
 			c.m.o.Log.Error("a run failed", "conversation", c.id, "err", err)
 			c.publishError("RunFailed", err)
 		}
+		if err := c.countInHost(c.m.ctx, w); err != nil && w.ctx.Err() == nil {
+			c.m.o.Log.Warn("count a sub-agent in its parent", "conversation", c.id, "err", err)
+		}
 		c.finished(w)
 		c.titleAfterTurn(w)
 	})
@@ -89,7 +95,7 @@ func (c *Conversation) drive(ctx context.Context, w *worker, begin func(controll
 // permit takes one of the permits to run.
 func (c *Conversation) permit() (release func(), err error) {
 	free := func() {}
-	if runs := c.m.runs; runs != nil {
+	if runs := c.m.runs; runs != nil && !c.hostBusy() {
 		select {
 		case runs <- struct{}{}:
 			free = func() { <-runs }
@@ -103,6 +109,12 @@ func (c *Conversation) permit() (release func(), err error) {
 		c.m.active.Add(-1)
 		free()
 	}, nil
+}
+
+// hostBusy reports whether the conversation's parent waits for it, and has a permit.
+func (c *Conversation) hostBusy() bool {
+	w := c.active.Load()
+	return w != nil && w.host != nil && w.host.Busy()
 }
 
 // busy reports whether a run is at work.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/deft-dev/deft/event"
@@ -129,6 +130,11 @@ func (c *Conversation) setSecrets(ctx context.Context, w *worker, sources map[st
 	}
 	if serr != nil {
 		return serr
+	}
+	for _, g := range w.guests.all() {
+		if err := g.SetSecrets(ctx, sources); err != nil {
+			return fmt.Errorf("give a sub-agent the secrets: %w", err)
+		}
 	}
 	return w.Update(ctx, "secret_registry", json.RawMessage(shown))
 }

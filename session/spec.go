@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/subagent"
 )
 
 // Principal identifies the user for whom a conversation is run. It is stored
@@ -54,6 +55,9 @@ type Spec struct {
 	// chose the models, for example. It must hold no secret. Other programs
 	// leave it as it is.
 	Note json.RawMessage
+	// Agents are those to which the agent can give tasks, before those of the same name that
+	// are found.
+	Agents []subagent.Definition
 	// Message, unless nil, is sent when the conversation has been made, and
 	// the conversation runs.
 	Message *Message
@@ -171,6 +175,8 @@ type record struct {
 	SecretRefs []string               `json:"secret_refs,omitempty"`
 	Profile    json.RawMessage        `json:"launched_agent_profile,omitempty"`
 	Children   []event.ConversationID `json:"sub_conversation_ids,omitempty"`
+	Agents     []subagent.Definition  `json:"agent_definitions,omitempty"`
+	SubAgent   string                 `json:"sub_agent,omitempty"` // the type of agent of a task; "" for an ordinary conversation
 	ForkedAt   event.ID               `json:"forked_from_event_id,omitempty"`
 	Note       json.RawMessage        `json:"note,omitempty"`
 	Archived   time.Time              `json:"archived,omitzero"` // when; zero for one that can work

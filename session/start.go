@@ -13,10 +13,10 @@ import (
 )
 
 // start makes a worker within the start timeout.
-func (c *Conversation) start(ctx context.Context) (*worker, error) {
+func (c *Conversation) start(ctx context.Context, host *worker) (*worker, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, c.m.o.StartTimeout, errStartTimeout)
 	defer cancel()
-	w, err := c.newWorkerLimited(limited)
+	w, err := c.newWorkerLimited(limited, host)
 	if err != nil && errors.Is(context.Cause(limited), errStartTimeout) && ctx.Err() == nil {
 		return nil, errors.Join(errStartTimeout, c.recordFailure(ctx, "StartTimeout", errStartTimeout))
 	}

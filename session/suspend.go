@@ -35,13 +35,8 @@ func (m *Manager) Suspend(ctx context.Context) error {
 }
 
 func (m *Manager) suspend(ctx context.Context, c *Conversation) error {
-	if c.busy() {
-		if err := c.Interrupt(ctx); err != nil {
-			return err
-		}
-		if err := c.Wait(ctx); err != nil {
-			return err
-		}
+	if err := c.stopRuns(ctx); err != nil {
+		return err
 	}
 	e := m.hold(c.id)
 	defer func() { m.release(c.id, e, e.c) }()
@@ -64,13 +59,8 @@ func (m *Manager) Release(ctx context.Context, id event.ConversationID, end func
 	if err != nil {
 		return err
 	}
-	if c.busy() {
-		if err := c.Interrupt(ctx); err != nil {
-			return err
-		}
-		if err := c.Wait(ctx); err != nil {
-			return err
-		}
+	if err := c.stopRuns(ctx); err != nil {
+		return err
 	}
 	e := m.hold(id)
 	defer func() { m.release(id, e, e.c) }()

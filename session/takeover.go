@@ -110,7 +110,14 @@ func (m *Manager) abandon(id event.ConversationID) {
 	for c != nil {
 		if w := c.active.Load(); w != nil {
 			w.abandon()
-			if err := w.Wait(m.ctx); err != nil {
+			err := w.Wait(m.ctx)
+			for _, g := range w.guests.all() { // their sandbox is no longer this process's
+				if gw := g.active.Load(); gw != nil && err == nil {
+					gw.abandon()
+					err = gw.Wait(m.ctx)
+				}
+			}
+			if err != nil {
 				return // the manager is closing, and closes it
 			}
 		}

@@ -142,10 +142,11 @@ func TestTools(t *testing.T) {
 		what      string
 		got, want []string
 	}{
-		{"nothing chosen", names(spec.LaunchTools(nil, false)), []string{"terminal", "file_editor", "task_tracker", "switch_llm"}},
-		{"with a browser", names(spec.LaunchTools(nil, true)), []string{"terminal", "file_editor", "task_tracker", "browser_tool_set", "switch_llm"}},
-		{"none", names(spec.LaunchTools([]any{}, true)), []string{}},
-		{"no browser", names(spec.LaunchTools(list("browser_tool_set", "grep"), false)), []string{"grep"}},
+		{"nothing chosen", names(spec.LaunchTools(nil, spec.Preset{})), []string{"terminal", "file_editor", "task_tracker", "switch_llm"}},
+		{"with sub-agents", names(spec.LaunchTools(nil, spec.Preset{SubAgents: true})), []string{"terminal", "file_editor", "task_tracker", "task_tool_set", "switch_llm"}},
+		{"with a browser", names(spec.LaunchTools(nil, spec.Preset{Browser: true})), []string{"terminal", "file_editor", "task_tracker", "browser_tool_set", "switch_llm"}},
+		{"none", names(spec.LaunchTools([]any{}, spec.Preset{Browser: true})), []string{}},
+		{"no browser", names(spec.LaunchTools(list("browser_tool_set", "grep"), spec.Preset{})), []string{"grep"}},
 		{"twice", names(spec.MergeTools(list("SwitchLLMTool", "switch_llm", "grep", "grep"))), []string{"switch_llm", "grep"}},
 	} {
 		if diff := cmp.Diff(c.want, c.got); diff != "" {

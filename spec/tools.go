@@ -23,7 +23,16 @@ var builtins = map[string]string{
 }
 
 // delegating are the tools that start sub-agents.
-var delegating = []string{SubAgentsTool, "workflow_tool_set", "workflow"}
+var delegating = []string{SubAgentsTool, taskTool, "workflow_tool_set", "workflow"}
+
+// taskTool is the name of the only tool in [SubAgentsTool], which can be named instead.
+const taskTool = "task"
+
+// StartsSubAgents reports whether a tool starts sub-agents, by its name.
+func StartsSubAgents(name string) bool { return slices.Contains(delegating, CanonicalTool(name)) }
+
+// GivesTasks reports whether a tool is the one that gives tasks to sub-agents, by its name.
+func GivesTasks(name string) bool { return name == SubAgentsTool || name == taskTool }
 
 // BuiltinClass returns the class name of a built-in tool that is named by
 // class or by tool name, or "".
@@ -50,12 +59,21 @@ func CanonicalTool(name string) string {
 // NewTool returns the document of a tool without parameters.
 func NewTool(name string) *s.Map { return s.Of("name", name, "params", s.NewMap()) }
 
+// Preset says what the tools have that an agent gets where none are chosen.
+type Preset struct {
+	Browser   bool // one can run
+	SubAgents bool
+}
+
 // PresetTools returns the tools that an agent has where none are chosen, without
 // switch_llm.
-func PresetTools(browser bool) []any {
+func PresetTools(p Preset) []any {
 	list := []any{NewTool("terminal"), NewTool("file_editor"), NewTool("task_tracker")}
-	if browser {
+	if p.Browser {
 		list = append(list, NewTool(BrowserTool))
+	}
+	if p.SubAgents {
+		list = append(list, NewTool(SubAgentsTool))
 	}
 	return list
 }
@@ -63,11 +81,11 @@ func PresetTools(browser bool) []any {
 // LaunchTools returns the tools of a launch: the standard set for nil
 // (docs/openhands/sdk-wire-1.58.md section B.2), and no browser where none can
 // run.
-func LaunchTools(tools []any, browser bool) []any {
+func LaunchTools(tools []any, p Preset) []any {
 	if tools == nil {
-		return append(PresetTools(browser), NewTool(SwitchLLMTool))
+		return append(PresetTools(p), NewTool(SwitchLLMTool))
 	}
-	if browser {
+	if p.Browser {
 		return tools
 	}
 	return slices.DeleteFunc(slices.Clone(tools), func(t any) bool { return ToolName(t) == BrowserTool })
@@ -133,7 +151,7 @@ func ScopeSubAgents(tools []any) []any {
 	for i, t := range tools {
 		out[i] = t
 		m, _ := t.(*s.Map)
-		if !slices.Contains(delegating, CanonicalTool(m.Text("name"))) {
+		if !StartsSubAgents(m.Text("name")) {
 			continue
 		}
 		p := orEmpty(m.Object("params")).Copy()

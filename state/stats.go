@@ -18,6 +18,11 @@ type Stats struct {
 	UsageToMetrics map[string]llm.Metrics `json:"usage_to_metrics"`
 }
 
+// TaskPrefix begins the usage ids under which a conversation counts what its sub-agents have
+// used, each by its conversation's id. Those calls are in the stats of their own
+// conversations, too.
+const TaskPrefix = "task:"
+
 // Cost returns what all services spent together, in US dollars.
 func (s Stats) Cost() float64 {
 	var sum float64
@@ -75,6 +80,29 @@ func (s Stats) SetBudget(limit float64) {
 		m.MaxBudgetPerTask = budget
 		s.UsageToMetrics[id] = m
 	}
+}
+
+// Sum returns the totals of all services together, under the name of the model of one of
+// them, without lists.
+func (s Stats) Sum(named string) llm.Metrics {
+	tokens := s.Tokens()
+	sum := llm.Metrics{ModelName: s.UsageToMetrics[named].ModelName, AccumulatedCost: s.Cost(), AccumulatedTokenUsage: &tokens}
+	tokens.Model = sum.ModelName
+	return sum
+}
+
+// WithTotals returns the value of the state update that records the totals of what is
+// counted under a name, and whether they are others than the present ones.
+func (s Stats) WithTotals(usage string, m llm.Metrics) (_ Stats, changed bool) {
+	m = m.Clone()
+	m.Costs, m.ResponseLatencies, m.TokenUsages = nil, nil, nil
+	old := s.UsageToMetrics[usage]
+	changed = old.ModelName != m.ModelName || old.AccumulatedCost != m.AccumulatedCost ||
+		(old.AccumulatedTokenUsage == nil) != (m.AccumulatedTokenUsage == nil) ||
+		m.AccumulatedTokenUsage != nil && *old.AccumulatedTokenUsage != *m.AccumulatedTokenUsage
+	totals := s.Totals()
+	totals.UsageToMetrics[usage] = m
+	return totals, changed
 }
 
 // Totals returns the stats with empty lists: what an update that records no

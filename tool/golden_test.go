@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/tool/finish"
 	"github.com/deft-dev/deft/tool/glob"
 	"github.com/deft-dev/deft/tool/grep"
+	"github.com/deft-dev/deft/tool/task"
 	"github.com/deft-dev/deft/tool/tasktracker"
 	"github.com/deft-dev/deft/tool/think"
 )
@@ -39,6 +40,8 @@ var schemas = []struct {
 		`"task_list":{"type":"array","items":{"type":"object","properties":{"title":{"type":"string"},"notes":{"type":"string"},` +
 		`"status":{"type":"string","enum":["todo","in_progress","done"]}},"required":["title"]}}}}`},
 	{finish.Definition(), `{"type":"object","properties":{"summary":{"type":"string"},"message":{"type":"string"}},"required":["message"]}`},
+	{task.Definition([]task.Agent{{Name: "general-purpose", Description: "Takes any\ntask.", Tools: []string{"terminal"}}, {Name: "helper"}}, "general-purpose"), `{"type":"object","properties":{` + risk + `"summary":{"type":"string"},` +
+		`"description":{"type":"string"},"prompt":{"type":"string"},"subagent_type":{"type":"string"},"resume":{"type":"string"}},"required":["prompt"]}`},
 	{think.Definition(), `{"type":"object","properties":{"summary":{"type":"string"},"thought":{"type":"string"}},"required":["thought"]}`},
 	{glob.Definition(), `{"type":"object","properties":{"summary":{"type":"string"},"pattern":{"type":"string"},"path":{"type":"string"}},"required":["pattern"]}`},
 	{grep.Definition(), `{"type":"object","properties":{"summary":{"type":"string"},"pattern":{"type":"string"},"path":{"type":"string"},"include":{"type":"string"}},"required":["pattern"]}`},

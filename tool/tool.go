@@ -82,6 +82,9 @@ type Call struct {
 	// Tool is the name by which the model called it, since actions of one kind
 	// may be of several tools (MCP); empty if there was no such call.
 	Tool string
+	// Agent names whose call it is where several agents work in one place, each with a
+	// shell of its own; empty for the one whose place it is.
+	Agent string
 	// Progress takes output as it appears. It must not block. A tool always
 	// gets one; in a [Request] it may be nil.
 	Progress func(Chunk)

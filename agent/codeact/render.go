@@ -19,8 +19,11 @@ const errorPrefix = "[An error occurred during execution.]"
 func render(o event.Observation) []event.Content {
 	r := o.Result()
 	content := slices.Clone(r.Content)
-	if t, ok := o.(*event.TerminalObservation); ok {
+	switch t := o.(type) {
+	case *event.TerminalObservation:
 		content = []event.Content{event.Text(terminalText(t))}
+	case *event.TaskObservation: // the id is needed to go on with the task
+		content = slices.Insert(content, 0, event.Text(fmt.Sprintf("[task_id: %s, subagent_type: %s, status: %s]", t.TaskID, t.Subagent, t.Status)))
 	}
 	if !slices.ContainsFunc(content, shows) {
 		content = event.Texts("[no output]")

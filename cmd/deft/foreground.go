@@ -22,6 +22,7 @@ import (
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/subagent"
 )
 
 // foreground is what one conversation that runs in the foreground needs, for
@@ -154,7 +155,8 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 			PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(home, persistence, r.std.env("EXTENSIONS_PATH"))},
 			Root:             r.paths.worktrees(),
 		},
-		IdleTTL: -1, // what matters of its log is in the events, which the view shows
+		SubAgents: subagent.NewCatalog(home, persistence, nil),
+		IdleTTL:   -1, // what matters of its log is in the events, which the view shows
 	}
 	if r.checkpoints != session.CheckpointsOff && checkpoint.Available() {
 		o.Checkpoints, o.CheckpointTimes = r.paths.checkpoints(), r.checkpoints

@@ -96,7 +96,7 @@ func New(c Config) (map[string]tool.Executor, error) {
 		c.Shell(&shell)
 	}
 	return map[string]tool.Executor{
-		terminal.Definition().ActionKind: terminal.New(shell),
+		terminal.Definition().ActionKind: terminal.NewShells(shell),
 		editor.Definition().ActionKind:   edit,
 		glob.Definition().ActionKind:     glob.New(glob.Config{Workspace: c.Workspace}),
 		grep.Definition().ActionKind:     grep.New(grep.Config{Workspace: c.Workspace}),

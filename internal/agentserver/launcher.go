@@ -97,15 +97,16 @@ func (l launcher) CheckClientTool(raw json.RawMessage) error {
 // pythonModules are the tools whose Python module of the reference is the path
 // of their name (docs/openhands/sdk-wire-1.58.md section B.3).
 var pythonModules = []string{
-	"terminal", "file_editor", "task_tracker", "glob", "grep", "planning_file_editor", "apply_patch",
+	"terminal", "file_editor", "task_tracker", "glob", "grep", "planning_file_editor", "apply_patch", "task",
 }
 
 // ToolModules implements [conversation.Launcher].
 func (l launcher) ToolModules(a *spec.Agent) map[string]string {
 	out := map[string]string{}
 	for _, t := range a.Tools {
-		if slices.Contains(pythonModules, t.Name) {
-			out[t.Name] = "openhands.tools." + t.Name + ".definition"
+		module := strings.TrimSuffix(t.Name, "_tool_set")
+		if slices.Contains(pythonModules, module) && (module == t.Name || t.Name == spec.SubAgentsTool) {
+			out[t.Name] = "openhands.tools." + module + ".definition"
 		}
 	}
 	return out

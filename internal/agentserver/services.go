@@ -43,6 +43,7 @@ import (
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/subagent"
 	"github.com/deft-dev/deft/workspace"
 )
 
@@ -164,6 +165,11 @@ func knownModel(a Adapters, name string) bool {
 	return slices.Contains(a.Providers(), strings.ToLower(prefix)+"/")
 }
 
+// subAgents are the agents to which agents can give tasks.
+func (s *services) subAgents() subagent.Catalog {
+	return subagent.NewCatalog(s.home, s.cfg.PersistenceDir, s.log)
+}
+
 func (s *services) openSessions(context.Context) error {
 	o := session.Options{
 		Store: s.backend.Store, Lock: s.backend.Lock, Dir: s.cfg.ConversationsPath, Ring: s.ring, Log: s.log,
@@ -175,7 +181,7 @@ func (s *services) openSessions(context.Context) error {
 			},
 			workspacedir.Rules{Home: s.home, Data: s.cfg.Data()}, s.log,
 		},
-		BaseURL: s.url, MaxRuns: s.cfg.MaxConcurrentRuns, IdleTTL: -1,
+		SubAgents: s.subAgents(), BaseURL: s.url, MaxRuns: s.cfg.MaxConcurrentRuns, IdleTTL: -1,
 	}
 	if when := s.cfg.Checkpoints; when != session.CheckpointsOff && checkpoint.Available() {
 		dir := filepath.Join(s.cfg.ConversationsPath, "checkpoints") // where deft undo looks
@@ -262,7 +268,7 @@ func (s *services) routes() []rest.Route {
 		s.bash.Routes(), s.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
 		s.skills.Routes(), hooks.Routes(s.log, s.checkProject),
 		plugins.New(plugins.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log, CheckProject: s.checkProject}).Routes(),
-		subagents.New(subagents.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log, CheckProject: s.checkProject}).Routes(),
+		subagents.New(subagents.Options{Catalog: s.subAgents(), CheckProject: s.checkProject}).Routes(),
 		s.newGateway().Routes(),
 		mcp.New(mcp.Options{Probe: s.adapters.ProbeMCP, Keys: s.ring, Tools: mcp.Catalogue()}).Routes(),
 		unsupported.Extensions(), unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),

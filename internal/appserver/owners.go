@@ -177,7 +177,7 @@ func (o *owners) Launch(ctx context.Context, owner session.Principal, model, pro
 	if err != nil {
 		return nil, err
 	}
-	rt := launch.Runtime{}
+	rt := launch.Runtime{Preset: spec.Preset{SubAgents: true}}
 	if strings.TrimSpace(suffix) != "" {
 		rt.Suffixes = []string{suffix}
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/subagent"
 )
 
 var errClosing = fault.New(fault.Unavailable, "the server stops").Hint("try again in a moment")
@@ -118,6 +119,10 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		Files: session.Worktrees{
 			PlainDirectories: session.PlainDirectories{Skills: catalog},
 			Root:             filepath.Join(o.Dir, "worktrees"),
+		},
+		SubAgents: subagent.NewCatalog(home, o.Settings, o.Log),
+		AdmitChild: func(ctx context.Context, parent, child event.ConversationID) error {
+			return s.sandboxes.AdmitChild(ctx, parent, child)
 		},
 		BaseURL: secretsURL, MaxRuns: o.MaxRuns, IdleTTL: o.IdleTTL, Checkpoints: o.Checkpoints, CheckpointTimes: o.CheckpointTimes,
 	})

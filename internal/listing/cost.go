@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -21,7 +23,7 @@ type Bill struct {
 	Rows          []Row `json:"rows"` // dearest first
 }
 
-// CostOf returns the bill of one conversation.
+// CostOf returns the bill of one conversation, with what its sub-agents have used.
 func CostOf(ctx context.Context, s Store, id event.ConversationID) (Bill, error) {
 	b := newBill()
 	err := b.conversation(ctx, s, id)
@@ -33,6 +35,7 @@ func CostOf(ctx context.Context, s Store, id event.ConversationID) (Bill, error)
 // Corrupt.
 func Cost(ctx context.Context, s Store) (Bill, error) {
 	b := newBill()
+	b.whole = true
 	if err := b.all(ctx, s); err != nil {
 		return Bill{}, err
 	}
@@ -49,6 +52,7 @@ func (b *bill) finished() Bill {
 // bill sums what conversations used.
 type bill struct {
 	conversations int
+	whole         bool              // the conversations of sub-agents are billed by themselves
 	damaged       error             // of the last conversation that could not be read whole
 	seen          map[event.ID]bool // forks share events: each is billed once
 	by            map[billKey]*Row
@@ -144,6 +148,9 @@ func (b *bill) update(rec eventstream.Record) map[string]llm.Metrics {
 	if json.Unmarshal(up.Value, &stats) != nil { // as the fold passes it over
 		return nil
 	}
+	maps.DeleteFunc(stats.UsageToMetrics, func(service string, _ llm.Metrics) bool {
+		return b.whole && strings.HasPrefix(service, state.TaskPrefix)
+	})
 	return stats.UsageToMetrics
 }
 

@@ -73,6 +73,23 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// TestCostOfSubAgents bills what a sub-agent has used once in all, and with the conversation
+// that gave the task.
+func TestCostOfSubAgents(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	create(t, s, eventstream.Meta{}, call(t, "agent", "a/m", 7, 8, 0.5, 1, 0))
+	parent := create(t, s, eventstream.Meta{}, call(t, "agent", "a/m", 7, 8, 2, 1, 0), call(t, state.TaskPrefix+"child", "a/m", 7, 8, 0.5, 1, 0))
+	all, err := listing.Cost(t.Context(), s)
+	if err != nil || all.Total.Cost != 2.5 || all.Total.Calls != 2 {
+		t.Errorf("all: %+v, %v", all.Total, err)
+	}
+	one, err := listing.CostOf(t.Context(), s, parent)
+	if err != nil || one.Total.Cost != 2.5 {
+		t.Errorf("the parent: %+v, %v", one.Total, err)
+	}
+}
+
 // TestCostOfImported has updates as OpenHands stores them: each holds all calls so
 // far, or only their sum.
 func TestCostOfImported(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // tools are those of the agent of a new conversation, in the order in which the
 // model sees them; finish and think follow by default
 // (docs/openhands/tools.md section 1).
-var tools = []string{"terminal", "file_editor", "task_tracker", "glob", "grep"}
+var tools = []string{"terminal", "file_editor", "task_tracker", "glob", "grep", spec.SubAgentsTool}
 
 // Models are the LLMs that a run names for an agent. Agent is nil for a replay
 // without a model. Condenser is nil where the agent's LLM writes summaries.

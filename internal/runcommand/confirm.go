@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -89,10 +90,10 @@ func (t *terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// confirm asks the user about the actions that wait. It reports false if the
+// confirm asks the user about the actions of c that wait. It reports false if the
 // user has not answered, for the run is to stop: then they go on waiting. After
 // true, a run does what was accepted, or tells the agent what was refused.
-func (r *runner) confirm(ctx context.Context, s *state.State) (answered bool, err error) {
+func (r *runner) confirm(ctx context.Context, c *session.Conversation, s *state.State) (answered bool, err error) {
 	r.mu.Lock()
 	accepting := r.accepting || r.Confirm == ConfirmNever
 	ctx, cancel := context.WithCancel(ctx)
@@ -128,7 +129,7 @@ func (r *runner) confirm(ctx context.Context, s *state.State) (answered bool, er
 			if err != nil {
 				return false, unanswered(err)
 			}
-			return true, r.c.Respond(context.WithoutCancel(ctx), false, refusal(reason))
+			return true, c.Respond(context.WithoutCancel(ctx), false, refusal(reason))
 		}
 	}
 }

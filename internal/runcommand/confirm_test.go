@@ -63,12 +63,12 @@ func TestAnswers(t *testing.T) {
 			p := &script{answers: tt.answers}
 			var out bytes.Buffer
 			r := &runner{Options: Options{Confirm: tt.confirm, Prompter: p}, view: NewView(ViewOptions{Out: io.Discard, Err: &out})}
-			answered, err := r.confirm(t.Context(), pendingState(terminalAction("rm -r x", event.RiskHigh)))
+			answered, err := r.confirm(t.Context(), r.c, pendingState(terminalAction("rm -r x", event.RiskHigh)))
 			if err != nil || answered != tt.answered || r.accepting != tt.accepting || len(p.asked) != tt.asked {
 				t.Errorf("answered %v, %v, accepting %v, asked %q", answered, err, r.accepting, p.asked)
 			}
 			if tt.accepting { // it is not asked again
-				again, err := r.confirm(t.Context(), pendingState(terminalAction("ls", event.RiskLow)))
+				again, err := r.confirm(t.Context(), r.c, pendingState(terminalAction("ls", event.RiskLow)))
 				if !again || err != nil || len(p.asked) != tt.asked {
 					t.Errorf("again: %v, %v, asked %q", again, err, p.asked)
 				}
@@ -80,7 +80,7 @@ func TestAnswers(t *testing.T) {
 func TestNobodyToAsk(t *testing.T) {
 	t.Parallel()
 	r := &runner{view: NewView(ViewOptions{Out: io.Discard, Err: io.Discard})}
-	if _, err := r.confirm(t.Context(), pendingState(terminalAction("ls", event.RiskLow))); !fault.Is(err, fault.Denied) {
+	if _, err := r.confirm(t.Context(), r.c, pendingState(terminalAction("ls", event.RiskLow))); !fault.Is(err, fault.Denied) {
 		t.Errorf("without a terminal: %v", err)
 	}
 	for confirm, refused := range map[string]bool{"": false, ConfirmNever: false, ConfirmRisky: true, ConfirmAlways: true} {
@@ -89,7 +89,7 @@ func TestNobodyToAsk(t *testing.T) {
 		}
 	}
 	r.Prompter, r.stopping = &script{answers: []string{"y"}}, true
-	if answered, err := r.confirm(t.Context(), pendingState(terminalAction("ls", event.RiskLow))); answered || err != nil {
+	if answered, err := r.confirm(t.Context(), r.c, pendingState(terminalAction("ls", event.RiskLow))); answered || err != nil {
 		t.Errorf("while it stops: %v, %v", answered, err)
 	}
 }

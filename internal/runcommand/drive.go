@@ -107,7 +107,7 @@ func (r *runner) runConfirmed(ctx context.Context) error {
 			return err
 		}
 		if s.Status == state.Confirming {
-			answered, err := r.confirm(ctx, s)
+			answered, err := r.confirm(ctx, r.c, s)
 			if err != nil || !answered {
 				return err
 			}
@@ -115,7 +115,7 @@ func (r *runner) runConfirmed(ctx context.Context) error {
 		if err := r.begin(ctx); err != nil {
 			return err
 		}
-		if err := r.c.Wait(ctx); err != nil {
+		if err := r.waitAnswering(ctx); err != nil {
 			return err
 		}
 		if err := r.c.Failure(); err != nil {
@@ -125,6 +125,42 @@ func (r *runner) runConfirmed(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// waitAnswering returns when no run is at work. It asks the user wherever actions of
+// sub-agents wait; without an answer the run is paused.
+func (r *runner) waitAnswering(ctx context.Context) error {
+	for {
+		asking, err := r.c.WaitOrAsked(ctx)
+		if err != nil || asking == nil {
+			return err
+		}
+		if err := r.answer(ctx, asking); err != nil {
+			return errors.Join(err, r.c.Pause(context.WithoutCancel(ctx)), r.c.Wait(ctx))
+		}
+	}
+}
+
+// answer asks the user about the actions of a sub-agent.
+func (r *runner) answer(ctx context.Context, asking *session.Conversation) error {
+	s, err := asking.State(ctx)
+	if err != nil || s.Status != state.Confirming {
+		return err
+	}
+	answered, err := r.confirm(ctx, asking, s)
+	if err != nil {
+		return err
+	}
+	if !answered { // the run is being stopped, and ends soon
+		return r.c.Wait(ctx)
+	}
+	if s, err = asking.State(ctx); err != nil || s.Status != state.Confirming {
+		return err // refused: it goes on by itself
+	}
+	if err := asking.Run(ctx); !errors.Is(err, session.ErrRunning) {
+		return err
+	}
+	return nil
 }
 
 // begin stores the task, once, and starts a run, unless the user has asked to

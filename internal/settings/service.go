@@ -134,5 +134,5 @@ func (s *Service) Preview(ctx context.Context, profile *schema.Map) (*launch.Dia
 		return nil, err
 	}
 	memory := doc.Agent.Object("agent_context").Get("load_memory") == true
-	return launch.Preview(ctx, profile, s.storesOf(doc), launch.Runtime{Browser: s.o.Browser, Memory: memory}, s.o.Usable)
+	return launch.Preview(ctx, profile, s.storesOf(doc), launch.Runtime{Preset: spec.Preset{Browser: s.o.Browser}, Memory: memory}, s.o.Usable)
 }

@@ -27,6 +27,8 @@ const minOutput = 1_024
 // it is made and settles its actual cost afterwards, so that concurrent calls
 // cannot exceed the limit together.
 type Budget struct {
+	outer *Budget // that this one is a part of; nil for none
+
 	mu       sync.Mutex
 	limit    int64 // nano-dollars
 	spent    int64
@@ -36,8 +38,14 @@ type Budget struct {
 // NewBudget returns a budget of this many US dollars.
 func NewBudget(dollars float64) *Budget { return &Budget{limit: toNano(dollars)} }
 
+// NewBudgetWithin returns a budget of this many US dollars that is a part of another one:
+// what is spent of it is spent of the outer one too, and neither limit may be exceeded.
+func NewBudgetWithin(outer *Budget, dollars float64) *Budget {
+	return &Budget{limit: toNano(dollars), outer: outer}
+}
+
 // Spend adds earlier spending, for the budget of a conversation that is
-// resumed.
+// resumed. An outer budget is not changed.
 func (b *Budget) Spend(dollars float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,19 +73,28 @@ type Reservation struct {
 	held           int64
 	once           sync.Once
 	prompt, output int // tokens it was computed for
+	outer          *Reservation
 }
 
 // Reserve reserves US dollars for a call. It fails with kind Limit if the
 // amount spent, the amount reserved and this one together exceed the limit.
 func (b *Budget) Reserve(dollars float64) (*Reservation, error) {
 	n := toNano(dollars)
+	r := &Reservation{budget: b, held: n}
+	if b.outer != nil {
+		var err error
+		if r.outer, err = b.outer.Reserve(dollars); err != nil {
+			return nil, err
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n > b.limit-b.spent-b.reserved {
+		r.outer.Settle(0)
 		return nil, b.refuse(dollars)
 	}
 	b.reserved += n
-	return &Reservation{budget: b, held: n}, nil
+	return r, nil
 }
 
 // refuse is called with the lock held.
@@ -101,6 +118,7 @@ func (r *Reservation) Settle(dollars float64) {
 		defer r.budget.mu.Unlock()
 		r.budget.reserved -= r.held
 		r.budget.spent += toNano(dollars)
+		r.outer.Settle(dollars)
 	})
 }
 
@@ -145,7 +163,11 @@ func (b *Budget) affordable(p llm.Price, prompt int) int {
 	if left <= 0 || p.Output <= 0 {
 		return 0
 	}
-	return int(math.Min(left*1e6/p.Output, 1e9))
+	fits := int(math.Min(left*1e6/p.Output, 1e9))
+	if b.outer != nil {
+		fits = min(fits, b.outer.affordable(p, prompt))
+	}
+	return fits
 }
 
 // worstCost is the highest possible cost of a call: the whole prompt at the

@@ -216,3 +216,32 @@ func BenchmarkLongConversation(b *testing.B) {
 		}
 	}
 }
+
+// TestBudgetWithin holds that a part of a budget is spent of the whole, and that both limits
+// hold.
+func TestBudgetWithin(t *testing.T) {
+	t.Parallel()
+	whole := broker.NewBudget(10)
+	part := broker.NewBudgetWithin(whole, 4)
+	if _, err := part.Reserve(5); !fault.Is(err, fault.Limit) {
+		t.Errorf("more than the part: %v", err)
+	}
+	r, err := part.Reserve(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, reserved := whole.State(); reserved != 3 {
+		t.Errorf("%v is reserved of the whole", reserved)
+	}
+	r.Settle(2)
+	if _, spent, reserved := whole.State(); spent != 2 || reserved != 0 {
+		t.Errorf("%v is spent of the whole, %v reserved", spent, reserved)
+	}
+	whole.Spend(7) // by others
+	if _, err := part.Reserve(1.5); !fault.Is(err, fault.Limit) {
+		t.Errorf("more than the rest of the whole: %v", err)
+	}
+	if _, err := part.Reserve(1); err != nil {
+		t.Errorf("the rest: %v", err)
+	}
+}

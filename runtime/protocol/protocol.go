@@ -26,6 +26,7 @@
 //
 //	action   the action, as in an ActionEvent; not needed if the id is known
 //	tool     the name by which the model called it
+//	agent    whose shell a command is for, where several agents work in one sandbox
 //	again    the action may have been asked for before
 //	tail     when joining: begin with the end of the output so far
 //	secrets  values for the environment of the command, by name; never kept

@@ -13,6 +13,7 @@ import (
 type request struct {
 	Action  json.RawMessage   `json:"action,omitempty"`
 	Tool    string            `json:"tool,omitempty"`
+	Agent   string            `json:"agent,omitempty"`
 	Again   bool              `json:"again,omitempty"`
 	Tail    bool              `json:"tail,omitempty"`
 	Secrets map[string]string `json:"secrets,omitempty"`
@@ -23,7 +24,7 @@ type request struct {
 // secrets as they are: send it, and do not show it. The error is of kind
 // fault.Invalid.
 func EncodeRequest(q tool.Request, ack []event.ID) ([]byte, error) {
-	body := request{Tool: q.Tool, Again: q.Again, Tail: q.Tail, Secrets: q.Secrets, Ack: ack}
+	body := request{Tool: q.Tool, Agent: q.Agent, Again: q.Again, Tail: q.Tail, Secrets: q.Secrets, Ack: ack}
 	if q.Action != nil {
 		raw, err := event.MarshalAction(q.Action)
 		if err != nil {
@@ -47,7 +48,7 @@ func DecodeRequest(id event.ID, raw []byte) (q tool.Request, ack []event.ID, err
 		return q, nil, err
 	}
 	q = tool.Request{
-		Call:  tool.Call{ID: id, Action: action, Tool: body.Tool, Secrets: body.Secrets},
+		Call:  tool.Call{ID: id, Action: action, Tool: body.Tool, Agent: body.Agent, Secrets: body.Secrets},
 		Again: body.Again, Tail: body.Tail,
 	}
 	return q, body.Ack, nil

@@ -187,6 +187,7 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 			err = errors.Join(err, p.close(), e.Close(context.WithoutCancel(ctx), keep))
 		}
 	}()
+	own := len(p.defs)
 	if e.Tools != nil {
 		if err := p.addExternal(ctx, e.Tools); err != nil {
 			keep = false // the next try starts the executors anew
@@ -196,26 +197,23 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 	if mcpTools != nil { // its programs start in the sandbox of the runtime
 		p.addMCP(ctx, r, mcpTools, e.Programs, b.o.Log)
 	}
+	lends := &host{b: b, e: e, more: p.defs[own:len(p.defs):len(p.defs)]}
+	if mcpTools != nil {
+		lends.mcp = mcpTools
+	}
 	if err := p.addClientTools(clientTools); err != nil {
 		return nil, err
 	}
-	set, err := tool.NewSet(p.defs...)
+	a, err := b.newAgent(r, p)
 	if err != nil {
 		return nil, err
 	}
-	prompt, err := promptOf(r)
-	if err != nil {
-		return nil, err
-	}
-	if file := r.Agent.SystemPromptFilename; file != builtinPrompt {
-		p.warnings = append(p.warnings, "this server has no system prompt "+file)
-	}
-	a, err := b.o.Classes.Agents[r.AgentClass](AgentConfig{Tools: set, Condenser: r.Condenser, Prompt: prompt, Model: r.Model})
-	if err != nil {
-		return nil, fmt.Errorf("set up the agent: %w", err)
+	beside := e.Local
+	if r.TaskRuntime != nil {
+		beside = withTasks{e.Local, r.TaskRuntime}
 	}
 	res := &session.Resources{
-		Agent: a, Runtime: e.Runtime, Local: e.Local, Warnings: p.warnings, Warm: e.Warm,
+		Agent: a, Runtime: e.Runtime, Local: beside, Guest: lends.guest, Warnings: p.warnings, Warm: e.Warm,
 		Ready: e.Ready, Isolation: e.Isolation, Terminals: e.Terminals, Files: e.Files,
 		Programs: func(ctx context.Context, prog session.Program) (session.ProgramResult, error) {
 			return runProgram(ctx, e.Runtime, prog)
@@ -234,6 +232,26 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 		}
 	}
 	return res, nil
+}
+
+// newAgent makes the agent with the tools that were collected.
+func (b *Builder) newAgent(r session.BuildRequest, p *parts) (session.Agent, error) {
+	set, err := tool.NewSet(p.defs...)
+	if err != nil {
+		return nil, err
+	}
+	prompt, err := promptOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if file := r.Agent.SystemPromptFilename; file != builtinPrompt {
+		p.warnings = append(p.warnings, "this server has no system prompt "+file)
+	}
+	a, err := b.o.Classes.Agents[r.AgentClass](AgentConfig{Tools: set, Condenser: r.Condenser, Prompt: prompt, Model: r.Model})
+	if err != nil {
+		return nil, fmt.Errorf("set up the agent: %w", err)
+	}
+	return a, nil
 }
 
 // placement fills in what a conversation does not choose.

@@ -13,6 +13,8 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/subagent"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/client"
 	"github.com/deft-dev/deft/tool/editor"
@@ -21,6 +23,7 @@ import (
 	"github.com/deft-dev/deft/tool/grep"
 	"github.com/deft-dev/deft/tool/invokeskill"
 	"github.com/deft-dev/deft/tool/switchllm"
+	"github.com/deft-dev/deft/tool/task"
 	"github.com/deft-dev/deft/tool/tasktracker"
 	"github.com/deft-dev/deft/tool/terminal"
 	"github.com/deft-dev/deft/tool/think"
@@ -69,6 +72,10 @@ func (p *parts) addBuiltins(r session.BuildRequest) error {
 	}
 	maps.Copy(known, p.more)
 	byDefault := map[string]*tool.Definition{"FinishTool": finish.Definition(), "ThinkTool": think.Definition()}
+	if r.TaskRuntime != nil {
+		d := task.Definition(taskAgents(r.SubAgents), subagent.GeneralPurpose)
+		known[spec.SubAgentsTool], known[d.Name] = d, d
+	}
 	for _, t := range r.Agent.Tools {
 		d := cmp.Or(known[t.Name], byDefault[t.Name])
 		if d == nil {
@@ -88,6 +95,15 @@ func (p *parts) addBuiltins(r session.BuildRequest) error {
 		}
 	}
 	return nil
+}
+
+// taskAgents are the agents that a task can be for, as the model is told of them.
+func taskAgents(all []subagent.Definition) []task.Agent {
+	out := make([]task.Agent, len(all))
+	for i, d := range all {
+		out[i] = task.Agent{Name: d.Name, Description: d.Description, Tools: d.Tools}
+	}
+	return out
 }
 
 // withResponse gives a tool the form of answer that its parameters ask for.

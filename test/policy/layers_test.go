@@ -26,6 +26,7 @@ var layers = map[string]int{
 	"internal/settings": 4,
 	"executor":          4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
 	"agent":                5,
+	"subagent":             5, // describes hooks, and limits of spec's contract
 	"controller":           6,
 	"session":              7,
 	"internal/console":     7,

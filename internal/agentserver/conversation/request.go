@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/subagent"
 )
 
 // StartRequest is the body of POST /api/conversations
@@ -125,6 +126,9 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 		}
 	}
 	out.Agent, out.Profile, out.SecretRefs, out.Warnings = l.Agent, l.Profile, l.SecretRefs, r.unavailable(l.Agent)
+	if out.Agents, err = r.subAgents(l.Agent); err != nil {
+		return nil, false, err
+	}
 	modules := s.o.Launcher.ToolModules(l.Agent)
 	for tool, module := range r.ToolModules {
 		if _, known := modules[tool]; !known {
@@ -135,9 +139,7 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 	return s.o.Sessions.Create(ctx, out)
 }
 
-// unavailable names the parts of a request that have no effect here. Clients
-// send definitions of agents with every conversation; they matter to an agent
-// that can delegate.
+// unavailable names the parts of a request that have no effect here.
 func (r *StartRequest) unavailable(a *spec.Agent) (parts []string) {
 	if hasHooks(r.HookConfig) {
 		parts = append(parts, "hook_config: this server does not run hooks")
@@ -148,11 +150,23 @@ func (r *StartRequest) unavailable(a *spec.Agent) (parts []string) {
 	if a.Context != nil && len(a.Context.RegisteredMarketplaces) > 0 {
 		parts = append(parts, "agent_context.registered_marketplaces: this server has no marketplaces")
 	}
-	delegates := slices.ContainsFunc(a.Tools, func(t spec.Tool) bool { return t.Name == spec.SubAgentsTool })
-	if len(r.AgentDefinitions) > 0 && delegates {
-		parts = append(parts, "agent_definitions: this server has no sub-agents")
-	}
 	return parts
+}
+
+// subAgents are the agents that the request describes, to which its agent can give tasks.
+// Clients send them with every conversation; they matter to an agent that can.
+func (r *StartRequest) subAgents(a *spec.Agent) (all []subagent.Definition, err error) {
+	if !slices.ContainsFunc(a.Tools, func(t spec.Tool) bool { return spec.GivesTasks(t.Name) }) {
+		return nil, nil
+	}
+	for i, raw := range r.AgentDefinitions {
+		d, err := subagent.Decode(raw)
+		if err != nil {
+			return nil, located(err, "agent_definitions", i)
+		}
+		all = append(all, d)
+	}
+	return all, nil
 }
 
 // hasHooks reports whether a hook configuration, which was checked, has any.

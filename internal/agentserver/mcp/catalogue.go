@@ -18,7 +18,7 @@ type Tool struct {
 func Catalogue() []Tool {
 	return []Tool{
 		{Name: "file_editor", Selectable: true, Usable: true, Default: true, Description: "View, create and edit files."},
-		{Name: "task_tool_set", Selectable: true, Unlisted: true, Description: "Give a task of its own to another agent."},
+		{Name: "task_tool_set", Selectable: true, Usable: true, Description: "Give a task of its own to another agent."},
 		{Name: "task_tracker", Selectable: true, Usable: true, Default: true, Description: "Keep a list of the steps of a longer task."},
 		{Name: "terminal", Selectable: true, Usable: true, Default: true, Description: "Run shell commands in a terminal that stays open."},
 		{Name: "browser_tool_set", Selectable: true, Default: true, Unlisted: true, Description: "Visit web pages: read, click, type."},

@@ -156,7 +156,7 @@ func TestOAuthAndTools(t *testing.T) {
 		{"POST", "/api/mcp/oauth/start", `{"server":{"type":"http","url":"http://x","auth":{"strategy":"oauth2"}}}`, 200, `{"ok":false,"error":"OAuth for MCP servers is not supported yet","error_kind":"unknown"}`},
 		{"GET", "/api/mcp/oauth/status/abc", "", 404, `{"detail":"MCP OAuth job not found"}`},
 		{"POST", "/api/mcp/oauth/callback/abc", `{"callback_url":"http://localhost/"}`, 404, `{"detail":"MCP OAuth job not found"}`},
-		{"GET", "/api/tools/", "", 200, `["file_editor","task_tracker","terminal","glob","grep"]`},
+		{"GET", "/api/tools/", "", 200, `["file_editor","task_tool_set","task_tracker","terminal","glob","grep"]`},
 	} {
 		if status, got := ask(c.method, c.path, c.body); status != c.status || got != c.want {
 			t.Errorf("%s %s: %d %s", c.method, c.path, status, got)
@@ -169,7 +169,7 @@ func TestOAuthAndTools(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &list); err != nil || len(list.Tools) != 8 || len(list.Tools[0]) != 5 || list.Tools[3]["usable"] != true {
 		t.Errorf("catalogue: %s, %v", got, err)
 	}
-	if diff := cmp.Diff([]string{"file_editor", "task_tracker", "terminal", "glob", "grep"}, mcp.UsableNames(mcp.Catalogue())); diff != "" {
+	if diff := cmp.Diff([]string{"file_editor", "task_tool_set", "task_tracker", "terminal", "glob", "grep"}, mcp.UsableNames(mcp.Catalogue())); diff != "" {
 		t.Errorf("usable (-want +got):\n%s", diff)
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/subagents"
 	"github.com/deft-dev/deft/internal/rest"
+	"github.com/deft-dev/deft/subagent"
 )
 
 func write(t *testing.T, dir string, files map[string]string) {
@@ -48,7 +48,7 @@ func TestAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	server, err := rest.New(rest.Options{
-		Routes: subagents.New(subagents.Options{Home: home, Persistence: home + "/.openhands"}).Routes(),
+		Routes: subagents.New(subagents.Options{Catalog: subagent.NewCatalog(home, home+"/.openhands", nil)}).Routes(),
 		Keys:   func() []string { return nil },
 	})
 	if err != nil {
@@ -69,7 +69,7 @@ func TestAnswers(t *testing.T) {
 	}
 	names := func(body string) string {
 		var got struct {
-			Agents []subagents.Definition `json:"agents"`
+			Agents []subagent.Definition `json:"agents"`
 		}
 		if err := json.Unmarshal([]byte(ask(body)), &got); err != nil {
 			t.Fatal(err)
@@ -101,89 +101,4 @@ func quote(s string) string {
 		panic(err)
 	}
 	return string(b)
-}
-
-func TestParse(t *testing.T) {
-	t.Parallel()
-	d, err := subagents.Parse("file", "---\ntools: [a, 1]\nskills: 'x, y'\nmax_budget_per_run: 0.5\npermission_mode: Never_Confirm\n"+
-		"mcp_servers:\n  s: {url: 'http://x', headers: {K: secret}, auth: {strategy: bearer, value: secret}}\ncondenser: off\nextra: [1]\n"+
-		"hooks: {Stop: [{hooks: [{command: x}]}]}\n---\nBody")
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range []string{
-		`"name":"file"`, `"tools":["a","1"]`, `"skills":["x","y"]`, `"max_budget_per_run":0.5`, `"permission_mode":"never_confirm"`,
-		`"condenser":{"kind":"NoOpCondenser"}`, `"metadata":{"extra":[1]}`, `"K":"**********"`, `"stop":[{"matcher":"*"`,
-	} {
-		if !strings.Contains(string(raw), part) {
-			t.Errorf("%s lacks %s", raw, part)
-		}
-	}
-	if strings.Contains(string(raw), "secret") {
-		t.Errorf("a secret is shown: %s", raw)
-	}
-	for _, bad := range []string{
-		"max_iteration_per_run: 0", "max_budget_per_run: x", "max_budget_per_run: .nan", "mcp_config: [1]", "condenser: moon",
-		"condenser: {a: 1}", "profile_store_dir: [1]", "hooks: {Moon: []}", "x: .inf",
-	} {
-		if _, err := subagents.Parse("file", "---\n"+bad+"\n---\n"); !fault.Is(err, fault.Invalid) {
-			t.Errorf("%s: error %v", bad, err)
-		}
-	}
-}
-
-// TestServersOfFiles holds that the MCP servers of an agent are shown as the
-// reference shows them: every field that was given, enabled too, and no secret.
-func TestServersOfFiles(t *testing.T) {
-	t.Parallel()
-	for file, want := range map[string]string{
-		"mcp_config: {a: {command: x, args: [y], env: {K: hush}, cwd: /w, description: d, icon: i, timeout: 5, enabled: false, unknown: 1}}":                                                                       `{"a":{"command":"x","args":["y"],"env":{"K":"**********"},"cwd":"/w","description":"d","icon":"i","timeout":5.0,"enabled":false}}`,
-		"mcp_servers: {a: {type: shttp, url: 'http://x', sse_read_timeout: 1, keep_alive: true, headers: {K: hush}}}":                                                                                              `{"a":{"url":"http://x","transport":"http","sse_read_timeout":1.0,"keep_alive":true,"headers":{"K":"**********"},"enabled":true}}`,
-		"mcp_config: {mcpServers: {a: {url: 'http://x', auth: {strategy: oauth2, authentication: {type: oauth, client_id: c, client_secret: hush}, state: {tokens: {access_token: hush}, token_expires_at: 7}}}}}": `{"a":{"url":"http://x","auth":{"strategy":"oauth2","authentication":{"type":"oauth","client_id":"c","client_secret":"**********"},"state":{"tokens":{"access_token":"**********"},"token_expires_at":7.0}},"enabled":true}}`,
-		"mcp_config: {}":  `{}`,
-		"description: no": `null`,
-	} {
-		d, err := subagents.Parse("x", "---\n"+file+"\n---\n")
-		if err != nil {
-			t.Errorf("%s: %v", file, err)
-			continue
-		}
-		raw, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &fields); err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"mcp_config", "mcp_servers"} {
-			if got := string(fields[name]); got != want {
-				t.Errorf("%s: %s is %s, want %s", file, name, got, want)
-			}
-		}
-	}
-	for _, bad := range []string{"mcp_config: {a: 1}", "mcp_config: {a: {transport: moon, url: x}}", "mcp_config: {a: {command: x, enabled: maybe}}"} {
-		if _, err := subagents.Parse("x", "---\n"+bad+"\n---\n"); !fault.Is(err, fault.Invalid) {
-			t.Errorf("%s: error %v", bad, err)
-		}
-	}
-}
-
-// FuzzParse holds that any file is an agent that can be shown, or an error.
-func FuzzParse(f *testing.F) {
-	f.Add(reviewer)
-	f.Add("---\nx: .nan\nmcp_config: {a: {env: 1}}\n---\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		d, err := subagents.Parse("x", text)
-		if err != nil {
-			return
-		}
-		if _, err := json.Marshal(d); err != nil {
-			t.Fatalf("%q: %v", text, err)
-		}
-	})
 }

@@ -401,6 +401,25 @@ func (m members) Admit(ctx context.Context, spec *session.Spec) error {
 	})
 }
 
+// AdmitChild makes a conversation that another one has started a member of the sandbox of
+// that one, if it is in any.
+func (s *Service) AdmitChild(ctx context.Context, parent, child event.ConversationID) error {
+	info, err := s.o.Sessions.Store().Info(ctx, parent)
+	if err != nil {
+		return err
+	}
+	found, err := s.o.Store.Conversations(ctx, info.Meta.Owner, parent)
+	if err != nil {
+		return err
+	}
+	of, ok := found[parent]
+	if !ok || of.Sandbox == "" {
+		return nil
+	}
+	of.ID, of.Created, of.Trigger, of.Public, of.PRNumbers, of.PRURLs = child, time.Now(), "", false, nil, nil
+	return s.o.Store.SaveConversation(ctx, of)
+}
+
 // Moved is [Locate] for a directory in the workspace that the sandbox had before it was
 // deleted, which may have been in another place, on another machine.
 func Moved(b store.Sandbox, dir string) (string, error) {

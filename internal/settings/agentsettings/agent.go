@@ -8,9 +8,8 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Agent makes the agent that settings describe. browser is whether a browser
-// can run.
-func Agent(m *s.Map, browser bool) (*spec.Agent, error) {
+// Agent makes the agent that settings describe, with the preset's tools if they choose none.
+func Agent(m *s.Map, preset spec.Preset) (*spec.Agent, error) {
 	if m.Text("agent_kind") == "acp" {
 		return acpAgent(m)
 	}
@@ -18,7 +17,7 @@ func Agent(m *s.Map, browser bool) (*spec.Agent, error) {
 	if m.Get("tools") != nil && list == nil {
 		list = []any{}
 	}
-	tools, builtin := spec.SplitTools(spec.LaunchTools(list, browser))
+	tools, builtin := spec.SplitTools(spec.LaunchTools(list, preset))
 	if m.Get("enable_classify_and_switch_llm_tool") == true {
 		tools, builtin = withRouter(m, tools, builtin)
 	}

@@ -7,7 +7,7 @@
 //
 //	doc, err := agentsettings.Validate(raw, how)
 //	doc, err = agentsettings.Apply(doc, diff, how)
-//	agent, err := agentsettings.Agent(doc, browser)
+//	agent, err := agentsettings.Agent(doc, preset)
 //	page := agentsettings.AgentPage()
 //
 // Settings are documents (package schema) of one of two kinds, "openhands" and

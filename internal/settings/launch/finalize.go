@@ -14,7 +14,7 @@ import (
 // Runtime is what the runtime of the agent can do, and what a launch adds to
 // what was resolved.
 type Runtime struct {
-	Browser bool // whether the browser tools can run
+	spec.Preset // for an agent that chooses no tools
 	// Memory makes the agent load its notes.
 	Memory bool
 	// Suffixes are appended to the end of the system prompt.
@@ -46,7 +46,7 @@ func Finalize(r *Resolved, rt Runtime) (*spec.Agent, error) {
 	a := r.Agent
 	if a == nil {
 		var err error
-		if a, err = agentsettings.Agent(r.Settings, rt.Browser); err != nil {
+		if a, err = agentsettings.Agent(r.Settings, rt.Preset); err != nil {
 			return nil, refuse("%v", err)
 		}
 	}

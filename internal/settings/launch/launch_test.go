@@ -200,7 +200,7 @@ func FuzzResolve(f *testing.F) {
 		if err != nil {
 			return
 		}
-		a, err := launch.Finalize(r, launch.Runtime{Browser: true})
+		a, err := launch.Finalize(r, launch.Runtime{Preset: spec.Preset{Browser: true}})
 		if err != nil {
 			return
 		}

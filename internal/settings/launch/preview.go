@@ -73,7 +73,7 @@ func Preview(ctx context.Context, p *schema.Map, stores *Stores, rt Runtime, usa
 	settings := r.Settings.Copy()
 	if own {
 		list, _ := settings.Get("tools").([]any)
-		settings.Set("tools", spec.LaunchTools(list, rt.Browser))
+		settings.Set("tools", spec.LaunchTools(list, rt.Preset))
 		d.LLMResolved = true
 		d.APIKeySet = settings.Object("llm").Text("api_key") != ""
 	}

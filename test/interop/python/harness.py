@@ -22,6 +22,7 @@ from openhands.sdk.workspace import RemoteWorkspace
 import openhands.tools.file_editor  # noqa: F401
 import openhands.tools.glob  # noqa: F401
 import openhands.tools.grep  # noqa: F401
+import openhands.tools.task  # noqa: F401
 import openhands.tools.task_tracker  # noqa: F401
 import openhands.tools.terminal  # noqa: F401
 

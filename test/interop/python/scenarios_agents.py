@@ -9,7 +9,7 @@ from harness import (
 )
 from scenarios_workspace import git
 
-from openhands.sdk import AgentContext
+from openhands.sdk import AgentContext, Tool
 from openhands.sdk.conversation import RemoteConversation
 from openhands.sdk.hooks import HookConfig
 from openhands.sdk.skills import KeywordTrigger, Skill
@@ -221,3 +221,30 @@ def agent_by_settings(t):
     contains(text_of(observations(c, "terminal")[0]), "by settings")
 
 
+@scenario
+def gives_a_task(t):
+    """A sub-agent works in the same directory with a history of its own, and can go on."""
+    whole = {"user": "count the files"}
+    turns = [
+        call("task", prompt="List what is here", description="list files", turn={"match": whole}),
+        bash("mark=child; echo found > list; ls", turn={"match": {"user": "List what is here"}}), finish("There is one file."),
+        bash("echo mark: $mark.", turn={"match": whole}), say("One file."),
+    ]
+    agent = t.agent(turns)
+    agent = agent.model_copy(update={"tools": [*agent.tools, Tool(name="task_tool_set")]})
+    c = t.conversation(agent)
+    t.run(c, "count the files")
+    equal(last_message(c), "One file.")
+    act = [e for e in c.state.events[:] if type(e).__name__ == "ActionEvent" and e.tool_name == "task"][0]
+    equal((act.action.kind, act.action.subagent_type, act.action.prompt), ("TaskAction", "general-purpose", "List what is here"))
+    contains(text_of(observations(c, "terminal")[0]), "mark: .")  # it had a shell of its own
+    got = observations(c, "task")[0].observation
+    equal((type(got).__name__, got.status, got.subagent, got.is_error), ("TaskObservation", "completed", "general-purpose", False))
+    equal(got.text, "There is one file.")
+    equal((t.directory() / "list").read_text(), "found\n")
+    if t.plan.reference:
+        return
+    equal(got.task_id, act.id)  # ours: it is the conversation of the sub-agent
+    child = t.rest("GET", f"/api/conversations/{got.task_id}", status=200).json()
+    equal((child["parent_conversation_id"], child["title"], child["execution_status"]), (str(c.id), "list files", "finished"))
+    equal([x.replace("-", "") for x in t.info(c)["sub_conversation_ids"]], [got.task_id.replace("-", "")])

@@ -1,4 +1,4 @@
-package subagents
+package subagent
 
 import (
 	"encoding/json"

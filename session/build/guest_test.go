@@ -1,0 +1,103 @@
+package build_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/build"
+	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/subagent"
+	"github.com/deft-dev/deft/tool"
+)
+
+// tasks notes the tasks that it is given.
+type tasks struct {
+	runtime.Runtime
+	given []string
+}
+
+func (t *tasks) Execute(_ context.Context, r tool.Request) (event.Observation, error) {
+	t.given = append(t.given, r.Action.(*event.TaskAction).Prompt)
+	return &event.TaskObservation{Status: "completed"}, nil
+}
+
+// names are the tools that an agent has.
+func names(t *testing.T, a session.Agent) (all []string) {
+	t.Helper()
+	offers, err := a.Tools().Offered()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range offers {
+		all = append(all, o.Name)
+	}
+	return all
+}
+
+// TestGuest holds that a sub-agent works in the runtime of its parent, in a shell of its
+// own, without giving tasks, and ends nothing of it.
+func TestGuest(t *testing.T) {
+	t.Parallel()
+	b, err := build.New(build.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := &tasks{}
+	request := session.BuildRequest{
+		ID: event.NewConversationID(), Workspace: t.TempDir(), Model: llm.Info{Tools: true},
+		Agent:       &spec.Agent{Tools: []spec.Tool{{Name: "terminal"}, {Name: "task_tool_set"}}, IncludeDefaultTools: []string{"FinishTool"}, SystemPromptFilename: "system_prompt.j2"},
+		TaskRuntime: given, SubAgents: []subagent.Definition{{Name: "helper", Description: "Helps."}},
+	}
+	parent, err := b.Build(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := parent.Close(context.Background(), false); err != nil {
+			t.Error(err)
+		}
+	}()
+	if got := names(t, parent.Agent); !slices.Equal(got, []string{"terminal", "task", "finish"}) {
+		t.Errorf("the parent has the tools %v", got)
+	}
+	if _, err := parent.Local.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TaskAction{Prompt: "help"}}}); err != nil || !slices.Equal(given.given, []string{"help"}) {
+		t.Errorf("given %v, %v", given.given, err)
+	}
+	own := request
+	own.ID, own.TaskRuntime, own.SubAgents = event.NewConversationID(), nil, nil
+	own.Agent = &spec.Agent{Tools: []spec.Tool{{Name: "terminal"}}, IncludeDefaultTools: []string{"FinishTool"}, SystemPromptFilename: "system_prompt.j2"}
+	guest, err := parent.Guest(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, guest.Agent); !slices.Equal(got, []string{"terminal", "finish"}) || len(guest.Warnings) > 0 {
+		t.Errorf("the sub-agent has the tools %v, and warnings %v", got, guest.Warnings)
+	}
+	run := func(r *session.Resources, command string) string {
+		t.Helper()
+		obs, err := r.Runtime.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TerminalAction{Command: command}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(event.JoinText(obs.Result().Content))
+	}
+	run(guest, "mark=guest; echo of the guest > file")
+	if got := run(parent, "echo [$mark]; cat file"); got != "[]\nof the guest" {
+		t.Errorf("the parent finds %q", got)
+	}
+	if _, ok := guest.Runtime.(runtime.Preparer); ok {
+		t.Error("a guest says what the parent alone can know")
+	}
+	if err := guest.Close(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(parent, "echo still"); got != "still" {
+		t.Errorf("after the end of the sub-agent: %q", got)
+	}
+}

@@ -1,0 +1,153 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+)
+
+// A sub-agent's conversation is a guest of its parent's worker: it works with the parent's
+// resources (the sandbox, the MCP servers) and has none of its own. So a sandbox has one
+// owner still, whoever holds the lock of the parent. The worker of a parent starts before
+// that of a guest and ends after it.
+
+// guests are those of a worker. Its lock is the last one to take.
+type guests struct {
+	mu     sync.Mutex
+	in     map[*Conversation]struct{}
+	closed bool
+}
+
+// errHostClosed is returned to a guest whose host is being closed; a new one can be opened.
+var errHostClosed = fault.New(fault.Conflict, "the conversation that gave the task is being closed")
+
+func (g *guests) add(c *Conversation) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return errHostClosed
+	}
+	if g.in == nil {
+		g.in = map[*Conversation]struct{}{}
+	}
+	g.in[c] = struct{}{}
+	return nil
+}
+
+func (g *guests) remove(c *Conversation) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.in, c)
+}
+
+func (g *guests) all() []*Conversation {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := make([]*Conversation, 0, len(g.in))
+	for c := range g.in {
+		out = append(out, c)
+	}
+	return out
+}
+
+// busy reports whether a run of a guest is at work.
+func (g *guests) busy() bool {
+	for _, c := range g.all() {
+		if c.busy() {
+			return true
+		}
+	}
+	return false
+}
+
+// refuse has add fail, or not any more.
+func (g *guests) refuse(closed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = closed
+}
+
+// parentID returns the conversation whose guest this one is; "" for an ordinary one.
+func (c *Conversation) parentID() event.ConversationID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rec.SubAgent == "" {
+		return ""
+	}
+	return c.meta.Parent
+}
+
+// hostWorker starts the worker whose guest the conversation is. Nil for an ordinary one,
+// and for a sub-agent whose parent was deleted, which works with resources of its own.
+func (c *Conversation) hostWorker(ctx context.Context) (*worker, error) {
+	id := c.parentID()
+	if id == "" {
+		return nil, nil
+	}
+	p, err := c.m.Get(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	if err == nil {
+		var w *worker
+		if w, err = p.work(ctx); err == nil {
+			return w, nil
+		}
+	}
+	if errors.Is(err, ErrArchived) || errors.Is(err, ErrLocked) {
+		return nil, err
+	}
+	return nil, fmt.Errorf("open the conversation that gave the task: %w", err)
+}
+
+// stopRuns returns when no run is at work in the conversation or in a guest of it; it
+// interrupts those that are.
+func (c *Conversation) stopRuns(ctx context.Context) error {
+	all := []*Conversation{c}
+	if w := c.active.Load(); w != nil {
+		all = append(all, w.guests.all()...)
+	}
+	var errs []error
+	for _, one := range all {
+		if !one.busy() {
+			continue
+		}
+		err := one.Interrupt(ctx)
+		if err == nil {
+			err = one.Wait(ctx)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// closeController ends what can append to the conversation, with the workers of its guests.
+// [ErrRunning], and nothing changes, while a run is at work.
+func (w *worker) closeController(ctx context.Context) error {
+	if w.Busy() || w.guests.busy() {
+		return ErrRunning
+	}
+	w.guests.refuse(true)
+	for _, g := range w.guests.all() {
+		if err := g.close(ctx, true); err != nil {
+			w.guests.refuse(false)
+			return err
+		}
+	}
+	err := w.Controller.Close()
+	if err != nil {
+		w.guests.refuse(false)
+	}
+	return err
+}
+
+// leave ends the worker's stay as a guest.
+func (w *worker) leave() {
+	if w.host != nil {
+		w.host.guests.remove(w.c)
+	}
+}

@@ -1,0 +1,270 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
+	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/subagent"
+)
+
+// delegates reports whether an agent can give tasks to sub-agents.
+func delegates(a *spec.Agent) bool {
+	return slices.ContainsFunc(a.Tools, func(t spec.Tool) bool { return spec.GivesTasks(t.Name) })
+}
+
+// subAgents are the agents to which one can give tasks, of each name the first: those of
+// the start request, the project's, the user's and the built-in ones. inside are those of
+// a project inside the sandbox.
+func (c *Conversation) subAgents(a *spec.Agent, inside []subagent.Definition) []subagent.Definition {
+	q := subagent.Query{User: true, Builtin: true}
+	if in, err := c.WorkspaceInside(); err == nil && !in {
+		q.Project, q.ProjectDir = true, c.Workspace()
+	}
+	c.mu.Lock()
+	all := slices.Concat(c.rec.Agents, inside)
+	c.mu.Unlock()
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Concat(all, c.m.o.SubAgents.List(q)), func(d subagent.Definition) bool {
+		again := seen[d.Name] || d.Name == "" || scoped(a) && len(missingTools(a, d)) > 0
+		seen[d.Name] = true
+		return again
+	})
+}
+
+// scoped reports whether the sub-agents of an agent may only have tools that it has itself
+// (the parameter sub_agent_scope of the tool).
+func scoped(a *spec.Agent) bool {
+	return slices.ContainsFunc(a.Tools, func(t spec.Tool) bool {
+		return spec.GivesTasks(t.Name) && t.Params.Object("sub_agent_scope").Get("tools") == true
+	})
+}
+
+// toolsOf are the tools that a definition names, also those of one text.
+func toolsOf(d subagent.Definition) []string {
+	var names []string
+	for _, entry := range d.Tools {
+		for name := range strings.SplitSeq(entry, ",") {
+			if name = spec.CanonicalTool(strings.TrimSpace(name)); name != "" && !spec.StartsSubAgents(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// missingTools are the tools of a definition that an agent lacks.
+func missingTools(a *spec.Agent, d subagent.Definition) (missing []string) {
+	for _, name := range toolsOf(d) {
+		if !slices.ContainsFunc(a.Tools, func(t spec.Tool) bool { return t.Name == name }) && spec.BuiltinClass(name) == "" {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// makeSubAgent makes the conversation of the sub-agent that a task is for.
+func (c *Conversation) makeSubAgent(ctx context.Context, id event.ConversationID, a *event.TaskAction) (*Conversation, error) {
+	w, err := c.work(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, err := w.subAgent(a.SubagentType)
+	if err != nil {
+		return nil, err
+	}
+	title := a.Prompt
+	if a.Description != nil && strings.TrimSpace(*a.Description) != "" {
+		title = *a.Description
+	}
+	child, err := c.newChild(id, TitleFrom(c.secrets.Mask(title)))
+	if err != nil {
+		return nil, err
+	}
+	agent, err := c.agentOf(ctx, child.agent, d)
+	if err != nil {
+		return nil, err
+	}
+	if err := child.setAgent(agent); err != nil {
+		return nil, err
+	}
+	r := &child.rec
+	r.SubAgent, r.Autotitle, r.ClientTools, r.Agents, r.Imported = d.Name, false, nil, nil, nil
+	r.Warnings = unhonoured(d)
+	s := w.State()
+	r.Analyzer = c.analyzer(s)
+	if r.Policy, err = policyOf(c.policy(s), d); err != nil {
+		return nil, err
+	}
+	if d.MaxIterations != nil {
+		r.MaxIterations = *d.MaxIterations
+	}
+	if d.MaxBudget != nil && (r.MaxCost <= 0 || *d.MaxBudget < r.MaxCost) {
+		r.MaxCost = *d.MaxBudget
+	}
+	if err := c.storeChild(ctx, child); err != nil {
+		return nil, err
+	}
+	if c.m.o.Observer != nil {
+		return child, child.announce()
+	}
+	return child, nil
+}
+
+// subAgent returns the definition of a type of agent that the worker's agent was told of.
+func (w *worker) subAgent(name string) (subagent.Definition, error) {
+	for _, d := range w.subAgents {
+		if d.Name == name {
+			return d, nil
+		}
+	}
+	names := make([]string, len(w.subAgents))
+	for i, d := range w.subAgents {
+		names[i] = d.Name
+	}
+	return subagent.Definition{}, fault.New(fault.NotFound, fmt.Sprintf("there is no agent of the type %q; the types are: %s", clipped(name), strings.Join(names, ", ")))
+}
+
+// agentOf is the agent that a definition describes, for the rest the one that gives the
+// task. It cannot give tasks itself.
+func (c *Conversation) agentOf(ctx context.Context, parent *spec.Agent, d subagent.Definition) (*spec.Agent, error) {
+	a := parent
+	if d.Model != "" && d.Model != "inherit" {
+		l, err := c.m.o.Settings.LLM(ctx, c.Owner(), strings.TrimSuffix(d.Model, ".json"))
+		if err != nil {
+			return nil, fmt.Errorf("the model of the agent %s: %w", d.Name, err)
+		}
+		if a, err = a.WithLLM(l.Clone("agent")); err != nil {
+			return nil, err
+		}
+	}
+	doc := a.Doc().Copy()
+	doc.Set("tools", toolDocs(doc, d))
+	doc.Set("include_default_tools", []any{"FinishTool", "ThinkTool"})
+	doc.Set("persona", nil)
+	if prompt := strings.TrimSpace(d.SystemPrompt); prompt != "" {
+		about := schema.NewMap()
+		if own := doc.Object("agent_context"); own != nil {
+			about = own.Copy()
+		}
+		if before := strings.TrimSpace(about.Text("system_message_suffix")); before != "" {
+			prompt = before + "\n\n" + prompt
+		}
+		about.Set("system_message_suffix", prompt)
+		doc.Set("agent_context", about)
+	}
+	return spec.CheckAgent(doc, schema.Reading{}, "agent")
+}
+
+// toolDocs are the tools of a sub-agent, with the parameters that they have for the agent
+// of doc.
+func toolDocs(doc *schema.Map, d subagent.Definition) []any {
+	own, _ := doc.Get("tools").([]any)
+	out := []any{}
+	if names := toolsOf(d); len(names) > 0 {
+		for _, name := range names {
+			i := slices.IndexFunc(own, func(t any) bool { return spec.ToolName(t) == name })
+			switch {
+			case spec.BuiltinClass(name) != "": // it has them
+			case i >= 0:
+				out = append(out, own[i])
+			default:
+				out = append(out, spec.NewTool(name))
+			}
+		}
+		return out
+	}
+	for _, t := range own {
+		if name := spec.ToolName(t); !spec.StartsSubAgents(name) && spec.BuiltinClass(name) == "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// policies are those that a definition can ask for.
+var policies = map[string]string{
+	"always_confirm": `{"kind":"AlwaysConfirm"}`, "confirm_risky": `{"kind":"ConfirmRisky"}`,
+}
+
+// policyOf is the confirmation policy of a sub-agent: its parent's, or the definition's if
+// that is stricter. A file of a project must not take away what the user has to confirm.
+func policyOf(parent json.RawMessage, d subagent.Definition) (json.RawMessage, error) {
+	if d.PermissionMode == nil || policies[*d.PermissionMode] == "" {
+		return parent, nil
+	}
+	p, err := security.ParsePolicy(parent)
+	if err != nil {
+		return nil, err
+	}
+	if _, never := p.(security.NeverConfirm); never || *d.PermissionMode == "always_confirm" {
+		return normalPolicy(json.RawMessage(policies[*d.PermissionMode]))
+	}
+	return parent, nil
+}
+
+// unhonoured says which parts of a definition have no effect.
+func unhonoured(d subagent.Definition) (parts []string) {
+	note := func(has bool, field, why string) {
+		if has {
+			parts = append(parts, "agent "+d.Name+": "+field+": "+why)
+		}
+	}
+	note(len(d.Skills) > 0, "skills", "sub-agents have the skills of the conversation that gives the task")
+	note(!d.Hooks.Empty(), "hooks", "hooks are not run")
+	note(len(d.MCPConfig) > 0 && string(d.MCPConfig) != "null" && string(d.MCPConfig) != "{}", "mcp_config", "sub-agents have the MCP servers of the conversation that gives the task")
+	note(len(d.Condenser) > 0 && string(d.Condenser) != "null", "condenser", "sub-agents have the condenser of the conversation that gives the task")
+	note(d.ProfileStoreDir != nil, "profile_store_dir", "LLM profiles are those of the user's settings")
+	note(d.PermissionMode != nil && policies[*d.PermissionMode] == "", "permission_mode", "what the user has to confirm is not taken away")
+	return parts
+}
+
+// bringUpToDate gives a sub-agent that goes on the secrets, and what waits for the user,
+// of its parent as they are now.
+func (c *Conversation) bringUpToDate(ctx context.Context, child *Conversation) error {
+	w, err := c.work(ctx)
+	if err != nil {
+		return err
+	}
+	s := w.State()
+	was, err := child.State(ctx)
+	if err != nil {
+		return err
+	}
+	policy := c.policy(s)
+	if d, err := w.subAgent(child.subAgent()); err == nil { // else it is not there any more
+		if policy, err = policyOf(policy, d); err != nil {
+			return err
+		}
+	}
+	if string(policy) != string(child.policy(was)) {
+		if err := child.SetPolicy(ctx, policy); err != nil {
+			return err
+		}
+	}
+	if analyzer := c.analyzer(s); string(analyzer) != string(child.analyzer(was)) {
+		if err := child.SetAnalyzer(ctx, analyzer); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	secrets := c.rec.Secrets
+	c.mu.Unlock()
+	child.mu.Lock()
+	defer child.mu.Unlock()
+	if string(secrets) == string(child.rec.Secrets) || len(secrets) == 0 {
+		return nil
+	}
+	if err := child.takeSecrets(secrets, true); err != nil {
+		return err
+	}
+	child.rec.Secrets = secrets
+	return child.save(ctx)
+}

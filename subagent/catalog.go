@@ -1,0 +1,180 @@
+// Package subagent finds the agents to which an agent can delegate a task: those in
+// files of a project or a user, and the built-in ones (docs/openhands/sdk-wire.md
+// sections 5.4 and 10). Package session runs them.
+//
+// # Usage
+//
+//	catalog := subagent.NewCatalog(home, persistence, log)
+//	all := catalog.List(subagent.Query{Project: true, User: true, Builtin: true, ProjectDir: dir})
+//
+// # Concurrency and failure
+//
+// Safe for concurrent use. A file that is not valid is logged and left out.
+package subagent
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+//go:embed builtin/*.md
+var builtin embed.FS
+
+// GeneralPurpose is the agent that a task is for where none is named.
+const GeneralPurpose = "general-purpose"
+
+// The levels of an agent say where it was found. Of one name, a project's agent
+// is used before a user's, and a user's before a built-in one.
+const (
+	Project = "project"
+	User    = "user"
+	Builtin = "builtin"
+)
+
+// Bounds on what is read.
+const (
+	maxFile   = 256 << 10
+	maxAgents = 500 // of one directory
+)
+
+// Catalog finds agents. Make one with [NewCatalog]; the zero value has the built-in ones
+// and those of projects.
+type Catalog struct {
+	userDirs []string
+	log      *slog.Logger
+}
+
+// NewCatalog returns the catalog of a user. persistence is OH_PERSISTENCE_DIR, or
+// ~/.openhands; log is nil for none.
+func NewCatalog(home, persistence string, log *slog.Logger) Catalog {
+	return Catalog{userDirs: []string{filepath.Join(home, ".agents", "agents"), filepath.Join(persistence, "agents")}, log: log}
+}
+
+// projectDirs are where the agents of a project are, below its directory.
+var projectDirs = []string{".agents/agents", ".openhands/agents"}
+
+// Query says which agents are listed. ProjectDir may be empty.
+type Query struct {
+	User       bool   `json:"load_user"`
+	Project    bool   `json:"load_project"`
+	Builtin    bool   `json:"load_builtin"`
+	ProjectDir string `json:"project_dir"`
+}
+
+// List returns the agents, one of each name.
+func (c Catalog) List(q Query) []Definition {
+	list := []Definition{}
+	seen := map[string]bool{}
+	add := func(found []Definition) {
+		for _, d := range found {
+			if !seen[d.Name] {
+				seen[d.Name] = true
+				list = append(list, d)
+			}
+		}
+	}
+	if q.Project && q.ProjectDir != "" {
+		add(c.project(q.ProjectDir))
+	}
+	if q.User {
+		for _, dir := range c.userDirs {
+			add(c.read(os.DirFS(dir), ".", dir, User))
+		}
+	}
+	if q.Builtin {
+		add(c.read(builtin, "builtin", "", Builtin))
+	}
+	return list
+}
+
+// Project returns the agents of a project, whose files are below fsys and shown as in dir.
+// The project may be hostile: fsys follows no link out of it.
+func (c Catalog) Project(fsys fs.FS, dir string) (all []Definition) {
+	for _, sub := range projectDirs {
+		all = append(all, c.read(fsys, sub, filepath.Join(dir, sub), Project)...)
+	}
+	return all
+}
+
+// project reads the agents of a project on this machine.
+func (c Catalog) project(dir string) []Definition {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil // there is no such project
+	}
+	defer root.Close()
+	return c.Project(root.FS(), dir)
+}
+
+func (c Catalog) read(fsys fs.FS, dir, shown, level string) []Definition {
+	entries, err := fs.ReadDir(fsys, dir)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.warn(shown, err)
+		}
+		return nil
+	}
+	var found []Definition
+	for _, e := range entries {
+		if !strings.EqualFold(path.Ext(e.Name()), ".md") || e.Name() == "README.md" || e.Name() == "readme.md" || len(found) == maxAgents {
+			continue
+		}
+		text, err := readFile(fsys, path.Join(dir, e.Name()))
+		if errors.Is(err, errNoFile) {
+			continue
+		}
+		var d Definition
+		if err == nil {
+			d, err = Parse(strings.TrimSuffix(e.Name(), path.Ext(e.Name())), text)
+		}
+		if err != nil {
+			c.warn(filepath.Join(shown, e.Name()), err)
+			continue
+		}
+		level := level
+		d.Level, d.IsBuiltin = &level, level == Builtin
+		if shown != "" {
+			source := filepath.ToSlash(filepath.Join(shown, e.Name()))
+			d.Source = &source
+		}
+		found = append(found, d)
+	}
+	return found
+}
+
+var errNoFile = errors.New("not a regular file")
+
+func readFile(fsys fs.FS, name string) (string, error) {
+	info, err := fs.Stat(fsys, name)
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", errNoFile
+	case info.Size() > maxFile:
+		return "", fault.New(fault.Limit, fmt.Sprintf("longer than %d bytes", maxFile))
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile))
+	return string(b), err
+}
+
+func (c Catalog) warn(path string, err error) {
+	if c.log != nil {
+		c.log.Warn("agents were left out", "path", path, "err", err)
+	}
+}
