@@ -1,4 +1,4 @@
-import { useContext, useEffect, useState } from 'react';
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
@@ -7,6 +7,7 @@ import { OutputsContext, type Outputs } from '../events/output';
 import type { Readable } from '../events/store';
 import { useView } from '../events/useView';
 import { ConnectionBanner } from './ConnectionBanner';
+import { firstShown, most, step } from './firstShown';
 import { Tail, tailOf, TimelineRow } from './TimelineRow';
 import { FollowingContext } from './useFollowing';
 import { useRows } from './useRows';
@@ -23,18 +24,20 @@ interface Props {
   label: string;
 }
 
-const step = 40; // rows that are shown, and how many more at a time
-const most = 400; // rows that are shown at all: the page of the conversation draws longer ones better
-
 // Thread is a conversation inside of another one: its newest rows, and what it asks.
 export function Thread({ store, conversation, outputs, onOlder, resumes, address, label }: Props) {
-  const view = useRows(store, useContext(FollowingContext));
+  const following = useContext(FollowingContext);
+  const view = useRows(store, following);
   const loaded = useView(store, (v) => v.loaded);
   const older = useView(store, (v) => v.older);
   const tail = useView(store, tailOf);
   const [shown, setShown] = useState(step);
   const { rows } = view;
-  const from = Math.max(0, rows.length - shown);
+  const first = useRef<string | null>(null); // the first row that is drawn
+  const from = firstShown(rows, shown, following.current ? null : first.current);
+  useLayoutEffect(() => {
+    first.current = rows[from]?.id ?? null;
+  }, [rows, from]);
   // A window may have too little to show.
   const wants = older === 'more' && rows.length < shown - step + 1;
   useEffect(() => {
