@@ -5,7 +5,7 @@ import type { components } from './generated/agent-server';
 import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, SecretName, Source, Started, Status } from './source';
 import { tr } from '../i18n/text';
 
-type Info = Pick<components['schemas']['ConversationInfo'], 'id' | 'title' | 'execution_status' | 'updated_at' | 'stats' | 'tags' | 'parent_conversation_id' | 'sub_conversation_ids'> & {
+type Info = Pick<components['schemas']['ConversationInfo'], 'id' | 'title' | 'execution_status' | 'created_at' | 'updated_at' | 'stats' | 'tags' | 'parent_conversation_id' | 'sub_conversation_ids'> & {
   agent: unknown;
   workspace: unknown;
 };
@@ -25,7 +25,8 @@ export class AgentServer implements Source {
       params: { query: { page_id: page, limit: 50, sort_order: 'UPDATED_AT_DESC', ...(status ? { status: status as 'running' } : {}) } },
     });
     const wanted = search.toLowerCase();
-    const items = (data?.items ?? []).map(summary).filter((c) => c.title.toLowerCase().includes(wanted));
+    // Parts of another conversation are in the page of that.
+    const items = (data?.items ?? []).map(summary).filter((c) => !c.parent && c.title.toLowerCase().includes(wanted));
     return { items, next: data?.next_page_id ?? null };
   }
 
@@ -139,6 +140,7 @@ function summary(c: Info): ConversationSummary {
     id: c.id,
     title: c.title ?? tr('Untitled'),
     status: (c.execution_status ?? 'idle') as Status,
+    createdAt: c.created_at ?? '',
     updatedAt: c.updated_at ?? '',
     costUSD: costs.length ? costs.reduce((a, b) => a + b, 0) : null,
     model: (c.agent as { llm?: { model?: string } } | null)?.llm?.model ?? null,

@@ -4,6 +4,7 @@ import type { Conversation } from './conversation';
 import { Failure } from './failure';
 import { Routes } from './appRoutes';
 import { query, request } from './http';
+import { dashed } from './ids';
 import { start } from './startTask';
 import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, Sandbox, SecretName, Source, Started, Status } from './source';
 import { tr } from '../i18n/text';
@@ -16,6 +17,7 @@ interface AppConversation {
   selected_branch: string | null;
   llm_model: string | null;
   metrics: { accumulated_cost: number } | null;
+  created_at: string;
   updated_at: string;
   sandbox_id: string;
   sandbox_status: 'STARTING' | 'RUNNING' | 'PAUSED' | 'ERROR' | 'MISSING';
@@ -157,6 +159,7 @@ function summary(c: AppConversation): ConversationSummary {
     id: c.id,
     title: c.title ?? tr('Untitled'),
     status: statusOf(c),
+    createdAt: c.created_at,
     updatedAt: c.updated_at,
     costUSD: c.metrics?.accumulated_cost ?? null,
     model: c.llm_model,
@@ -199,9 +202,4 @@ function sandboxOf(c: AppConversation): Sandbox {
     default:
       return c.sandbox_id ? 'archived' : 'none';
   }
-}
-
-// dashed gives an id the form of the agent server.
-export function dashed(id: string): string {
-  return /^[0-9a-f]{32}$/.test(id) ? id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5') : id;
 }

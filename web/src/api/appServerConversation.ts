@@ -2,6 +2,7 @@
 import type { Event } from '../events/event';
 import { Conversation, windowSize } from './conversation';
 import { query, request } from './http';
+import { dashed } from './ids';
 
 interface Found {
   events: Event[]; // newest first
@@ -17,6 +18,17 @@ export class AppServerConversation extends Conversation {
 
   override async find(text: string, pageId: string | null): Promise<Found> {
     return this.search({ text, page_id: pageId });
+  }
+
+  override async existing(ids: string[]): Promise<Set<string>> {
+    const id = this.id.replaceAll('-', '');
+    const found = new Set<string>();
+    for (let i = 0; i < ids.length; i += windowSize) {
+      const some = ids.slice(i, i + windowSize);
+      const events = await request<(Event | null)[]>('GET', `/api/v1/conversation/${id}/events?${some.map((one) => `id=${dashed(one)}`).join('&')}`);
+      some.forEach((one, at) => events[at] && found.add(one));
+    }
+    return found;
   }
 
   private async search(values: Record<string, string | null>): Promise<Found> {

@@ -1,6 +1,7 @@
 // One conversation, by the agent server's contract.
 import type { Event } from '../events/event';
-import { readFailure } from './failure';
+import { Failure, readFailure } from './failure';
+import { dashed } from './ids';
 import { agentServerClient, query, request, type AgentServerClient } from './http';
 import type { HookConfig } from './source';
 import type { components } from './generated/agent-server';
@@ -92,6 +93,21 @@ export class Conversation {
     const path = `/api/conversations/${this.id}/events/search${query({ text, page_id: pageId, limit: windowSize, sort_order: 'TIMESTAMP_DESC' })}`;
     const page = await request<{ items: Event[]; next_page_id?: string | null }>('GET', path, undefined, this.headers());
     return { events: page.items, next: page.next_page_id ?? null };
+  }
+
+  // existing are those of the ids that are events of the conversation.
+  async existing(ids: string[]): Promise<Set<string>> {
+    const found = new Set<string>();
+    const one = async (id: string) => {
+      try {
+        await request('GET', `/api/conversations/${this.id}/events/${dashed(id)}`, undefined, this.headers());
+        found.add(id);
+      } catch (error) {
+        if (!(error instanceof Failure && error.status === 404)) throw error;
+      }
+    };
+    await Promise.all(ids.map(one));
+    return found;
   }
 
   // systemPrompt is null before the first message.

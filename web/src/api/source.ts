@@ -7,7 +7,8 @@ export interface ConversationSummary {
   id: string;
   title: string;
   status: Status;
-  updatedAt: string; // ISO 8601 with a zone
+  createdAt: string; // ISO 8601 with a zone, as the next
+  updatedAt: string;
   costUSD: number | null;
   model: string | null;
   location: string; // repository, or directory

@@ -24,7 +24,7 @@ interface Props {
   directory: string;
   open: boolean;
   waiting: boolean; // for the user's decision
-  onToggle: (id: string) => void;
+  onToggle: (id: string, open: boolean) => void;
 }
 
 // ActionLine is one line for an action, which opens to all of it.
@@ -37,7 +37,7 @@ export const ActionLine = memo(function ActionLine({ item, directory, open, wait
   const failed = hasFailed(outcome);
   return (
     <div className={`action${failed ? ' failed' : ''}${outcome?.state === 'rejected' ? ' rejected' : ''}`}>
-      <button className="action-line" aria-expanded={open} onClick={() => onToggle(item.id)}>
+      <button className="action-line" aria-expanded={open} onClick={() => onToggle(item.id, !open)}>
         <span className="action-icon">
           <Icon name={icon} size={14} />
         </span>
@@ -136,12 +136,12 @@ function Pictures({ observation }: { observation: ObservationData }) {
 }
 
 // ResultLine is a result whose action is not loaded.
-export function ResultLine({ item, open, onToggle }: { item: ResultItem; open: boolean; onToggle: (id: string) => void }) {
+export function ResultLine({ item, open, onToggle }: { item: ResultItem; open: boolean; onToggle: (id: string, open: boolean) => void }) {
   const { outcome } = item;
   const text = outcome.state === 'done' ? textOf(outcome.observation.content) : outcome.state === 'failed' ? outcome.error : outcome.reason;
   return (
     <div className={`action${outcome.state === 'failed' ? ' failed' : ''}`}>
-      <button className="action-line" aria-expanded={open} onClick={() => onToggle(item.id)}>
+      <button className="action-line" aria-expanded={open} onClick={() => onToggle(item.id, !open)}>
         <span className="action-icon">
           <Icon name="tool" size={14} />
         </span>

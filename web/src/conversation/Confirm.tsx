@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { describe } from '../api/failure';
 import { visible } from '../design/visible';
 import type { ActionItem } from '../events/item';
@@ -8,12 +8,13 @@ import { tr } from '../i18n/text';
 interface Props {
   actions: ActionItem[];
   directory: string;
+  keys: 'page' | 'inside'; // where Y and N answer: of several questions on a page, that with the focus
   onAnswer: (accept: boolean, reason: string) => Promise<void>;
 }
 
 // Confirm asks whether the agent may do what it proposes. Y and N answer while
 // no text is being written.
-export function Confirm({ actions, directory, onAnswer }: Props) {
+export function Confirm({ actions, directory, keys, onAnswer }: Props) {
   const [reason, setReason] = useState('');
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
@@ -32,20 +33,24 @@ export function Confirm({ actions, directory, onAnswer }: Props) {
     [onAnswer, reason],
   );
 
+  const box = useRef<HTMLElement>(null);
   useEffect(() => {
-    const onKey = (e: KeyboardEvent) => {
+    const where = keys === 'page' ? window : box.current;
+    const onKey = (event: Event) => {
+      const e = event as KeyboardEvent;
       const writing = e.target instanceof HTMLElement && (e.target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName));
       if (writing || busy || e.repeat || e.ctrlKey || e.metaKey || e.altKey) return;
-      if (e.key === 'y') void answer(true);
-      if (e.key === 'n') void answer(false);
+      if (e.key !== 'y' && e.key !== 'n') return;
+      e.stopPropagation(); // it is no answer to another question of the page
+      void answer(e.key === 'y');
     };
-    window.addEventListener('keydown', onKey);
-    return () => window.removeEventListener('keydown', onKey);
-  }, [answer, busy]);
+    where?.addEventListener('keydown', onKey);
+    return () => where?.removeEventListener('keydown', onKey);
+  }, [answer, busy, keys]);
 
   const n = actions.length;
   return (
-    <section className="confirm" aria-label={tr('Confirmation')}>
+    <section ref={box} className={`confirm ${keys}`} aria-label={tr('Confirmation')}>
       <h2>{n > 1 ? tr('The agent asks to take these {n} actions', { n }) : tr('The agent asks to take this action')}</h2>
       <ul>
         {actions.map((item) => {

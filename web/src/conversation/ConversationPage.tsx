@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
+import { dashed } from '../api/ids';
 import { conversationQuery } from '../api/queries';
 import type { ConversationSummary, Source } from '../api/source';
 import { useCommands } from '../commands/registry';
@@ -18,6 +19,7 @@ import type { MessageItem } from '../events/item';
 import { beginning } from '../events/branch';
 import { Branch, EditSent } from './Branch';
 import { ConversationMenu } from './ConversationMenu';
+import { ConnectionBanner } from './ConnectionBanner';
 import { Find } from './Find';
 import { Meter } from './Meter';
 import { Parts } from './Parts';
@@ -25,6 +27,7 @@ import { Reply } from './Reply';
 import { Timeline } from './Timeline';
 import { tr } from '../i18n/text';
 import './conversation.css';
+import './thread.css';
 
 const Panel = loaded(
   () => import('../panels/Panel'),
@@ -212,11 +215,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   return (
     <div className="conversation" data-panel={panel ? '' : undefined}>
       <header className="bar">
-        {summary.parent && (
-          <Link className="button quiet" href={`/conversations/${summary.parent}`} aria-label={tr('To the conversation that this is a part of')} title={tr('To the conversation that this is a part of')}>
-            <Icon name="up" size={14} />
-          </Link>
-        )}
+        {summary.parent && <Whole id={summary.parent} part={id} />}
         <h1 className="ellipsis">{summary.title}</h1>
         <span className={`status ${status}`} role="status">
           <span className={`dot ${status}`} aria-hidden="true" /> {statusText(status)}
@@ -276,11 +275,11 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         {finding && <Find conversation={conversation} store={store} onGoto={goto} onClose={found} />}
         {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(store.get().timeline.events, branch.event)} onClose={() => setBranch(null)} />}
         {editing && source.app && <EditSent app={source.app} id={id} {...editing} conversation={conversation} onClose={() => setEditing(null)} />}
-        {summary.parts.length > 0 && <Parts ids={summary.parts} />}
+        {summary.parts.length > 0 && <Parts conversation={conversation} ids={summary.parts} />}
         <OutputsContext value={outputs}>
-          <Timeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} sent={sent} />
+          <Timeline store={store} address={`/conversations/${id}`} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} sent={sent} />
         </OutputsContext>
-        <Reply conversation={conversation} store={store} summary={summary} draft={draft} onSent={onSent} />
+        <Reply conversation={conversation} store={store} summary={summary} draft={draft} onSent={onSent} onGoto={goto} />
       </div>
       {panel && (
         <aside className="panel" aria-label={panels.find((p) => p.name === panel)?.label ?? tr('Panel')}>
@@ -298,6 +297,27 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   );
 }
 
+// Whole leads to the conversation that another one is a part of, and there to the task that
+// is done in the part, if it is that of a sub-agent.
+function Whole({ id, part }: { id: string; part: string }) {
+  const source = useSource();
+  const whole = useQuery(conversationQuery(source, id));
+  const task = useQuery({
+    queryKey: ['task', id, part],
+    queryFn: async () => (whole.data ? (await source.connect(whole.data).existing([part])).has(part) : false),
+    enabled: Boolean(whole.data),
+    staleTime: Infinity,
+  });
+  if (whole.data === null) return null; // it was deleted
+  return (
+    <Link className="button quiet whole" href={`/conversations/${id}${task.data ? `?event=${dashed(part)}` : ''}`} title={tr('To the conversation that this is a part of')}>
+      <Icon name="up" size={14} />
+      <span className="visually-hidden">{tr('To the conversation that this is a part of')}: </span>
+      <span className="ellipsis">{whole.data?.title}</span>
+    </Link>
+  );
+}
+
 // What shows the store, apart from the page, so that events draw nothing else again.
 
 function StoreMeter({ store }: { store: EventStore }) {
@@ -307,23 +327,4 @@ function StoreMeter({ store }: { store: EventStore }) {
 function StorePanel({ store, ...props }: { store: EventStore } & Omit<ComponentProps<typeof Panel>, 'timeline' | 'older'>) {
   const { timeline, older } = useView(store, (v) => v);
   return <Panel timeline={timeline} older={older} {...props} />;
-}
-
-function ConnectionBanner({ store }: { store: EventStore }) {
-  const connection = useView(store, (v) => v.connection);
-  const loaded = useView(store, (v) => v.loaded);
-  const failure = useView(store, (v) => v.failure);
-  if (connection === 'gone') {
-    return (
-      <p className="banner bad chat-banner" role="alert">
-        {tr('The server no longer has this conversation.')}
-      </p>
-    );
-  }
-  if (connection !== 'lost') return null;
-  return (
-    <p className="banner warn chat-banner" role="status">
-      {loaded ? tr('The connection is lost. What happens meanwhile will be shown once it is back.') : failure || tr('Connecting …')}
-    </p>
-  );
 }

@@ -1,20 +1,26 @@
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { Link } from 'wouter';
 import { useSource } from '../api/context';
+import type { Conversation } from '../api/conversation';
 import type { ConversationSummary, Source } from '../api/source';
 import { statusText } from '../design/format';
 import { Icon } from '../design/Icon';
-import { EventStore } from '../events/store';
+import { OutputsContext } from '../events/output';
 import { Timeline } from './Timeline';
+import { useFollowed } from './useFollowed';
+import { Waiting } from './Waiting';
 import { tr } from '../i18n/text';
 
 // Parts are the conversations that work on parts of this one: threads, which open in place.
-export function Parts({ ids }: { ids: string[] }) {
+// Those of sub-agents are in the lines of their tasks.
+export function Parts({ conversation, ids }: { conversation: Conversation; ids: string[] }) {
   const source = useSource();
+  const others = useQuery({ queryKey: ['parts', conversation.id, ...ids], queryFn: () => withoutTasks(conversation, ids), staleTime: Infinity });
   const parts = useQuery({
-    queryKey: ['conversations', 'parts', ...ids],
-    queryFn: async () => (await Promise.all(ids.map((id) => source.conversation(id)))).filter((c) => c !== null),
+    queryKey: ['conversations', 'parts', ...(others.data ?? [])],
+    queryFn: async () => (await Promise.all((others.data ?? []).map((id) => source.conversation(id)))).filter((c) => c !== null),
+    enabled: others.data !== undefined,
     refetchInterval: ({ state }) => (state.data?.some((c) => ['running', 'starting', 'waiting_for_confirmation'].includes(c.status)) ? 3000 : 30_000),
   });
   const [open, setOpen] = useState<string | null>(null);
@@ -35,7 +41,7 @@ export function Parts({ ids }: { ids: string[] }) {
                 {tr('Open')}<span className="visually-hidden"> {c.title}</span>
               </Link>
             </div>
-            {open === c.id && <Thread key={c.sessionKey ?? c.sandbox} source={source} summary={c} />}
+            {open === c.id && <Part source={source} summary={c} />}
           </li>
         ))}
       </ul>
@@ -43,18 +49,25 @@ export function Parts({ ids }: { ids: string[] }) {
   );
 }
 
-const nothing = () => {};
+// withoutTasks are the ids of parts that no task of the conversation has started: a task's
+// conversation has the id of its event.
+async function withoutTasks(conversation: Conversation, ids: string[]): Promise<string[]> {
+  const tasks = await conversation.existing(ids);
+  return ids.filter((id) => !tasks.has(id));
+}
 
-// Thread is another conversation, to be read.
-function Thread({ source, summary }: { source: Source; summary: ConversationSummary }) {
-  const [store] = useState(() => new EventStore(source.connect(summary)));
-  useEffect(() => {
-    store.open();
-    return () => store.close();
-  }, [store]);
+function Part({ source, summary }: { source: Source; summary: ConversationSummary }) {
+  const followed = useFollowed(source, summary);
+  if (!followed) return null;
+  const { store, conversation, outputs } = followed;
   return (
-    <div className="thread">
-      <Timeline store={store} label={summary.title} target={null} onOlder={store.loadOlder} onRetry={nothing} onBranch={null} />
-    </div>
+    <>
+      <div className="part">
+        <OutputsContext value={outputs}>
+          <Timeline store={store} label={summary.title} address={`/conversations/${summary.id}`} target={null} onOlder={store.loadOlder} onRetry={null} onBranch={null} />
+        </OutputsContext>
+      </div>
+      {conversation.live && <Waiting conversation={conversation} store={store} keys="inside" />}
+    </>
   );
 }

@@ -1,17 +1,17 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { memo, useCallback, useEffect, useMemo, useRef, useState, type RefObject } from 'react';
+import { memo, useCallback, useEffect, useRef, useState, type RefObject } from 'react';
 import type { Conversation } from '../api/conversation';
 import type { ConversationSummary } from '../api/source';
 import type { EventStore } from '../events/store';
-import { pending } from '../events/timeline';
 import { useView } from '../events/useView';
 import { Composer } from './Composer';
-import { Confirm } from './Confirm';
 import { GoalBar } from './GoalBar';
 import { PlanBar } from './PlanDialogs';
 import { Queue } from './Queue';
 import { keepQueued, queued } from './queue';
 import { SandboxNotice } from './SandboxNotice';
+import { SubAgentsWaiting } from './SubAgentsWaiting';
+import { Waiting } from './Waiting';
 import { tr } from '../i18n/text';
 
 interface Props {
@@ -20,38 +20,24 @@ interface Props {
   summary: ConversationSummary;
   draft: RefObject<string>; // what is being written; it outlives a new connection
   onSent: () => void;
+  onGoto: (event: string) => void;
 }
 
 // Reply is the foot of a conversation: what waits for the user, and the box for a message.
 // New events do not draw it again.
-export const Reply = memo(function Reply({ conversation, store, summary, draft, onSent }: Props) {
+export const Reply = memo(function Reply({ conversation, store, summary, draft, onSent, onGoto }: Props) {
   const status = useView(store, (v) => v.timeline.status);
   return (
     <div className="chat-foot">
       {!conversation.live && <SandboxNotice summary={summary} />}
       {conversation.live && <GoalBar conversation={conversation} store={store} />}
       {summary.planner && status !== 'running' && <PlanBar summary={summary} />}
-      {conversation.live && status === 'waiting_for_confirmation' && <Waiting conversation={conversation} store={store} />}
+      {conversation.live && <Waiting conversation={conversation} store={store} keys="page" />}
+      {conversation.live && <SubAgentsWaiting store={store} onGoto={onGoto} />}
       {summary.sandbox !== 'none' && <Box conversation={conversation} store={store} id={summary.id} running={conversation.live && status === 'running'} draft={draft} onSent={onSent} />}
     </div>
   );
 });
-
-// Waiting asks for the user's decision on actions.
-function Waiting({ conversation, store }: Pick<Props, 'conversation' | 'store'>) {
-  const timeline = useView(store, (v) => v.timeline);
-  const actions = useMemo(() => pending(timeline), [timeline]);
-  const answer = useCallback(
-    async (accept: boolean, reason: string) => {
-      await conversation.answer(accept, reason);
-      // A reason is for the agent to go on with; without one it waits for a message.
-      if (!accept && reason) await conversation.run();
-    },
-    [conversation],
-  );
-  if (actions.length === 0) return null;
-  return <Confirm key={actions[0]?.id} actions={actions} directory={timeline.directory} onAnswer={answer} />;
-}
 
 // largestFile is how large an attached file may be, in bytes.
 const largestFile = 100 << 20;

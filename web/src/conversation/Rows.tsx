@@ -8,7 +8,7 @@ import { userParts } from './userParts';
 
 interface Foldable {
   open: boolean;
-  onToggle: (id: string) => void;
+  onToggle: (id: string, open: boolean) => void;
 }
 
 export const Message = memo(function Message({ item, open, onToggle }: { item: MessageItem } & Foldable) {
@@ -44,7 +44,7 @@ function UserText({ text }: { text: string }) {
 export function Reasoning({ id, text, open, onToggle }: { id: string; text: string } & Foldable) {
   return (
     <div className="reasoning">
-      <button className="fold" aria-expanded={open} onClick={() => onToggle(id)}>
+      <button className="fold" aria-expanded={open} onClick={() => onToggle(id, !open)}>
         <Icon name="chevron" size={12} /> {tr('Reasoning')} {!open && <span className="ellipsis">{text.slice(0, 160)}</span>}
       </button>
       {open && <p className="reasoning-text">{text}</p>}
@@ -56,7 +56,7 @@ export function Note({ item, open, onToggle }: { item: NoteItem } & Foldable) {
   if (!item.detail && !item.folds) return <p className="note">{item.text}</p>;
   return (
     <div className="note">
-      <button className="fold" aria-expanded={open} onClick={() => onToggle(item.id)}>
+      <button className="fold" aria-expanded={open} onClick={() => onToggle(item.id, !open)}>
         <Icon name="chevron" size={12} /> {item.text}
       </button>
       {open && item.detail && <pre className="code">{item.detail}</pre>}

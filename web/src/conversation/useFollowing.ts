@@ -1,4 +1,4 @@
-import { useCallback, useMemo, useRef, useState, type MouseEvent, type RefObject } from 'react';
+import { createContext, useCallback, useMemo, useRef, useState, type MouseEvent, type RefObject } from 'react';
 
 // near is how close to an end counts as being there, in pixels.
 export const near = 60;
@@ -13,6 +13,9 @@ export interface Following {
   leave: () => void; // for another place
   follow: () => void; // go to the end, and stay there
 }
+
+// FollowingContext says whether the end of the list is followed, for threads in its rows.
+export const FollowingContext = createContext<RefObject<boolean>>({ current: true });
 
 // useFollowing keeps the end of a list in view, whatever grows or wraps anew, until its user
 // scrolls up or opens a row. Scrolling down to the end follows it again.
@@ -48,7 +51,7 @@ export function useFollowing(): Following {
   }, [settle]);
 
   const clicked = useCallback((e: MouseEvent) => {
-    const fold = (e.target as Element).closest('[aria-expanded]:not([aria-haspopup]), .action-details button');
+    const fold = (e.target as Element).closest('[aria-expanded]:not([aria-haspopup]), .action-details button, .thread-earlier');
     if (!fold) return;
     following.current = false;
     closing.current = fold.getAttribute('aria-expanded') === 'true';

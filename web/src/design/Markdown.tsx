@@ -42,6 +42,11 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
   return <div className="markdown" dangerouslySetInnerHTML={{ __html: html }} />;
 });
 
+// Plain shows the words of a text, without its marks, for a place with room for a few lines.
+export const Plain = memo(function Plain({ text }: { text: string }) {
+  return useMemo(() => new DOMParser().parseFromString(toMarkup(text), 'text/html').body.textContent, [text]);
+});
+
 // GrowingMarkdown shows a text that grows at its end, as a model writes it: only what is
 // not settled yet is read again. References to a later block are not resolved.
 export function GrowingMarkdown({ text }: { text: string }) {

@@ -24,8 +24,13 @@ const delays = [100, 250, 500, 1000, 2000, 5000];
 // Readable is a store, or a view that stays.
 export type Readable = Pick<EventStore, 'subscribe' | 'get'>;
 
+const nothingYet: View = { timeline: empty, connection: 'connecting', loaded: false, older: 'none', failure: '' };
+
+// silent is the store of a conversation that is not followed.
+export const silent: Readable = { subscribe: () => () => {}, get: () => nothingYet };
+
 export class EventStore {
-  private view: View = { timeline: empty, connection: 'connecting', loaded: false, older: 'none', failure: '' };
+  private view = nothingYet;
   private readonly listeners = new Set<() => void>();
   private readonly waiting: Event[] = [];
   private arrived = 0; // when the first of those that wait did

@@ -1,0 +1,31 @@
+import { useQueries } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { useSource } from '../api/context';
+import { Icon } from '../design/Icon';
+import type { Readable } from '../events/store';
+import { taskOf, underWay } from '../events/tasks';
+import { useView } from '../events/useView';
+import { taskQuery } from './taskQuery';
+import { plural, tr } from '../i18n/text';
+
+// SubAgentsWaiting leads to the sub-agents that wait for the user, wherever the page is.
+export function SubAgentsWaiting({ store, onGoto }: { store: Readable; onGoto: (event: string) => void }) {
+  const source = useSource();
+  const items = useView(store, (v) => (v.timeline.status === 'running' ? v.timeline.items : null));
+  const tasks = useMemo(() => (items ? underWay(items) : []), [items]);
+  const waiting = useQueries({
+    queries: tasks.map(({ action }) => taskQuery(source, taskOf(action)?.conversation ?? '', true)),
+    combine: (found) => tasks.filter((_, i) => found[i]?.data?.status === 'waiting_for_confirmation'),
+  });
+  const [first] = waiting;
+  if (!first) return null;
+  return (
+    <p className="banner warn" role="status">
+      <Icon name="alert" />
+      <span className="grow">{plural(waiting.length, 'A sub-agent needs your answer.', '{n} sub-agents need your answer.')}</span>
+      <button className="button" onClick={() => onGoto(first.id)}>
+        {tr('Show')}
+      </button>
+    </p>
+  );
+}

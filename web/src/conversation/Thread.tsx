@@ -1,0 +1,105 @@
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { Link } from 'wouter';
+import type { Conversation } from '../api/conversation';
+import { describe } from '../api/failure';
+import { Icon } from '../design/Icon';
+import { OutputsContext, type Outputs } from '../events/output';
+import type { Readable } from '../events/store';
+import { useView } from '../events/useView';
+import { ConnectionBanner } from './ConnectionBanner';
+import { firstShown, most, step } from './firstShown';
+import { Tail, tailOf, TimelineRow } from './TimelineRow';
+import { FollowingContext } from './useFollowing';
+import { useRows } from './useRows';
+import { Waiting } from './Waiting';
+import { tr } from '../i18n/text';
+
+interface Props {
+  store: Readable;
+  conversation: Conversation | null; // null: it can only be read
+  outputs: Outputs | null;
+  onOlder: () => void; // loads an older window
+  resumes: boolean; // it is paused, and another one waits for it
+  address: string; // path of its own page
+  label: string;
+}
+
+// Thread is a conversation inside of another one: its newest rows, and what it asks.
+export function Thread({ store, conversation, outputs, onOlder, resumes, address, label }: Props) {
+  const following = useContext(FollowingContext);
+  const view = useRows(store, following);
+  const loaded = useView(store, (v) => v.loaded);
+  const older = useView(store, (v) => v.older);
+  const tail = useView(store, tailOf);
+  const [shown, setShown] = useState(step);
+  const { rows } = view;
+  const first = useRef<string | null>(null); // the first row that is drawn
+  const from = firstShown(rows, shown, following.current ? null : first.current);
+  useLayoutEffect(() => {
+    first.current = rows[from]?.id ?? null;
+  }, [rows, from]);
+  // A window may have too little to show.
+  const wants = older === 'more' && rows.length < shown - step + 1;
+  useEffect(() => {
+    if (wants) onOlder();
+  }, [wants, onOlder]);
+  const earlier = () => {
+    setShown(shown + step);
+    if (from < step) onOlder();
+  };
+  const [failure, setFailure] = useState('');
+  const resume = (paused: Conversation) => paused.run().then(
+    () => setFailure(''),
+    (error: unknown) => setFailure(describe(error)),
+  );
+  const more = from > 0 || older !== 'none';
+  return (
+    <section className="thread" aria-label={label}>
+      <ConnectionBanner store={store} />
+      {!loaded && <p className="hint late">{tr('Loading …')}</p>}
+      {loaded && more && shown < most && (
+        <button className="link thread-earlier" aria-disabled={older === 'loading' || undefined} onClick={() => older !== 'loading' && earlier()}>
+          {tr('Show earlier')}
+        </button>
+      )}
+      {more && shown >= most && <p className="hint">{tr('What was before is on its own page.')}</p>}
+      <div role="log" aria-label={label} aria-live="off">
+        <OutputsContext value={outputs}>
+          {rows.slice(from).map((row, i) => (
+            <TimelineRow key={row.id} view={view} rows={rows} at={from + i} store={store} address={address} last={!tail && from + i === rows.length - 1} target={false} onBranch={null} onRetry={null} />
+          ))}
+          {tail && <Tail store={store} reasoning={view.isOpen('draft')} onToggle={view.onToggle} />}
+        </OutputsContext>
+      </div>
+      {conversation?.live && <Waiting conversation={conversation} store={store} keys="inside" />}
+      {failure && (
+        <p className="banner bad" role="alert">
+          {failure}
+        </p>
+      )}
+      <p className="thread-foot">
+        {conversation?.live && resumes && (
+          <button className="button" onClick={() => void resume(conversation)}>
+            <Icon name="play" size={14} /> {tr('Resume')}
+          </button>
+        )}
+        {conversation ? (
+          <Link className="button quiet" href={address}>
+            <Opens label={label} />
+          </Link>
+        ) : (
+          <a className="button quiet" href={address}>
+            <Opens label={label} />
+          </a>
+        )}
+      </p>
+    </section>
+  );
+}
+
+const Opens = ({ label }: { label: string }) => (
+  <>
+    {tr('Open as a page')}
+    <span className="visually-hidden">: {label}</span>
+  </>
+);
