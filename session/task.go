@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -62,7 +63,10 @@ func (t *tasks) Execute(ctx context.Context, r tool.Request) (event.Observation,
 	work, end := t.begin(ctx, r.ID)
 	defer end()
 	child, err := t.assign(work, r.ID, a)
-	if err == nil && child.subAgent() != "" {
+	for errors.Is(err, ErrLocked) && pauseLocked(work) {
+		child, err = t.assign(work, r.ID, a)
+	}
+	if err == nil {
 		err = child.follow(work, t.asked)
 	}
 	switch {
@@ -76,6 +80,21 @@ func (t *tasks) Execute(ctx context.Context, r tool.Request) (event.Observation,
 		return failedTask(child, a, err), nil
 	}
 	return child.result(ctx)
+}
+
+// lockedPause is how long a sub-agent that is locked is left alone. Only who has the lock of
+// its parent works on it, so another process has it for a moment: one that was told that the
+// process before has ended, and leaves it again.
+const lockedPause = 100 * time.Millisecond
+
+// pauseLocked waits before the lock of a sub-agent is tried again; false if ctx ends.
+func pauseLocked(ctx context.Context) bool {
+	select {
+	case <-time.After(lockedPause):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // begin notes that a task runs until end is called.
@@ -379,7 +398,10 @@ func (c *Conversation) kick(ctx context.Context, now state.Status) (again bool, 
 	default:
 		return false, nil
 	}
-	if fault.Is(err, fault.Conflict) { // it runs, here or in another process
+	if errors.Is(err, ErrLocked) {
+		return pauseLocked(ctx), ctx.Err()
+	}
+	if fault.Is(err, fault.Conflict) { // it runs
 		return false, nil
 	}
 	return err == nil, err
