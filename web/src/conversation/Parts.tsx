@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useSource } from '../api/context';
@@ -16,11 +16,12 @@ import { tr } from '../i18n/text';
 // Those of sub-agents are in the lines of their tasks.
 export function Parts({ conversation, ids }: { conversation: Conversation; ids: string[] }) {
   const source = useSource();
-  const others = useQuery({ queryKey: ['parts', conversation.id, ...ids], queryFn: () => withoutTasks(conversation, ids), staleTime: Infinity });
+  const others = useQuery({ queryKey: ['parts', conversation.id, ...ids], queryFn: () => withoutTasks(conversation, ids), staleTime: Infinity, placeholderData: keepPreviousData });
   const parts = useQuery({
     queryKey: ['conversations', 'parts', ...(others.data ?? [])],
     queryFn: async () => (await Promise.all((others.data ?? []).map((id) => source.conversation(id)))).filter((c) => c !== null),
     enabled: others.data !== undefined,
+    placeholderData: keepPreviousData,
     refetchInterval: ({ state }) => (state.data?.some((c) => ['running', 'starting', 'waiting_for_confirmation'].includes(c.status)) ? 3000 : 30_000),
   });
   const [open, setOpen] = useState<string | null>(null);

@@ -54,7 +54,7 @@ export function actionText(e: ActionEvent, directory: string): ActionText {
     case 'InvokeSkillAction':
       return { icon: 'file', verb: tr('Use the skill'), subject: text(a.name ?? a.skill_name) };
     case 'TaskAction':
-      return { icon: 'list', verb: tr('Delegate'), subject: oneLine(text(a.description ?? a.prompt)) };
+      return { icon: 'agent', verb: tr('Delegate'), subject: oneLine(text(a.description ?? a.prompt)) };
     case 'SwitchLLMAction':
       return { icon: 'refresh', verb: tr('Switch the model'), subject: text(a.profile_name) };
     case 'BrowserNavigateAction':
