@@ -76,6 +76,7 @@ test('a sub-agent works in a thread, asks in it, and leaves its answer', async (
   await expect(line(page, 'Count the files')).toContainText('Needs your answer');
   await expect(page.getByText('A sub-agent needs your answer.')).toBeVisible();
   await expect(status(page, 'Working')).toBeVisible();
+  await expect(page.getByRole('navigation', { name: 'Conversations' }).getByRole('listitem').filter({ hasText: 'Have it counted' })).toContainText('Needs your answer');
   await clean(page, 'a sub-agent that asks');
   await shot(page, 'subagent-asks');
   await page.setViewportSize({ width: 390, height: 800 });

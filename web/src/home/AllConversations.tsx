@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
-import { useDeferredValue, useEffect, useState } from 'react';
+import { useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { useSource } from '../api/context';
 import { describe } from '../api/failure';
@@ -11,6 +11,7 @@ import { Menu } from '../design/Menu';
 import { filters, fits, serverStatus } from './filters';
 import { Import } from './Import';
 import { Remove, Rename } from './listDialogs';
+import { useAsking } from './useAsking';
 import { number, tr } from '../i18n/text';
 import './all.css';
 
@@ -50,7 +51,9 @@ export default function AllConversations() {
     document.title = `${tr('Conversations')} · Deft`;
   }, []);
   const resume = useMutation({ mutationFn: (id: string) => source.resume(id), onSettled: () => queries.invalidateQueries({ queryKey: ['conversations'] }) });
-  const all = list.data?.pages.flatMap((p) => p.items) ?? [];
+  const listed = useMemo(() => list.data?.pages.flatMap((p) => p.items) ?? [], [list.data]);
+  const asking = useAsking(listed);
+  const all = status ? listed : asking; // the server has looked at its own status
   const shown = all.filter((c) => fits(c, filter) && (tag === '' || tag in c.tags));
   // What the server does not filter by may be on a later page.
   const { hasNextPage, isFetching, fetchNextPage } = list;

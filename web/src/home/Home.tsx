@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import { modelQuery } from '../api/queries';
-import type { AppRoutes } from '../api/source';
+import type { AppRoutes, ConversationSummary } from '../api/source';
 import { ago, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { describe } from '../api/failure';
@@ -13,6 +13,7 @@ import { quotedFile, refusal } from './quoted';
 import { SandboxChoice } from './SandboxChoice';
 import { FirstRun } from './FirstRun';
 import { Suggestions } from './Suggestions';
+import { useAsking } from './useAsking';
 import { tr } from '../i18n/text';
 import './home.css';
 
@@ -170,11 +171,13 @@ export function Home() {
   );
 }
 
+const none: ConversationSummary[] = [];
+
 // Running are the conversations that work or wait for the user now.
 function Running() {
   const source = useSource();
   const list = useQuery({ queryKey: ['conversations', 'running'], queryFn: () => source.conversations('', null), refetchInterval: 5000 });
-  const items = (list.data?.items ?? []).filter((c) => ['running', 'starting', 'waiting_for_confirmation'].includes(c.status)).slice(0, 6);
+  const items = useAsking(list.data?.items ?? none).filter((c) => ['running', 'starting', 'waiting_for_confirmation'].includes(c.status)).slice(0, 6);
   if (items.length === 0) return null;
   return (
     <section className="at-work" aria-labelledby="running-title">

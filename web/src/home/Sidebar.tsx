@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useDeferredValue, useEffect, useRef, useState } from 'react';
+import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import { describe } from '../api/failure';
@@ -11,6 +11,7 @@ import { isDark, setTheme } from '../design/theme';
 import { filters, fits } from './filters';
 import { Remove, Rename } from './listDialogs';
 import { StartTasks, useStartTasks } from './StartTasks';
+import { useAsking } from './useAsking';
 import { tr } from '../i18n/text';
 
 export function Sidebar({ onClose }: { onClose: () => void }) {
@@ -88,9 +89,10 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
   const tasks = useStartTasks(source.app);
   // What is being started is not idle yet.
   const starting = new Set(tasks.map((t) => t.conversation));
-  const all = (list.data?.pages.flatMap((p) => p.items) ?? []).filter((c) => !starting.has(c.id));
+  const listed = useAsking(useMemo(() => list.data?.pages.flatMap((p) => p.items) ?? [], [list.data]));
+  const all = listed.filter((c) => !starting.has(c.id));
   const items = all.filter((c) => fits(c, filter));
-  useNews(search === '' ? list.data?.pages[0]?.items : undefined);
+  useNews(search === '' && list.data ? listed : undefined);
 
   if (list.isError && items.length === 0) {
     return (
