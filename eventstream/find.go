@@ -10,7 +10,8 @@ import (
 )
 
 // Last is the name by which [Find] returns the conversation that was changed
-// last: the first of a listing by [ListQuery.ByUpdated].
+// last: the first of a listing by [ListQuery.ByUpdated] without those that another one has
+// started, as sub-agents' are.
 const Last = "last"
 
 // Find returns the conversation that a user means by an id, by the beginning of
@@ -23,7 +24,7 @@ func Find(ctx context.Context, s Stream, name string) (event.ConversationID, err
 	}
 	prefix := strings.ToLower(strings.ReplaceAll(name, "-", ""))
 	var found []event.ConversationID
-	for q := (ListQuery{ByUpdated: true}); ; {
+	for q := (ListQuery{ByUpdated: true, WithoutParent: name == Last}); ; {
 		page, err := s.List(ctx, q)
 		if err != nil {
 			return "", err

@@ -53,6 +53,17 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: %v, want %s", name, err, kind)
 		}
 	}
+	// The sub-agent's conversation has changed later than the one that it belongs to.
+	child := event.ConversationID("cccccccc-4444-4444-8444-444444444444")
+	if err := s.Create(t.Context(), child, eventstream.Meta{Parent: ids[0]}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := eventstream.Find(t.Context(), s, eventstream.Last); err != nil || got != ids[0] {
+		t.Errorf("with a sub-agent: %s, %v", got, err)
+	}
+	if err := s.Delete(t.Context(), child); err != nil {
+		t.Fatal(err)
+	}
 	// What lists show first is the last one, page by page.
 	page, err := s.List(t.Context(), eventstream.ListQuery{ByUpdated: true, Limit: 1})
 	if err != nil || !slices.ContainsFunc(page.Infos, func(i eventstream.Info) bool { return i.ID == ids[0] }) {
