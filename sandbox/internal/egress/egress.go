@@ -274,7 +274,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	select {
 	case l.p.slots <- struct{}{}:
 	case <-l.p.ctx.Done():
-		return nil, net.ErrClosed
+		return nil, http.ErrServerClosed // the server may not know it yet
 	}
 	c, err := l.Listener.Accept()
 	if err != nil {
