@@ -108,13 +108,16 @@ func (c *Conversation) titleAfterTurn(w *worker) {
 // retitle replaces a title, unless the user has set another one meanwhile. last says that
 // no other one is to come.
 func (c *Conversation) retitle(from, to string, last bool) {
-	err := c.edit(c.m.ctx, func(m *eventstream.Meta) {
+	// A process that ends waits for it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.m.ctx), titleTime)
+	defer cancel()
+	err := c.edit(ctx, func(m *eventstream.Meta) {
 		if m.Title == from || m.Title == "" {
 			m.Title = to
 		}
 		c.rec.Titled = c.rec.Titled || last
 	})
-	if err != nil && c.m.ctx.Err() == nil {
+	if err != nil {
 		c.m.o.Log.Warn("set the title", "conversation", c.id, "err", err)
 	}
 }
