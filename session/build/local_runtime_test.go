@@ -44,3 +44,28 @@ func TestBesideRuntime(t *testing.T) {
 		t.Errorf("runs of think and MCP (-want +got):\n%s", diff)
 	}
 }
+
+// TestLocalRuntimeRepeats: also without a sandbox, what a stop of the process has cut off is
+// done again where that can do no harm, and nothing else.
+func TestLocalRuntimeRepeats(t *testing.T) {
+	t.Parallel()
+	var finished, ran int
+	e, err := newLocalRuntime(t.Context(), RuntimeConfig{
+		NewExecutors: func(ExecutorConfig) (map[string]tool.Executor, error) {
+			return map[string]tool.Executor{(&event.TerminalAction{}).Kind(): counted{&ran}}, nil
+		},
+		Local: map[string]tool.Executor{(&event.FinishAction{}).Kind(): counted{&finished}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Local.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.FinishAction{}}, Again: true}); err != nil || finished != 1 {
+		t.Errorf("finish: %v, done %d times", err, finished)
+	}
+	if _, err := e.Runtime.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TerminalAction{}}, Again: true}); !fault.Is(err, fault.Interrupted) || ran != 0 {
+		t.Errorf("terminal: %v, done %d times", err, ran)
+	}
+	if err := e.Close(t.Context(), false); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,13 +32,12 @@ func newLocalRuntime(_ context.Context, c RuntimeConfig) (*Execution, error) {
 		return nil, fmt.Errorf("set up tools: %w", err)
 	}
 	offered := tool.OfferedBy(execs)
-	maps.Copy(execs, c.Local)
-	rt := local.New(executor.New(execs, executor.InMemory()))
+	rt, beside := local.New(executor.New(execs, executor.InMemory())), newBesideRuntime(c.Local)
 	terminals := hostPTYs(c.Executors.Workspace, c.Executors.Env)
 	return &Execution{
-		Runtime: rt, Local: rt, Programs: HostPrograms(c.Executors.Workspace), Terminals: terminals, Warm: warmShell(execs, c.Tools), Isolation: func() string { return NoSandbox },
+		Runtime: rt, Local: beside, Programs: HostPrograms(c.Executors.Workspace), Terminals: terminals, Warm: warmShell(execs, c.Tools), Isolation: func() string { return NoSandbox },
 		Tools: func(context.Context) ([]tool.External, error) { return offered, nil },
-		Close: func(context.Context, bool) error { return errors.Join(rt.Close(), terminals.Close()) },
+		Close: func(context.Context, bool) error { return errors.Join(rt.Close(), beside.Close(), terminals.Close()) },
 	}, nil
 }
 
