@@ -72,18 +72,5 @@ func TestFailedCallsAreLogged(t *testing.T) {
 // logs returns the logged calls of a conversation.
 func (h *fixture) logs(t *testing.T, id event.ConversationID) []*event.LLMCompletionLogEvent {
 	t.Helper()
-	var out []*event.LLMCompletionLogEvent
-	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		ev, err := rec.Event()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if l, ok := ev.(*event.LLMCompletionLogEvent); ok {
-			out = append(out, l)
-		}
-	}
-	return out
+	return eventsOf[*event.LLMCompletionLogEvent](t, h, id)
 }

@@ -192,6 +192,18 @@ type counted struct {
 	eventstream.Stream
 	reads atomic.Int64
 	named chan string
+	made  chan event.ConversationID
+}
+
+func (c *counted) Create(ctx context.Context, id event.ConversationID, meta eventstream.Meta) error {
+	err := c.Stream.Create(ctx, id, meta)
+	if err == nil {
+		select {
+		case c.made <- id:
+		default: // nobody waits for one of so many
+		}
+	}
+	return err
 }
 
 func (c *counted) SetMeta(ctx context.Context, id event.ConversationID, meta eventstream.Meta) error {
@@ -242,7 +254,7 @@ func setup(t testing.TB, answer reply, change func(*session.Options)) *fixture {
 		t.Fatal(err)
 	}
 	h.tools.dir = h.work
-	h.stream = &counted{Stream: store, named: make(chan string, 1000)}
+	h.stream = &counted{Stream: store, named: make(chan string, 1000), made: make(chan event.ConversationID, 10_000)}
 	h.ring = keyring.New("a key of the tests")
 	h.o = session.Options{
 		Store: h.stream, Dir: h.dir, Ring: h.ring, IdleTTL: -1, Settings: h, Models: h, Builder: h, Observer: h,
@@ -536,10 +548,9 @@ func status(t testing.TB, c *session.Conversation) string {
 	return field(t, []byte(describe(t, c)), "execution_status")
 }
 
-// kinds returns the kinds of events in short form.
-func (h *fixture) kinds(t testing.TB, id event.ConversationID) []string {
+// eventsOf are the events of one type in a conversation.
+func eventsOf[E event.Event](t testing.TB, h *fixture, id event.ConversationID) (all []E) {
 	t.Helper()
-	var out []string
 	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
 		if err != nil {
 			t.Fatal(err)
@@ -548,6 +559,18 @@ func (h *fixture) kinds(t testing.TB, id event.ConversationID) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if e, ok := ev.(E); ok {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// kinds returns the kinds of events in short form.
+func (h *fixture) kinds(t testing.TB, id event.ConversationID) []string {
+	t.Helper()
+	var out []string
+	for _, ev := range eventsOf[event.Event](t, h, id) {
 		switch e := ev.(type) {
 		case *event.MessageEvent:
 			out = append(out, string(e.Source)+": "+event.JoinText(e.LLMMessage.Content))

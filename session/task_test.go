@@ -39,39 +39,18 @@ func family(parent, child reply) reply {
 	}
 }
 
-// calls are the task actions of a conversation.
-func (h *fixture) taskActions(t *testing.T, id event.ConversationID) (all []*event.ActionEvent) {
+// taskActions are the actions of a conversation that give tasks.
+func (h *fixture) taskActions(t *testing.T, id event.ConversationID) []*event.ActionEvent {
 	t.Helper()
-	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		ev, err := rec.Event()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a, ok := ev.(*event.ActionEvent); ok && a.ToolName == "task" {
-			all = append(all, a)
-		}
-	}
-	return all
+	return slices.DeleteFunc(eventsOf[*event.ActionEvent](t, h, id), func(a *event.ActionEvent) bool { return a.ToolName != "task" })
 }
 
 // taskResults are the observations of tasks in a conversation.
 func (h *fixture) taskResults(t *testing.T, id event.ConversationID) (all []*event.TaskObservation) {
 	t.Helper()
-	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		ev, err := rec.Event()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if o, ok := ev.(*event.ObservationEvent); ok {
-			if got, ok := o.Observation.(*event.TaskObservation); ok {
-				all = append(all, got)
-			}
+	for _, o := range eventsOf[*event.ObservationEvent](t, h, id) {
+		if got, ok := o.Observation.(*event.TaskObservation); ok {
+			all = append(all, got)
 		}
 	}
 	return all
@@ -93,18 +72,16 @@ func (h *fixture) child(t *testing.T, c *session.Conversation) *session.Conversa
 	for range h.stream.Follow(t.Context(), c.ID(), 1) {
 		if all := h.taskActions(t, c.ID()); len(all) > 0 {
 			id := event.ConversationID(all[0].ID)
-			for {
-				child, err := h.Get(t.Context(), id)
-				if !fault.Is(err, fault.NotFound) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					return child
+			child, err := h.Get(t.Context(), id)
+			if fault.Is(err, fault.NotFound) { // it is made after its action is stored
+				for <-h.stream.made != id {
 				}
-				if t.Context().Err() != nil {
-					t.Fatal("there is no sub-agent")
-				}
+				child, err = h.Get(t.Context(), id)
 			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return child
 		}
 	}
 	return nil
