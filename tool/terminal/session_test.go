@@ -316,14 +316,13 @@ func TestIgnoredInterrupt(t *testing.T) {
 	if !signal.Ignored(syscall.SIGINT) {
 		t.Fatal("SIGINT is not ignored: the test tests nothing")
 	}
-	b := open(t, nil)
+	b := open(t, func(c *terminal.Config) { c.PromptWait = time.Minute })
 	short := 0.2
 	if o := b.do(t.Context(), event.TerminalAction{Command: "sleep 60", Timeout: &short}); o.ExitCode != nil && *o.ExitCode != -1 {
 		t.Fatalf("sleep has ended: %d", *o.ExitCode)
 	}
-	o := b.do(t.Context(), event.TerminalAction{Command: "C-c", IsInput: true})
-	if o.ExitCode == nil || *o.ExitCode != 130 {
-		t.Errorf("after C-c: %v, %s", o.ExitCode, body(o))
+	if o := b.interrupt(); *o.ExitCode != 130 {
+		t.Errorf("after C-c: %d, %s", *o.ExitCode, body(o))
 	}
 }
 
@@ -353,9 +352,10 @@ func TestPython(t *testing.T) {
 
 func TestFullScreen(t *testing.T) {
 	t.Parallel()
-	b := open(t, func(c *terminal.Config) { c.SoftTimeout = 100 * time.Millisecond })
-	o := b.do(t.Context(), event.TerminalAction{Timeout: new(1.0), Command: `echo before; printf '\e[?1049h\e[2J\e[3;5Hin the middle\e[1;1Htop'; read x; printf '\e[?1049l'; echo after`})
-	b.want(o, "before\n[A full-screen program is running. Its screen:]\ntop\n\n    in the middle\n", -1)
+	b := open(t, func(c *terminal.Config) { c.SoftTimeout, c.PromptWait = 100*time.Millisecond, time.Minute })
+	o := b.do(t.Context(), event.TerminalAction{Command: `echo before; printf '\e[?1049h\e[2J\e[3;5Hin the middle\e[1;1Htop'; read x; printf '\e[?1049l'; echo after`})
+	all := b.until(o, "[A full-screen program is running. Its screen:]\ntop\n\n    in the middle\n")
+	b.wantContains("before the screen", all, "before\n")
 	b.want(b.input("ENTER"), "after", 0)
 	// A program that dies without leaving the full screen.
 	b.want(b.run(`printf '\e[?1049h'; stty raw -echo`), "", 0)
@@ -368,7 +368,7 @@ func TestVim(t *testing.T) {
 	b := open(t, func(c *terminal.Config) { c.PromptWait = 300 * time.Millisecond })
 	b.until(b.do(t.Context(), event.TerminalAction{Command: "vim -u NONE -n file", Timeout: new(0.1)}), "~")
 	b.input("ihello")
-	b.wantContains("screen", body(b.input("ESC")), "hello")
+	b.until(b.input("ESC"), "hello")
 	if o := b.end(b.input(":wq")); *o.ExitCode != 0 {
 		t.Errorf("exit code %d, %q", *o.ExitCode, body(o))
 	}

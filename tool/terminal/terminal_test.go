@@ -93,15 +93,17 @@ func (b *bench) input(s string) *event.TerminalObservation {
 }
 
 // interrupt presses Ctrl-C until the command has ended: on a busy machine the first may
-// come before the shell has begun with the command.
-func (b *bench) interrupt() {
+// come before the shell has begun with the command, and its echo for longer than usual be
+// the last that is seen.
+func (b *bench) interrupt() *event.TerminalObservation {
 	b.t.Helper()
 	for range 20 {
 		if o := b.do(b.t.Context(), event.TerminalAction{Command: "C-c", IsInput: true, Timeout: new(3.0)}); *o.ExitCode != -1 {
-			return
+			return o
 		}
 	}
 	b.t.Fatal("the command cannot be interrupted")
+	return nil
 }
 
 // until polls, from observation o on, until all text together contains want;

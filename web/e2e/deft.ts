@@ -1,6 +1,6 @@
 // Starts `deft serve` and a scripted LLM for a test.
 import { expect, test as base, type Page } from '@playwright/test';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -108,6 +108,7 @@ export class Deft {
   async stop(): Promise<void> {
     if (this.server) await ended(this.server, 'SIGTERM');
     for (const program of this.programs) await ended(program, 'SIGKILL');
+    spawnSync('pkill', ['-KILL', '-f', `^${this.dir}/data/`]); // sandboxes, which wait ten minutes for another server
     rmSync(this.dir, { recursive: true, force: true });
   }
 }
