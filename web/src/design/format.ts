@@ -1,63 +1,56 @@
-import { language, tr } from '../i18n/text';
+import { number, plural, tr } from '../i18n/text';
 
-const units: [Intl.RelativeTimeFormatUnit, number][] = [
-  ['year', 31_536_000],
-  ['month', 2_592_000],
-  ['day', 86_400],
-  ['hour', 3600],
-  ['minute', 60],
-];
+const minute = 60;
+const hour = 60 * minute;
+const day = 24 * hour;
+const month = 30 * day;
+const year = 365 * day;
 
-// Formats are made when they are needed: each costs milliseconds, which the first paint
-// would wait for.
-let relative: Intl.RelativeTimeFormat | undefined;
-
-// ago says how long ago a time was: "5 min. ago".
+// ago says how long ago a time was: "5 min. ago". Like the other formats here it does without
+// Intl, see i18n/text.ts.
 export function ago(iso: string, now = Date.now()): string {
   const seconds = (now - Date.parse(iso)) / 1000;
   if (!Number.isFinite(seconds)) return '';
-  for (const [unit, length] of units) {
-    if (seconds < length) continue;
-    relative ??= new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' });
-    return relative.format(-Math.floor(seconds / length), unit);
-  }
-  return tr('now');
+  const past = (unit: number) => Math.floor(seconds / unit);
+  if (seconds < minute) return tr('now');
+  if (seconds < hour) return tr('{n} min. ago', { n: past(minute) });
+  if (seconds < day) return tr('{n} hr. ago', { n: past(hour) });
+  if (seconds < 2 * day) return tr('yesterday');
+  if (seconds < month) return tr('{n} days ago', { n: past(day) });
+  if (seconds < year) return plural(past(month), '1 month ago', '{n} months ago');
+  return plural(past(year), '1 year ago', '{n} years ago');
 }
-
-let dollars: Intl.NumberFormat | undefined;
 
 export function money(usd: number): string {
-  dollars ??= new Intl.NumberFormat(language, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' });
-  return usd > 0 && usd < 0.01 ? `<${dollars.format(0.01)}` : dollars.format(usd);
+  return usd > 0 && usd < 0.01 ? `<${dollars(0.01, 2)}` : dollars(usd, 2);
 }
-
-let fractions: Intl.NumberFormat | undefined;
 
 // smallMoney is an amount below a cent, with its first two digits.
 export function smallMoney(usd: number): string {
-  fractions ??= new Intl.NumberFormat(language, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol', maximumSignificantDigits: 2 });
-  return fractions.format(usd);
+  return dollars(usd, Math.min(1 - Math.floor(Math.log10(usd)), 20));
 }
 
-let compact: Intl.NumberFormat | undefined;
+function dollars(usd: number, digits: number): string {
+  return tr('${amount}', { amount: number(usd, digits) });
+}
 
+// tokens is a count to three or four digits: "950", "12.3K", "1.2M".
 export function tokens(n: number): string {
-  compact ??= new Intl.NumberFormat(language, { notation: 'compact', maximumFractionDigits: 1 });
-  return compact.format(n);
+  const thousands = Math.round(n / 100) / 10;
+  if (n < 1000) return number(n);
+  if (thousands < 1000) return tr('{n}K', { n: short(thousands) });
+  return tr('{n}M', { n: short(Math.round(n / 100_000) / 10) });
 }
+
+const short = (n: number): string => number(n, Number.isInteger(n) ? 0 : 1);
 
 export function bytes(n: number): string {
   if (n < 1024) return `${n} B`;
   return n < 1 << 20 ? `${tenths(n / 1024)} KB` : `${tenths(n / (1 << 20))} MB`;
 }
 
-// tenths is a number with one digit behind the point.
-export function tenths(n: number): string {
-  one ??= new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-  return one.format(n);
-}
-
-let one: Intl.NumberFormat | undefined;
+// tenths is a number with one digit behind the separator.
+export const tenths = (n: number): string => number(n, 1);
 
 export function duration(from: string, to: string): string {
   const seconds = (Date.parse(to) - Date.parse(from)) / 1000;

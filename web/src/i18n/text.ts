@@ -56,18 +56,27 @@ let rules: Intl.PluralRules | undefined;
 // plural is a text that depends on a number, which it has as {n}: one form for one, the
 // other for other numbers. Catalogues have the forms of their language under the other one.
 export function plural(n: number, one: string, other: string, values?: Values): string {
-  rules ??= new Intl.PluralRules(language);
-  const form = rules.select(n);
-  const forms = catalogue[other];
-  const text = typeof forms === 'object' ? (forms[form] ?? forms.other) : n === 1 ? one : other;
-  return fill(text, { ...values, n: number(n) });
+  return fill(form(n, one, other), { ...values, n: number(n) });
 }
 
-let numbers: Intl.NumberFormat | undefined;
+function form(n: number, one: string, other: string): string {
+  const forms = catalogue[other];
+  if (typeof forms !== 'object') return n === 1 ? one : other;
+  rules ??= new Intl.PluralRules(language);
+  return forms[rules.select(n)] ?? forms.other;
+}
 
-export function number(n: number): string {
-  numbers ??= new Intl.NumberFormat(language);
-  return numbers.format(n);
+// How a language groups and separates digits is seen in its text for this number. The first
+// Intl.NumberFormat of a page looks through all languages that the browser knows, which is as
+// much work as drawing the whole page.
+const marks = tr('1,234.5');
+const [group = '', separator = ''] = [marks.charAt(1), marks.charAt(5)];
+
+// number is a number with so many digits behind the separator.
+export function number(n: number, digits = 0): string {
+  const [whole = '', fraction] = n.toFixed(digits).split('.');
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, group);
+  return fraction === undefined ? grouped : grouped + separator + fraction;
 }
 
 function fill(text: string, values: Values | undefined): string {

@@ -165,4 +165,16 @@ export const page = {
   Copied: 'Kopiert',
   'The browser does not allow it: select and copy it.': 'Der Browser erlaubt es nicht: bitte auswählen und kopieren.',
   'As the browser': 'Wie der Browser',
+
+  // Numbers, amounts and times.
+  '1,234.5': '1.234,5',
+  '${amount}': '{amount}\u00a0$',
+  '{n}K': '{n}\u00a0Tsd.',
+  '{n}M': '{n}\u00a0Mio.',
+  '{n} min. ago': 'vor {n} Min.',
+  '{n} hr. ago': 'vor {n} Std.',
+  yesterday: 'gestern',
+  '{n} days ago': 'vor {n} Tagen',
+  '{n} months ago': { one: 'vor einem Monat', other: 'vor {n} Monaten' },
+  '{n} years ago': { one: 'vor einem Jahr', other: 'vor {n} Jahren' },
 };
