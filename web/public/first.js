@@ -43,7 +43,7 @@ try {
     window.deftEarly = new Map(
       paths.map((asked) => {
         // Their text is read meanwhile, too.
-        const answer = fetch(asked).then(async (given) => new Response(await given.arrayBuffer(), given));
+        const answer = fetch(asked).then(async (head) => ({ head, text: await head.text() }));
         answer.catch(() => {}); // whoever takes it sees the failure
         return [asked, answer];
       }),

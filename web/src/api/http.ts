@@ -1,27 +1,31 @@
 import createClient, { type Client, type Middleware } from 'openapi-fetch';
-import { takeEarly } from './early';
+import { takeEarly, type Early } from './early';
 import { Failure, readFailure } from './failure';
 import type { paths } from './generated/agent-server';
 import { tr } from '../i18n/text';
 
 export type AgentServerClient = Client<paths>;
 
-// get, send: requests to routes of the same origin, with JSON both ways.
+// request asks a route of the same origin, with JSON both ways.
 export async function request<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
-  let response: Response;
+  let head: Response;
+  let text: string;
   try {
-    response = await ((method === 'GET' && takeEarly(path)) ||
-      fetch(path, {
-        method,
-        headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
-        body: body === undefined ? undefined : JSON.stringify(body),
-      }));
+    ({ head, text } = await ((method === 'GET' && takeEarly(path)) || ask(method, path, body, headers)));
   } catch {
     throw new Failure(0, tr('The server cannot be reached.'));
   }
-  if (!response.ok) throw await readFailure(response);
-  const text = await response.text();
+  if (!head.ok) throw await readFailure(new Response(text, head));
   return (text === '' ? undefined : JSON.parse(text)) as T;
+}
+
+async function ask(method: string, path: string, body: unknown, headers: Record<string, string>): Promise<Early> {
+  const head = await fetch(path, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  return { head, text: await head.text() };
 }
 
 // agentServerClient is typed by the agent server's contract. It throws a

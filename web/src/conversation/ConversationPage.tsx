@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useCallback, useEffect, useMemo, useRef, useState, type ComponentProps, type RefObject } from 'react';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ComponentProps, type RefObject } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import type { Conversation } from '../api/conversation';
@@ -25,6 +25,7 @@ import { Meter } from './Meter';
 import { Parts } from './Parts';
 import { Reply } from './Reply';
 import { Timeline } from './Timeline';
+import { useChanged } from './useChanged';
 import { tr } from '../i18n/text';
 import './conversation.css';
 import './thread.css';
@@ -133,7 +134,8 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   const onSent = useCallback(() => setSent((n) => n + 1), []);
   const status = conversation.live ? (loaded ? current : summary.status) : summary.status;
 
-  useEffect(() => {
+  // Before the first paint: the first events have been asked for early, and are mostly there.
+  useLayoutEffect(() => {
     store.open();
     return () => {
       store.close();
@@ -142,23 +144,23 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   }, [store, outputs]);
   useEffect(() => {
     document.title = `${summary.title} · Deft`;
+  }, [summary.title]);
+  const refresh = () => {
     void queries.invalidateQueries({ queryKey: ['conversations'] });
-    void queries.invalidateQueries({ queryKey: ['origin', id] }); // whose title a pull request gets
-  }, [queries, id, summary.title]);
+    void queries.invalidateQueries({ queryKey: ['conversation', id] });
+  };
   // The list shows the state of this conversation too; its title comes during the run. A
   // sandbox that has ended may have taken the files with it.
   const ends = useView(store, (v) => v.timeline.sandboxEnds);
-  useEffect(() => {
-    void queries.invalidateQueries({ queryKey: ['conversations'] });
-    void queries.invalidateQueries({ queryKey: ['conversation', id] });
-  }, [queries, id, status, ends]);
+  useChanged(refresh, [status, ends]);
+  useChanged(() => {
+    refresh();
+    void queries.invalidateQueries({ queryKey: ['origin', id] }); // whose title a pull request gets
+  }, [summary.title]);
   // A title is paid for; it is stored a moment before or after that.
   const usage = useView(store, (v) => v.timeline.usage);
   useEffect(() => {
-    const timer = setTimeout(() => {
-      void queries.invalidateQueries({ queryKey: ['conversations'] });
-      void queries.invalidateQueries({ queryKey: ['conversation', id] });
-    }, 500);
+    const timer = setTimeout(refresh, 500);
     return () => clearTimeout(timer);
   }, [queries, id, usage]);
 

@@ -42,7 +42,9 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   }, [first]);
 
   const rows = useMemo(() => (tail ? [...view.rows, tailRow] : view.rows), [view.rows, tail]);
-  useLayoutEffect(settle, [settle, rows]);
+  useLayoutEffect(() => {
+    if (rows.length > 0) settle(); // the size of an empty list is no reason for a layout
+  }, [settle, rows]);
   // A thread that is open goes on where it is, and has its size, when it is scrolled out of view.
   const kept = useMemo(() => (view.threads.size === 0 ? [] : rows.flatMap((row, i) => (view.threads.has(row.id) ? [i] : []))), [rows, view.threads]);
 
