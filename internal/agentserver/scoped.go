@@ -25,6 +25,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
 	"github.com/deft-dev/deft/internal/agentserver/unsupported"
+	"github.com/deft-dev/deft/internal/agentserver/vscode"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/rest"
@@ -34,7 +35,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// ScopedOptions say what a [Scoped] serves. All but Former and Elsewhere are required.
+// ScopedOptions say what a [Scoped] serves. All but Editor, Former and Elsewhere are required.
 type ScopedOptions struct {
 	Sessions *session.Manager
 	// Owner is whose sandbox it is.
@@ -58,6 +59,8 @@ type ScopedOptions struct {
 	// Elsewhere is set where the workspaces of conversations are inside what isolates them.
 	// Routes of files are then about that of the newest conversation.
 	Elsewhere bool
+	// Editor is VS Code of the sandbox; nil for none.
+	Editor vscode.Editor
 	// Former is for a page of an earlier version of the contract; nil for none.
 	Former  *Former
 	Version string
@@ -120,7 +123,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		workspacescope.Confine(only(o, ws, of), o.Inside, confinable(slices.Concat(f.Routes(), g.Routes()))), others(f.Routes()),
 		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: remoteOnly(o.Adapters.ProbeMCP), Keys: o.Ring, Tools: mcp.Catalogue()}).Routes(),
 		unsupported.Extensions(),
-		unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
+		unsupported.Routes(), vscode.Routes(vscode.Options{Editor: o.Editor, Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
 	if s.table, err = rest.New(rest.Options{Routes: former{o.Former, o.Scope, func(dir string) bool { return o.Locate(dir) == o.Workspace }, v.sockets.Formers}.routes(routes), Keys: keys, Log: o.Log}); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -31,6 +31,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/socket"
 	"github.com/deft-dev/deft/internal/agentserver/subagents"
 	"github.com/deft-dev/deft/internal/agentserver/unsupported"
+	"github.com/deft-dev/deft/internal/agentserver/vscode"
 	"github.com/deft-dev/deft/internal/agentserver/webhook"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/internal/keyring"
@@ -271,7 +272,7 @@ func (s *services) routes() []rest.Route {
 		subagents.New(subagents.Options{Catalog: s.subAgents(), CheckProject: s.checkProject}).Routes(),
 		s.newGateway().Routes(),
 		mcp.New(mcp.Options{Probe: s.adapters.ProbeMCP, Keys: s.ring, Tools: mcp.Catalogue()}).Routes(),
-		unsupported.Extensions(), unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
+		unsupported.Extensions(), unsupported.Routes(), vscode.Routes(vscode.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
 }
 

@@ -12,7 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/formerevent"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
@@ -154,8 +158,47 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 		Workspace: b.Directory, Project: project, Version: s.o.Version, Log: s.o.Log, Uptime: s.uptime,
 		Former: &agentserver.Former{Page: ownPage, Event: former.Event, Message: former.Message},
 		Locate: locate,
-		Inside: func(path string) string { return s.sandboxes.Inside(b, locate(path)) }, Elsewhere: s.sandboxes.Elsewhere(),
+		Inside: func(path string) string { return s.sandboxes.Inside(b, locate(path)) }, Elsewhere: s.sandboxes.Elsewhere(), Editor: editor{s, b},
 	})
+}
+
+// editor is VS Code of a sandbox.
+type editor struct {
+	v *services
+	b store.Sandbox
+}
+
+// State implements [vscode.Editor].
+func (e editor) State(ctx context.Context, conversation string) (has, runs bool, err error) {
+	info, err := e.find(ctx, conversation)
+	if err != nil {
+		return false, false, err
+	}
+	return e.v.apps.EditorState(ctx, info)
+}
+
+// Open implements [vscode.Editor].
+func (e editor) Open(r *http.Request, conversation string) (string, error) {
+	info, err := e.find(r.Context(), conversation)
+	if err != nil {
+		return "", err
+	}
+	return e.v.apps.OpenEditor(r, info)
+}
+
+func (e editor) find(ctx context.Context, conversation string) (*conversations.Info, error) {
+	id, named := event.ParseConversationID(conversation)
+	if !named {
+		page, err := e.v.sandboxes.Scope(e.b).Infos(ctx, eventstream.ListQuery{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(page.Infos) == 0 {
+			return nil, fault.New(fault.NotFound, "the sandbox has no conversation")
+		}
+		id = page.Infos[0].ID
+	}
+	return e.v.conversations.One(ctx, session.Principal(e.b.Owner), id)
 }
 
 // ownPage reports whether a page of this server's own origin has sent a request, as

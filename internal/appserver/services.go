@@ -154,7 +154,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})
 	s.replicas = newReplicas(s.backend.Lock, s.store.InSandbox, o.Log)
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
-	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, Store: s.store, URL: o.baseURL, Apps: s.apps.Addresses, MCPServers: settingsroutes.MCPServers, Log: o.Log})
+	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, Store: s.store, URL: o.baseURL, Apps: s.apps.Addresses, Editor: s.apps.OpenEditor, MCPServers: settingsroutes.MCPServers, Log: o.Log})
 	s.mcp = s.newMCP()
 	if s.table, err = rest.New(rest.Options{
 		Routes: markCostly(s.routes()), SameOrigin: true, Origin: o.allowedOrigin, Costly: costlyLimit(o.CostlyPerMinute), Log: o.Log,

@@ -26,6 +26,8 @@ class H(http.server.BaseHTTPRequestHandler):
             key = self.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
             self.send_header("Sec-WebSocket-Accept", base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()); self.end_headers()
             self.wfile.write(b"\x81\x05hello"); self.wfile.flush(); self.rfile.read(1); return
+        if self.path == "/old":
+            self.send_response(302); self.send_header("Location", "http://" + self.headers["Host"] + "/new?x=1"); self.send_header("Content-Length", "0"); self.end_headers(); return
         body = (self.path + "\n" + str(self.headers)).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
@@ -81,7 +83,7 @@ func TestApps(t *testing.T) {
 		t.Errorf("a path of ours is not the program's: %.300s", a.body)
 	}
 	_, session, _ := strings.Cut(g.cookie, "=")
-	for _, not := range []string{session, "deft_session"} {
+	for _, not := range []string{session, "deft_session", "X-Forwarded-Host"} {
 		if strings.Contains(a.body, not) {
 			t.Errorf("the program is shown %s: %s", not, a.body)
 		}
@@ -93,6 +95,10 @@ func TestApps(t *testing.T) {
 	}
 	if got := strings.Join(a.header.Values("Set-Cookie"), ", "); got != "mine=1; Path=/" || a.header.Get("Referrer-Policy") != "no-referrer" {
 		t.Errorf("its answer has the cookies %q and the headers %v", got, a.header)
+	}
+
+	if a = g.want(t, 302, "GET", "/old", "", app); a.header.Get("Location") != "//"+at.Host+"/new?x=1" {
+		t.Errorf("it leads to %q", a.header.Get("Location"))
 	}
 
 	// A WebSocket goes through.

@@ -69,18 +69,3 @@ test('hooks of the project are shown as what has no effect, and the model in use
   await expect(meter).toContainText('K tokens');
   await expect(await choose()).toHaveAttribute('aria-pressed', 'true');
 });
-
-test('VS Code is linked only where the sandbox offers it', async ({ deft, page }) => {
-  await task(deft, page, [finish('Ready.')], 'Prepare');
-  await expect(log(page).getByText('Ready.')).toBeVisible();
-  const asked = page.waitForResponse((response) => response.url().endsWith('/vscode/status'));
-  await panel(page, 'Apps').click();
-  expect(await (await asked).json()).toMatchObject({ running: false }); // Deft's own sandboxes have none
-  await expect(page.getByText('No program listens now')).toBeVisible();
-  await expect(page.getByRole('link', { name: 'VS Code of the sandbox' })).toHaveCount(0);
-  // A sandbox that has it, by OpenHands' contract.
-  await page.route('**/vscode/status', (route) => route.fulfill({ json: { running: true, enabled: true } }));
-  await page.route('**/vscode/url', (route) => route.fulfill({ json: { url: 'http://127.0.0.1:9/?tkn=x' } }));
-  await page.reload();
-  await expect(page.getByRole('link', { name: 'VS Code of the sandbox' })).toHaveAttribute('href', 'http://127.0.0.1:9/?tkn=x');
-});

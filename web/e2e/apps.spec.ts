@@ -31,3 +31,69 @@ test('the panel says that nothing listens, and why a list cannot be had', async 
   await page.getByRole('button', { name: 'Look again' }).click();
   await expect(page.locator('.panel').getByRole('alert')).toContainText('the sandbox does not answer');
 });
+
+// editor is a program that Deft starts like VS Code: it has that one's name, and says where it listens.
+const editor = [
+  '#!/usr/bin/env python3',
+  'import http.server, sys',
+  'class Page(http.server.BaseHTTPRequestHandler):',
+  '    def do_GET(self):',
+  '        self.send_response(200)',
+  '        self.end_headers()',
+  '        self.wfile.write(("<h1>" + " ".join(sys.argv[1:3]) + "</h1><p>" + self.path).encode())',
+  'server = http.server.HTTPServer(("127.0.0.1", 0), Page)',
+  'print("HTTP server listening on http://127.0.0.1:%d/" % server.server_port, flush=True)',
+  'server.serve_forever()',
+].join('\n');
+
+test('VS Code is offered only where the sandbox has it, starts once, and is linked', async ({ deft, page, context }) => {
+  const place = `mkdir -p ~/.local/bin; cat > ~/.local/bin/code-server <<'END'\n${editor}\nEND\nchmod +x ~/.local/bin/code-server`;
+  await deft.script([finish('Nothing is there yet.'), { reply: { tool_calls: [run(place)] } }, finish('It is installed.')]);
+  await deft.serve(undefined, { PATH: `${deft.dir}/.local/bin:${process.env.PATH}` });
+  await deft.signIn(page);
+  await deft.setModel(page);
+  await page.getByRole('textbox', { name: 'Task' }).fill('Say what there is');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/conversations\//);
+  await expect(log(page).getByText('Nothing is there yet.')).toBeVisible();
+  const asked = page.waitForResponse((response) => response.url().endsWith('/editor'));
+  await panel(page, 'Apps').click();
+  expect(await (await asked).json()).toEqual({ name: null, url: null, detail: null });
+  await expect(page.getByText('No program listens now')).toBeVisible();
+  await expect(page.getByText('VS Code')).toHaveCount(0);
+
+  await page.getByRole('textbox', { name: 'Message' }).fill('Install it');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('It is installed.')).toBeVisible();
+  await page.reload();
+  await page.getByRole('button', { name: 'Start VS Code' }).click();
+  const link = page.getByRole('link', { name: 'VS Code of the sandbox' });
+  await expect(link).toBeVisible();
+  const opened = context.waitForEvent('page');
+  await link.click();
+  const shown = await opened;
+  await expect(shown.getByRole('heading', { name: /^--bind-addr 127.0.0.1:0$/ })).toBeVisible();
+  await expect(shown.getByText(/folder=.*project$/)).toBeVisible();
+  expect(new URL(shown.url()).origin).not.toBe(new URL(page.url()).origin);
+
+  // It goes on when the server is started anew, and is not started a second time.
+  const url = await link.getAttribute('href');
+  await deft.restart();
+  await page.reload();
+  await expect(link).toHaveAttribute('href', url ?? '');
+  await expect(page.getByRole('list', { name: 'Programs' }).getByRole('listitem')).toHaveCount(1);
+});
+
+test('VS Code that does not start says why', async ({ deft, page }) => {
+  await deft.script([{ reply: { tool_calls: [run('mkdir -p ~/.local/bin; printf "#!/bin/sh\\necho it lacks a library >&2; exit 2\\n" > ~/.local/bin/code-server; chmod +x ~/.local/bin/code-server')] } }, finish('It is installed.')]);
+  await deft.serve(undefined, { PATH: `${deft.dir}/.local/bin:${process.env.PATH}` });
+  await deft.signIn(page);
+  await deft.setModel(page);
+  await page.getByRole('textbox', { name: 'Task' }).fill('Install it');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/conversations\//);
+  await expect(log(page).getByText('It is installed.')).toBeVisible();
+  await panel(page, 'Apps').click();
+  await page.getByRole('button', { name: 'Start VS Code' }).click();
+  await expect(page.locator('.panel').getByRole('alert')).toContainText('code-server did not start: it lacks a library');
+});

@@ -1,11 +1,11 @@
 // Package unsupported answers requests for features of the reference that this
 // server does not have, as the reference does where they are not installed or
-// switched off: VS Code, Canvas extensions and their backends, ACP agents,
-// credential bindings. Clients then do without them.
+// switched off: Canvas extensions and their backends, ACP agents, credential
+// bindings. Clients then do without them.
 //
 // # Usage
 //
-//	routes = slices.Concat(routes, unsupported.Routes(unsupported.Options{Find: …}), unsupported.Extensions())
+//	routes = slices.Concat(routes, unsupported.Routes(), unsupported.Extensions())
 //
 // # Concurrency and failure
 //
@@ -14,7 +14,6 @@
 package unsupported
 
 import (
-	"context"
 	"net/http"
 	"regexp"
 	"slices"
@@ -24,16 +23,9 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Options are what the answers need.
-type Options struct {
-	// Find returns an error if there is no conversation with this id, 32
-	// hexadecimal digits. The error is the answer.
-	Find func(ctx context.Context, id string) error
-}
-
 // Routes returns all operations but those of [Extensions].
-func Routes(o Options) []rest.Route {
-	return marked(slices.Concat(code(o), backends(), agents()))
+func Routes() []rest.Route {
+	return marked(slices.Concat(backends(), agents()))
 }
 
 // marked marks routes as unsupported.
@@ -50,39 +42,6 @@ func off(w http.ResponseWriter, status int, why string) error {
 	return rest.JSON(w, status, map[string]string{
 		"detail": http.StatusText(http.StatusInternalServerError), "exception": why,
 	})
-}
-
-// code are the routes of VS Code.
-func code(o Options) []rest.Route {
-	status := func(w http.ResponseWriter, _ *http.Request) error {
-		return rest.JSON(w, http.StatusOK, map[string]any{
-			"running": false, "enabled": false, "message": "VSCode is disabled in configuration",
-		})
-	}
-	url := func(w http.ResponseWriter, _ *http.Request) error {
-		return off(w, http.StatusServiceUnavailable, "503: VSCode is disabled in configuration. Set enable_vscode=true to enable.")
-	}
-	const tag, scope = "VSCode", "/api/conversations/{runtime_conversation_id}/vscode"
-	return []rest.Route{
-		{Method: "GET", Path: "/api/vscode/status", Tag: tag, Handle: status},
-		{Method: "GET", Path: "/api/vscode/url", Tag: tag, Handle: url},
-		{Method: "GET", Path: scope + "/status", Tag: tag, Handle: o.scoped(status)},
-		{Method: "GET", Path: scope + "/url", Tag: tag, Handle: o.scoped(url)},
-	}
-}
-
-// scoped looks for the conversation first.
-func (o Options) scoped(h rest.Handler) rest.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		id, err := rest.PathUUID(r, "runtime_conversation_id")
-		if err != nil {
-			return err
-		}
-		if err := o.Find(r.Context(), id); err != nil {
-			return err
-		}
-		return h(w, r)
-	}
 }
 
 var nameSchema = schema.String{Max: 255, Pattern: regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)}

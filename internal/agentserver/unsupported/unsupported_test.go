@@ -1,7 +1,6 @@
 package unsupported_test
 
 import (
-	"context"
 	"io"
 	"net/http/httptest"
 	"strings"
@@ -17,14 +16,7 @@ const here = "11111111-1111-1111-1111-111111111111"
 
 func server(t *testing.T) *rest.Server {
 	t.Helper()
-	s, err := rest.New(rest.Options{Keys: func() []string { return nil }, Routes: append(unsupported.Extensions(), unsupported.Routes(unsupported.Options{
-		Find: func(_ context.Context, id string) error {
-			if id == strings.ReplaceAll(here, "-", "") {
-				return nil
-			}
-			return rest.Fail(404, "Conversation not found: "+id)
-		},
-	})...)})
+	s, err := rest.New(rest.Options{Keys: func() []string { return nil }, Routes: append(unsupported.Extensions(), unsupported.Routes()...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +35,6 @@ func TestAnswers(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{"GET", "/api/vscode/status", "", 200, `"message":"VSCode is disabled in configuration"`},
-		{"GET", "/api/vscode/url", "", 503, `"exception":"503: VSCode is disabled in configuration. Set enable_vscode=true to enable."`},
-		{"GET", "/api/conversations/" + here + "/vscode/status", "", 200, `"enabled":false`},
-		{"GET", "/api/conversations/22222222-2222-2222-2222-222222222222/vscode/url", "", 404, "Conversation not found"},
-		{"GET", "/api/conversations/zz/vscode/url", "", 422, `"uuid_parsing"`},
 		{"GET", installed, "", 200, `{"canvas_extensions":[]}`},
 		{"GET", installed + "/foo", "", 404, none}, {"DELETE", installed + "/foo", "", 404, none},
 		{"PATCH", installed + "/foo", `{"enabled":true}`, 404, none},

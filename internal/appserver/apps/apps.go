@@ -5,7 +5,7 @@
 // # Usage
 //
 //	s := apps.New(apps.Options{…})
-//	routes := s.Routes()                       // lists ports with their addresses
+//	routes := s.Routes()                       // lists ports with their addresses, starts VS Code
 //	if a, ok := s.Of(r); ok { s.Serve(w, r, a) } // before all other routes
 //
 // A host name is PORT-CONVERSATION-TOKEN below a domain, by default localhost. The token
@@ -38,6 +38,7 @@ import (
 	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
+	"golang.org/x/sync/singleflight"
 )
 
 // Port is one on which a program in a sandbox listens.
@@ -70,15 +71,20 @@ type Options struct {
 }
 
 // Service has the routes.
-type Service struct{ o Options }
+type Service struct {
+	o      Options
+	starts singleflight.Group // of editors, by conversation
+}
 
 // New returns a service.
-func New(o Options) *Service { return &Service{o} }
+func New(o Options) *Service { return &Service{o: o} }
 
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
 		{Method: "GET", Path: "/api/v1/app-conversations/{conversation_id}/apps", Tag: "Apps", Handle: s.list},
+		{Method: "GET", Path: "/api/v1/app-conversations/{conversation_id}/editor", Tag: "Apps", Handle: s.editor},
+		{Method: "POST", Path: "/api/v1/app-conversations/{conversation_id}/editor", Tag: "Apps", Handle: s.openEditor},
 	}
 }
 
@@ -92,15 +98,11 @@ type shown struct {
 
 // list lists what listens. Why there may be nothing is in "detail".
 func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
-	id, ok := event.ParseConversationID(r.PathValue("conversation_id"))
-	if !ok {
-		return schema.Invalid("Input should be a valid UUID", r.PathValue("conversation_id"), "path", "conversation_id")
-	}
-	ctx := r.Context()
-	info, err := s.o.Conversations.One(ctx, identity.CallerOf(ctx).Owner, id)
+	info, err := s.one(r)
 	if err != nil {
 		return err
 	}
+	ctx, id := r.Context(), info.Info.ID
 	var out struct {
 		Items  []shown `json:"items"`
 		Detail *string `json:"detail"`
@@ -108,7 +110,7 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 	out.Items = []shown{}
 	say := func(text string) { out.Detail = &text }
 	if info.In == nil {
-		say("the conversation has no sandbox")
+		say(noSandbox.Error())
 		return rest.JSON(w, http.StatusOK, out)
 	}
 	found, err := s.ports(ctx, *info.In, id)
@@ -124,11 +126,25 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 		if at := s.address(r, *info.In, id, p.Port); at != "" {
 			one.URL = &at
 		} else {
-			say("the operator can set server.apps_domain, so that browsers reach these ports")
+			say(setDomain)
 		}
 		out.Items = append(out.Items, one)
 	}
 	return rest.JSON(w, http.StatusOK, out)
+}
+
+var noSandbox = fault.New(fault.NotFound, "the conversation has no sandbox")
+
+// setDomain is what can be done if browsers reach no port.
+const setDomain = "the operator can set server.apps_domain, so that browsers reach these ports"
+
+// one is the conversation that a request names, if it is its caller's.
+func (s *Service) one(r *http.Request) (*conversations.Info, error) {
+	id, ok := event.ParseConversationID(r.PathValue("conversation_id"))
+	if !ok {
+		return nil, schema.Invalid("Input should be a valid UUID", r.PathValue("conversation_id"), "path", "conversation_id")
+	}
+	return s.o.Conversations.One(r.Context(), identity.CallerOf(r.Context()).Owner, id)
 }
 
 // Addresses returns where a browser reaches the ports of a conversation's sandbox, as V0 lists
@@ -161,14 +177,19 @@ func (s *Service) ports(ctx context.Context, in store.Sandbox, id event.Conversa
 
 // link connects to the sandbox of a conversation.
 func (s *Service) link(ctx context.Context, in store.Sandbox, id event.ConversationID) (Link, error) {
-	if in.Paused {
-		return nil, fault.New(fault.NotFound, "the sandbox is paused")
-	}
-	c, err := s.o.Conversations.Scope(session.Principal(in.Owner)).Get(ctx, id)
+	c, err := s.conversation(ctx, in, id)
 	if err != nil {
 		return nil, err
 	}
 	return s.o.Link(ctx, c.SandboxRequest())
+}
+
+// conversation opens a conversation whose sandbox is not paused.
+func (s *Service) conversation(ctx context.Context, in store.Sandbox, id event.ConversationID) (*session.Conversation, error) {
+	if in.Paused {
+		return nil, fault.New(fault.NotFound, "the sandbox is paused")
+	}
+	return s.o.Conversations.Scope(session.Principal(in.Owner)).Get(ctx, id)
 }
 
 // local is the domain whose names browsers know to be this machine (RFC 6761 section 6.3).

@@ -40,7 +40,7 @@ func (s *Service) Sandbox(ctx context.Context, a App) (store.Sandbox, error) {
 
 // Serve passes a request on to the program in a sandbox.
 func (s *Service) Serve(w http.ResponseWriter, r *http.Request, in store.Sandbox, a App) {
-	own := r.Host
+	own, inside := r.Host, net.JoinHostPort(local, strconv.Itoa(a.port))
 	transport := &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -58,12 +58,14 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, in store.Sandbox
 	proxy := httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1,
 		Rewrite: func(p *httputil.ProxyRequest) {
-			inside := net.JoinHostPort(local, strconv.Itoa(a.port))
 			p.SetURL(&url.URL{Scheme: "http", Host: inside})
 			p.Out.Host = inside // servers for development answer to no other name
 			p.SetXForwarded()
+			// Servers compare the origin with the host, and some with the one that is forwarded.
+			p.Out.Header.Del("X-Forwarded-Host")
 			if o, err := url.Parse(p.In.Header.Get("Origin")); err == nil && o.Host == own {
-				p.Out.Header.Set("Origin", "http://"+inside)
+				o.Host = inside
+				p.Out.Header.Set("Origin", o.String())
 			}
 			p.Out.Header.Del("Cookie")
 			for _, c := range p.In.Cookies() {
@@ -76,6 +78,10 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, in store.Sandbox
 			h := res.Header
 			h.Set("Referrer-Policy", "no-referrer") // the address is a secret
 			h.Set("X-Robots-Tag", "noindex")
+			if to, err := url.Parse(h.Get("Location")); err == nil && to.Host == inside {
+				to.Scheme, to.Host = "", own
+				h.Set("Location", to.String())
+			}
 			set := h.Values("Set-Cookie")
 			h.Del("Set-Cookie")
 			for _, line := range set {

@@ -3,6 +3,7 @@ package v0
 import (
 	"net/http"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/rest"
 )
 
@@ -26,12 +27,30 @@ func (s *Service) config(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, map[string]any{"runtime_id": sandbox, "session_id": id.Hex()})
 }
 
-// vscode says that there is no editor in the sandbox.
+// vscode starts VS Code in the sandbox and says where it is, or why it is nowhere.
 func (s *Service) vscode(w http.ResponseWriter, r *http.Request) error {
-	if err := s.exists(r); err != nil {
+	id, err := pathID(r)
+	if err != nil {
 		return err
 	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"vscode_url": nil, "error": "This server has no VS Code. Download the workspace, or open it with an editor of your own."})
+	info, _, err := s.find(r, id)
+	if err != nil {
+		return err
+	}
+	say := func(at *string, why any) error {
+		return rest.JSON(w, http.StatusOK, map[string]any{"vscode_url": at, "error": why})
+	}
+	if s.o.Editor == nil || info == nil { // it may only be about to start
+		return say(nil, "There is no sandbox yet.")
+	}
+	at, err := s.o.Editor(r, info)
+	switch {
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Unsupported), fault.Is(err, fault.Conflict):
+		return say(nil, describe(err))
+	case err != nil:
+		return err
+	}
+	return say(&at, nil)
 }
 
 // webHosts says which programs in the sandbox a browser reaches, and where.

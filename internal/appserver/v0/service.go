@@ -48,6 +48,9 @@ type Options struct {
 	// Apps returns where browsers reach programs in the sandbox of a conversation, with
 	// their ports; nil for nowhere.
 	Apps func(r *http.Request, info *conversations.Info) (map[string]int, error)
+	// Editor starts VS Code in the sandbox of a conversation and returns where browsers reach
+	// it; nil for nowhere.
+	Editor func(r *http.Request, info *conversations.Info) (string, error)
 	// MCPServers returns the MCP servers of V0's lists by name; loc is where a request has them.
 	MCPServers func(lists *schema.Map, loc ...any) (*schema.Map, error)
 	Log        *slog.Logger

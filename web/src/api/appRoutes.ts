@@ -2,7 +2,7 @@
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
 import { again, forget, setupLog, startTask, unfinished } from './startTask';
-import type { ApiKey, AppRoutes, Apps, Committer, FilesKept, HookConfig, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, ServerTrial, Skills, SuggestedTask, TakenOver, Trial, Undone, UsedSandbox } from './source';
+import type { ApiKey, AppRoutes, Apps, Committer, Editor, FilesKept, HookConfig, Isolation, LocalModel, McpServer, Origin, PullRequest, Repository, Safety, ServerTrial, Skills, SuggestedTask, TakenOver, Trial, Undone, UsedSandbox } from './source';
 import { tr } from '../i18n/text';
 
 const base = '/api/v1';
@@ -105,6 +105,15 @@ export class Routes implements AppRoutes {
   async apps(id: string): Promise<Apps> {
     const { items, detail } = await request<{ items: Apps['items']; detail?: string | null }>('GET', `${base}/app-conversations/${id}/apps`);
     return { items, detail: detail ?? '' };
+  }
+
+  async editor(id: string): Promise<Editor> {
+    const { name, url } = await request<{ name: string | null; url: string | null }>('GET', `${base}/app-conversations/${id}/editor`);
+    return { name: name ?? '', url };
+  }
+
+  async openEditor(id: string): Promise<string> {
+    return (await request<{ url: string }>('POST', `${base}/app-conversations/${id}/editor`)).url;
   }
 
   async origin(id: string): Promise<Origin> {

@@ -124,15 +124,6 @@ export class Conversation {
     return request('GET', `/api/conversations/${this.id}/equipment`, undefined, this.headers());
   }
 
-  // editor is where VS Code of the sandbox is; null where there is none.
-  async editor(): Promise<string | null> {
-    const path = `/api/conversations/${this.id}/vscode`;
-    const { running } = await request<{ running?: boolean }>('GET', `${path}/status`, undefined, this.headers());
-    if (!running) return null;
-    const { url } = await request<{ url?: string | null }>('GET', `${path}/url`, undefined, this.headers());
-    return url && /^https?:\/\//.test(url) ? url : null;
-  }
-
   async send(text: string, images: string[]): Promise<void> {
     await this.client.POST('/api/conversations/{conversation_id}/events', {
       params: { path: this.path },

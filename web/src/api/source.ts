@@ -123,6 +123,12 @@ export interface Apps {
   detail: string; // why they are not known, or empty
 }
 
+// Editor is VS Code of a sandbox.
+export interface Editor {
+  name: string; // of its program; empty: the sandbox has none
+  url: string | null; // where browsers reach it; null: it does not run
+}
+
 export interface Repository {
   name: string; // owner/name
   branch: string; // the default one; empty: unknown
@@ -227,6 +233,8 @@ export interface AppRoutes {
   pauseSandbox(id: string): Promise<void>;
   archive(id: string): Promise<void>; // deletes the sandbox
   apps(id: string): Promise<Apps>;
+  editor(id: string): Promise<Editor>;
+  openEditor(id: string): Promise<string>; // where it is, once it runs
   origin(id: string): Promise<Origin>;
   push(id: string, branch: string): Promise<void>;
   openPullRequest(id: string, request: { source: string; target: string; title: string; description: string; draft: boolean }): Promise<PullRequest>;

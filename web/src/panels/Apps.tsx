@@ -1,14 +1,12 @@
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { describe } from '../api/failure';
-import type { Conversation } from '../api/conversation';
 import type { AppRoutes } from '../api/source';
 import { Icon } from '../design/Icon';
 import { tr } from '../i18n/text';
 
 // Apps lists what programs in the sandbox listen on. Their pages are of another
 // origin, and are opened without a way back to this one.
-export function Apps({ app, id, conversation }: { app: AppRoutes; id: string; conversation: Conversation }) {
-  const editor = useQuery({ queryKey: ['editor', id], queryFn: () => conversation.editor(), retry: false });
+export function Apps({ app, id }: { app: AppRoutes; id: string }) {
   const apps = useQuery({ queryKey: ['apps', id], queryFn: () => app.apps(id), refetchInterval: 5000, retry: false });
   const items = apps.data?.items ?? [];
   return (
@@ -19,14 +17,7 @@ export function Apps({ app, id, conversation }: { app: AppRoutes; id: string; co
           <Icon name="refresh" />
         </button>
       </div>
-      {editor.data && (
-        <p className="row editor-link">
-          <Icon name="code" />
-          <a href={editor.data} target="_blank" rel="noopener noreferrer">
-            {tr('VS Code of the sandbox')}
-          </a>
-        </p>
-      )}
+      <Editor app={app} id={id} />
       {apps.isError && (
         <p className="banner bad" role="alert">
           {describe(apps.error)}
@@ -56,6 +47,48 @@ export function Apps({ app, id, conversation }: { app: AppRoutes; id: string; co
         </ul>
       )}
       {items.some((a) => a.url) && <p className="hint">{tr('Whoever has the address of one of these links may use it. Do not pass it on.')}</p>}
+    </div>
+  );
+}
+
+// Editor starts VS Code, if the sandbox has it, and leads to it.
+function Editor({ app, id }: { app: AppRoutes; id: string }) {
+  const queries = useQueryClient();
+  const editor = useQuery({ queryKey: ['editor', id], queryFn: () => app.editor(id), retry: false });
+  const start = useMutation({
+    mutationFn: () => app.openEditor(id),
+    onSuccess: (url) => {
+      queries.setQueryData(['editor', id], { name: editor.data?.name ?? '', url });
+      void queries.invalidateQueries({ queryKey: ['apps', id] });
+    },
+  });
+  if (!editor.data?.name) return null;
+  const { url } = editor.data;
+  return (
+    <div className="editor-link">
+      <p className="row">
+        <Icon name="code" />
+        {url && /^https?:\/\//.test(url) ? (
+          <a href={url} target="_blank" rel="noopener noreferrer">
+            {tr('VS Code of the sandbox')}
+          </a>
+        ) : (
+          <button className="button" disabled={start.isPending} onClick={() => start.mutate()}>
+            {tr('Start VS Code')}
+          </button>
+        )}
+        <span className="hint mono">{editor.data.name}</span>
+        {start.isPending && (
+          <span className="hint late" role="status">
+            {tr('It is being started …')}
+          </span>
+        )}
+      </p>
+      {start.isError && (
+        <p className="banner bad" role="alert">
+          {describe(start.error)}
+        </p>
+      )}
     </div>
   );
 }

@@ -34,7 +34,7 @@ export default function Panel({ name, id, app, conversation, timeline, older, on
     case 'terminal':
       return <Terminal conversation={conversation} />;
     case 'apps':
-      return app ? <Apps app={app} id={id} conversation={conversation} /> : <p className="center">{tr('This server does not list programs.')}</p>;
+      return app ? <Apps app={app} id={id} /> : <p className="center">{tr('This server does not list programs.')}</p>;
     case 'browser':
       return <Browser items={timeline.items} />;
     case 'plan':

@@ -31,6 +31,8 @@ export const panels = {
   'Programs of the sandbox that listen on a port': 'Programme der Sandbox, die auf einem Port lauschen',
   'Look again': 'Erneut nachsehen',
   'VS Code of the sandbox': 'VS Code der Sandbox',
+  'Start VS Code': 'VS Code starten',
+  'It is being started …': 'Wird gestartet …',
   'No program listens now. Ask the agent to start one, for example a web server.': 'Zurzeit lauscht kein Programm. Der Agent kann eines starten, zum Beispiel einen Webserver.',
   Programs: 'Programme',
   'Port {port}': 'Port {port}',
