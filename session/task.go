@@ -53,12 +53,18 @@ func newTasks(w *worker) *tasks {
 // errTaskStopped is why a task ends that is stopped with its parent.
 var errTaskStopped = fault.New(fault.Canceled, "the sub-agent was interrupted")
 
+// errNoSubAgent is what comes of a task in a replay, which is paid for by nobody.
+var errNoSubAgent = fault.New(fault.Unsupported, "a replay calls no model, so nobody did this task")
+
 // Execute implements [runtime.Runtime] for [event.TaskAction]. The error is of kind
 // fault.Canceled if the task was stopped.
 func (t *tasks) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
 	a, ok := r.Action.(*event.TaskAction)
 	if !ok {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("a sub-agent cannot be given a %T", r.Action))
+	}
+	if t.w.c.replaying.Load() != nil {
+		return failedTask(nil, a, errNoSubAgent), nil
 	}
 	work, end := t.begin(ctx, r.ID)
 	defer end()

@@ -129,6 +129,26 @@ func TestTask(t *testing.T) {
 	}
 }
 
+// TestReplayedTask: a replay calls no model, nor has sub-agents call one.
+func TestReplayedTask(t *testing.T) {
+	t.Parallel()
+	h := setup(t, family(inTurn(gives("count"), finished("done")), inTurn(finished("there are 3"))), nil)
+	c := h.begin(t, taskTools)
+	send(t, c, "begin")
+	settle(t, c)
+	calls := h.model.calls()
+	again := h.begin(t, taskTools)
+	if err := again.Replay(t.Context(), eventsOf[event.Event](t, h, c.ID())); err != nil {
+		t.Fatal(err)
+	}
+	if _, got := h.only(t, again.ID()); got != "general-purpose error true: a replay calls no model, so nobody did this task" {
+		t.Errorf("got %s", got)
+	}
+	if got, n := status(t, again), h.model.calls(); got != "finished" || n != calls {
+		t.Errorf("status %s after %d calls of the model, want %d", got, n, calls)
+	}
+}
+
 func TestTaskResume(t *testing.T) {
 	t.Parallel()
 	var id string
