@@ -36,14 +36,6 @@ func marked(routes []rest.Route) []rest.Route {
 	return routes
 }
 
-// off answers in the reference's words for what is switched off. It is no failure
-// of the server, so nothing is logged.
-func off(w http.ResponseWriter, status int, why string) error {
-	return rest.JSON(w, status, map[string]string{
-		"detail": http.StatusText(http.StatusInternalServerError), "exception": why,
-	})
-}
-
 var nameSchema = schema.String{Max: 255, Pattern: regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)}
 
 // named checks the name in the path.
@@ -124,7 +116,7 @@ func logs(w http.ResponseWriter, r *http.Request, name string) error {
 // backends are the routes by which browsers reach the backends of extensions.
 func backends() []rest.Route {
 	none := named(func(w http.ResponseWriter, _ *http.Request, _ string) error {
-		return off(w, http.StatusServiceUnavailable, "503: Canvas App backend ingress is not configured")
+		return rest.Off(w, http.StatusServiceUnavailable, "503: Canvas App backend ingress is not configured")
 	})
 	const tag, one = "Canvas App Backends", "/app-backends/{extension_name}"
 	return []rest.Route{
@@ -165,7 +157,7 @@ func bind(w http.ResponseWriter, r *http.Request) error {
 	if !slices.Contains(files, r.PathValue("secret_name")) {
 		return rest.Fail(http.StatusNotFound, "Not Found")
 	}
-	return off(w, http.StatusNotImplemented, "501: Credential binding source is unsupported")
+	return rest.Off(w, http.StatusNotImplemented, "501: Credential binding source is unsupported")
 }
 
 var (

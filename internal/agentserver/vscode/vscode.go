@@ -98,22 +98,14 @@ func (o Options) status(w http.ResponseWriter, r *http.Request, conversation str
 
 func (o Options) url(w http.ResponseWriter, r *http.Request, conversation string) error {
 	if o.Editor == nil {
-		return refuse(w, "503: VSCode is disabled in configuration. Set enable_vscode=true to enable.")
+		return rest.Off(w, http.StatusServiceUnavailable, "503: VSCode is disabled in configuration. Set enable_vscode=true to enable.")
 	}
 	at, err := o.Editor.Open(r, conversation)
 	switch {
 	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Unsupported), fault.Is(err, fault.Conflict):
-		return refuse(w, "503: "+err.Error())
+		return rest.Off(w, http.StatusServiceUnavailable, "503: "+err.Error())
 	case err != nil:
 		return err
 	}
 	return rest.JSON(w, http.StatusOK, map[string]string{"url": at})
-}
-
-// refuse answers in the reference's words for what is switched off. It is no failure of the
-// server, so nothing is logged.
-func refuse(w http.ResponseWriter, why string) error {
-	return rest.JSON(w, http.StatusServiceUnavailable, map[string]string{
-		"detail": http.StatusText(http.StatusInternalServerError), "exception": why,
-	})
 }

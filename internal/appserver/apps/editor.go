@@ -28,33 +28,32 @@ const lookForEditor = findEditor + `[ -n "$e" ] || exit 0
 echo "${e##*/}"
 [ ! -f "$d/port" ] || cat "$d/port"`
 
-// startEditor starts it for the directory $0, and prints its port. It has no password: only
-// programs of the sandbox reach the port, and who has its address. Like a server that the
-// agent starts it goes on when Deft ends, as long as the sandbox is there.
+// startEditor starts it for the directory $0, and prints its port, which is in what it says
+// first. It has no password: only programs of the sandbox reach the port, and who has its
+// address. Like a server that the agent starts it goes on when Deft ends, as long as the
+// sandbox is there.
 const startEditor = findEditor + `[ -n "$e" ] || exit 1
 mkdir -p -m 700 "$d" || exit 1
 case "${e##*/}" in
 code-server) set -- --bind-addr 127.0.0.1:0 --auth none --disable-telemetry --disable-update-check ;;
 *) set -- --host 127.0.0.1 --port 0 --without-connection-token --telemetry-level off ;;
 esac
-rm -f "$d/port"
-cd "$0" || exit 1
-setsid "$e" "$@" >"$d/log" 2>&1 </dev/null &
-p=$!
-for i in $(seq 400); do
-  port=$(sed -n 's,.*http://[^ /]*:\([0-9]*\).*,\1,p' "$d/log" | head -n 1)
-  if [ -n "$port" ]; then
-    echo "$port" >"$d/port" && echo "$port"
-    exit
-  fi
-  kill -0 "$p" 2>/dev/null || break
-  sleep 0.2
+rm -f "$d/port" "$d/said"
+mkfifo "$d/said" && cd "$0" || exit 1
+setsid "$e" "$@" >"$d/said" 2>&1 </dev/null &
+exec 3<"$d/said" 4>"$d/log"
+while IFS= read -r line <&3; do
+  printf '%s\n' "$line" >&4
+  port=$(printf '%s\n' "$line" | sed -n 's,.*http://[^ /]*:\([0-9]*\).*,\1,p')
+  [ -n "$port" ] || continue
+  setsid cat <&3 >&4 2>&4 &
+  echo "$port" >"$d/port" && echo "$port"
+  exit
 done
 tail -n 20 "$d/log" >&2
-kill "$p" 2>/dev/null
 exit 1`
 
-// editorSeconds is how long a start may take: longer than the script waits.
+// editorSeconds is how long a start may take.
 const editorSeconds = 120
 
 // shownEditor is VS Code of a sandbox.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/rest"
 )
 
@@ -29,18 +30,14 @@ func (s *Service) config(w http.ResponseWriter, r *http.Request) error {
 
 // vscode starts VS Code in the sandbox and says where it is, or why it is nowhere.
 func (s *Service) vscode(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
-	info, _, err := s.find(r, id)
+	info, err := s.named(r)
 	if err != nil {
 		return err
 	}
 	say := func(at *string, why any) error {
 		return rest.JSON(w, http.StatusOK, map[string]any{"vscode_url": at, "error": why})
 	}
-	if s.o.Editor == nil || info == nil { // it may only be about to start
+	if s.o.Editor == nil || info == nil {
 		return say(nil, "There is no sandbox yet.")
 	}
 	at, err := s.o.Editor(r, info)
@@ -55,16 +52,12 @@ func (s *Service) vscode(w http.ResponseWriter, r *http.Request) error {
 
 // webHosts says which programs in the sandbox a browser reaches, and where.
 func (s *Service) webHosts(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
-	info, _, err := s.find(r, id)
+	info, err := s.named(r)
 	if err != nil {
 		return err
 	}
 	hosts := map[string]int{}
-	if s.o.Apps != nil && info != nil { // it may only be about to start
+	if s.o.Apps != nil && info != nil {
 		if hosts, err = s.o.Apps(r, info); err != nil {
 			return err
 		}
@@ -78,20 +71,21 @@ func (s *Service) experiment(w http.ResponseWriter, r *http.Request) error {
 	if _, _, err := rest.Document(r); err != nil {
 		return err
 	}
-	if err := s.exists(r); err != nil {
+	if _, err := s.named(r); err != nil {
 		return err
 	}
 	return rest.JSON(w, http.StatusOK, false)
 }
 
-// exists returns an error of kind NotFound if the conversation that a path names does not
-// exist.
-func (s *Service) exists(r *http.Request) error {
+// named is the conversation that a path names, nil while it is only about to start. NotFound
+// if there is none.
+func (s *Service) named(r *http.Request) (*conversations.Info, error) {
 	id, err := pathID(r)
-	if err == nil {
-		_, _, err = s.find(r, id)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	info, _, err := s.find(r, id)
+	return info, err
 }
 
 // microagentInfo is a skill of a conversation's project as the contract has it.

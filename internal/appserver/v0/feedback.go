@@ -65,7 +65,7 @@ func (s *Service) submitFeedback(w http.ResponseWriter, r *http.Request) error {
 func (s *Service) listFeedback(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err == nil {
-		err = s.exists(r)
+		_, err = s.named(r)
 	}
 	if err != nil {
 		return err
