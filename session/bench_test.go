@@ -8,9 +8,9 @@ import (
 
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
-	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/conversationlock"
 )
 
 const benchRequest = `{"autotitle":false,"agent":{"kind":"Agent","llm":{"model":"openai/mock","base_url":"http://127.0.0.1:1/v1",

@@ -16,11 +16,11 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/conversationlock"
 )
 
 // TestLease lets one of two managers on a store work on a conversation.

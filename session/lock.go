@@ -7,7 +7,7 @@ import (
 )
 
 // Lock makes this process the only one that works on a conversation. Package
-// internal/conversationlock has the one that locks a file, eventstream/postgres the one of
+// session/conversationlock has the one that locks a file, eventstream/postgres the one of
 // several machines.
 type Lock interface {
 	// Acquire locks a conversation until release is called or the process

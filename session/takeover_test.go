@@ -8,8 +8,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/conversationlock"
 )
 
 // watchedLock is a lock whose watch is the test's.

@@ -8,8 +8,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/deft-dev/deft/internal/agentserver"
-	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/server/agentserver"
+	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/session/build"
 )
 

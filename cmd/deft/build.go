@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/deft-dev/deft/cli/custombuild"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/custombuild"
 )
 
 type buildCmd struct {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/sandbox"
 )
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/listing"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
-	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/lazyregexp"
-	"github.com/deft-dev/deft/internal/listing"
 	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/session/conversationlock"
 )
 
 // completeCmd prints the values that a shell may complete, one a line: a value, a

@@ -9,9 +9,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/appserver/config"
-	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/server/appserver/config"
 	"github.com/deft-dev/deft/session/build"
 )
 

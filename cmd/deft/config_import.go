@@ -10,12 +10,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/config"
-	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/runcommand"
-	"github.com/deft-dev/deft/internal/settings"
-	"github.com/deft-dev/deft/internal/settings/openhands"
+	"github.com/deft-dev/deft/server/agentserver/config"
+	"github.com/deft-dev/deft/settings"
+	"github.com/deft-dev/deft/settings/openhands"
 )
 
 type configImportCmd struct {

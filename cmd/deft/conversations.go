@@ -10,18 +10,18 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/listing"
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/conversationlock"
-	"github.com/deft-dev/deft/internal/listing"
-	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
+	"github.com/deft-dev/deft/session/conversationlock"
 )
 
 // conversationsCmd works on stored conversations.

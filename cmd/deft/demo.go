@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/deft-dev/deft/cli/demo"
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/demo"
-	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/session"
 )
 

@@ -9,8 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/deft-dev/deft/cli/doctor"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/doctor"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 )

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/executionserver"
+	"github.com/deft-dev/deft/server/executionserver"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/terminal"

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"text/tabwriter"
 
+	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/internal/portforward"
 	"github.com/deft-dev/deft/runtime/remote"
 )

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/server/agentserver/config"
 )
 
 // openRing opens the keys that seal stored secrets, which the agent server uses

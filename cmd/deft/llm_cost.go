@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/listing"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/listing"
 )
 
 type llmCostCmd struct {

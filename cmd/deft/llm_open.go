@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"net/http"
 
-	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/broker/debuglog"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/route"
+	"github.com/deft-dev/deft/settings/profiles"
 )
 
 // opener makes models with what the user's own catalogue says. Where

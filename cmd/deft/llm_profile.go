@@ -10,11 +10,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/spec"
 )

@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/deft-dev/deft/controller"
-	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
+	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
 )
 

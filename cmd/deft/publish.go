@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/internal/portforward"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"

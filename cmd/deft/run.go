@@ -11,11 +11,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/portforward"
-	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/sandbox"

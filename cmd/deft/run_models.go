@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/runcommand"
-	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
 )
 

@@ -18,14 +18,14 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/filelock"
-	"github.com/deft-dev/deft/internal/runtimeapi"
-	"github.com/deft-dev/deft/internal/runtimeapi/builds"
-	"github.com/deft-dev/deft/internal/runtimeapi/registry"
-	"github.com/deft-dev/deft/internal/runtimeapi/store"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/image"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/server/runtimeapi"
+	"github.com/deft-dev/deft/server/runtimeapi/builds"
+	"github.com/deft-dev/deft/server/runtimeapi/registry"
+	"github.com/deft-dev/deft/server/runtimeapi/store"
 	"github.com/deft-dev/deft/session/build"
 )
 

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/sandbox"
 )
 

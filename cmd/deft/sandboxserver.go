@@ -17,9 +17,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/sandbox/bootstrap"
 	"github.com/deft-dev/deft/sandbox/process"

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/config"
-	"github.com/deft-dev/deft/internal/settings/profiles"
+	"github.com/deft-dev/deft/server/agentserver/config"
+	"github.com/deft-dev/deft/settings/profiles"
 )
 
 // openProfiles opens the user's LLM profiles, which the agent server uses too.

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/appserver/apps"
-	"github.com/deft-dev/deft/internal/appserver/config"
-	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/server/appserver/apps"
+	"github.com/deft-dev/deft/server/appserver/config"
+	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 )

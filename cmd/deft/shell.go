@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/tool"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os/signal"
 
-	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/cli/runcommand"
 )
 
 // untilTold returns a context that ends with the first stop signal. From then

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/conversationlock"
-	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/session/conversationlock"
 )
 
 // openStore opens the event store.

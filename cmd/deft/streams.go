@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/runcommand"
 )
 
 // globalFlags are the flags that all commands have.

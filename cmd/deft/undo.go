@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/checkpoint"
+	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/session"
 )
 

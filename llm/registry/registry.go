@@ -10,7 +10,7 @@
 //
 // A service without a model of its own uses the agent's; what it uses is
 // counted under its own name. Profiles, and which service uses which, are kept
-// by internal/settings/profiles, whose Builder makes their models.
+// by settings/profiles, whose Builder makes their models.
 //
 // # Concurrency
 //
@@ -72,7 +72,7 @@ type service struct {
 }
 
 // New returns an empty registry. build makes the model of a profile, as
-// Builder.Build of internal/settings/profiles does; nil if there are no profiles.
+// Builder.Build of settings/profiles does; nil if there are no profiles.
 func New(build func(profile string) (llm.Model, error)) *Registry {
 	if build == nil {
 		build = func(profile string) (llm.Model, error) {

@@ -16,13 +16,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/internal/keyring"
-	"github.com/deft-dev/deft/internal/runtimeapi"
-	"github.com/deft-dev/deft/internal/runtimeapi/registry"
-	"github.com/deft-dev/deft/internal/runtimeapi/store"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/remote"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
+	"github.com/deft-dev/deft/server/runtimeapi"
+	"github.com/deft-dev/deft/server/runtimeapi/registry"
+	"github.com/deft-dev/deft/server/runtimeapi/store"
 )
 
 func TestMain(m *testing.M) {

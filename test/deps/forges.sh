@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches what Git hosts publish about their APIs, for the tests of internal/forge: GitHub's
+# Fetches what Git hosts publish about their APIs, for the tests of forge: GitHub's
 # OpenAPI document with its examples, its GraphQL schema, recorded answers of GitHub, and
 # the answers that GitLab's own client is tested with. Returns at once if it is there.
 set -euo pipefail

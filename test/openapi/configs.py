@@ -1,7 +1,7 @@
 """Prints as JSON how the reference reads configurations: for each case the
 variables, the file, and the settings that differ from the defaults.
 
-    python configs.py > ../../internal/agentserver/config/testdata/reference.json
+    python configs.py > ../../server/agentserver/config/testdata/reference.json
 
 Needs a Python with openhands-agent-server 1.58. Cases in which the reference fails
 are left out, and so is max_concurrent_runs, whose default differs.

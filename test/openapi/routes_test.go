@@ -35,7 +35,7 @@ func (d document) operations() map[string]bool {
 // reference returns the operations of the reference.
 func reference(t *testing.T) map[string]bool {
 	t.Helper()
-	f, err := os.Open("../../internal/agentserver/openapi/contract.json.gz")
+	f, err := os.Open("../../server/agentserver/openapi/contract.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

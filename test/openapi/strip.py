@@ -1,7 +1,7 @@
-"""Generates internal/agentserver/openapi/contract.json.gz from the reference's
+"""Generates server/agentserver/openapi/contract.json.gz from the reference's
 OpenAPI document: names, types and statuses without descriptions.
 
-    python strip.py agent-server.json ../../internal/agentserver/openapi/contract.json.gz
+    python strip.py agent-server.json ../../server/agentserver/openapi/contract.json.gz
 
 The reference serves the document at /openapi.json.
 """

@@ -145,7 +145,7 @@ func TestRunArtefacts(t *testing.T) {
 			t.Errorf("%s was written by a server: delete it, and let the test use t.TempDir()", f)
 		}
 	}
-	if !artefact.MatchString("test/x/workspace/bash_events/20261121181454187544_BashCommand_aaa20660ee864f90844284706b66d640") || artefact.MatchString("internal/agentserver/bash/run.go") {
+	if !artefact.MatchString("test/x/workspace/bash_events/20261121181454187544_BashCommand_aaa20660ee864f90844284706b66d640") || artefact.MatchString("server/agentserver/bash/run.go") {
 		t.Error("artefact does not tell artefacts from sources")
 	}
 }

@@ -14,27 +14,28 @@ import (
 // domain is given its layer here and its paragraph in ARCHITECTURE.md.
 var layers = map[string]int{
 	"fault": 0, "internal/landlock": 0, "internal/lazyregexp": 0, "internal/memo": 0, "internal/realpath": 0, "internal/addresses": 0, "internal/ratelimit": 0, "internal/zipfile": 0, "internal/licenses": 0, "internal/sqlitelog": 0, "internal/startpages": 0, "internal/sgr": 0, "web": 0,
-	"event": 1, "schema": 1, "internal/spawn": 1, "internal/keyring": 1, "internal/filelock": 1, "internal/workspacedir": 1, "internal/gitlimit": 1, "internal/gitfetch": 2, "internal/custombuild": 1, "internal/registryhosts": 1, "internal/tomlfile": 1, "internal/outbound": 1, "internal/objectstore": 1,
-	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/conversationlock": 2, "internal/worktree": 2, "gitview": 2, "checkpoint": 2, "callback": 2,
-	"spec":              3, // llm's settings
-	"state":             3, // what a conversation cost is in llm's metrics
-	"workspace":         3, // shows repositories, loads skills
-	"hook":              4, // described by spec's contract
-	"internal/forge":    3, // tokens are llm's secrets
-	"internal/rest":     2, // what the routes of all servers use
-	"internal/socketio": 2,
-	"internal/settings": 4,
-	"executor":          4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
+	"event": 1, "schema": 1, "internal/spawn": 1, "internal/keyring": 1, "internal/filelock": 1, "internal/workspacedir": 1, "internal/gitlimit": 1, "internal/gitfetch": 2, "internal/registryhosts": 1, "internal/tomlfile": 1, "internal/outbound": 1, "internal/objectstore": 1,
+	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/worktree": 2, "gitview": 2, "checkpoint": 2, "callback": 2,
+	"spec":            3, // llm's settings
+	"state":           3, // what a conversation cost is in llm's metrics
+	"workspace":       3, // shows repositories, loads skills
+	"hook":            4, // described by spec's contract
+	"forge":           3, // tokens are llm's secrets
+	"server/rest":     2, // what the routes of all servers use
+	"server/socketio": 2,
+	"settings":        4,
+	"executor":        4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
 	"agent":                5,
 	"subagent":             5, // describes hooks, and limits of spec's contract
 	"controller":           6,
 	"session":              7,
-	"internal/console":     7,
 	"internal/portforward": 2,
-	"internal/identity":    8, // whose sessions
-	"internal/runcommand":  8, // a client of session
-	"internal/doctor":      8,
-	"internal/listing":     8,
+	"identity":             8, // whose sessions
+	"cli/console":          7,
+	"cli/custombuild":      1,
+	"cli/runcommand":       8, // a client of session
+	"cli/doctor":           8,
+	"cli/listing":          8,
 }
 
 // serverLayers are the layers inside the agent server. A package that serves
@@ -58,8 +59,8 @@ var appServerLayers = map[string]int{
 }
 
 const (
-	agentServer = "internal/agentserver"
-	appServer   = "internal/appserver"
+	agentServer = "server/agentserver"
+	appServer   = "server/appserver"
 )
 
 // inside has the layers inside each server that has some.
@@ -95,7 +96,7 @@ func serverObjection(server, from, to string) string {
 	return ""
 }
 
-// servers is the layer of everything else below internal/.
+// servers is the layer of the packages below server/ and cli/ without one of their own.
 const servers = 9
 
 // parts are packages below a domain that its adapters share. They are
@@ -107,6 +108,7 @@ var parts = []string{
 	"llm/structured",      // asks any model
 	"sandbox/bootstrap",   // what the program of any provider's sandbox is told
 	"sandbox/pool",        // keeps sandboxes of any provider
+	"forge/exchange",      // the requests of all git hosts
 	"workspace/link",      // the wire form that client and server agree on
 	"runtime/protocol",    // the wire form that client and server agree on
 	"runtime/tunnel",      // how client and server reach each other through HTTP
@@ -115,20 +117,20 @@ var parts = []string{
 }
 
 // trees are domains of several packages, which may import one another.
-var trees = []string{"internal/settings"}
+var trees = []string{"settings"}
 
 // withoutHTTP are packages, with all below them, that import neither net/http
 // nor what the routes of the server share: they work the same for every way
 // in, and their errors carry kinds instead of statuses.
-var withoutHTTP = []string{"schema", "spec", "internal/settings", "session", "internal/doctor", "internal/listing", "sandbox/bootstrap", "sandbox/pool", "internal/runtimeapi/registry", "internal/runtimeapi/builds",
-	"internal/appserver/store", "internal/appserver/sandboxes", "internal/appserver/callbacks", "internal/appserver/conversations", "internal/gitfetch", "callback"}
+var withoutHTTP = []string{"schema", "spec", "settings", "session", "cli/doctor", "cli/listing", "sandbox/bootstrap", "sandbox/pool", "server/runtimeapi/registry", "server/runtimeapi/builds",
+	"server/appserver/store", "server/appserver/sandboxes", "server/appserver/callbacks", "server/appserver/conversations", "internal/gitfetch", "callback"}
 
 // routers link the adapters of some domains to choose one by name. Like
 // adapters, they are imported by programs only.
 var routers = map[string][]string{
-	"llm/route":            {"llm"},
-	"internal/forge/route": {"internal/forge"},
-	"session/build":        {"agent", "executor", "llm", "runtime", "sandbox", "tool"},
+	"llm/route":     {"llm"},
+	"forge/route":   {"forge"},
+	"session/build": {"agent", "executor", "llm", "runtime", "sandbox", "tool"},
 	// What runs inside of sandboxes.
 	"executor/standard":      {"executor", "sandbox", "tool"},
 	"runtime/standardserver": {"executor", "runtime", "sandbox"},
@@ -171,9 +173,9 @@ func classify(p string) (k kind, layer int, of string) {
 		}
 		return adapter, layer, of
 	}
-	if top == "internal" { // the packages of a server are below its folder
-		name, _, _ := strings.Cut(strings.TrimPrefix(p, "internal/"), "/")
-		return server, servers, "internal/" + name
+	if rest, ok := strings.CutPrefix(p, top+"/"); ok && (top == "server" || top == "cli") { // the packages of a server are below its folder
+		name, _, _ := strings.Cut(rest, "/")
+		return server, servers, top + "/" + name
 	}
 	return unknown, 0, ""
 }
@@ -239,7 +241,7 @@ func objections(all []pkg) []string {
 			out = append(out, p.Path+" → net/http: must not depend on HTTP")
 		}
 		for _, to := range p.Imports {
-			if to == "internal/rest" && below(withoutHTTP, p.Path) {
+			if to == "server/rest" && below(withoutHTTP, p.Path) {
 				out = append(out, p.Path+" → "+to+": must not depend on HTTP")
 			}
 			if why := objection(p.Path, to, false); why != "" {
@@ -288,18 +290,18 @@ func TestImportRules(t *testing.T) {
 		{"runtime/actionserver", "runtime/protocol", true},
 		{"runtime/actionserver", "runtime/remote", false},
 		{"runtime/actionserver", "runtime/sandboxed", false},
-		{"internal/agentserver/bash", "internal/rest", true},
-		{"internal/agentserver", "runtime/sandboxed", false},
-		{"internal/agentserver/bash", "internal/agentserver/files", false},
-		{"internal/agentserver/bash", "internal/agentserver/workspacescope", true},
-		{"internal/agentserver/socket", "internal/agentserver/bash", true},
-		{"internal/agentserver/bash", "internal/agentserver/socket", false},
-		{"internal/rest", "internal/agentserver/files", false},
-		{"internal/rest", "internal/agentserver", false},
-		{"internal/agentserver", "internal/agentserver/socket", true},
-		{"internal/agentserver/skills", "internal/agentserver/installation", true},
-		{"internal/agentserver/settings/llmlist", "internal/agentserver/settings", false},
-		{"internal/agentserver/newthing", "internal/agentserver/config", false},
+		{"server/agentserver/bash", "server/rest", true},
+		{"server/agentserver", "runtime/sandboxed", false},
+		{"server/agentserver/bash", "server/agentserver/files", false},
+		{"server/agentserver/bash", "server/agentserver/workspacescope", true},
+		{"server/agentserver/socket", "server/agentserver/bash", true},
+		{"server/agentserver/bash", "server/agentserver/socket", false},
+		{"server/rest", "server/agentserver/files", false},
+		{"server/rest", "server/agentserver", false},
+		{"server/agentserver", "server/agentserver/socket", true},
+		{"server/agentserver/skills", "server/agentserver/installation", true},
+		{"server/agentserver/settings/llmlist", "server/agentserver/settings", false},
+		{"server/agentserver/newthing", "server/agentserver/config", false},
 		{"runtime/local", "executor", true},
 		{"tool/editor", "executor", false},
 		{"tool/glob", "tool/grep", false},
@@ -316,25 +318,25 @@ func TestImportRules(t *testing.T) {
 		{"cmd/deft", "sandbox/process", true},
 		{"session", "controller", true},
 		{"session", "sandbox/process", false},
-		{"session", "internal/rest", false},
+		{"session", "server/rest", false},
 		{"session", "session/build", false},
 		{"session/build", "sandbox/process", true},
 		{"session/build", "eventstream/sqlite", false},
-		{"internal/agentserver", "session", true},
-		{"internal/agentserver", "session/build", false},
-		{"internal/appserver", "internal/agentserver", true},
-		{"internal/appserver/v1", "internal/agentserver", false},
-		{"internal/agentserver", "internal/appserver", false},
-		{"internal/appserver/v1", "internal/appserver/conversations", true},
-		{"internal/appserver/conversations", "internal/appserver/v1", false},
-		{"internal/appserver/store", "internal/appserver/sandboxes", false},
-		{"internal/appserver/v0", "internal/appserver/v1", false},
-		{"internal/agentserver/conversation", "session", true},
-		{"internal/settings", "session", false},
-		{"internal/doctor", "sandbox", true},
-		{"internal/doctor", "sandbox/process", false},
-		{"internal/listing", "session", true},
-		{"internal/listing", "eventstream/sqlite", false},
+		{"server/agentserver", "session", true},
+		{"server/agentserver", "session/build", false},
+		{"server/appserver", "server/agentserver", true},
+		{"server/appserver/v1", "server/agentserver", false},
+		{"server/agentserver", "server/appserver", false},
+		{"server/appserver/v1", "server/appserver/conversations", true},
+		{"server/appserver/conversations", "server/appserver/v1", false},
+		{"server/appserver/store", "server/appserver/sandboxes", false},
+		{"server/appserver/v0", "server/appserver/v1", false},
+		{"server/agentserver/conversation", "session", true},
+		{"settings", "session", false},
+		{"cli/doctor", "sandbox", true},
+		{"cli/doctor", "sandbox/process", false},
+		{"cli/listing", "session", true},
+		{"cli/listing", "eventstream/sqlite", false},
 		{"llm/probe", "llm/broker", true},
 		{"llm/probe", "llm/route", false},
 		{"cmd/deft", "internal/llmtest", true},
@@ -360,10 +362,10 @@ func TestHTTPRule(t *testing.T) {
 		{pkg{Path: "spec"}, true},
 		{pkg{Path: "spec", HTTP: true}, false},
 		{pkg{Path: "schema", HTTP: true}, false},
-		{pkg{Path: "internal/settings/launch", HTTP: true}, false},
-		{pkg{Path: "internal/settings/launch", Imports: []string{"internal/settings/profiles"}}, true},
-		{pkg{Path: "internal/settings", Imports: []string{"internal/rest"}}, false},
-		{pkg{Path: "internal/agentserver/settings", HTTP: true, Imports: []string{"internal/rest", "internal/settings"}}, true},
+		{pkg{Path: "settings/launch", HTTP: true}, false},
+		{pkg{Path: "settings/launch", Imports: []string{"settings/profiles"}}, true},
+		{pkg{Path: "settings", Imports: []string{"server/rest"}}, false},
+		{pkg{Path: "server/agentserver/settings", HTTP: true, Imports: []string{"server/rest", "settings"}}, true},
 		{pkg{Path: "llm", HTTP: true}, true},
 	} {
 		if got := len(objections([]pkg{c.pkg})) == 0; got != c.allowed {

@@ -185,7 +185,7 @@ test('what waits at a Git host is suggested, and fills in task and repository', 
     data: { provider_tokens: { github: { token: 'ghp-0123456789abcdefghij', host: `http://127.0.0.1:${(hub.address() as AddressInfo).port}` } } },
   });
   expect(stored.ok(), await stored.text()).toBe(true);
-  // What hosts answer is internal/forge's matter; here, what the page makes of it.
+  // What hosts answer is forge's matter; here, what the page makes of it.
   await page.route('**/suggested-tasks/search*', (route) =>
     route.fulfill({ json: { items: [{ git_provider: 'github', task_type: 'FAILING_CHECKS', repo: 'octocat/hello', issue_number: 7, title: 'Bump <b>it</b>' }], next_page_id: null } }),
   );

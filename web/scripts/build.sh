@@ -10,7 +10,7 @@ if ! command -v npm >/dev/null; then
 fi
 scripts/install.sh
 sources=(src public scripts index.html package-lock.json package.json tsconfig.json vite.config.ts
-    ../internal/agentserver/openapi/contract.json.gz)
+    ../server/agentserver/openapi/contract.json.gz)
 if [[ -f dist/index.html ]] && [[ -z $(find "${sources[@]}" -newer dist/index.html -type f -not -path '*/generated/*' -print -quit) ]]; then
     exit 0
 fi

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { gunzipSync } from 'node:zlib';
 import openapiTS, { astToString } from 'openapi-typescript';
 
-const contract = new URL('../../internal/agentserver/openapi/contract.json.gz', import.meta.url);
+const contract = new URL('../../server/agentserver/openapi/contract.json.gz', import.meta.url);
 const target = new URL('../src/api/generated/agent-server.d.ts', import.meta.url);
 
 if (!existsSync(target) || statSync(target).mtimeMs < statSync(contract).mtimeMs) {

@@ -1,0 +1,327 @@
+// Package github is the adapter of GitHub and GitHub Enterprise Server
+// (https://docs.github.com/en/rest, https://docs.github.com/en/graphql).
+//
+// # Usage
+//
+//	host := github.New(exchange.Endpoint{Token: token, HTTP: client, Limits: limits})
+//
+// REST has what is listed and changed; GraphQL what REST answers only with a request for
+// each item: the state of pull requests, and branches by a part of their names.
+//
+// # Concurrency and failure
+//
+// As package forge says.
+package github
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/forge/exchange"
+)
+
+const (
+	standard = "https://github.com"
+	api      = "https://api.github.com"
+	version  = "2022-11-28"
+)
+
+// Host is GitHub as one account sees it.
+type Host struct {
+	c, graphql *exchange.Client
+	web        *url.URL
+	token      string
+}
+
+// New returns the host of an account.
+func New(e exchange.Endpoint) *Host {
+	h := &Host{web: e.At(standard, ""), token: e.Token}
+	rest, _ := url.Parse(api) // a constant
+	graphql := rest
+	switch {
+	case e.Web == nil:
+	case strings.HasSuffix(e.Web.Hostname(), ".ghe.com"): // Enterprise Cloud with data residency
+		rest = &url.URL{Scheme: e.Web.Scheme, Host: "api." + e.Web.Host}
+		graphql = rest
+	default:
+		rest, graphql = e.At(standard, "api/v3"), e.At(standard, "api")
+	}
+	head := http.Header{"Accept": {"application/vnd.github+json"}, "X-Github-Api-Version": {version}, "User-Agent": {"deft"}}
+	if e.Token != "" {
+		head.Set("Authorization", "Bearer "+e.Token)
+	}
+	o := exchange.Options{Name: "GitHub", Base: rest, Header: head, Secret: e.Token, HTTP: e.HTTP, Limits: e.Limits}
+	h.c = exchange.New(o)
+	o.Base = graphql
+	h.graphql = exchange.New(o)
+	return h
+}
+
+// Provider implements [forge.Host].
+func (h *Host) Provider() forge.Provider { return forge.GitHub }
+
+// User implements [forge.Host].
+func (h *Host) User(ctx context.Context) (forge.User, error) {
+	var u struct {
+		ID        int64  `json:"id"`
+		Login     string `json:"login"`
+		AvatarURL string `json:"avatar_url"`
+		Name      string `json:"name"`
+		Company   string `json:"company"`
+		Email     string `json:"email"`
+	}
+	_, err := h.c.Get(ctx, "/user", nil, &u)
+	return forge.User{ID: strconv.FormatInt(u.ID, 10), Login: u.Login, AvatarURL: u.AvatarURL, Name: u.Name, Company: u.Company, Email: u.Email}, err
+}
+
+// Accounts implements [forge.Host].
+func (h *Host) Accounts(ctx context.Context) ([]string, error) {
+	u, err := h.User(ctx)
+	if err != nil {
+		return nil, err
+	}
+	organisations, err := forge.All(func(p forge.Page) (forge.List[string], error) {
+		var orgs []struct {
+			Login string `json:"login"`
+		}
+		next, err := h.list(ctx, "/user/orgs", url.Values{}, p, &orgs)
+		out := forge.List[string]{Next: next}
+		for _, o := range orgs {
+			out.Items = append(out.Items, o.Login)
+		}
+		return out, err
+	})
+	return append([]string{u.Login}, organisations...), err
+}
+
+// list reads one page of a list into out, and returns the token of the next one.
+func (h *Host) list(ctx context.Context, path string, q url.Values, p forge.Page, out any) (next string, err error) {
+	n, size, err := p.Number()
+	if err != nil {
+		return "", err
+	}
+	q.Set("page", strconv.Itoa(n))
+	q.Set("per_page", strconv.Itoa(size))
+	head, err := h.c.Get(ctx, path, q, out)
+	if err == nil && exchange.HasNext(head) {
+		next = forge.PageToken(n+1, size)
+	}
+	return next, err
+}
+
+// repository is the REST form, as far as it is used.
+type repository struct {
+	ID            int64  `json:"id"`
+	FullName      string `json:"full_name"`
+	Private       bool   `json:"private"`
+	Stars         int    `json:"stargazers_count"`
+	PushedAt      string `json:"pushed_at"`
+	DefaultBranch string `json:"default_branch"`
+	Owner         struct {
+		Type string `json:"type"`
+	} `json:"owner"`
+}
+
+func (r repository) domain() forge.Repository {
+	return forge.Repository{
+		ID: strconv.FormatInt(r.ID, 10), FullName: r.FullName, Public: !r.Private, Stars: r.Stars, PushedAt: r.PushedAt,
+		MainBranch: r.DefaultBranch, OfOrganisation: r.Owner.Type == "Organization",
+	}
+}
+
+func domain(rs []repository) []forge.Repository {
+	out := make([]forge.Repository, len(rs))
+	for i, r := range rs {
+		out[i] = r.domain()
+	}
+	return out
+}
+
+func order(q forge.RepositoryQuery) string {
+	if q.Ascending {
+		return "asc"
+	}
+	return "desc"
+}
+
+// Repositories implements [forge.Host]. Without a text, those of an account can be sorted
+// by push, update and name.
+func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (forge.List[forge.Repository], error) {
+	if q.Text != "" {
+		return h.search(ctx, q)
+	}
+	v := url.Values{"sort": {string(forge.ByPush)}, "direction": {order(q)}}
+	if slices.Contains([]forge.Sort{forge.ByUpdate, forge.ByName}, q.Sort) {
+		v.Set("sort", string(q.Sort))
+	}
+	path := "/user/repos"
+	if q.Account != "" {
+		u, err := h.User(ctx)
+		if err != nil {
+			return forge.List[forge.Repository]{}, err
+		}
+		if path = "/orgs/" + url.PathEscape(q.Account) + "/repos"; strings.EqualFold(u.Login, q.Account) {
+			path = "/user/repos"
+			v.Set("affiliation", "owner")
+		}
+	}
+	var rs []repository
+	next, err := h.list(ctx, path, v, q.Page, &rs)
+	return forge.List[forge.Repository]{Items: domain(rs), Next: next}, err
+}
+
+// maxSearched is how many results of one search GitHub shows.
+const maxSearched = 1000
+
+// search searches the repositories of the user and of the user's organisations, or those
+// of the owner that the text names.
+func (h *Host) search(ctx context.Context, q forge.RepositoryQuery) (forge.List[forge.Repository], error) {
+	text, accounts := q.Text, []string{q.Account}
+	if owner, name, ok := strings.Cut(text, "/"); ok && owner != "" {
+		text, accounts = name, []string{owner}
+	} else if q.Account == "" {
+		var err error
+		if accounts, err = h.Accounts(ctx); err != nil {
+			return forge.List[forge.Repository]{}, err
+		}
+	}
+	terms := []string{`"` + strings.Map(plain, text) + `"`, "in:name", "fork:true"}
+	for _, a := range accounts {
+		terms = append(terms, "user:"+strings.Map(word, a))
+	}
+	v := url.Values{"q": {strings.Join(terms, " ")}, "order": {order(q)}}
+	if slices.Contains([]forge.Sort{forge.ByStars, forge.ByForks}, q.Sort) {
+		v.Set("sort", string(q.Sort))
+	} else if q.Sort != "" {
+		v.Set("sort", "updated")
+	}
+	var found struct {
+		Items []repository `json:"items"`
+	}
+	next, err := h.list(ctx, "/search/repositories", v, q.Page, &found)
+	if n, size, bad := q.Page.Number(); bad == nil && n*size >= maxSearched {
+		next = ""
+	}
+	return forge.List[forge.Repository]{Items: domain(found.Items), Next: next}, err
+}
+
+// plain drops what would end a quoted term of a search, word what would end a word.
+func plain(r rune) rune {
+	if r == '"' || r == '\\' || r < ' ' {
+		return -1
+	}
+	return r
+}
+
+func word(r rune) rune {
+	if r <= ' ' || r == '"' || r == '\\' || r == ':' {
+		return -1
+	}
+	return r
+}
+
+// Repository implements [forge.Host].
+func (h *Host) Repository(ctx context.Context, name string) (forge.Repository, error) {
+	at, err := path(name)
+	if err != nil {
+		return forge.Repository{}, err
+	}
+	var r repository
+	_, err = h.c.Get(ctx, at, nil, &r)
+	return r.domain(), err
+}
+
+// path is that of a repository in REST.
+func path(name string, below ...string) (string, error) {
+	owner, repo, err := forge.SplitName(name)
+	return exchange.Path(append([]string{"repos", owner, repo}, below...)...), err
+}
+
+// Branches implements [forge.Host].
+func (h *Host) Branches(ctx context.Context, repository, text string, p forge.Page) (forge.List[forge.Branch], error) {
+	if text != "" {
+		return h.searchBranches(ctx, repository, text, p)
+	}
+	var out forge.List[forge.Branch]
+	at, err := path(repository, "branches")
+	if err != nil {
+		return out, err
+	}
+	var bs []struct {
+		Name      string `json:"name"`
+		Protected bool   `json:"protected"`
+		Commit    struct {
+			SHA string `json:"sha"`
+		} `json:"commit"`
+	}
+	out.Next, err = h.list(ctx, at, url.Values{}, p, &bs)
+	for _, b := range bs {
+		out.Items = append(out.Items, forge.Branch{Name: b.Name, Commit: b.Commit.SHA, Protected: b.Protected})
+	}
+	return out, err
+}
+
+// Files implements [forge.Host].
+func (h *Host) Files(ctx context.Context, repository, dir string) ([]string, error) {
+	at, err := path(repository, "contents", dir)
+	if err != nil {
+		return nil, err
+	}
+	var entries []struct {
+		Path string `json:"path"`
+		Type string `json:"type"`
+	}
+	var out []string
+	_, err = h.c.Get(ctx, at, nil, &entries)
+	for _, e := range entries {
+		if e.Type == "file" {
+			out = append(out, e.Path)
+		}
+	}
+	return out, err
+}
+
+// File implements [forge.Host].
+func (h *Host) File(ctx context.Context, repository, file string) (string, error) {
+	at, err := path(repository, "contents", file)
+	if err != nil {
+		return "", err
+	}
+	return h.c.Raw(ctx, at, nil, "application/vnd.github.raw+json")
+}
+
+// Propose implements [forge.Host].
+func (h *Host) Propose(ctx context.Context, p forge.Proposal) (forge.PullRequest, error) {
+	at, err := path(p.Repository, "pulls")
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	var made struct {
+		Number int    `json:"number"`
+		URL    string `json:"html_url"`
+	}
+	if err := h.c.Post(ctx, at, map[string]any{"title": p.Title, "head": p.Source, "base": p.Target, "body": p.Description, "draft": p.Draft}, &made); err != nil {
+		return forge.PullRequest{}, err
+	}
+	pr := forge.PullRequest{Number: made.Number, URL: made.URL}
+	if len(p.Labels) > 0 {
+		at, err = path(p.Repository, "issues", strconv.Itoa(made.Number), "labels")
+		if err == nil {
+			err = h.c.Post(ctx, at, map[string]any{"labels": p.Labels}, nil)
+		}
+		if err != nil { // the pull request exists
+			pr.Warning = "the labels could not be added: " + err.Error()
+		}
+	}
+	return pr, nil
+}
+
+// Clone implements [forge.Host].
+func (h *Host) Clone(repository string) (url, user, password string) {
+	return h.web.JoinPath(repository).String() + ".git", "x-access-token", h.token
+}

@@ -1,0 +1,65 @@
+package agentserver
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/server/agentserver/config"
+	"github.com/deft-dev/deft/server/agentserver/conversation"
+	"github.com/deft-dev/deft/server/agentserver/mcp"
+	"github.com/deft-dev/deft/session"
+)
+
+// Backend is what a server works with, as its program links it.
+type Backend struct {
+	Store   eventstream.Stream
+	Lock    session.Lock
+	Builder session.Builder
+	Models  session.Models
+	// Sandboxed says that each conversation gets a sandbox.
+	Sandboxed bool
+	// Containers are those of conversations; nil where there are none.
+	Containers *conversation.Containers
+	// Orphans removes sandboxes; nil where there are none.
+	Orphans Orphans
+	// Sandboxes are those of conversations, whatever their class.
+	Sandboxes conversation.Sandboxes
+	// Vanished returns the conversations, of those given, whose workspaces are gone with
+	// the sandboxes that they were inside of, and when these were started.
+	Vanished func(ctx context.Context, p session.Placement, ids []event.ConversationID) (map[event.ConversationID]time.Time, error)
+	// Close closes what the backend holds beside Lock, which the sessions
+	// close.
+	Close func() error
+}
+
+// Orphans removes sandboxes that nothing needs.
+type Orphans interface {
+	// RemoveOrphans removes the sandboxes of a class whose conversations do not
+	// exist, and returns how many those were.
+	RemoveOrphans(ctx context.Context, class string, exists func(context.Context, event.ConversationID) (bool, error)) (int, error)
+}
+
+// Adapters are the parts of a program that a server asks directly.
+type Adapters interface {
+	// Open opens the backend of a configuration.
+	Open(ctx context.Context, cfg *config.Loaded) (*Backend, error)
+	// NewModel opens a model, to see whether it answers.
+	NewModel(llm.Config) (llm.Model, error)
+	// Providers are the prefixes of model names that are known.
+	Providers() []string
+	// Forges opens Git hosts.
+	Forges() forge.Opener
+	// ProbeMCP tries an MCP server.
+	ProbeMCP(ctx context.Context, p mcp.Probe) (mcp.Result, error)
+	// CheckClientTool returns what is wrong with a tool that a client defines,
+	// and ClientToolName its name.
+	CheckClientTool(raw json.RawMessage) (name string, err error)
+	// Export writes the files of a conversation into a directory below dir, as
+	// OpenHands lays them out, and returns that directory.
+	Export(ctx context.Context, store eventstream.Stream, id event.ConversationID, dir string) (string, error)
+}

@@ -1,0 +1,75 @@
+package hooks_test
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/server/agentserver/hooks"
+	"github.com/deft-dev/deft/server/rest"
+)
+
+// project returns a directory with a hooks.json.
+func project(t *testing.T, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".openhands"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".openhands/hooks.json"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestAnswers compares with what the reference answers.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	server, err := rest.New(rest.Options{Routes: hooks.Routes(slog.New(slog.DiscardHandler), nil), Keys: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := project(t, `{"stop":[{"hooks":[{"command":"x"}]}]}`)
+	linked := t.TempDir()
+	if err := os.Symlink(outside+"/.openhands", linked+"/.openhands"); err != nil {
+		t.Fatal(err)
+	}
+	const none = `{"hook_config":null}`
+	for dir, want := range map[string]string{
+		project(t, `{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"x","timeout":5}]}]}}`): `{"hook_config":{"pre_tool_use":[{"matcher":"*","hooks":[{"type":"command","name":null,"command":"x","prompt":null,"system_prompt":null,"tools":[],"timeout":5,"max_iterations":3,"async":false}]}],"post_tool_use":[],"user_prompt_submit":[],"session_start":[],"session_end":[],"stop":[]}}`,
+		project(t, `{}`):                                  none,
+		project(t, `{"stop":[]}`):                         none,
+		project(t, `null`):                                none,
+		project(t, `{`):                                   none,
+		project(t, `{"stop":[{"hooks":[{}]}]}`):           none,
+		project(t, `{"stop":[{"hooks":[{"type":"x"}]}]}`): none,
+		t.TempDir():                                       none,
+		"/nowhere":                                        none,
+		"":                                                none,
+		linked:                                            none,
+	} {
+		body, err := json.Marshal(map[string]string{"project_dir": dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, httptest.NewRequest("POST", "/api/hooks", strings.NewReader(string(body))))
+		if got, err := io.ReadAll(w.Body); err != nil || w.Code != 200 || string(got) != want {
+			t.Errorf("%s: %d, %v (-want +got):\n%s", dir, w.Code, err, cmp.Diff(want, string(got)))
+		}
+	}
+	for body, want := range map[string]int{`{}`: 200, `{"project_dir":null}`: 200, `{"project_dir":1}`: 422, ``: 422, `null`: 422} {
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, httptest.NewRequest("POST", "/api/hooks", strings.NewReader(body)))
+		if w.Code != want {
+			t.Errorf("%q: %d %s", body, w.Code, w.Body)
+		}
+	}
+}

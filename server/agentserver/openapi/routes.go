@@ -1,0 +1,82 @@
+package openapi
+
+import (
+	"crypto/sha256"
+	_ "embed" // for the page
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/deft-dev/deft/server/rest"
+)
+
+//go:embed page.html
+var page []byte
+
+// Options are what a [Service] describes.
+type Options struct {
+	// Routes are the table of the server.
+	Routes []rest.Route
+	// Version is that of the contract.
+	Version string
+	// Path is where the server stands at its public address; "" for its root.
+	Path string
+}
+
+// Service shows the description.
+type Service struct {
+	make func() ([]byte, error)
+}
+
+// New returns a service.
+func New(o Options) *Service {
+	return &Service{make: sync.OnceValues(func() ([]byte, error) {
+		doc, err := o.document()
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(doc)
+	})}
+}
+
+// Routes returns the operations.
+func (s *Service) Routes() []rest.Route {
+	return []rest.Route{
+		{Method: "GET", Path: "/openapi.json", Access: rest.Open, Dormant: true, Hidden: true, Handle: s.document},
+		{Method: "GET", Path: "/docs", Access: rest.Open, Dormant: true, Hidden: true, Handle: show},
+		{Method: "GET", Path: "/redoc", Access: rest.Open, Dormant: true, Hidden: true, Handle: show},
+	}
+}
+
+func (s *Service) document(w http.ResponseWriter, _ *http.Request) error {
+	doc, err := s.make()
+	if err != nil {
+		return err
+	}
+	return rest.Bytes(w, http.StatusOK, doc)
+}
+
+// policy lets the page run its own script and style, and ask this server.
+var policy = sync.OnceValue(func() string {
+	hash := func(tag string) string {
+		_, rest, _ := strings.Cut(string(page), "<"+tag+">")
+		text, _, _ := strings.Cut(rest, "</"+tag+">")
+		sum := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src " +
+		hash("script") + "; style-src " + hash("style")
+})
+
+func show(w http.ResponseWriter, _ *http.Request) error {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", policy())
+	h.Set("X-Content-Type-Options", "nosniff")
+	if _, err := w.Write(page); err != nil {
+		return rest.ErrBroken
+	}
+	return nil
+}

@@ -1,0 +1,285 @@
+// Package skills serves the routes below /api/skills: it lists the skills of
+// this machine, of a project and of organisations, installs skills, and fetches
+// the public ones (docs/openhands/sdk-wire.md section 10).
+//
+// # Usage
+//
+//	s := skills.New(skills.Options{Home: home, Persistence: dir})
+//	routes := s.Routes()
+//	skills, err := s.ProfileSkills(ctx) // what an agent profile can load
+//
+// # Network
+//
+// Public skills are those of a local copy, see [Options.Public]. Only Sync,
+// installing and refreshing from a repository, and the repositories of
+// organisations that a request names use the network.
+//
+// # Concurrency and failure
+//
+// Safe for concurrent use. A source that cannot be read is logged and left
+// out, so that the others are listed.
+package skills
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/agentserver/installation"
+	"github.com/deft-dev/deft/server/agentserver/workspacescope"
+	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
+)
+
+// Options say where skills are.
+type Options struct {
+	Home        string // of the user
+	Persistence string // OH_PERSISTENCE_DIR, or ~/.openhands
+	// Public is a local copy of the public skills' repository
+	// (EXTENSIONS_PATH); empty for the clone that Sync keeps below
+	// Persistence.
+	Public string
+	// PublicURL and PublicRef are what Sync fetches; empty for the
+	// reference's.
+	PublicURL, PublicRef string
+	Log                  *slog.Logger // nil for none
+	// CheckProject is asked before a project is read.
+	CheckProject workspacescope.CheckProject
+}
+
+// Service lists and installs skills. Make one with [New].
+type Service struct {
+	o         Options
+	catalog   skill.Catalog
+	installed *installation.Store
+	syncing   sync.Mutex
+}
+
+// New returns the service.
+func New(o Options) *Service {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.PublicURL == "" {
+		o.PublicURL = "https://github.com/OpenHands/extensions"
+	}
+	if o.PublicRef == "" {
+		o.PublicRef = os.Getenv("EXTENSIONS_REF")
+	}
+	if o.PublicRef == "" {
+		o.PublicRef = "main"
+	}
+	catalog := skill.NewCatalog(o.Home, o.Persistence, o.Public)
+	dir := filepath.Join(o.Persistence, "skills", "installed")
+	return &Service{o: o, catalog: catalog, installed: installation.New(dir, func(at string) (installation.Described, error) {
+		s, err := skill.LoadOne(at)
+		if err != nil {
+			return installation.Described{}, err
+		}
+		d := installation.Described{Name: s.Name, Version: s.Version}
+		if s.Description != nil {
+			d.Description = *s.Description
+		}
+		return d, nil
+	})}
+}
+
+// Organisation is a repository with skills of an organisation.
+type Organisation struct {
+	URL  string `json:"org_repo_url"` // may hold credentials
+	Name string `json:"org_name"`
+}
+
+// Host is a web application that the sandbox exposes.
+type Host struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+	Port int    `json:"port"`
+}
+
+// Query says which sources are loaded.
+type Query struct {
+	Public        bool           `json:"load_public"`
+	User          bool           `json:"load_user"`
+	Project       bool           `json:"load_project"`
+	Organisations bool           `json:"load_org"`
+	ProjectDir    string         `json:"project_dir"`
+	Repositories  []Organisation `json:"org_configs"`
+	// Marketplace is the file of the public repository that lists the skills
+	// to use; empty for all.
+	Marketplace string `json:"marketplace_path"`
+	Sandbox     struct {
+		Hosts []Host `json:"exposed_urls"`
+	} `json:"sandbox_config"`
+}
+
+// Sources counts the skills of each source, before they are merged.
+type Sources struct {
+	Sandbox       int `json:"sandbox"`
+	Marketplaces  int `json:"registered_marketplaces"`
+	Base          int `json:"sdk_base"` // public and user
+	Organisations int `json:"org"`
+	Project       int `json:"project"`
+}
+
+// Load returns the skills of all sources that the query asks for. Later ones
+// replace earlier ones of the same name: hosts, public, user, organisations,
+// project.
+func (s *Service) Load(ctx context.Context, q Query) ([]skill.Skill, Sources) {
+	var n Sources
+	hosts := workHosts(q.Sandbox.Hosts)
+	var base, orgs, project []skill.Skill
+	if q.Public {
+		list, warnings := s.catalog.Public(q.Marketplace)
+		s.warn(warnings)
+		base = list
+	}
+	if q.User {
+		list, warnings := s.catalog.User()
+		s.warn(warnings)
+		base = skill.Override(base, list)
+	}
+	if q.Organisations {
+		for _, o := range q.Repositories {
+			orgs = skill.Override(orgs, s.organisation(ctx, o))
+		}
+	}
+	if q.Project && q.ProjectDir != "" {
+		list, warnings := skill.LoadProject(q.ProjectDir)
+		s.warn(warnings)
+		project = list
+	}
+	n.Sandbox, n.Base, n.Organisations, n.Project = len(hosts), len(base), len(orgs), len(project)
+	return skill.Override(skill.Override(skill.Override(hosts, base), orgs), project), n
+}
+
+// Listed is a skill of the catalog as clients see it.
+type Listed struct {
+	skill.Info
+	Origin string `json:"origin"` // public or user
+}
+
+// list returns the skills that an agent profile can load.
+func (s *Service) list() []skill.Listed {
+	all, warnings := s.catalog.List(skill.DefaultMarketplace)
+	s.warn(warnings)
+	return all
+}
+
+// Catalog returns the skills that an agent profile can load.
+func (s *Service) Catalog() []Listed {
+	all := s.list()
+	listed := make([]Listed, len(all))
+	for i, one := range all {
+		listed[i] = Listed{one.Info(), "user"}
+		if one.Public {
+			listed[i].Origin = "public"
+		}
+	}
+	return listed
+}
+
+// ProfileSkills returns the skills that an agent profile can load, each as
+// spec.SkillSchema describes it.
+func (s *Service) ProfileSkills(context.Context) ([]*schema.Map, error) {
+	all := s.list()
+	out := make([]*schema.Map, len(all))
+	for i, one := range all {
+		raw, err := json.Marshal(one.Skill)
+		if err != nil {
+			return nil, fmt.Errorf("encode the skill %s: %w", one.Name, err)
+		}
+		doc, err := schema.Parse(raw)
+		if err == nil {
+			out[i], err = spec.SkillSchema.Check(doc, schema.Reading{}, one.Name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("describe the skill %s: %w", one.Name, err)
+		}
+	}
+	return out, nil
+}
+
+// PublicNames returns the names of the public skills among [Service.ProfileSkills].
+func (s *Service) PublicNames(context.Context) ([]string, error) {
+	names := []string{}
+	for _, one := range s.list() {
+		if one.Public {
+			names = append(names, one.Name)
+		}
+	}
+	return names, nil
+}
+
+func (s *Service) warn(warnings []skill.Warning) {
+	for _, w := range warnings {
+		s.o.Log.Warn("a skill was left out", "path", w.Path, "err", w.Err)
+	}
+}
+
+// workHosts makes a skill of the hosts that the sandbox exposes for the agent's
+// web applications.
+func workHosts(hosts []Host) []skill.Skill {
+	var b strings.Builder
+	for _, h := range hosts {
+		if strings.HasPrefix(h.Name, "WORKER_") {
+			b.WriteString("\n* " + h.URL + " (port " + strconv.Itoa(h.Port) + ")")
+		}
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return []skill.Skill{{
+		Name: "work_hosts", Version: "1.0.0",
+		Content: "A web application of yours can be reached by the user at these hosts, each of them on its port:" + b.String(),
+	}}
+}
+
+// organisation clones a repository, reads its skills and removes it.
+func (s *Service) organisation(ctx context.Context, o Organisation) []skill.Skill {
+	temp, err := os.MkdirTemp("", "deft-skills-*")
+	if err != nil {
+		s.o.Log.Warn("skills of an organisation", "organisation", o.Name, "err", err)
+		return nil
+	}
+	defer os.RemoveAll(temp)
+	if _, err := installation.Clone(ctx, o.URL, "", filepath.Join(temp, "r")); err != nil {
+		// The error may be about a repository that is simply not there.
+		s.o.Log.Info("skills of an organisation", "organisation", o.Name, "err", err)
+		return nil
+	}
+	list, warnings := skill.LoadRepository(filepath.Join(temp, "r"), "skills", "microagents")
+	s.warn(warnings)
+	return list
+}
+
+// Sync fetches the public skills. What was there stays when it fails.
+func (s *Service) Sync(ctx context.Context) error {
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	kept := skill.PublicDir(s.o.Persistence)
+	cache := filepath.Dir(kept)
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(cache, ".sync-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	fresh := filepath.Join(temp, "fresh")
+	if _, err := installation.Clone(ctx, s.o.PublicURL, s.o.PublicRef, fresh); err != nil {
+		return err
+	}
+	if err := os.Rename(kept, filepath.Join(temp, "old")); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return os.Rename(fresh, kept)
+}

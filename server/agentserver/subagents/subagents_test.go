@@ -1,0 +1,104 @@
+package subagents_test
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/server/agentserver/subagents"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/subagent"
+)
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const reviewer = "---\nname: rev\ndescription: Reviews <example>use me</example>\ntools: terminal, file_editor\nmodel: inherit\ncolor: red\nmax_iteration_per_run: 5\n---\nYou review.\n"
+
+// TestAnswers compares with what the reference answers.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	outside := t.TempDir()
+	write(t, outside, map[string]string{"secret.md": "outside"})
+	write(t, home, map[string]string{
+		"ws/.openhands/agents/rev.md":  reviewer,
+		"ws/.agents/agents/README.md":  "no agent",
+		"ws/.agents/agents/bad.md":     "---\npermission_mode: maybe\n---\n",
+		".agents/agents/rev.md":        "the user's",
+		".openhands/agents/mine.md":    "mine",
+		".openhands/agents/deep/no.md": "too deep",
+	})
+	if err := os.Symlink(outside+"/secret.md", home+"/ws/.agents/agents/steal.md"); err != nil {
+		t.Fatal(err)
+	}
+	server, err := rest.New(rest.Options{
+		Routes: subagents.New(subagents.Options{Catalog: subagent.NewCatalog(home, home+"/.openhands", nil)}).Routes(),
+		Keys:   func() []string { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(body string) string {
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, httptest.NewRequest("POST", "/api/sub-agents", strings.NewReader(body)))
+		if w.Code != 200 {
+			return w.Body.String()
+		}
+		return strings.ReplaceAll(w.Body.String(), home, "HOME")
+	}
+	project := `"project_dir":` + quote(home+"/ws")
+	want := `{"agents":[{"name":"rev","description":"Reviews <example>use me</example>","model":"inherit","color":"red","tools":["terminal, file_editor"],"skills":[],"system_prompt":"You review.","when_to_use_examples":["use me"],"permission_mode":null,"max_iteration_per_run":5,"max_budget_per_run":null,"mcp_config":null,"mcp_servers":null,"profile_store_dir":null,"hooks":null,"condenser":null,"metadata":{},"level":"project","source":"HOME/ws/.openhands/agents/rev.md","is_builtin":false}]}`
+	if diff := cmp.Diff(want, ask(`{"load_builtin":false,"load_user":false,`+project+`}`)); diff != "" {
+		t.Errorf("project (-want +got):\n%s", diff)
+	}
+	names := func(body string) string {
+		var got struct {
+			Agents []subagent.Definition `json:"agents"`
+		}
+		if err := json.Unmarshal([]byte(ask(body)), &got); err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, a := range got.Agents {
+			out = append(out, a.Name+" "+*a.Level)
+		}
+		return strings.Join(out, ", ")
+	}
+	for body, want := range map[string]string{
+		`{` + project + `}`:                        "rev project, mine user, bash-runner builtin, code-explorer builtin, general-purpose builtin",
+		`{"load_user":false}`:                      "bash-runner builtin, code-explorer builtin, general-purpose builtin",
+		`{"load_builtin":false}`:                   "rev user, mine user",
+		`{"load_builtin":false,"load_user":false}`: "",
+	} {
+		if got := names(body); got != want {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
+	}
+	if got := ask(`null`); !strings.Contains(got, "detail") {
+		t.Errorf("null: %s", got)
+	}
+}
+
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}

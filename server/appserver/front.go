@@ -1,0 +1,166 @@
+package appserver
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/server/appserver/apps"
+	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/rest"
+)
+
+// front tells the requests on the one port apart.
+type front struct{ v *services }
+
+// apiPrefixes begin the paths that are never the page's.
+var apiPrefixes = []string{"/api/", "/sockets/", "/socket.io", "/mcp/", "/v1/", "/integration/", "/oauth/", "/feedback/"}
+
+// serverPaths are further paths of the routes.
+var serverPaths = []string{"/alive", "/health", "/ready", "/server_info", "/openapi.json"}
+
+func isAPI(path string) bool {
+	return slices.Contains(serverPaths, path) || slices.ContainsFunc(apiPrefixes, func(p string) bool { return strings.HasPrefix(path, p) })
+}
+
+// ServeHTTP implements [http.Handler].
+func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o := f.v.o
+	if a, ok := f.v.apps.Of(r); ok { // never one of our own routes
+		f.app(w, r, a)
+		return
+	}
+	if !o.allowedHost(r.Host) {
+		http.Error(w, "This server does not answer to the name "+r.Host+". Set --public-url to the address by which it is reached.", http.StatusMisdirectedRequest)
+		return
+	}
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	if f.preflight(w, r) {
+		return
+	}
+	b, found, err := f.sandboxOf(r)
+	switch {
+	case err != nil:
+		f.v.o.Log.Log(r.Context(), level(r), "find the sandbox of a request", "path", r.URL.Path, "err", err)
+		http.Error(w, err.Error(), fault.KindOf(err).HTTPStatus())
+	case isAPI(r.URL.Path) && f.v.replicas.pass(w, r, b.ID):
+	case found:
+		f.agentServer(w, r, b)
+	case !isAPI(r.URL.Path) && o.Page != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		o.Page.ServeHTTP(w, r)
+	default:
+		h.Set("Cache-Control", "no-store")
+		f.v.table.ServeHTTP(w, r)
+	}
+}
+
+// level is that of what has failed for a request.
+func level(r *http.Request) slog.Level {
+	if r.Context().Err() != nil {
+		return slog.LevelInfo // the client has left, which is nothing wrong here
+	}
+	return slog.LevelError
+}
+
+// app answers for a program in a sandbox.
+func (f front) app(w http.ResponseWriter, r *http.Request, a apps.App) {
+	in, err := f.v.apps.Sandbox(r.Context(), a)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		apps.Say(w, http.StatusNotFound, "There is nothing here", "The conversation lists the addresses of its programs.")
+	case err != nil:
+		f.v.o.Log.Log(r.Context(), level(r), "find the sandbox of a program", "err", err)
+		apps.Say(w, http.StatusInternalServerError, "The sandbox cannot be found", "The server has written why to its log.")
+	case f.v.replicas.pass(w, r, in.ID):
+	default:
+		f.v.apps.Serve(w, r, in, a)
+	}
+}
+
+// preflight answers a browser's question whether a page of another origin may send a
+// session key: for the agent-server contract it may.
+func (f front) preflight(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
+		if strings.EqualFold(strings.TrimSpace(name), rest.KeyHeader) {
+			f.v.contract.ServeHTTP(w, r)
+			return true
+		}
+	}
+	return false
+}
+
+// sandboxOf returns the sandbox whose agent server a request is for.
+func (f front) sandboxOf(r *http.Request) (b store.Sandbox, found bool, err error) {
+	ctx := r.Context()
+	for _, key := range sessionKeys(r) {
+		if b, err = f.v.store.SandboxOfKey(ctx, key); err == nil {
+			return b, true, nil
+		}
+		if !fault.Is(err, fault.Auth) {
+			return b, false, err
+		}
+	}
+	// The client may send the key in its first frame.
+	if rest, ok := strings.CutPrefix(r.URL.Path, "/sockets/"); ok {
+		_, name, _ := strings.Cut(rest, "/")
+		name, _, _ = strings.Cut(name, "/")
+		id, ok := event.ParseConversationID(name)
+		if !ok {
+			return b, false, nil
+		}
+		b, err = f.v.store.SandboxOfConversation(ctx, string(id))
+		if fault.Is(err, fault.NotFound) {
+			return b, false, nil
+		}
+		return b, err == nil, err
+	}
+	return b, false, nil
+}
+
+// sessionKeys are what in a request may be the key of a sandbox.
+func sessionKeys(r *http.Request) (keys []string) {
+	if strings.HasPrefix(r.URL.Path, "/api/v1/") || strings.HasPrefix(r.URL.Path, "/mcp/") {
+		return nil // never part of the agent-server contract
+	}
+	if k := r.Header.Get(rest.KeyHeader); k != "" {
+		keys = append(keys, k)
+	}
+	if !isAPI(r.URL.Path) {
+		return keys
+	}
+	if strings.HasPrefix(r.URL.Path, "/sockets/") {
+		if k := r.URL.Query().Get("session_api_key"); k != "" {
+			keys = append(keys, k)
+		}
+	}
+	if c, err := r.Cookie(rest.WorkspaceCookie); err == nil && strings.Contains(r.URL.Path, "/workspace") {
+		keys = append(keys, c.Value)
+	}
+	if k, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && strings.HasPrefix(r.URL.Path, "/v1/") {
+		keys = append(keys, k) // OpenAI's clients
+	}
+	return keys
+}
+
+// agentServer answers by the agent-server contract. Whoever works in a paused sandbox
+// resumes it.
+func (f front) agentServer(w http.ResponseWriter, r *http.Request, b store.Sandbox) {
+	if b.Paused && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if err := f.v.store.SetSandboxPaused(r.Context(), b.Owner, b.ID, false); err != nil {
+			http.Error(w, err.Error(), fault.KindOf(err).HTTPStatus())
+			return
+		}
+	}
+	if err := f.v.agentServers.serve(w, r, b); err != nil {
+		f.v.o.Log.Log(r.Context(), level(r), "open the agent server of a sandbox", "sandbox", b.ID, "err", err)
+		http.Error(w, err.Error(), fault.KindOf(err).HTTPStatus())
+	}
+}

@@ -1,0 +1,46 @@
+package appserver_test
+
+import (
+	"testing"
+
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/appserver"
+	"github.com/deft-dev/deft/settings/agentsettings"
+)
+
+func TestModelOfOwnersWithoutOne(t *testing.T) {
+	t.Parallel()
+	model := schema.Of("model", "openai/gpt-5", "api_key", "sk-1")
+	for name, c := range map[string]struct {
+		llm  *schema.Map // of the settings
+		want string
+	}{
+		"nothing":         {schema.NewMap(), "openai/gpt-5 sk-1"},
+		"a timeout":       {schema.Of("timeout", schema.Count(9)), "openai/gpt-5 sk-1"},
+		"another model":   {schema.Of("model", "a/b"), "a/b "},
+		"a key":           {schema.Of("api_key", "sk-2"), " sk-2"},
+		"an own server":   {schema.Of("base_url", "http://h"), " "},
+		"only its server": {schema.Of("model", "a/b", "base_url", "http://h"), "a/b "},
+	} {
+		agent := agentsettings.Settings.Of["openhands"].Defaults()
+		had := agent.Object("llm").Copy()
+		for _, key := range c.llm.Keys() {
+			had.Set(key, c.llm.Get(key))
+		}
+		agent.Set("llm", had)
+		before := agent.Object("llm").Text("model")
+		if c.want[0] == ' ' {
+			c.want = before + c.want
+		}
+		got := appserver.WithModel(agent, model).Object("llm")
+		if text := got.Text("model") + " " + got.Text("api_key"); text != c.want {
+			t.Errorf("%s: %q, want %q", name, text, c.want)
+		}
+		if agent.Object("llm").Text("model") != before {
+			t.Errorf("%s: the settings were changed", name)
+		}
+		if appserver.WithModel(agent, nil) != agent {
+			t.Errorf("%s: changed without a model", name)
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package appserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/agentserver"
+	"github.com/deft-dev/deft/server/appserver/apps"
+	"github.com/deft-dev/deft/server/appserver/callbacks"
+	"github.com/deft-dev/deft/server/appserver/conversations"
+	"github.com/deft-dev/deft/server/appserver/git"
+	"github.com/deft-dev/deft/server/appserver/mcpserver"
+	"github.com/deft-dev/deft/server/appserver/sandboxes"
+	settingsroutes "github.com/deft-dev/deft/server/appserver/settings"
+	"github.com/deft-dev/deft/server/appserver/signin"
+	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/appserver/v0"
+	"github.com/deft-dev/deft/server/appserver/v1"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/settings"
+	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/subagent"
+)
+
+var errClosing = fault.New(fault.Unavailable, "the server stops").Hint("try again in a moment")
+
+// secretsURL is the base of the addresses by which conversations name stored secrets. They
+// are looked up without a request, by whatever server works on the conversation, so it is
+// nobody's address (RFC 2606).
+const secretsURL = "http://secrets.invalid"
+
+// services are the parts of a server.
+type services struct {
+	o       Options
+	began   time.Time
+	backend *agentserver.Backend
+
+	store         *store.Store
+	files         FileStore
+	owners        *owners
+	sessions      *session.Manager
+	callbacks     *callbacks.Service
+	sandboxes     *sandboxes.Service
+	warm          *sandboxes.Warm // nil for none
+	conversations *conversations.Service
+	skills        func() []skill.Listed
+	signin        *signin.Service
+	agentServers  *agentServers
+	apps          *apps.Service
+	mcp           *mcpserver.Service
+	replicas      *replicas // nil where there is only this one
+	v0            *v0.Service
+	table         *rest.Server
+	contract      *rest.Server // answers preflight requests for the agent-server contract
+}
+
+// openServices opens the parts.
+func openServices(ctx context.Context, o Options) (_ *services, err error) {
+	s := &services{o: o, began: time.Now()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	workspaces := filepath.Join(o.Dir, "workspaces")
+	if err := os.MkdirAll(workspaces, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "make the directory of workspaces")
+	}
+	if s.backend, err = o.Open(ctx); err != nil {
+		return nil, err
+	}
+	if s.store, err = o.OpenStore(ctx); err != nil {
+		return nil, err
+	}
+	files, err := o.OpenFiles(ctx)
+	if err != nil {
+		return nil, err // files may be a nil pointer, which is not nil as an interface
+	}
+	s.files = files
+	s.owners = &owners{
+		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: secretsURL, model: o.Model, log: o.Log, all: map[session.Principal]*settings.Service{},
+		maxIterations: o.MaxIterations, maxCost: o.MaxCost, forge: o.Forges, renewer: o.Renewer,
+		open: func(ctx context.Context, dir string) (*settings.Service, error) {
+			return settings.Open(ctx, settings.Options{Dir: dir, Files: s.owners.files, Keys: o.Ring, Ping: agentserver.Pinger(o.Adapters), Log: o.Log, Usable: agentserver.UsableTool, Current: s.owners.current})
+		},
+	}
+	if s.store.Shared() {
+		s.owners.files, s.owners.local, s.owners.dir = s.store.Documents(), "local", "owners"
+	}
+	if o.Ring.HasPrevious() {
+		if err := s.owners.renew(ctx, s.store); err != nil {
+			return nil, err
+		}
+	}
+	home, _ := os.UserHomeDir() // a user without one has no skills of his own
+	catalog := skill.NewCatalog(home, o.Settings, os.Getenv("EXTENSIONS_PATH"))
+	s.skills = func() []skill.Listed {
+		all, warnings := catalog.List(skill.DefaultMarketplace)
+		for _, w := range warnings {
+			o.Log.Warn("a skill is not listed", "err", w)
+		}
+		return all
+	}
+	s.callbacks = callbacks.New(callbacks.Options{Stream: s.backend.Store, Store: s.store, Lock: s.backend.Lock, Log: o.Log})
+	s.sessions, err = session.Open(session.Options{
+		Store: s.callbacks.Stream(), Lock: s.backend.Lock, Dir: o.Conversations, Ring: o.Ring, Log: o.Log,
+		Settings: s.owners, Models: s.backend.Models, Builder: s.backend.Builder,
+		Files: session.Worktrees{
+			PlainDirectories: session.PlainDirectories{Skills: catalog},
+			Root:             filepath.Join(o.Dir, "worktrees"),
+		},
+		SubAgents: subagent.NewCatalog(home, o.Settings, o.Log),
+		AdmitChild: func(ctx context.Context, parent, child event.ConversationID) error {
+			return s.sandboxes.AdmitChild(ctx, parent, child)
+		},
+		BaseURL: secretsURL, MaxRuns: o.MaxRuns, IdleTTL: o.IdleTTL, Checkpoints: o.Checkpoints, CheckpointTimes: o.CheckpointTimes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	elsewhere, err := s.backend.Builder.WorkspaceInside(session.Placement{})
+	if err != nil {
+		return nil, err
+	}
+	places := sandboxes.Options{Store: s.store, Sessions: s.sessions, Files: s.files, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log}
+	if elsewhere {
+		places.Vanished = func(ctx context.Context, ids []event.ConversationID) (map[event.ConversationID]time.Time, error) {
+			return s.backend.Vanished(ctx, session.Placement{}, ids)
+		}
+	} else if s.backend.Sandboxed {
+		places.Isolation = s.backend.Sandboxes
+	}
+	s.sandboxes = sandboxes.New(places)
+	if o.Warm != nil {
+		if s.warm, err = s.sandboxes.OpenWarm(filepath.Join(o.Dir, "warm"), s.backend.Lock, o.Warm); err != nil {
+			return nil, err
+		}
+	}
+	s.conversations = conversations.New(conversations.Options{
+		Sessions: s.sessions, Sandboxes: s.sandboxes, Warm: s.warm, Store: s.store, Settings: s.owners, Files: s.files, Lock: s.backend.Lock, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Trajectories: o.Trajectories, Link: s.link, Log: o.Log,
+	})
+	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, URL: o.WebURL, Log: o.Log})
+	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})
+	s.replicas = newReplicas(s.backend.Lock, s.store.InSandbox, o.Log)
+	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
+	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, Store: s.store, URL: o.baseURL, Apps: s.apps.Addresses, Editor: s.apps.OpenEditor, MCPServers: settingsroutes.MCPServers, Log: o.Log})
+	s.mcp = s.newMCP()
+	if s.table, err = rest.New(rest.Options{
+		Routes: markCostly(s.routes()), SameOrigin: true, Origin: o.allowedOrigin, Costly: costlyLimit(o.CostlyPerMinute), Log: o.Log,
+		Authenticate: func(r *http.Request) (*http.Request, error) {
+			c, err := s.signin.Authenticate(r)
+			return r.WithContext(identity.With(r.Context(), c)), err
+		},
+	}); err != nil {
+		return nil, err
+	}
+	s.contract, err = rest.New(rest.Options{Origin: o.allowedOrigin, Log: o.Log})
+	return s, err
+}
+
+// routes are those of all parts.
+func (s *services) routes() []rest.Route {
+	return slices.Concat(
+		s.health(), s.signin.Routes(),
+		v1.New(v1.Options{
+			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills, Isolations: s.o.Isolations,
+			Spec: v1.Spec{ID: s.o.Spec, Created: s.began.UTC().Format(time.RFC3339), Env: map[string]string{}, WorkingDir: sandboxes.ClientDirectory + "/" + sandboxes.ProjectDirectory},
+		}).Routes(),
+		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, DefaultModel: s.o.modelName(), WithDefaultModel: func(agent *schema.Map) *schema.Map { return withModel(agent, s.o.Model) }, Began: s.began, Log: s.o.Log, ProbeMCP: agentserver.MCPProber(s.o.Adapters)}).Routes(),
+		agentserver.AgentProfiles(s.callerSettings, s.o.Log),
+		s.v0.Routes(),
+		git.New(git.Options{Tokens: s.owners.tokens, Forges: s.o.Forges, Log: s.o.Log}).Routes(),
+		s.apps.Routes(),
+		s.mcp.Routes(),
+		[]rest.Route{{Method: "POST", Path: "/api/cloud-proxy", Tag: "Server", Access: rest.Open, Handle: front{s}.cloudProxy}},
+	)
+}
+
+// modelName is the name of the common model, "" for none.
+func (o *Options) modelName() string {
+	if o.Model == nil {
+		return ""
+	}
+	return o.Model.Text("model")
+}
+
+// callerSettings returns the settings of a request's caller.
+func (s *services) callerSettings(ctx context.Context) (*settings.Service, error) {
+	return s.owners.of(ctx, identity.CallerOf(ctx).Owner)
+}
+
+// health says that the server works.
+func (s *services) health() []rest.Route {
+	answer := func(v any) rest.Handler {
+		return func(w http.ResponseWriter, _ *http.Request) error { return rest.JSON(w, http.StatusOK, v) }
+	}
+	open := func(path string, h rest.Handler) rest.Route {
+		return rest.Route{Method: "GET", Path: path, Tag: "Server", Access: rest.Open, Handle: h}
+	}
+	return []rest.Route{
+		open("/alive", answer(map[string]string{"status": "ok"})),
+		open("/health", answer("OK")),
+		open("/ready", answer(map[string]string{"status": "ready"})),
+		open("/server_info", func(w http.ResponseWriter, _ *http.Request) error {
+			up, idle := s.uptime()
+			return rest.JSON(w, http.StatusOK, map[string]any{"title": "Deft App Server", "version": s.o.Version, "uptime": up.Seconds(), "idle_time": idle.Seconds()})
+		}),
+	}
+}
+
+func (s *services) uptime() (up, idle time.Duration) {
+	up = time.Since(s.began)
+	return up, 0
+}
+
+// download answers with the files of a conversation, as OpenHands lays them out.
+func (s *services) download(w http.ResponseWriter, r *http.Request, id event.ConversationID) error {
+	return agentserver.WriteTrajectory(w, r, s.o.Adapters, s.backend.Store, id)
+}
+
+// close closes the parts in the opposite order of openServices. Conversations that run
+// are paused, and go on when the server starts again.
+func (s *services) close(ctx context.Context) error {
+	var errs []error
+	if s.v0 != nil {
+		s.v0.Close()
+	}
+	if s.agentServers != nil {
+		errs = append(errs, s.agentServers.close())
+	}
+	if s.conversations != nil {
+		s.conversations.Close()
+	}
+	if s.callbacks != nil {
+		s.callbacks.Close()
+	}
+	if s.warm != nil {
+		s.warm.Close()
+	}
+	switch {
+	case s.sessions != nil:
+		errs = append(errs, s.sessions.Close(ctx))
+	case s.backend != nil:
+		errs = append(errs, s.backend.Lock.Close())
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	if s.files != nil {
+		errs = append(errs, s.files.Close())
+	}
+	if s.backend != nil {
+		errs = append(errs, s.backend.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// logOf is the log of a part.
+func logOf(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		l = slog.New(slog.DiscardHandler)
+	}
+	return l
+}

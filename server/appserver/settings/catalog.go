@@ -1,0 +1,106 @@
+package settings
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/server/rest"
+)
+
+// model is a model in a list. Verified ones can call tools, which agents need.
+type model struct {
+	Provider  *string `json:"provider"`
+	Name      string  `json:"name"` // without its provider
+	Verified  bool    `json:"verified"`
+	Hidden    bool    `json:"hidden"`
+	Canonical *string `json:"canonical"`
+}
+
+// id is unique and orders models.
+func (m model) id() string { return *m.Provider + "/" + m.Name }
+
+// provider is a provider of models; verified if it has a verified one.
+type provider struct {
+	Name     string `json:"name"`
+	Verified bool   `json:"verified"`
+}
+
+// models are the lists of a catalogue, sorted.
+type models struct {
+	all       []model
+	providers []provider
+}
+
+func listModels(c *catalog.Catalog) (out models) {
+	for _, name := range c.Names() {
+		e, ok := c.Lookup(name)
+		if !ok {
+			continue
+		}
+		out.all = append(out.all, model{Provider: &e.Provider, Name: strings.TrimPrefix(name, e.Provider+"/"), Verified: e.Tools})
+	}
+	slices.SortFunc(out.all, func(a, b model) int { return cmp.Compare(a.id(), b.id()) })
+	for _, m := range out.all {
+		at := slices.IndexFunc(out.providers, func(p provider) bool { return p.Name == *m.Provider })
+		if at < 0 {
+			out.providers = append(out.providers, provider{Name: *m.Provider})
+			at = len(out.providers) - 1
+		}
+		out.providers[at].Verified = out.providers[at].Verified || m.Verified
+	}
+	slices.SortFunc(out.providers, func(a, b provider) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// filter is the query of both lists.
+type filter struct {
+	text, after string
+	limit       int
+	verified    *bool
+}
+
+func filterOf(q *rest.Query) (f filter) {
+	f = filter{text: q.String("query", ""), after: q.String("page_id", ""), limit: q.Limit("limit", 50, 100)}
+	if q.Has("verified__eq") {
+		v := q.Bool("verified__eq", false)
+		f.verified = &v
+	}
+	return f
+}
+
+func (f filter) takes(name string, verified bool) bool {
+	return containsFold(name, f.text) && (f.verified == nil || *f.verified == verified)
+}
+
+func (s *Service) searchModels(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	f, of := filterOf(q), q.String("provider__eq", "")
+	if err := q.Err(); err != nil {
+		return err
+	}
+	var found []model
+	for _, m := range s.models.all {
+		if (of == "" || *m.Provider == of) && f.takes(m.id(), m.Verified) {
+			found = append(found, m)
+		}
+	}
+	return rest.JSON(w, http.StatusOK, pageOf(found, model.id, f.after, f.limit))
+}
+
+func (s *Service) searchProviders(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	f := filterOf(q)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	var found []provider
+	for _, p := range s.models.providers {
+		if f.takes(p.Name, p.Verified) {
+			found = append(found, p)
+		}
+	}
+	return rest.JSON(w, http.StatusOK, pageOf(found, func(p provider) string { return p.Name }, f.after, f.limit))
+}

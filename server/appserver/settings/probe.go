@@ -1,0 +1,107 @@
+package settings
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/settings/agentsettings"
+	"github.com/deft-dev/deft/spec"
+)
+
+// tested is what a model has answered to a small request. The contract has no such route.
+type tested struct {
+	Works bool `json:"works"`
+	// Kind is that of the failure, such as "auth"; Message is for people.
+	Kind    *string `json:"kind"`
+	Message *string `json:"message"`
+}
+
+// testModel tries the model of the settings, with which conversations start.
+func (u user) testModel(w http.ResponseWriter, r *http.Request) error {
+	doc, err := u.Load()
+	if err != nil {
+		return err
+	}
+	agent := doc.Agent
+	if with := u.s.o.WithDefaultModel; with != nil {
+		agent = with(agent)
+	}
+	l, err := spec.LLMFrom(agent.Object("llm"))
+	if err != nil {
+		return err
+	}
+	return u.try(r.Context(), w, l)
+}
+
+// testProfile tries the model of a profile.
+func (u user) testProfile(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	l, err := u.Profiles.LLMs.Load(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	return u.try(r.Context(), w, l)
+}
+
+func (u user) try(ctx context.Context, w http.ResponseWriter, l *spec.LLM) error {
+	err := l.Resolve(u.Profiles.Connections.Find(ctx), "")
+	if err == nil {
+		err = u.Check(ctx, l)
+	}
+	return rest.JSON(w, http.StatusOK, testedWith(err))
+}
+
+// testedWith is how a test went that ended with an error, or nil.
+func testedWith(err error) tested {
+	if err == nil {
+		return tested{Works: true}
+	}
+	kind, message := string(fault.KindOf(err)), err.Error()
+	if hint := fault.HintOf(err); hint != "" {
+		message += " (" + hint + ")"
+	}
+	return tested{Kind: &kind, Message: &message}
+}
+
+// probeTime bounds the connection to an MCP server that is tested, and its list of tools.
+const probeTime = 20 * time.Second
+
+// testServer asks an MCP server of the settings for its tools. One that is a program runs in
+// the sandbox of a conversation only, whose agent has its tools.
+func (u user) testServer(w http.ResponseWriter, r *http.Request) error {
+	doc, err := u.Load()
+	if err != nil {
+		return err
+	}
+	agent, err := agentsettings.Dump(doc.Agent, schema.Writing{Mode: schema.Plain})
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("name")
+	server := agent.Object("mcp_config").Object(name)
+	if server == nil {
+		return fault.New(fault.NotFound, "the settings have no MCP server "+name)
+	}
+	type answer struct {
+		tested
+		Tools []string `json:"tools"`
+	}
+	if server.Text("command") != "" {
+		err := fault.New(fault.Unsupported, "it is a program, which runs in the sandbox of a conversation").
+			Hint("the Agent panel of a new conversation lists its tools")
+		return rest.JSON(w, http.StatusOK, answer{testedWith(err), []string{}})
+	}
+	raw, err := schema.Encode(server)
+	if err != nil {
+		return err
+	}
+	tools, err := u.s.o.ProbeMCP(r.Context(), name, raw, probeTime)
+	return rest.JSON(w, http.StatusOK, answer{testedWith(err), append([]string{}, tools...)})
+}

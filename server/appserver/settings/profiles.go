@@ -1,0 +1,190 @@
+package settings
+
+import (
+	"net/http"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/settings/profiles"
+	"github.com/deft-dev/deft/spec"
+)
+
+// profileName returns the name in a path; a violation if it cannot be one.
+func profileName(r *http.Request) (string, error) {
+	name := r.PathValue("name")
+	_, err := schema.Check(schema.String{Min: 1, Max: 64, Pattern: profiles.Names}, name, schema.Reading{}, "path", "name")
+	return name, err
+}
+
+// named is the answer to a change of a profile.
+type named struct {
+	Name    string `json:"name"`
+	Message string `json:"message"`
+}
+
+// profileInfo is a profile in a list.
+type profileInfo struct {
+	Name      string  `json:"name"`
+	Model     *string `json:"model"`
+	BaseURL   *string `json:"base_url"`
+	APIKeySet bool    `json:"api_key_set"`
+}
+
+func (u user) listProfiles(w http.ResponseWriter, r *http.Request) error {
+	list, err := u.Profiles.LLMs.List(r.Context())
+	if err != nil {
+		return err
+	}
+	doc, err := u.Load()
+	if err != nil {
+		return err
+	}
+	out := make([]profileInfo, len(list))
+	for i, one := range list {
+		out[i] = profileInfo{one.Name, one.Model, one.BaseURL, one.APIKeySet}
+	}
+	return rest.JSON(w, http.StatusOK, map[string]any{"profiles": out, "active_profile": doc.ActiveProfile})
+}
+
+func (u user) getProfile(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	l, err := u.Profiles.LLMs.Stored(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	config, err := profileConfig(l, schema.Masked)
+	if err != nil {
+		return err
+	}
+	set, err := u.HasKey(r.Context(), l)
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, map[string]any{"name": name, "config": config, "api_key_set": set})
+}
+
+var profileBody = &schema.Object{Fields: []schema.Field{
+	{Name: "include_secrets", Type: schema.Bool{}, Default: true},
+	{Name: "llm", Type: schema.Opt(schema.Dict{Of: schema.Any{}})},
+	{Name: "preserve_existing_api_key", Type: schema.Bool{}, Default: false},
+}}
+
+// saveProfile saves the LLM in the body, or that of the settings, as a profile.
+func (u user) saveProfile(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	sent, _, err := rest.Document(r)
+	if err != nil {
+		return err
+	}
+	if sent == nil {
+		sent = schema.NewMap()
+	}
+	body, err := profileBody.Check(sent, schema.Reading{}, "body")
+	if err != nil {
+		return err
+	}
+	l, err := u.sentLLM(body.Object("llm"))
+	if err != nil {
+		return err
+	}
+	if body.Get("preserve_existing_api_key") == true && !l.HasKey() {
+		old, err := u.Profiles.LLMs.Stored(r.Context(), name)
+		switch {
+		case err == nil:
+			l.APIKey = old.APIKey
+		case !fault.Is(err, fault.NotFound):
+			return err
+		}
+	}
+	if err := u.Profiles.LLMs.Save(r.Context(), name, l, body.Get("include_secrets") == true); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusCreated, named{name, "Profile '" + name + "' saved"})
+}
+
+// sentLLM checks an LLM, of which unknown fields are refused; without one it is that of
+// the settings.
+func (u user) sentLLM(sent *schema.Map) (*spec.LLM, error) {
+	if sent == nil {
+		doc, err := u.Load()
+		if err != nil {
+			return nil, err
+		}
+		if doc.ACP() {
+			return nil, fault.New(fault.Conflict, "the settings are those of an ACP agent, which has no LLM to save")
+		}
+		return spec.LLMFrom(doc.Agent.Object("llm"))
+	}
+	var unknown schema.Violations
+	for _, key := range sent.Keys() {
+		if spec.LLMSchema.Field(key) == nil {
+			unknown = append(unknown, schema.Violation{Type: "extra_forbidden", Loc: []any{"body", "llm", key}, Msg: "Extra inputs are not permitted"})
+		}
+	}
+	if unknown != nil {
+		return nil, unknown
+	}
+	doc, err := spec.LLMSchema.Check(sent, schema.Reading{}, "body", "llm")
+	if err != nil {
+		return nil, err
+	}
+	return spec.LLMFrom(doc)
+}
+
+func (u user) deleteProfile(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	if err := u.DeleteLLM(r.Context(), name); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, named{name, "Profile '" + name + "' deleted"})
+}
+
+func (u user) activateProfile(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	applied, err := u.ActivateLLM(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	out := map[string]any{"name": name, "message": "Profile '" + name + "' activated", "model": nil}
+	if applied {
+		doc, err := u.Load()
+		if err != nil {
+			return err
+		}
+		out["model"] = doc.Agent.Object("llm").Get("model")
+	}
+	return rest.JSON(w, http.StatusOK, out)
+}
+
+var newNameBody = &schema.Object{Fields: []schema.Field{
+	{Name: "new_name", Type: schema.String{Min: 1, Max: 64, Pattern: profiles.Names}, Required: true},
+}}
+
+func (u user) renameProfile(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	body, err := rest.BodyAs(r, newNameBody)
+	if err != nil {
+		return err
+	}
+	to := body.Text("new_name")
+	if err := u.RenameLLM(r.Context(), name, to); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, named{to, "Profile '" + name + "' renamed to '" + to + "'"})
+}

@@ -1,0 +1,219 @@
+package settings
+
+import (
+	"cmp"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/settings"
+)
+
+// page is one page of a list.
+type page[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next_page_id"`
+}
+
+// pageOf returns the items of a sorted list that come after an id, at most limit.
+func pageOf[T any](sorted []T, id func(T) string, after string, limit int) page[T] {
+	at, _ := slices.BinarySearchFunc(sorted, after, func(one T, after string) int {
+		if id(one) <= after && after != "" {
+			return -1
+		}
+		return 1
+	})
+	out := page[T]{Items: append([]T{}, sorted[at:min(at+limit, len(sorted))]...)}
+	if at+limit < len(sorted) {
+		next := id(sorted[at+limit-1])
+		out.Next = &next
+	}
+	return out
+}
+
+var (
+	secretBody = &schema.Object{Fields: []schema.Field{
+		{Name: "name", Type: secretName, Required: true},
+		{Name: "value", Type: schema.String{Max: 1 << 20}, Required: true},
+		{Name: "description", Type: schema.Opt(schema.String{Max: 4096})},
+	}}
+	renameBody = &schema.Object{Fields: []schema.Field{
+		{Name: "name", Type: secretName, Required: true},
+		{Name: "description", Type: schema.Opt(schema.String{Max: 4096})},
+	}}
+	secretName = schema.String{Min: 1, Max: 64, Pattern: settings.SecretNames}
+)
+
+// secretForm is the body of a secret.
+type secretForm struct {
+	Name        string  `json:"name"`
+	Value       string  `json:"value"`
+	Description *string `json:"description"`
+}
+
+// readSecret reads a body with a value.
+func readSecret(r *http.Request) (form secretForm, err error) {
+	if err = rest.Read(r, secretBody, &form); err == nil && !settings.UsableSecret(form.Value) {
+		err = schema.Invalid("Secret value must not be empty or redacted", nil, "body", "value")
+	}
+	return form, err
+}
+
+func (u user) searchSecrets(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	contains, after, limit := q.String("name__contains", ""), q.String("page_id", ""), q.Limit("limit", 100, 100)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	list, err := u.Secrets()
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(one settings.SecretItem) bool { return !containsFold(one.Name, contains) })
+	slices.SortFunc(list, func(a, b settings.SecretItem) int { return cmp.Compare(a.Name, b.Name) })
+	return rest.JSON(w, http.StatusOK, pageOf(list, func(one settings.SecretItem) string { return one.Name }, after, limit))
+}
+
+func containsFold(s, part string) bool {
+	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
+}
+
+func (u user) saveSecret(w http.ResponseWriter, r *http.Request) error {
+	form, err := readSecret(r)
+	if err != nil {
+		return err
+	}
+	if err := u.SetSecret(r.Context(), form.Name, llm.Secret(form.Value), form.Description); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusCreated, message{"Secret saved successfully"})
+}
+
+// rename changes the name and the description of the secret that a path names.
+func (u user) rename(r *http.Request) error {
+	var form secretForm
+	if err := rest.Read(r, renameBody, &form); err != nil {
+		return err
+	}
+	return u.RenameSecret(r.Context(), r.PathValue("secret_id"), form.Name, form.Description)
+}
+
+func (u user) changeSecret(w http.ResponseWriter, r *http.Request) error {
+	if err := u.rename(r); err != nil {
+		if fault.Is(err, fault.Conflict) {
+			return rest.Fail(http.StatusBadRequest, "Secret name already exists")
+		}
+		return err
+	}
+	return done(w, "Secret updated successfully")
+}
+
+func (u user) deleteSecret(w http.ResponseWriter, r *http.Request) error {
+	if err := u.DeleteSecret(r.Context(), r.PathValue("secret_id")); err != nil {
+		return err
+	}
+	return done(w, "Secret deleted successfully")
+}
+
+func (u user) listSecretsV0(w http.ResponseWriter, _ *http.Request) error {
+	list, err := u.Secrets()
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, map[string]any{"custom_secrets": list})
+}
+
+// v0Refusal gives a refusal the form of OpenHands 0.62 for secrets, which has a message instead of an error.
+func v0Refusal(w http.ResponseWriter, err error) error {
+	switch fault.KindOf(err) {
+	case fault.Conflict:
+		return rest.JSON(w, http.StatusBadRequest, message{err.Error()})
+	case fault.NotFound:
+		return rest.JSON(w, http.StatusNotFound, map[string]string{"error": err.Error(), "message": err.Error()})
+	}
+	return err
+}
+
+func (u user) createSecretV0(w http.ResponseWriter, r *http.Request) error {
+	form, err := readSecret(r)
+	if err != nil {
+		return err
+	}
+	if err := u.CreateSecret(r.Context(), form.Name, llm.Secret(form.Value), form.Description); err != nil {
+		return v0Refusal(w, err)
+	}
+	return rest.JSON(w, http.StatusCreated, message{"Secret created successfully"})
+}
+
+func (u user) changeSecretV0(w http.ResponseWriter, r *http.Request) error {
+	if err := u.rename(r); err != nil {
+		return v0Refusal(w, err)
+	}
+	return done(w, "Secret updated successfully")
+}
+
+func (u user) deleteSecretV0(w http.ResponseWriter, r *http.Request) error {
+	if err := u.DeleteSecret(r.Context(), r.PathValue("secret_id")); err != nil {
+		return v0Refusal(w, err)
+	}
+	return done(w, "Secret deleted successfully")
+}
+
+// ofSandbox returns the settings of the owner of the sandbox that a path names. Its
+// session key must be in the header.
+func (s *Service) ofSandbox(r *http.Request) (*settings.Service, error) {
+	key := r.Header.Get(rest.KeyHeader)
+	if key == "" {
+		return nil, fault.New(fault.Auth, "the session key of the sandbox is missing")
+	}
+	b, err := s.o.Sandboxes.SandboxOfKey(r.Context(), key)
+	if err != nil {
+		return nil, err
+	}
+	if b.ID != r.PathValue("sandbox_id") {
+		return nil, fault.New(fault.Denied, "the session key is that of another sandbox")
+	}
+	return s.o.Of(r.Context(), session.Principal(b.Owner))
+}
+
+func (s *Service) sandboxSecrets(w http.ResponseWriter, r *http.Request) error {
+	own, err := s.ofSandbox(r)
+	if err != nil {
+		return err
+	}
+	list, err := own.SandboxSecrets()
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, map[string][]settings.SecretItem{"secrets": list})
+}
+
+// sandboxSecret answers with a value as plain text: what a lookup of an agent in the
+// sandbox gets.
+func (s *Service) sandboxSecret(w http.ResponseWriter, r *http.Request) error {
+	own, err := s.ofSandbox(r)
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("secret_name")
+	value, err := own.SandboxSecret(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	s.o.Log.Info("a secret was looked up from a sandbox", "name", name, "sandbox", r.PathValue("sandbox_id"), "client", r.RemoteAddr)
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(value.Reveal())))
+	w.WriteHeader(http.StatusOK)
+	if _, err := io.WriteString(w, value.Reveal()); err != nil {
+		return rest.ErrBroken
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+// Package settings serves what a user of the App Server configures below /api/v1 and, for
+// OpenHands' older web interface, /api: settings, secrets, tokens of Git hosts, LLM
+// profiles, API keys, the user, and what is the same for all users: models and the
+// configuration of the web client (docs/openhands/app-server-v0.md section 4.1 and the
+// contract of OpenHands' cloud). What they do is in package settings.
+//
+// # One truth
+//
+// The flat settings of the older interface (llm_model, confirmation_mode ...) and the
+// documents of the newer one (agent_settings, conversation_settings) are two views of the
+// document that agent servers show. Null never overwrites what is stored, but for the
+// few fields whose null means none (nullable). No answer has a secret, with two
+// exceptions, which are logged: users/me shows the owner's own to a program with an API
+// key, and a sandbox looks its owner's secrets up by name.
+//
+// # Usage
+//
+//	s := settings.New(settings.Options{Of: settingsOf, Keys: keys, Sandboxes: sandboxes})
+//	routes := s.Routes()
+//
+// # Concurrency and failure
+//
+// A Service is safe for concurrent use. Callers must be authenticated (package identity).
+// Errors have the form of the contract: {"detail": …} below /api/v1, {"error": …} or
+// {"message": …} elsewhere.
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/settings"
+)
+
+// Keys are the API keys of programs, of which only hashes are stored.
+type Keys interface {
+	NewKey(ctx context.Context, owner session.Principal, name string, lasts time.Duration) (store.Credential, string, error)
+	Keys(ctx context.Context, owner session.Principal) ([]store.Credential, error)
+	// DeleteKey revokes a key. NotFound if the owner has none of that id.
+	DeleteKey(ctx context.Context, owner session.Principal, id string) error
+}
+
+// Sandboxes finds the sandbox that has a session key, Auth if there is none.
+type Sandboxes interface {
+	SandboxOfKey(ctx context.Context, key string) (store.Sandbox, error)
+}
+
+// TokenChecker asks a Git host whether a token is valid.
+type TokenChecker interface {
+	// CheckToken returns the user whose token it is. Auth if the host refuses it.
+	CheckToken(ctx context.Context, provider string, token settings.ProviderToken) (userID string, err error)
+	// CanRenew returns why tokens of a provider's host cannot be renewed, or nil.
+	CanRenew(provider, host string) error
+}
+
+// Options say what a Service works with.
+type Options struct {
+	// Of returns the settings of an owner.
+	Of        func(ctx context.Context, owner session.Principal) (*settings.Service, error)
+	Keys      Keys
+	Sandboxes Sandboxes
+	// Tokens checks tokens of Git hosts before they are stored; nil stores them as they
+	// are.
+	Tokens TokenChecker
+	// ProbeMCP asks an MCP server for the names of its tools, within a time that holds for
+	// connecting and for listing. The server is an entry of mcp_config, with secrets in the
+	// clear; this machine connects to it and runs no program.
+	ProbeMCP func(ctx context.Context, name string, server json.RawMessage, limit time.Duration) (tools []string, err error)
+	// DefaultModel is the name of the model of users who have chosen none, "" for none.
+	DefaultModel string
+	// WithDefaultModel returns the settings of an agent as conversations start with them: with
+	// the default model where the user has chosen none. Nil leaves them as they are.
+	WithDefaultModel func(agent *schema.Map) *schema.Map
+	// Features are the switches of the web client by their names in the contract, such
+	// as hide_llm_settings; missing ones are off.
+	Features map[string]bool
+	// Began is when the server started.
+	Began time.Time
+	Log   *slog.Logger
+}
+
+// Service has the routes.
+type Service struct {
+	o      Options
+	models models
+}
+
+// New returns a service.
+func New(o Options) *Service {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Service{o: o, models: listModels(catalog.Default())}
+}
+
+// Routes returns the operations.
+func (s *Service) Routes() []rest.Route {
+	const v1, profile = "/api/v1/settings", "/api/v1/settings/profiles/{name}"
+	r := func(tag, method, path string, h rest.Handler) rest.Route {
+		return rest.Route{Method: method, Path: path, Tag: tag, Limit: 1 << 20, Handle: h}
+	}
+	open := func(r rest.Route, access rest.Access) rest.Route {
+		r.Access = access
+		return r
+	}
+	later := func(r rest.Route) rest.Route {
+		r.Unsupported = true
+		return r
+	}
+	return []rest.Route{
+		r("Settings", "GET", v1, s.user(user.get)),
+		r("Settings", "POST", v1, s.user(user.post)),
+		r("Settings", "GET", v1+"/agent-schema", agentSchema),
+		r("Settings", "GET", v1+"/conversation-schema", conversationSchema),
+		r("Settings", "GET", v1+"/local-models", s.user(user.local)),
+		r("Settings", "POST", v1+"/test", s.user(user.testModel)),
+		r("Settings", "POST", v1+"/mcp-servers/{name}/test", s.user(user.testServer)),
+		r("Settings", "POST", v1+"/import", s.user(user.takeOver)),
+		r("Settings", "POST", profile+"/test", s.user(user.testProfile)),
+		r("Settings", "GET", v1+"/profiles", s.user(user.listProfiles)),
+		r("Settings", "GET", profile, s.user(user.getProfile)),
+		r("Settings", "POST", profile, s.user(user.saveProfile)),
+		r("Settings", "DELETE", profile, s.user(user.deleteProfile)),
+		r("Settings", "POST", profile+"/activate", s.user(user.activateProfile)),
+		r("Settings", "POST", profile+"/rename", s.user(user.renameProfile)),
+		r("Secrets", "POST", "/api/v1/secrets/git-providers", s.user(user.setTokens)),
+		r("Secrets", "DELETE", "/api/v1/secrets/git-providers", s.user(user.unsetTokens)),
+		r("Secrets", "GET", "/api/v1/secrets/search", s.user(user.searchSecrets)),
+		r("Secrets", "POST", "/api/v1/secrets", s.user(user.saveSecret)),
+		r("Secrets", "PUT", "/api/v1/secrets/{secret_id}", s.user(user.changeSecret)),
+		r("Secrets", "DELETE", "/api/v1/secrets/{secret_id}", s.user(user.deleteSecret)),
+		open(r("Sandboxes", "GET", "/api/v1/sandboxes/{sandbox_id}/settings/secrets", s.sandboxSecrets), rest.Own),
+		open(r("Sandboxes", "GET", "/api/v1/sandboxes/{sandbox_id}/settings/secrets/{secret_name}", s.sandboxSecret), rest.Own),
+		r("User", "GET", "/api/v1/users/me", s.user(user.me)),
+		r("Config", "GET", "/api/v1/config/models/search", s.searchModels),
+		r("Config", "GET", "/api/v1/config/providers/search", s.searchProviders),
+		open(r("Config", "GET", "/api/v1/web-client/config", s.webClient), rest.Open),
+		r("Keys", "GET", "/api/keys", s.listKeys),
+		r("Keys", "POST", "/api/keys", s.createKey),
+		r("Keys", "DELETE", "/api/keys/{key_id}", s.deleteKey),
+		r("Keys", "GET", "/api/keys/current", s.currentKey),
+		later(r("Keys", "GET", "/api/keys/llm/byor/permitted", notPermitted)),
+		later(r("Keys", "GET", "/api/keys/llm/byor", noManagedKey)),
+		later(r("Keys", "POST", "/api/keys/llm/byor/refresh", noManagedKey)),
+		later(r("Keys", "POST", "/api/keys/llm/managed/refresh", notRefreshed)),
+		// Of OpenHands 0.62.
+		open(r("V0", "GET", "/api/options/config", s.optionsConfig), rest.Open),
+		r("V0", "GET", "/api/options/models", s.optionsModels),
+		r("V0", "GET", "/api/options/agents", optionsAgents),
+		r("V0", "GET", "/api/options/security-analyzers", optionsAnalyzers),
+		r("V0", "GET", "/api/settings", s.v0(user.getV0)),
+		r("V0", "POST", "/api/settings", s.v0(user.postV0)),
+		r("V0", "POST", "/api/reset-settings", resetV0),
+		r("V0", "POST", "/api/add-git-providers", s.v0(user.setTokens)),
+		r("V0", "POST", "/api/unset-provider-tokens", s.v0(user.unsetTokens)),
+		r("V0", "GET", "/api/secrets", s.v0(user.listSecretsV0)),
+		r("V0", "POST", "/api/secrets", s.v0(user.createSecretV0)),
+		r("V0", "PUT", "/api/secrets/{secret_id}", s.v0(user.changeSecretV0)),
+		r("V0", "DELETE", "/api/secrets/{secret_id}", s.v0(user.deleteSecretV0)),
+	}
+}
+
+// user is the caller of a request with his settings.
+type user struct {
+	*settings.Service
+	s      *Service
+	caller identity.Caller
+}
+
+// handler answers a request for its caller.
+type handler func(u user, w http.ResponseWriter, r *http.Request) error
+
+// user finds the caller's settings.
+func (s *Service) user(h handler) rest.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		caller, err := person(r.Context())
+		if err != nil {
+			return err
+		}
+		service, err := s.o.Of(r.Context(), caller.Owner)
+		if err != nil {
+			return err
+		}
+		return h(user{service, s, caller}, w, r)
+	}
+}
+
+// person returns the caller, which must be a user or a user's program: what is in a
+// sandbox has no right to its owner's settings.
+func person(ctx context.Context) (identity.Caller, error) {
+	caller := identity.CallerOf(ctx)
+	switch {
+	case caller.Owner == "":
+		return caller, fault.New(fault.Auth, "not signed in")
+	case caller.Method == identity.SessionKey:
+		return caller, fault.New(fault.Denied, "the key of a sandbox gives no access to settings")
+	}
+	return caller, nil
+}
+
+// message is the answer to a change.
+type message struct {
+	Message string `json:"message"`
+}
+
+func done(w http.ResponseWriter, text string) error {
+	return rest.JSON(w, http.StatusOK, message{text})
+}

@@ -1,0 +1,101 @@
+package settings
+
+import (
+	"net/http"
+
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/settings/agentsettings"
+)
+
+func agentSchema(w http.ResponseWriter, _ *http.Request) error {
+	return rest.JSON(w, http.StatusOK, agentsettings.AgentPage())
+}
+
+func conversationSchema(w http.ResponseWriter, _ *http.Request) error {
+	return rest.JSON(w, http.StatusOK, agentsettings.ConversationPage())
+}
+
+// object reads a body that is any JSON object.
+func object(r *http.Request) (*schema.Map, error) {
+	v, err := rest.RequiredDocument(r)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(*schema.Map)
+	if !ok {
+		return nil, schema.Violations{{Type: "dict_type", Loc: []any{"body"}, Msg: "Input should be a valid dictionary"}}
+	}
+	return m, nil
+}
+
+func (u user) get(w http.ResponseWriter, r *http.Request) error {
+	v, err := u.configured(r.Context(), hidden)
+	if err != nil {
+		return err
+	}
+	m, err := v.nested(r.Context())
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, m)
+}
+
+func (u user) post(w http.ResponseWriter, r *http.Request) error {
+	body, err := object(r)
+	if err != nil {
+		return err
+	}
+	for _, key := range []string{"agent_settings", "conversation_settings"} {
+		if _, ok := body.Lookup(key); ok {
+			return rest.Fail(http.StatusUnprocessableEntity, "'"+key+"' is not accepted: send the changes as '"+key+"_diff'")
+		}
+	}
+	if err := u.change(r.Context(), body, true); err != nil {
+		return err
+	}
+	return done(w, "Settings stored")
+}
+
+// me answers who the caller is, with his settings. A program with an API key of his gets
+// the secrets as well, if it asks for them, and those of MCP servers if it has a sandbox:
+// it starts agents with them.
+func (u user) me(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	expose := q.Bool("expose_secrets", false)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	show := hidden
+	if expose {
+		if err := u.mayExpose(r); err != nil {
+			return err
+		}
+		show = exposed
+	}
+	v, err := u.view(r.Context(), show)
+	if err != nil {
+		return err
+	}
+	if v.servers = schema.Nulled; show == exposed || u.inSandbox(r) {
+		v.servers = schema.Plain
+		if show == hidden {
+			u.s.o.Log.Warn("MCP servers are read with their secrets in the clear", "owner", u.caller.Owner, "key", u.caller.Credential, "client", r.RemoteAddr)
+		}
+	}
+	m, err := v.flat()
+	if err != nil {
+		return err
+	}
+	nested, err := v.nested(r.Context())
+	if err != nil {
+		return err
+	}
+	m = schema.MergeFields(m, nested)
+	for key, value := range map[string]any{
+		"id": string(u.caller.Owner), "org_id": organisation(u.caller.Owner), "org_name": "Personal", "role": "owner", "permissions": nil,
+	} {
+		m.Set(key, value)
+	}
+	return rest.JSON(w, http.StatusOK, m)
+}

@@ -1,0 +1,128 @@
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/server/appserver/store"
+)
+
+func TestCallbacks(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		db, s, ctx := d.open(t), d.store(t), t.Context()
+		callback := func(n int, owner string) store.Callback {
+			return store.Callback{
+				ID: id(100 + n), Owner: owner, Conversation: id(n / 2), Kind: "K", Processor: json.RawMessage(`{"kind": "K", "key": "very private"}`),
+				Status: store.CallbackActive, Created: when(n), Updated: when(n),
+			}
+		}
+		all := []store.Callback{callback(0, "alice"), callback(1, "alice"), callback(2, "bob")}
+		must(t, s.AddCallbacks(ctx, all...))
+		again := all[0]
+		again.Kind = "other"
+		must(t, s.AddCallbacks(ctx, again)) // a step of a start task that is repeated
+		got, err := s.Callbacks(ctx, id(0))
+		must(t, err)
+		same(t, all[:2], got)
+		var stored string
+		must(t, db.QueryRowContext(ctx, "SELECT processor FROM app_callbacks WHERE kind = 'K'").Scan(&stored))
+		if len(stored) == 0 || stored[0] == '{' {
+			t.Errorf("the processor is stored as %s", stored)
+		}
+
+		result := func(c store.Callback, seq int, ok bool) *store.CallbackResult {
+			return &store.CallbackResult{ID: fmt.Sprint("r", seq), Callback: c.ID, Conversation: c.Conversation, Event: event.ID(fmt.Sprint("e", seq)), OK: ok, Detail: "d", Created: when(seq)}
+		}
+		move := func(c store.Callback, from, to eventstream.Seq, r *store.CallbackResult) error {
+			c.Seen, c.Updated = to, when(int(to))
+			return s.SeenByCallback(ctx, c, from, r)
+		}
+		must(t, move(all[0], 0, 2, nil))
+		must(t, move(all[0], 2, 3, result(all[0], 3, true)))
+		must(t, move(all[0], 3, 4, result(all[0], 4, false)))
+		wantKind(t, move(all[0], 3, 4, result(all[0], 4, true)), fault.Conflict) // somebody else was faster
+		wantKind(t, move(callback(9, "alice"), 0, 1, nil), fault.Conflict)       // there is none
+
+		// Of many at the same time one has its result stored.
+		var wg sync.WaitGroup
+		errs := make([]error, 8)
+		for i := range errs {
+			wg.Go(func() { errs[i] = move(all[0], 4, 5, result(all[0], 5, true)) })
+		}
+		wg.Wait()
+		won := 0
+		for _, err := range errs {
+			if err == nil {
+				won++
+			} else if !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.Unavailable) {
+				t.Error(err)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d have stored a result of the event", won)
+		}
+
+		var results []store.CallbackResult
+		for page := ""; ; {
+			some, next, err := s.CallbackResults(ctx, "alice", id(0), page, 2)
+			must(t, err)
+			if results = append(results, some...); next == "" {
+				break
+			}
+			page = next
+		}
+		same(t, []store.CallbackResult{*result(all[0], 5, true), *result(all[0], 4, false), *result(all[0], 3, true)}, results)
+		none, _, err := s.CallbackResults(ctx, "bob", id(0), "", 10)
+		if must(t, err); len(none) > 0 {
+			t.Errorf("another owner sees %v", none)
+		}
+
+		done := all[0]
+		done.Status, done.Seen = store.CallbackCompleted, 6
+		must(t, s.SeenByCallback(ctx, done, 5, nil))
+		wantKind(t, move(done, 6, 7, nil), fault.Conflict)
+		active, err := s.ActiveCallbacks(ctx, "", 1)
+		must(t, err)
+		same(t, all[1:2], active)
+		active, err = s.ActiveCallbacks(ctx, active[0].ID, 10)
+		must(t, err)
+		same(t, all[2:], active)
+
+		must(t, s.DeleteConversation(ctx, "bob", id(0))) // not his
+		if got, err = s.Callbacks(ctx, id(0)); err != nil || len(got) != 2 {
+			t.Errorf("after another owner's deletion: %v, %v", got, err)
+		}
+		must(t, s.DeleteConversation(ctx, "alice", id(0)))
+		var left int
+		must(t, db.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM app_callbacks) * 10 + (SELECT count(*) FROM app_callback_results)").Scan(&left))
+		if left != 10 {
+			t.Errorf("after the deletion: %d", left)
+		}
+		_, err = s.Callback(ctx, all[0].ID)
+		wantKind(t, err, fault.NotFound)
+	})
+}
+
+// TestRequestsAreSealed: what a start request has of secrets is not in the tables.
+func TestRequestsAreSealed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		db, s, ctx := d.open(t), d.store(t), t.Context()
+		task := store.Task{ID: "t", Owner: "alice", Conversation: id(1), Status: store.Working, Request: json.RawMessage(`{"secrets": {"A": "very private"}}`), Created: when(0), Updated: when(0)}
+		must(t, s.SaveTask(ctx, task))
+		var stored string
+		must(t, db.QueryRowContext(ctx, "SELECT request FROM app_start_tasks").Scan(&stored))
+		if len(stored) == 0 || stored[0] == '{' {
+			t.Errorf("the request is stored as %s", stored)
+		}
+		got, err := s.Task(ctx, "alice", "t")
+		must(t, err)
+		same(t, task, got)
+	})
+}

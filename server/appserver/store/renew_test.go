@@ -1,0 +1,81 @@
+package store_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/appserver/store"
+)
+
+// TestRotatedKey: what a former key has sealed is sealed anew when the store is opened, so
+// that the former key can go. What no key opens is listed where that needs no secret, is
+// refused otherwise, and is there again with its key.
+func TestRotatedKey(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		now := time.Now().UTC().Truncate(time.Microsecond)
+		conversation := event.NewConversationID()
+		open := func(ring *keyring.Ring, use func(*store.Store)) {
+			s, err := store.Open(t.Context(), d.open(t), d.engine, ring)
+			if err != nil {
+				t.Fatal(err)
+			}
+			use(s)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		open(keyring.New("first"), func(s *store.Store) {
+			for range 101 { // more than are read at a time
+				b := store.Sandbox{ID: event.NewConversationID().Hex(), Owner: "local", SessionKey: event.NewConversationID().Hex(), Directory: "/w", Created: now, Used: now}
+				if err := s.AddSandbox(t.Context(), b, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for id, status := range map[string]store.TaskStatus{"a": store.Ready, "b": store.Working} {
+				if err := s.SaveTask(t.Context(), store.Task{ID: id, Owner: "local", Status: status, Request: json.RawMessage(`{}`), Created: now, Updated: now}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := store.Callback{ID: event.NewConversationID(), Owner: "local", Conversation: conversation, Kind: "k", Processor: json.RawMessage(`{}`), Status: store.CallbackActive, Created: now, Updated: now}
+			if err := s.AddCallbacks(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		})
+		readable := func(s *store.Store, want bool) {
+			t.Helper()
+			found, _, err := s.Sandboxes(t.Context(), "local", "", 200)
+			if err != nil || (len(found) == 101) != want {
+				t.Errorf("sandboxes: %d, %v", len(found), err)
+			}
+			tasks, _, err := s.Tasks(t.Context(), store.TaskQuery{Owner: "local", Limit: 10})
+			if err != nil || len(tasks) != 2 || (tasks[0].Request != nil) != want {
+				t.Errorf("start tasks: %+v, %v", tasks, err)
+			}
+			unfinished, err := s.UnfinishedTasks(t.Context())
+			if err != nil || (len(unfinished) == 1) != want {
+				t.Errorf("unfinished start tasks: %+v, %v", unfinished, err)
+			}
+			if _, err := s.Task(t.Context(), "local", "b"); errors.Is(err, schema.ErrSealed) == want {
+				t.Errorf("a start task: %v", err)
+			}
+			calls, err := s.Callbacks(t.Context(), conversation)
+			if err != nil || len(calls) != 1 || (calls[0].Processor != nil) != want {
+				t.Errorf("callbacks: %+v, %v", calls, err)
+			}
+			if _, err := s.Callback(t.Context(), calls[0].ID); errors.Is(err, schema.ErrSealed) == want {
+				t.Errorf("a callback: %v", err)
+			}
+		}
+		open(keyring.New("lost"), func(s *store.Store) { readable(s, false) })
+		open(keyring.New("lost", "other"), func(s *store.Store) { readable(s, false) })
+		open(keyring.New("second", "first"), func(s *store.Store) { readable(s, true) })
+		open(keyring.New("first"), func(s *store.Store) { readable(s, false) })
+		open(keyring.New("second"), func(s *store.Store) { readable(s, true) })
+	})
+}

@@ -1,0 +1,524 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	_ "github.com/jackc/pgx/v5/stdlib" // the drivers under test
+	_ "modernc.org/sqlite"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/postgrestest"
+	"github.com/deft-dev/deft/server/appserver/store"
+)
+
+const ringKey = "key of the fixture"
+
+// database is an empty database of an engine.
+type database struct {
+	engine store.Engine
+	open   func(t *testing.T) *sql.DB
+}
+
+// each runs a test with each engine.
+func each(t *testing.T, f func(t *testing.T, d database)) {
+	t.Helper()
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "app.db")
+		f(t, database{store.SQLite, func(t *testing.T) *sql.DB {
+			t.Helper()
+			source, err := store.SQLiteSource(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return opened(t, "sqlite", source)
+		}})
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		url := postgrestest.URL(t)
+		f(t, database{store.PostgreSQL, func(t *testing.T) *sql.DB { t.Helper(); return opened(t, "pgx", url) }})
+	})
+}
+
+func opened(t *testing.T, driver, source string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() }) // the store may have closed it
+	return db
+}
+
+func (d database) store(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), d.open(t), d.engine, keyring.New(ringKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func when(seconds int) time.Time { return time.Unix(1_700_000_000+int64(seconds), 0).UTC() }
+
+// must fails the test for an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantKind holds the kind of an error.
+func wantKind(t *testing.T, err error, kind fault.Kind) {
+	t.Helper()
+	if !fault.Is(err, kind) {
+		t.Errorf("got %v, want an error of kind %s", err, kind)
+	}
+}
+
+func same(t *testing.T, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func id(n int) event.ConversationID {
+	return event.ConversationID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n))
+}
+
+func TestSandboxes(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		s, ctx := d.store(t), t.Context()
+		var all []store.Sandbox
+		for i := range 5 {
+			b := store.Sandbox{
+				ID: fmt.Sprint("s", i), Owner: "alice", Spec: "process", SessionKey: fmt.Sprint("key", i), Directory: fmt.Sprint("/srv/", i),
+				Created: when(i / 2), Used: when(i), // two were made at the same time
+			}
+			must(t, s.AddSandbox(ctx, b, 0))
+			all = append([]store.Sandbox{b}, all...)
+		}
+		must(t, s.AddSandbox(ctx, store.Sandbox{ID: "b", Owner: "bob", SessionKey: "of bob", Created: when(0), Used: when(0)}, 0))
+		wantKind(t, s.AddSandbox(ctx, store.Sandbox{ID: "s0", Owner: "bob", SessionKey: "other", Created: when(0), Used: when(0)}, 0), fault.Conflict)
+
+		got, err := s.Sandbox(ctx, "alice", "s1")
+		must(t, err)
+		same(t, all[3], got)
+		got, err = s.SandboxOfKey(ctx, "key1")
+		must(t, err)
+		same(t, all[3], got)
+		_, err = s.SandboxOfKey(ctx, "guess")
+		wantKind(t, err, fault.Auth)
+		gone, leave := context.WithCancel(ctx)
+		leave()
+		_, err = s.SandboxOfKey(gone, "key2")
+		wantKind(t, err, fault.Canceled)
+
+		var paged []store.Sandbox
+		for page := ""; ; {
+			some, next, err := s.Sandboxes(ctx, "alice", page, 2)
+			must(t, err)
+			if paged = append(paged, some...); next == "" {
+				break
+			}
+			page = next
+		}
+		same(t, all, paged)
+
+		must(t, s.SetSandboxPaused(ctx, "alice", "s1", true))
+		must(t, s.UseSandbox(ctx, "alice", "s1", when(99)))
+		got, err = s.Sandbox(ctx, "alice", "s1")
+		must(t, err)
+		if !got.Paused || got.Used != when(99) {
+			t.Errorf("after a pause and a use: %+v", got)
+		}
+		// Another owner's sandbox does not exist.
+		_, err = s.Sandbox(ctx, "bob", "s1")
+		wantKind(t, err, fault.NotFound)
+		wantKind(t, s.SetSandboxPaused(ctx, "bob", "s1", false), fault.NotFound)
+		wantKind(t, s.UseSandbox(ctx, "bob", "s1", when(1)), fault.NotFound)
+		wantKind(t, s.DeleteSandbox(ctx, "bob", "s1"), fault.NotFound)
+		must(t, s.DeleteSandbox(ctx, "alice", "s1"))
+		_, err = s.SandboxOfKey(ctx, "key1")
+		wantKind(t, err, fault.Auth)
+	})
+}
+
+// TestChanges: changes of a conversation at the same time are all stored, also the first ones.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		s, ctx := d.store(t), t.Context()
+		var all sync.WaitGroup
+		for n := range 20 {
+			all.Go(func() {
+				if err := s.ChangeConversation(ctx, "alice", id(1), func(c *store.Conversation) { c.PRNumbers = append(c.PRNumbers, n) }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		found, err := s.Conversations(ctx, "alice", id(1))
+		must(t, err)
+		got := slices.Sorted(slices.Values(found[id(1)].PRNumbers))
+		if len(got) != 20 || got[19] != 19 {
+			t.Errorf("%v are stored", got)
+		}
+		wantKind(t, s.ChangeConversation(ctx, "bob", id(1), func(c *store.Conversation) { c.Public = true }), fault.Conflict)
+	})
+}
+
+func TestConversations(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		s, ctx := d.store(t), t.Context()
+		must(t, s.AddSandbox(ctx, store.Sandbox{ID: "s", Owner: "alice", SessionKey: "key", Created: when(0), Used: when(0)}, 0))
+		c := store.Conversation{
+			ID: id(1), Owner: "alice", Sandbox: "s", Repository: "o/r'; --", Branch: "main", Provider: "github", Trigger: "gui", Model: "m",
+			AgentType: "plan", Public: true, PRNumbers: []int{3, 1}, PRURLs: map[int]string{1: "https://example.com/o/r/pull/1"}, Created: when(0), Contract: "V1",
+		}
+		must(t, s.SaveConversation(ctx, c))
+		must(t, s.SaveConversation(ctx, store.Conversation{ID: id(2), Owner: "alice", Sandbox: "s", AgentType: "default", Created: when(1), Contract: "V0"}))
+		must(t, s.SaveConversation(ctx, store.Conversation{ID: id(3), Owner: "bob", Sandbox: "s", AgentType: "default", Created: when(2)}))
+		found, err := s.Conversations(ctx, "alice", id(1), id(3), id(4))
+		must(t, err)
+		same(t, map[event.ConversationID]store.Conversation{id(1): c}, found)
+
+		// More than one statement holds.
+		var many []event.ConversationID
+		for i := range 250 {
+			many = append(many, id(i))
+		}
+		found, err = s.Conversations(ctx, "alice", many...)
+		if must(t, err); len(found) != 2 {
+			t.Errorf("%d of 2 are found", len(found))
+		}
+
+		// The id of another owner's is taken, and the row stays as it is.
+		stolen := c
+		stolen.Owner = "bob"
+		wantKind(t, s.SaveConversation(ctx, stolen), fault.Conflict)
+		public, err := s.PublicConversation(ctx, id(1))
+		must(t, err)
+		same(t, c, public)
+		_, err = s.PublicConversation(ctx, id(2))
+		wantKind(t, err, fault.NotFound)
+		c.Public, c.PRNumbers = false, nil
+		must(t, s.SaveConversation(ctx, c))
+		_, err = s.PublicConversation(ctx, id(1))
+		wantKind(t, err, fault.NotFound)
+
+		in, err := s.SandboxOfConversation(ctx, string(id(1)))
+		if must(t, err); in.ID != "s" || in.SessionKey != "key" {
+			t.Errorf("it is in %+v", in)
+		}
+		_, err = s.SandboxOfConversation(ctx, string(id(3))) // of another owner than the sandbox
+		wantKind(t, err, fault.NotFound)
+
+		must(t, s.AddFeedback(ctx, store.Feedback{ID: "f", Owner: "alice", Conversation: id(1), Polarity: "positive", Created: when(1)}))
+		must(t, s.DeleteConversation(ctx, "bob", id(1)))
+		if found, err = s.Conversations(ctx, "alice", id(1)); err != nil || len(found) != 1 {
+			t.Errorf("another owner has deleted it: %v", err)
+		}
+		must(t, s.DeleteConversation(ctx, "alice", id(1)))
+		if found, err = s.Conversations(ctx, "alice", id(1)); err != nil || len(found) != 0 {
+			t.Errorf("it is not deleted: %v", err)
+		}
+		if left, err := s.Feedback(ctx, "alice", id(1)); err != nil || len(left) != 0 {
+			t.Errorf("its feedback is left: %v, %v", left, err)
+		}
+	})
+}
+
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		s, ctx := d.store(t), t.Context()
+		var all []store.Task
+		for i := range 5 {
+			task := store.Task{
+				ID: fmt.Sprint("t", i), Owner: "alice", Conversation: id(i), Status: store.Working, Request: json.RawMessage(`{"n": 1}`),
+				Created: when(i / 2), Updated: when(10 - i),
+			}
+			must(t, s.SaveTask(ctx, task))
+			all = append(all, task)
+		}
+		must(t, s.SaveTask(ctx, store.Task{ID: "b", Owner: "bob", Conversation: id(9), Status: store.Working, Request: json.RawMessage("{}"), Created: when(0), Updated: when(0)}))
+		again := store.Task{ID: "again", Owner: "alice", Conversation: id(4), Status: store.Working, Request: json.RawMessage("{}")}
+		if err := s.AddTask(ctx, again, store.RunLimit{}); !fault.Is(err, fault.Conflict) {
+			t.Errorf("a second task that makes a conversation: %v", err)
+		}
+		all[4].Status, all[4].Detail, all[4].Log = store.Failed, "why", "said"
+		must(t, s.SaveTask(ctx, all[4]))
+
+		for _, c := range []struct {
+			q    store.TaskQuery
+			want []string
+		}{
+			{store.TaskQuery{}, []string{"t4", "t3", "t2", "t1", "t0"}},
+			{store.TaskQuery{Ascending: true}, []string{"t0", "t1", "t2", "t3", "t4"}},
+			{store.TaskQuery{ByUpdated: true}, []string{"t0", "t1", "t2", "t3", "t4"}},
+			{store.TaskQuery{ByUpdated: true, Ascending: true}, []string{"t4", "t3", "t2", "t1", "t0"}},
+			{store.TaskQuery{From: when(1)}, []string{"t4", "t3", "t2"}},
+			{store.TaskQuery{Conversation: id(3)}, []string{"t3"}},
+			{store.TaskQuery{Unfinished: true}, []string{"t3", "t2", "t1", "t0"}},
+		} {
+			c.q.Owner, c.q.Limit = "alice", 2
+			var got []string
+			for {
+				some, next, err := s.Tasks(ctx, c.q)
+				must(t, err)
+				for _, one := range some {
+					got = append(got, one.ID)
+				}
+				if next == "" {
+					break
+				}
+				c.q.Page = next
+			}
+			same(t, c.want, got)
+			if n, err := s.CountTasks(ctx, c.q); err != nil || n != len(c.want) {
+				t.Errorf("%d are counted, %v, want %d", n, err, len(c.want))
+			}
+		}
+		got, err := s.Task(ctx, "alice", "t4")
+		must(t, err)
+		same(t, all[4], got)
+		_, err = s.Task(ctx, "bob", "t4")
+		wantKind(t, err, fault.NotFound)
+		unfinished, err := s.UnfinishedTasks(ctx)
+		if must(t, err); len(unfinished) != 5 || unfinished[0].ID != "b" {
+			t.Errorf("unfinished: %v", unfinished)
+		}
+		_, err = s.UnfinishedTask(ctx, "t4")
+		wantKind(t, err, fault.NotFound)
+
+		// Messages that wait are handed out before the task ends, and none after it.
+		message := store.PendingMessage{ID: "m1", Owner: "alice", Task: "t0", Content: json.RawMessage(`{"a": 1}`), Created: when(1)}
+		waiting, ended, err := s.AddPendingMessage(ctx, message)
+		if must(t, err); waiting != 1 || ended {
+			t.Errorf("%d wait, ended: %v", waiting, ended)
+		}
+		_, _, err = s.AddPendingMessage(ctx, store.PendingMessage{ID: "m2", Owner: "bob", Task: "t0"})
+		wantKind(t, err, fault.NotFound)
+		all[0].Status, all[0].Updated = store.Ready, when(50)
+		done, left, err := s.FinishTask(ctx, all[0])
+		must(t, err)
+		same(t, []store.PendingMessage{message}, left)
+		if done {
+			t.Error("the task has ended with a message waiting")
+		}
+		must(t, s.DeletePendingMessage(ctx, "m1"))
+		if done, _, err = s.FinishTask(ctx, all[0]); err != nil || !done {
+			t.Errorf("the task has not ended: %v", err)
+		}
+		if _, ended, err = s.AddPendingMessage(ctx, store.PendingMessage{ID: "m3", Owner: "alice", Task: "t0", Content: json.RawMessage("{}")}); err != nil || !ended {
+			t.Errorf("a message of a task that has ended: %v, %v", ended, err)
+		}
+	})
+}
+
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		s, ctx := d.store(t), t.Context()
+		key := store.Credential{ID: "k", Owner: "alice", Kind: store.APIKey, Name: "ci", Created: when(0), Expires: when(10)}
+		must(t, s.AddCredential(ctx, key, "secret"))
+		must(t, s.AddCredential(ctx, store.Credential{ID: "c", Owner: "alice", Kind: store.Code, Created: when(0), Expires: when(10)}, "code"))
+		got, err := s.Credential(ctx, "secret", when(9))
+		must(t, err)
+		same(t, key, got)
+		_, err = s.Credential(ctx, "secret", when(10))
+		wantKind(t, err, fault.Auth)
+		_, err = s.Credential(ctx, "guess", when(0))
+		wantKind(t, err, fault.Auth)
+		_, err = s.TakeCode(ctx, "secret", when(0)) // it is no code
+		wantKind(t, err, fault.Auth)
+
+		// Of many that send a code at the same time, one is signed in.
+		var all sync.WaitGroup
+		results := make(chan error, 8)
+		for range cap(results) {
+			all.Go(func() {
+				_, err := s.TakeCode(ctx, "code", when(1))
+				results <- err
+			})
+		}
+		all.Wait()
+		close(results)
+		taken := 0
+		for err := range results {
+			if err == nil {
+				taken++
+			} else if !fault.Is(err, fault.Auth) {
+				t.Error(err)
+			}
+		}
+		if taken != 1 {
+			t.Errorf("%d have taken the code", taken)
+		}
+
+		must(t, s.UsedCredential(ctx, "k", when(3)))
+		keys, err := s.Credentials(ctx, "alice", store.APIKey)
+		must(t, err)
+		key.Used = when(3)
+		same(t, []store.Credential{key}, keys)
+		wantKind(t, s.DeleteCredential(ctx, "bob", "k"), fault.NotFound)
+		must(t, s.DeleteExpired(ctx, when(9)))
+		if _, err := s.Credential(ctx, "secret", when(9)); err != nil {
+			t.Errorf("it is deleted too early: %v", err)
+		}
+		must(t, s.DeleteExpired(ctx, when(10)))
+		_, err = s.Credential(ctx, "secret", when(9))
+		wantKind(t, err, fault.Auth)
+	})
+}
+
+// TestOpen: several servers that start together make the tables once; another ring does not
+// open session keys, and a newer version's tables are left alone.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		var all sync.WaitGroup
+		errs := make(chan error, 4)
+		for range cap(errs) {
+			db := d.open(t)
+			all.Go(func() {
+				_, err := store.Open(context.WithoutCancel(t.Context()), db, d.engine, keyring.New(ringKey))
+				errs <- err
+			})
+		}
+		all.Wait()
+		close(errs)
+		for err := range errs {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		s := d.store(t)
+		must(t, s.AddSandbox(t.Context(), store.Sandbox{ID: "s", Owner: "alice", SessionKey: "hidden-key", Created: when(0), Used: when(0)}, 0))
+		db := d.open(t)
+		var hash, sealed string
+		must(t, db.QueryRowContext(t.Context(), "SELECT key_hash, key_sealed FROM app_sandboxes").Scan(&hash, &sealed))
+		if strings.Contains(hash+sealed, "hidden") {
+			t.Error("the session key is readable")
+		}
+		if _, err := store.Open(t.Context(), d.open(t), d.engine, keyring.New("")); !fault.Is(err, fault.Invalid) {
+			t.Errorf("without a key: %v", err)
+		}
+		other, err := store.Open(t.Context(), d.open(t), d.engine, keyring.New("another key"))
+		must(t, err)
+		_, err = other.Sandbox(t.Context(), "alice", "s")
+		wantKind(t, err, fault.Corrupt)
+
+		_, err = db.ExecContext(t.Context(), "UPDATE app_schema SET version = 1000")
+		must(t, err)
+		_, err = store.Open(t.Context(), d.open(t), d.engine, keyring.New(ringKey))
+		if wantKind(t, err, fault.Unsupported); fault.HintOf(err) == "" {
+			t.Error("it does not say what to do")
+		}
+	})
+}
+
+// TestUpgrade: the tables of each older version become those of a new database, with what
+// was in them.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	fixtures, err := filepath.Glob("testdata/version_*.sql")
+	if err != nil || len(fixtures) != store.Version-1 {
+		t.Fatalf("there are %d fixtures for version %d, %v: each version but this one has one", len(fixtures), store.Version, err)
+	}
+	for _, fixture := range fixtures {
+		t.Run(filepath.Base(fixture), func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, d database) {
+				db, ctx := d.open(t), t.Context()
+				load(t, db, fixture)
+				s := d.store(t)
+				d.store(t) // nothing is done twice
+
+				b, err := s.SandboxOfKey(ctx, "session-key-1")
+				must(t, err)
+				same(t, store.Sandbox{ID: "s1", Owner: "alice", Spec: "process", SessionKey: "session-key-1", Directory: "/srv/s1", Created: when(0), Used: when(1)}, b)
+				c, err := s.Conversations(ctx, "alice", id(1))
+				must(t, err)
+				same(t, store.Conversation{
+					ID: id(1), Owner: "alice", Sandbox: "s1", Repository: "o/r", Branch: "main", Provider: "github", Trigger: "gui", Model: "openai/m",
+					AgentType: "plan", Public: true, PRNumbers: []int{7}, Created: when(0), Contract: "V1",
+				}, c[id(1)])
+				tasks, err := s.UnfinishedTasks(ctx)
+				must(t, err)
+				same(t, []store.Task{{
+					ID: "t1", Owner: "alice", Conversation: id(1), Sandbox: "s1", Status: store.WaitingForSandbox, Request: json.RawMessage(`{"title":"x"}`),
+					Log: "log", Created: when(0), Updated: when(2),
+				}}, tasks)
+				_, waiting, err := s.FinishTask(ctx, tasks[0])
+				if must(t, err); len(waiting) != 1 || waiting[0].ID != "m1" {
+					t.Errorf("the message that waited: %v", waiting)
+				}
+				if k, err := s.Credential(ctx, "deft_key", when(1)); err != nil || k.ID != "k1" {
+					t.Errorf("the API key: %v, %v", k, err)
+				}
+			})
+			sqlite := func(prepare func(*sql.DB)) []string {
+				source, err := store.SQLiteSource(filepath.Join(t.TempDir(), "app.db"))
+				must(t, err)
+				db := opened(t, "sqlite", source)
+				prepare(db)
+				_, err = store.Open(t.Context(), db, store.SQLite, keyring.New(ringKey))
+				must(t, err)
+				return columns(t, db)
+			}
+			same(t, sqlite(func(*sql.DB) {}), sqlite(func(db *sql.DB) { load(t, db, fixture) }))
+		})
+	}
+}
+
+// load runs the statements of a file.
+func load(t *testing.T, db *sql.DB, name string) {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	must(t, err)
+	for statement := range strings.SplitSeq(string(raw), ";\n") {
+		if strings.TrimSpace(statement) == "" {
+			continue
+		}
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// columns describes the tables and indexes of a SQLite database.
+func columns(t *testing.T, db *sql.DB) (all []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), `SELECT m.type || ' ' || m.name || ' ' || m.tbl_name || ' ' || coalesce(c.name, i.name, '') || ' ' || coalesce(c.type || c."notnull", '')
+FROM sqlite_schema m LEFT JOIN pragma_table_info(m.name) c ON m.type = 'table' LEFT JOIN pragma_index_info(m.name) i ON m.type = 'index'`)
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var one string
+		must(t, rows.Scan(&one))
+		all = append(all, one)
+	}
+	must(t, rows.Err())
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,206 @@
+// Package v0 serves the routes of conversations of OpenHands' first contract (V0), which
+// its web UI up to 0.62 and its public REST API use, and Socket.IO for live events
+// (docs/openhands/app-server-v0.md sections 4.3 and 4.4). They are thin over package
+// conversations: a conversation that was made here is one of /api/v1 too, and the other
+// way round. docs/routes-v0.md lists the operations.
+//
+// # Usage
+//
+//	s := v0.New(v0.Options{Conversations: conversations, Sandboxes: sandboxes, Store: store, URL: baseURL, …})
+//	routes := s.Routes()
+//	…
+//	s.Close() // ends the sockets
+//
+// # Concurrency and failure
+//
+// A Service is safe for concurrent use. Callers must be authenticated (package identity).
+// What belongs to another owner is answered as if it did not exist. Errors are V0's:
+// {"status": "error", "message": …, "msg_id": …}.
+package v0
+
+import (
+	"cmp"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/appserver/conversations"
+	"github.com/deft-dev/deft/server/appserver/sandboxes"
+	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/server/socketio"
+	"github.com/deft-dev/deft/session"
+)
+
+// Options say what a Service works with. All are required.
+type Options struct {
+	Conversations *conversations.Service
+	Sandboxes     *sandboxes.Service
+	Store         *store.Store
+	// URL is where the client of a request reaches this server, without a last slash.
+	URL func(r *http.Request) string
+	// Apps returns where browsers reach programs in the sandbox of a conversation, with
+	// their ports; nil for nowhere.
+	Apps func(r *http.Request, info *conversations.Info) (map[string]int, error)
+	// Editor starts VS Code in the sandbox of a conversation and returns where browsers reach
+	// it; nil for nowhere.
+	Editor func(r *http.Request, info *conversations.Info) (string, error)
+	// MCPServers returns the MCP servers of V0's lists by name; loc is where a request has them.
+	MCPServers func(lists *schema.Map, loc ...any) (*schema.Map, error)
+	Log        *slog.Logger
+}
+
+// Service has the routes.
+type Service struct {
+	o       Options
+	sockets *socketio.Handler
+
+	mu        sync.Mutex
+	connected map[event.ConversationID]int // how many clients follow a conversation
+}
+
+// New returns a service.
+func New(o Options) *Service {
+	s := &Service{o: o, connected: map[event.ConversationID]int{}}
+	s.sockets = socketio.New(socketio.Options{Connect: s.connect, Log: o.Log})
+	return s
+}
+
+// Close ends all sockets.
+func (s *Service) Close() { s.sockets.Close() }
+
+// maxUpload bounds the files of one upload, in bytes.
+const maxUpload = 1 << 30
+
+// Routes returns the operations.
+func (s *Service) Routes() []rest.Route {
+	const base, one = "/api/conversations", "/api/conversations/{conversation_id}"
+	r := func(method, path string, h rest.Handler) rest.Route {
+		return rest.Route{Method: method, Path: path, Tag: "V0", Handle: s.v0(h)}
+	}
+	upload := r("POST", one+"/upload-files", s.upload)
+	upload.Limit = maxUpload
+	return []rest.Route{
+		r("POST", base, s.create),
+		r("GET", base, s.search),
+		r("GET", one, s.get),
+		r("PATCH", one, s.patch),
+		r("DELETE", one, s.delete),
+		r("POST", one+"/start", s.start),
+		r("POST", one+"/stop", s.stop),
+		r("GET", one+"/remember-prompt", s.rememberPrompt),
+		r("POST", one+"/exp-config", s.experiment),
+		r("GET", one+"/config", s.config),
+		r("GET", one+"/vscode-url", s.vscode),
+		r("GET", one+"/web-hosts", s.webHosts),
+		r("GET", one+"/events", s.events),
+		r("POST", one+"/events", s.addEvent),
+		r("POST", one+"/message", s.addMessage),
+		r("GET", one+"/trajectory", s.trajectory),
+		r("GET", one+"/microagents", s.microagents),
+		r("GET", one+"/list-files", s.listFiles),
+		r("GET", one+"/select-file", s.selectFile),
+		r("GET", one+"/zip-directory", s.zipDirectory),
+		r("GET", one+"/git/changes", s.gitChanges),
+		r("GET", one+"/git/diff", s.gitDiff),
+		upload,
+		r("POST", one+"/submit-feedback", s.submitFeedback),
+		r("GET", one+"/feedback", s.listFeedback), // not in the contract
+		r("GET", "/api/microagent-management/conversations", s.searchMicroagents),
+		r("GET", "/socket.io/{$}", s.socket),
+	}
+}
+
+// failure is an error as V0 has it. Its routes have one of three forms; this has the
+// members of all.
+type failure struct {
+	Status  string `json:"status"`
+	Message string `json:"message"`
+	Error   string `json:"error"`
+	Detail  string `json:"detail"`
+	ID      string `json:"msg_id,omitempty"`
+}
+
+// messageIDs are the texts that OpenHands' page has for errors.
+var messageIDs = map[fault.Kind]string{
+	fault.NotFound:  "CONVERSATION$NOT_FOUND",
+	fault.Denied:    "AUTHORIZATION$PERMISSION_DENIED",
+	fault.RateLimit: "AGENT_ERROR$TOO_MANY_CONVERSATIONS",
+}
+
+// v0 answers with errors in V0's form. Violations of a form, and errors of the server other
+// than that something is not available, are the same in all contracts.
+func (s *Service) v0(h rest.Handler) rest.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := h(w, r)
+		if err == nil || errors.Is(err, rest.ErrBroken) {
+			return err
+		}
+		if _, bad := errors.AsType[schema.Violations](err); bad {
+			return err
+		}
+		kind := fault.KindOf(err)
+		status := kind.HTTPStatus()
+		if own, ok := errors.AsType[*rest.Error](err); ok {
+			status = own.Status
+		}
+		if kind == fault.Unsupported {
+			status = http.StatusBadRequest // the client asks for it
+		}
+		if kind != fault.Unavailable && status >= http.StatusInternalServerError || kind == fault.Canceled {
+			return err
+		}
+		text := describe(err)
+		return rest.JSON(w, status, failure{"error", text, text, text, messageIDs[kind]})
+	}
+}
+
+// describe is what a user reads about an error.
+func describe(err error) string {
+	if hint := fault.HintOf(err); hint != "" {
+		return err.Error() + " (" + hint + ")"
+	}
+	return err.Error()
+}
+
+// owner returns whose request it is.
+func owner(r *http.Request) session.Principal { return identity.CallerOf(r.Context()).Owner }
+
+// pathID returns the conversation that a path names. What is no id names none.
+func pathID(r *http.Request) (event.ConversationID, error) {
+	return parseID(r.PathValue("conversation_id"))
+}
+
+func parseID(text string) (event.ConversationID, error) {
+	id, ok := event.ParseConversationID(text)
+	if !ok {
+		return "", fault.New(fault.NotFound, "the conversation does not exist")
+	}
+	return id, nil
+}
+
+// orNull returns nil for "", which answers show as null.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// stamp writes a time as the contract has it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// contractOf is the contract for whose clients a conversation looks made.
+func contractOf(c store.Conversation) string { return cmp.Or(c.Contract, contractV1) }
+
+// The contracts.
+const (
+	contractV0 = "V0"
+	contractV1 = "V1"
+)

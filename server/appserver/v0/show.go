@@ -1,0 +1,154 @@
+package v0
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/server/appserver/conversations"
+	"github.com/deft-dev/deft/server/appserver/sandboxes"
+	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/session"
+)
+
+// The states of conversations (ConversationStatus).
+const (
+	starting = "STARTING"
+	running  = "RUNNING"
+	stopped  = "STOPPED"
+	archived = "ARCHIVED" // its sandbox is gone
+	failed   = "ERROR"
+)
+
+// RuntimeStatus of a conversation that can work, and of one that cannot.
+const (
+	runtimeReady  = "STATUS$READY"
+	runtimeFailed = "STATUS$ERROR"
+)
+
+// conversationInfo is a conversation as the contract has it (ConversationInfo).
+type conversationInfo struct {
+	ID            string  `json:"conversation_id"`
+	Title         string  `json:"title"`
+	Updated       string  `json:"last_updated_at"`
+	Status        string  `json:"status"`
+	RuntimeStatus *string `json:"runtime_status"`
+	Repository    *string `json:"selected_repository"`
+	Branch        *string `json:"selected_branch"`
+	Provider      *string `json:"git_provider"`
+	Trigger       *string `json:"trigger"`
+	Connections   int     `json:"num_connections"`
+	// URL and SessionKey are where clients find the agent-server contract of a V1
+	// conversation. Those of V0 have everything here.
+	URL        *string  `json:"url"`
+	SessionKey *string  `json:"session_api_key"`
+	Created    string   `json:"created_at"`
+	PRNumbers  []int    `json:"pr_number"`
+	Version    string   `json:"conversation_version"`
+	Subs       []string `json:"sub_conversation_ids"`
+}
+
+// statusOf returns how a conversation is. t is the task that starts it, nil for none.
+func (s *Service) statusOf(ctx context.Context, i *conversations.Info, t *store.Task) (status, runtime string) {
+	switch {
+	case t != nil && !t.Status.Ended():
+		return starting, runtimeStatus(t.Status)
+	case i.Sealed != nil: // no key opens what its sandbox needs
+		return failed, runtimeFailed
+	case i.In == nil:
+		return archived, ""
+	}
+	switch s.o.Sandboxes.StatusOf(ctx, *i.In) {
+	case sandboxes.Lost: // starting the conversation makes it anew
+		return failed, runtimeFailed
+	case sandboxes.Paused:
+		return stopped, ""
+	}
+	return running, runtimeReady
+}
+
+// runtimeStatus is the RuntimeStatus of a start.
+func runtimeStatus(s store.TaskStatus) string {
+	switch s {
+	case store.PreparingRepository, store.RunningSetupScript, store.SettingUpSkills:
+		return "STATUS$SETTING_UP_WORKSPACE"
+	case store.SettingUpGitHooks:
+		return "STATUS$SETTING_UP_GIT_HOOKS"
+	case store.StartingConversation:
+		return "STATUS$RUNTIME_STARTED"
+	case store.Ready:
+		return runtimeReady
+	case store.Failed:
+		return runtimeFailed
+	}
+	return "STATUS$STARTING_RUNTIME"
+}
+
+// show describes a conversation for the client of a request.
+func (s *Service) show(r *http.Request, i *conversations.Info, t *store.Task) conversationInfo {
+	status, runtime := s.statusOf(r.Context(), i, t)
+	out := conversationInfo{
+		ID: i.Info.ID.Hex(), Title: titleOf(i.Meta.Title, i.Info.ID), Updated: stamp(i.Updated), Status: status, RuntimeStatus: orNull(runtime),
+		Repository: orNull(i.Repository), Branch: orNull(i.Branch), Provider: orNull(i.Provider), Trigger: orNull(i.Trigger),
+		Connections: s.connections(i.Info.ID), Created: stamp(i.Info.Created), PRNumbers: append([]int{}, i.PRNumbers...),
+		Version: contractOf(i.Conversation), Subs: []string{},
+	}
+	for _, sub := range i.Subs {
+		out.Subs = append(out.Subs, sub.Hex())
+	}
+	if out.Version == contractV1 && status == running {
+		out.URL, out.SessionKey = orNull(s.o.URL(r)+"/api/conversations/"+out.ID), orNull(i.In.SessionKey)
+	}
+	return out
+}
+
+// showTask describes a conversation that is being started, or could not be.
+func (s *Service) showTask(t *store.Task) conversationInfo {
+	var req conversations.StartRequest
+	if err := json.Unmarshal(t.Request, &req); err != nil {
+		s.o.Log.Warn("the request of a start task cannot be read", "task", t.ID, "err", err)
+	}
+	out := conversationInfo{
+		ID: t.Conversation.Hex(), Title: titleOf(req.Title, t.Conversation), Updated: stamp(t.Updated), Status: starting,
+		RuntimeStatus: orNull(runtimeStatus(t.Status)), Repository: orNull(req.Repository), Branch: orNull(req.Branch),
+		Provider: orNull(req.Provider), Trigger: orNull(req.Trigger), Connections: s.connections(t.Conversation),
+		Created: stamp(t.Created), PRNumbers: append([]int{}, req.PRNumbers...), Subs: []string{},
+		Version: contractOf(store.Conversation{Contract: req.Contract}),
+	}
+	if t.Status == store.Failed {
+		out.Status = failed
+	}
+	return out
+}
+
+// titleOf is the title of a conversation, or the one that the reference gives it.
+func titleOf(title string, id event.ConversationID) string {
+	if title != "" {
+		return title
+	}
+	return "Conversation " + id.Hex()[:5]
+}
+
+// find returns a conversation of a request's owner, nil while it is made, and the newest
+// task that starts it, nil for none. NotFound if there is neither.
+func (s *Service) find(r *http.Request, id event.ConversationID) (*conversations.Info, *store.Task, error) {
+	return s.findFor(r.Context(), string(owner(r)), id)
+}
+
+func (s *Service) findFor(ctx context.Context, owner string, id event.ConversationID) (*conversations.Info, *store.Task, error) {
+	tasks, _, err := s.o.Conversations.SearchTasks(ctx, store.TaskQuery{Owner: owner, Conversation: id, Limit: 1})
+	if err != nil {
+		return nil, nil, err
+	}
+	var t *store.Task
+	if len(tasks) > 0 {
+		t = &tasks[0]
+	}
+	info, err := s.o.Conversations.One(ctx, session.Principal(owner), id)
+	if fault.Is(err, fault.NotFound) && t != nil {
+		return nil, t, nil
+	}
+	return info, t, err
+}

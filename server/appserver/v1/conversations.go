@@ -1,0 +1,318 @@
+package v1
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/appserver/conversations"
+	"github.com/deft-dev/deft/server/appserver/sandboxes"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
+)
+
+// appConversation is a conversation as the contract has it (AppConversation).
+type appConversation struct {
+	ID          string                 `json:"id"`
+	Owner       string                 `json:"created_by_user_id"`
+	Sandbox     string                 `json:"sandbox_id"`
+	Repository  *string                `json:"selected_repository"`
+	Branch      *string                `json:"selected_branch"`
+	Provider    *string                `json:"git_provider"`
+	Title       *string                `json:"title"`
+	Trigger     *string                `json:"trigger"`
+	PRNumbers   []int                  `json:"pr_number"`
+	PRURLs      map[int]string         `json:"pr_url,omitempty"` // not in the contract: by number, of those that it has opened
+	Model       *string                `json:"llm_model"`
+	AgentKind   string                 `json:"agent_kind"`
+	AgentType   string                 `json:"agent_type"` // not in the contract: default or plan
+	Metrics     *conversations.Metrics `json:"metrics"`
+	Parent      *string                `json:"parent_conversation_id"`
+	Subs        []string               `json:"sub_conversation_ids"`
+	Public      bool                   `json:"public"`
+	Tags        map[string]string      `json:"tags"`
+	Created     string                 `json:"created_at"`
+	Updated     string                 `json:"updated_at"`
+	SandboxIs   sandboxes.Status       `json:"sandbox_status"`
+	Status      *string                `json:"execution_status"`
+	URL         *string                `json:"conversation_url"`
+	SessionKey  *string                `json:"session_api_key"`
+	ACPServer   *string                `json:"acp_server"`
+	FromProfile json.RawMessage        `json:"launched_agent_profile"`
+}
+
+// show describes a conversation for the client of a request.
+func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
+	out := appConversation{
+		ID: i.Info.ID.Hex(), Owner: i.Meta.Owner, Sandbox: i.Conversation.Sandbox,
+		Repository: orNull(i.Repository), Branch: orNull(i.Branch), Provider: orNull(i.Provider),
+		Title: orNull(i.Meta.Title), Trigger: orNull(i.Trigger), PRNumbers: i.PRNumbers, PRURLs: i.PRURLs, Model: orNull(i.Details.Agent.LLM.Model),
+		AgentKind: "openhands", AgentType: cmp.Or(i.AgentType, "default"), Metrics: i.Metrics, Subs: []string{}, Public: i.Conversation.Public, Tags: i.Meta.Tags,
+		Created: stamp(i.Info.Created), Updated: stamp(i.Updated), SandboxIs: sandboxes.Missing, FromProfile: i.Details.Profile,
+	}
+	if out.PRNumbers == nil {
+		out.PRNumbers = []int{}
+	}
+	if out.Tags == nil {
+		out.Tags = map[string]string{}
+	}
+	for _, sub := range i.Subs {
+		out.Subs = append(out.Subs, sub.Hex())
+	}
+	if i.Meta.Parent != "" {
+		out.Parent = orNull(i.Meta.Parent.Hex())
+	}
+	if i.Sealed != nil {
+		out.SandboxIs = sandboxes.Lost
+	}
+	if i.In == nil {
+		return out
+	}
+	out.SandboxIs = s.o.Sandboxes.StatusOf(r.Context(), *i.In)
+	if out.SandboxIs == sandboxes.Running {
+		out.Status = orNull(i.Details.Status)
+		if out.Status == nil {
+			out.Status = orNull("idle")
+		}
+		out.URL, out.SessionKey = orNull(s.o.URL(r)+"/api/conversations/"+i.Info.ID.Hex()), orNull(i.In.SessionKey)
+	}
+	return out
+}
+
+// listQuery reads the filters of a list of conversations.
+func listQuery(q *rest.Query) (out eventstream.ListQuery) {
+	out.Title = q.String("title__contains", "")
+	out.Status = q.Enum("execution_status__eq", "", "idle", "running", "paused", "waiting_for_confirmation", "finished", "error", "stuck")
+	for name, to := range map[string]*time.Time{
+		"created_at__gte": &out.CreatedFrom, "created_at__lt": &out.CreatedBefore,
+		"updated_at__gte": &out.UpdatedFrom, "updated_at__lt": &out.UpdatedBefore,
+	} {
+		if t, ok := q.Time(name, time.UTC); ok {
+			*to = t
+		}
+	}
+	out.WithoutParent = !q.Bool("include_sub_conversations", false)
+	return out
+}
+
+func (s *Service) inSandbox(r *http.Request, q *rest.Query, lq *eventstream.ListQuery) (err error) {
+	if id := q.String("sandbox_id__eq", ""); id != "" {
+		lq.Only, err = s.o.Sandboxes.Conversations(r.Context(), owner(r), id)
+	}
+	return err
+}
+
+func (s *Service) search(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	lq := listQuery(q)
+	lq.PageID, lq.Limit = q.String("page_id", ""), q.Limit("limit", 100, 100)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	if err := s.inSandbox(r, q, &lq); err != nil {
+		return err
+	}
+	found, next, err := s.o.Conversations.List(r.Context(), owner(r), lq)
+	if err != nil {
+		return err
+	}
+	items := make([]appConversation, len(found))
+	for i := range found {
+		items[i] = s.show(r, &found[i])
+	}
+	return rest.JSON(w, http.StatusOK, pageOf(items, next))
+}
+
+func (s *Service) count(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	lq := listQuery(q)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	if err := s.inSandbox(r, q, &lq); err != nil {
+		return err
+	}
+	n, err := s.o.Conversations.Count(r.Context(), owner(r), lq)
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, n)
+}
+
+func (s *Service) batch(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	asked := ids(q, "ids")
+	if err := tooMany(len(asked), "ids"); err != nil {
+		return err
+	}
+	found, err := s.o.Conversations.Get(r.Context(), owner(r), asked...)
+	if err != nil {
+		return err
+	}
+	out := make([]*appConversation, len(found))
+	for i, one := range found {
+		if one != nil {
+			shown := s.show(r, one)
+			out[i] = &shown
+		}
+	}
+	return rest.JSON(w, http.StatusOK, out)
+}
+
+var (
+	providers = schema.Enum{"github", "gitlab", "bitbucket", "bitbucket_data_center", "forgejo", "azure_devops", "enterprise_sso"}
+
+	patchForm = &schema.Object{Name: "AppConversationUpdateRequest", Fields: []schema.Field{
+		{Name: "title", Type: schema.Opt(schema.String{Max: 200})},
+		{Name: "public", Type: schema.Opt(schema.Bool{})},
+		{Name: "selected_repository", Type: schema.Opt(schema.String{})},
+		{Name: "selected_branch", Type: schema.Opt(schema.String{})},
+		{Name: "git_provider", Type: schema.Opt(providers)},
+		{Name: "tags", Type: schema.Opt(schema.Dict{Of: schema.String{}})}, // ours
+	}}
+)
+
+func (s *Service) patch(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Title      *string            `json:"title"`
+		Public     *bool              `json:"public"`
+		Repository *string            `json:"selected_repository"`
+		Branch     *string            `json:"selected_branch"`
+		Provider   *string            `json:"git_provider"`
+		Tags       *map[string]string `json:"tags"`
+	}
+	if err := rest.Read(r, patchForm, &req); err != nil {
+		return err
+	}
+	info, err := s.o.Conversations.Patch(r.Context(), owner(r), id, conversations.Change{
+		Title: req.Title, Public: req.Public, Repository: req.Repository, Branch: req.Branch, Provider: req.Provider, Tags: req.Tags,
+	})
+	if err != nil {
+		return missing(err, "Conversation")
+	}
+	return rest.JSON(w, http.StatusOK, s.show(r, info))
+}
+
+func (s *Service) delete(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err == nil {
+		err = missing(s.o.Conversations.Delete(r.Context(), owner(r), id), "Conversation")
+	}
+	if err != nil {
+		return err
+	}
+	return rest.OK(w)
+}
+
+var messageFields = []schema.Field{
+	{Name: "role", Type: schema.Choice{"user", "system", "assistant", "tool"}, Default: "user"},
+	{Name: "content", Type: schema.List{Of: schema.Any{}}, Required: true},
+	{Name: "run", Type: schema.Bool{}, Default: true},
+}
+
+var messageForm = &schema.Object{Name: "AppSendMessageRequest", Fields: messageFields}
+
+// checkContent refuses blocks that are neither text nor images. In events they are kept.
+func checkContent(blocks []event.Content, at ...any) error {
+	for i, c := range blocks {
+		if c.Type != event.TypeText && c.Type != event.TypeImage {
+			return schema.Invalid("Input should be a valid TextContent or ImageContent", c.Type, append(at, i)...)
+		}
+	}
+	return nil
+}
+
+// readMessage reads a message of the user from a body.
+func readMessage(r *http.Request) (m session.Message, err error) {
+	body, err := rest.BodyAs(r, messageForm)
+	if err != nil {
+		return m, err
+	}
+	if err := schema.Into(body, &m); err != nil { // of a text or an image
+		return m, schema.Invalid(err.Error(), body.Get("content"), "body", "content")
+	}
+	if err := checkContent(m.Content, "body", "content"); err != nil {
+		return m, err
+	}
+	if m.Role != event.RoleUser {
+		return m, schema.Invalid("Only user messages are allowed to be sent to the agent.", string(m.Role), "body", "role")
+	}
+	return m, nil
+}
+
+func (s *Service) sendMessage(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	m, err := readMessage(r)
+	if err != nil {
+		return err
+	}
+	c, err := s.o.Conversations.Continue(r.Context(), owner(r), id)
+	if err != nil {
+		return missing(err, "Conversation")
+	}
+	if err := c.Send(r.Context(), m); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, map[string]any{"success": true, "sandbox_status": sandboxes.Running, "message": nil})
+}
+
+func (s *Service) pendingMessage(w http.ResponseWriter, r *http.Request) error {
+	m, err := readMessage(r)
+	if err != nil {
+		return err
+	}
+	m.Run = true
+	id, place, err := s.o.Conversations.AddPending(r.Context(), owner(r), r.PathValue("conversation_id"), m)
+	if err != nil {
+		return missing(err, "Conversation")
+	}
+	return rest.JSON(w, http.StatusCreated, map[string]any{"id": id, "queued": place > 0, "position": place})
+}
+
+var profileForm = &schema.Object{Name: "SwitchProfileRequest", Fields: []schema.Field{{Name: "profile_name", Type: schema.String{}, Required: true}}}
+
+func (s *Service) switchProfile(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Name string `json:"profile_name"`
+	}
+	if err := rest.Read(r, profileForm, &req); err != nil {
+		return err
+	}
+	c, err := s.o.Conversations.Open(r.Context(), owner(r), id)
+	if err != nil {
+		return missing(err, "Conversation")
+	}
+	if _, err := c.SwitchProfile(r.Context(), req.Name); fault.Is(err, fault.NotFound) {
+		return rest.Fail(http.StatusNotFound, "Profile '"+req.Name+"' not found")
+	} else if err != nil {
+		return err
+	}
+	return rest.OK(w)
+}
+
+func (s *Service) download(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	if _, err := s.o.Conversations.One(r.Context(), owner(r), id); err != nil {
+		return missing(err, "Conversation")
+	}
+	return s.o.Download(w, r, id)
+}

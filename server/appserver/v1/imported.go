@@ -1,0 +1,82 @@
+package v1
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"unicode/utf8"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/appserver/conversations"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
+)
+
+const (
+	// Bounds of a trajectory as it is sent, in bytes. One that is replayed is held in memory.
+	maxImported = 64 << 20
+	maxReplayed = 16 << 20
+
+	maxImportedTitle = 200 // characters
+)
+
+// imports keeps a recorded conversation, and replays does it anew. The body is the
+// trajectory, or the zip file of a download.
+func (s *Service) imports(w http.ResponseWriter, r *http.Request) error {
+	return s.recorded(w, r, s.o.Conversations.Import)
+}
+
+func (s *Service) replays(w http.ResponseWriter, r *http.Request) error {
+	return s.recorded(w, r, s.o.Conversations.Replay)
+}
+
+type take func(ctx context.Context, owner session.Principal, title string, r *io.SectionReader) (*conversations.Info, error)
+
+func (s *Service) recorded(w http.ResponseWriter, r *http.Request, take take) error {
+	title := r.URL.Query().Get("title")
+	if utf8.RuneCountInString(title) > maxImportedTitle {
+		return schema.Invalid("String should have at most 200 characters", title, "query", "title")
+	}
+	spool, size, err := spooled(r.Body)
+	if err != nil {
+		return err
+	}
+	defer spool.Close()
+	info, err := take(r.Context(), owner(r), title, io.NewSectionReader(spool, 0, size))
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusCreated, s.show(r, info))
+}
+
+// spooled keeps a body in a file that has no name and is gone when it is closed: the
+// directory of a zip file is at its end, and many bodies do not fit into memory.
+func spooled(body io.Reader) (_ *os.File, size int64, err error) {
+	f, err := os.CreateTemp("", "deft-import-*")
+	if err != nil {
+		return nil, 0, fault.Wrap(err, fault.Full, "make a file for the trajectory")
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, 0, fault.Wrap(err, fault.Denied, "make a file for the trajectory")
+	}
+	size, err = io.Copy(f, body)
+	var long *http.MaxBytesError
+	var disk *os.PathError
+	switch {
+	case errors.As(err, &long):
+		return nil, 0, rest.Fail(http.StatusRequestEntityTooLarge, "Request body is too large")
+	case errors.As(err, &disk):
+		return nil, 0, fault.Wrap(err, fault.Full, "keep the trajectory")
+	case err != nil:
+		return nil, 0, rest.Fail(http.StatusBadRequest, "There was an error parsing the body")
+	}
+	return f, size, nil
+}

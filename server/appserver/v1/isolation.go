@@ -1,0 +1,67 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
+)
+
+// Isolations say what isolates conversations.
+type Isolations interface {
+	// Isolation is what the sandbox of a conversation reports. NotFound if none runs.
+	Isolation(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Report, error)
+	// TryIsolation is what a sandbox of a new conversation would report: it starts one.
+	TryIsolation(ctx context.Context) (sandbox.Report, error)
+}
+
+// isolation is what is in force; without a report, detail says why there is none.
+type isolation struct {
+	Report *sandbox.Report `json:"report"`
+	Detail *string         `json:"detail"`
+}
+
+func answerIsolation(w http.ResponseWriter, rep sandbox.Report, err error) error {
+	switch {
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Unsupported), fault.Is(err, fault.Unavailable), fault.Is(err, fault.Invalid):
+		text := err.Error()
+		if hint := fault.HintOf(err); hint != "" {
+			text += " (" + hint + ")"
+		}
+		return rest.JSON(w, http.StatusOK, isolation{Detail: &text})
+	case err != nil:
+		return err
+	}
+	if rep.Features == nil {
+		rep.Features = []string{}
+	}
+	return rest.JSON(w, http.StatusOK, isolation{Report: &rep})
+}
+
+// tryIsolation starts a sandbox as new conversations get it, one at a time.
+func (s *Service) tryIsolation(w http.ResponseWriter, r *http.Request) error {
+	s.trying.Lock()
+	defer s.trying.Unlock()
+	rep, err := s.o.Isolations.TryIsolation(r.Context())
+	return answerIsolation(w, rep, err)
+}
+
+func (s *Service) isolation(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	at, err := s.o.Conversations.Scope(owner(r)).Placement(r.Context(), id)
+	if err != nil {
+		return missing(err, "Conversation")
+	}
+	rep, err := s.o.Isolations.Isolation(r.Context(), at, id)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, "no sandbox of this conversation runs now: its next command starts one")
+	}
+	return answerIsolation(w, rep, err)
+}

@@ -1,0 +1,139 @@
+package v1
+
+import (
+	"net/http"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/server/appserver/sandboxes"
+	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/rest"
+)
+
+// Spec describes a sandbox specification (SandboxSpecInfo).
+type Spec struct {
+	ID         string            `json:"id"`
+	Command    []string          `json:"command"`
+	Created    string            `json:"created_at"`
+	Env        map[string]string `json:"initial_env"`
+	WorkingDir string            `json:"working_dir"`
+}
+
+type exposedURL struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+	Port int    `json:"port"`
+}
+
+// sandboxInfo is a sandbox as the contract has it (SandboxInfo).
+type sandboxInfo struct {
+	ID         string           `json:"id"`
+	Owner      string           `json:"created_by_user_id"`
+	Spec       string           `json:"sandbox_spec_id"`
+	Status     sandboxes.Status `json:"status"`
+	SessionKey *string          `json:"session_api_key"`
+	URLs       []exposedURL     `json:"exposed_urls"`
+	Created    string           `json:"created_at"`
+	Detail     *string          `json:"status_detail"`
+}
+
+func (s *Service) showSandbox(r *http.Request, b store.Sandbox) sandboxInfo {
+	out := sandboxInfo{ID: b.ID, Owner: b.Owner, Spec: b.Spec, Status: s.o.Sandboxes.StatusOf(r.Context(), b), Created: stamp(b.Created)}
+	if out.Status == sandboxes.Lost {
+		out.Detail = orNull(s.o.Sandboxes.LostDetail())
+	}
+	if out.Status == sandboxes.Running {
+		base := s.o.URL(r)
+		out.SessionKey, out.URLs = orNull(b.SessionKey), []exposedURL{{"AGENT_SERVER", base, port(base)}}
+	}
+	return out
+}
+
+func (s *Service) searchSandboxes(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	pageID, limit := q.String("page_id", ""), q.Limit("limit", 100, 100)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	found, next, err := s.o.Sandboxes.List(r.Context(), owner(r), pageID, limit)
+	if err != nil {
+		return err
+	}
+	items := make([]sandboxInfo, len(found))
+	for i := range found {
+		items[i] = s.showSandbox(r, found[i])
+	}
+	return rest.JSON(w, http.StatusOK, pageOf(items, next))
+}
+
+func (s *Service) batchSandboxes(w http.ResponseWriter, r *http.Request) error {
+	asked := rest.QueryOf(r).All("id")
+	if err := tooMany(len(asked), "id"); err != nil {
+		return err
+	}
+	out := make([]*sandboxInfo, len(asked))
+	for i, id := range asked {
+		b, err := s.o.Sandboxes.Get(r.Context(), owner(r), id)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		shown := s.showSandbox(r, b)
+		out[i] = &shown
+	}
+	return rest.JSON(w, http.StatusOK, out)
+}
+
+func (s *Service) createSandbox(w http.ResponseWriter, r *http.Request) error {
+	b, err := s.o.Sandboxes.Create(r.Context(), owner(r), rest.QueryOf(r).String("sandbox_spec_id", ""))
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, s.showSandbox(r, b))
+}
+
+func (s *Service) pauseSandbox(w http.ResponseWriter, r *http.Request) error {
+	if err := s.o.Sandboxes.Pause(r.Context(), owner(r), r.PathValue("id")); err != nil {
+		return missing(err, "Sandbox")
+	}
+	return rest.OK(w)
+}
+
+func (s *Service) resumeSandbox(w http.ResponseWriter, r *http.Request) error {
+	if err := s.o.Sandboxes.Resume(r.Context(), owner(r), r.PathValue("id")); err != nil {
+		return missing(err, "Sandbox")
+	}
+	return rest.OK(w)
+}
+
+// deleteSandbox takes the id from the path: the reference wants it in the query too.
+func (s *Service) deleteSandbox(w http.ResponseWriter, r *http.Request) error {
+	if err := s.o.Sandboxes.Delete(r.Context(), owner(r), r.PathValue("id")); err != nil {
+		return missing(err, "Sandbox")
+	}
+	return rest.OK(w)
+}
+
+func (s *Service) searchSpecs(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	q.Limit("limit", 100, 100)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, pageOf([]Spec{s.o.Spec}, ""))
+}
+
+func (s *Service) batchSpecs(w http.ResponseWriter, r *http.Request) error {
+	asked := rest.QueryOf(r).All("id")
+	if err := tooMany(len(asked), "id"); err != nil {
+		return err
+	}
+	out := make([]*Spec, len(asked))
+	for i, id := range asked {
+		if id == s.o.Spec.ID {
+			out[i] = &s.o.Spec
+		}
+	}
+	return rest.JSON(w, http.StatusOK, out)
+}

@@ -1,0 +1,210 @@
+// Package v1 serves the App Server's routes of conversations, start tasks, sandboxes and
+// events below /api/v1 (docs/openhands/app-server.md section 2 and the contract of
+// OpenHands' cloud), thin over packages conversations and sandboxes.
+//
+// # Usage
+//
+//	s := v1.New(v1.Options{Conversations: conversations, Sandboxes: sandboxes, URL: baseURL})
+//	routes := s.Routes()
+//
+// # Concurrency and failure
+//
+// A Service is safe for concurrent use. Callers must be authenticated (package identity),
+// but for the routes of shared conversations. What belongs to another owner is answered
+// as if it did not exist.
+package v1
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/appserver/conversations"
+	"github.com/deft-dev/deft/server/appserver/sandboxes"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/skill"
+)
+
+// Options say what a Service works with. All are required.
+type Options struct {
+	Conversations *conversations.Service
+	Sandboxes     *sandboxes.Service
+	// URL is where the client of a request reaches this server, without a last slash.
+	URL func(r *http.Request) string
+	// Spec describes the one sandbox specification.
+	Spec Spec
+	// Isolations say what is in force of isolation.
+	Isolations Isolations
+	// Skills returns the public and the user's skills, always in the same order.
+	Skills func() []skill.Listed
+	// Download writes a conversation's events and description as a zip file.
+	Download func(w http.ResponseWriter, r *http.Request, id event.ConversationID) error
+}
+
+// Service has the routes.
+type Service struct {
+	o      Options
+	trying sync.Mutex // held while a sandbox is tried
+}
+
+// New returns a service.
+func New(o Options) *Service { return &Service{o: o} }
+
+// Routes returns the operations.
+func (s *Service) Routes() []rest.Route {
+	const base, one = "/api/v1/app-conversations", "/api/v1/app-conversations/{conversation_id}"
+	r := func(tag, method, path string, h rest.Handler) rest.Route {
+		return rest.Route{Method: method, Path: path, Tag: tag, Handle: h}
+	}
+	return append(s.webhooks(),
+		r("Conversations", "GET", base+"/search", s.search),
+		r("Conversations", "GET", base+"/count", s.count),
+		r("Conversations", "GET", base, s.batch),
+		r("Conversations", "POST", base, s.start),
+		r("Conversations", "POST", base+"/stream-start", s.streamStart),
+		r("Conversations", "GET", base+"/start-tasks/search", s.searchTasks),
+		r("Conversations", "GET", base+"/start-tasks/count", s.countTasks),
+		r("Conversations", "GET", base+"/start-tasks", s.batchTasks),
+		r("Conversations", "PATCH", one, s.patch),
+		r("Conversations", "DELETE", one, s.delete),
+		r("Conversations", "POST", one+"/send-message", s.sendMessage),
+		r("Conversations", "GET", one+"/callbacks", s.callbacks),
+		r("Conversations", "GET", one+"/callbacks/results", s.callbackResults),
+		r("Conversations", "POST", one+"/fork", s.fork),
+		r("Conversations", "POST", one+"/undo", s.undo),
+		r("Conversations", "GET", one+"/checkpoint", s.checkpoint),
+		r("Conversations", "POST", one+"/resume", s.resume),
+		r("Conversations", "GET", one+"/isolation", s.isolation),
+		r("Sandboxes", "POST", "/api/v1/sandbox-specs/try", s.tryIsolation),
+		r("Conversations", "POST", base+"/demo", s.demo),
+		rest.Route{Method: "POST", Path: base + "/import", Tag: "Conversations", Limit: maxImported, Handle: s.imports},
+		rest.Route{Method: "POST", Path: base + "/replay", Tag: "Conversations", Limit: maxReplayed, Handle: s.replays},
+		r("Conversations", "POST", one+"/switch_profile", s.switchProfile),
+		r("Conversations", "POST", one+"/switch_acp_model", s.switchACPModel),
+		r("Conversations", "GET", one+"/file", s.file),
+		r("Conversations", "GET", one+"/files", s.tree),
+		r("Conversations", "GET", one+"/git/changes", s.gitChanges),
+		r("Conversations", "GET", one+"/git/diff", s.gitDiff),
+		r("Conversations", "POST", one+"/git/push", s.push),
+		r("Conversations", "POST", one+"/git/pull-request", s.pullRequest),
+		r("Conversations", "GET", one+"/skills", s.skills),
+		r("Conversations", "GET", one+"/hooks", s.hooks),
+		r("Conversations", "GET", one+"/download", s.download),
+		r("Conversations", "POST", "/api/v1/conversations/{conversation_id}/pending-messages", s.pendingMessage),
+		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/search", s.searchEvents),
+		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/count", s.countEvents),
+		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events", s.batchEvents),
+		// Of OpenHands 0.62, with the conversation in the query.
+		r("Events", "GET", "/api/v1/events/search", s.searchEvents),
+		r("Events", "GET", "/api/v1/events/count", s.countEvents),
+		r("Events", "GET", "/api/v1/events", s.batchEvents),
+		r("Sandboxes", "GET", "/api/v1/sandboxes/search", s.searchSandboxes),
+		r("Sandboxes", "GET", "/api/v1/sandboxes", s.batchSandboxes),
+		r("Sandboxes", "POST", "/api/v1/sandboxes", s.createSandbox),
+		r("Sandboxes", "POST", "/api/v1/sandboxes/{id}/pause", s.pauseSandbox),
+		r("Sandboxes", "POST", "/api/v1/sandboxes/{id}/resume", s.resumeSandbox),
+		r("Sandboxes", "DELETE", "/api/v1/sandboxes/{id}", s.deleteSandbox),
+		r("Sandboxes", "GET", "/api/v1/sandbox-specs/search", s.searchSpecs),
+		r("Sandboxes", "GET", "/api/v1/sandbox-specs", s.batchSpecs),
+		r("Skills", "GET", "/api/v1/skills/search", s.searchSkills),
+		shared("GET", "/api/shared-conversations", s.sharedConversations),
+		shared("GET", "/api/shared-events/search", s.sharedEvents),
+		shared("GET", "/api/shared-events/count", s.countSharedEvents),
+		shared("GET", "/api/shared-events", s.batchSharedEvents),
+		shared("GET", "/api/shared-events/{conversation_id}/{event_id}", s.sharedEvent),
+	)
+}
+
+// shared routes need no key.
+func shared(method, path string, h rest.Handler) rest.Route {
+	return rest.Route{Method: method, Path: path, Tag: "Shared", Access: rest.Open, Handle: h}
+}
+
+// page is one page of a list.
+type page[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next_page_id"`
+}
+
+func pageOf[T any](items []T, next string) page[T] {
+	if items == nil {
+		items = []T{}
+	}
+	return page[T]{items, orNull(next)}
+}
+
+// orNull returns nil for "", which answers show as null.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// owner returns whose request it is.
+func owner(r *http.Request) session.Principal { return identity.CallerOf(r.Context()).Owner }
+
+// pathID returns the conversation that a path names.
+func pathID(r *http.Request) (event.ConversationID, error) {
+	return parseID(r.PathValue("conversation_id"), "path", "conversation_id")
+}
+
+func parseID(text string, loc ...any) (event.ConversationID, error) {
+	id, ok := event.ParseConversationID(text)
+	if !ok {
+		return "", schema.Invalid("Input should be a valid UUID", text, loc...)
+	}
+	return id, nil
+}
+
+// ids returns the conversations that a query names, "" for what is no id.
+func ids(q *rest.Query, name string) (out []event.ConversationID) {
+	for _, text := range q.All(name) {
+		id, _ := event.ParseConversationID(text)
+		out = append(out, id)
+	}
+	return out
+}
+
+// mostIDs is how many members of a list can be asked for by id.
+const mostIDs = 100
+
+func tooMany(n int, name string) error {
+	if n > mostIDs {
+		return schema.Invalid("Too many ids requested. Maximum is "+strconv.Itoa(mostIDs), n, "query", name)
+	}
+	return nil
+}
+
+// stamp writes a time as the contract has it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// missing answers for a conversation that does not exist.
+func missing(err error, what string) error {
+	if fault.Is(err, fault.NotFound) {
+		return rest.Fail(http.StatusNotFound, what+" not found")
+	}
+	return err
+}
+
+// port returns the port of a URL.
+func port(base string) int {
+	u, err := url.Parse(base)
+	if err != nil {
+		return 0
+	}
+	if n, err := strconv.Atoi(u.Port()); err == nil {
+		return n
+	}
+	if u.Scheme == "https" {
+		return 443
+	}
+	return 80
+}

@@ -1,0 +1,107 @@
+package v1
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/rest"
+)
+
+// maxReported bounds the body of a report in bytes, mostReported its events.
+const (
+	maxReported  = 8 << 20
+	mostReported = 1000
+)
+
+// webhooks are what Agent Servers inside sandboxes call, with the sandbox's id in the path
+// (OpenHands 0.62) and without (OpenHands' cloud). The session key says which sandbox it
+// is, and nothing in a body does.
+func (s *Service) webhooks() []rest.Route {
+	r := func(path string, h rest.Handler) rest.Route {
+		return rest.Route{Method: "POST", Path: "/api/v1/webhooks" + path, Tag: "Webhooks", Access: rest.Own, Limit: maxReported, Handle: h}
+	}
+	return []rest.Route{
+		r("/conversations", s.reportedConversation),
+		r("/events/{conversation_id}", s.reportedEvents),
+		// The last part is "conversations"; as a literal it would be ambiguous with the path above.
+		r("/{sandbox_id}/{what}", s.reportedConversation),
+		r("/{sandbox_id}/events/{conversation_id}", s.reportedEvents),
+	}
+}
+
+// reporter returns the sandbox whose session key a request has.
+func (s *Service) reporter(r *http.Request) (store.Sandbox, error) {
+	key := r.Header.Get(rest.KeyHeader)
+	if key == "" {
+		return store.Sandbox{}, fault.New(fault.Auth, "the session key of the sandbox is missing")
+	}
+	b, err := s.o.Sandboxes.OfKey(r.Context(), key)
+	if err != nil {
+		return b, err
+	}
+	if named := r.PathValue("sandbox_id"); named != "" && named != b.ID {
+		return b, fault.New(fault.Auth, "the session key is not that of the sandbox")
+	}
+	return b, nil
+}
+
+// reportedConversation keeps a conversation of an Agent Server. Of its description (an
+// agent of any kind, costs, paths) all but the id and the title is ignored on purpose: the
+// program that sends it may be the model's.
+func (s *Service) reportedConversation(w http.ResponseWriter, r *http.Request) error {
+	if what := r.PathValue("what"); what != "" && what != "conversations" {
+		return rest.Fail(http.StatusNotFound, "Not Found")
+	}
+	b, err := s.reporter(r)
+	if err != nil {
+		return err
+	}
+	v, err := rest.RequiredDocument(r)
+	if err != nil {
+		return err
+	}
+	doc, ok := v.(*schema.Map)
+	if !ok {
+		return schema.Invalid("Input should be a valid dictionary or object to extract fields from", nil, "body")
+	}
+	text, _ := doc.Get("id").(string) // checked as an id
+	id, err := parseID(text, "body", "id")
+	if err != nil {
+		return err
+	}
+	title, _ := doc.Get("title").(string) // null for none
+	if err := s.o.Conversations.Record(r.Context(), b, id, title); err != nil {
+		return err
+	}
+	return rest.OK(w)
+}
+
+// reportedEvents keeps events of an Agent Server, each once.
+func (s *Service) reportedEvents(w http.ResponseWriter, r *http.Request) error {
+	b, err := s.reporter(r)
+	if err != nil {
+		return err
+	}
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	raw, err := rest.Raw(r)
+	if err != nil {
+		return err
+	}
+	var reported []json.RawMessage
+	if err := json.Unmarshal(raw, &reported); err != nil || reported == nil {
+		return schema.Invalid("Input should be a valid list", nil, "body")
+	}
+	if len(reported) > mostReported {
+		return schema.Invalid("Too many events. Send them in several requests", len(reported), "body")
+	}
+	if err := s.o.Conversations.RecordEvents(r.Context(), b, id, reported); err != nil {
+		return err
+	}
+	return rest.OK(w)
+}

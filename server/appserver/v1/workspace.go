@@ -1,0 +1,167 @@
+package v1
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"syscall"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/gitview"
+	"github.com/deft-dev/deft/hook"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/workspace"
+)
+
+// maxFile bounds a file that is answered as text.
+const maxFile = 4 << 20
+
+// files opens the workspace of the conversation that a path names.
+func (s *Service) files(r *http.Request, named string) (workspace.Files, string, error) {
+	id, err := pathID(r)
+	if err != nil {
+		return nil, "", err
+	}
+	files, name, err := s.o.Conversations.Files(r.Context(), owner(r), id, named)
+	return files, name, missing(err, "Conversation")
+}
+
+// planFile is where a planning agent writes, in the workspace of its conversation.
+const planFile = "PLAN.md"
+
+// file answers with the text of a file, by default the plan; "" if there is none.
+func (s *Service) file(w http.ResponseWriter, r *http.Request) error {
+	files, name, err := s.files(r, rest.QueryOf(r).String("file_path", planFile))
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	f, err := files.Open(r.Context(), name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return rest.JSON(w, http.StatusOK, "")
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return err
+	}
+	if len(raw) > maxFile {
+		return rest.Fail(http.StatusRequestEntityTooLarge, "the file is too large to be shown; download it")
+	}
+	return rest.JSON(w, http.StatusOK, strings.ToValidUTF8(string(raw), "\uFFFD"))
+}
+
+func (s *Service) gitChanges(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	name, ref := q.Required("path"), q.String("ref", "")
+	if err := q.Err(); err != nil {
+		return err
+	}
+	files, path, err := s.files(r, name)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	changes, err := files.Changes(r.Context(), path, ref)
+	if err := gitError(err, path, name); err != nil {
+		return err
+	}
+	if changes == nil {
+		changes = []gitview.Change{}
+	}
+	return rest.JSON(w, http.StatusOK, changes)
+}
+
+func (s *Service) gitDiff(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	name, ref := q.Required("path"), q.String("ref", "")
+	if err := q.Err(); err != nil {
+		return err
+	}
+	files, path, err := s.files(r, name)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	diff, err := files.FileDiff(r.Context(), path, ref)
+	if err := gitError(err, path, name); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, diff)
+}
+
+// gitError is nil where there is no repository, which has no changes. What git refuses names
+// the path as the client did.
+func gitError(err error, path, name string) error {
+	switch {
+	case errors.Is(err, gitview.ErrNoRepository):
+		return nil
+	case fault.Is(err, fault.Invalid):
+		return schema.Invalid(strings.ReplaceAll(err.Error(), path, name), name, "query", "path")
+	}
+	return err
+}
+
+// skillInfo is a skill of a conversation's project, in the form of OpenHands' page.
+type skillInfo struct {
+	Name     string   `json:"name"`
+	Type     string   `json:"type"`
+	Content  string   `json:"content"`
+	Triggers []string `json:"triggers"`
+}
+
+func (s *Service) skills(w http.ResponseWriter, r *http.Request) error {
+	files, _, err := s.files(r, "")
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	found, _, err := files.Skills(r.Context())
+	if err != nil {
+		return err
+	}
+	out := []skillInfo{}
+	for _, k := range found {
+		one := skillInfo{Name: k.Name, Type: "repo", Content: k.Content, Triggers: []string{}}
+		if k.Trigger != nil {
+			one.Type, one.Triggers = "knowledge", append(one.Triggers, k.Trigger.Words...)
+		}
+		out = append(out, one)
+	}
+	return rest.JSON(w, http.StatusOK, map[string]any{"skills": out})
+}
+
+// hooks answers with the hooks of the project's file; one that is not valid counts as
+// none.
+func (s *Service) hooks(w http.ResponseWriter, r *http.Request) error {
+	files, name, err := s.files(r, ".openhands/hooks.json")
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	out := struct {
+		Hooks *hook.Config `json:"hooks"`
+	}{}
+	f, err := files.Open(r.Context(), name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rest.JSON(w, http.StatusOK, out)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return err
+	}
+	if c, err := hook.Parse(raw); err == nil {
+		out.Hooks = c
+	}
+	return rest.JSON(w, http.StatusOK, out)
+}

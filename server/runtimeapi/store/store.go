@@ -1,0 +1,158 @@
+// Package store keeps the runtimes and builds of a Runtime API in a SQLite database: tables
+// of JSON documents that any SQLite client can read. Session keys in them are sealed.
+//
+// # Usage
+//
+//	s, err := store.Open(ctx, filepath.Join(dir, "runtimes.db"), ring)
+//	defer s.Close()
+//
+// # Concurrency and failure
+//
+// A Store is safe for concurrent use by one process. What was saved survives the end of
+// the process at any moment; a power loss may take the last seconds, and with them the
+// sandboxes themselves. Errors: fault.Denied if the file may not be used, or was written
+// with a key that is missing, fault.Corrupt if
+// what it holds cannot be read, fault.Full if there is no space.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"os"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/server/runtimeapi/builds"
+	"github.com/deft-dev/deft/server/runtimeapi/registry"
+)
+
+// Store implements [registry.Store].
+type Store struct {
+	db   *sql.DB
+	save *sql.Stmt
+	ring *keyring.Ring
+}
+
+var (
+	_ registry.Store = (*Store)(nil)
+	_ builds.Store   = (*Store)(nil)
+)
+
+const schema = `CREATE TABLE IF NOT EXISTS runtimes (
+  id         TEXT PRIMARY KEY,
+  owner      TEXT NOT NULL,
+  session_id TEXT NOT NULL,
+  state      TEXT NOT NULL,
+  document   TEXT NOT NULL, -- all of it, as JSON
+  UNIQUE (owner, session_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS builds (
+  id       TEXT PRIMARY KEY,
+  owner    TEXT NOT NULL,
+  status   TEXT NOT NULL,
+  document TEXT NOT NULL
+)`
+
+// Open opens the database, and makes it if there is none. Only its owner may read it. ring
+// seals session keys.
+func Open(ctx context.Context, path string, ring *keyring.Ring) (*Store, error) {
+	if !ring.CanSeal() {
+		return nil, fault.New(fault.Invalid, "there is no key that seals session keys")
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "open the database of runtimes")
+	}
+	if err := f.Close(); err != nil {
+		return nil, failed(err)
+	}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	db, err := sql.Open("sqlite", u.String()+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(30000)")
+	if err != nil {
+		return nil, failed(err)
+	}
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(ctx, schema); err != nil {
+		return nil, errors.Join(failed(err), db.Close())
+	}
+	save, err := db.PrepareContext(ctx, `INSERT INTO runtimes (id, owner, session_id, state, document) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET state = excluded.state, document = excluded.document`)
+	if err != nil {
+		return nil, errors.Join(failed(err), db.Close())
+	}
+	return &Store{db, save, ring}, nil
+}
+
+// Close closes the database.
+func (s *Store) Close() error { return errors.Join(s.save.Close(), s.db.Close()) }
+
+// Load implements [registry.Store].
+func (s *Store) Load(ctx context.Context) ([]registry.Runtime, error) {
+	rows, err := s.db.QueryContext(ctx, "SELECT document FROM runtimes ORDER BY id")
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer rows.Close()
+	var all []registry.Runtime
+	for rows.Next() {
+		var raw []byte
+		var r registry.Runtime
+		if err := rows.Scan(&raw); err != nil {
+			return nil, failed(err)
+		}
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return nil, fault.Wrap(err, fault.Corrupt, "the database of runtimes is damaged")
+		}
+		plain, err := s.ring.Open(r.SessionKey)
+		if err != nil {
+			return nil, fault.New(fault.Denied, "the session keys in the database of runtimes cannot be read").
+				Hint("start the server with the secret key that it had, or delete the directory runtime-api in Deft's data directory, with all runtimes").Because(err)
+		}
+		r.SessionKey = string(plain)
+		all = append(all, r)
+	}
+	return all, failed(rows.Err())
+}
+
+// Save implements [registry.Store].
+func (s *Store) Save(ctx context.Context, r registry.Runtime) error {
+	sealed, err := s.ring.Seal([]byte(r.SessionKey))
+	if err != nil {
+		return err
+	}
+	r.SessionKey = sealed
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = s.save.ExecContext(ctx, r.ID, r.Owner, r.SessionID, string(r.State), string(raw))
+	return failed(err)
+}
+
+// Delete implements [registry.Store].
+func (s *Store) Delete(ctx context.Context, id string) error {
+	_, err := s.db.ExecContext(ctx, "DELETE FROM runtimes WHERE id = ?", id)
+	return failed(err)
+}
+
+// failed gives an error of SQLite its kind.
+func failed(err error) error {
+	kind := fault.Internal
+	if serr, ok := errors.AsType[*sqlite.Error](err); ok {
+		switch serr.Code() & 0xff {
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+			kind = fault.Corrupt
+		case sqlite3.SQLITE_FULL:
+			kind = fault.Full
+		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+			kind = fault.Denied
+		}
+	}
+	return fault.Wrap(err, kind, "use the database of runtimes")
+}

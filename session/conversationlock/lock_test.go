@@ -1,0 +1,157 @@
+package conversationlock_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/conversationlock"
+	"github.com/deft-dev/deft/session/locktest"
+)
+
+// holder is the environment variable that makes the test binary a process
+// that takes a lock, says so, and waits to be killed.
+const holder = "DEFT_TEST_LOCK"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(holder); dir != "" {
+		hold(dir)
+	}
+	os.Exit(m.Run())
+}
+
+func hold(dir string) {
+	b, err := conversationlock.Open(dir)
+	if err == nil {
+		_, err = b.Acquire(context.Background(), event.ConversationID(os.Args[1]))
+	}
+	if err != nil {
+		os.Stdout.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+	os.Stdout.WriteString("held\n")
+	select {}
+}
+
+func open(t *testing.T, dir string) *conversationlock.Locks {
+	t.Helper()
+	b, err := conversationlock.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+func take(t *testing.T, b *conversationlock.Locks, id event.ConversationID) func() {
+	t.Helper()
+	release, err := b.Acquire(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return release
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	locktest.Run(t, func(t *testing.T) func() session.Lock {
+		dir := t.TempDir()
+		return func() session.Lock { return open(t, dir) }
+	})
+}
+
+func TestKilledProcess(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	id := event.NewConversationID()
+	cmd := exec.Command(os.Args[0], string(id))
+	cmd.Env = append(os.Environ(), holder+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "held\n" {
+		t.Fatalf("the other process said %q, %v", line, err)
+	}
+	b := open(t, dir)
+	if _, err := b.Acquire(t.Context(), id); !errors.Is(err, conversationlock.ErrLocked) {
+		t.Errorf("taken beside another process: %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	take(t, b, id)
+}
+
+func TestBadID(t *testing.T) {
+	t.Parallel()
+	if _, err := open(t, t.TempDir()).Acquire(t.Context(), "../x"); err == nil || errors.Is(err, conversationlock.ErrLocked) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func BenchmarkAcquire(b *testing.B) {
+	book, err := conversationlock.Open(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer book.Close()
+	for range 1000 { // so many conversations are at work
+		if _, err := book.Acquire(b.Context(), event.NewConversationID()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		release, err := book.Acquire(b.Context(), event.NewConversationID())
+		if err != nil {
+			b.Fatal(err)
+		}
+		release()
+	}
+}
+
+// TestInheritedLock waits for a lock whose file is about to be closed, as the
+// child of a killed process closes it when it starts its program.
+func TestInheritedLock(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	id := event.NewConversationID()
+	one, other := open(t, dir), open(t, dir)
+	take(t, one, id)
+	closed := make(chan error, 1)
+	go func() { closed <- one.Close() }()
+	take(t, other, id)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCanceled does not wait for a lock when the caller has given up.
+func TestCanceled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	id := event.NewConversationID()
+	take(t, open(t, dir), id)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := open(t, dir).Acquire(ctx, id); !errors.Is(err, conversationlock.ErrLocked) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHeldBadID(t *testing.T) {
+	t.Parallel()
+	if _, err := open(t, t.TempDir()).Held("no id"); err == nil {
+		t.Error("no error for what is no id")
+	}
+}

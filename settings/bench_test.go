@@ -1,0 +1,24 @@
+package settings_test
+
+import (
+	"testing"
+
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/settings"
+)
+
+// BenchmarkLoad is what each start of a conversation asks of the settings.
+func BenchmarkLoad(b *testing.B) {
+	s, err := settings.Open(b.Context(), settings.Options{Dir: b.TempDir(), Keys: keyring.New("k")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := s.Change(b.Context(), func(*settings.Document) error { return nil }); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := s.LaunchStores(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
