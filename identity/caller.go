@@ -28,9 +28,14 @@ package identity
 import (
 	"context"
 	"net/http"
-
-	"github.com/deft-dev/deft/session"
 )
+
+// Tenant owns rows: conversations, settings, secrets and files. It is a user of its own
+// or an organization. It is stored with each row, and rows are found by it.
+type Tenant string
+
+// LocalTenant owns the rows of a program that has one user.
+const LocalTenant Tenant = "local"
 
 // Method is how a caller proved who it is.
 type Method string
@@ -45,7 +50,7 @@ const (
 // Caller is who sends a request. Its zero value is nobody.
 type Caller struct {
 	// Owner is whose conversations, settings and secrets the request is about.
-	Owner  session.Principal
+	Owner  Tenant
 	Method Method
 	// Sandbox is the only sandbox that the caller may use, for SessionKey; empty
 	// for all of the owner's.

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
@@ -195,7 +196,7 @@ func (m *Manager) setUp(ctx context.Context, id event.ConversationID, s Spec) (*
 	c.meta = info.Meta
 	c.meta.Extra, c.meta.WorkingDir, c.meta.Summary, c.meta.SummaryAt = nil, dir, nil, 0
 	if c.meta.Owner == "" {
-		c.meta.Owner = string(LocalPrincipal)
+		c.meta.Owner = string(identity.LocalTenant)
 	}
 	c.created = info.Created
 	return c, c.save(ctx)

@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/skill"
@@ -120,10 +121,10 @@ type worker struct {
 func (c *Conversation) ID() event.ConversationID { return c.id }
 
 // Owner returns whom the conversation belongs to.
-func (c *Conversation) Owner() Principal {
+func (c *Conversation) Owner() identity.Tenant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Principal(c.meta.Owner)
+	return identity.Tenant(c.meta.Owner)
 }
 
 // Stream returns the stream with its events.

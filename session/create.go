@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/schema"
@@ -134,7 +135,7 @@ func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) 
 		Owner: string(s.Owner), Title: s.Title, Tags: maps.Clone(s.Tags), Parent: s.Parent,
 	}}
 	if c.meta.Owner == "" {
-		c.meta.Owner = string(LocalPrincipal)
+		c.meta.Owner = string(identity.LocalTenant)
 	}
 	c.rec = record{
 		Setup: s.Setup, Placement: s.Placement, MaxCost: s.MaxCost, Warnings: s.Warnings, SecretRefs: s.SecretRefs, Profile: s.Profile,

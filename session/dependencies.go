@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/schema"
@@ -27,18 +28,18 @@ type Keys interface {
 type Settings interface {
 	// LLM returns the LLM saved under a profile's name. NotFound if there is
 	// none.
-	LLM(ctx context.Context, owner Principal, profile string) (*spec.LLM, error)
+	LLM(ctx context.Context, owner identity.Tenant, profile string) (*spec.LLM, error)
 	// DefaultLLM returns the LLM that the agents of new conversations get. NotFound if
 	// there is none.
-	DefaultLLM(ctx context.Context, owner Principal) (*spec.LLM, error)
+	DefaultLLM(ctx context.Context, owner identity.Tenant) (*spec.LLM, error)
 	// LLMs returns the names of the saved LLM profiles.
-	LLMs(ctx context.Context, owner Principal) ([]string, error)
+	LLMs(ctx context.Context, owner identity.Tenant) ([]string, error)
 	// Assigned returns the LLM profile that a service uses, "" for none of its
 	// own.
-	Assigned(ctx context.Context, owner Principal, service string) (profile string, err error)
+	Assigned(ctx context.Context, owner identity.Tenant, service string) (profile string, err error)
 	// Secret returns the value of a secret that a source looks up at a URL of
 	// this program's own; ok is false for the URLs of others.
-	Secret(ctx context.Context, owner Principal, url string) (value string, ok bool)
+	Secret(ctx context.Context, owner identity.Tenant, url string) (value string, ok bool)
 }
 
 // Models opens models.
@@ -131,16 +132,16 @@ func (d PlainDirectories) PublicSkills(marketplace string) ([]skill.Skill, []ski
 // noSettings has nothing saved.
 type noSettings struct{}
 
-func (noSettings) LLM(_ context.Context, _ Principal, profile string) (*spec.LLM, error) {
+func (noSettings) LLM(_ context.Context, _ identity.Tenant, profile string) (*spec.LLM, error) {
 	return nil, fault.New(fault.NotFound, "Profile '"+profile+"' not found")
 }
 
-func (noSettings) DefaultLLM(context.Context, Principal) (*spec.LLM, error) {
+func (noSettings) DefaultLLM(context.Context, identity.Tenant) (*spec.LLM, error) {
 	return nil, fault.New(fault.NotFound, "no settings")
 }
 
-func (noSettings) LLMs(context.Context, Principal) ([]string, error) { return nil, nil }
+func (noSettings) LLMs(context.Context, identity.Tenant) ([]string, error) { return nil, nil }
 
-func (noSettings) Assigned(context.Context, Principal, string) (string, error) { return "", nil }
+func (noSettings) Assigned(context.Context, identity.Tenant, string) (string, error) { return "", nil }
 
-func (noSettings) Secret(context.Context, Principal, string) (string, bool) { return "", false }
+func (noSettings) Secret(context.Context, identity.Tenant, string) (string, bool) { return "", false }

@@ -22,6 +22,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
@@ -295,7 +296,7 @@ func (h *fixture) another(t testing.TB) *session.Manager {
 }
 
 // LLM implements [session.Settings].
-func (h *fixture) LLM(_ context.Context, _ session.Principal, name string) (*spec.LLM, error) {
+func (h *fixture) LLM(_ context.Context, _ identity.Tenant, name string) (*spec.LLM, error) {
 	h.mu.Lock()
 	raw, ok := h.profiles[name]
 	h.mu.Unlock()
@@ -306,22 +307,22 @@ func (h *fixture) LLM(_ context.Context, _ session.Principal, name string) (*spe
 }
 
 // DefaultLLM implements [session.Settings]: the profile "default".
-func (h *fixture) DefaultLLM(ctx context.Context, owner session.Principal) (*spec.LLM, error) {
+func (h *fixture) DefaultLLM(ctx context.Context, owner identity.Tenant) (*spec.LLM, error) {
 	return h.LLM(ctx, owner, "default")
 }
 
 // LLMs implements [session.Settings].
-func (h *fixture) LLMs(context.Context, session.Principal) ([]string, error) { return nil, nil }
+func (h *fixture) LLMs(context.Context, identity.Tenant) ([]string, error) { return nil, nil }
 
 // Assigned implements [session.Settings].
-func (h *fixture) Assigned(_ context.Context, _ session.Principal, service string) (string, error) {
+func (h *fixture) Assigned(_ context.Context, _ identity.Tenant, service string) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.assigned[service], nil
 }
 
 // Secret implements [session.Settings].
-func (h *fixture) Secret(context.Context, session.Principal, string) (string, bool) { return "", false }
+func (h *fixture) Secret(context.Context, identity.Tenant, string) (string, bool) { return "", false }
 
 // Open implements [session.Models].
 func (h *fixture) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error) {

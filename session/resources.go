@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
@@ -37,7 +38,7 @@ type Builder interface {
 // BuildRequest says what a conversation needs to work.
 type BuildRequest struct {
 	ID        event.ConversationID
-	Owner     Principal
+	Owner     identity.Tenant
 	Workspace string
 	// CheckWorkspace returns an error if Workspace is no longer the directory that
 	// it was when the conversation was made.

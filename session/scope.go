@@ -8,13 +8,14 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 )
 
 // Scope is the part of a Manager's conversations that a client may use. To it, the
 // others do not exist. It is safe for concurrent use.
 type Scope struct {
 	m       *Manager
-	owner   Principal
+	owner   identity.Tenant
 	members Members
 }
 
@@ -34,7 +35,7 @@ func (m *Manager) All() *Scope { return &Scope{m: m} }
 
 // Scope returns the scope of an owner's conversations that are among some; nil for
 // all of the owner's.
-func (m *Manager) Scope(owner Principal, members Members) *Scope {
+func (m *Manager) Scope(owner identity.Tenant, members Members) *Scope {
 	return &Scope{m, owner, members}
 }
 
@@ -64,7 +65,7 @@ func (s *Scope) contains(ctx context.Context, id event.ConversationID) (bool, er
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
-	return err == nil && Principal(info.Meta.Owner) == s.owner, err
+	return err == nil && identity.Tenant(info.Meta.Owner) == s.owner, err
 }
 
 // narrow limits a query to the scope.

@@ -6,18 +6,12 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/subagent"
 )
-
-// Principal identifies the user for whom a conversation is run. It is stored
-// with the conversation, and listings can be filtered by it.
-type Principal string
-
-// LocalPrincipal owns the conversations of a program that has one user.
-const LocalPrincipal Principal = "local"
 
 // Spec says what a new conversation is made from. Agent and
 // Workspace.WorkingDir are required; the rest has defaults, see
@@ -25,7 +19,7 @@ const LocalPrincipal Principal = "local"
 type Spec struct {
 	// ID is the id of the conversation; empty for a new one.
 	ID     event.ConversationID
-	Owner  Principal // LocalPrincipal if empty
+	Owner  identity.Tenant // identity.LocalTenant if empty
 	Parent event.ConversationID
 	Title  string
 	Tags   map[string]string

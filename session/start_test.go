@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 )
@@ -107,8 +108,8 @@ func TestCloseWaitsForStart(t *testing.T) {
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(), nil)
-	owners := map[session.Principal]event.ConversationID{}
-	for _, owner := range []session.Principal{"", "ann"} {
+	owners := map[identity.Tenant]event.ConversationID{}
+	for _, owner := range []identity.Tenant{"", "ann"} {
 		r := h.request(t, "")
 		r.Owner = owner
 		c, _, err := h.Create(t.Context(), r)
@@ -118,7 +119,7 @@ func TestOwner(t *testing.T) {
 		owners[c.Owner()] = c.ID()
 	}
 	h.restart(t)
-	for _, owner := range []session.Principal{session.LocalPrincipal, "ann"} {
+	for _, owner := range []identity.Tenant{identity.LocalTenant, "ann"} {
 		p, err := h.List(t.Context(), listOf(owner))
 		if err != nil || len(p.Items) != 1 || field(t, p.Items[0], "id") != string(owners[owner]) {
 			t.Errorf("%s has %d conversations: %v", owner, len(p.Items), err)
@@ -129,7 +130,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-func listOf(owner session.Principal) eventstream.ListQuery {
+func listOf(owner identity.Tenant) eventstream.ListQuery {
 	return eventstream.ListQuery{Owner: string(owner)}
 }
 

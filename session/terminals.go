@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -27,7 +28,7 @@ func (c *Conversation) SandboxRequest() BuildRequest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return BuildRequest{
-		ID: c.id, Owner: Principal(c.meta.Owner), Workspace: c.rec.Workspace.WorkingDir, CheckWorkspace: c.CheckWorkspace,
+		ID: c.id, Owner: identity.Tenant(c.meta.Owner), Workspace: c.rec.Workspace.WorkingDir, CheckWorkspace: c.CheckWorkspace,
 		Placement: c.rec.Placement, Secret: c.secrets.Value,
 	}
 }

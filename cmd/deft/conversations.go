@@ -19,7 +19,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/session/conversationlock"
 )
@@ -238,7 +238,7 @@ func (c *importCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 		}
 		for _, dir := range dirs {
 			err := c.report(std, func() (openhands.Report, error) {
-				return openhands.Import(ctx, dir, s, string(session.LocalPrincipal))
+				return openhands.Import(ctx, dir, s, string(identity.LocalTenant))
 			})
 			if err != nil {
 				return err
@@ -275,7 +275,7 @@ func (c *importCmd) trajectory(ctx context.Context, s *sqlite.Store) (openhands.
 	}
 	defer f.Close()
 	title := strings.TrimSuffix(filepath.Base(c.Path), filepath.Ext(c.Path))
-	return openhands.ImportTrajectory(ctx, s, "", eventstream.Meta{Owner: string(session.LocalPrincipal), Title: title}, f)
+	return openhands.ImportTrajectory(ctx, s, "", eventstream.Meta{Owner: string(identity.LocalTenant), Title: title}, f)
 }
 
 type deleteCmd struct {

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/secret"
-	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings/launch"
 	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
@@ -16,12 +16,12 @@ import (
 type savedSettings struct{ s *services }
 
 // LLM implements [session.Settings].
-func (v savedSettings) LLM(ctx context.Context, _ session.Principal, profile string) (*spec.LLM, error) {
+func (v savedSettings) LLM(ctx context.Context, _ identity.Tenant, profile string) (*spec.LLM, error) {
 	return v.s.settings.Profiles.LLMs.Load(ctx, profile)
 }
 
 // DefaultLLM implements [session.Settings].
-func (v savedSettings) DefaultLLM(context.Context, session.Principal) (*spec.LLM, error) {
+func (v savedSettings) DefaultLLM(context.Context, identity.Tenant) (*spec.LLM, error) {
 	if err := v.s.settings.AgentOpens(); err != nil {
 		return nil, err
 	}
@@ -33,19 +33,19 @@ func (v savedSettings) DefaultLLM(context.Context, session.Principal) (*spec.LLM
 }
 
 // LLMs implements [session.Settings].
-func (v savedSettings) LLMs(ctx context.Context, _ session.Principal) ([]string, error) {
+func (v savedSettings) LLMs(ctx context.Context, _ identity.Tenant) ([]string, error) {
 	return v.s.settings.Profiles.LLMs.Names(ctx)
 }
 
 // Assigned implements [session.Settings].
-func (v savedSettings) Assigned(_ context.Context, _ session.Principal, service string) (string, error) {
+func (v savedSettings) Assigned(_ context.Context, _ identity.Tenant, service string) (string, error) {
 	all, err := profiles.ReadAssignments(nil, v.s.cfg.PersistenceDir)
 	return all.Services[service], err
 }
 
 // Secret implements [session.Settings]: a secret whose URL is this server's own
 // is looked up without a request.
-func (v savedSettings) Secret(ctx context.Context, _ session.Principal, url string) (string, bool) {
+func (v savedSettings) Secret(ctx context.Context, _ identity.Tenant, url string) (string, bool) {
 	name, ok := secret.LocalName(v.s.url, url)
 	if !ok {
 		return "", false

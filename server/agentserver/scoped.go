@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/server/agentserver/bash"
@@ -39,7 +40,7 @@ import (
 type ScopedOptions struct {
 	Sessions *session.Manager
 	// Owner is whose sandbox it is.
-	Owner session.Principal
+	Owner identity.Tenant
 	// Scope are the conversations, Key is what their clients send.
 	Scope *session.Scope
 	Key   string

@@ -15,12 +15,12 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/formerevent"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
-	"github.com/deft-dev/deft/session"
 )
 
 // keptAgentServers is how many handlers of sandboxes are kept that nothing uses.
@@ -137,7 +137,7 @@ func (a *agentServers) close() error {
 
 // newAgentServer makes the handler of a sandbox.
 func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agentserver.Scoped, error) {
-	owned, err := s.owners.of(ctx, session.Principal(b.Owner))
+	owned, err := s.owners.of(ctx, identity.Tenant(b.Owner))
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 		return path
 	}
 	return agentserver.NewScoped(agentserver.ScopedOptions{
-		Sessions: s.sessions, Owner: session.Principal(b.Owner), Scope: s.sandboxes.Scope(b), Key: b.SessionKey, Settings: owned, Ring: s.o.Ring,
+		Sessions: s.sessions, Owner: identity.Tenant(b.Owner), Scope: s.sandboxes.Scope(b), Key: b.SessionKey, Settings: owned, Ring: s.o.Ring,
 		Builder: s.backend.Builder, Adapters: s.o.Adapters, Dir: s.o.Conversations, BashDir: filepath.Join(s.o.Dir, "sandbox-events", b.ID),
 		Workspace: b.Directory, Project: project, Version: s.o.Version, Log: s.o.Log, Uptime: s.uptime,
 		Former: &agentserver.Former{Page: ownPage, Event: former.Event, Message: former.Message},
@@ -198,7 +198,7 @@ func (e editor) find(ctx context.Context, conversation string) (*conversations.I
 		}
 		id = page.Infos[0].ID
 	}
-	return e.v.conversations.One(ctx, session.Principal(e.b.Owner), id)
+	return e.v.conversations.One(ctx, identity.Tenant(e.b.Owner), id)
 }
 
 // ownPage reports whether a page of this server's own origin has sent a request, as

@@ -12,12 +12,12 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/server/appserver/git"
 	"github.com/deft-dev/deft/server/appserver/mcpserver"
-	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings"
 )
 
@@ -52,7 +52,7 @@ func addTokens(s *settings.Service, secrets map[string]json.RawMessage) error {
 // tokens returns an owner's tokens of Git providers, renewed where they are about to expire.
 // One that cannot be renewed any more is left to its host to refuse, unless there is no
 // other one.
-func (o *owners) tokens(ctx context.Context, owner session.Principal) (map[string]settings.ProviderToken, error) {
+func (o *owners) tokens(ctx context.Context, owner identity.Tenant) (map[string]settings.ProviderToken, error) {
 	s, err := o.of(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (o *owners) CheckToken(ctx context.Context, provider string, t settings.Pro
 
 // forgeHosts returns the owner's hosts, or only that of a provider. One without a token
 // has what is public.
-func (o *owners) forgeHosts(ctx context.Context, owner session.Principal, provider string) (out []forge.Host, err error) {
+func (o *owners) forgeHosts(ctx context.Context, owner identity.Tenant, provider string) (out []forge.Host, err error) {
 	tokens, err := o.tokens(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (o *owners) forgeHosts(ctx context.Context, owner session.Principal, provid
 // Repository implements [conversations.Settings]. A repository without a provider is that
 // of the only one with a token, of the first one that has it, or of GitHub. Commits in a
 // clone of it have the name and the address of the owner's settings.
-func (o *owners) Repository(ctx context.Context, owner session.Principal, provider, repository string) (gitfetch.Source, error) {
+func (o *owners) Repository(ctx context.Context, owner identity.Tenant, provider, repository string) (gitfetch.Source, error) {
 	from, err := o.source(ctx, owner, provider, repository)
 	if err != nil {
 		return from, err
@@ -167,7 +167,7 @@ func (o *owners) Repository(ctx context.Context, owner session.Principal, provid
 	return from, err
 }
 
-func (o *owners) source(ctx context.Context, owner session.Principal, provider, repository string) (gitfetch.Source, error) {
+func (o *owners) source(ctx context.Context, owner identity.Tenant, provider, repository string) (gitfetch.Source, error) {
 	isURL := gitfetch.IsURL(repository)
 	if !isURL {
 		if _, _, err := forge.SplitName(repository); err != nil {
@@ -200,7 +200,7 @@ func (o *owners) source(ctx context.Context, owner session.Principal, provider, 
 }
 
 // Host implements [conversations.Settings].
-func (o *owners) Host(ctx context.Context, owner session.Principal, provider, repository string) (forge.Host, string, error) {
+func (o *owners) Host(ctx context.Context, owner identity.Tenant, provider, repository string) (forge.Host, string, error) {
 	all, err := o.forgeHosts(ctx, owner, "")
 	if err != nil {
 		return nil, "", err
@@ -249,21 +249,21 @@ func sourceAt(all []forge.Host, repository string) (gitfetch.Source, error) {
 func (s *services) newMCP() *mcpserver.Service {
 	return mcpserver.New(mcpserver.Options{
 		Conversations: s.conversations, Store: s.store, Authenticate: s.signin.Authenticate, Log: s.o.Log,
-		Providers: func(ctx context.Context, owner session.Principal) (out []forge.Provider, err error) {
+		Providers: func(ctx context.Context, owner identity.Tenant) (out []forge.Provider, err error) {
 			all, err := s.owners.forgeHosts(ctx, owner, "")
 			for _, h := range all {
 				out = append(out, h.Provider())
 			}
 			return out, err
 		},
-		Host: func(ctx context.Context, owner session.Principal, p forge.Provider) (forge.Host, error) {
+		Host: func(ctx context.Context, owner identity.Tenant, p forge.Provider) (forge.Host, error) {
 			all, err := s.owners.forgeHosts(ctx, owner, string(p))
 			if err != nil {
 				return nil, err
 			}
 			return all[0], nil
 		},
-		SearchKey: func(ctx context.Context, owner session.Principal) (llm.Secret, error) {
+		SearchKey: func(ctx context.Context, owner identity.Tenant) (llm.Secret, error) {
 			own, err := s.owners.of(ctx, owner)
 			if err != nil {
 				return "", err

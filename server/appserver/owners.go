@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/secret"
@@ -46,17 +47,17 @@ type owners struct {
 	maxCost       float64
 
 	mu  sync.Mutex
-	all map[session.Principal]*settings.Service
+	all map[identity.Tenant]*settings.Service
 }
 
-func (o *owners) directory(owner session.Principal) string {
-	if owner == session.LocalPrincipal {
+func (o *owners) directory(owner identity.Tenant) string {
+	if owner == identity.LocalTenant {
 		return o.local
 	}
 	return filepath.Join(o.dir, store.Hash(string(owner))[:32])
 }
 
-func (o *owners) of(ctx context.Context, owner session.Principal) (*settings.Service, error) {
+func (o *owners) of(ctx context.Context, owner identity.Tenant) (*settings.Service, error) {
 	if owner == "" {
 		return nil, fault.New(fault.Auth, "there is no user")
 	}
@@ -79,11 +80,11 @@ func (o *owners) renew(ctx context.Context, all *store.Store) error {
 	if err != nil {
 		return err
 	}
-	if local := string(session.LocalPrincipal); !slices.Contains(names, local) { // deft run has the same ones
+	if local := string(identity.LocalTenant); !slices.Contains(names, local) { // deft run has the same ones
 		names = append(names, local)
 	}
 	for _, name := range names {
-		if _, err := o.open(ctx, o.directory(session.Principal(name))); err != nil {
+		if _, err := o.open(ctx, o.directory(identity.Tenant(name))); err != nil {
 			return err
 		}
 	}
@@ -91,7 +92,7 @@ func (o *owners) renew(ctx context.Context, all *store.Store) error {
 }
 
 // LLM implements [session.Settings].
-func (o *owners) LLM(ctx context.Context, owner session.Principal, profile string) (*spec.LLM, error) {
+func (o *owners) LLM(ctx context.Context, owner identity.Tenant, profile string) (*spec.LLM, error) {
 	s, err := o.of(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (o *owners) LLM(ctx context.Context, owner session.Principal, profile strin
 }
 
 // DefaultLLM implements [session.Settings].
-func (o *owners) DefaultLLM(ctx context.Context, owner session.Principal) (*spec.LLM, error) {
+func (o *owners) DefaultLLM(ctx context.Context, owner identity.Tenant) (*spec.LLM, error) {
 	s, err := o.of(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func (o *owners) DefaultLLM(ctx context.Context, owner session.Principal) (*spec
 }
 
 // LLMs implements [session.Settings].
-func (o *owners) LLMs(ctx context.Context, owner session.Principal) ([]string, error) {
+func (o *owners) LLMs(ctx context.Context, owner identity.Tenant) ([]string, error) {
 	s, err := o.of(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -125,14 +126,14 @@ func (o *owners) LLMs(ctx context.Context, owner session.Principal) ([]string, e
 }
 
 // Assigned implements [session.Settings].
-func (o *owners) Assigned(_ context.Context, owner session.Principal, service string) (string, error) {
+func (o *owners) Assigned(_ context.Context, owner identity.Tenant, service string) (string, error) {
 	all, err := profiles.ReadAssignments(o.files, o.directory(owner))
 	return all.Services[service], err
 }
 
 // Secret implements [session.Settings]: secrets of the owner's settings, and tokens of Git
 // providers, are looked up without a request.
-func (o *owners) Secret(ctx context.Context, owner session.Principal, url string) (string, bool) {
+func (o *owners) Secret(ctx context.Context, owner identity.Tenant, url string) (string, bool) {
 	name, ok := secret.LocalName(o.url, url)
 	if !ok {
 		return "", false
@@ -149,7 +150,7 @@ func (o *owners) Secret(ctx context.Context, owner session.Principal, url string
 }
 
 // Launch implements [conversations.Settings].
-func (o *owners) Launch(ctx context.Context, owner session.Principal, model, profile, suffix string) (*session.Spec, error) {
+func (o *owners) Launch(ctx context.Context, owner identity.Tenant, model, profile, suffix string) (*session.Spec, error) {
 	s, err := o.of(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -168,7 +169,7 @@ func (o *owners) Launch(ctx context.Context, owner session.Principal, model, pro
 		if err := s.AgentOpens(); err != nil {
 			return nil, err
 		}
-		src.Settings = withSkills(streamed(withModel(doc.Agent, o.model)), owner == session.LocalPrincipal)
+		src.Settings = withSkills(streamed(withModel(doc.Agent, o.model)), owner == identity.LocalTenant)
 		if model != "" {
 			src.Settings.Object("llm").Set("model", model)
 		}
@@ -216,12 +217,12 @@ func (o *owners) Launch(ctx context.Context, owner session.Principal, model, pro
 }
 
 // Strategy implements [conversations.Settings].
-func (o *owners) Strategy(ctx context.Context, owner session.Principal) (sandboxes.Strategy, error) {
+func (o *owners) Strategy(ctx context.Context, owner identity.Tenant) (sandboxes.Strategy, error) {
 	prefs, err := o.preferences(ctx, owner)
 	return sandboxes.Strategy(prefs.SandboxGrouping), err
 }
 
-func (o *owners) preferences(ctx context.Context, owner session.Principal) (settings.Preferences, error) {
+func (o *owners) preferences(ctx context.Context, owner identity.Tenant) (settings.Preferences, error) {
 	s, err := o.of(ctx, owner)
 	if err != nil {
 		return settings.Preferences{}, err

@@ -41,6 +41,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/objectstore"
 	"github.com/deft-dev/deft/llm"
@@ -231,7 +232,7 @@ func certificate(o Options) (*tls.Config, error) {
 
 // NewCode returns a code that signs the local owner's browser in, once and soon.
 func (s *Server) NewCode(ctx context.Context) (string, error) {
-	return s.v.signin.NewCode(ctx, session.LocalPrincipal)
+	return s.v.signin.NewCode(ctx, identity.LocalTenant)
 }
 
 // Serve continues what was interrupted, and serves until ctx ends. Then it closes the
@@ -291,7 +292,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 }
 
 // MCP returns the server's own MCP servers of a conversation.
-func (s *Server) MCP(ctx context.Context, owner session.Principal, id event.ConversationID) (map[string]http.Handler, error) {
+func (s *Server) MCP(ctx context.Context, owner identity.Tenant, id event.ConversationID) (map[string]http.Handler, error) {
 	h, err := s.v.mcp.Handler(ctx, owner, id)
 	if err != nil || h == nil {
 		return nil, err
@@ -301,7 +302,7 @@ func (s *Server) MCP(ctx context.Context, owner session.Principal, id event.Conv
 
 // LocalProfiles returns the LLM profiles of the local owner.
 func (s *Server) LocalProfiles(ctx context.Context) (*profiles.Stores, error) {
-	own, err := s.v.owners.of(ctx, session.LocalPrincipal)
+	own, err := s.v.owners.of(ctx, identity.LocalTenant)
 	if err != nil {
 		return nil, err
 	}

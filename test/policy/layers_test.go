@@ -30,7 +30,7 @@ var layers = map[string]int{
 	"controller":           6,
 	"session":              7,
 	"internal/portforward": 2,
-	"identity":             8, // whose sessions
+	"identity":             1,
 	"cli/console":          7,
 	"cli/custombuild":      1,
 	"cli/runcommand":       8, // a client of session

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/hook"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
@@ -105,7 +106,7 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 	}
 	parent, _ := event.ParseConversationID(r.ParentConversationID) // checked
 	out := session.Spec{
-		ID: id, Parent: parent, Owner: session.LocalPrincipal, Setup: r.Setup, Placement: placement, Tags: r.Tags, Secrets: r.Secrets, SecretsSealed: r.SecretsEncrypted, Message: r.InitialMessage,
+		ID: id, Parent: parent, Owner: identity.LocalTenant, Setup: r.Setup, Placement: placement, Tags: r.Tags, Secrets: r.Secrets, SecretsSealed: r.SecretsEncrypted, Message: r.InitialMessage,
 	}
 	if r.Worktree {
 		out.Worktree = &session.WorktreeOptions{}

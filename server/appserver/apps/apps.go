@@ -189,7 +189,7 @@ func (s *Service) conversation(ctx context.Context, in store.Sandbox, id event.C
 	if in.Paused {
 		return nil, fault.New(fault.NotFound, "the sandbox is paused")
 	}
-	return s.o.Conversations.Scope(session.Principal(in.Owner)).Get(ctx, id)
+	return s.o.Conversations.Scope(identity.Tenant(in.Owner)).Get(ctx, id)
 }
 
 // local is the domain whose names browsers know to be this machine (RFC 6761 section 6.3).

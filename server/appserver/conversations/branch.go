@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/session"
 )
@@ -21,7 +22,7 @@ type ForkRequest struct {
 // Fork makes a conversation that shares the events up to one of another one. For files of
 // its own, a sandbox of the other one that was deleted is made anew. NotFound if
 // the event is unknown, or if the files at the event are, which the fork is to have.
-func (s *Service) Fork(ctx context.Context, owner session.Principal, id event.ConversationID, r ForkRequest) (*Info, error) {
+func (s *Service) Fork(ctx context.Context, owner identity.Tenant, id event.ConversationID, r ForkRequest) (*Info, error) {
 	open := s.Continue
 	if r.SameFiles {
 		open = s.Open
@@ -72,7 +73,7 @@ func (s *Service) Fork(ctx context.Context, owner session.Principal, id event.Co
 // Undo takes a conversation back to an event, with the files of its workspace unless
 // they are to stay, in a new sandbox if the former one was deleted. See
 // [session.Conversation.Undo].
-func (s *Service) Undo(ctx context.Context, owner session.Principal, id event.ConversationID, o session.UndoOptions) (session.Undone, error) {
+func (s *Service) Undo(ctx context.Context, owner identity.Tenant, id event.ConversationID, o session.UndoOptions) (session.Undone, error) {
 	open := s.Continue
 	if o.Preview {
 		open = s.Open
@@ -86,7 +87,7 @@ func (s *Service) Undo(ctx context.Context, owner session.Principal, id event.Co
 
 // FilesKept says which files of an event a fork or an undo can take. See
 // [session.Conversation.FilesKept].
-func (s *Service) FilesKept(ctx context.Context, owner session.Principal, id event.ConversationID, at event.ID) (session.FilesKept, error) {
+func (s *Service) FilesKept(ctx context.Context, owner identity.Tenant, id event.ConversationID, at event.ID) (session.FilesKept, error) {
 	c, err := s.Open(ctx, owner, id)
 	if err != nil {
 		return session.FilesKept{}, err

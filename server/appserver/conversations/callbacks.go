@@ -7,8 +7,8 @@ import (
 	"github.com/deft-dev/deft/callback"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/appserver/store"
-	"github.com/deft-dev/deft/session"
 )
 
 // TitleProcessor is the kind of processor that names a conversation. Package session does
@@ -68,7 +68,7 @@ func callbacksOf(t *store.Task, r StartRequest) (all []store.Callback) {
 }
 
 // Callbacks returns the event callbacks of a conversation.
-func (s *Service) Callbacks(ctx context.Context, owner session.Principal, id event.ConversationID) ([]store.Callback, error) {
+func (s *Service) Callbacks(ctx context.Context, owner identity.Tenant, id event.ConversationID) ([]store.Callback, error) {
 	if _, err := s.One(ctx, owner, id); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *Service) Callbacks(ctx context.Context, owner session.Principal, id eve
 
 // CallbackResults returns one page of what came of them, the newest first, and where the
 // next page begins.
-func (s *Service) CallbackResults(ctx context.Context, owner session.Principal, id event.ConversationID, page string, limit int) ([]store.CallbackResult, string, error) {
+func (s *Service) CallbackResults(ctx context.Context, owner identity.Tenant, id event.ConversationID, page string, limit int) ([]store.CallbackResult, string, error) {
 	if _, err := s.One(ctx, owner, id); err != nil {
 		return nil, "", err
 	}

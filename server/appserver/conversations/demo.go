@@ -5,6 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -19,7 +20,7 @@ type Demo struct {
 // StartDemo starts a conversation that replays the recorded session in a new sandbox, and
 // returns while it is at work. Unsupported if there is no recording, Conflict where
 // workspaces are not on this machine.
-func (s *Service) StartDemo(ctx context.Context, owner session.Principal) (*Info, error) {
+func (s *Service) StartDemo(ctx context.Context, owner identity.Tenant) (*Info, error) {
 	if s.o.Demo == nil {
 		return nil, fault.New(fault.Unsupported, "this server has no demo")
 	}

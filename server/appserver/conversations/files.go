@@ -7,8 +7,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
-	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/workspace"
 )
 
@@ -16,7 +16,7 @@ import (
 // client names: one below the directory that clients know, or relative to the
 // conversation's, which "" is. The caller closes the files. Conflict if they are not there,
 // because the sandbox was deleted or is lost; Invalid for a name that no file can have.
-func (s *Service) Files(ctx context.Context, owner session.Principal, id event.ConversationID, named string) (workspace.Files, string, error) {
+func (s *Service) Files(ctx context.Context, owner identity.Tenant, id event.ConversationID, named string) (workspace.Files, string, error) {
 	if strings.ContainsRune(named, 0) {
 		return nil, "", fault.New(fault.Invalid, "a path has no NUL character")
 	}

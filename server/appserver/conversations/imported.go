@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
 )
@@ -25,7 +26,7 @@ type Trajectories interface {
 
 // Import keeps a recorded conversation as a new one of an owner, which can be read, not
 // continued. Without a title it has its own, or one of its first message.
-func (s *Service) Import(ctx context.Context, owner session.Principal, title string, r *io.SectionReader) (*Info, error) {
+func (s *Service) Import(ctx context.Context, owner identity.Tenant, title string, r *io.SectionReader) (*Info, error) {
 	title, err := s.titled(title, r)
 	if err != nil {
 		return nil, err

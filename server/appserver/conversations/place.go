@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
-	"github.com/deft-dev/deft/session"
 )
 
 // place returns the sandbox of a task, and stores which it is.
-func (s *Service) place(ctx context.Context, owner session.Principal, t *store.Task, warm bool) (store.Sandbox, error) {
+func (s *Service) place(ctx context.Context, owner identity.Tenant, t *store.Task, warm bool) (store.Sandbox, error) {
 	if warm && t.Sandbox == "" {
 		if err := s.o.Sandboxes.CreateClaimed(ctx, owner, t.Conversation); err != nil {
 			return store.Sandbox{}, err
@@ -48,7 +48,7 @@ func (s *Service) place(ctx context.Context, owner session.Principal, t *store.T
 }
 
 // strategy is how conversations of an owner are placed that name no sandbox.
-func (s *Service) strategy(ctx context.Context, owner session.Principal) (sandboxes.Strategy, error) {
+func (s *Service) strategy(ctx context.Context, owner identity.Tenant) (sandboxes.Strategy, error) {
 	chosen, err := s.o.Settings.Strategy(ctx, owner)
 	return cmp.Or(chosen, s.o.Strategy), err
 }
@@ -63,7 +63,7 @@ func (s *Service) leaveSandbox(ctx context.Context, t *store.Task) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	owner := session.Principal(t.Owner)
+	owner := identity.Tenant(t.Owner)
 	in, err := s.o.Sandboxes.Conversations(ctx, owner, t.Sandbox)
 	if err == nil && len(in) > 0 {
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/session"
@@ -41,7 +42,7 @@ type Pushed struct {
 // repository that the conversation was started with, and nowhere else. The commits are
 // packed inside the sandbox and sent by this server: the token never is in the sandbox.
 // Invalid for a conversation without a repository; see [gitfetch.Push].
-func (s *Service) Push(ctx context.Context, owner session.Principal, id event.ConversationID, branch string) (done Pushed, err error) {
+func (s *Service) Push(ctx context.Context, owner identity.Tenant, id event.ConversationID, branch string) (done Pushed, err error) {
 	info, err := s.One(ctx, owner, id)
 	if err != nil {
 		return done, err
@@ -126,7 +127,7 @@ func copyOut(ctx context.Context, files workspace.Files, name string) (local str
 // Propose opens a pull request of a conversation, with a link to it behind the
 // description, and notes its number and address. An empty Repository is the conversation's own, an
 // empty Target its default branch.
-func (s *Service) Propose(ctx context.Context, owner session.Principal, id event.ConversationID, host forge.Host, p forge.Proposal) (forge.PullRequest, error) {
+func (s *Service) Propose(ctx context.Context, owner identity.Tenant, id event.ConversationID, host forge.Host, p forge.Proposal) (forge.PullRequest, error) {
 	if p.Description != "" {
 		p.Description += "\n\n"
 	}
@@ -143,7 +144,7 @@ func (s *Service) Propose(ctx context.Context, owner session.Principal, id event
 
 // ProposeOwn is [Service.Propose] at the host of the conversation's own repository, from a
 // branch that was pushed. An empty target is the repository's default branch.
-func (s *Service) ProposeOwn(ctx context.Context, owner session.Principal, id event.ConversationID, p forge.Proposal) (forge.PullRequest, error) {
+func (s *Service) ProposeOwn(ctx context.Context, owner identity.Tenant, id event.ConversationID, p forge.Proposal) (forge.PullRequest, error) {
 	info, err := s.One(ctx, owner, id)
 	if err != nil {
 		return forge.PullRequest{}, err
@@ -170,7 +171,7 @@ func (s *Service) ProposeOwn(ctx context.Context, owner session.Principal, id ev
 }
 
 // addPullRequest notes a pull request that a conversation has opened.
-func (s *Service) addPullRequest(ctx context.Context, owner session.Principal, id event.ConversationID, made forge.PullRequest) error {
+func (s *Service) addPullRequest(ctx context.Context, owner identity.Tenant, id event.ConversationID, made forge.PullRequest) error {
 	info, err := s.One(ctx, owner, id)
 	if err != nil {
 		return err

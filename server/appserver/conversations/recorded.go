@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/appserver/store"
-	"github.com/deft-dev/deft/session"
 )
 
 // mostRecorded is how many conversations of a sandbox there may be when an Agent Server
@@ -175,7 +175,7 @@ func (s *Service) inSandbox(ctx context.Context, b store.Sandbox, id event.Conve
 	if err != nil {
 		return err
 	}
-	_, err = s.Scope(session.Principal(b.Owner)).Events(ctx, id)
+	_, err = s.Scope(identity.Tenant(b.Owner)).Events(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		err = ErrNotOfSandbox
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/session"
@@ -20,7 +21,7 @@ import (
 // sandbox. It returns while that is at work, which a server that ends leaves to the next one.
 // Without a title it has that of
 // what was recorded, or one of its first message. Invalid for what cannot be replayed.
-func (s *Service) Replay(ctx context.Context, owner session.Principal, title string, r *io.SectionReader) (*Info, error) {
+func (s *Service) Replay(ctx context.Context, owner identity.Tenant, title string, r *io.SectionReader) (*Info, error) {
 	recorded, err := s.o.Trajectories.Read(r)
 	if err == nil {
 		err = controller.CheckReplay(recorded)
@@ -43,7 +44,7 @@ func movedTo(c *session.Conversation, recorded []event.Event) ([]event.Event, er
 }
 
 // beginRecorded has a conversation replay what was recorded.
-func (s *Service) beginRecorded(ctx context.Context, owner session.Principal, c *session.Conversation, recorded []event.Event) error {
+func (s *Service) beginRecorded(ctx context.Context, owner identity.Tenant, c *session.Conversation, recorded []event.Event) error {
 	moved, err := movedTo(c, recorded)
 	if err != nil {
 		return err
@@ -53,7 +54,7 @@ func (s *Service) beginRecorded(ctx context.Context, owner session.Principal, c 
 
 // startReplay starts a conversation in a new sandbox that replays what prepare returns for
 // its workspace.
-func (s *Service) startReplay(ctx context.Context, owner session.Principal, title string, prepare func(c *session.Conversation) ([]event.Event, error)) (*Info, error) {
+func (s *Service) startReplay(ctx context.Context, owner identity.Tenant, title string, prepare func(c *session.Conversation) ([]event.Event, error)) (*Info, error) {
 	if err := s.o.Store.MayRun(ctx, string(owner), s.limit(owner)); err != nil { // before there is anything to undo
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (s *Service) startReplay(ctx context.Context, owner session.Principal, titl
 }
 
 // removeUnstarted removes the sandbox of a replay, and the conversation as far as it was made.
-func (s *Service) removeUnstarted(ctx context.Context, owner session.Principal, b store.Sandbox, id event.ConversationID) error {
+func (s *Service) removeUnstarted(ctx context.Context, owner identity.Tenant, b store.Sandbox, id event.ConversationID) error {
 	err := s.Delete(ctx, owner, id)
 	if fault.Is(err, fault.NotFound) {
 		err = errors.Join(s.o.Store.DeleteConversation(ctx, string(owner), id), s.o.Sandboxes.Delete(ctx, owner, b.ID))
@@ -85,7 +86,7 @@ func (s *Service) removeUnstarted(ctx context.Context, owner session.Principal, 
 	return err
 }
 
-func (s *Service) replay(ctx context.Context, scope *session.Scope, owner session.Principal, spec session.Spec, prepare func(c *session.Conversation) ([]event.Event, error)) error {
+func (s *Service) replay(ctx context.Context, scope *session.Scope, owner identity.Tenant, spec session.Spec, prepare func(c *session.Conversation) ([]event.Event, error)) error {
 	c, _, err := scope.Create(ctx, spec)
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (s *Service) replay(ctx context.Context, scope *session.Scope, owner sessio
 }
 
 // keepReplay stores what a conversation replays, and begins.
-func (s *Service) keepReplay(ctx context.Context, owner session.Principal, id event.ConversationID, recorded []event.Event, l store.RunLimit) error {
+func (s *Service) keepReplay(ctx context.Context, owner identity.Tenant, id event.ConversationID, recorded []event.Event, l store.RunLimit) error {
 	r := store.Replay{Conversation: id, Owner: string(owner), Created: now()}
 	if err := s.o.Files.Put(ctx, recording(id), encoded(recorded)); err != nil {
 		return err
@@ -183,7 +184,7 @@ func (s *Service) beginReplay(r store.Replay) {
 // goOnReplaying replays what is left of a recording. An error that its user has to know is
 // recorded in the conversation.
 func (s *Service) goOnReplaying(ctx context.Context, r store.Replay) error {
-	c, err := s.Scope(session.Principal(r.Owner)).Get(ctx, r.Conversation)
+	c, err := s.Scope(identity.Tenant(r.Owner)).Get(ctx, r.Conversation)
 	if err != nil {
 		return err
 	}

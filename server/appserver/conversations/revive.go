@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/session"
@@ -17,7 +18,7 @@ import (
 // deleted is made anew with the files that were kept when it was deleted: from the archive
 // of the workspace, or from a clone of the repository and a checkpoint. So is one that is
 // lost.
-func (s *Service) Continue(ctx context.Context, owner session.Principal, id event.ConversationID) (*session.Conversation, error) {
+func (s *Service) Continue(ctx context.Context, owner identity.Tenant, id event.ConversationID) (*session.Conversation, error) {
 	c, err := s.Open(ctx, owner, id)
 	if err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func (s *Service) Continue(ctx context.Context, owner session.Principal, id even
 
 // giveUp forgets a sandbox that is lost. An archive of its workspace, which is of an earlier
 // time, counts only if nothing was asked for since then.
-func (s *Service) giveUp(ctx context.Context, owner session.Principal, c *session.Conversation, info *Info) error {
+func (s *Service) giveUp(ctx context.Context, owner identity.Tenant, c *session.Conversation, info *Info) error {
 	now, err := s.o.Sandboxes.Get(ctx, owner, info.In.ID)
 	if fault.Is(err, fault.NotFound) {
 		return nil
@@ -73,7 +74,7 @@ func (s *Service) giveUp(ctx context.Context, owner session.Principal, c *sessio
 }
 
 // revive makes the sandbox of a conversation anew, and the files of all its conversations.
-func (s *Service) revive(ctx context.Context, owner session.Principal, c *session.Conversation, info *Info) error {
+func (s *Service) revive(ctx context.Context, owner identity.Tenant, c *session.Conversation, info *Info) error {
 	b, made, err := s.o.Sandboxes.Revive(ctx, owner, info.Conversation.Sandbox)
 	if err != nil || !made {
 		return err
@@ -128,7 +129,7 @@ func (s *Service) moveInto(ctx context.Context, b store.Sandbox, c *session.Conv
 }
 
 // alsoMoveInto is moveInto for another conversation of the sandbox.
-func (s *Service) alsoMoveInto(ctx context.Context, owner session.Principal, b store.Sandbox, id event.ConversationID) error {
+func (s *Service) alsoMoveInto(ctx context.Context, owner identity.Tenant, b store.Sandbox, id event.ConversationID) error {
 	c, err := s.Scope(owner).Get(ctx, id)
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func (s *Service) alsoMoveInto(ctx context.Context, owner session.Principal, b s
 
 // alsoBringBack is bringBack for another conversation of the sandbox. done are the
 // directories that are there again: what the first one left in it counts.
-func (s *Service) alsoBringBack(ctx context.Context, owner session.Principal, b store.Sandbox, id event.ConversationID, done map[string]bool) error {
+func (s *Service) alsoBringBack(ctx context.Context, owner identity.Tenant, b store.Sandbox, id event.ConversationID, done map[string]bool) error {
 	c, err := s.Scope(owner).Get(ctx, id)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func (s *Service) alsoBringBack(ctx context.Context, owner session.Principal, b 
 	return s.bringBack(ctx, owner, b, c, info)
 }
 
-func (s *Service) bringBack(ctx context.Context, owner session.Principal, b store.Sandbox, c *session.Conversation, info *Info) error {
+func (s *Service) bringBack(ctx context.Context, owner identity.Tenant, b store.Sandbox, c *session.Conversation, info *Info) error {
 	dir, err := sandboxes.Locate(b, c.Workspace())
 	if err != nil {
 		return fault.Wrap(err, fault.Invalid, "the files of this conversation are gone, and it cannot go on without them")

@@ -39,6 +39,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/objectstore"
@@ -54,16 +55,16 @@ type Settings interface {
 	// Launch returns what a conversation is made from: the agent, with the rest of what
 	// the settings say. model and profile take the place of those of the settings, ""
 	// for not; suffix goes to the end of the system prompt.
-	Launch(ctx context.Context, owner session.Principal, model, profile, suffix string) (*session.Spec, error)
+	Launch(ctx context.Context, owner identity.Tenant, model, profile, suffix string) (*session.Spec, error)
 	// Strategy returns how the owner's settings place conversations that name no sandbox;
 	// "" where they say nothing.
-	Strategy(ctx context.Context, owner session.Principal) (sandboxes.Strategy, error)
+	Strategy(ctx context.Context, owner identity.Tenant) (sandboxes.Strategy, error)
 	// Repository returns where a repository is cloned from, with the token of its
 	// provider. NotFound if there is no such provider.
-	Repository(ctx context.Context, owner session.Principal, provider, repository string) (gitfetch.Source, error)
+	Repository(ctx context.Context, owner identity.Tenant, provider, repository string) (gitfetch.Source, error)
 	// Host returns where pull requests of a repository are opened, and its full name
 	// there. Auth if there is no token for it.
-	Host(ctx context.Context, owner session.Principal, provider, repository string) (host forge.Host, name string, err error)
+	Host(ctx context.Context, owner identity.Tenant, provider, repository string) (host forge.Host, name string, err error)
 }
 
 // Options say what a Service works with. All but Warm, Strategy and Demo are required.
@@ -133,7 +134,7 @@ func (s *Service) Close() {
 }
 
 // Scope returns the conversations of an owner.
-func (s *Service) Scope(owner session.Principal) *session.Scope {
+func (s *Service) Scope(owner identity.Tenant) *session.Scope {
 	return s.o.Sessions.Scope(owner, nil)
 }
 
@@ -165,7 +166,7 @@ type Details struct {
 }
 
 // Get returns conversations of an owner, nil for those that do not exist.
-func (s *Service) Get(ctx context.Context, owner session.Principal, ids ...event.ConversationID) ([]*Info, error) {
+func (s *Service) Get(ctx context.Context, owner identity.Tenant, ids ...event.ConversationID) ([]*Info, error) {
 	var page eventstream.ListPage
 	if len(ids) > 0 {
 		var err error
@@ -190,7 +191,7 @@ func (s *Service) Get(ctx context.Context, owner session.Principal, ids ...event
 
 // One is Get for one conversation, to work with. NotFound if it does not exist,
 // [schema.ErrSealed] if no key opens the session key of its sandbox.
-func (s *Service) One(ctx context.Context, owner session.Principal, id event.ConversationID) (*Info, error) {
+func (s *Service) One(ctx context.Context, owner identity.Tenant, id event.ConversationID) (*Info, error) {
 	found, err := s.Get(ctx, owner, id)
 	if err == nil && found[0] == nil {
 		err = fault.New(fault.NotFound, "conversation "+string(id)+" does not exist")
@@ -202,7 +203,7 @@ func (s *Service) One(ctx context.Context, owner session.Principal, id event.Con
 }
 
 // List returns one page of an owner's conversations, and where the next one begins.
-func (s *Service) List(ctx context.Context, owner session.Principal, q eventstream.ListQuery) ([]Info, string, error) {
+func (s *Service) List(ctx context.Context, owner identity.Tenant, q eventstream.ListQuery) ([]Info, string, error) {
 	q.Damaged = s.damaged
 	page, err := s.Scope(owner).Infos(ctx, q)
 	if err != nil {
@@ -217,12 +218,12 @@ func (s *Service) damaged(id event.ConversationID, err error) {
 }
 
 // Count returns how many conversations of an owner a query selects.
-func (s *Service) Count(ctx context.Context, owner session.Principal, q eventstream.ListQuery) (int, error) {
+func (s *Service) Count(ctx context.Context, owner identity.Tenant, q eventstream.ListQuery) (int, error) {
 	return s.Scope(owner).Count(ctx, q)
 }
 
 // describe adds to what the event store says of conversations.
-func (s *Service) describe(ctx context.Context, owner session.Principal, infos []eventstream.Info) ([]Info, error) {
+func (s *Service) describe(ctx context.Context, owner identity.Tenant, infos []eventstream.Info) ([]Info, error) {
 	ids := make([]event.ConversationID, len(infos))
 	for i := range infos {
 		ids[i] = infos[i].ID
@@ -271,7 +272,7 @@ func (s *Service) describe(ctx context.Context, owner session.Principal, infos [
 
 // Open returns a conversation to look at. A paused sandbox is resumed; one that is gone
 // stays so, and with it the files.
-func (s *Service) Open(ctx context.Context, owner session.Principal, id event.ConversationID) (*session.Conversation, error) {
+func (s *Service) Open(ctx context.Context, owner identity.Tenant, id event.ConversationID) (*session.Conversation, error) {
 	c, err := s.Scope(owner).Get(ctx, id)
 	if err != nil {
 		return nil, s.unlessRecorded(ctx, id, err)
@@ -315,7 +316,7 @@ func checkTags(tags map[string]string) error {
 }
 
 // Patch changes a conversation. Tags that cannot be are Invalid.
-func (s *Service) Patch(ctx context.Context, owner session.Principal, id event.ConversationID, ch Change) (*Info, error) {
+func (s *Service) Patch(ctx context.Context, owner identity.Tenant, id event.ConversationID, ch Change) (*Info, error) {
 	if ch.Tags != nil {
 		if err := checkTags(*ch.Tags); err != nil {
 			return nil, err
@@ -368,7 +369,7 @@ func (s *Service) Patch(ctx context.Context, owner session.Principal, id event.C
 
 // Delete deletes a conversation with its events and its sub-conversations, and its sandbox
 // if no other conversation is in it.
-func (s *Service) Delete(ctx context.Context, owner session.Principal, id event.ConversationID) error {
+func (s *Service) Delete(ctx context.Context, owner identity.Tenant, id event.ConversationID) error {
 	info, err := s.One(ctx, owner, id)
 	if fault.Is(err, fault.NotFound) {
 		return s.forget(ctx, owner, id, err)
@@ -430,7 +431,7 @@ func (s *Service) deleteOwn(ctx context.Context, scope *session.Scope, id event.
 
 // forget deletes what is left of a conversation that could not be started. It returns
 // missing if there is nothing.
-func (s *Service) forget(ctx context.Context, owner session.Principal, id event.ConversationID, missing error) error {
+func (s *Service) forget(ctx context.Context, owner identity.Tenant, id event.ConversationID, missing error) error {
 	all, _, err := s.o.Store.Tasks(ctx, store.TaskQuery{Owner: string(owner), Conversation: id, Limit: 1})
 	switch {
 	case err != nil:
@@ -466,7 +467,7 @@ func (s *Service) Public(ctx context.Context, id event.ConversationID) (*Info, e
 	if err != nil {
 		return nil, err
 	}
-	return s.One(ctx, session.Principal(row.Owner), id)
+	return s.One(ctx, identity.Tenant(row.Owner), id)
 }
 
 // now is the time of a change of a task.

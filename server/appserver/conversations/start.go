@@ -17,6 +17,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/schema"
@@ -74,7 +75,7 @@ var agentTypes = map[string]string{
 }
 
 // limit bounds what an owner has at work.
-func (s *Service) limit(owner session.Principal) store.RunLimit {
+func (s *Service) limit(owner identity.Tenant) store.RunLimit {
 	return store.RunLimit{Most: s.o.MaxRuns, Running: func(ctx context.Context) ([]event.ConversationID, error) {
 		page, err := s.Scope(owner).Infos(ctx, eventstream.ListQuery{Status: string(state.Running), Limit: s.o.MaxRuns, Damaged: s.damaged})
 		ids := make([]event.ConversationID, len(page.Infos))
@@ -88,7 +89,7 @@ func (s *Service) limit(owner session.Principal) store.RunLimit {
 // Start records a task that starts a conversation, and returns while it is at work.
 // What is wrong with the request itself is Invalid, or NotFound for a sandbox or parent
 // that does not exist; [store.ErrTooManyRuns] refuses one too many.
-func (s *Service) Start(ctx context.Context, owner session.Principal, r StartRequest) (store.Task, error) {
+func (s *Service) Start(ctx context.Context, owner identity.Tenant, r StartRequest) (store.Task, error) {
 	if _, ok := agentTypes[r.AgentType]; !ok {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("there is no agent type %q", r.AgentType))
 	}
@@ -152,7 +153,7 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 }
 
 // record stores the task of a request with what it replays, and locks it for this server.
-func (s *Service) record(ctx context.Context, owner session.Principal, id event.ConversationID, r StartRequest) (t store.Task, release func(), err error) {
+func (s *Service) record(ctx context.Context, owner identity.Tenant, id event.ConversationID, r StartRequest) (t store.Task, release func(), err error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return t, nil, err
@@ -185,7 +186,7 @@ func taken(err error, id event.ConversationID) error {
 }
 
 // inherit completes a request by what its parent has.
-func (s *Service) inherit(ctx context.Context, owner session.Principal, r *StartRequest) error {
+func (s *Service) inherit(ctx context.Context, owner identity.Tenant, r *StartRequest) error {
 	if r.ParentID == "" {
 		return nil
 	}
@@ -371,7 +372,7 @@ func (s *Service) finish(ctx context.Context, t *store.Task) (done bool, err err
 			return false, fault.New(fault.Corrupt, "the id of a pending message cannot be read")
 		}
 		msg.ID = event.ID(id) // an earlier process may have sent it and not deleted it
-		c, err := s.Continue(ctx, session.Principal(t.Owner), t.Conversation)
+		c, err := s.Continue(ctx, identity.Tenant(t.Owner), t.Conversation)
 		if err == nil {
 			err = c.Send(ctx, msg)
 		}
@@ -406,7 +407,7 @@ func (s *Service) changed(t *store.Task) {
 
 // Follow calls f with a task and with each of its later states, until it has ended, f
 // returns an error, or ctx ends.
-func (s *Service) Follow(ctx context.Context, owner session.Principal, id string, f func(store.Task) error) error {
+func (s *Service) Follow(ctx context.Context, owner identity.Tenant, id string, f func(store.Task) error) error {
 	// Before the store is read: a task that ends in between is then read as it ended.
 	s.mu.Lock()
 	w := s.atWork[id]
@@ -446,13 +447,13 @@ func (s *Service) Follow(ctx context.Context, owner session.Principal, id string
 }
 
 // Wait returns a task when it has ended.
-func (s *Service) Wait(ctx context.Context, owner session.Principal, id string) (t store.Task, err error) {
+func (s *Service) Wait(ctx context.Context, owner identity.Tenant, id string) (t store.Task, err error) {
 	err = s.Follow(ctx, owner, id, func(now store.Task) error { t = now; return nil })
 	return t, err
 }
 
 // Tasks returns start tasks of an owner by their ids, nil for those that do not exist.
-func (s *Service) Tasks(ctx context.Context, owner session.Principal, ids ...string) ([]*store.Task, error) {
+func (s *Service) Tasks(ctx context.Context, owner identity.Tenant, ids ...string) ([]*store.Task, error) {
 	out := make([]*store.Task, len(ids))
 	for i, id := range ids {
 		t, err := s.o.Store.Task(ctx, string(owner), id)
@@ -480,7 +481,7 @@ func (s *Service) CountTasks(ctx context.Context, q store.TaskQuery) (int, error
 // AddPending stores a message for a conversation whose start task is at work, to be
 // sent when it is ready, and returns its id and place. It is sent at once if the task
 // has ended; then place is 0.
-func (s *Service) AddPending(ctx context.Context, owner session.Principal, id string, m session.Message) (message string, place int, err error) {
+func (s *Service) AddPending(ctx context.Context, owner identity.Tenant, id string, m session.Message) (message string, place int, err error) {
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return "", 0, err
@@ -507,7 +508,7 @@ func (s *Service) AddPending(ctx context.Context, owner session.Principal, id st
 }
 
 // mayWait refuses a message for a conversation that is going to replay, as one that does.
-func (s *Service) mayWait(ctx context.Context, owner session.Principal, task string) error {
+func (s *Service) mayWait(ctx context.Context, owner identity.Tenant, task string) error {
 	t, err := s.o.Store.Task(ctx, string(owner), task)
 	if err != nil || t.Status.Ended() {
 		return err
@@ -524,7 +525,7 @@ func (s *Service) mayWait(ctx context.Context, owner session.Principal, task str
 
 // taskOf returns the start task that makes a conversation; id is the task's, as
 // "task-…", or the conversation's.
-func (s *Service) taskOf(ctx context.Context, owner session.Principal, id string) (task string, made event.ConversationID, err error) {
+func (s *Service) taskOf(ctx context.Context, owner identity.Tenant, id string) (task string, made event.ConversationID, err error) {
 	if hex, ok := strings.CutPrefix(id, "task-"); ok {
 		t, err := s.o.Store.Task(ctx, string(owner), strings.ReplaceAll(hex, "-", ""))
 		return t.ID, t.Conversation, err
@@ -546,7 +547,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 	if err := json.Unmarshal(t.Request, &r); err != nil {
 		return fault.Wrap(err, fault.Corrupt, "read the request of a start task")
 	}
-	owner := session.Principal(t.Owner)
+	owner := identity.Tenant(t.Owner)
 	step := func(to store.TaskStatus) error {
 		if ctx.Err() != nil {
 			return errStopped
@@ -650,7 +651,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 // clone brings the repository of a request into a directory below dir, unless it is
 // there already, and returns it. It is cloned beside its place and moved there: a server
 // that is killed leaves no half of one.
-func (s *Service) clone(ctx context.Context, owner session.Principal, dir, task string, r StartRequest) (string, error) {
+func (s *Service) clone(ctx context.Context, owner identity.Tenant, dir, task string, r StartRequest) (string, error) {
 	from, err := s.o.Settings.Repository(ctx, owner, r.Provider, r.Repository)
 	if err != nil {
 		return "", err

@@ -6,9 +6,9 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
-	"github.com/deft-dev/deft/session"
 )
 
 // claim has a conversation that is placed in a new sandbox take one that waits, with its id.
@@ -32,7 +32,7 @@ func (s *Service) unclaim(ctx context.Context, t store.Task) {
 		return // it has claimed none
 	}
 	ctx = context.WithoutCancel(ctx)
-	_, err := s.o.Sandboxes.Get(ctx, session.Principal(t.Owner), t.Conversation.Hex())
+	_, err := s.o.Sandboxes.Get(ctx, identity.Tenant(t.Owner), t.Conversation.Hex())
 	if fault.Is(err, fault.NotFound) {
 		err = s.o.Warm.Discard(ctx, t.Conversation)
 	}

@@ -29,14 +29,13 @@ import (
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings"
 )
 
 // Options say what a Service works with.
 type Options struct {
 	// Tokens returns an owner's tokens by provider.
-	Tokens func(ctx context.Context, owner session.Principal) (map[string]settings.ProviderToken, error)
+	Tokens func(ctx context.Context, owner identity.Tenant) (map[string]settings.ProviderToken, error)
 	Forges forge.Opener
 	Log    *slog.Logger
 }

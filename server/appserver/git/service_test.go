@@ -16,7 +16,6 @@ import (
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/appserver/git"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings"
 )
 
@@ -30,10 +29,10 @@ func serve(t *testing.T) (string, map[string]*forgetest.Server) {
 	for provider, dir := range map[string]string{"github": "github", "gitlab": "gitlab", "bitbucket": "bitbucket"} {
 		hosts[provider] = forgetest.Serve(t, "../../forge/"+dir+"/testdata/exchanges.json")
 	}
-	of := map[session.Principal][]string{"alice": {"github"}, "both": {"github", "gitlab"}, "bucket": {"bitbucket"}, "wrong": {"github"}, "nobody": nil}
+	of := map[identity.Tenant][]string{"alice": {"github"}, "both": {"github", "gitlab"}, "bucket": {"bitbucket"}, "wrong": {"github"}, "nobody": nil}
 	forges := route.New()
 	t.Cleanup(forges.Close)
-	s := git.New(git.Options{Forges: forges, Tokens: func(_ context.Context, owner session.Principal) (map[string]settings.ProviderToken, error) {
+	s := git.New(git.Options{Forges: forges, Tokens: func(_ context.Context, owner identity.Tenant) (map[string]settings.ProviderToken, error) {
 		out := map[string]settings.ProviderToken{}
 		for _, p := range of[owner] {
 			one := settings.ProviderToken{Token: forgetest.Token, Host: hosts[p].URL}
@@ -45,7 +44,7 @@ func serve(t *testing.T) (string, map[string]*forgetest.Server) {
 		return out, nil
 	}})
 	h, err := rest.New(rest.Options{Routes: s.Routes(), Authenticate: func(r *http.Request) (*http.Request, error) {
-		return r.WithContext(identity.With(r.Context(), identity.Caller{Owner: session.Principal(r.Header.Get("Owner"))})), nil
+		return r.WithContext(identity.With(r.Context(), identity.Caller{Owner: identity.Tenant(r.Header.Get("Owner"))})), nil
 	}})
 	if err != nil {
 		t.Fatal(err)

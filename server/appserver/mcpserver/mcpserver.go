@@ -33,7 +33,6 @@ import (
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 )
 
 // Options say what a Service works with. All are required, but Search.
@@ -41,10 +40,10 @@ type Options struct {
 	Conversations *conversations.Service
 	Store         *store.Store
 	// Providers are those that an owner has tokens of, Host the owner's host of one.
-	Providers func(ctx context.Context, owner session.Principal) ([]forge.Provider, error)
-	Host      func(ctx context.Context, owner session.Principal, p forge.Provider) (forge.Host, error)
+	Providers func(ctx context.Context, owner identity.Tenant) ([]forge.Provider, error)
+	Host      func(ctx context.Context, owner identity.Tenant, p forge.Provider) (forge.Host, error)
 	// SearchKey returns the key of Tavily for an owner, "" for none.
-	SearchKey func(ctx context.Context, owner session.Principal) (llm.Secret, error)
+	SearchKey func(ctx context.Context, owner identity.Tenant) (llm.Secret, error)
 	// Search is the address of Tavily's API; "" for the public one.
 	Search string
 	// Authenticate says who sends a request without the key of a sandbox.
@@ -68,7 +67,7 @@ const Name = "deft"
 
 // Handler returns the MCP server of a conversation, nil if it has no tools: pull requests
 // are for conversations with a repository whose owner has a token.
-func (s *Service) Handler(ctx context.Context, owner session.Principal, id event.ConversationID) (http.Handler, error) {
+func (s *Service) Handler(ctx context.Context, owner identity.Tenant, id event.ConversationID) (http.Handler, error) {
 	c := conversation{s: s, owner: owner, id: id}
 	server := sdk.NewServer(&sdk.Implementation{Name: Name, Version: "1"}, nil)
 	some, err := c.addPulls(ctx, server)
@@ -123,7 +122,7 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) error {
 
 // conversationOf returns the conversation of a request: with the key of its sandbox, or
 // with an API key of its owner.
-func (s *Service) conversationOf(r *http.Request) (session.Principal, event.ConversationID, error) {
+func (s *Service) conversationOf(r *http.Request) (identity.Tenant, event.ConversationID, error) {
 	ctx := r.Context()
 	id, named := event.ParseConversationID(r.Header.Get(conversationHeader))
 	if key := r.Header.Get(rest.KeyHeader); key != "" {
@@ -136,12 +135,12 @@ func (s *Service) conversationOf(r *http.Request) (session.Principal, event.Conv
 			return "", "", err
 		}
 		if !named && len(in) == 1 {
-			return session.Principal(b.Owner), in[0], nil
+			return identity.Tenant(b.Owner), in[0], nil
 		}
 		if !named || !slices.Contains(in, id) {
 			return "", "", fault.New(fault.NotFound, "the sandbox has no such conversation").Hint("name it in the header " + conversationHeader)
 		}
-		return session.Principal(b.Owner), id, nil
+		return identity.Tenant(b.Owner), id, nil
 	}
 	caller, err := s.o.Authenticate(r)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
-	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/identity"
 )
 
 // conversation is whose tools are made.
 type conversation struct {
 	s     *Service
-	owner session.Principal
+	owner identity.Tenant
 	id    event.ConversationID
 }
 

@@ -29,6 +29,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/objectstore"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/session"
@@ -153,7 +154,7 @@ func (s *Service) LostDetail() string {
 
 // Create makes a sandbox. A specification that does not exist is Invalid, one sandbox
 // too many RateLimit.
-func (s *Service) Create(ctx context.Context, owner session.Principal, spec string) (store.Sandbox, error) {
+func (s *Service) Create(ctx context.Context, owner identity.Tenant, spec string) (store.Sandbox, error) {
 	if spec != "" && spec != s.o.Spec {
 		return store.Sandbox{}, fault.New(fault.NotFound, "there is no sandbox specification "+spec)
 	}
@@ -161,7 +162,7 @@ func (s *Service) Create(ctx context.Context, owner session.Principal, spec stri
 }
 
 // add makes a sandbox with an id. Conflict if there is one, RateLimit for one too many.
-func (s *Service) add(ctx context.Context, owner session.Principal, id string) (store.Sandbox, error) {
+func (s *Service) add(ctx context.Context, owner identity.Tenant, id string) (store.Sandbox, error) {
 	var secret [24]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	now := time.Now()
@@ -183,7 +184,7 @@ func (s *Service) Workspace(id string) string { return filepath.Join(s.o.Root, i
 
 // Revive makes a sandbox again that was deleted, with the workspace at the same place,
 // empty. made is false if somebody else has done so.
-func (s *Service) Revive(ctx context.Context, owner session.Principal, id string) (b store.Sandbox, made bool, err error) {
+func (s *Service) Revive(ctx context.Context, owner identity.Tenant, id string) (b store.Sandbox, made bool, err error) {
 	if _, ok := event.ParseConversationID(id); !ok { // it becomes part of a path
 		return b, false, fault.New(fault.Invalid, "a sandbox cannot be called "+id)
 	}
@@ -197,7 +198,7 @@ func (s *Service) Revive(ctx context.Context, owner session.Principal, id string
 
 // Place returns the sandbox for a conversation that names none, and whether it was made for
 // it.
-func (s *Service) Place(ctx context.Context, owner session.Principal, by Strategy) (b store.Sandbox, made bool, err error) {
+func (s *Service) Place(ctx context.Context, owner identity.Tenant, by Strategy) (b store.Sandbox, made bool, err error) {
 	if by != NoGrouping && by != "" {
 		all, _, err := s.o.Store.Sandboxes(ctx, string(owner), "", most)
 		if err != nil {
@@ -239,7 +240,7 @@ func (s *Service) choose(ctx context.Context, all []store.Sandbox, by Strategy) 
 const most = 100
 
 // Get returns a sandbox.
-func (s *Service) Get(ctx context.Context, owner session.Principal, id string) (store.Sandbox, error) {
+func (s *Service) Get(ctx context.Context, owner identity.Tenant, id string) (store.Sandbox, error) {
 	return s.o.Store.Sandbox(ctx, string(owner), id)
 }
 
@@ -249,12 +250,12 @@ func (s *Service) OfKey(ctx context.Context, key string) (store.Sandbox, error) 
 }
 
 // List returns one page of an owner's sandboxes, the newest first.
-func (s *Service) List(ctx context.Context, owner session.Principal, page string, limit int) (all []store.Sandbox, next string, err error) {
+func (s *Service) List(ctx context.Context, owner identity.Tenant, page string, limit int) (all []store.Sandbox, next string, err error) {
 	return s.o.Store.Sandboxes(ctx, string(owner), page, limit)
 }
 
 // Conversations returns the conversations of a sandbox; none if there is no such one.
-func (s *Service) Conversations(ctx context.Context, owner session.Principal, id string) ([]event.ConversationID, error) {
+func (s *Service) Conversations(ctx context.Context, owner identity.Tenant, id string) ([]event.ConversationID, error) {
 	if _, err := s.Get(ctx, owner, id); fault.Is(err, fault.NotFound) {
 		return []event.ConversationID{}, nil
 	} else if err != nil {
@@ -266,7 +267,7 @@ func (s *Service) Conversations(ctx context.Context, owner session.Principal, id
 
 // Pause interrupts what the conversations of a sandbox do and ends their processes.
 // The workspace stays.
-func (s *Service) Pause(ctx context.Context, owner session.Principal, id string) error {
+func (s *Service) Pause(ctx context.Context, owner identity.Tenant, id string) error {
 	if err := s.o.Store.SetSandboxPaused(ctx, string(owner), id, true); err != nil {
 		return err
 	}
@@ -274,7 +275,7 @@ func (s *Service) Pause(ctx context.Context, owner session.Principal, id string)
 }
 
 // Resume lets the conversations of a paused sandbox work again. Conflict if it is Lost.
-func (s *Service) Resume(ctx context.Context, owner session.Principal, id string) error {
+func (s *Service) Resume(ctx context.Context, owner identity.Tenant, id string) error {
 	b, err := s.Get(ctx, owner, id)
 	if err != nil {
 		return err
@@ -288,7 +289,7 @@ func (s *Service) Resume(ctx context.Context, owner session.Principal, id string
 // Delete ends a sandbox and deletes its workspace. Its conversations stay readable, and an
 // archive keeps their files with the commits of repositories; if that cannot be made,
 // checkpoints keep the files.
-func (s *Service) Delete(ctx context.Context, owner session.Principal, id string) error {
+func (s *Service) Delete(ctx context.Context, owner identity.Tenant, id string) error {
 	b, err := s.Get(ctx, owner, id)
 	if err != nil {
 		return err
@@ -364,7 +365,7 @@ func (s *Service) each(ctx context.Context, id string, f func(event.Conversation
 
 // Scope returns what the session key of a sandbox may use: its conversations.
 func (s *Service) Scope(b store.Sandbox) *session.Scope {
-	return s.o.Sessions.Scope(session.Principal(b.Owner), members{s, b})
+	return s.o.Sessions.Scope(identity.Tenant(b.Owner), members{s, b})
 }
 
 // members implements [session.Members] with the conversations of a sandbox.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/session"
 )
@@ -161,7 +162,7 @@ func (w *Warm) Discard(ctx context.Context, id event.ConversationID) error {
 
 // CreateClaimed makes a sandbox of an owner from one that was claimed. It does nothing if
 // that was done. RateLimit for one too many.
-func (s *Service) CreateClaimed(ctx context.Context, owner session.Principal, id event.ConversationID) error {
+func (s *Service) CreateClaimed(ctx context.Context, owner identity.Tenant, id event.ConversationID) error {
 	_, err := s.add(ctx, owner, id.Hex())
 	if fault.Is(err, fault.Conflict) {
 		_, err = s.Get(ctx, owner, id.Hex())

@@ -13,7 +13,6 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 )
 
 // keyInfo is an API key without its secret (ApiKeyResponse).
@@ -35,7 +34,7 @@ func keyNumber(id string) int64 {
 }
 
 func showKey(c store.Credential) keyInfo {
-	org := organisation(session.Principal(c.Owner))
+	org := organisation(identity.Tenant(c.Owner))
 	return keyInfo{
 		ID: keyNumber(c.ID), Name: text(c.Name), Created: stamp(c.Created), LastUsed: moment(c.Used), Expires: moment(c.Expires), Org: &org,
 	}

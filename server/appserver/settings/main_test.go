@@ -27,7 +27,6 @@ import (
 	"github.com/deft-dev/deft/server/appserver/signin"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 	domain "github.com/deft-dev/deft/settings"
 )
 
@@ -65,7 +64,7 @@ type server struct {
 	dir     string
 	store   *store.Store
 	log     *bytes.Buffer
-	of      func(ctx context.Context, owner session.Principal) (*domain.Service, error)
+	of      func(ctx context.Context, owner identity.Tenant) (*domain.Service, error)
 	schemas map[string]*jsonschema.Resolved
 }
 
@@ -89,8 +88,8 @@ func serve(t *testing.T) *server {
 	t.Cleanup(func() { _ = s.store.Close() })
 	keys := signin.New(signin.Options{Store: s.store, Secure: func(*http.Request) bool { return false }, Log: log})
 	var mu sync.Mutex
-	open := map[session.Principal]*domain.Service{}
-	s.of = func(ctx context.Context, owner session.Principal) (*domain.Service, error) {
+	open := map[identity.Tenant]*domain.Service{}
+	s.of = func(ctx context.Context, owner identity.Tenant) (*domain.Service, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if open[owner] == nil {
@@ -105,7 +104,7 @@ func serve(t *testing.T) *server {
 	service := settings.New(settings.Options{Of: s.of, Keys: keys, Sandboxes: s.store, Tokens: hosts{}, Began: time.Now(), Log: log, ProbeMCP: probeMCP})
 	h, err := rest.New(rest.Options{Routes: service.Routes(), Log: log, Authenticate: func(r *http.Request) (*http.Request, error) {
 		scheme, who, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		c := identity.Caller{Owner: session.Principal(who), Method: identity.Cookie}
+		c := identity.Caller{Owner: identity.Tenant(who), Method: identity.Cookie}
 		switch scheme {
 		case "Key":
 			c.Method, c.Credential = identity.APIKey, "none"

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings"
 )
 
@@ -180,7 +180,7 @@ func (s *Service) ofSandbox(r *http.Request) (*settings.Service, error) {
 	if b.ID != r.PathValue("sandbox_id") {
 		return nil, fault.New(fault.Denied, "the session key is that of another sandbox")
 	}
-	return s.o.Of(r.Context(), session.Principal(b.Owner))
+	return s.o.Of(r.Context(), identity.Tenant(b.Owner))
 }
 
 func (s *Service) sandboxSecrets(w http.ResponseWriter, r *http.Request) error {

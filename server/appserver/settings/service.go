@@ -38,16 +38,15 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings"
 )
 
 // Keys are the API keys of programs, of which only hashes are stored.
 type Keys interface {
-	NewKey(ctx context.Context, owner session.Principal, name string, lasts time.Duration) (store.Credential, string, error)
-	Keys(ctx context.Context, owner session.Principal) ([]store.Credential, error)
+	NewKey(ctx context.Context, owner identity.Tenant, name string, lasts time.Duration) (store.Credential, string, error)
+	Keys(ctx context.Context, owner identity.Tenant) ([]store.Credential, error)
 	// DeleteKey revokes a key. NotFound if the owner has none of that id.
-	DeleteKey(ctx context.Context, owner session.Principal, id string) error
+	DeleteKey(ctx context.Context, owner identity.Tenant, id string) error
 }
 
 // Sandboxes finds the sandbox that has a session key, Auth if there is none.
@@ -66,7 +65,7 @@ type TokenChecker interface {
 // Options say what a Service works with.
 type Options struct {
 	// Of returns the settings of an owner.
-	Of        func(ctx context.Context, owner session.Principal) (*settings.Service, error)
+	Of        func(ctx context.Context, owner identity.Tenant) (*settings.Service, error)
 	Keys      Keys
 	Sandboxes Sandboxes
 	// Tokens checks tokens of Git hosts before they are stored; nil stores them as they

@@ -10,7 +10,6 @@ import (
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings"
 	"github.com/deft-dev/deft/spec"
 )
@@ -42,11 +41,11 @@ func (u user) inSandbox(r *http.Request) bool {
 		return false
 	}
 	b, err := u.s.o.Sandboxes.SandboxOfKey(r.Context(), key)
-	return err == nil && session.Principal(b.Owner) == u.caller.Owner
+	return err == nil && identity.Tenant(b.Owner) == u.caller.Owner
 }
 
 // organisation is the id of the organisation that every owner is alone in.
-func organisation(owner session.Principal) string {
+func organisation(owner identity.Tenant) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("deft:owner:"+string(owner))).String()
 }
 

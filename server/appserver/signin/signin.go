@@ -33,7 +33,6 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 )
 
 // Times of credentials.
@@ -104,7 +103,7 @@ func newSecret() string {
 }
 
 // add makes a credential and returns its secret.
-func (s *Service) add(ctx context.Context, owner session.Principal, kind store.CredentialKind, name, prefix string, lasts time.Duration) (store.Credential, string, error) {
+func (s *Service) add(ctx context.Context, owner identity.Tenant, kind store.CredentialKind, name, prefix string, lasts time.Duration) (store.Credential, string, error) {
 	now := time.Now()
 	c := store.Credential{ID: event.NewConversationID().Hex(), Owner: string(owner), Kind: kind, Name: name, Created: now}
 	if lasts > 0 {
@@ -115,7 +114,7 @@ func (s *Service) add(ctx context.Context, owner session.Principal, kind store.C
 }
 
 // NewCode returns a code that signs a browser in, once and soon.
-func (s *Service) NewCode(ctx context.Context, owner session.Principal) (string, error) {
+func (s *Service) NewCode(ctx context.Context, owner identity.Tenant) (string, error) {
 	if err := s.o.Store.DeleteExpired(ctx, time.Now()); err != nil {
 		return "", err
 	}
@@ -125,17 +124,17 @@ func (s *Service) NewCode(ctx context.Context, owner session.Principal) (string,
 
 // NewKey makes an API key and returns it; it cannot be shown again. A key that never
 // expires lasts 0.
-func (s *Service) NewKey(ctx context.Context, owner session.Principal, name string, lasts time.Duration) (store.Credential, string, error) {
+func (s *Service) NewKey(ctx context.Context, owner identity.Tenant, name string, lasts time.Duration) (store.Credential, string, error) {
 	return s.add(ctx, owner, store.APIKey, name, keyPrefix, lasts)
 }
 
 // Keys returns the API keys of an owner, without their secrets.
-func (s *Service) Keys(ctx context.Context, owner session.Principal) ([]store.Credential, error) {
+func (s *Service) Keys(ctx context.Context, owner identity.Tenant) ([]store.Credential, error) {
 	return s.o.Store.Credentials(ctx, string(owner), store.APIKey)
 }
 
 // DeleteKey revokes an API key. NotFound if there is none.
-func (s *Service) DeleteKey(ctx context.Context, owner session.Principal, id string) error {
+func (s *Service) DeleteKey(ctx context.Context, owner identity.Tenant, id string) error {
 	return s.o.Store.DeleteCredential(ctx, string(owner), id)
 }
 
@@ -177,7 +176,7 @@ func (s *Service) Authenticate(r *http.Request) (identity.Caller, error) {
 		return identity.Caller{}, fault.New(fault.Auth, "the key is unknown, or no longer valid")
 	}
 	s.noteUse(r.Context(), c.ID, now)
-	return identity.Caller{Owner: session.Principal(c.Owner), Method: method, Credential: c.ID}, nil
+	return identity.Caller{Owner: identity.Tenant(c.Owner), Method: method, Credential: c.ID}, nil
 }
 
 // noteUse writes when a credential was used, now and then.
@@ -225,7 +224,7 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, secret, err := s.add(r.Context(), session.Principal(c.Owner), store.Cookie, r.UserAgent(), "", cookieTime)
+	_, secret, err := s.add(r.Context(), identity.Tenant(c.Owner), store.Cookie, r.UserAgent(), "", cookieTime)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/v0event"
 	"github.com/deft-dev/deft/server/rest"
@@ -165,7 +166,7 @@ func message(text string, images []string) ([]event.Content, error) {
 }
 
 // send sends a message, which waits while the conversation is being started.
-func (s *Service) send(ctx context.Context, who session.Principal, id event.ConversationID, content []event.Content) error {
+func (s *Service) send(ctx context.Context, who identity.Tenant, id event.ConversationID, content []event.Content) error {
 	_, _, err := s.o.Conversations.AddPending(ctx, who, string(id), session.Message{Role: event.RoleUser, Content: content, Run: true})
 	return err
 }
@@ -174,7 +175,7 @@ func (s *Service) send(ctx context.Context, who session.Principal, id event.Conv
 const rejected = "User rejected the action."
 
 // act does what a client asks for with an event.
-func (s *Service) act(ctx context.Context, who session.Principal, id event.ConversationID, raw []byte) error {
+func (s *Service) act(ctx context.Context, who identity.Tenant, id event.ConversationID, raw []byte) error {
 	req, err := v0event.Parse(raw)
 	if err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
-	"github.com/deft-dev/deft/session"
 )
 
 // pages returns the ids of all pages of a list.
@@ -157,7 +157,7 @@ func lostSandbox(t *testing.T, removed, left string, lost bool) {
 	f := setup(t)
 	id := f.create("alice")
 	conversation, _ := event.ParseConversationID(id)
-	info, err := f.conversations.One(t.Context(), session.Principal("alice"), conversation)
+	info, err := f.conversations.One(t.Context(), identity.Tenant("alice"), conversation)
 	if err == nil {
 		err = os.RemoveAll(filepath.Join(info.In.Directory, removed))
 	}
@@ -245,7 +245,7 @@ func TestOwners(t *testing.T) {
 		t.Errorf("the owner's list (-want +got):\n%s", d)
 	}
 	conversation, _ := event.ParseConversationID(id)
-	if info, err := f.conversations.One(t.Context(), session.Principal("alice"), conversation); err != nil || info.Meta.Title != "" || info.In.Paused {
+	if info, err := f.conversations.One(t.Context(), identity.Tenant("alice"), conversation); err != nil || info.Meta.Title != "" || info.In.Paused {
 		t.Errorf("the conversation is %+v, %v", info, err)
 	}
 }

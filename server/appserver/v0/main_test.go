@@ -98,7 +98,7 @@ func setup(t *testing.T) *fixture {
 		if who == "" {
 			return r, fault.New(fault.Auth, "not signed in")
 		}
-		return r.WithContext(identity.With(r.Context(), identity.Caller{Owner: session.Principal(who), Method: identity.Cookie})), nil
+		return r.WithContext(identity.With(r.Context(), identity.Caller{Owner: identity.Tenant(who), Method: identity.Cookie})), nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func (f *fixture) starts(gate chan struct{}, broken error) {
 }
 
 // Launch implements [conversations.Settings].
-func (f *fixture) Launch(ctx context.Context, _ session.Principal, _, _, _ string) (*session.Spec, error) {
+func (f *fixture) Launch(ctx context.Context, _ identity.Tenant, _, _, _ string) (*session.Spec, error) {
 	f.mu.Lock()
 	gate, broken := f.gate, f.broken
 	f.mu.Unlock()
@@ -147,17 +147,17 @@ func (f *fixture) Launch(ctx context.Context, _ session.Principal, _, _, _ strin
 }
 
 // Strategy implements [conversations.Settings].
-func (f *fixture) Strategy(context.Context, session.Principal) (sandboxes.Strategy, error) {
+func (f *fixture) Strategy(context.Context, identity.Tenant) (sandboxes.Strategy, error) {
 	return "", nil
 }
 
 // Repository implements [conversations.Settings].
-func (f *fixture) Repository(context.Context, session.Principal, string, string) (gitfetch.Source, error) {
+func (f *fixture) Repository(context.Context, identity.Tenant, string, string) (gitfetch.Source, error) {
 	return gitfetch.Source{}, fault.New(fault.NotFound, "there is no Git host")
 }
 
 // Host implements [conversations.Settings].
-func (f *fixture) Host(context.Context, session.Principal, string, string) (forge.Host, string, error) {
+func (f *fixture) Host(context.Context, identity.Tenant, string, string) (forge.Host, string, error) {
 	return nil, "", fault.New(fault.Auth, "there is no Git host")
 }
 
@@ -251,7 +251,7 @@ func (f *fixture) ended(owner, id string) {
 	if err != nil || len(tasks) != 1 {
 		f.t.Fatalf("%d start tasks, %v", len(tasks), err)
 	}
-	if _, err := f.conversations.Wait(f.t.Context(), session.Principal(owner), tasks[0].ID); err != nil {
+	if _, err := f.conversations.Wait(f.t.Context(), identity.Tenant(owner), tasks[0].ID); err != nil {
 		f.t.Fatal(err)
 	}
 }

@@ -35,7 +35,6 @@ import (
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/server/socketio"
-	"github.com/deft-dev/deft/session"
 )
 
 // Options say what a Service works with. All are required.
@@ -170,7 +169,7 @@ func describe(err error) string {
 }
 
 // owner returns whose request it is.
-func owner(r *http.Request) session.Principal { return identity.CallerOf(r.Context()).Owner }
+func owner(r *http.Request) identity.Tenant { return identity.CallerOf(r.Context()).Owner }
 
 // pathID returns the conversation that a path names. What is no id names none.
 func pathID(r *http.Request) (event.ConversationID, error) {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
-	"github.com/deft-dev/deft/session"
 )
 
 // The states of conversations (ConversationStatus).
@@ -146,7 +146,7 @@ func (s *Service) findFor(ctx context.Context, owner string, id event.Conversati
 	if len(tasks) > 0 {
 		t = &tasks[0]
 	}
-	info, err := s.o.Conversations.One(ctx, session.Principal(owner), id)
+	info, err := s.o.Conversations.One(ctx, identity.Tenant(owner), id)
 	if fault.Is(err, fault.NotFound) && t != nil {
 		return nil, t, nil
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/appserver/v0event"
 	"github.com/deft-dev/deft/server/socketio"
-	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -35,7 +34,7 @@ func (s *Service) socket(w http.ResponseWriter, r *http.Request) error {
 // the client has not read yet is not in memory.
 type follower struct {
 	s     *Service
-	owner session.Principal
+	owner identity.Tenant
 	id    event.ConversationID
 	// latest is the id of the newest event that the client has, -1 for none.
 	latest int64

@@ -8,26 +8,26 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 )
 
 // reads says how a route of events finds its conversation: from the path or the query,
 // and whose it may be.
-type reads func(r *http.Request, id event.ConversationID) (session.Principal, error)
+type reads func(r *http.Request, id event.ConversationID) (identity.Tenant, error)
 
-func ownEvents(r *http.Request, _ event.ConversationID) (session.Principal, error) {
+func ownEvents(r *http.Request, _ event.ConversationID) (identity.Tenant, error) {
 	return owner(r), nil
 }
 
 // sharedBy finds the owner of a public conversation.
-func (s *Service) sharedBy(r *http.Request, id event.ConversationID) (session.Principal, error) {
+func (s *Service) sharedBy(r *http.Request, id event.ConversationID) (identity.Tenant, error) {
 	info, err := s.o.Conversations.Public(r.Context(), id)
 	if err != nil {
 		return "", missing(err, "Conversation")
 	}
-	return session.Principal(info.Meta.Owner), nil
+	return identity.Tenant(info.Meta.Owner), nil
 }
 
 // conversationOf returns the conversation of a request about events.

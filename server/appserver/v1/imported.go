@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 )
 
 const (
@@ -33,7 +33,7 @@ func (s *Service) replays(w http.ResponseWriter, r *http.Request) error {
 	return s.recorded(w, r, s.o.Conversations.Replay)
 }
 
-type take func(ctx context.Context, owner session.Principal, title string, r *io.SectionReader) (*conversations.Info, error)
+type take func(ctx context.Context, owner identity.Tenant, title string, r *io.SectionReader) (*conversations.Info, error)
 
 func (s *Service) recorded(w http.ResponseWriter, r *http.Request, take take) error {
 	title := r.URL.Query().Get("title")

@@ -28,7 +28,6 @@ import (
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/skill"
 )
 
@@ -149,7 +148,7 @@ func orNull(s string) *string {
 }
 
 // owner returns whose request it is.
-func owner(r *http.Request) session.Principal { return identity.CallerOf(r.Context()).Owner }
+func owner(r *http.Request) identity.Tenant { return identity.CallerOf(r.Context()).Owner }
 
 // pathID returns the conversation that a path names.
 func pathID(r *http.Request) (event.ConversationID, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/postgres"
 	"github.com/deft-dev/deft/eventstream/sqlite"
-	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/identity"
 )
 
 // stored measures servers with many conversations, by each engine.
@@ -146,7 +146,7 @@ func fill(ctx context.Context, dir, database string, from, to int) (err error) {
 				title += " (needle)"
 			}
 			return s.Create(inner, event.NewConversationID(), eventstream.Meta{
-				Owner: string(session.LocalPrincipal), Created: began.Add(time.Duration(i) * time.Minute), Title: title, WorkingDir: "/srv/w", Summary: summary,
+				Owner: string(identity.LocalTenant), Created: began.Add(time.Duration(i) * time.Minute), Title: title, WorkingDir: "/srv/w", Summary: summary,
 			})
 		})
 	}
