@@ -1,7 +1,7 @@
 package event
 
-// Action is what the agent asks to be done. Concrete actions are pointers to
-// structs that embed [ActionBase]; their JSON is the struct's plus "kind".
+// Action is a request of the agent to do something. Concrete actions are pointers
+// to structs that embed [ActionBase]; their JSON is the struct's plus "kind".
 type Action interface {
 	// Kind is the wire discriminator, for example "TerminalAction".
 	Kind() string
@@ -22,7 +22,7 @@ type Observation interface {
 	Result() *ObservationBase
 }
 
-// ObservationBase holds what every observation has: what the model is shown.
+// ObservationBase holds the content of every observation that the model is shown.
 type ObservationBase struct {
 	Content List[Content] `json:"content"`
 	// IsError marks a failed action. Agents tell the model so before Content.

@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// output is what a build prints: 30 KB in short lines with some escapes.
+// output resembles the output of a build: 30 KB in short lines with some escapes.
 var output = strings.Repeat("ok  \texample.org/pkg/name\t0.012s \"quoted\" <path/to/file.go:42>\n", 470)
 
 func typicalObservation() *event.ObservationEvent {

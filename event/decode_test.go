@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Absent fields mean what the contract says they mean.
+// Absent fields get the contract's defaults.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -126,7 +126,7 @@ func TestAwkwardValues(t *testing.T) {
 	}
 }
 
-// What answers an action names it.
+// An answer names its action.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	act := &event.ActionEvent{Base: event.NewBase(event.SourceAgent), ToolName: "think", ToolCallID: "call_9"}

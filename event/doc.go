@@ -10,12 +10,11 @@
 //	raw, err := event.Marshal(msg)      // nulls left out, "kind" last
 //	ev, err := event.Unmarshal(raw)     // *event.MessageEvent
 //
-// Events are pointers to structs that embed [Base]. Other modules register
-// their own Actions and Observations with [RegisterAction] and
-// [RegisterObservation]; see the package example. Unregistered kinds (those of a
-// newer peer, or a client tool's ClientAction_<name>) decode to [Unknown],
-// [UnknownAction] and [UnknownObservation], which keep their JSON and write it
-// back unchanged.
+// Events are pointers to structs that embed [Base]. Other modules register their
+// own Actions and Observations with [RegisterAction] and [RegisterObservation];
+// see the package example. Unregistered kinds (of a newer peer, or a client tool's
+// ClientAction_<name>) decode to [Unknown], [UnknownAction] and
+// [UnknownObservation], which keep their JSON and write it back unchanged.
 //
 // A field is a pointer where the wire tells "absent" from zero and the
 // difference matters. Other optional strings are plain: "" means absent and

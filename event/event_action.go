@@ -44,7 +44,7 @@ type ActionEvent struct {
 	LLMResponseID string          `json:"llm_response_id"`
 	SecurityRisk  Risk            `json:"security_risk"`
 	CriticResult  json.RawMessage `json:"critic_result,omitempty"`
-	// Summary says in about ten words what the action is for.
+	// Summary describes the purpose of the action in about ten words.
 	Summary string `json:"summary,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func (*ActionEvent) Kind() string { return "ActionEvent" }
 // SetDefaults implements [Defaulter].
 func (e *ActionEvent) SetDefaults() { e.SecurityRisk = RiskUnknown }
 
-// MarshalJSON returns what [Marshal] does.
+// MarshalJSON returns the result of [Marshal].
 func (e *ActionEvent) MarshalJSON() ([]byte, error) { return Marshal(e) }
 
 // UnmarshalJSON reads the action by its kind.

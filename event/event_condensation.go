@@ -1,7 +1,7 @@
 package event
 
-// Condensation removes events from what the model sees and may put a summary
-// in their place. The stream keeps them.
+// Condensation removes events from the model's view and may put a summary in their
+// place. The stream keeps them.
 type Condensation struct {
 	Base
 	ForgottenEventIDs List[ID] `json:"forgotten_event_ids"` // a set: no id twice

@@ -1,7 +1,7 @@
 package event
 
-// ErrorClassification tells a user interface what kind of error it shows and
-// what the user can do (docs/openhands/sdk-wire.md section 7).
+// ErrorClassification tells a user interface the kind of an error and the user's
+// next step (docs/openhands/sdk-wire.md section 7).
 type ErrorClassification struct {
 	Kind       string `json:"kind"` // auth quota rate_limit config transient agent_action internal unknown
 	Retryable  bool   `json:"retryable"`

@@ -9,14 +9,14 @@ type ObservationEvent struct {
 	ToolCallID  string      `json:"tool_call_id"`
 	Observation Observation `json:"observation"`
 	ActionID    ID          `json:"action_id"`
-	// ExtendedContent is added to what the model sees, by hooks for example.
+	// ExtendedContent is added to the model's view, by hooks for example.
 	ExtendedContent List[Content] `json:"extended_content"`
 }
 
 // Kind implements [Event].
 func (*ObservationEvent) Kind() string { return "ObservationEvent" }
 
-// MarshalJSON returns what [Marshal] does.
+// MarshalJSON returns the result of [Marshal].
 func (e *ObservationEvent) MarshalJSON() ([]byte, error) { return Marshal(e) }
 
 func (e *ObservationEvent) missing() error {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Nothing panics; what decodes also encodes, as valid JSON, and that decodes
+// Nothing panics; input that decodes also encodes, as valid JSON, and that decodes
 // and encodes to the same bytes.
 func FuzzUnmarshal(f *testing.F) {
 	for _, pattern := range []string{"golden/*.json", "unknown/*.json"} {

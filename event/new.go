@@ -29,9 +29,9 @@ func NewObservationEvent(act *ActionEvent, o Observation) *ObservationEvent {
 	}
 }
 
-// NewAgentErrorEvent returns the event that answers act with an error: it
-// could not be run, or what it did is not known. c may be nil, which the
-// reference reads as "unknown, do not retry".
+// NewAgentErrorEvent returns the event that answers act with an error: it could
+// not be run, or its effect is not known. c may be nil, which the reference reads
+// as "unknown, do not retry".
 func NewAgentErrorEvent(act *ActionEvent, msg string, c *ErrorClassification) *AgentErrorEvent {
 	return &AgentErrorEvent{
 		Base: NewBase(SourceAgent), ToolName: act.ToolName, ToolCallID: act.ToolCallID,

@@ -30,10 +30,10 @@ func typeIn[T any](r *registry[T]) func(kind string) reflect.Type {
 	}
 }
 
-// WithNulls returns the JSON of an event with null for what is absent, as the
-// reference posts it to webhooks (docs/openhands/sdk-wire.md section 11). What is of a kind
-// that is not registered stays as it is, and so does what clients and MCP
-// servers wrote. The error is of kind fault.Invalid.
+// WithNulls returns the JSON of an event with null for absent members, as the reference
+// posts it to webhooks (docs/openhands/sdk-wire.md section 11). Values of unregistered
+// kinds stay unchanged, and so do values that clients and MCP servers wrote. The error is
+// of kind fault.Invalid.
 func WithNulls(raw []byte) ([]byte, error) {
 	if err := wire.Check(raw); err != nil {
 		return nil, fault.Wrap(err, fault.Invalid, "not an event")

@@ -54,8 +54,8 @@ func TestWithNulls(t *testing.T) {
 	}
 }
 
-// The reference writes nulls where WithNulls does, for every kind there is, but
-// in what an MCP server says of its tools.
+// The reference writes nulls where WithNulls does, for every kind there is, except
+// in an MCP server's description of its tools.
 func TestNullsOfReference(t *testing.T) {
 	t.Parallel()
 	var lines [][]byte

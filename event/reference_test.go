@@ -67,8 +67,7 @@ func accept(t *testing.T, lines [][]byte) []verdict {
 	return verdicts
 }
 
-// The reference accepts what Go writes, and understands by it what Go meant:
-// it writes the same value back.
+// The reference accepts Go's JSON and writes the same value back.
 func TestReferenceAccepts(t *testing.T) {
 	t.Parallel()
 	var lines [][]byte
@@ -96,7 +95,7 @@ func TestReferenceAccepts(t *testing.T) {
 	for i, v := range awkward() {
 		add(kindName(v)+" "+string(rune('a'+i)), v)
 	}
-	// What the reference must refuse, or its accepting would mean nothing.
+	// The reference must refuse these, or its accepting would mean nothing.
 	wrong := [][]byte{
 		[]byte(`{"thought":"x","extra":1,"kind":"ThinkAction"}`),
 		[]byte(`{"kind":"ThinkAction"}`),

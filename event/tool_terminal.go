@@ -21,7 +21,7 @@ func (*TerminalAction) Kind() string { return "TerminalAction" }
 // TerminalObservation is the result of the terminal tool.
 type TerminalObservation struct {
 	ObservationBase
-	// Command is what was run; nil for a reset. It is written as null when it
+	// Command is the command that ran; nil for a reset. It is written as null when it
 	// is nil: the reference refuses the observation without it.
 	Command *string `json:"command"`
 	// ExitCode is nil or -1 while the command still runs.

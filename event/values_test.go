@@ -69,7 +69,7 @@ func zeroToolValue(v any) {
 	}
 }
 
-// awkwardText has what encoders get wrong: markup, line separators, controls,
+// awkwardText has text that encoders get wrong: markup, line separators, controls,
 // a quote, a backslash, and characters of every length.
 const awkwardText = "<a href=\"x\">&amp;</a>\u2028\u2029\x00\x1f\x7f\\ \t\r\n é 漢 😀 \uFFFD"
 

@@ -1,6 +1,7 @@
-// Package forge is the one way to Git hosts: who a token is of, the repositories that it
-// sees, their branches and files, what waits for its owner there, and new pull requests.
-// Each host has an adapter below this package, which `forge/route` chooses.
+// Package forge is the one way to Git hosts: the owner of a token, the repositories that
+// it sees, their branches and files, the tasks that wait for its owner there, and new
+// pull requests. Each host has an adapter below this package, which `forge/route`
+// chooses.
 //
 // # Usage
 //
@@ -11,16 +12,16 @@
 //
 // # What hosts may do to us
 //
-// Everything that a host says is untrusted: answers are bounded, redirects to other hosts
-// are not followed, and lists end after a number of pages. Tokens are sent in headers,
-// never in URLs, and are in no error. Users name hosts: package outbound bounds what is
-// reached so.
+// All answers of a host are untrusted: they are bounded, redirects to other hosts are not
+// followed, and lists end after a number of pages. Tokens are sent in headers, never in
+// URLs, and are in no error. Users name hosts: package outbound bounds the addresses that
+// are reached so.
 //
 // # Concurrency and failure
 //
 // A [Host] is safe for concurrent use. A refused token is fault.Auth, a missing permission
-// Denied, what does not exist or may not be seen NotFound, too many requests RateLimit
-// after waits that are short, a host that fails or does not answer Unavailable or Timeout.
+// Denied, a missing or hidden object NotFound, too many requests RateLimit after short
+// waits, a host that fails or does not answer Unavailable or Timeout.
 package forge
 
 import (
@@ -49,7 +50,7 @@ type Account struct {
 	Provider Provider
 	// Host is the name or base URL of a host of one's own; empty for the provider's.
 	Host string
-	// Token may be empty: then only what is public is seen. Bitbucket also takes
+	// Token may be empty: then only public objects are seen. Bitbucket also takes
 	// "user:password".
 	Token llm.Secret
 }
@@ -75,8 +76,8 @@ type Host interface {
 	Repository(ctx context.Context, name string) (Repository, error)
 	// Branches lists the branches whose name has a text in it, "" for all.
 	Branches(ctx context.Context, repository, text string, p Page) (List[Branch], error)
-	// Tasks returns what waits for the user: own open pull requests with a problem, and
-	// issues that are assigned to the user.
+	// Tasks returns the work that waits for the user: own open pull requests with a
+	// problem, and issues that are assigned to the user.
 	Tasks(ctx context.Context) ([]Task, error)
 	// Files returns the paths of the files in a directory of the default branch, not
 	// those below it.
@@ -100,7 +101,7 @@ type User struct {
 type RepositoryQuery struct {
 	// Text is in the name; "" for all. With the form owner/name it is searched there.
 	Text string
-	// Account limits the list to those of one of [Host.Accounts]; "" for all.
+	// Account limits the list to one of [Host.Accounts]; "" for all.
 	Account string
 	Sort    Sort
 	// Ascending turns the order around.
@@ -139,7 +140,7 @@ type Branch struct {
 	PushedAt     string // of its last commit, RFC 3339; "" if it is unknown
 }
 
-// TaskType is what is to be done, by the contract's name.
+// TaskType is the kind of a task, by the contract's name.
 type TaskType string
 
 // The types of tasks.
@@ -171,7 +172,8 @@ type Proposal struct {
 type PullRequest struct {
 	Number int
 	URL    string
-	// Warning says what could not be done beside it; "" for nothing.
+	// Warning names a part that failed although the pull request was made; "" for
+	// none.
 	Warning string
 }
 
@@ -219,7 +221,7 @@ func (p Page) Number() (n, size int, err error) {
 // PageToken returns the token of the page of a number, from 1 on.
 func PageToken(n, size int) string { return strconv.Itoa(n) + "." + strconv.Itoa(size) }
 
-// What All collects at most.
+// Limits of All.
 const (
 	mostItems = 5000
 	mostPages = 100

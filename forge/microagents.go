@@ -30,8 +30,8 @@ func microagentDirs(repository string) []string {
 	return []string{".openhands/microagents", ".openhands/skills"}
 }
 
-// Microagents lists those of a repository, none if it has none. A repository that does not
-// exist is NotFound.
+// Microagents lists a repository's microagents, none if it has none. A repository that
+// does not exist is NotFound.
 func Microagents(ctx context.Context, h Host, repository string) ([]Microagent, error) {
 	r, err := h.Repository(ctx, repository)
 	if err != nil {
@@ -67,8 +67,8 @@ func Microagents(ctx context.Context, h Host, repository string) ([]Microagent, 
 }
 
 // MicroagentText returns a microagent's text without its front matter, and its triggers. A
-// file whose front matter cannot be read is shown whole.
-// Only what [Microagents] may list is read.
+// file whose front matter cannot be read is shown whole. Only files that [Microagents] may
+// list are read.
 func MicroagentText(ctx context.Context, h Host, repository, file string) (text string, triggers []string, err error) {
 	listed := file == cursorRules || slices.ContainsFunc(microagentDirs(repository), func(dir string) bool {
 		return path.Dir(file) == dir && strings.HasSuffix(file, ".md")

@@ -7,8 +7,8 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Renewed is what takes the place of an OAuth token. The refresh token that was used may no
-// longer be valid.
+// Renewed takes the place of an OAuth token. The refresh token that was used may no longer
+// be valid.
 type Renewed struct {
 	Token, RefreshToken llm.Secret
 	Expires             time.Time // zero for never

@@ -57,8 +57,8 @@ type Config struct {
 	// KeepParameters makes a parameter that the provider does not support an
 	// error, instead of dropping it.
 	KeepParameters bool
-	// AWS has the credentials for Bedrock if they differ from those of the
-	// environment; other adapters ignore it.
+	// AWS has the credentials for Bedrock if they differ from the environment's; other
+	// adapters ignore it.
 	AWS AWS
 	// Info overrides the catalogue's description; zero fields do not.
 	Info Info
@@ -84,7 +84,7 @@ type Config struct {
 type AWS struct {
 	AccessKeyID, SecretAccessKey, SessionToken Secret
 
-	Region      string // takes precedence over that of the model's ARN
+	Region      string // takes precedence over the region of the model's ARN
 	Profile     string
 	Role        string // its ARN
 	SessionName string // of the role; default a name with the time

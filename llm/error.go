@@ -56,7 +56,7 @@ func NewError(kind fault.Kind, provider, model, msg string, cause error) *Error 
 	return &Error{cause: fault.New(kind, msg).Because(cause), Provider: provider, Model: model}
 }
 
-// Hint sets what the user can do next and returns e.
+// Hint sets the user's next step and returns e.
 func (e *Error) Hint(hint string) *Error {
 	e.cause = e.cause.Hint(hint)
 	return e

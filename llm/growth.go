@@ -8,10 +8,10 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// Growth lets a caller that sends the same growing history with each call
-// declare its unchanged part, so that each call processes only the new
-// messages: as long as the messages are in the same array, those declared
-// fixed, and what they reference, never change. The zero value is ready to use.
+// Growth lets a caller that sends the same growing history with each call declare
+// its unchanged part, so that each call processes only the new messages: as long
+// as the messages are in the same array, the fixed ones, and the values they
+// reference, never change. The zero value is ready to use.
 //
 // The declaration is passed in the context and holds for exactly the slice it
 // was made for. A copy of the history is not bound by it, and a model may

@@ -1,7 +1,7 @@
 // Package llm defines language models independently of their providers: one
 // request and one response form, streamed, that every provider's adapter
-// translates. The messages are those of package event; there is no second form
-// of them.
+// translates. The messages have the types of package event; there is no second
+// form of them.
 //
 // # Usage
 //
@@ -53,10 +53,10 @@ type Info struct {
 	Reasoning     bool
 	Tools         bool // native tool calling
 	PromptCache   bool // takes explicit cache marks
-	// MustEcho lists what of an assistant message has to be sent back.
+	// MustEcho lists the parts of an assistant message that have to be sent back.
 	MustEcho Echo
-	// Missing is what has to be set up before the model can be called, such as "an
-	// API key"; "" for nothing. Without it calls fail with [ErrNotSetUp], and make no
+	// Missing names the setting that the model needs before it can be called, such as
+	// "an API key"; "" for none. Without it calls fail with [ErrNotSetUp], and make no
 	// request.
 	Missing string
 }
@@ -172,8 +172,8 @@ const (
 	FinishContent Finish = "content_filter"
 )
 
-// Usage counts tokens as the provider billed them. Prompt includes what was
-// read from and written to the cache; Output includes reasoning.
+// Usage counts tokens as the provider billed them. Prompt includes tokens read
+// from and written to the cache; Output includes reasoning.
 type Usage struct {
 	Prompt     int
 	Output     int

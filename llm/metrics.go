@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// Metrics is what the calls of one service (usage id) used and cost, in the
+// Metrics counts the use and the cost of the calls of one service (usage id), in the
 // JSON form of the wire (docs/openhands/sdk-wire.md section 5.2). It is not safe for
 // concurrent use.
 type Metrics struct {
@@ -91,8 +91,8 @@ func answeredBy(asked, answered string) string {
 	return answered
 }
 
-// add sums the counters; what describes a call (window, turn, id) is the
-// latest.
+// add sums the counters; the descriptive fields (window, turn, id) take the latest
+// value.
 func (a *TokenUsage) add(u TokenUsage) {
 	a.Model, a.ContextWindow, a.PerTurnToken = u.Model, u.ContextWindow, u.PerTurnToken
 	a.PromptTokens += u.PromptTokens

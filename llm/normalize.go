@@ -196,7 +196,7 @@ func isNameByte(c byte) bool {
 
 // ArgumentsObject returns the arguments of a past call as a JSON object, which
 // providers require: {} for empty text, and for any other text that is not an
-// object one that contains the text, so that the model sees what it wrote.
+// object one that contains the text, so that the model sees its own text.
 func ArgumentsObject(arguments string) json.RawMessage {
 	return json.RawMessage(ArgumentsText(arguments))
 }

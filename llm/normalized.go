@@ -33,8 +33,8 @@ func (c *normalizedCheck) reset(messages int) {
 	c.seen.reset(messages)
 }
 
-// scan checks msgs from where the last check ended. It remembers only what it
-// found in the first fixed messages.
+// scan checks msgs from where the last check ended. It remembers only its findings
+// in the first fixed messages.
 func (c *normalizedCheck) scan(msgs []event.Message, fixed int) bool {
 	if c.seen.slots == nil {
 		c.reset(len(msgs))

@@ -233,7 +233,7 @@ func (h *Host) repositories(ctx context.Context, workspace string, v url.Values,
 	return out, err
 }
 
-// path is that of a repository in REST.
+// path is a repository's path in REST.
 func path(name string, below ...string) (string, error) {
 	owner, repo, err := forge.SplitName(name)
 	return exchange.Path(append([]string{"repositories", owner, repo}, below...)...), err

@@ -5,8 +5,8 @@ import (
 
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/forge/bitbucket"
-	"github.com/deft-dev/deft/forge/forgetest"
 	"github.com/deft-dev/deft/forge/exchange"
+	"github.com/deft-dev/deft/forge/forgetest"
 )
 
 func TestConformance(t *testing.T) {

@@ -9,22 +9,23 @@ import (
 	"github.com/deft-dev/deft/forge"
 )
 
-// maxPage is the longest page of all lists: that of pull requests.
+// maxPage is the longest page of all lists; pull requests have it.
 const maxPage = 50
 
-// position is where a page of a list is. Most lists number their pages; the others, as that
-// of a directory, say how to ask for the next one
+// position is the place of a page in a list. Most lists number their pages; others, such as
+// a directory, give the address of the next one
 // (https://developer.atlassian.com/cloud/bitbucket/rest/intro/#pagination).
 type position struct {
 	number, size int
-	cursor       url.Values // instead of a number, what the last page said
+	cursor       url.Values // instead of a number, from the previous page
 }
 
-// cursorParameters are those of a next page that are taken from Bitbucket's address of it.
-// The others are ours.
+// cursorParameters are the parameters that are taken from Bitbucket's address of the next
+// page. The others are ours.
 var cursorParameters = []string{"page", "after", "ctx"}
 
-// beforeCursor is what the token of a page with a cursor begins with, before its size.
+// beforeCursor is the beginning of a token of a page with a cursor, before its
+// size.
 const beforeCursor = "next."
 
 // maxCursor bounds a token.

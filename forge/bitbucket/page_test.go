@@ -9,12 +9,12 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/forge/bitbucket"
-	"github.com/deft-dev/deft/forge/forgetest"
 	"github.com/deft-dev/deft/forge/exchange"
+	"github.com/deft-dev/deft/forge/forgetest"
 )
 
-// TestCursors: pages are asked for as Bitbucket says, and by nothing else of what a user or
-// Bitbucket writes there.
+// TestCursors: pages are asked for by Bitbucket's cursors, and by nothing else that a user
+// or Bitbucket writes there.
 func TestCursors(t *testing.T) {
 	t.Parallel()
 	next := "https://evil.example/x?page=8xhd&pagelen=100&q=other&after=a%2Fb"

@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/forge/bitbucket"
-	"github.com/deft-dev/deft/forge/forgetest"
 	"github.com/deft-dev/deft/forge/exchange"
+	"github.com/deft-dev/deft/forge/forgetest"
 )
 
 // TestPublished reads the answers of Bitbucket that go-scm is tested with.

@@ -57,7 +57,7 @@ func (h *Host) Tasks(ctx context.Context) ([]forge.Task, error) {
 	return out, nil
 }
 
-// problem says what is wrong with a pull request; "" for nothing.
+// problem names the problem of a pull request; "" for none.
 func (h *Host) problem(ctx context.Context, p pull) (forge.TaskType, error) {
 	type file struct {
 		Status string `json:"status"`

@@ -1,5 +1,5 @@
-// Package exchange is what the adapters of Git hosts do alike: one request with JSON, the
-// errors of its answer, and the rate limits of the host.
+// Package exchange has the parts that all adapters of Git hosts share: one request with
+// JSON, the errors of its answer, and the rate limits of the host.
 //
 // # Usage
 //
@@ -69,13 +69,13 @@ func (e Endpoint) At(standard, path string) *url.URL {
 	return u.JoinPath(path)
 }
 
-// Options say what a Client works with.
+// Options configure a Client.
 type Options struct {
 	Name string   // of the host, for people: GitHub
 	Base *url.URL // of the API; paths are added to it
 	// Header is sent with each request. It has the token.
 	Header http.Header
-	// Secret is what no error may show.
+	// Secret must not appear in any error.
 	Secret string
 	HTTP   *http.Client
 	Limits *Limits
@@ -220,7 +220,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// answer is what a host has answered.
+// answer is a host's answer.
 type answer struct {
 	status int
 	header http.Header
@@ -261,7 +261,7 @@ func (c *Client) once(ctx context.Context, method, path string, q url.Values, bo
 	return answer{resp.StatusCode, resp.Header, raw}, nil
 }
 
-// unreachable explains why there is no answer. What net/http says has the URL.
+// unreachable explains why there is no answer. The text of net/http has the URL.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	var timeout net.Error
 	if own := fault.KindOf(err); own != fault.Internal && own != fault.Canceled && own != fault.Timeout {
@@ -319,7 +319,7 @@ func (c *Client) refused(resp answer) error {
 	return fault.New(fault.Invalid, text)
 }
 
-// message is what a host says in an error: {"message"}, {"error": {"message"}},
+// message is the text of a host's error: {"message"}, {"error": {"message"}},
 // {"errors": [{"message"}]}, or of fields: {"message": {"title": ["is too long"]}}.
 func message(raw []byte) string {
 	var said struct {
@@ -349,7 +349,7 @@ func texts(v any) (out []string) {
 		if m, ok := v["message"]; ok {
 			return texts(m)
 		}
-		for _, field := range slices.Sorted(maps.Keys(v)) { // what the host says of each
+		for _, field := range slices.Sorted(maps.Keys(v)) { // the host's text for each
 			if about := texts(v[field]); len(about) > 0 {
 				out = append(out, field+": "+strings.Join(about, ", "))
 			}

@@ -12,7 +12,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// TestUntrusted: a certificate of an unknown authority comes with what to do about it.
+// TestUntrusted: a certificate of an unknown authority comes with a hint for the
+// user.
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())

@@ -12,7 +12,7 @@ import (
 // maxKept bounds the accounts whose limits are remembered.
 const maxKept = 1000
 
-// longest bounds what a host may ask for.
+// longest bounds the pause that a host may ask for.
 const longest = 2 * time.Hour
 
 // Limits remember until when hosts take no more requests of an account. The zero value is
@@ -34,13 +34,13 @@ func (l *Limits) until(key string) time.Time {
 	return l.ended[key]
 }
 
-// pause is what an answer asks for.
+// pause is the pause that an answer asks for.
 type pause struct {
 	asked bool
 	until time.Time
 }
 
-// note remembers what an answer says about later requests.
+// note remembers an answer's limits for later requests.
 func (l *Limits) note(key string, resp answer) pause {
 	p := pauseOf(resp, time.Now())
 	l.mu.Lock()

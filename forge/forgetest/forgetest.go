@@ -66,7 +66,7 @@ func Serve(t *testing.T, file string) *Server {
 	return Replay(t, Exchanges(t, file))
 }
 
-// Exchanges reads those of a file.
+// Exchanges reads the exchanges of a file.
 func Exchanges(t *testing.T, file string) (all []Exchange) {
 	t.Helper()
 	readJSON(t, file, &all)
@@ -160,7 +160,7 @@ func (s *Server) Open(open func(exchange.Endpoint) forge.Host, token string) for
 	return open(exchange.Endpoint{Web: base, Token: token, HTTP: s.Client(), Limits: &exchange.Limits{}})
 }
 
-// Run holds an adapter to what all have to do.
+// Run tests the behaviour that all adapters share.
 func Run(t *testing.T, file string, open func(exchange.Endpoint) forge.Host) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, forge.Host){
@@ -306,7 +306,7 @@ func propose(t *testing.T, h forge.Host) {
 	}
 }
 
-// faults are what hosts do to their clients.
+// faults are the ways in which hosts fail their clients.
 func faults(t *testing.T, file string, open func(exchange.Endpoint) forge.Host) {
 	s := Serve(t, file)
 	if _, err := s.Open(open, "wrong-token-0815").User(t.Context()); !fault.Is(err, fault.Auth) || strings.Contains(err.Error(), "0815") {

@@ -196,8 +196,8 @@ func (g *Gitea) UserToken(user, password, name string, scopes ...string) string 
 	return made.Token
 }
 
-// Push pushes what a script of shell commands leaves in a new repository to one of the
-// server's.
+// Push runs a script of shell commands in a new repository and pushes the result to a
+// repository of the server.
 func (g *Gitea) Push(repository, script string) {
 	g.t.Helper()
 	at, err := url.Parse(g.URL)

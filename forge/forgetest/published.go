@@ -185,7 +185,7 @@ func matches(template, path string) bool {
 	return len(want) == len(got)
 }
 
-// Dependency returns the folder of what `make deps` has installed under a name. Where it is
+// Dependency returns the folder that `make deps` has installed under a name. Where it is
 // missing the test is skipped, or fails if CI=true.
 func Dependency(t *testing.T, name string) string {
 	t.Helper()

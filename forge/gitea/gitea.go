@@ -176,7 +176,7 @@ func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (out f
 	return out, err
 }
 
-// path is that of a repository in REST.
+// path is a repository's path in REST.
 func path(name string, below ...string) (string, error) {
 	owner, repo, err := forge.SplitName(name)
 	return exchange.Path(append([]string{"repos", owner, repo}, below...)...), err
@@ -287,7 +287,7 @@ func (h *Host) Propose(ctx context.Context, p forge.Proposal) (forge.PullRequest
 		URL    string `json:"html_url"`
 	}
 	err = h.c.Post(ctx, at, body, &made)
-	if fault.Is(err, fault.NotFound) { // it does not say what
+	if fault.Is(err, fault.NotFound) { // without a reason
 		err = fault.New(fault.NotFound, "there is no branch "+p.Source+" or "+p.Target+" in "+p.Repository+", or the token may not see the repository").
 			Because(err).Hint("push the branch first")
 	}

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/forge/exchange"
 	"github.com/deft-dev/deft/forge/forgetest"
 	"github.com/deft-dev/deft/forge/gitea"
-	"github.com/deft-dev/deft/forge/exchange"
 )
 
 func TestConformance(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/forge/exchange"
 	"github.com/deft-dev/deft/forge/forgetest"
 	"github.com/deft-dev/deft/forge/gitea"
-	"github.com/deft-dev/deft/forge/exchange"
 )
 
 // More than a page of each: the server's have 10 entries at most.
@@ -51,7 +51,7 @@ commit README.md one
 for b in conflict failing changes fine draft login; do git checkout -qb "$b" main; [[ $b != conflict ]] || commit README.md "$b"; commit "$b.txt" "$b"; done
 git checkout -q main; commit README.md two
 for i in $(seq 1 `+fmt.Sprint(branches-6)+`); do git branch "b/$i"; done`)
-	for here := false; !here; { // what was pushed is looked at beside requests
+	for here := false; !here; { // the server examines a push beside requests
 		var repository struct {
 			Empty bool `json:"empty"`
 		}

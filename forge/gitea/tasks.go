@@ -50,7 +50,7 @@ func (h *Host) Tasks(ctx context.Context) ([]forge.Task, error) {
 	return append(out, issues...), err
 }
 
-// problem says what is wrong with a pull request; "" for nothing.
+// problem names the problem of a pull request; "" for none.
 func (h *Host) problem(ctx context.Context, i issue) (forge.TaskType, error) {
 	at, err := path(i.Repository.FullName)
 	if err != nil {

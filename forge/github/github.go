@@ -5,7 +5,7 @@
 //
 //	host := github.New(exchange.Endpoint{Token: token, HTTP: client, Limits: limits})
 //
-// REST has what is listed and changed; GraphQL what REST answers only with a request for
+// REST lists and changes; GraphQL serves questions that would take REST a request for
 // each item: the state of pull requests, and branches by a part of their names.
 //
 // # Concurrency and failure
@@ -149,8 +149,8 @@ func order(q forge.RepositoryQuery) string {
 	return "desc"
 }
 
-// Repositories implements [forge.Host]. Without a text, those of an account can be sorted
-// by push, update and name.
+// Repositories implements [forge.Host]. Without a text, the repositories of an account
+// can be sorted by push, update and name.
 func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (forge.List[forge.Repository], error) {
 	if q.Text != "" {
 		return h.search(ctx, q)
@@ -178,8 +178,8 @@ func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (forge
 // maxSearched is how many results of one search GitHub shows.
 const maxSearched = 1000
 
-// search searches the repositories of the user and of the user's organisations, or those
-// of the owner that the text names.
+// search searches the repositories of the user and of the user's organisations, or of
+// the owner that the text names.
 func (h *Host) search(ctx context.Context, q forge.RepositoryQuery) (forge.List[forge.Repository], error) {
 	text, accounts := q.Text, []string{q.Account}
 	if owner, name, ok := strings.Cut(text, "/"); ok && owner != "" {
@@ -210,7 +210,8 @@ func (h *Host) search(ctx context.Context, q forge.RepositoryQuery) (forge.List[
 	return forge.List[forge.Repository]{Items: domain(found.Items), Next: next}, err
 }
 
-// plain drops what would end a quoted term of a search, word what would end a word.
+// plain drops the characters that would end a quoted term of a search, word the
+// characters that would end a word.
 func plain(r rune) rune {
 	if r == '"' || r == '\\' || r < ' ' {
 		return -1
@@ -236,7 +237,7 @@ func (h *Host) Repository(ctx context.Context, name string) (forge.Repository, e
 	return r.domain(), err
 }
 
-// path is that of a repository in REST.
+// path is a repository's path in REST.
 func path(name string, below ...string) (string, error) {
 	owner, repo, err := forge.SplitName(name)
 	return exchange.Path(append([]string{"repos", owner, repo}, below...)...), err

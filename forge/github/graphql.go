@@ -116,7 +116,7 @@ type pull struct {
 	} `json:"reviewThreads"`
 }
 
-// problem is what is wrong with a pull request; "" for nothing.
+// problem names the problem of a pull request; "" for none.
 func (p pull) problem() forge.TaskType {
 	if p.Mergeable == "CONFLICTING" {
 		return forge.MergeConflicts

@@ -13,9 +13,9 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/forge/exchange"
 	"github.com/deft-dev/deft/forge/forgetest"
 	"github.com/deft-dev/deft/forge/github"
-	"github.com/deft-dev/deft/forge/exchange"
 )
 
 const (
@@ -100,7 +100,7 @@ func TestRequestsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestRecorded replays what api.github.com has answered.
+// TestRecorded replays answers of api.github.com.
 func TestRecorded(t *testing.T) {
 	t.Parallel()
 	replay := func(t *testing.T, scenario string) forge.Host {

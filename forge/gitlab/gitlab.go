@@ -5,7 +5,7 @@
 //	host := gitlab.New(exchange.Endpoint{Web: base, Token: token, HTTP: client, Limits: limits})
 //
 // Groups are the organisations, projects the repositories: their full names may have more
-// than two parts. Numbers of merge requests and issues are those of the project (iid).
+// than two parts. Merge requests and issues are numbered within their project (iid).
 //
 // # Concurrency and failure
 //
@@ -162,7 +162,7 @@ func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (out f
 	return out, err
 }
 
-// path is that of a project in REST, by its name or its number.
+// path is a project's path in REST, by its name or its number.
 func path(name string, below ...string) (string, error) {
 	_, _, err := forge.SplitName(name)
 	if _, bad := strconv.ParseUint(name, 10, 64); bad == nil {

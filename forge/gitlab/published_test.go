@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/forge/exchange"
 	"github.com/deft-dev/deft/forge/forgetest"
 	"github.com/deft-dev/deft/forge/gitlab"
-	"github.com/deft-dev/deft/forge/exchange"
 )
 
 // TestPublished reads the answers that GitLab's own client and go-scm are tested with.

@@ -6,8 +6,8 @@
 //	r, err := oauth.New(map[forge.Provider]oauth.App{forge.GitLab: {ID: "…", Secret: "…"}})
 //	renewed, err := r.Renew(ctx, forge.Account{Provider: forge.GitLab}, refresh)
 //
-// The secret of an application goes to its TokenURL only, whose host must be that of the
-// token.
+// The secret of an application goes to its TokenURL only, whose host must be the
+// token's.
 //
 // # Concurrency and failure
 //
@@ -40,7 +40,7 @@ type App struct {
 	TokenURL string
 }
 
-// endpoints are those of the providers, as they document them:
+// endpoints are the providers' documented endpoints:
 // https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/refreshing-user-access-tokens,
 // https://docs.gitlab.com/api/oauth2/, https://support.atlassian.com/bitbucket-cloud/docs/use-oauth-on-bitbucket-cloud/.
 var endpoints = map[forge.Provider]oauth2.Endpoint{
@@ -63,7 +63,7 @@ type client struct {
 
 var _ forge.Renewer = (*Renewer)(nil)
 
-// New returns a renewer. An application without an id is left out; what else is wrong with
+// New returns a renewer. An application without an id is left out; any other mistake in
 // one is Invalid.
 func New(apps map[forge.Provider]App) (*Renewer, error) {
 	r := &Renewer{apps: map[forge.Provider]client{}, client: &http.Client{

@@ -13,7 +13,7 @@ import (
 	"github.com/deft-dev/deft/forge/oauth"
 )
 
-// The answers are those of the providers' documentation (endpoints in oauth.go).
+// The answers come from the providers' documentation (endpoints in oauth.go).
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	const form, jsonType = "application/x-www-form-urlencoded", "application/json"
@@ -70,7 +70,7 @@ func TestRenew(t *testing.T) {
 				w.Header().Set("Content-Type", c.kind)
 				w.Header().Set("Location", "/elsewhere")
 				w.WriteHeader(c.status)
-				_, _ = io.WriteString(w, c.answer) // the client says what it misses
+				_, _ = io.WriteString(w, c.answer) // the client names the missing part
 			}))
 			t.Cleanup(s.Close)
 			r, err := oauth.New(map[forge.Provider]oauth.App{c.provider: {ID: "id", Secret: "app-secret", TokenURL: s.URL + "/token"}})

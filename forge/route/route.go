@@ -16,8 +16,8 @@
 //
 // # Concurrency and failure
 //
-// Hosts are safe for concurrent use. Open fails for what cannot be a host; all else is an
-// error of the host's methods.
+// Hosts are safe for concurrent use. Open fails for addresses that cannot be a host's;
+// all else is an error of the host's methods.
 package route
 
 import (
@@ -30,10 +30,10 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/forge/bitbucket"
+	"github.com/deft-dev/deft/forge/exchange"
 	"github.com/deft-dev/deft/forge/gitea"
 	"github.com/deft-dev/deft/forge/github"
 	"github.com/deft-dev/deft/forge/gitlab"
-	"github.com/deft-dev/deft/forge/exchange"
 	"github.com/deft-dev/deft/internal/outbound"
 )
 
@@ -43,7 +43,7 @@ type Hosts struct {
 	limits    exchange.Limits
 }
 
-// adapters are the providers' own names, and what opens their hosts.
+// adapters are the providers' own names, and the functions that open their hosts.
 var adapters = map[forge.Provider]struct {
 	name string
 	open func(exchange.Endpoint) forge.Host
@@ -54,7 +54,8 @@ var adapters = map[forge.Provider]struct {
 	forge.Forgejo:   {"codeberg.org", func(e exchange.Endpoint) forge.Host { return gitea.New(e) }},
 }
 
-// New returns hosts. Their certificates are those of the system, or of SSL_CERT_FILE.
+// New returns hosts. They trust the certificates of the system, or of
+// SSL_CERT_FILE.
 func New() *Hosts {
 	return &Hosts{transport: &http.Transport{
 		Proxy: outbound.Proxy, DialContext: outbound.Dial(net.Dialer{Timeout: 10 * time.Second}), ForceAttemptHTTP2: true,

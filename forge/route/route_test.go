@@ -39,7 +39,7 @@ func open(t *testing.T) *route.Hosts {
 	return h
 }
 
-// TestHostsOfUsers: what users may name as a host. Package outbound has the tests of
+// TestHostsOfUsers: the hosts that users may name. Package outbound has the tests of
 // addresses.
 func TestHostsOfUsers(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ type accumulator struct {
 	byIndex         map[int]*openBlock
 	ids             exchange.CallIDs
 	calls           int
-	usage           llm.Usage // Prompt without what was cached
+	usage           llm.Usage // Prompt without cached tokens
 	usageSeen       bool
 	size            int
 }

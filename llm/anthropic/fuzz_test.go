@@ -26,8 +26,8 @@ const (
 	finish = `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n"
 )
 
-// FuzzStream feeds bytes as a stream. Whatever they are, what was handed out
-// is what the answer holds.
+// FuzzStream feeds bytes as a stream. Whatever they are, the pieces that were
+// handed out make up the answer.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(start + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}` + "\n\n" + finish))
 	f.Add([]byte(`data: {"type":"content_block_start","index":-1,"content_block":{"type":"tool_use","id":"","name":"x","input":{"a":1}}}` + "\n\n" + `data: {"type":"content_block_delta","index":-1,"delta":{"type":"input_json_delta","partial_json":"{"}}` + "\n\n" + finish))

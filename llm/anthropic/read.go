@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// readStream reads events until message_stop. Errors are *llm.Error, except
-// those of the connection.
+// readStream reads events until message_stop. Errors are *llm.Error, except errors
+// of the connection.
 func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumulator) error {
 	events := exchange.NewEvents(res.Body)
 	for {

@@ -16,8 +16,8 @@ import (
 // answer: the protocol requires a limit.
 const defaultMaxTokens = 16_384
 
-// Thinking budgets in tokens; "high" and above use what the answer leaves
-// (docs/openhands/sdk-features.md section 1: at most 200,000).
+// Thinking budgets in tokens; "high" and above use the tokens that the answer
+// leaves (docs/openhands/sdk-features.md section 1: at most 200,000).
 const (
 	minBudget    = 1_024 // the protocol's own minimum
 	lowBudget    = 4_096

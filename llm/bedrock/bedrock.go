@@ -60,10 +60,10 @@ var _ llm.Model = (*Model)(nil)
 //
 // A bearer token is taken from the API key of cfg or, unless cfg selects other
 // credentials, from AWS_BEARER_TOKEN_BEDROCK. Without one, requests are signed
-// with the credentials of cfg, else with those that package awscred finds where
-// the AWS CLI does. The region is that of cfg, of the model's ARN, else
-// AWS_REGION, AWS_DEFAULT_REGION, AWS_REGION_NAME or the profile's. Errors are
-// of kind Invalid. Missing credentials are an error of the first call.
+// with the credentials of cfg, else with the credentials that package awscred
+// finds where the AWS CLI does. The region comes from cfg, from the model's ARN,
+// else from AWS_REGION, AWS_DEFAULT_REGION, AWS_REGION_NAME or the profile. Errors
+// are of kind Invalid. Missing credentials are an error of the first call.
 func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	if cfg.Model == "" {
 		return nil, exchange.NoModel()
@@ -100,8 +100,8 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 }
 
 // describe looks the model up by its plain name. For models that are available
-// everywhere Amazon's prices are those of the maker, for its own models those
-// in the United States; a region's may be higher.
+// everywhere Amazon charges the maker's prices, for its own models the prices of
+// the United States; a region's may be higher.
 func (m *Model) describe(cfg llm.Config, wire string) {
 	vendor, plain, where := plainName(wire)
 	m.vendor, cfg.WireModel = vendor, plain

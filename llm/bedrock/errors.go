@@ -40,7 +40,7 @@ var codes = map[string]string{
 }
 
 // tooLong are words of a ValidationException about the context window, in lower
-// case, in addition to those of package exchange.
+// case, in addition to the words of package exchange.
 var tooLong = []string{"input is too long", "too many input tokens", "input token count", "too many total text bytes", "expected maxlength"}
 
 const accessHint = "check the AWS credentials, the region, and that your account has access to the model"

@@ -41,9 +41,8 @@ type decoder struct {
 
 func newDecoder(r io.Reader) *decoder { return &decoder{in: bufio.NewReaderSize(r, 16<<10)} }
 
-// next returns the next message; io.EOF at a clean end, io.ErrUnexpectedEOF
-// inside a message. Other errors are those of the reader, or describe malformed
-// data.
+// next returns the next message; io.EOF at a clean end, io.ErrUnexpectedEOF inside
+// a message. Other errors come from the reader, or describe malformed data.
 func (d *decoder) next() (message, error) {
 	var prelude [preludeSize]byte
 	if _, err := io.ReadFull(d.in, prelude[:]); err != nil {

@@ -27,8 +27,8 @@ var (
 		frame("metadata", []byte(`{"usage":{"inputTokens":3,"outputTokens":4},"metrics":{"latencyMs":7}}`)))
 )
 
-// FuzzStream feeds payloads as events of a stream. Whatever they are, what was
-// handed out is what the answer holds.
+// FuzzStream feeds payloads as events of a stream. Whatever they are, the pieces
+// that were handed out make up the answer.
 func FuzzStream(f *testing.F) {
 	f.Add("contentBlockDelta", []byte(`{"contentBlockIndex":0,"delta":{"text":"a"}}`), "messageStop", []byte(`{"stopReason":"end_turn"}`))
 	f.Add("contentBlockStart", []byte(`{"start":{"toolUse":{"toolUseId":"","name":"x"}}}`), "contentBlockDelta", []byte(`{"delta":{"toolUse":{"input":"{"}}}`))

@@ -81,7 +81,7 @@ func answer(status int, kind, body string) *http.Response {
 	}
 }
 
-// verify checks a signature: what it covers is taken from the request alone.
+// verify checks a signature: the signed parts are taken from the request alone.
 func verify(r *http.Request, body []byte, c awscred.Credentials, region string) string {
 	given := r.Header.Get("Authorization")
 	at, err := time.Parse(awscred.StampForm, r.Header.Get("X-Amz-Date"))

@@ -67,7 +67,7 @@ func hasThinking(blocks []block) bool {
 }
 
 // reasoningBlocks appends the reasoning that can be sent back: signed by this model,
-// with a base64 signature. Those of other providers often are not base64.
+// with a base64 signature. Signatures of other providers often are not base64.
 func reasoningBlocks(out []block, msg *event.Message) []block {
 	for i := range msg.ThinkingBlocks {
 		switch b := &msg.ThinkingBlocks[i]; {

@@ -62,8 +62,7 @@ func (m *Model) topK(f *modelFields, k *int) error {
 	return nil
 }
 
-// additional encodes the model's own fields and those of the user; nil if there
-// are none.
+// additional encodes the model's own fields and the user's; nil if there are none.
 func (m *Model) additional(f modelFields) (json.RawMessage, error) {
 	out, err := historycache.AppendJSON(nil, f)
 	if err == nil {

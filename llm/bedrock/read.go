@@ -12,7 +12,7 @@ import (
 )
 
 // readStream reads messages to the end of the stream. Errors are *llm.Error,
-// except those of the connection.
+// except errors of the connection.
 func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator) error {
 	d := newDecoder(body)
 	for {

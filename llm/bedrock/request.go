@@ -13,8 +13,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// The answer and the prompt share the context window: max_tokens is limited to
-// what the prompt leaves (docs/openhands/sdk-features.md section 1).
+// The answer and the prompt share the context window: max_tokens is limited to the
+// rest that the prompt leaves (docs/openhands/sdk-features.md section 1).
 const (
 	joinMargin = 256   // tokens left free
 	minOutput  = 1_024 // lowest limit in tokens

@@ -205,7 +205,7 @@ func (b *Breaker) notify(from, to BreakerState) {
 	}
 }
 
-// health is what the result of a call shows about its endpoint.
+// health is the state of an endpoint that the result of a call shows.
 type health int
 
 const (

@@ -1,7 +1,7 @@
-// Package broker wraps models with what all callers need: retries, a spending
-// limit that is enforced before a call is made, a circuit breaker for each
-// endpoint, statistics of each call, fallbacks to other models, and a choice of
-// model by the content of a request.
+// Package broker wraps models with the services that all callers need: retries, a
+// spending limit that is enforced before a call is made, a circuit breaker for
+// each endpoint, statistics of each call, fallbacks to other models, and a choice
+// of model by the content of a request.
 //
 // # Usage
 //

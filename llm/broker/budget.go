@@ -38,8 +38,8 @@ type Budget struct {
 // NewBudget returns a budget of this many US dollars.
 func NewBudget(dollars float64) *Budget { return &Budget{limit: toNano(dollars)} }
 
-// NewBudgetWithin returns a budget of this many US dollars that is a part of another one:
-// what is spent of it is spent of the outer one too, and neither limit may be exceeded.
+// NewBudgetWithin returns a budget of this many US dollars within another one: spending
+// counts in both, and neither limit may be exceeded.
 func NewBudgetWithin(outer *Budget, dollars float64) *Budget {
 	return &Budget{limit: toNano(dollars), outer: outer}
 }

@@ -18,8 +18,8 @@ func ask(text string) llm.Request {
 	return llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts(text)}}, MaxOutputTokens: 1_000}
 }
 
-// priced is a model that costs $10 for a million tokens of output and bills
-// what the function says.
+// priced is a model that costs $10 for a million tokens of output and bills the
+// function's result.
 func priced(bill func() float64) *fake {
 	m := &fake{info: llm.Info{Name: "p/m", MaxOutput: 100_000, Price: llm.Price{Known: true, Input: 1, CacheRead: 0.1, CacheWrite: 1.25, Output: 10}}}
 	m.gen = func(int, llm.Request, func(llm.Delta)) (*llm.Response, error) {
@@ -56,9 +56,9 @@ func TestLastCentIsNotSpentTwice(t *testing.T) {
 	}
 }
 
-// TestLastCentOfGrowingConversations is the same with conversations whose
-// prompts grow, and whose estimates, each too high by a share of its own, are
-// corrected by what was billed.
+// TestLastCentOfGrowingConversations is the same with conversations whose prompts
+// grow, and whose estimates, each too high by a share of its own, are corrected by
+// the bills.
 func TestLastCentOfGrowingConversations(t *testing.T) {
 	t.Parallel()
 	const limit = 0.05

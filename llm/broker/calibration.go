@@ -21,8 +21,8 @@ type calibration struct {
 	order []history // oldest first
 }
 
-// history identifies one of the histories of a conversation: those of the
-// agent, the condenser and the titles have different system prompts.
+// history identifies one of the histories of a conversation: the agent, the
+// condenser and the titles have different system prompts.
 type history struct {
 	session string
 	first   uint64

@@ -78,8 +78,8 @@ func (t *Tally) Add(c Call) {
 	}
 }
 
-// Mean returns the mean timing of all answers; the speed is that of their total
-// output.
+// Mean returns the mean timing of all answers; the speed is total output by total
+// time.
 func (t *Tally) Mean() Timing {
 	var f Timing
 	if t.streamed > 0 {

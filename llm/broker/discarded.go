@@ -10,7 +10,7 @@ import (
 // discarded are the answers to one request that were of no use, in order.
 type discarded []*llm.Response
 
-// take adds those of an attempt that failed.
+// take adds the answers of an attempt that failed.
 func (d *discarded) take(err error) {
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		*d = append(*d, e.Discarded...)
@@ -35,7 +35,7 @@ func (d discarded) with(err error) error {
 	return err
 }
 
-// billed is what the answers that were of no use cost, as far as it is known.
+// billed is the cost of the discarded answers, as far as it is known.
 func billed(err error) (dollars float64) {
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		for _, r := range e.Discarded {

@@ -33,8 +33,8 @@ func (m *emptyFirst) Generate(context.Context, llm.Request, func(llm.Delta)) (*l
 	return &llm.Response{Usage: llm.Usage{Prompt: 100, Output: 5}, Cost: 2, CostKnown: true}, nil
 }
 
-// TestDiscarded: what answers of no use cost is neither lost when another attempt
-// succeeds, nor when none does, nor when another model answers.
+// TestDiscarded: the cost of discarded answers is neither lost when another
+// attempt succeeds, nor when none does, nor when another model answers.
 func TestDiscarded(t *testing.T) {
 	t.Parallel()
 	once := func(m llm.Model, budget *broker.Budget) llm.Model {

@@ -49,7 +49,7 @@ func NewFallback(onSwitch func(Switched), chain ...llm.Model) (*Fallback, error)
 // Info implements llm.Model. It describes the first model.
 func (f *Fallback) Info() llm.Info { return f.chain[0].Info() }
 
-// Generate implements llm.Model. The error is that of the last model called.
+// Generate implements llm.Model. The error comes from the last model called.
 func (f *Fallback) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	at := 0
 	var useless discarded

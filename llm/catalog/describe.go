@@ -62,7 +62,7 @@ func (e *Entry) info(name, provider string) llm.Info {
 	return i
 }
 
-// quirks returns the quirks of the model itself, without those of its own
+// quirks returns the quirks of the model itself, without the quirks of its own
 // provider's endpoint if another one serves it.
 func (e *Entry) quirks(provider string) llm.Quirks {
 	q := e.Quirks

@@ -68,7 +68,7 @@ func (c *Catalog) FromLiteLLM(data []byte, source, date string) (Converted, erro
 	return out, nil
 }
 
-// fields are those of one entry of LiteLLM's list.
+// fields are the fields of one entry of LiteLLM's list.
 type fields map[string]any
 
 func (f fields) number(name string) float64 {

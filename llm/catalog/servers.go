@@ -33,7 +33,7 @@ var servers = map[string]llm.Quirks{
 	"llama_cpp": {ToolChoices: []string{"auto", "none", "required"}},
 }
 
-// withServerQuirks adds the quirks of the server to those of the model.
+// withServerQuirks adds the server's quirks to the model's.
 func withServerQuirks(q llm.Quirks, provider string) llm.Quirks {
 	s, ok := servers[provider]
 	if !ok {

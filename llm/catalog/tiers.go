@@ -22,7 +22,7 @@ func (t Tier) price() llm.Price {
 	return llm.Price{Known: true, Input: t.Input, CacheRead: t.CacheRead, CacheWrite: t.CacheWrite, Output: t.Output}
 }
 
-// Prices are all prices of a model: the base price and those of long prompts.
+// Prices are all prices of a model: the base price and the prices of long prompts.
 type Prices struct {
 	Base  llm.Price
 	tiers []Tier // by Above, ascending

@@ -21,7 +21,7 @@ func UserFile(env func(string) string) string {
 }
 
 // Load returns the embedded catalogue, overridden by the file at path if it
-// exists. Errors are those of [Catalog.Override].
+// exists. Errors come from [Catalog.Override].
 func Load(path string) (*Catalog, error) {
 	c := Default()
 	if path == "" {

@@ -25,8 +25,8 @@ func newFuzzed(t testing.TB, client *http.Client) *Model {
 	return m
 }
 
-// FuzzStream feeds bytes as a stream. Whatever they are, what was handed out
-// is what the answer holds.
+// FuzzStream feeds bytes as a stream. Whatever they are, the pieces that were
+// handed out make up the answer.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(piece + finish))
 	f.Add([]byte(`data: {"candidates":[{"content":{"parts":[{"thought":true,"text":"a","thoughtSignature":"s"},{"functionCall":{"name":"x","args":[1]}},{"functionCall":{"id":"a"}},{"functionCall":{"id":"a"}}]}}]}` + "\n\n" + finish))

@@ -12,13 +12,13 @@
 // # Thought signatures
 //
 // Gemini signs its reasoning and requires the signatures to be sent back
-// (https://ai.google.dev/gemini-api/docs/thought-signatures). The signature of
-// a function call is stored in event.ToolCall.ResponsesItemID, that of an
+// (https://ai.google.dev/gemini-api/docs/thought-signatures). The signature of a
+// function call is stored in event.ToolCall.ResponsesItemID, the signature of an
 // answer's text in a thinking block of its own, as the block's text. Both begin
 // with SignaturePrefix, so that only Gemini's own are sent back. A conversation
-// may change its model: other adapters ignore both, because they use only item
-// ids with their own prefix, and only signed blocks. The ids of calls stay
-// short, because other providers limit them.
+// may change its model: other adapters ignore both, because they use only item ids
+// with their own prefix, and only signed blocks. The ids of calls stay short,
+// because other providers limit them.
 //
 // # Concurrency
 //

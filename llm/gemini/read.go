@@ -12,9 +12,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// readStream reads events to the end of the stream, which the protocol marks
-// only by a finish reason. Errors are *llm.Error, except those of the
-// connection.
+// readStream reads events to the end of the stream, which the protocol marks only
+// by a finish reason. Errors are *llm.Error, except errors of the connection.
 func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator) error {
 	events := exchange.NewEvents(body)
 	for {

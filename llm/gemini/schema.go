@@ -14,12 +14,12 @@ import (
 const maxDepth = 24
 
 // CleanSchema converts a JSON schema to the subset of the API
-// (https://ai.google.dev/api/caching#Schema): local references are resolved,
-// allOf is merged, oneOf becomes anyOf, types are single with a separate
-// nullable, enums contain strings only, and unsupported keywords and formats
-// are removed. Values of an enum of numbers are added to the description. The
-// result is nil for a schema without requirements: the API refuses objects
-// without properties as parameters. The error is that of malformed JSON.
+// (https://ai.google.dev/api/caching#Schema): local references are resolved, allOf
+// is merged, oneOf becomes anyOf, types are single with a separate nullable, enums
+// contain strings only, and unsupported keywords and formats are removed. Values
+// of an enum of numbers are added to the description. The result is nil for a
+// schema without requirements: the API refuses objects without properties as
+// parameters. Malformed JSON is an error.
 func CleanSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if len(schema) == 0 {
 		return nil, nil

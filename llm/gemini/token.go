@@ -17,7 +17,7 @@ type tokens struct {
 
 func newTokens(end *exchange.Endpoint, c *cloud) *tokens { return &tokens{c, end} }
 
-// get returns a token. Errors are *llm.Error, except those of a context that
+// get returns a token. Errors are *llm.Error, except the error of a context that
 // has ended.
 func (t *tokens) get(ctx context.Context) (string, error) {
 	if t.cloud.token != "" {

@@ -25,10 +25,10 @@ const defaultLocation = "global"
 // NewVertex returns a Gemini model of Vertex AI without making a request. env
 // reads the environment, usually os.Getenv.
 //
-// The access token is the API key of cfg, else VERTEXAI_ACCESS_TOKEN, else
-// fetched with the default credentials of Google Cloud (package googlecred).
-// The project is VERTEXAI_PROJECT, else that of the credentials; the location
-// is VERTEXAI_LOCATION, default global. Errors are of kind Invalid. Missing
+// The access token is the API key of cfg, else VERTEXAI_ACCESS_TOKEN, else fetched
+// with the default credentials of Google Cloud (package googlecred). The project
+// is VERTEXAI_PROJECT, else the credentials' project; the location is
+// VERTEXAI_LOCATION, default global. Errors are of kind Invalid. Missing
 // credentials are an error of the first call, unless they are needed for the
 // project: so an address can be checked without a key.
 func NewVertex(cfg llm.Config, env func(string) string) (*Model, error) {

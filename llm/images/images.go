@@ -6,9 +6,8 @@
 //
 //	m = images.New(m)
 //
-// The result is an llm.Model like any other; the limits are those of the
-// model's provider. Only data: URLs are processed; https URLs are fetched by
-// the provider.
+// The result is an llm.Model like any other; the model's provider sets the limits.
+// Only data: URLs are processed; https URLs are fetched by the provider.
 //
 // # Concurrency
 //
@@ -60,8 +59,8 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	return m.inner.Generate(ctx, r, onDelta)
 }
 
-// fit returns the history with images within the limits. It copies what it
-// changes.
+// fit returns the history with images within the limits. It copies the messages
+// that it changes.
 func (m *Model) fit(msgs []event.Message) []event.Message {
 	side := m.limits.side(count(msgs))
 	out := msgs

@@ -168,7 +168,7 @@ func TestWebPSizes(t *testing.T) {
 	}
 }
 
-// inner is a model that shows what it is sent.
+// inner is a model that shows its requests.
 type inner struct {
 	info llm.Info
 	mu   sync.Mutex

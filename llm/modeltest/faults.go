@@ -93,7 +93,7 @@ func (c faultCase) run(t *testing.T, a Adapter, stream bool) {
 
 const emptyCase = "empty answer with a usage"
 
-// runEmpty: an empty answer is an error that says what the provider counted for it.
+// runEmpty: an empty answer is an error with the provider's count of tokens.
 func runEmpty(t *testing.T, a Adapter, stream bool) {
 	b := start(t, a, stream, &llmtest.Script{Turns: []llmtest.Turn{{Reply: llmtest.Reply{Usage: &llmtest.Usage{Input: 120, Output: 3}}}}})
 	o := b.ask(t.Context(), hello())

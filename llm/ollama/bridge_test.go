@@ -13,10 +13,10 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// bridge puts Ollama's protocol, as documented at https://docs.ollama.com/api,
-// in front of a server that speaks Chat Completions, so that the scripted
-// server and all its faults can be met over it. Like the real server it gives
-// calls whole, answers no ids, and cannot say what the protocol has no form for.
+// bridge puts Ollama's protocol, as documented at https://docs.ollama.com/api, in
+// front of a server that speaks Chat Completions, so that the scripted server and
+// all its faults can be met over it. Like the real server it gives calls whole,
+// answers no ids, and drops everything for which the protocol has no form.
 type bridge struct{ next http.RoundTripper }
 
 const shown = `{"details":{"family":"qwen3"},"capabilities":["completion","tools","vision","thinking"],
@@ -114,7 +114,7 @@ func chatRequest(in gjson.Result) object {
 	return out
 }
 
-// whole translates an answer that is one document; what is not JSON stays.
+// whole translates an answer that is one document; other text stays.
 func whole(data []byte) []byte {
 	in := gjson.ParseBytes(data)
 	if !gjson.ValidBytes(data) {

@@ -24,8 +24,8 @@ func newModel(t testing.TB, c *http.Client) *Model {
 	return m
 }
 
-// FuzzStream feeds bytes as a stream. Whatever they are, what was handed out
-// is what the answer holds.
+// FuzzStream feeds bytes as a stream. Whatever they are, the pieces that were
+// handed out make up the answer.
 func FuzzStream(f *testing.F) {
 	for _, s := range []string{
 		`{"message":{"content":"a"}}` + "\n" + `{"message":{"content":""},"done":true,"done_reason":"stop","eval_count":-1}`,

@@ -69,7 +69,7 @@ var _ llm.Model = (*Model)(nil)
 // Invalid.
 func New(cfg llm.Config) (*Model, error) {
 	cfg.Provider = cmp.Or(cfg.Provider, "ollama")
-	// The address may be that of the compatible API.
+	// The address may be the compatible API's.
 	for _, suffix := range []string{"/v1", "/api"} {
 		if host, ok := strings.CutSuffix(strings.TrimRight(cfg.BaseURL, "/"), suffix); ok && host != "" {
 			cfg.BaseURL = host

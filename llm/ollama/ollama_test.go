@@ -75,7 +75,7 @@ func hi() llm.Request {
 	return llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
 }
 
-// The lines are those of the API's documentation.
+// The lines come from the API's documentation.
 const (
 	said   = `{"model":"llama3.2","created_at":"2023-08-04T08:52:19.385406455-07:00","message":{"role":"assistant","content":"The","images":null},"done":false}`
 	ended  = `{"model":"llama3.2","created_at":"2023-08-04T19:22:45.499127Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","total_duration":4883583458,"load_duration":1334875,"prompt_eval_count":26,"prompt_eval_duration":342546000,"eval_count":282,"eval_duration":4535599000}`

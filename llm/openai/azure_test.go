@@ -39,7 +39,7 @@ func TestAzurePaths(t *testing.T) {
 				if r.URL.String() != c.want || r.Header.Get("Api-Key") != "k" || r.Header.Get("Authorization") != "" {
 					t.Errorf("%s, headers %v", r.URL, r.Header)
 				}
-				// Azure begins with what its filters said about the prompt.
+				// Azure begins with its filters' verdict on the prompt.
 				stream(`{"choices":[],"prompt_filter_results":[{"prompt_index":0,"content_filter_results":{"hate":{"filtered":false}}}]}`,
 					delta(`"content":"a"`), finished, "[DONE]")(w, r)
 			})

@@ -68,8 +68,8 @@ type wireUsage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// flexText is a string, null, or the list of parts that Mistral's reasoning
-// models send. What is reasoning inside the parts is kept apart.
+// flexText is a string, null, or the list of parts that Mistral's reasoning models
+// send. Reasoning inside the parts is kept apart.
 type flexText struct {
 	text      string
 	reasoning string

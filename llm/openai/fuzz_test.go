@@ -21,8 +21,8 @@ func newModel(t testing.TB) *Model {
 	return m
 }
 
-// FuzzStream feeds bytes as a stream. Whatever they are, what was handed out
-// is what the answer holds.
+// FuzzStream feeds bytes as a stream. Whatever they are, the pieces that were
+// handed out make up the answer.
 func FuzzStream(f *testing.F) {
 	for _, s := range []string{
 		"data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",

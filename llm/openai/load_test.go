@@ -19,10 +19,10 @@ import (
 	"github.com/deft-dev/deft/llm/openai"
 )
 
-// Benchmark1000Streams holds 1,000 streams open at once, each with 16 KB of
-// text (some 4,000 tokens) received, and reports what they take: the heap and
-// stacks in use, and what the process grew by. The server is in the same
-// process, so the numbers are upper bounds.
+// Benchmark1000Streams holds 1,000 streams open at once, each with 16 KB of text
+// (some 4,000 tokens) received, and reports their memory: the heap and stacks in
+// use, and the growth of the process. The server is in the same process, so the
+// numbers are upper bounds.
 func Benchmark1000Streams(b *testing.B) {
 	const streams = 1000
 	for b.Loop() {

@@ -52,7 +52,7 @@ func (m *Model) assistant(msg *event.Message) wireMessage {
 	return w
 }
 
-// joinText is event.JoinText, without a copy of what is one text.
+// joinText is event.JoinText, without a copy of a single text.
 func joinText(content []event.Content) string {
 	if len(content) == 1 && content[0].Type == event.TypeText {
 		return content[0].Text

@@ -13,7 +13,7 @@ import (
 var done = []byte("[DONE]")
 
 // readStream reads server-sent events until the stream's end mark. Errors are
-// *llm.Error, except those of the connection.
+// *llm.Error, except errors of the connection.
 func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumulator) error {
 	events := exchange.NewEvents(res.Body)
 	var c chunk

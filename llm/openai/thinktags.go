@@ -13,7 +13,7 @@ const (
 // Tags anywhere else are text.
 type thinkTags struct {
 	state   tagState
-	pending string // of the text so far, what may yet become a tag
+	pending string // the end of the text so far, which may yet become a tag
 }
 
 type tagState int

@@ -73,7 +73,7 @@ func (w written) flush(dst []byte) ([]byte, written) {
 	return append(dst, "]}"...), w
 }
 
-// finish closes what is open.
+// finish closes everything open.
 func (w written) finish(dst []byte) []byte {
 	dst, _ = w.flush(dst)
 	return append(dst, ']')

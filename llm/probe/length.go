@@ -18,12 +18,12 @@ const (
 	codeWord    = "plum" // stands at the beginning, where servers cut
 )
 
-// Length is what is known of a model's context length, in tokens; 0 is nothing.
+// Length is the known part of a model's context length, in tokens; 0 is nothing.
 type Length struct {
 	Fits    int `json:"fits"`     // a prompt of this length was read whole
 	TooLong int `json:"too_long"` // one of this length was not
 	Calls   int `json:"calls"`
-	low     int // what was asked for when Fits tokens were counted
+	low     int // the requested length when Fits tokens were counted
 }
 
 // length searches for the longest prompt that the model reads whole, up to a
@@ -87,7 +87,7 @@ func (p *prober) reads(ctx context.Context, size int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if counted := resp.Usage.Prompt; counted > 0 { // a weak model may forget what it did read
+	if counted := resp.Usage.Prompt; counted > 0 { // a weak model may forget text that it did read
 		if counted < size*4/5 {
 			return 0, nil
 		}

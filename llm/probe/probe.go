@@ -1,6 +1,6 @@
-// Package probe finds out what a model can really do, by asking it small questions:
-// whether it answers, streams, calls a tool and sees an image, and how long its
-// context is.
+// Package probe finds out the real abilities of a model, by asking it small
+// questions: whether it answers, streams, calls a tool and sees an image, and how
+// long its context is.
 //
 // # Usage
 //
@@ -12,9 +12,9 @@
 //
 // # Failure
 //
-// What a model cannot do is a [Result] that is not OK. An error is returned only where
-// the context ends or show fails. The texts of results may hold what the model
-// said: they are not safe for a terminal.
+// A missing ability is a [Result] that is not OK. An error is returned only where the
+// context ends or show fails. The texts of results may hold text of the model: they
+// are not safe for a terminal.
 package probe
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/deft-dev/deft/llm/broker"
 )
 
-// Options say what is asked.
+// Options choose the questions.
 type Options struct {
 	// Effort is how long the model thinks; "" for its default.
 	Effort string
@@ -36,7 +36,7 @@ type Options struct {
 	ContextUpTo int
 }
 
-// Result is what one question found out.
+// Result is the answer to one question.
 type Result struct {
 	// Name is short and stable: answer, streaming, tools, images, length.
 	Name   string `json:"name"`
@@ -46,7 +46,7 @@ type Result struct {
 	Err error `json:"-"`
 }
 
-// Report is what all questions found out.
+// Report has the answers to all questions.
 type Report struct {
 	Model    string   `json:"model"`
 	Provider string   `json:"provider"`

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// model answers by what it is asked.
+// model answers by the question.
 type model struct {
 	info   llm.Info
 	answer func(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error)
@@ -34,7 +34,7 @@ func (m *model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	return m.answer(ctx, r, onDelta)
 }
 
-// question returns what a request asks.
+// question returns the question of a request.
 func question(r llm.Request) string { return event.JoinText(r.Messages[len(r.Messages)-1].Content) }
 
 func said(text string) *llm.Response {
@@ -270,7 +270,7 @@ func TestContextLength(t *testing.T) {
 	}
 }
 
-// TestContextLengthFails keeps what was found until then.
+// TestContextLengthFails keeps the findings until then.
 func TestContextLengthFails(t *testing.T) {
 	t.Parallel()
 	down := fault.New(fault.Unavailable, "connection refused")

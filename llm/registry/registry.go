@@ -8,9 +8,9 @@
 //	cfg.LLM = r.Model                        // of the controller: called at each step
 //	err = r.Switch(registry.Agent, "strong") // in the middle of a conversation
 //
-// A service without a model of its own uses the agent's; what it uses is
-// counted under its own name. Profiles, and which service uses which, are kept
-// by settings/profiles, whose Builder makes their models.
+// A service without a model of its own uses the agent's; its use is counted under
+// its own name. Profiles, and which service uses which, are kept by
+// settings/profiles, whose Builder makes their models.
 //
 // # Concurrency
 //
@@ -88,8 +88,8 @@ func New(build func(profile string) (llm.Model, error)) *Registry {
 // service already has one: the usage of two would be counted as one.
 func (r *Registry) Add(name string, m llm.Model) error { return r.add(name, "", m) }
 
-// Use sets the first model of a service, from a profile. Errors are those of
-// Add and of building the model.
+// Use sets the first model of a service, from a profile. Errors come from Add and
+// from building the model.
 func (r *Registry) Use(name, profile string) error {
 	m, err := r.build(profile)
 	if err != nil {
@@ -115,8 +115,8 @@ func (r *Registry) add(name, profile string, m llm.Model) error {
 	return nil
 }
 
-// Switch sets the model of a service to that of another profile, from its next
-// call on. A service that shares the agent's model gets its own.
+// Switch sets the model of a service to another profile's, from its next call on.
+// A service that shares the agent's model gets its own.
 func (r *Registry) Switch(name, profile string) error {
 	if name == "" {
 		return fault.New(fault.Invalid, "a service needs a name")

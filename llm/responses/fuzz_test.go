@@ -28,8 +28,8 @@ func response(data []byte) *http.Response {
 	return &http.Response{Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(data))}
 }
 
-// FuzzStream feeds bytes as a stream. Whatever they are, what was handed out
-// is what the answer holds.
+// FuzzStream feeds bytes as a stream. Whatever they are, the pieces that were
+// handed out make up the answer.
 func FuzzStream(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"response.output_text.delta","item_id":"m","delta":"a"}` + "\n\ndata: " + `{"type":"response.completed","response":{"status":"completed","output":[]}}`,

@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// readStream reads server-sent events until the response's final event. Errors
-// are *llm.Error, except those of the connection.
+// readStream reads server-sent events until the response's final event. Errors are
+// *llm.Error, except errors of the connection.
 func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumulator) error {
 	events := exchange.NewEvents(res.Body)
 	for !a.ended {

@@ -233,7 +233,7 @@ func TestRefusedReasoning(t *testing.T) {
 	if _, err := llm.Complete(t.Context(), m, r, nil); err != nil || len(bodies) != 3 {
 		t.Fatalf("%d requests, %v", len(bodies), err)
 	}
-	// What was refused once is not sent again; later reasoning is.
+	// Reasoning that was refused once is not sent again; later reasoning is.
 	r.Messages = append(r.Messages, event.Message{Role: event.RoleAssistant, Content: event.Texts("y"),
 		ResponsesReasoningItem: &event.ReasoningItem{ID: "rs_2", EncryptedContent: "readable"}}, r.Messages[1])
 	if _, err := llm.Complete(t.Context(), m, r, nil); err != nil || len(bodies) != 4 || !strings.Contains(bodies[3], "readable") {

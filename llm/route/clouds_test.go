@@ -55,8 +55,8 @@ func TestBedrock(t *testing.T) {
 	if _, err := route.New(llm.Config{Model: "bedrock/"}); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("without a name: %v", err)
 	}
-	// The user's catalogue does not know the name on the wire; what the adapter
-	// knows about the plain one stays.
+	// The user's catalogue does not know the name on the wire; the adapter's own facts
+	// about the plain one stay.
 	m, err := route.Router{Catalog: catalog.Default()}.New(llm.Config{Model: model})
 	if err != nil || m.Info().Provider != "bedrock" || m.Info().ContextWindow != 200_000 || !m.Info().PromptCache {
 		t.Fatalf("%+v, %v", m, err)

@@ -52,7 +52,7 @@ func api(cfg llm.Config) string {
 // isOpenAI reports whether an address is OpenAI's own, in any region.
 func isOpenAI(base string) bool { return under(base, "api.openai.com") }
 
-// isAzure reports whether an address is that of an Azure resource.
+// isAzure reports whether an address belongs to an Azure resource.
 func isAzure(base string) bool {
 	return under(base, "openai.azure.com") || under(base, "cognitiveservices.azure.com") || under(base, "services.ai.azure.com")
 }

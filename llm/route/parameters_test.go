@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/llm/route"
 )
 
-// asked is what arrives at a provider's server in answer to r, as the JSON of
-// the body; "" where the call was refused before.
+// asked is the request that arrives at a provider's server in answer to r, as the
+// JSON of the body; "" where the call was refused before.
 func asked(t *testing.T, cfg llm.Config, r llm.Request) (string, error) {
 	t.Helper()
 	srv := llmtest.Start(t, &llmtest.Script{Lenient: true, Turns: []llmtest.Turn{{Reply: llmtest.Reply{Text: "x"}}}})
@@ -53,7 +53,7 @@ func TestSampling(t *testing.T) {
 	both := map[string]string{"top_k": "7", "seed": "0"}
 	for model, c := range map[string]struct {
 		want  map[string]string
-		keeps string // what is refused where parameters are to be kept
+		keeps string // parameters that are refused where parameters are to be kept
 	}{
 		"openai/my-own":            {both, ""},
 		"litellm_proxy/x":          {both, ""},
@@ -106,7 +106,7 @@ func TestExtraBody(t *testing.T) {
 	for name, v := range map[string]string{
 		"tags": `["a","<b>"]`, "nothing": `null`, "temperature": `1.5`, "metadata": `{"user_id":"u"}`,
 		"generationConfig": `{"extra":1}`,
-		// What makes the conversation is not theirs.
+		// The conversation's own fields are not theirs.
 		"model": `"evil"`, "stream": `false`, "messages": `[]`, "input": `[]`, "contents": `[]`, "tools": `[]`,
 		"system": `"evil"`, "instructions": `"evil"`, "systemInstruction": `{}`,
 	} {
@@ -125,7 +125,7 @@ func TestExtraBody(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := map[string]string{"tags": `["a","<b>"]`, "nothing": "null", "temperature": "1.5", "metadata": `{"user_id":"u"}`, "generationConfig.extra": "1"}
-			if strings.HasPrefix(model, "gemini/") { // joined with what is there
+			if strings.HasPrefix(model, "gemini/") { // joined with the existing ones
 				want["generationConfig.temperature"] = "0.5"
 			}
 			got := fields(body, "tags", "nothing", "temperature", "metadata", "generationConfig.extra", "generationConfig.temperature")

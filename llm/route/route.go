@@ -98,7 +98,7 @@ func (r Router) adapter(cfg llm.Config) (llm.Model, error) {
 	return newOpenAI(cfg)
 }
 
-// made makes an interface of what a constructor returns.
+// made makes an interface of a constructor's result.
 func made[M llm.Model](m M, err error) (llm.Model, error) {
 	if err != nil {
 		return nil, err

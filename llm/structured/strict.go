@@ -76,7 +76,7 @@ var strictKeywords = []string{
 // strictFormats are the string formats of strict mode.
 var strictFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 
-// unsupportedKeywords cannot be removed without allowing what the schema
+// unsupportedKeywords cannot be removed without allowing values that the schema
 // forbids, other than by a limit.
 var unsupportedKeywords = []string{"allOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties", "prefixItems"}
 

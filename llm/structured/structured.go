@@ -41,8 +41,8 @@ const (
 )
 
 // Ask makes a call whose answer is JSON of r.Schema, and decodes it into T. It
-// makes a second call if the answer is invalid. The response is that of the
-// last call, nil only if there was none.
+// makes a second call if the answer is invalid. The response belongs to the last
+// call, nil only if there was none.
 func Ask[T any](ctx context.Context, m llm.Model, r llm.Request) (T, *llm.Response, error) {
 	var value, none T
 	if !gjson.ValidBytes(r.Schema) || !gjson.ParseBytes(r.Schema).IsObject() {
@@ -80,8 +80,8 @@ func user(text string) event.Message {
 }
 
 // Check finds the JSON in an answer's text and validates it. Nulls that strict
-// modes write for missing optional properties are removed. The error describes
-// for the model where and what is wrong.
+// modes write for missing optional properties are removed. The error describes for
+// the model the place and the mistake.
 func Check(schema json.RawMessage, text string) (json.RawMessage, error) {
 	doc, ok := find(text)
 	if !ok {

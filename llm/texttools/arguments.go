@@ -33,7 +33,7 @@ var (
 	// missedEnd matches a call that begins before the end of the previous one.
 	missedEnd = lazyregexp.New(`(?:^|</parameter>)\s*(<(?:function=|function name=|invoke name=)[^<>\n]+>)`)
 	paramHead = lazyregexp.New(`<parameter(?:=|\s+name=)([^<>\n]{1,128})>`)
-	// afterValue matches what follows the end of a value.
+	// afterValue matches the text after the end of a value.
 	afterValue = lazyregexp.New(`^\s*(?:$|<parameter[= ])`)
 )
 
@@ -169,10 +169,10 @@ var (
 	noEntities = strings.NewReplacer("&lt;", "", "&gt;", "", "&quot;", "", "&apos;", "", "&#39;", "", "&amp;", "")
 )
 
-// plain removes what models add because the format resembles XML: CDATA
-// sections, and escapes in a value that is escaped throughout. Text that is
-// only partly escaped, such as HTML, is not changed, and neither is a single
-// &amp;, which is ambiguous.
+// plain removes additions that models make because the format resembles XML: CDATA
+// sections, and escapes in a value that is escaped throughout. Text that is only
+// partly escaped, such as HTML, is not changed, and neither is a single &amp;,
+// which is ambiguous.
 func plain(value string) string {
 	if inner, ok := strings.CutPrefix(value, cdata); ok {
 		if inner, ok = strings.CutSuffix(inner, "]]>"); ok {

@@ -17,7 +17,7 @@ type argumentStream struct {
 	sig   *signature
 	tail  string // not decided yet
 	step  func(g *argumentStream) bool
-	ready []byte // what was not handed out yet
+	ready []byte // text that was not handed out yet
 	close []byte // the end of the latest value, which more has to follow
 	given map[string]bool
 
@@ -51,7 +51,8 @@ func (g *argumentStream) stop() bool {
 	return false
 }
 
-// longestUndecided limits what is scanned again with each piece, in bytes.
+// longestUndecided limits the text that is scanned again with each piece, in
+// bytes.
 const longestUndecided = 16 << 10
 
 const paramBegin = "<parameter"

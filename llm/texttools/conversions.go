@@ -106,8 +106,8 @@ func (c *conversion) convert(ctx context.Context, msgs []event.Message, suffix s
 	return c.growth.Context(ctx, c.out, max(c.kept-1, 0)), c.out
 }
 
-// suffixOf is the function suffix, called only if the tools differ from those
-// of the previous call.
+// suffixOf is the function suffix, called only if the tools differ from the
+// previous call's.
 func (c *conversion) suffixOf(tools []llm.Tool, choice string) string {
 	if c.suffixText == "" || choice != c.choice || !slices.EqualFunc(tools, c.tools, sameTool) {
 		c.tools, c.choice, c.suffixText = slices.Clone(tools), choice, suffix(tools, choice)

@@ -19,7 +19,7 @@ type jsonScan struct {
 	quoted bool
 	escape bool
 	whole  bool
-	fence  string // what closes it
+	fence  string // closing mark
 }
 
 // scan continues towards the object's end.

@@ -22,7 +22,7 @@ type mark struct {
 	kind   markKind
 	length int    // of the markup, or of the text before the JSON
 	name   string // of a call
-	fence  string // what closes the JSON
+	fence  string // closing mark of the JSON
 }
 
 // longestHead is the maximum length of the head of a call, in bytes.

@@ -11,15 +11,15 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// reader splits an answer into text and calls while it arrives. It holds back
-// what may be the beginning of a call. The result does not depend on how the
-// text is split into pieces.
+// reader splits an answer into text and calls while it arrives. It holds back text
+// that may be the beginning of a call. The result does not depend on how the text
+// is split into pieces.
 type reader struct {
 	tools   map[string]*signature
 	onDelta func(llm.Delta)
 
 	buf    string   // not decided yet
-	unread []byte   // what follows it, not looked at yet
+	unread []byte   // text behind it, not looked at yet
 	tail   string   // the end of all that came
 	ends   []string // of which one has to come before it is
 	// next reads on in buf as far as possible and reports whether to call it
@@ -137,7 +137,7 @@ func (p *reader) streamArguments(s string) {
 	}
 }
 
-// arguments ends a call. Its arguments begin with what was already delivered.
+// arguments ends a call. Its arguments begin with the part already delivered.
 func (p *reader) arguments(a string) {
 	last := len(p.calls) - 1
 	p.calls[last].Arguments = a

@@ -16,7 +16,7 @@ var someTools = []llm.Tool{
 	{Name: "edit", Parameters: []byte(`{"type":"object","properties":{"path":{"type":"string"},"text":{"type":"string"},"range":{"type":"array","items":{"type":"integer"}},"line":{"type":["integer","null"]},"any":{}},"required":["path","text"]}`)},
 }
 
-// heard is what a reader made of an answer.
+// heard is the output of a reader for an answer.
 type heard struct {
 	Text  string
 	Calls []string // name and arguments

@@ -13,11 +13,11 @@
 //	<parameter=KEY>VALUE</parameter>
 //	</function>
 //
-// and "</function" is a stop word. The reader also accepts what models write
-// instead: missing end tags, calls in <tool_call> or JSON fences, <invoke
-// name=…>, text around and between calls. Values are typed by the tool's
-// schema. Names and values that do not fit are passed on unchanged; package
-// tool repairs or refuses them.
+// and "</function" is a stop word. The reader also accepts forms that models write
+// instead: missing end tags, calls in <tool_call> or JSON fences, <invoke name=…>,
+// text around and between calls. Values are typed by the tool's schema. Names and
+// values that do not fit are passed on unchanged; package tool repairs or refuses
+// them.
 //
 // # Concurrency
 //
@@ -25,9 +25,9 @@
 //
 // # Failure
 //
-// Errors are those of the wrapped model. A call that the output limit cut off
-// has arguments that are not valid JSON, as a native one would, so that it is
-// refused rather than run in part. Call markup is never delivered as text.
+// Errors come from the wrapped model. A call that the output limit cut off has
+// arguments that are not valid JSON, as a native one would, so that it is refused
+// rather than run in part. Call markup is never delivered as text.
 package texttools
 
 import (

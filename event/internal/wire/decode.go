@@ -35,7 +35,7 @@ func Union[T any](decode func(b []byte) (T, error)) {
 	}))
 }
 
-// Decode reads checked JSON into what ptr points to.
+// Decode reads checked JSON into the value behind ptr.
 func Decode(b []byte, ptr any) error {
 	v := reflect.ValueOf(ptr).Elem()
 	return decoderOf(v.Type())(trim(b), v)

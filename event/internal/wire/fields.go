@@ -18,8 +18,8 @@ type field struct {
 	depth     int
 }
 
-// layout is what is known about a struct type. A foreign one uses features
-// that are left to encoding/json.
+// layout describes a struct type. A foreign one uses features that are left to
+// encoding/json.
 type layout struct {
 	fields  []field
 	byName  map[string]int

@@ -18,9 +18,9 @@ func Kinds[T any](of func(kind string) reflect.Type) { kinds.Store(reflect.TypeF
 // Schema tells [Fill] which struct type describes the members that a T writes.
 func Schema[T any](of func(members []Member) reflect.Type) { schemas.Store(reflect.TypeFor[T](), of) }
 
-// Fill writes the checked JSON b of a value of type t, with null for every
-// member of a struct that t leaves out when it has no value. A field with the
-// tag null:"no" stays absent. What t does not know is written as it is.
+// Fill writes the checked JSON b of a value of type t, with null for every member
+// of a struct that t leaves out when it has no value. A field with the tag
+// null:"no" stays absent. Members that t does not know are written unchanged.
 func Fill(dst, b []byte, t reflect.Type) ([]byte, error) {
 	b = trim(b)
 	for t.Kind() == reflect.Pointer {

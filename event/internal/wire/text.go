@@ -73,8 +73,7 @@ func unquote(b []byte) string {
 	}
 }
 
-// unescape writes what the escape at i stands for and returns the index
-// after it.
+// unescape writes the character of the escape at i and returns the index after it.
 func unescape(out *strings.Builder, b []byte, i int) int {
 	c := b[i+1]
 	switch c {

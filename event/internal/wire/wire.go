@@ -3,13 +3,13 @@
 //
 // # Usage
 //
-// [Append] writes any Go value. [Check] verifies that input is one JSON value
-// in UTF-8; only checked input may be given to [Members], [Decode] and the like,
-// which trust it and therefore need not look at the inside of a value they
-// skip. Struct tags mean what they mean to encoding/json, except that field
-// names match exactly and that U+2028, <, > and & are written as they are.
-// Types that this package does not know (a json.Marshaler, a field with the
-// option "string", an array) are left to encoding/json.
+// [Append] writes any Go value. [Check] verifies that input is one JSON value in
+// UTF-8; only checked input may be given to [Members], [Decode] and the like,
+// which trust it and therefore need not look at the inside of a value they skip.
+// Struct tags mean the same as for encoding/json, except that field names match
+// exactly and that U+2028, <, > and & are written unescaped. Types that this
+// package does not know (a json.Marshaler, a field with the option "string", an
+// array) are left to encoding/json.
 //
 // # Why not encoding/json alone
 //

@@ -21,7 +21,7 @@ var documents = []string{
 	strings.Repeat("[", 10000) + strings.Repeat("]", 10000), strings.Repeat("[", 10001) + strings.Repeat("]", 10001),
 }
 
-// Check agrees with encoding/json on what JSON is, and wants UTF-8 too.
+// Check agrees with encoding/json on valid JSON, and wants UTF-8 too.
 func FuzzCheck(f *testing.F) {
 	for _, d := range documents {
 		f.Add([]byte(d))

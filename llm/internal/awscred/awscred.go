@@ -62,7 +62,7 @@ const margin = 30 * time.Second
 type Chain struct {
 	env func(string) string
 	now func() time.Time
-	// web reaches public services, direct those of the machine itself.
+	// web reaches public services, direct the services of the machine itself.
 	web, direct *http.Client
 	cache       *tokencache.Cache[Credentials]
 }

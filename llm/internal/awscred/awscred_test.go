@@ -25,8 +25,8 @@ import (
 // start is when all tests happen.
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// amazon stands for all services: it answers by path and form, and keeps what
-// it was asked.
+// amazon stands for all services: it answers by path and form, and keeps its
+// requests.
 type amazon struct {
 	*httptest.Server
 	home string
@@ -163,7 +163,7 @@ func (a *amazon) chain(pairs map[string]string) *Chain {
 	return c
 }
 
-// config and keys are what a user has in ~/.aws; HOME in them is the test's.
+// config and keys are a user's files in ~/.aws; HOME in them is the test's.
 var (
 	//go:embed testdata/config
 	config string

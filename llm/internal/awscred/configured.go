@@ -45,8 +45,8 @@ func Configured(a llm.AWS, env func(string) string) func(string) string {
 	}
 }
 
-// resolve returns the credentials to sign with: those found, or those of the
-// role assumed with them.
+// resolve returns the credentials to sign with: the ones it found, or the
+// credentials of the role assumed with them.
 func (c *Chain) resolve(ctx context.Context) (Credentials, error) {
 	cr, err := c.find(ctx)
 	role := c.env(givenRole)
@@ -54,7 +54,7 @@ func (c *Chain) resolve(ctx context.Context) (Credentials, error) {
 		return cr, err
 	}
 	if c.env("AWS_WEB_IDENTITY_TOKEN_FILE") != "" && c.env("AWS_ROLE_ARN") == role && c.env("AWS_ACCESS_KEY_ID") == "" {
-		return cr, nil // already those of the role
+		return cr, nil // already the role's
 	}
 	s := &search{Chain: c}
 	p := settings{"role_arn": role, "role_session_name": cmp.Or(c.env(givenSession), c.env("AWS_ROLE_SESSION_NAME"))}

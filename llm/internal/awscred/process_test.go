@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// login writes what `aws sso login` would.
+// login writes the same files as `aws sso login`.
 func (a *amazon) login(t *testing.T, key, text string) string {
 	t.Helper()
 	sum := sha1.Sum([]byte(key))
@@ -151,7 +151,7 @@ func FuzzSections(f *testing.F) {
 	})
 }
 
-// FuzzElement feeds an answer of STS, and what is inside an element.
+// FuzzElement feeds an answer of STS, and the content of an element.
 func FuzzElement(f *testing.F) {
 	f.Add("<A><Code>x</Code></A>", "a & <b>")
 	f.Fuzz(func(t *testing.T, text, inner string) {

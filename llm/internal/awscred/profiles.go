@@ -17,7 +17,7 @@ import (
 // maxShared is the maximum size of a shared file: 1 MiB.
 const maxShared = 1 << 20
 
-// settings are those of one section.
+// settings are the settings of one section.
 type settings map[string]string
 
 // shared has the settings of the shared files

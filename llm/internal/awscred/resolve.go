@@ -60,7 +60,7 @@ func (c *Chain) environment() (Credentials, bool, error) {
 	return Credentials{}, false, nil
 }
 
-// profile returns the credentials of a profile, except those of a role.
+// profile returns the credentials of a profile, except a role's.
 func (s *search) profile(ctx context.Context, name string) (Credentials, bool, error) {
 	p := s.shared.profiles[name]
 	if p == nil {

@@ -62,7 +62,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// TestCanonicalPath checks the double encoding, and that of a model's ARN.
+// TestCanonicalPath checks the double encoding, also of a model's ARN.
 func TestCanonicalPath(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]string{

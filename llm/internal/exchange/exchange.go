@@ -1,5 +1,5 @@
-// Package exchange has what all adapters do alike around one HTTP exchange with
-// a provider: the client, the time limits and the classification of errors.
+// Package exchange has the parts that all adapters share around one HTTP exchange
+// with a provider: the client, the time limits and the classification of errors.
 //
 // # Usage
 //

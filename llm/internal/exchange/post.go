@@ -20,10 +20,10 @@ const (
 	userAgent     = "deft"
 )
 
-// Post sends a JSON body, in parts, to the path below the base URL and returns
-// an answer of status 2xx. Any other answer is an *llm.Error; other errors are
-// those of the connection, to be classified by Failure. Redirects are followed
-// within one server only, so that no other server gets the body or the key.
+// Post sends a JSON body, in parts, to the path below the base URL and returns an
+// answer of status 2xx. Any other answer is an *llm.Error; other errors come from
+// the connection, to be classified by Failure. Redirects are followed within one
+// server only, so that no other server gets the body or the key.
 func (e *Endpoint) Post(ctx context.Context, path string, h http.Header, body ...[]byte) (*http.Response, error) {
 	req, err := NewRequest(ctx, e.BaseURL+"/"+path, body...)
 	if err != nil {
@@ -38,9 +38,8 @@ func (e *Endpoint) Post(ctx context.Context, path string, h http.Header, body ..
 	return e.Send(req, e.StatusError)
 }
 
-// Send sends a request and returns an answer of status 2xx. For any other
-// answer it returns the error made by explain; other errors are those of the
-// connection.
+// Send sends a request and returns an answer of status 2xx. For any other answer
+// it returns the error made by explain; other errors come from the connection.
 func (e *Endpoint) Send(req *http.Request, explain func(status int, h http.Header, body []byte) *llm.Error) (*http.Response, error) {
 	res, err := e.HTTP.Do(req)
 	if err != nil || res.StatusCode < 300 && !isHTML(res.Header, nil) {

@@ -34,8 +34,8 @@ func (b *boundedStream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadWhole reads an answer that is one document. If it is too large, the error
-// is Malformed; other errors are those of the connection.
+// ReadWhole reads an answer that is one document. If it is too large, the error is
+// Malformed; other errors come from the connection.
 func (e *Endpoint) ReadWhole(body io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(body, MaxAnswer+1))
 	if err != nil {

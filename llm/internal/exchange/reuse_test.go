@@ -14,8 +14,8 @@ import (
 	"github.com/deft-dev/deft/llm/openai"
 )
 
-// pipes is a listener of connections in memory: what waits for one waits in the
-// time of a bubble.
+// pipes is a listener of connections in memory: a goroutine that waits for one
+// waits in the time of a bubble.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {

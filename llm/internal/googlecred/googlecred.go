@@ -77,7 +77,7 @@ type Source struct {
 type finder struct {
 	env func(string) string
 	now func() time.Time
-	// web reaches public services, direct those of the machine itself.
+	// web reaches public services, direct the services of the machine itself.
 	web, direct *http.Client
 	shared      bool // tokens
 }

@@ -50,7 +50,7 @@ func newKey(t *testing.T) (*rsa.PrivateKey, string) {
 	return key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// cloud stands for all services, and keeps what it was asked.
+// cloud stands for all services, and keeps its requests.
 type cloud struct {
 	*httptest.Server
 	dir  string
@@ -90,7 +90,7 @@ func startCloud(t *testing.T, status int) *cloud {
 	return c
 }
 
-// describe tells what a request asks for in one line.
+// describe describes a request in one line.
 func (c *cloud) describe(t *testing.T, r *http.Request) string {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// snapshot copies what a caller could change in place. Strings are shared: they
-// never change, and comparing a string with itself is free.
+// snapshot copies the parts that a caller could change in place. Strings are
+// shared: they never change, and comparing a string with itself is free.
 func snapshot(m *event.Message) *event.Message {
 	c := *m
 	c.Content = slices.Clone(m.Content)

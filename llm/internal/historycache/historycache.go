@@ -9,8 +9,8 @@
 //	body = append(body, end.tail())
 //
 // The adapter's writer appends one message; its state between messages (an open
-// array, a role, a number of marks) is a value S. A body is a list of parts.
-// Those of the history belong to the cache, so that a long history is neither
+// array, a role, a number of marks) is a value S. A body is a list of parts. The
+// parts of the history belong to the cache, so that a long history is neither
 // copied nor written twice.
 //
 // A writer for a protocol with a separate system prompt and alternating turns

@@ -138,7 +138,7 @@ func TestBodiesAreNotChanged(t *testing.T) {
 					t.Fatalf("call %d changed the body of call %d", call, i)
 				}
 			}
-			if rapid.Bool().Draw(t, "again") { // all but what is fixed may change
+			if rapid.Bool().Draw(t, "again") { // all but the fixed part may change
 				msgs = msgs[:fixed]
 			}
 		}

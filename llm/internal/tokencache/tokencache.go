@@ -13,9 +13,9 @@
 //
 // # Failure
 //
-// Errors are those of the function that fetches. While the old credentials are
-// still valid, a failure to fetch new ones is not an error. [Fetch] and
-// [Answer.Refused] return faults of kind Unavailable or Auth.
+// Errors come from the function that fetches. While the old credentials are still
+// valid, a failure to fetch new ones is not an error. [Fetch] and [Answer.Refused]
+// return faults of kind Unavailable or Auth.
 package tokencache
 
 import (

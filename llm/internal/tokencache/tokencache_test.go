@@ -36,7 +36,7 @@ func TestGet(t *testing.T) {
 	trouble := errors.New("trouble")
 	for i, step := range []struct {
 		passed time.Duration
-		valid  time.Duration // of what is fetched; 0 is not kept
+		valid  time.Duration // lifetime of a fetched token; 0 is not kept
 		fail   error
 		want   int // 0: the error
 	}{
