@@ -36,7 +36,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// ScopedOptions say what a [Scoped] serves. All but Editor, Former and Elsewhere are required.
+// ScopedOptions say what a [Scoped] serves. All but Editor and Elsewhere are required.
 type ScopedOptions struct {
 	Sessions *session.Manager
 	// Owner is whose sandbox it is.
@@ -61,9 +61,7 @@ type ScopedOptions struct {
 	// Routes of files are then about that of the newest conversation.
 	Elsewhere bool
 	// Editor is VS Code of the sandbox; nil for none.
-	Editor vscode.Editor
-	// Former is for a page of an earlier version of the contract; nil for none.
-	Former  *Former
+	Editor  vscode.Editor
 	Version string
 	Uptime  func() (up, idle time.Duration)
 	Log     *slog.Logger
@@ -107,7 +105,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		Dir:     func(id string) string { return filepath.Join(o.Dir, id, "bash_events") },
 		Runner:  func(scope workspacescope.Scope) bash.Runner { return sandboxRunner{v, scope.ID} },
 	})
-	v.sockets = socket.New(socket.Options{Find: sessionsOf(o.Scope), Bash: v.bash, Keys: keys, Former: o.Former.socket(), Log: o.Log})
+	v.sockets = socket.New(socket.Options{Find: sessionsOf(o.Scope), Bash: v.bash, Keys: keys, Log: o.Log})
 	if s.details, err = info.New(info.Options{
 		Uptime: o.Uptime, Ready: func() bool { return true },
 		Version: o.Version, Tools: mcp.UsableNames(mcp.Catalogue()), Capabilities: capabilities, Runtime: config.RuntimeLocal,
@@ -126,7 +124,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		unsupported.Extensions(),
 		unsupported.Routes(), vscode.Routes(vscode.Options{Editor: o.Editor, Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
-	if s.table, err = rest.New(rest.Options{Routes: former{o.Former, o.Scope, func(dir string) bool { return o.Locate(dir) == o.Workspace }, v.sockets.Formers}.routes(routes), Keys: keys, Log: o.Log}); err != nil {
+	if s.table, err = rest.New(rest.Options{Routes: routes, Keys: keys, Log: o.Log}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/appserver/conversations"
-	"github.com/deft-dev/deft/server/appserver/formerevent"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
 )
@@ -145,7 +143,6 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 	if err := os.MkdirAll(project, 0o700); err != nil {
 		return nil, err
 	}
-	former := formerevent.Workspace{Directory: b.Directory, Client: sandboxes.ClientDirectory}
 	locate := func(path string) string {
 		if path == sandboxes.ClientDirectory || strings.HasPrefix(path, sandboxes.ClientDirectory+"/") {
 			return b.Directory + strings.TrimPrefix(path, sandboxes.ClientDirectory)
@@ -156,7 +153,6 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 		Sessions: s.sessions, Owner: identity.Tenant(b.Owner), Scope: s.sandboxes.Scope(b), Key: b.SessionKey, Settings: owned, Ring: s.o.Ring,
 		Builder: s.backend.Builder, Adapters: s.o.Adapters, Dir: s.o.Conversations, BashDir: filepath.Join(s.o.Dir, "sandbox-events", b.ID),
 		Workspace: b.Directory, Project: project, Version: s.o.Version, Log: s.o.Log, Uptime: s.uptime,
-		Former: &agentserver.Former{Page: ownPage, Event: former.Event, Message: former.Message},
 		Locate: locate,
 		Inside: func(path string) string { return s.sandboxes.Inside(b, locate(path)) }, Elsewhere: s.sandboxes.Elsewhere(), Editor: editor{s, b},
 	})
@@ -199,14 +195,6 @@ func (e editor) find(ctx context.Context, conversation string) (*conversations.I
 		id = page.Infos[0].ID
 	}
 	return e.v.conversations.One(ctx, identity.Tenant(e.b.Owner), id)
-}
-
-// ownPage reports whether a page of this server's own origin has sent a request, as
-// OpenHands' web UI 0.62 has to be served. Browsers name the origin where it matters: for
-// sockets, and for what changes something.
-func ownPage(r *http.Request) bool {
-	origin, err := url.Parse(r.Header.Get("Origin"))
-	return err == nil && origin.Host != "" && strings.EqualFold(origin.Host, r.Host)
 }
 
 // stopSockets ends all sockets, which would keep the server from stopping.

@@ -52,7 +52,7 @@ var serverLayers = map[string]int{
 
 // appServerLayers are those inside the App Server, in the same way.
 var appServerLayers = map[string]int{
-	"store": 0, "config": 0, "v0event": 0, "formerevent": 0,
+	"store": 0, "config": 0, "v0event": 0,
 	"sandboxes": 1, "callbacks": 1, "conversations": 2, // domain
 	"v1": 3, "v0": 3, "apps": 3, "settings": 3, "git": 3, "mcpserver": 3, "signin": 3,
 	"": 4, // the server itself

@@ -72,7 +72,7 @@ func (f *follower) readOn(ctx context.Context) (left net.Buffers, err error) {
 		}
 		f.next = rec.Seq + 1
 		if rec.Seq > f.until || f.since == nil || f.since(&rec) {
-			f.stored(b, rec.Seq, rec.ID, clean(rec.JSON), nil)
+			f.stored(b, rec.Seq, rec.ID, clean(rec.JSON))
 		}
 		if rec.Seq >= f.through || f.large {
 			break

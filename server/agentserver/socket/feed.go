@@ -88,7 +88,6 @@ func (s *Service) publish(r *ring, tr *Transient) {
 		s.o.Log.Error("a published event could not be encoded", "error", err)
 		return
 	}
-	e.former = s.former(r, e.events)
 	r.publish(e, tr.After, tr.FullState)
 }
 
@@ -101,7 +100,7 @@ func (s *Service) pump(ctx context.Context, c Conversation, r *ring, next events
 				if err != nil {
 					return err
 				}
-				r.store(rec, s.former(r, clean(rec.JSON)))
+				r.store(rec)
 				next = rec.Seq + 1
 			}
 			return ctx.Err()

@@ -109,13 +109,13 @@ func (f *follower) take(b *batch, e *entry) {
 	case e.seq > 0:
 		if e.seq >= f.next {
 			f.next = e.seq + 1
-			f.stored(b, e.seq, e.item, e.events, e.former)
+			f.stored(b, e.seq, e.item, e.events)
 		}
 	case e.state > 0 && e.state <= f.state:
 		return
 	case f.p.style == plain:
 		if e.events != nil {
-			f.frame(b, e.events, e.former)
+			b.text(e.events)
 		}
 	case f.follows(e):
 		f.fits(len(e.session))
@@ -127,9 +127,9 @@ func (f *follower) take(b *batch, e *entry) {
 }
 
 // stored adds a stored event to a batch.
-func (f *follower) stored(b *batch, seq eventstream.Seq, id event.ID, raw, former []byte) {
+func (f *follower) stored(b *batch, seq eventstream.Seq, id event.ID, raw []byte) {
 	if f.p.style == plain {
-		f.frame(b, raw, former)
+		b.text(raw)
 		return
 	}
 	delete(f.items, id)
@@ -192,10 +192,7 @@ func (f *follower) sendState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.p.former:
-		return f.s.sendFormer(f.l, raw)
-	case f.p.style == plain:
+	if f.p.style == plain {
 		return f.l.sendText(raw)
 	}
 	return f.l.sendText(append(append([]byte(`{"type":"transient","event":`), raw...), '}'))

@@ -35,8 +35,6 @@ type plan struct {
 	since    event.Timestamp
 	after    *int
 	terminal terminalPlan
-	// former is set for a client of an earlier contract.
-	former bool
 	// known is set when the client has sent a key, or needs none.
 	known bool
 }
@@ -48,7 +46,6 @@ func (s *Service) events(w http.ResponseWriter, r *http.Request) error {
 	all := q.Bool("resend_all", false)
 	at, ok := q.Time("after_timestamp", time.Local)
 	p.all = mode == "all" || mode == "" && all
-	p.former = mode == "" && all && s.o.Former.Is != nil && s.o.Former.Is(r)
 	if mode == "since" && ok {
 		p.since = event.At(at)
 	}

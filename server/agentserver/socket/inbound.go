@@ -35,9 +35,6 @@ func (s *Service) read(ctx context.Context, l *link, p plan, handle func(context
 
 // handle sends the message of a frame.
 func (f *follower) handle(ctx context.Context, b []byte) error {
-	if f.p.former {
-		b = f.s.o.Former.Message(b, f.c.Workspace())
-	}
 	m, err := parseMessage(b)
 	if err != nil {
 		return err
@@ -159,9 +156,6 @@ func (s *Service) complain(l *link, p plan, err error) error {
 	b, err := complaint(p.style, r)
 	if err != nil {
 		return err
-	}
-	if p.former {
-		return s.sendFormer(l, clean(b))
 	}
 	return l.sendText(clean(b))
 }

@@ -41,7 +41,6 @@ type talk struct {
 }
 
 func (c *talk) ID() event.ConversationID   { return c.id }
-func (c *talk) Workspace() string          { return "/w/project" }
 func (c *talk) Stream() eventstream.Stream { return c.store }
 
 func (c *talk) FullState(context.Context) (json.RawMessage, error) {

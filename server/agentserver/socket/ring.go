@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
@@ -27,14 +26,13 @@ type entry struct {
 	seq     eventstream.Seq // 0 for what is not stored
 	state   int64           // of a full state: its number
 	events  []byte          // for event sockets; of a stored event its JSON
-	former  []byte          // events for clients of an earlier contract; nil if not made, empty for none
 	session []byte          // for session sockets; nil for a stored event
 	item    event.ID        // that it completes or is a part of
 	step    step
 	attempt int
 }
 
-func (e *entry) size() int { return len(e.events) + len(e.former) + len(e.session) + 100 }
+func (e *entry) size() int { return len(e.events) + len(e.session) + 100 }
 
 // clean returns JSON as valid UTF-8, which text frames must be: otherwise clients
 // close the connection.
@@ -58,8 +56,7 @@ type ring struct {
 	states    int64           // full states published
 	stateOf   eventstream.Seq // the event before the newest full state
 	followers map[*follower]struct{}
-	formers   atomic.Int32 // followers that get the former form
-	idle      int          // followers that have everything
+	idle      int // followers that have everything
 	end       *ending
 }
 
@@ -86,13 +83,13 @@ func (r *ring) begin(last eventstream.Seq) {
 	r.wake()
 }
 
-// store adds the next stored event, and its former form if somebody wants it.
-func (r *ring) store(rec eventstream.Record, former []byte) {
+// store adds the next stored event.
+func (r *ring) store(rec eventstream.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.release(rec.Seq - 1)
 	r.last = rec.Seq
-	r.add(entry{seq: rec.Seq, events: clean(rec.JSON), former: former, item: rec.ID})
+	r.add(entry{seq: rec.Seq, events: clean(rec.JSON), item: rec.ID})
 	r.release(rec.Seq)
 	r.wake()
 }

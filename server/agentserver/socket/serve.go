@@ -95,15 +95,9 @@ func (s *Service) join(ctx context.Context, f *follower) (leave func(), err erro
 		s.exit(f.p.id, feed)
 		return nil, err
 	}
-	if f.p.former {
-		f.ring.formers.Add(1) // before it joins: what is added then is translated
-	}
 	f.ring.join(f)
 	return func() {
 		f.ring.leave(f)
-		if f.p.former {
-			f.ring.formers.Add(-1)
-		}
 		s.exit(f.p.id, feed)
 	}, nil
 }

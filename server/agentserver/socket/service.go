@@ -20,8 +20,6 @@ import (
 type Conversation interface {
 	// ID names the conversation.
 	ID() event.ConversationID
-	// Workspace is the directory where it works.
-	Workspace() string
 	// FullState returns the ConversationStateUpdateEvent with the key
 	// full_state as JSON, made during the call and with secrets masked.
 	FullState(ctx context.Context) (json.RawMessage, error)
@@ -68,21 +66,7 @@ type Options struct {
 	// MaxFrame bounds a frame of the session socket in bytes (4 MiB,
 	// docs/openhands/sdk-wire-1.58.md section C.1).
 	MaxFrame int
-	// Former is for clients of an earlier contract; its zero value knows none.
-	Former Former
-	Log    *slog.Logger
-}
-
-// Former translates for clients of an earlier contract, on the events socket.
-type Former struct {
-	// Is reports whether a client that has asked by "resend_all" is one.
-	Is func(r *http.Request) bool
-	// Event returns the frame of an event, nil if such clients get none of it. It is
-	// called without locks, and neither keeps nor changes what it is given.
-	Event func(raw []byte) []byte
-	// Message returns the frame of a client in today's form. dir is where the conversation
-	// works.
-	Message func(raw []byte, dir string) []byte
+	Log      *slog.Logger
 }
 
 // MaxMessage bounds a frame of a client in bytes.
