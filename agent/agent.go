@@ -1,5 +1,5 @@
 // Package agent defines the interface of agents: an Agent reads the State and
-// proposes what to do next. agent/codeact is the built-in agent.
+// proposes the next step. agent/codeact is the built-in agent.
 //
 // # Usage
 //
@@ -41,14 +41,14 @@ type Agent interface {
 	// Open returns the events that stand before the first message of a
 	// conversation.
 	Open() ([]event.Event, error)
-	// Step returns what comes next in this state: a reply, actions, a
-	// condensation. The caller sets parents and timestamps.
+	// Step returns the next events of this state: a reply, actions, a condensation.
+	// The caller sets parents and timestamps.
 	Step(ctx context.Context, t Turn) ([]event.Event, error)
 	// Tools returns the tools that the agent uses.
 	Tools() *tool.Set
 }
 
-// Turn is what an Agent gets for one step.
+// Turn is the input of an Agent for one step.
 type Turn struct {
 	State *state.State
 	// LLM returns the model of a service (UsageAgent …).

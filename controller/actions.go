@@ -128,7 +128,7 @@ func messageSince(view []event.Event, id event.ID) bool {
 	return false
 }
 
-// outcome is what came of an action: an event, or an error that ends the run.
+// outcome is the result of an action: an event, or an error that ends the run.
 type outcome struct {
 	ev     event.Event
 	failed bool
@@ -214,7 +214,7 @@ func (c *Controller) runtimeOf(a *event.ActionEvent) (runtime.Runtime, *tool.Def
 	return c.cfg.Runtime, def
 }
 
-// lockSet is what an action uses exclusively.
+// lockSet has the resources that an action uses exclusively.
 type lockSet struct {
 	all  bool
 	keys []string

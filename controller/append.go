@@ -13,8 +13,8 @@ func (c *Controller) append(ctx context.Context, evs ...event.Event) error {
 	return c.appendWith(ctx, func(*state.State) ([]event.Event, error) { return evs, nil })
 }
 
-// appendWith is append for events that depend on the state they are appended
-// to: make sees it while nobody else can append. What has happened is
+// appendWith is append for events that depend on the state they are appended to:
+// make sees it while nobody else can append. Events that have happened are
 // recorded even if ctx has ended.
 func (c *Controller) appendWith(ctx context.Context, make func(*state.State) ([]event.Event, error)) error {
 	return c.appendDuring(ctx, make, nil)
@@ -64,7 +64,7 @@ func (c *Controller) appendDuring(ctx context.Context, make func(*state.State) (
 }
 
 // link appends events to HEAD, one after the other, and stamps them no earlier
-// than what is stored.
+// than the stored ones.
 func (c *Controller) link(evs []event.Event) {
 	s := c.fold.State()
 	head, last := s.Head, s.LastTime

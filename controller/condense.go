@@ -113,7 +113,7 @@ func (c *Controller) runAfter(r *run, o RunOptions) (work func(context.Context) 
 	return work, true, nil
 }
 
-// follow runs after a condensation, unless the user has stopped what was to come.
+// follow runs after a condensation, unless the user has stopped the run.
 func (c *Controller) follow(ctx context.Context, r *run) error {
 	select {
 	case <-r.condensed:

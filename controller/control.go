@@ -93,8 +93,8 @@ func (c *Controller) Update(ctx context.Context, key string, value any) error {
 	return c.append(ctx, ev)
 }
 
-// Record appends events of the environment: what happened to a conversation
-// from outside of its loop.
+// Record appends events of the environment, from outside of the conversation's
+// loop.
 func (c *Controller) Record(ctx context.Context, evs ...event.Event) error {
 	return c.append(ctx, evs...)
 }
@@ -145,7 +145,7 @@ func (c *Controller) Fork(ctx context.Context, dst event.ConversationID, o ForkO
 	if err := c.cfg.Stream.Fork(ctx, dst, c.cfg.ID, segments, o.Meta); err != nil {
 		return fmt.Errorf("fork conversation %s: %w", c.cfg.ID, err)
 	}
-	// What was set beside the path holds for the fork as well.
+	// Values that were set beside the path hold for the fork as well.
 	evs := []event.Event{status(state.Idle)}
 	for key, value := range now.Fields {
 		evs = append(evs, update(key, value))

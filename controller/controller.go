@@ -1,7 +1,7 @@
 // Package controller runs conversations: the AgentController. It owns one
-// conversation, asks its Agent for the next step, appends what the Agent says
-// to the EventStream, has the Runtime do the actions, and appends what came
-// of them, until the task is finished, stopped, or out of its limits.
+// conversation, asks its Agent for the next step, appends the Agent's events to
+// the EventStream, has the Runtime do the actions, and appends their results,
+// until the task is finished, stopped, or out of its limits.
 //
 // # Usage
 //
@@ -27,9 +27,9 @@
 //
 // # Failure
 //
-// What ends a run is in the stream: a ConversationErrorEvent that a person can
-// read, then the status. Run returns an error of its own only if the stream
-// or the context failed, or the conversation already runs (Conflict).
+// The reason for the end of a run is in the stream: a ConversationErrorEvent that
+// a person can read, then the status. Run returns an error of its own only if the
+// stream or the context failed, or the conversation already runs (Conflict).
 package controller
 
 import (
@@ -55,14 +55,14 @@ const (
 	DefaultParallel      = 8
 )
 
-// Config is what a Controller works with. ID, Stream, Agent, Runtime and LLM
-// are required.
+// Config has the parts of a Controller. ID, Stream, Agent, Runtime and LLM are
+// required.
 type Config struct {
 	ID     event.ConversationID
 	Stream eventstream.Stream
 	Agent  agent.Agent
-	// Runtime runs actions in the sandbox; Local runs those of tools that
-	// are marked as local, and may be nil if the agent has none.
+	// Runtime runs actions in the sandbox; Local runs the actions of local tools, and
+	// may be nil if the agent has none.
 	Runtime runtime.Runtime
 	Local   runtime.Runtime
 	// LLM returns the model of a service (agent.UsageAgent …). Retries and
@@ -74,14 +74,14 @@ type Config struct {
 	CountedAs func(usage string) string
 	// MaxIterations bounds the steps of one run; 0 takes the default.
 	MaxIterations int
-	// MaxCost is what the models spend at most, in US dollars; 0 for no limit. It is
+	// MaxCost limits the spending of the models, in US dollars; 0 for no limit. It is
 	// recorded in the metrics, for people; the models enforce it.
 	MaxCost float64
 	// Parallel bounds the actions of one answer that run side by side.
 	Parallel int
-	// Review judges a batch of actions before it is stored: it returns what
-	// to store behind it, and whether the batch waits for the user. Nil lets
-	// everything pass.
+	// Review judges a batch of actions before it is stored: it returns the events to
+	// store behind it, and whether the batch waits for the user. Nil lets everything
+	// pass.
 	Review func(ctx context.Context, batch []*event.ActionEvent) (notes []event.Event, wait bool)
 	// BeforeActions is called before the actions of an answer begin, and told whether one
 	// of them is for Runtime; not for those that an earlier process may have begun. Its
@@ -89,13 +89,13 @@ type Config struct {
 	BeforeActions func(ctx context.Context, batch []*event.ActionEvent, forRuntime bool)
 	// Guard keeps secrets; nil where there are none.
 	Guard Guard
-	// Permit is called when a run begins; release ends what it permits. An
-	// error refuses the run. Nil permits all.
+	// Permit is called when a run begins; release gives the permit back. An error
+	// refuses the run. Nil permits all.
 	Permit func() (release func(), err error)
 	Stuck  StuckThresholds
-	// OnDelta and OnOutput take what is shown but not stored: pieces of the
-	// model's answer and of a running action's output. They must not block
-	// for long. Nil for none.
+	// OnDelta and OnOutput take pieces that are shown but not stored: of the model's
+	// answer and of a running action's output. They must not block for long. Nil for
+	// none.
 	OnDelta  func(item event.ID, d llm.Delta)
 	OnOutput func(action event.ID, c tool.Chunk)
 	// OnOutputEnd is called when an action gives no more output, before its
@@ -104,12 +104,12 @@ type Config struct {
 	Log         *slog.Logger
 }
 
-// Guard keeps a conversation's secrets out of what is stored and shown, and
-// hands them to the actions that name them. It is safe for concurrent use.
+// Guard keeps a conversation's secrets out of stored and shown events, and hands
+// them to the actions that name them. It is safe for concurrent use.
 type Guard interface {
 	// Mask returns the event without secrets; it may change the one given.
 	Mask(event.Event) event.Event
-	// Secrets returns what an action may know, by name.
+	// Secrets returns the secrets that an action may know, by name.
 	Secrets(context.Context, event.Action) map[string]string
 }
 
@@ -118,14 +118,14 @@ type Controller struct {
 	cfg  Config
 	snap atomic.Pointer[state.State]
 
-	mu   sync.Mutex // guards what follows; held during an append, never during a step
+	mu   sync.Mutex // guards the fields below; held during an append, never during a step
 	fold *state.Fold
 	// condensationAsked: the user, not the agent, wants the condensation that is requested.
 	condensationAsked bool
 
-	runMu sync.Mutex // guards run, failure and closed; taken after mu, and before that of a run
+	runMu sync.Mutex // guards run, failure and closed; taken after mu, and before the lock of a run
 	run   *run       // nil while nothing runs
-	// failure is what Failure returns.
+	// failure is the result of Failure.
 	failure error
 	// closed refuses further runs and events. Close sets it while it holds mu too.
 	closed bool
@@ -173,9 +173,9 @@ func (c *Controller) ID() event.ConversationID { return c.cfg.ID }
 // the stream may get a State from before it. See [Controller.Latest].
 func (c *Controller) State() *state.State { return c.snap.Load() }
 
-// Latest returns a State that has all events of this Controller that are in
-// the stream. It waits while some are being stored, so it must not be called
-// by what is called back then (Guard, Review, OnDelta).
+// Latest returns a State with all events of this Controller that are in the
+// stream. It waits while some are being stored, so callbacks made during an append
+// (Guard, Review, OnDelta) must not call it.
 func (c *Controller) Latest() *state.State {
 	c.mu.Lock()
 	defer c.mu.Unlock()

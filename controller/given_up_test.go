@@ -36,7 +36,7 @@ func TestActionGivenUpWithTheRun(t *testing.T) {
 	}
 }
 
-// TestCountAs holds that what another conversation has used is recorded once.
+// TestCountAs: the spending of another conversation is recorded once.
 func TestCountAs(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil, script(done()))

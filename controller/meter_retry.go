@@ -32,7 +32,7 @@ type Retry struct {
 	// Code is that which a ConversationErrorEvent for the error would have.
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
-	// Void says that what was shown of the answer so far does not count.
+	// Void says that the part of the answer shown so far does not count.
 	Void bool `json:"void"`
 }
 

@@ -48,8 +48,8 @@ func TestRetriesAreEvents(t *testing.T) {
 	}
 }
 
-// TestWhoAnsweredIsMetered counts an answer for the model that gave it, with
-// the time to its first token and what the provider calls it.
+// TestWhoAnsweredIsMetered counts an answer for the model that gave it, with the
+// time to its first token and the provider's name for it.
 func TestWhoAnsweredIsMetered(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil, func(context.Context, int, llm.Request) (*llm.Response, error) {
@@ -86,7 +86,7 @@ func TestRecordModel(t *testing.T) {
 	if got := string(b.State().Fields[controller.KeyAgent]); got != `{"kind":"Agent","llm":{"model":"b","usage_id":"agent"}}` {
 		t.Error(got)
 	}
-	// What another program stored of the agent stays, except its model.
+	// The agent as another program stored it stays, except its model.
 	up, err := event.NewStateUpdate(controller.KeyAgent, json.RawMessage(`{"kind":"Agent","llm":{"model":"x","base_url":"http://x"},"tools":[1]}`))
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func (c *Controller) refold(ctx context.Context) error {
 			return err
 		}
 	}
-	if unread != nil { // reported after what was read
+	if unread != nil { // reported after the events that were read
 		return unread
 	}
 	c.fold = f

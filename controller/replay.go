@@ -29,9 +29,9 @@ type recorded struct {
 	answers [][]event.Event
 }
 
-// NewReplay reads the active branch of a trajectory. Its agent's tools and
-// opening are those of a, which can continue the conversation afterwards.
-// Invalid for a trajectory without a user message.
+// NewReplay reads the active branch of a trajectory. Its agent has the tools and
+// the opening of a, which can continue the conversation afterwards. Invalid for a
+// trajectory without a user message.
 func NewReplay(trajectory []event.Event, a agent.Agent) (*Replay, error) {
 	turns, err := turnsOf(trajectory)
 	if err != nil {
@@ -169,9 +169,8 @@ func renewed(ev event.Event, response string) event.Event {
 	return ev
 }
 
-// Next sends the next recorded user message that the conversation does not
-// have yet, and reports whether there was one. Run then replays what
-// followed it.
+// Next sends the next recorded user message that the conversation does not have
+// yet, and reports whether there was one. Run then replays the steps after it.
 func (p *Replay) Next(ctx context.Context, c *Controller) (bool, error) {
 	turn, _ := position(c.State().View)
 	if turn+1 >= len(p.turns) {

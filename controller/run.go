@@ -16,11 +16,11 @@ import (
 // fault.Conflict.
 var ErrRunning = fault.New(fault.Conflict, "the conversation is already running")
 
-// ErrClosed is returned after [Controller.Close] for what would start a run or append
-// an event. Its kind is fault.Conflict.
+// ErrClosed refuses runs and appended events after [Controller.Close]. Its kind is
+// fault.Conflict.
 var ErrClosed = fault.New(fault.Conflict, "the conversation is closed here")
 
-// RunOptions say what happens around a run.
+// RunOptions configure a run.
 type RunOptions struct {
 	// Judge is called when the agent has come to an end and no message waits
 	// for an answer; it reports whether the run goes on, for which it has sent
@@ -45,7 +45,7 @@ type run struct {
 	// condensed is closed when the condensation on request is over.
 	condensed chan struct{}
 
-	mu       sync.Mutex // guards what follows; the last lock to take
+	mu       sync.Mutex // guards the fields below; the last lock to take
 	followed bool       // somebody waits for the condensation to begin a run
 	phase    phase
 	stopping stop
@@ -102,11 +102,11 @@ func (r *run) enter(p phase) {
 	r.phase = p
 }
 
-// Run works on the conversation until it finishes, fails, is stopped, waits
-// for confirmation or reaches a limit; the State's status says which. A run
-// that waits for confirmation is confirmed by running it. When ctx ends, Run
-// returns its error at once and leaves the conversation Running: what runs in
-// the sandbox goes on, and a later Run takes it up.
+// Run works on the conversation until it finishes, fails, is stopped, waits for
+// confirmation or reaches a limit; the State's status says which. A run that waits
+// for confirmation is confirmed by running it. When ctx ends, Run returns its
+// error at once and leaves the conversation Running: actions in the sandbox go on,
+// and a later Run takes them up.
 func (c *Controller) Run(ctx context.Context) error {
 	work, err := c.Start(ctx, RunOptions{})
 	if err != nil {
@@ -162,8 +162,8 @@ func (c *Controller) begin(ctx context.Context, r *run) (work func(context.Conte
 	return func(ctx context.Context) error { return c.drive(ctx, r, before, nil) }, nil
 }
 
-// markRunning stores that the conversation is Running, unless it is finished,
-// and returns what it was before. An error ends the run.
+// markRunning stores that the conversation is Running, unless it is finished, and
+// returns the status before. An error ends the run.
 func (c *Controller) markRunning(ctx context.Context, r *run) (before state.Status, err error) {
 	before = c.State().Status
 	if before != state.Running && before != state.Finished {
@@ -291,8 +291,9 @@ func (c *Controller) present() *run {
 }
 
 // Close refuses all further runs, condensations and events with [ErrClosed], so that
-// what they work with can be released, and another Controller can take over. It waits
-// for an append in progress. [ErrRunning], and nothing changes, while a run is at work.
+// the conversation's resources can be released, and another Controller can take over.
+// It waits for an append in progress. [ErrRunning], and nothing changes, while a run is
+// at work.
 func (c *Controller) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -351,8 +352,8 @@ func (c *Controller) end(r *run) {
 func (c *Controller) drive(ctx context.Context, r *run, before state.Status, next *pendingStep) error {
 	for {
 		r.enter(working)
-		// What is pending may have been asked for by an earlier process,
-		// unless it waited for the user.
+		// An earlier process may have asked for pending actions, unless they waited for
+		// the user.
 		err := c.loop(ctx, r, before != state.Confirming, next)
 		if r.o.Settled != nil {
 			r.o.Settled(ctx)
@@ -450,9 +451,9 @@ func (r *run) wait(ctx context.Context) error {
 }
 
 // Pause stops the run before its next step: a call to the LLM is given up, a
-// running action ends by itself first. It does not wait, and reports whether
-// there is a run. What waits to be answered after the run is not. A
-// condensation on request is given up as well, but is no run.
+// running action ends by itself first. It does not wait, and reports whether there
+// is a run. Messages that wait are not answered after the run. A condensation on
+// request is given up as well, but is no run.
 func (c *Controller) Pause() (running bool) { return c.stop(pausing) != nil }
 
 // Interrupt stops the run at once: a call to the LLM is given up and running

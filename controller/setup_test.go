@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// stubModel answers with a function; what the provider adapters do is tested
-// with theirs.
+// stubModel answers with a function; the provider adapters have tests of their
+// own.
 type stubModel struct {
 	info   llm.Info
 	answer func(ctx context.Context, n int, r llm.Request) (*llm.Response, error)

@@ -56,7 +56,7 @@ func (c *Controller) step(ctx context.Context, r *run, s *state.State) error {
 }
 
 // finishStep waits for the agent's answer and appends it in one piece: events,
-// what they cost, and the status if it changes.
+// their cost, and the status if it changes.
 func (c *Controller) finishStep(ctx context.Context, r *run, t *pendingStep) error {
 	defer t.cancel()
 	<-t.done
@@ -90,9 +90,8 @@ func (c *Controller) finishStep(ctx context.Context, r *run, t *pendingStep) err
 			c.condensationAsked = false
 		}
 		out := slices.Concat(c.masked(t.evs), notes, bill)
-		// A message that came while the model wrote is taken in first: nothing
-		// ends, and what would wait is superseded
-		// (docs/openhands/sdk-wire-1.58.md section B.5).
+		// A message that came while the model wrote is taken in first: nothing ends, and
+		// waiting actions are superseded (docs/openhands/sdk-wire-1.58.md section B.5).
 		news := now.LastUserMessage != t.state.LastUserMessage
 		switch {
 		case wait && news:
@@ -106,11 +105,10 @@ func (c *Controller) finishStep(ctx context.Context, r *run, t *pendingStep) err
 	})
 }
 
-// ahead begins the next step while what it builds on is being stored: the
-// disk and the model are waited for at the same time. s is the state as it
-// will be. If it cannot be stored the step is discarded, so what the agent
-// says never builds on something that did not happen. Nil where no ordinary
-// step follows.
+// ahead begins the next step while its base is being stored: the disk and the
+// model are waited for at the same time. s is the state as it will be. If it
+// cannot be stored the step is discarded, so no event of the agent ever builds on
+// one that did not happen. Nil where no ordinary step follows.
 func (c *Controller) ahead(ctx context.Context, r *run, s *state.State) *pendingStep {
 	if s.Status != state.Running || len(s.Pending) > 0 || ctx.Err() != nil || c.cfg.Stuck.check(s.View) != fine {
 		return nil

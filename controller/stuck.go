@@ -9,9 +9,9 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// StuckThresholds say when an agent counts as stuck. Zero fields take the
-// defaults, which are those of docs/openhands/sdk-features.md section 3. A
-// negative ActionObservation switches the detection off.
+// StuckThresholds say when an agent counts as stuck. Zero fields take the defaults
+// of docs/openhands/sdk-features.md section 3. A negative ActionObservation
+// switches the detection off.
 type StuckThresholds struct {
 	ActionObservation int // the same action with the same result; default 4
 	ActionError       int // the same action failing the same way; default 3
@@ -38,7 +38,7 @@ func (t StuckThresholds) withDefaults() StuckThresholds {
 // of a step; the check for waiting looks at more.
 const window = 20
 
-// verdict is what the detector says.
+// verdict is the detector's result.
 type verdict int
 
 const (
@@ -213,7 +213,7 @@ func sameAction(a, b event.Action) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// resultKey is what of a result counts when two are compared.
+// resultKey is the part of a result that counts when two are compared.
 func resultKey(ev event.Event) []byte {
 	switch e := ev.(type) {
 	case *event.ObservationEvent:

@@ -2,8 +2,7 @@ package eventstream
 
 import "testing"
 
-// FuzzStoredJSON decodes what may be stored: any JSON, and also what damage
-// makes of it.
+// FuzzStoredJSON decodes stored bytes: any JSON, and also damaged JSON.
 func FuzzStoredJSON(f *testing.F) {
 	f.Add([]byte(`{"key":"execution_status","value":"running"}`))
 	f.Add([]byte(`{"key":"stats","value":{"usage_to_metrics":{"agent":{"accumulated_cost":1e308},"b":{"accumulated_cost":null}}}}`))

@@ -64,7 +64,7 @@ func TestFind(t *testing.T) {
 	if err := s.Delete(t.Context(), child); err != nil {
 		t.Fatal(err)
 	}
-	// What lists show first is the last one, page by page.
+	// Lists show the last one first, page by page.
 	page, err := s.List(t.Context(), eventstream.ListQuery{ByUpdated: true, Limit: 1})
 	if err != nil || !slices.ContainsFunc(page.Infos, func(i eventstream.Info) bool { return i.ID == ids[0] }) {
 		t.Errorf("the first of a listing: %v, %v", page.Infos, err)

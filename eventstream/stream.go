@@ -1,6 +1,6 @@
-// Package eventstream defines the store of events: a durable, ordered,
-// append-only list for each conversation, which can be read, searched and
-// followed. It is the only record of what happened in a conversation.
+// Package eventstream defines the store of events: a durable, ordered, append-only
+// list for each conversation, which can be read, searched and followed. It is the
+// only record of a conversation.
 //
 // # Usage
 //
@@ -10,8 +10,8 @@
 //		…
 //	}
 //
-// eventstream/sqlite is the store of one machine, eventstream/postgres that of
-// several. eventstreamtest holds the conformance suite that every store passes.
+// eventstream/sqlite is the store of one machine, eventstream/postgres the store
+// of several. eventstreamtest holds the conformance suite that every store passes.
 //
 // # Concurrency
 //
@@ -21,11 +21,10 @@
 //
 // # Failure
 //
-// An error of Append means that none of its events is stored. Errors carry
-// the kinds of package fault: NotFound for an unknown conversation, Conflict
-// for a taken id, Full when the disk is, Corrupt for stored data that does
-// not read back as written; after any of them, what is intact stays
-// readable.
+// An error of Append means that none of its events is stored. Errors carry the
+// kinds of package fault: NotFound for an unknown conversation, Conflict for a
+// taken id, Full when the disk is, Corrupt for stored data that does not read back
+// as written; after any of them, intact data stays readable.
 package eventstream
 
 import (
@@ -95,9 +94,9 @@ type Stream interface {
 	Last(ctx context.Context, id event.ConversationID) (Seq, error)
 	// Info describes one conversation.
 	Info(ctx context.Context, id event.ConversationID) (Info, error)
-	// List returns one page of conversations, without Meta.Extra. The order is
-	// that of the times in their Infos, then that of creation. Conversations
-	// that are not updated while all pages are read come exactly once.
+	// List returns one page of conversations, without Meta.Extra. They are ordered by
+	// the times in their Infos, then by creation. Conversations that are not updated
+	// while all pages are read come exactly once.
 	List(ctx context.Context, q ListQuery) (ListPage, error)
 	// CountConversations returns how many conversations a query selects, ignoring
 	// its page and its order.
@@ -109,7 +108,7 @@ type Stream interface {
 	SetMeta(ctx context.Context, id event.ConversationID, meta Meta) error
 	// Delete removes a conversation. Forks keep the events they share.
 	Delete(ctx context.Context, id event.ConversationID) error
-	// Close waits for what is being written and closes the store.
+	// Close waits for the writes under way and closes the store.
 	Close() error
 }
 
@@ -133,7 +132,7 @@ type Query struct {
 	Before event.Timestamp // before; empty for no bound
 	// Body is searched for in the text of messages, without regard to case.
 	Body string
-	// Text is searched for in what an event shows to people, without regard to case:
+	// Text is searched for in the visible texts of an event, without regard to case:
 	// messages, arguments of calls, their results and errors (see ShownKinds). Body
 	// and Kinds count as well.
 	Text  string
@@ -151,8 +150,8 @@ type Page struct {
 	NextID  event.ID
 }
 
-// Meta is what is stored about a conversation beside its events. It is not part
-// of the State.
+// Meta is stored about a conversation beside its events. It is not part of the
+// State.
 type Meta struct {
 	// Owner is who the conversation is for. The store keeps it as it is given
 	// and applies no default.
@@ -167,8 +166,7 @@ type Meta struct {
 	WorkingDir string               `json:"working_dir,omitempty"`
 	Parent     event.ConversationID `json:"parent,omitempty"`
 	ForkOf     event.ConversationID `json:"fork_of,omitempty"`
-	// Extra is what the conversation was made from, as the session layer keeps
-	// it.
+	// Extra is the session layer's record of how the conversation was made.
 	Extra json.RawMessage `json:"extra,omitempty"`
 	// Summary is JSON that describes the conversation as of SummaryAt, for
 	// listings.
@@ -187,7 +185,7 @@ type Info struct {
 	// Status is the value of the last execution_status update, "" if there was
 	// none.
 	Status string
-	// Cost is what the conversation has spent, in US dollars: the sum over the
+	// Cost is the spending of the conversation, in US dollars: the sum over the
 	// services of the last stats update, 0 if there was none.
 	Cost float64
 	Meta Meta
@@ -195,10 +193,10 @@ type Info struct {
 
 // ListQuery selects conversations. Its zero value lists all, newest first.
 type ListQuery struct {
-	// Status lists those of this status only; empty for all. A conversation
+	// Status selects the conversations of this status; empty for all. A conversation
 	// without a status is "idle".
 	Status string
-	// Owner lists those of this owner only; empty for all owners.
+	// Owner selects the conversations of this owner; empty for all owners.
 	Owner string
 	// Title lists those whose title contains it, without regard to the case of ASCII
 	// letters. Stores have an index for three characters and more. For a shorter text a page
@@ -206,8 +204,8 @@ type ListQuery struct {
 	// Limit, or none, and a NextID where the search goes on. A count is then that among the
 	// [Looked] newest conversations of Owner.
 	Title string
-	// CreatedFrom and UpdatedFrom list those of this time or later, CreatedBefore and
-	// UpdatedBefore those of an earlier one; zero for no bound.
+	// CreatedFrom and UpdatedFrom select conversations of this time or later,
+	// CreatedBefore and UpdatedBefore earlier ones; zero for no bound.
 	CreatedFrom, CreatedBefore, UpdatedFrom, UpdatedBefore time.Time
 	// WithoutParent lists those that no other conversation has started.
 	WithoutParent bool
@@ -227,8 +225,8 @@ type ListQuery struct {
 	Damaged func(id event.ConversationID, err error)
 }
 
-// Looked is how many conversations a page or a count is made of at most where no index has
-// what is looked for.
+// Looked bounds how many conversations a page or a count looks at where no index serves
+// the query.
 const Looked = 10_000
 
 // ListPage is one page of conversations. NextID is opaque: it goes into

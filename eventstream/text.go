@@ -38,8 +38,8 @@ func (q Query) SelectedKinds() (kinds []string, none bool) {
 	return kinds, none
 }
 
-// Finder returns what reports whether an encoded event of a selected kind has the texts
-// that a query searches for, nil if it searches for none.
+// Finder returns a function that reports whether an encoded event of a selected kind
+// has the texts of a query, nil if the query has no texts.
 func (q Query) Finder() func(json.RawMessage) bool {
 	body, text := strings.ToLower(q.Body), strings.ToLower(q.Text)
 	switch {
@@ -66,7 +66,7 @@ var shownFields = []string{
 	"code", "detail", "hook_command", "reason", "stdout", "stderr",
 }
 
-// shows reports whether what people see of an encoded event contains lower.
+// shows reports whether the visible texts of an encoded event contain lower.
 func shows(raw json.RawMessage, lower string) bool {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {

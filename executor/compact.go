@@ -11,9 +11,9 @@ import (
 // compactAt is the number of dead bytes from which a compaction is worthwhile.
 const compactAt = 1 << 20
 
-// compact rewrites the file so that it holds only what is not acknowledged.
-// There is no second file, so it happens in place, in steps that each leave a
-// journal with the same content:
+// compact rewrites the file so that it holds only unacknowledged records. There is
+// no second file, so it happens in place, in steps that each leave a journal with
+// the same content:
 //
 //  1. copies of the live records are appended (a repeated record has no effect);
 //  2. the header moves the start to the copies: all before is dead;

@@ -72,7 +72,7 @@ var errInterrupted = errors.New("interrupted by the user")
 type Executor struct {
 	tools   map[string]tool.Executor
 	journal *Journal
-	// given knows the secrets to mask: a shell keeps those of earlier calls.
+	// given knows the secrets to mask: a shell keeps the secrets of earlier calls.
 	given *secret.Registry
 
 	mu      sync.Mutex // held while an id changes its state; taken before the journal's

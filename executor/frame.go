@@ -94,9 +94,9 @@ func readRecord(f io.ReaderAt, off, size int64) (record, error) {
 	return record{}, fault.New(fault.Corrupt, "a recorded result is damaged")
 }
 
-// scan calls apply for each whole record between start and size. It returns
-// the end of the last one and whether anything but a torn last record was
-// damaged. Errors are those of reading.
+// scan calls apply for each whole record between start and size. It returns the
+// end of the last one and whether anything but a torn last record was damaged.
+// Errors come from reading.
 func scan(f io.ReaderAt, start, size int64, apply func(off, size int64, r record)) (end int64, damaged bool, err error) {
 	off, end := start, start
 	if off >= size {

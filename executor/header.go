@@ -24,7 +24,7 @@ const (
 	maxBootID   = 38
 )
 
-// proof says what a missing id proves.
+// proof is the meaning of a missing id.
 type proof uint8
 
 const (

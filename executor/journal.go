@@ -23,7 +23,7 @@ const (
 	bootIDPath = "/proc/sys/kernel/random/boot_id"
 )
 
-// state is what the journal records about an id.
+// state is the journal's record of an id.
 type state uint8
 
 const (

@@ -304,8 +304,8 @@ func TestCompactionCutShort(t *testing.T) {
 	}
 }
 
-// FuzzJournal opens arbitrary bytes as a journal. Whatever they are, what is
-// recorded afterwards reads back in the next process.
+// FuzzJournal opens arbitrary bytes as a journal. Whatever they are, records
+// written afterwards read back in the next process.
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte{}, uint16(0), byte(0))
 	f.Add([]byte("deftjrn1"), uint16(3), byte(1))

@@ -53,7 +53,7 @@ func (r *run) follow(q tool.Request) (unfollow func()) {
 	}
 }
 
-// progress is what the tool calls.
+// progress is called by the tool.
 func (r *run) progress(c tool.Chunk) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +90,7 @@ func (r *run) execute(ctx context.Context, t tool.Executor, c tool.Call, given *
 	res = resultOf(obs, err, given)
 }
 
-// resultOf encodes what a tool returned.
+// resultOf encodes a tool's result.
 func resultOf(obs event.Observation, err error, given *secret.Registry) result {
 	switch {
 	case err != nil:

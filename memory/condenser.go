@@ -1,5 +1,5 @@
-// Package memory shortens what the model sees of a conversation that does not
-// fit its context window: a condenser replaces events by a summary.
+// Package memory shortens the model's view of a conversation that does not fit its
+// context window: a condenser replaces events by a summary.
 //
 // # Usage
 //
@@ -15,8 +15,8 @@
 // # Failure
 //
 // Condense returns nil without an error when leaving out events would not help;
-// the caller decides what that means. If the model fails to write the summary,
-// its error (package llm) is returned.
+// the caller decides about the consequence. If the model fails to write the
+// summary, its error (package llm) is returned.
 package memory
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// Condenser shortens what the model sees.
+// Condenser shortens the model's view.
 type Condenser interface {
 	// Needed reports whether the view has outgrown the condenser's limit.
 	Needed(t Turn) bool

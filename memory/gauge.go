@@ -16,7 +16,7 @@ type Gauge struct {
 	Beside int
 
 	view   []event.Event
-	sums   []int // of what lies before each event, and of all
+	sums   []int // of the events before each event, and of all
 	model  string
 	factor float64 // counted by estimated; 0 before the first answer
 }

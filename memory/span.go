@@ -81,7 +81,7 @@ func (c Summarizing) middle(t Turn, cuts []int, least int, over bool) (from, to 
 	if !over {
 		return from, to
 	}
-	// Remove what exceeds half of the limit.
+	// Remove the excess over half of the limit.
 	excess := t.Tokens.Prompt(t.State.View) - c.limit(t)/2
 	for _, cut := range cuts {
 		if cut > from && t.Tokens.Part(t.State.View, from, cut) > excess {

@@ -15,9 +15,9 @@ import (
 //go:embed summarize.md
 var summarizePrompt string
 
-// Summarizing forgets the middle of a view and lets a model write a summary
-// in its place. Zero fields take the defaults, which are those of the
-// reference (docs/openhands/sdk-features.md section 4).
+// Summarizing forgets the middle of a view and lets a model write a summary in its
+// place. Zero fields take the reference's defaults (docs/openhands/sdk-features.md
+// section 4).
 type Summarizing struct {
 	// MaxSize is the number of events in a view beyond which it is condensed
 	// without being asked; default 240.
@@ -32,12 +32,12 @@ type Summarizing struct {
 	// MinimumProgress is the least part of a view that is worth a summary;
 	// default 0.1.
 	MinimumProgress float64
-	// MaxEventChars bounds what of one event the summarising model is shown;
+	// MaxEventChars bounds the part of one event that the summarising model is shown;
 	// default 10,000.
 	MaxEventChars int
-	// Retries is how often a summary is asked for with ever shorter events when
-	// even the request to summarise does not fit; default 5. Scaling is what is
-	// left of an event each time; default 0.5.
+	// Retries is how often a summary is asked for with ever shorter events when even
+	// the request to summarise does not fit; default 5. Scaling is the share of an
+	// event that is kept each time; default 0.5.
 	Retries int
 	Scaling float64
 	// Service is whose model writes the summary; default [Service].

@@ -90,8 +90,8 @@ func forgotten(ev *event.Condensation) string {
 	return fmt.Sprint(f[0], " ", f[len(f)-1])
 }
 
-// TestGaugeLearns corrects its estimate by what the provider counted, for the
-// same model.
+// TestGaugeLearns corrects its estimate by the provider's count, for the same
+// model.
 func TestGaugeLearns(t *testing.T) {
 	t.Parallel()
 	conv := talk(t, system(), words(1000))

@@ -6,7 +6,7 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// Turn is what a condenser works with.
+// Turn is the input of a condenser.
 type Turn struct {
 	State *state.State
 	// Tokens measures the view; nil to ignore its size in tokens.

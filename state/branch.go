@@ -59,7 +59,7 @@ func (b *branch) settle(action event.ID, call string) {
 	b.pending = slices.Concat(b.pending[:i], b.pending[i+1:])
 }
 
-// condensed returns the view without what c forgets and with its summary.
+// condensed returns the view without the events that c forgets and with its summary.
 // The system prompt is never forgotten (docs/openhands/sdk-features-1.58.md section 4).
 func condensed(view []event.Event, c *event.Condensation) []event.Event {
 	forgotten := make(map[event.ID]bool, len(c.ForgottenEventIDs))

@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Loader reads an event of the same stream again. A Fold keeps only what the
-// model sees; moving HEAD back needs events that it no longer holds.
+// Loader reads an event of the same stream again. A Fold keeps only the model's
+// view; moving HEAD back needs events that it no longer holds.
 type Loader func(seq int64) (event.Event, error)
 
 // Fold folds events into a State, one at a time.
@@ -18,7 +18,7 @@ type Fold struct {
 	load   Loader
 	tree   tree
 	branch branch
-	// What applies to all branches.
+	// For all branches.
 	seq    int64
 	status Status
 	stats  Stats

@@ -1,7 +1,7 @@
-// Package state folds a conversation's events into its State: what the agent
-// sees, what is pending, what it cost, where HEAD is. A State is never stored;
-// it is always the fold of the stream, so two folds of the same stream are
-// equal and a crash loses nothing.
+// Package state folds a conversation's events into its State: the agent's view,
+// the pending actions, the cost, HEAD. A State is never stored; it is always the
+// fold of the stream, so two folds of the same stream are equal and a crash loses
+// nothing.
 //
 // # The tree
 //
@@ -78,7 +78,7 @@ type State struct {
 	Head event.ID
 	// Status is idle until an update says otherwise.
 	Status Status
-	// View is what the model is shown: the active branch without what
+	// View is the model's view: the active branch without the events that
 	// condensations removed, with their summaries in place.
 	View []event.Event
 	// Pending are the actions of the active branch that have neither an
@@ -89,8 +89,8 @@ type State struct {
 	LastUserMessage       event.ID
 	// Tasks is the task tracker's list.
 	Tasks []event.TaskItem
-	// Stats holds the metrics by usage id. They count every branch: what was
-	// spent on an abandoned one is spent.
+	// Stats holds the metrics by usage id. They count every branch: spending on an
+	// abandoned one is spent.
 	Stats Stats
 	// Fields holds the last value of every other state update, by key.
 	Fields map[string]json.RawMessage

@@ -18,12 +18,12 @@ type Stats struct {
 	UsageToMetrics map[string]llm.Metrics `json:"usage_to_metrics"`
 }
 
-// TaskPrefix begins the usage ids under which a conversation counts what its sub-agents have
-// used, each by its conversation's id. Those calls are in the stats of their own
+// TaskPrefix begins the usage ids under which a conversation counts the usage of its
+// sub-agents, each by its conversation's id. Those calls are in the stats of their own
 // conversations, too.
 const TaskPrefix = "task:"
 
-// Cost returns what all services spent together, in US dollars.
+// Cost returns the spending of all services together, in US dollars.
 func (s Stats) Cost() float64 {
 	var sum float64
 	for _, id := range slices.Sorted(maps.Keys(s.UsageToMetrics)) {
@@ -58,7 +58,8 @@ func (s Stats) Update(usage string, info llm.Info, r *llm.Response, at time.Time
 }
 
 // UpdateAside is Update for a call that does not have the conversation as its history,
-// such as one for a title: the tokens of the newest turn stay those of the call before.
+// such as one for a title: the tokens of the newest turn keep the values of the call
+// before.
 func (s Stats) UpdateAside(usage string, info llm.Info, r *llm.Response, at time.Time) Stats {
 	totals := s.Update(usage, info, r, at)
 	turn := 0
@@ -69,8 +70,8 @@ func (s Stats) UpdateAside(usage string, info llm.Info, r *llm.Response, at time
 	return totals
 }
 
-// SetBudget records in all metrics what the conversation may cost, in US dollars; 0 stands
-// for no limit. It changes s, which is to be one that Update has returned.
+// SetBudget records in all metrics the conversation's limit, in US dollars; 0 stands for
+// no limit. It changes s, which must be a result of Update.
 func (s Stats) SetBudget(limit float64) {
 	var budget *float64
 	if limit > 0 {
@@ -91,8 +92,8 @@ func (s Stats) Sum(named string) llm.Metrics {
 	return sum
 }
 
-// WithTotals returns the value of the state update that records the totals of what is
-// counted under a name, and whether they are others than the present ones.
+// WithTotals returns the value of the state update that records the totals under a
+// name, and whether they differ from the present ones.
 func (s Stats) WithTotals(usage string, m llm.Metrics) (_ Stats, changed bool) {
 	m = m.Clone()
 	m.Costs, m.ResponseLatencies, m.TokenUsages = nil, nil, nil
@@ -105,8 +106,7 @@ func (s Stats) WithTotals(usage string, m llm.Metrics) (_ Stats, changed bool) {
 	return totals, changed
 }
 
-// Totals returns the stats with empty lists: what an update that records no
-// call carries.
+// Totals returns the stats with empty lists, for an update that records no call.
 func (s Stats) Totals() Stats {
 	totals := Stats{UsageToMetrics: make(map[string]llm.Metrics, len(s.UsageToMetrics)+1)}
 	for id, m := range s.UsageToMetrics {

@@ -15,7 +15,7 @@ const (
 
 // answer turns a response into events. The first of them has the id item.
 func (a *Agent) answer(item event.ID, resp *llm.Response) []event.Event {
-	if resp.ID == "" { // what joins the calls of one response
+	if resp.ID == "" { // joins the calls of one response
 		resp.ID = string(item)
 	}
 	if len(resp.Message.ToolCalls) > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// history turns a view into messages and remembers the result: while the view
-// only grows, a step converts what is new.
+// history turns a view into messages and remembers the result: while the view only
+// grows, a step converts only the new events.
 type history struct {
 	view   []event.Event // the part that is converted
 	growth llm.Growth
@@ -37,7 +37,7 @@ func (h *history) build(ctx context.Context, view []event.Event, info llm.Info) 
 		h.builder.add(ev)
 	}
 	h.view = view
-	// What is not done stands behind it, in the same array.
+	// Unfinished messages stand behind it, in the same array.
 	msgs := append(h.done, h.waiting...)
 	if n := len(msgs); n > 0 && msgs[n-1].Role == event.RoleAssistant && len(msgs[n-1].ToolCalls) == 0 {
 		msgs = append(msgs, event.Message{Role: event.RoleUser, Content: event.Texts(lateMessage)})
@@ -134,7 +134,7 @@ func (b *builder) message(e *event.MessageEvent) {
 		m.Content = slices.Concat(m.Content, e.ExtendedContent)
 	}
 	if m.Role == event.RoleAssistant && len(m.Content) == 0 && len(m.ThinkingBlocks) == 0 {
-		return // an empty answer; what follows says so
+		return // an empty answer; the next message says so
 	}
 	m.Content = b.visible(m.Content)
 	b.plain(m)

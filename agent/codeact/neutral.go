@@ -11,7 +11,7 @@ import (
 // written: a model does not read tags as strictly as a parser does.
 var marker = lazyregexp.New(`(?i)(untrusted)[\s_\-.]*(content)`)
 
-// ownTag finds what could be read as the beginning or the end of a section of
+// ownTag finds text that could be read as the beginning or the end of a section of
 // the prompt.
 var ownTag = lazyregexp.New(`(?i)[<＜‹〈](\s*[/\\]?\s*(?:` + strings.Join(sectionTags(), "|") + `)\b)`)
 

@@ -41,8 +41,8 @@ type Prompt struct {
 // RepoFile is a file whose text goes into the prompt.
 type RepoFile struct{ Name, Text string }
 
-// section is a tagged block of the static prompt. Those of the identity give
-// way to a persona.
+// section is a tagged block of the static prompt. The sections of the identity
+// give way to a persona.
 type section struct {
 	tag, file string
 	identity  bool
@@ -121,7 +121,7 @@ func (p Prompt) fixed(guidance []string) string {
 	return strings.Join(blocks, "\n\n")
 }
 
-// dynamic is what only this conversation has.
+// dynamic is the part of the prompt that only this conversation has.
 func (p Prompt) dynamic() string {
 	var blocks []string
 	if len(p.RepoContext) > 0 {

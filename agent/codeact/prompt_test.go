@@ -212,7 +212,7 @@ func TestUntrustedTextCannotCloseItsBlock(t *testing.T) {
 			if !ok {
 				t.Fatal("the block does not close")
 			}
-			body = strings.Map(func(r rune) rune { // what nobody sees, a model may skip
+			body = strings.Map(func(r rune) rune { // a model may skip text that nobody sees
 				if unicode.Is(unicode.Cf, r) {
 					return -1
 				}

@@ -44,9 +44,9 @@ func anyEvent(t *rapid.T) event.Event {
 	return reply("")
 }
 
-// TestIncrementalHistoryEqualsFresh lets a view grow, shrink and change
-// between steps: an agent that remembers must send what a new one would, and
-// every provider must accept it after llm.Normalize.
+// TestIncrementalHistoryEqualsFresh lets a view grow, shrink and change between
+// steps: an agent that remembers must send the same messages as a new one, and
+// every provider must accept them after llm.Normalize.
 func TestIncrementalHistoryEqualsFresh(t *testing.T) {
 	t.Parallel()
 	set := tools(t)
@@ -113,7 +113,7 @@ func cached(msgs []event.Message) error {
 
 var wireName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// acceptable checks what the providers check (internal/llmtest).
+// acceptable makes the checks of the providers (internal/llmtest).
 func acceptable(msgs []event.Message) error {
 	used := map[string]bool{}
 	var open []string

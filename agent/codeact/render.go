@@ -15,7 +15,7 @@ const maxToolText = 50_000
 // errorPrefix marks a failed result (docs/openhands/sdk-wire.md section 8).
 const errorPrefix = "[An error occurred during execution.]"
 
-// render returns what the model is shown of an observation.
+// render returns the model's view of an observation.
 func render(o event.Observation) []event.Content {
 	r := o.Result()
 	content := slices.Clone(r.Content)

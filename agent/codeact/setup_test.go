@@ -93,8 +93,7 @@ func prompt(t fataler, a *codeact.Agent, info llm.Info, view []event.Event) []ev
 
 type fataler interface{ Fatal(args ...any) }
 
-// show writes messages for comparison, one to the line; * marks what is to be
-// cached.
+// show writes messages for comparison, one to the line; * marks the cached ones.
 func show(msgs []event.Message) string {
 	var b strings.Builder
 	for _, m := range msgs {

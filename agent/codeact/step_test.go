@@ -232,8 +232,8 @@ func TestCondensation(t *testing.T) {
 	}
 }
 
-// TestPromptThatOutgrowsTheWindow is shortened before it is sent, by what the
-// provider counts.
+// TestPromptThatOutgrowsTheWindow is shortened before it is sent, by the
+// provider's count.
 func TestPromptThatOutgrowsTheWindow(t *testing.T) {
 	t.Parallel()
 	view := []event.Event{system(), user("task"), user(strings.Repeat("abcdefg", 1000)), user("end")}

@@ -1,5 +1,5 @@
-// Package eventstreamtest holds the conformance suite of event streams: what
-// every implementation of [eventstream.Stream] must do.
+// Package eventstreamtest is the conformance suite of event streams, for every
+// implementation of [eventstream.Stream].
 //
 // # Usage
 //

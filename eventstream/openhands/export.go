@@ -19,9 +19,9 @@ import (
 // directory appears once it is complete. Conflict if it exists; Invalid if an
 // event's id cannot be part of a file name that OpenHands reads.
 //
-// base_state.json is that of the import if there was one, with id, HEAD and
-// status updated. Otherwise it describes an agent without tools and without a
-// key, which OpenHands replaces by the one it is resumed with.
+// base_state.json comes from the import if there was one, with id, HEAD and status
+// updated. Otherwise it describes an agent without tools and without a key, which
+// OpenHands replaces by the one it is resumed with.
 func Export(ctx context.Context, s eventstream.Stream, id event.ConversationID, parent string) (path string, err error) {
 	info, err := s.Info(ctx, id)
 	if err != nil {

@@ -62,9 +62,9 @@ func importDir(ctx context.Context, dir string, s eventstream.Stream, owner stri
 }
 
 // Conversations returns the directories of conversations that path names: itself, or,
-// where it is a directory without a conversation of its own, those directly in it that
-// hold one, as Export makes them; path itself if there are none, so that Import says
-// what is missing. A path that is no directory has none.
+// where it is a directory without a conversation of its own, the directories in it
+// that hold one, as Export makes them; path itself if there are none, so that Import
+// reports the missing files. A path that is no directory has none.
 func Conversations(path string) ([]string, error) {
 	if st, err := os.Stat(path); err != nil {
 		return nil, fsError(err, "cannot open "+path)
@@ -129,7 +129,7 @@ func (im *importer) read(name string) ([]byte, error) {
 	return b, err
 }
 
-// baseState is what an import uses of base_state.json.
+// baseState is the part of base_state.json that an import uses.
 type baseState struct {
 	id          event.ConversationID
 	present     bool
@@ -142,8 +142,8 @@ type baseState struct {
 	ID string `json:"id"`
 }
 
-// describe reads the files beside the events. The id is that of
-// base_state.json, of meta.json, or of the directory's name.
+// describe reads the files beside the events. The id comes from base_state.json,
+// from meta.json, or from the directory's name.
 func (im *importer) describe(dirName string) (baseState, eventstream.Meta, error) {
 	var st baseState
 	var stored struct {
@@ -194,7 +194,7 @@ func (im *importer) object(name string, into any, needed bool) json.RawMessage {
 	return raw
 }
 
-// eventFile is what the name of a file in events/ says.
+// eventFile is the parsed name of a file in events/.
 type eventFile struct {
 	name  string
 	index int
@@ -241,8 +241,8 @@ func (im *importer) list() ([]eventFile, error) {
 	return files, nil
 }
 
-// take imports one event file. What makes the file unreadable is reported;
-// what makes the conversation inconsistent is an error.
+// take imports one event file. An unreadable file is reported; an inconsistent
+// conversation is an error.
 func (im *importer) take(ctx context.Context, in *appender, f eventFile, all []eventFile) error {
 	raw, err := im.read(eventsDir + "/" + f.name)
 	if err != nil {

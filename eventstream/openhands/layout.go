@@ -9,9 +9,9 @@
 //	rep, err := openhands.ImportTrajectory(ctx, stream, "", eventstream.Meta{}, r)
 //	err := openhands.ExportTrajectory(ctx, stream, id, w)
 //
-// Events keep their bytes both ways. The layout of a directory is that of
-// docs/openhands/sdk-wire.md section 12. A trajectory is a JSON array of events
-// in the order of the log; an object with the array under "events" is read too.
+// Events keep their bytes both ways. Directories have the layout of
+// docs/openhands/sdk-wire.md section 12. A trajectory is a JSON array of events in
+// the order of the log; an object with the array under "events" is read too.
 //
 // # Concurrency
 //
@@ -21,10 +21,10 @@
 // # Failure
 //
 // Input is treated as hostile: names, sizes, ids and parents are checked, links
-// that lead out of the directory are not followed, and ids that are unsafe in
-// file names are refused. Errors are of kind Invalid for such input and Conflict
-// for what exists already. A file of a directory that cannot be read does not
-// stop the import; it is reported.
+// that lead out of the directory are not followed, and ids that are unsafe in file
+// names are refused. Errors are of kind Invalid for such input and Conflict for a
+// conversation that exists already. A file of a directory that cannot be read does
+// not stop the import; it is reported.
 package openhands
 
 import (
@@ -52,8 +52,8 @@ var eventName = lazyregexp.New(`^event-(\d{5,12})-([0-9a-fA-F-]{8,128})\.json$`)
 // Report is the result of an import.
 type Report struct {
 	ID     event.ConversationID
-	Events int // stored, without what the import added
-	// Problems lists what was left out or changed, one for each file.
+	Events int // stored, without the events that the import added
+	// Problems lists omissions and changes, one for each file.
 	Problems []Problem
 }
 
@@ -63,8 +63,8 @@ type Problem struct {
 	Why  string
 }
 
-// origin is what an import keeps of the files beside the events, under the
-// key "openhands" of eventstream.Meta.Extra, for a later export.
+// origin has the files beside the events that an import keeps, under the key
+// "openhands" of eventstream.Meta.Extra, for a later export.
 type origin struct {
 	BaseState json.RawMessage `json:"base_state,omitempty"`
 	Meta      json.RawMessage `json:"meta,omitempty"`

@@ -73,8 +73,8 @@ func importFixture(t testing.TB, s eventstream.Stream) openhands.Report {
 	return rep
 }
 
-// TestImport imports what the real SDK wrote (testdata/make.py): its HEAD was
-// moved back to the first message.
+// TestImport imports files of the real SDK (testdata/make.py): its HEAD was moved
+// back to the first message.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	s := newStream(t)

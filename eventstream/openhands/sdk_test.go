@@ -65,8 +65,8 @@ func load(t *testing.T, python string, args ...string) (all []loaded) {
 	return all
 }
 
-// TestSDKLoads lets the real SDK load what Export wrote: a conversation that
-// was imported from it, and one of our own.
+// TestSDKLoads lets the real SDK load the files of Export: a conversation that was
+// imported from it, and one of our own.
 func TestSDKLoads(t *testing.T) {
 	t.Parallel()
 	py := python(t)
@@ -91,8 +91,8 @@ func TestSDKLoads(t *testing.T) {
 	}
 }
 
-// ownConversation makes a conversation as Deft does and tells what the SDK
-// should see of it.
+// ownConversation makes a conversation as Deft does and returns the SDK's expected
+// view of it.
 func ownConversation(t *testing.T, s eventstream.Stream) (event.ConversationID, loaded) {
 	t.Helper()
 	id := event.NewConversationID()

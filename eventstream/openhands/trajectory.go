@@ -65,8 +65,8 @@ func ImportTrajectory(ctx context.Context, s eventstream.Stream, id event.Conver
 	return Report{ID: id, Events: n}, nil
 }
 
-// ReadTrajectory decodes the events of a trajectory, to replay it without
-// storing it. Errors are those of [ImportTrajectory].
+// ReadTrajectory decodes the events of a trajectory, to replay it without storing
+// it. It has the errors of [ImportTrajectory].
 func ReadTrajectory(r io.Reader) ([]event.Event, error) {
 	var evs []event.Event
 	err := eachEvent(r, func(n int, raw json.RawMessage) error {

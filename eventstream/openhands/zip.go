@@ -45,7 +45,7 @@ func Unzipped(r *io.SectionReader, most int64) (io.Reader, error) {
 	return io.MultiReader(append(parts, bytes.NewReader([]byte("]")))...), nil
 }
 
-// openZip opens a zip file. It returns nil for what is none.
+// openZip opens a zip file. It returns nil for other files.
 func openZip(r *io.SectionReader) (*zip.Reader, error) {
 	magic := make([]byte, 2)
 	if n, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -64,7 +64,7 @@ func openZip(r *io.SectionReader) (*zip.Reader, error) {
 }
 
 // Title returns the title that a conversation has in the zip file r, "" if it has none
-// there or r is no zip file. Errors are those of [Unzipped].
+// there or r is no zip file. It has the errors of [Unzipped].
 func Title(r *io.SectionReader) (string, error) {
 	z, err := openZip(r)
 	if err != nil || z == nil {

@@ -81,7 +81,7 @@ const (
 type appender struct {
 	mu      sync.Mutex
 	waiting []*request
-	writing bool // a goroutine commits what waits
+	writing bool // a goroutine commits the waiting requests
 	closed  bool
 	wg      sync.WaitGroup
 }
@@ -123,7 +123,7 @@ func (a *appender) withdraw(r *request) bool {
 	return true
 }
 
-// write commits what waits until nothing does.
+// write commits the waiting requests until none is left.
 func (a *appender) write(s *Store) {
 	for {
 		requests := a.take()
@@ -157,7 +157,7 @@ func (a *appender) take() (out []*request) {
 	return out
 }
 
-// close refuses what comes from now on, and waits for what has come.
+// close refuses new requests, and waits for the earlier ones.
 func (a *appender) close() {
 	a.mu.Lock()
 	a.closed = true

@@ -13,7 +13,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/postgres"
 )
 
-// child is what the test binary does when it is started as another process.
+// child is the role of the test binary when it is started as another process.
 func child(mode, url string, ids []string) int {
 	s, err := postgres.Open(context.Background(), url, postgres.Options{})
 	if err == nil {
@@ -41,8 +41,8 @@ func lockForever(s *postgres.Store, ids []string) error {
 	select {}
 }
 
-// appendForever appends from one goroutine to each conversation and prints what was
-// acknowledged.
+// appendForever appends from one goroutine to each conversation and prints the
+// acknowledged events.
 func appendForever(s *postgres.Store, ids []string) error {
 	failed := make(chan error)
 	for _, id := range ids {

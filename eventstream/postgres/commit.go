@@ -26,7 +26,7 @@ const (
 var errInterrupted = fault.New(fault.Interrupted, "the connection to the PostgreSQL server was lost while events were stored: they may be stored or not").
 	Hint(serverHint)
 
-// errTakenOver refuses what a process appends after another one has taken over.
+// errTakenOver refuses appends of a process after another one has taken over.
 var errTakenOver = fault.New(fault.Conflict, "another process works on the conversation now")
 
 // commit stores the events of requests in one transaction. When that fails as a whole
@@ -85,7 +85,7 @@ type transaction struct {
 	events  eventArrays
 }
 
-// row is what a transaction knows of a locked conversation.
+// row is a transaction's view of a locked conversation.
 type row struct {
 	key                  int64
 	owner, status, saved string
@@ -106,7 +106,7 @@ type eventArrays struct {
 
 const (
 	lockRows = "SELECT id, key, owner, status, parent_id <> '', cost, events, shared FROM conversations WHERE id = ANY($1) ORDER BY key FOR UPDATE"
-	// takenIDs and lockHolders must see what is committed when all rows are locked, so they
+	// takenIDs and lockHolders must see the commits before all rows were locked, so they
 	// are statements of their own.
 	takenIDs = `SELECT p.conversation, p.event, e.seq
 FROM unnest($1::text[], $2::text[]) p (conversation, event) JOIN conversations c ON c.id = p.conversation
@@ -163,8 +163,7 @@ func rollback(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// begin locks the conversations and reads what is to be known about them, in one round
-// trip.
+// begin locks the conversations and reads their rows, in one round trip.
 func (t *transaction) begin(ctx context.Context, c *pgx.Conn) error {
 	t.rows, t.taken, t.holders = map[string]*row{}, map[eventKey]eventstream.Seq{}, map[string]int32{}
 	t.wake, t.events = nil, eventArrays{}
@@ -233,8 +232,8 @@ func (t *transaction) findTaken(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// apply decides about each request, and collects what to store for those that are not
-// refused.
+// apply decides about each request, and collects the rows to store for the accepted
+// ones.
 func (t *transaction) apply() {
 	for _, r := range t.requests {
 		r.err = nil
@@ -299,7 +298,7 @@ func (t *transaction) add(id string, c *row, r *request) {
 	c.fresh = append(c.fresh, r.recs...)
 }
 
-// end stores what was collected, in one round trip.
+// end stores the collected rows, in one round trip.
 func (t *transaction) end(ctx context.Context, c *pgx.Conn) error {
 	var n counts
 	var keys, events []int64
@@ -342,7 +341,7 @@ type wakeUp struct {
 	seq eventstream.Seq
 }
 
-// maxPayload is what a notification may have, with some room.
+// maxPayload is the longest notification, with some room.
 const maxPayload = 7900
 
 // notify adds the statement to a batch that wakes the followers of all processes when

@@ -17,7 +17,7 @@ func (s *Store) Create(ctx context.Context, id event.ConversationID, meta events
 	return s.create(ctx, &conversation{id: id}, meta, func(pgx.Tx) (source, error) { return source{}, nil })
 }
 
-// source is what a fork takes over.
+// source is the part that a fork takes over.
 type source struct {
 	segments []segment
 	status   string
@@ -52,7 +52,7 @@ const insertConversation = `INSERT INTO conversations
 VALUES ($1, $2, $3, $4, $5, coalesce($6, clock_timestamp()), clock_timestamp(), $7, $8, $9, $10, $11, $11, $12)
 ON CONFLICT (id) DO NOTHING RETURNING key`
 
-// create stores a conversation that begins with what takes returns.
+// create stores a conversation that begins with the result of takes.
 func (s *Store) create(ctx context.Context, c *conversation, m eventstream.Meta, takes func(pgx.Tx) (source, error)) error {
 	tags, err := checkMeta(c.id, m)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Store) create(ctx context.Context, c *conversation, m eventstream.Meta,
 const replaceDocuments = `INSERT INTO documents (conversation, summary, extra) VALUES ($1, $2, $3)
 ON CONFLICT (conversation) DO UPDATE SET summary = excluded.summary, extra = excluded.extra`
 
-// kept is what a change of a conversation must know of it.
+// kept has the fields that a change of a conversation needs.
 type kept struct {
 	key                  int64
 	owner, status, title string // as stored
@@ -129,7 +129,7 @@ func (s *Store) SetMeta(ctx context.Context, id event.ConversationID, m eventstr
 			return err
 		}
 		owner, title := encodeText(m.Owner), encodeText(m.Title)
-		// What is kept of its state beside the events is no change of it.
+		// State that is kept beside the events does not count as a change.
 		changed := title != k.title || tags != k.tags || owner != k.owner
 		var b pgx.Batch
 		b.Queue(`UPDATE conversations SET owner = $2, title = $3, tags = $4, working_dir = $5, parent_id = $6, fork_of = $7, summary_at = $8,
@@ -168,7 +168,7 @@ func (s *Store) Delete(ctx context.Context, id event.ConversationID) error {
 		return err
 	}
 	s.topics.stale(key)
-	// The conversation is deleted; what fails here is done when a store is opened.
+	// The conversation is deleted; a failure here is repaired when a store is opened.
 	if err := s.cleanUp(ctx); err != nil {
 		s.log.Warn("delete the events of a deleted conversation", "conversation", id, "err", err)
 	}

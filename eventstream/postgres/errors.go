@@ -44,7 +44,7 @@ func storage(err error) error {
 	return err
 }
 
-// serverError gives an error that the server reports its kind. The codes are those of
+// serverError gives an error that the server reports its kind, by the codes of
 // https://www.postgresql.org/docs/current/errcodes-appendix.html.
 func serverError(code string, err error) error {
 	switch code {

@@ -2,8 +2,8 @@ package postgres
 
 import "github.com/deft-dev/deft/eventstream"
 
-// PageQuery returns what a page of conversations, the second one if its start is given, is
-// found by, and the position after it.
+// PageQuery returns the query for a page of conversations, the second one if its start is
+// given, and the position after it.
 func PageQuery(q eventstream.ListQuery, start string) (query string, args []any, after string, afterArgs []any) {
 	l := newListing(q, true)
 	if p, ok := parsePosition(start); ok {

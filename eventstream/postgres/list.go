@@ -51,7 +51,7 @@ func (s *Store) Last(ctx context.Context, id event.ConversationID) (last eventst
 	return last, s.failed(ctx, err)
 }
 
-// List implements [eventstream.Stream]. The order is that of the times that Info shows;
+// List implements [eventstream.Stream]. It orders by the times that Info shows;
 // conversations of the same time are in the order of creation.
 func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.ListPage, error) {
 	page, err := s.list(ctx, q)
@@ -273,7 +273,7 @@ func (s *Store) WorkingDirs(ctx context.Context, n int) (dirs []string, err erro
 // likeEscaper makes a text one that LIKE takes literally.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// conditions are what a WHERE clause joins with AND, and their arguments.
+// conditions are the parts of a WHERE clause that AND joins, and their arguments.
 type conditions struct {
 	titles bool // there is an index of titles
 	all    []string
@@ -317,7 +317,7 @@ func (w *conditions) query(q eventstream.ListQuery) {
 	case q.Title == "":
 	case !storable(q.Title):
 		w.and("false") // no title has it as it is
-	case w.titles: // LIKE is what the index is for
+	case w.titles: // the index serves LIKE
 		w.and(`c.title_lower LIKE lower($ COLLATE "C")`, "%"+likeEscaper.Replace(q.Title)+"%")
 	default:
 		w.and(`strpos(c.title_lower, lower($ COLLATE "C")) > 0`, q.Title)

@@ -16,7 +16,8 @@ import (
 // has its own.
 func (s *Store) channel() string { return "deft_events_" + strconv.FormatUint(uint64(s.schema), 10) }
 
-// startListening listens for what other processes store, from the first follower on.
+// startListening listens for events that other processes store, from the first
+// follower on.
 func (s *Store) startListening() {
 	s.listen.Do(func() { s.wg.Go(s.listenForever) })
 }
@@ -66,7 +67,7 @@ func (s *Store) listenOnce(ctx context.Context) (connected bool, err error) {
 	}
 }
 
-// noticed takes in KEY:SEQ of a notification. What anybody else sends is ignored.
+// noticed takes in KEY:SEQ of a notification. Other notifications are ignored.
 func (s *Store) noticed(payload string) {
 	k, q, _ := strings.Cut(payload, ":")
 	key, err := strconv.ParseInt(k, 10, 64)

@@ -227,7 +227,7 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
-// TestKill kills a process that appends: what was acknowledged is stored.
+// TestKill kills a process that appends: the acknowledged events are stored.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
@@ -274,7 +274,7 @@ func TestKill(t *testing.T) {
 	checkStored(t, s, acknowledged)
 }
 
-// checkStored compares everything acknowledged with what a store holds.
+// checkStored compares everything acknowledged with the content of a store.
 func checkStored(t *testing.T, s eventstream.Stream, acknowledged map[event.ConversationID]map[eventstream.Seq]event.ID) {
 	t.Helper()
 	for id, ids := range acknowledged {
@@ -354,7 +354,8 @@ func TestTermination(t *testing.T) {
 }
 
 // TestWatchHoldsNoSnapshot: processes that wait for each other's end have no statement under
-// way meanwhile, because vacuum and heap-only tuples keep what the oldest one may see.
+// way meanwhile, because vacuum and heap-only tuples keep all rows that the oldest one may
+// see.
 func TestWatchHoldsNoSnapshot(t *testing.T) {
 	t.Parallel()
 	const watching = "SELECT state FROM pg_stat_activity WHERE application_name = $1 AND query LIKE '%advisory_lock_shared(%'"

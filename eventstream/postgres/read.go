@@ -21,7 +21,7 @@ const (
 	pageBytes  = 1 << 20
 )
 
-// page is what one read returns.
+// page is the result of one read.
 type page struct {
 	recs []eventstream.Record
 	last eventstream.Seq // of the conversation when it was read
@@ -67,8 +67,8 @@ const (
 	readPause = 50 * time.Millisecond
 )
 
-// again reads again when the connection was lost: those of the pool end when the server is
-// started anew, and the pool does not notice at once.
+// again reads again when the connection was lost: connections of the pool end when the
+// server is started anew, and the pool does not notice at once.
 func (s *Store) again(ctx context.Context, read func() error) error {
 	pause := readPause
 	for tries := 1; ; tries++ {

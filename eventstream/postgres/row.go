@@ -22,7 +22,7 @@ type querier interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// conversation is what locating and appending events needs of a conversation.
+// conversation has the columns that locating and appending events needs.
 type conversation struct {
 	key      int64
 	id       event.ConversationID

@@ -10,8 +10,8 @@
 //
 // The tables are made in the first schema of the search_path, which must exist; see
 // schema.sql. Conversations and events are plain tables that any client can read. The
-// URL and the variables PGHOST, PGPASSWORD … are those of libpq
-// (https://www.postgresql.org/docs/current/libpq-connect.html), and of pgxpool
+// URL and the variables PGHOST, PGPASSWORD … follow libpq
+// (https://www.postgresql.org/docs/current/libpq-connect.html) and pgxpool
 // (pool_max_conns). Locks and followers keep connections of their own, so a pooler
 // between must pool sessions, not transactions.
 //
@@ -30,9 +30,8 @@
 // their ids, so that they are stored once. If the server does not come back the error
 // is of kind Unavailable, or Interrupted if the events may be stored. Followers wait
 // for the server; other methods return Unavailable. A full disk of the server is an
-// error of kind Full. The pages of the tables are the server's to verify
-// (data_checksums); what it reports as damaged, and events that are missing, are of
-// kind Corrupt.
+// error of kind Full. The server verifies the pages of the tables (data_checksums);
+// damage that it reports, and missing events, are of kind Corrupt.
 package postgres
 
 import (

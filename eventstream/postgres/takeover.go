@@ -52,7 +52,7 @@ func (l *Locks) watchOnce(ctx context.Context, orphaned func(event.ConversationI
 		return err
 	}
 	select {
-	case <-l.changed: // what comes from now on is looked at next time
+	case <-l.changed: // later notices are looked at next time
 	default:
 	}
 	config := l.s.config.Copy()
@@ -142,7 +142,8 @@ func (l *Locks) waitFor(ctx context.Context, c *pgx.Conn, next []int32) error {
 }
 
 // takeOver takes the locks of a process that has ended, unless it is connected again, and
-// calls orphaned for the conversations. What orphaned does not acquire is unlocked.
+// calls orphaned for the conversations. Conversations that orphaned does not acquire are
+// unlocked.
 func (l *Locks) takeOver(ctx context.Context, c *pgx.Conn, me, process int32, orphaned func(event.ConversationID)) error {
 	var ended bool
 	// As long as this is held the process cannot come back.

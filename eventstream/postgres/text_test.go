@@ -21,6 +21,6 @@ func FuzzText(f *testing.F) {
 		if (encodeText(other) == stored) != (other == s) {
 			t.Fatalf("%q and %q are both stored as %q", s, other, stored)
 		}
-		_, _ = decodeText(other) // what somebody else has stored may be an error, but never a crash
+		_, _ = decodeText(other) // rows of others may be an error, but never a crash
 	})
 }

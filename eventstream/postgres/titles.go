@@ -39,7 +39,7 @@ func (s *Store) indexTitles(ctx context.Context, c *pgx.Conn) error {
 }
 
 // trigramOperators returns the operator class of the extension pg_trgm, which it makes if
-// there is none. It is one for all schemas, so it is not in that of this store.
+// there is none. All schemas share the extension, so it is not in this store's schema.
 func trigramOperators(ctx context.Context, c *pgx.Conn) (class string, err error) {
 	const find = "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_trgm'"
 	var schema string

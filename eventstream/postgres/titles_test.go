@@ -52,7 +52,7 @@ func TestWithoutExtension(t *testing.T) {
 	name := "test_" + strings.ToLower(rand.Text())
 	execute(t, admin, "CREATE DATABASE "+name)
 	execute(t, admin, "CREATE ROLE "+name+" LOGIN")
-	t.Cleanup(func() { // the role owns what is in the database
+	t.Cleanup(func() { // the role owns everything in the database
 		drop(t, admin, "DATABASE "+name+" WITH (FORCE)")
 		drop(t, admin, "ROLE "+name)
 	})

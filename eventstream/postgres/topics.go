@@ -97,7 +97,7 @@ func (p *topic) keep(recs []eventstream.Record) {
 	n := len(p.recent)
 	switch {
 	case n > 0 && p.recent[n-1].Seq+1 == recs[0].Seq && p.size+size <= recentBytes:
-		// A follower may read what is there: append does not change it.
+		// A follower may read the existing part: append does not change it.
 		p.recent, p.size = append(p.recent, recs...), p.size+size
 	case size <= recentBytes:
 		p.recent, p.size = recs[:len(recs):len(recs)], size

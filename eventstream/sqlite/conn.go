@@ -134,7 +134,7 @@ func (r *rows) close() error {
 	return r.err
 }
 
-// errDamaged means that a row does not hold what was written to it.
+// errDamaged means that a row differs from the row that was written.
 var errDamaged = errors.New("the row is damaged")
 
 // column returns a value of the present row.
@@ -150,8 +150,8 @@ func (r *rows) int(i int) int64     { return column[int64](r, i) }
 func (r *rows) float(i int) float64 { return column[float64](r, i) }
 func (r *rows) text(i int) string   { return column[string](r, i) }
 
-// blob returns nil for NULL, and for what cannot be a blob: columns of blobs
-// are casts.
+// blob returns nil for NULL, and for values that cannot be a blob: columns of
+// blobs are casts.
 func (r *rows) blob(i int) []byte {
 	v, _ := r.vals[i].([]byte)
 	return v

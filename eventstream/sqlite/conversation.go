@@ -91,7 +91,7 @@ func (s *Store) SetMeta(ctx context.Context, id event.ConversationID, meta event
 			return err
 		}
 		if c.Title != m.Title || c.tags != m.tags || c.Owner != m.Owner {
-			c.touched = true // what is kept of its state beside the events is no change of it
+			c.touched = true // state that is kept beside the events does not count as a change
 		}
 		c.metaRow = m
 		w.changed[id] = c // its other columns are written at the end of the transaction

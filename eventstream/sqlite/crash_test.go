@@ -18,7 +18,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 )
 
-// child is what the test binary does when it is started as a writer.
+// child is the role of the test binary when it is started as a writer.
 func child(mode, dir string) int {
 	var err error
 	switch mode {
@@ -45,7 +45,7 @@ func command(t testing.TB, mode, dir string) *exec.Cmd {
 }
 
 // appendForever appends from several goroutines to one conversation each and
-// prints what was acknowledged.
+// prints the acknowledged events.
 func appendForever(dir string) error {
 	s, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
 	if err != nil {
@@ -106,7 +106,7 @@ func (a *acked) collect(t testing.TB, r io.Reader, got chan<- struct{}) {
 	}
 }
 
-// check compares everything acknowledged with what the store holds.
+// check compares everything acknowledged with the content of the store.
 func (a *acked) check(t testing.TB, s eventstream.Stream) {
 	t.Helper()
 	for id, ids := range a.ids {
@@ -203,7 +203,7 @@ func (a *acked) kill(t *testing.T, dir string) int {
 		a.collect(t, out, got)
 	}()
 	<-got
-	// The point of the kill is what this test varies.
+	// This test varies the point of the kill.
 	timer := time.NewTimer(time.Duration(rand.IntN(30_000)) * time.Microsecond)
 	<-timer.C
 	if err := cmd.Process.Kill(); err != nil {

@@ -36,7 +36,7 @@ func execSQL(dir, query string) error {
 	return errors.Join(err, db.Close())
 }
 
-// sample is a store on disk with what it holds.
+// sample is a store on disk with its expected content.
 type sample struct {
 	files map[string][]byte
 	want  map[event.ConversationID][]eventstream.Record

@@ -46,8 +46,8 @@ func storage(err error) error {
 	case lib.SQLITE_NOTADB:
 		return fault.New(fault.Corrupt, "the file is not an event database, or its first page is damaged").Hint(salvageHint).Because(err)
 	case lib.SQLITE_CORRUPT, lib.SQLITE_IOERR, lib.SQLITE_ERROR, lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_FORMAT:
-		// Our statements are constant, so that SQLITE_ERROR means that the
-		// schema they were written for is not what the file holds.
+		// Our statements are constant, so SQLITE_ERROR means that the file has another
+		// schema than the one they were written for.
 		return fault.New(fault.Corrupt, "the event database is damaged").Hint(salvageHint).Because(err)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 		return fault.New(fault.Unavailable, "another process keeps the event database locked").Hint("wait until it is done, or stop it").Because(err)
@@ -80,7 +80,7 @@ func notFound(id event.ConversationID) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("no conversation %s", id)).Hint("`deft conversations list` shows what is stored")
 }
 
-// What is wrong with an event.
+// The mistakes of an event.
 const (
 	missing  = "it is missing"
 	mismatch = "its checksum does not match"

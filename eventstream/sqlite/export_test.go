@@ -6,8 +6,8 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 )
 
-// PageQuery returns what a page of conversations, the second one if its start is given, is
-// found by, and the position after it.
+// PageQuery returns the query for a page of conversations, the second one if its start is
+// given, and the position after it.
 func PageQuery(q eventstream.ListQuery, start string) (query string, args []driver.Value, after string, afterArgs []driver.Value) {
 	l := newListing(q, "")
 	if p, ok := parsePosition(start); ok {

@@ -14,7 +14,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-// lists makes what came with version 7, also of the tables of version 6.
+// lists makes the tables of version 7, also of the tables of version 6.
 //
 //go:embed lists.sql
 var lists string
@@ -35,8 +35,8 @@ func lockDir(dir string) (*os.File, error) {
 	return nil, fsError(err, "cannot make the data directory")
 }
 
-// prepareFile opens the writing connection. The first process that opens a
-// store makes it and checks what a crash or a damage left; the others find
+// prepareFile opens the writing connection. The first process that opens a store
+// makes it and checks it for the traces of a crash or of damage; the others find
 // that done.
 func prepareFile(lock *os.File, path string) (*conn, error) {
 	first, err := lockExclusive(lock)
@@ -65,8 +65,8 @@ func prepareFile(lock *os.File, path string) (*conn, error) {
 	return c, nil
 }
 
-// firstUse makes the database, or refuses one that is damaged: also what SQLite would
-// take for a new, empty one
+// firstUse makes the database, or refuses a damaged one: also a file that SQLite
+// would take for a new, empty one
 // (https://www.sqlite.org/fileformat2.html#the_database_header).
 func firstUse(path string) error {
 	f, err := os.Open(path)
@@ -141,9 +141,9 @@ func upgrade(c *conn, first bool) error {
 	return c.script("BEGIN IMMEDIATE;" + lists + fmt.Sprintf(";PRAGMA user_version = %d; COMMIT", version))
 }
 
-// checkContent refuses a database of another version. The first process also
-// compares how many conversations two indexes have, which shows lost rows, and counts
-// them again if what was counted is something else.
+// checkContent refuses a database of another version. The first process also compares
+// how many conversations two indexes have, which shows lost rows, and counts them
+// again if the stored count differs.
 func checkContent(c *conn, first bool) error {
 	v, _, err := c.number("PRAGMA user_version")
 	if err != nil {

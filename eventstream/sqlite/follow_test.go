@@ -11,9 +11,9 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// TestFollowBehind lets followers fall behind by more events, and by more
-// bytes, than the store keeps in memory for them: they get what they read
-// from disk and what they get from memory without gap or duplicate.
+// TestFollowBehind lets followers fall behind by more events, and by more bytes,
+// than the store keeps in memory for them: they get the events from disk and from
+// memory without gap or duplicate.
 func TestFollowBehind(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())

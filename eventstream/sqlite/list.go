@@ -40,8 +40,8 @@ func (s *Store) Last(ctx context.Context, id event.ConversationID) (eventstream.
 	return view(ctx, s, id, func(_ *conn, c *conversation) (eventstream.Seq, error) { return c.events, nil })
 }
 
-// List implements [eventstream.Stream]. The order is that of the times that
-// Info shows; conversations of the same time are in the order of creation.
+// List implements [eventstream.Stream]. It orders by the times that Info shows;
+// conversations of the same time are in the order of creation.
 func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.ListPage, error) {
 	var page eventstream.ListPage
 	limit := cmp.Or(max(q.Limit, 0), defaultLimit)
@@ -120,7 +120,7 @@ func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery)
 	return n, nil
 }
 
-// counted reports whether conversation_counts has what a query selects.
+// counted reports whether conversation_counts can answer a query.
 func counted(q eventstream.ListQuery) bool {
 	return q.Title == "" && q.Only == nil && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero() && q.UpdatedFrom.IsZero() && q.UpdatedBefore.IsZero()
 }
@@ -254,7 +254,7 @@ type listing struct {
 	column, direction, follows string
 	where                      string
 	args                       []driver.Value
-	few                        bool // what is found is sorted
+	few                        bool // the found rows are sorted
 	// window has the query look at the next conversations only, as many as
 	// [eventstream.Looked]: no index has the title, and few may have it.
 	window      bool
@@ -291,7 +291,7 @@ func (l *listing) from(start position) {
 	}
 }
 
-// order is what the listing is ordered by; with +, no index is used for it.
+// order is the ORDER BY of the listing; with +, no index is used for it.
 func (l *listing) order() string {
 	if l.few {
 		return "+" + l.column
@@ -303,7 +303,8 @@ func (l *listing) ordered() string {
 	return " ORDER BY " + l.order() + l.direction + ", key" + l.direction
 }
 
-// query returns what finds the positions; its last argument is how many.
+// query returns the SQL that finds the positions; its last argument is their
+// number.
 func (l *listing) query() string {
 	from := "conversations"
 	if l.window {
@@ -312,7 +313,8 @@ func (l *listing) query() string {
 	return "SELECT " + l.column + ", key FROM " + from + l.where + l.ordered() + " LIMIT ?"
 }
 
-// afterWindow returns what finds the first position that was not looked at.
+// afterWindow returns the SQL that finds the first position that was not looked
+// at.
 func (l *listing) afterWindow() string {
 	return "SELECT " + l.column + ", key FROM conversations" + l.windowWhere + l.ordered() + " LIMIT 1 OFFSET " + strconv.Itoa(eventstream.Looked)
 }

@@ -149,9 +149,9 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
-// TestCleanupNeighbours deletes one of two conversations that were written side
-// by side: the events of the other stay as they are, those of the deleted one
-// are deleted from the table.
+// TestCleanupNeighbours deletes one of two conversations that were written side by
+// side: the events of the other stay unchanged, its own are deleted from the
+// table.
 func TestCleanupNeighbours(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -106,7 +106,7 @@ func (q *queue) write(w *writer, first *op) {
 	finished = true
 }
 
-// background does what no caller waits for, until the queue is closed.
+// background does the work that no caller waits for, until the queue is closed.
 func (q *queue) background() {
 	for {
 		var work func(*writer)
@@ -136,7 +136,7 @@ func (q *queue) background() {
 	}
 }
 
-// close refuses what comes from now on, and waits for what is being written.
+// close refuses new requests, and waits for the one being written.
 func (q *queue) close() {
 	close(q.closed)
 	<-q.writer // and keeps it

@@ -33,10 +33,10 @@ type conversation struct {
 	segments []segment
 
 	stored  string // the status that the row has
-	touched bool   // the transaction changes what updated is about
+	touched bool   // the transaction sets updated
 }
 
-// metaRow is what the row has of an [eventstream.Meta], whose documents and tags are
+// metaRow is the row's part of an [eventstream.Meta], whose documents and tags are
 // empty here.
 type metaRow struct {
 	eventstream.Meta
@@ -46,8 +46,8 @@ type metaRow struct {
 
 const maxIDLen = 255
 
-// newMetaRow returns what is stored of a Meta beside its documents. Invalid for an
-// id or a document that cannot be stored.
+// newMetaRow returns the stored columns of a Meta beside its documents. Invalid
+// for an id or a document that cannot be stored.
 func newMetaRow(id event.ConversationID, m eventstream.Meta) (metaRow, error) {
 	if id == "" || len(id) > maxIDLen {
 		return metaRow{}, fault.New(fault.Invalid, fmt.Sprintf("a conversation id has 1 to %d bytes", maxIDLen))

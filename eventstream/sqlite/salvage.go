@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/internal/sqlitelog"
 )
 
-// SalvageReport says what [Salvage] found.
+// SalvageReport is the result of [Salvage].
 type SalvageReport struct {
 	Conversations []Salvaged
 }
@@ -51,7 +51,7 @@ func Salvage(ctx context.Context, dir, into string) (SalvageReport, error) {
 	if err != nil {
 		return rep, fsError(err, "cannot write to the new store's directory")
 	}
-	defer os.RemoveAll(tmp) // what stays behind does no harm in a directory of its own
+	defer os.RemoveAll(tmp) // leftovers do no harm in a directory of its own
 	path := filepath.Join(tmp, dbName)
 	if err := copyDamaged(filepath.Join(dir, dbName), path); err != nil {
 		return rep, fsError(err, "cannot copy the damaged store")
@@ -145,7 +145,7 @@ func (s *salvager) record(key int64, seq eventstream.Seq) (rec eventstream.Recor
 	if ok = r.next(); ok {
 		_, rec, ok = scanEvent(r)
 	}
-	return rec, r.close() == nil && ok // it was intact before; what fails now is lost
+	return rec, r.close() == nil && ok // it was intact before; a row that fails now is lost
 }
 
 func (s *salvager) run(ctx context.Context) error {

@@ -6,9 +6,9 @@
 //	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
 //	defer s.Close()
 //
-// The directory holds events.db (with -wal and -shm files while it is open)
-// and events.lock. Directory and files can be read by their owner only.
-// [Salvage] copies what is intact of a damaged store to a new one.
+// The directory holds events.db (with -wal and -shm files while it is open) and
+// events.lock. Directory and files can be read by their owner only. [Salvage]
+// copies the intact part of a damaged store to a new one.
 //
 // Conversations and events are plain tables that any SQLite client can read;
 // see schema.sql. A database of another schema version is refused.
@@ -23,16 +23,16 @@
 //
 // # Failure
 //
-// A commit is on disk (WAL, synchronous=FULL) before it is acknowledged. Rows
-// have checksums, events are numbered without gaps, and their number is stored
-// with the conversation. What was lost or changed below SQLite is an error of
-// kind Corrupt, at [Open] or where it is read; what is intact stays readable.
-// Indexes have no checksums. Get and Search compare the id or kind under which they
-// find an event with the event, whose checksum is verified. What an index has lost is
-// not noticed: Get, Search and Count do not find the event, its id may be taken twice,
-// and a conversation may be listed in the wrong place. Read and Follow check every
-// event. A full disk is an error of kind Full; the store stays readable and writes
-// again when there is space.
+// A commit is on disk (WAL, synchronous=FULL) before it is acknowledged. Rows have
+// checksums, events are numbered without gaps, and their number is stored with the
+// conversation. Rows that were lost or changed below SQLite are an error of kind
+// Corrupt, at [Open] or where they are read; intact rows stay readable. Indexes have
+// no checksums. Get and Search compare the id or kind under which they find an event
+// with the event, whose checksum is verified. A row that an index has lost is not
+// noticed: Get, Search and Count do not find the event, its id may be taken twice, and
+// a conversation may be listed in the wrong place. Read and Follow check every event.
+// A full disk is an error of kind Full; the store stays readable and writes again when
+// there is space.
 package sqlite
 
 import (

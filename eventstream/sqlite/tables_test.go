@@ -204,7 +204,7 @@ func TestSearchDamage(t *testing.T) {
 					t.Errorf("a page before it gives %d events and %v", len(page.Records), err)
 				}
 				if name == "lost" {
-					continue // a search by kind finds what is there
+					continue // a search by kind finds every row there
 				}
 				if _, err := s.Search(t.Context(), id, eventstream.Query{Limit: 1000, Kinds: []string{"MessageEvent"}}); !fault.Is(err, fault.Corrupt) {
 					t.Errorf("search by kind gives %v", err)
@@ -262,8 +262,8 @@ func TestSalvageLostRows(t *testing.T) {
 	}
 }
 
-// TestSalvageLostPages overwrites pages of a store. What is salvaged is as it
-// was written, and what is lost is counted.
+// TestSalvageLostPages overwrites pages of a store. Salvaged events are unchanged,
+// and lost ones are counted.
 func TestSalvageLostPages(t *testing.T) {
 	t.Parallel()
 	sm := makeSample(t, true)
@@ -342,8 +342,8 @@ func TestManyIDs(t *testing.T) {
 	checkIntact(t, s, id, len(evs))
 }
 
-// TestExtraDamage damages what the program keeps with a conversation: its
-// events stay readable.
+// TestExtraDamage damages the program's own document of a conversation: its events
+// stay readable.
 func TestExtraDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -386,7 +386,7 @@ func TestExtraDamage(t *testing.T) {
 }
 
 // TestLogStays checks that the store leaves SQLite's files to SQLite: the log
-// holds what SQLite wrote and nothing behind it.
+// holds SQLite's own bytes and nothing behind them.
 func TestLogStays(t *testing.T) {
 	t.Parallel()
 	sm := makeSample(t, false)
@@ -412,7 +412,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, dir) // what it had not cleaned up is cleaned up now
+	s = open(t, dir) // the interrupted clean-up is finished now
 	if err := s.Create(t.Context(), event.NewConversationID(), eventstream.Meta{}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type topic struct {
 // followed.
 const recentBytes = 32 << 10
 
-// fresh is what one request appended to a conversation.
+// fresh has the events that one request appended to a conversation.
 type fresh struct {
 	id      event.ConversationID
 	key     int64

@@ -45,7 +45,7 @@ func oldStore(t *testing.T) (dir string) {
 	return dir
 }
 
-// layout returns what the database of a store is made of.
+// layout returns the tables and indexes of a store's database.
 func layout(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db")+"?mode=ro")

@@ -18,7 +18,7 @@ type watch struct {
 	wg sync.WaitGroup
 }
 
-// watchByte is behind what is ever written to the lock file.
+// watchByte is behind all bytes that are ever written to the lock file.
 const watchByte = 1
 
 // watchLock describes a lock of a kind on watchByte.

@@ -70,12 +70,12 @@ type Options struct {
 	// an executor.
 	Reserved []string
 	// StartTimeout bounds the time from its start until it has answered init,
-	// InterruptGrace that until an interrupted action ends, and CloseTimeout that of
-	// its close hook.
+	// InterruptGrace the time until an interrupted action ends, and CloseTimeout its
+	// close hook.
 	StartTimeout, InterruptGrace, CloseTimeout time.Duration
 	// Masked are values that neither errors nor Log show.
 	Masked []string
-	// Log gets what goes wrong; default: nothing.
+	// Log gets failures; default: nothing.
 	Log *slog.Logger
 }
 
@@ -115,7 +115,7 @@ func Check(path string) error {
 	return nil
 }
 
-// Start starts the program and waits until it has said what it handles.
+// Start starts the program and waits for its list of actions.
 func Start(ctx context.Context, o Options) (*Program, error) {
 	if o.StartTimeout <= 0 {
 		o.StartTimeout = DefaultStartTimeout
@@ -252,7 +252,7 @@ func (p *Program) ask(ctx context.Context, run *process, q executeParams) (json.
 	return sent.wait(lasting)
 }
 
-// observationKind is the kind of what an action gives.
+// observationKind is the kind of an action's observation.
 func (p *Program) observationKind(action string) string {
 	for _, t := range p.tools {
 		if t.ActionKind == action {
@@ -280,7 +280,7 @@ func (p *Program) Close() error {
 	return p.running.end()
 }
 
-// observation reads what the program returned for an action.
+// observation reads the program's answer to an action.
 func observation(kind string, raw json.RawMessage) (event.Observation, error) {
 	var result struct {
 		Observation json.RawMessage `json:"observation"`

@@ -55,7 +55,7 @@ type executeParams struct {
 	ID     event.ID        `json:"id"`
 	Tool   string          `json:"tool,omitempty"`
 	Action json.RawMessage `json:"action"`
-	// Secrets are in clear, unlike those of a [tool.Call].
+	// Secrets are in clear, unlike the secrets of a [tool.Call].
 	Secrets map[string]string `json:"secrets,omitempty"`
 }
 
@@ -68,7 +68,7 @@ type progressParams struct {
 	Text string   `json:"text"`
 }
 
-// offer is what a program answers to init.
+// offer is a program's answer to init.
 type offer struct {
 	Protocol int             `json:"protocol"`
 	Actions  []string        `json:"actions"`
@@ -118,8 +118,8 @@ func readOffer(raw json.RawMessage, reserved []string) (o offer, err error) {
 	return o, nil
 }
 
-// kinds are the actions that the program handles, those of its tools included,
-// sorted.
+// kinds are the actions that the program handles, including the actions of its
+// tools, sorted.
 func (o offer) kinds() []string {
 	kinds := slices.Clone(o.Actions)
 	for _, t := range o.Tools {

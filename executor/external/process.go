@@ -86,8 +86,8 @@ func (r *process) end() error {
 	return r.endErr
 }
 
-// stderr is the end of what the program wrote to standard error, without the
-// secrets that it was given.
+// stderr is the end of the program's standard error, without the secrets that it
+// was given.
 func (r *process) stderr() string {
 	said := strings.TrimSpace(strings.ToValidUTF8(r.child.Stderr(), "\uFFFD"))
 	r.mu.Lock()
@@ -109,9 +109,9 @@ func (r *process) hide(values []string) {
 	}
 }
 
-// explain ends the program and adds to an error what it wrote to standard error.
+// explain ends the program and adds its standard error to an error.
 func (r *process) explain(err error) error {
-	_ = r.end() // what it wrote matters
+	_ = r.end() // its output matters
 	if said := r.stderr(); said != "" {
 		return fmt.Errorf("%w; it wrote to standard error: %s", err, said)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// unreachable is what programs say when they find no network: that a name cannot
-// be resolved, or that there is no way to an address.
+// unreachable has the messages of programs that find no network: a name cannot be
+// resolved, or there is no way to an address.
 var unreachable = []string{
 	"Could not resolve host", "Could not resolve hostname", "Temporary failure in name resolution", "Temporary failure resolving",
 	"Name or service not known", "unable to resolve host", "failed to lookup address", "dial tcp: lookup", "no such host",
@@ -65,8 +65,9 @@ func (h *networkHint) explain(output string, status int) string {
 	return ""
 }
 
-// refusedHosts says which hosts the proxy has refused while a command ran: most programs
-// do not show the proxy's own words. What the output has already is left out.
+// refusedHosts names the hosts that the proxy has refused while a command ran: most
+// programs do not show the proxy's own words. Hosts that the output has already are left
+// out.
 func (h *networkHint) refusedHosts(since time.Time, output string) string {
 	if h.refused == nil {
 		return ""
@@ -75,11 +76,11 @@ func (h *networkHint) refusedHosts(since time.Time, output string) string {
 	defer cancel()
 	asked := time.Now()
 	hosts, err := h.refused(ctx, asked.Sub(since))
-	if err == nil && len(hosts) == 0 { // the proxy counts from its answer: a slow one leaves out what was refused first
+	if err == nil && len(hosts) == 0 { // the proxy counts from its answer: a slow one leaves out the first refusals
 		hosts, err = h.refused(ctx, time.Since(since)+time.Since(asked))
 	}
 	if err != nil {
-		return "" // without the proxy, what commands say of it has to do
+		return "" // without the proxy, the commands' own messages have to do
 	}
 	hosts = slices.DeleteFunc(hosts, func(text string) bool { return strings.Contains(output, text) })
 	if len(hosts) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/internal/workspacedir"
 )
 
-// What programs say of a file that is not there or not theirs.
+// Messages of programs about a file that is not there or not theirs.
 const (
 	noFile    = "no such file or directory"
 	noAccess  = "permission denied"
@@ -21,8 +21,8 @@ const (
 // output names may be closed in the sandbox, and which flag opens it.
 type pathHint struct {
 	workspace, home string
-	// hidden says that what is not granted looks as if it did not exist. Otherwise
-	// access to it is denied.
+	// hidden says that paths without a grant look as if they did not exist. Otherwise
+	// access to them is denied.
 	hidden bool
 	// system reports whether a path is the system's, see process.IsSystemPath.
 	system func(path string) bool
@@ -55,8 +55,8 @@ func (h pathHint) explain(output string) string {
 	return ""
 }
 
-// of returns the hint for one path. What it says follows from the path and from
-// what the sandbox shows: it does not tell whether a hidden path exists.
+// of returns the hint for one path. It follows from the path and from the
+// sandbox's view alone: it does not tell whether a hidden path exists.
 func (h pathHint) of(reason, path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && h.home != "" {
 		path = h.home + rest
@@ -87,8 +87,8 @@ func (h pathHint) of(reason, path string) string {
 }
 
 // notShown returns the directory that would have to be shown for a path that is not
-// there, and "" if the sandbox shows the place where it would be. above is what
-// exists of the path.
+// there, and "" if the sandbox shows the place where it would be. above is the
+// existing part of the path.
 func (h pathHint) notShown(path, above string) string {
 	top := filepath.Dir(above) == "/" // all directories of the root are shown, mostly empty
 	if !h.hidden || above == path || above == "/" || !top && !workspacedir.Within(h.home, above) && !workspacedir.Within(h.workspace, above) {

@@ -12,7 +12,7 @@ import (
 
 func TestPathHint(t *testing.T) {
 	t.Parallel()
-	// As a sandbox shows it: the home, and of what is around the workspace nothing else.
+	// As a sandbox shows it: the home, and nothing else around the workspace.
 	root := t.TempDir()
 	system := func(path string) bool {
 		return !workspacedir.Within(path, root+"/shared") && process.IsSystemPath(path)

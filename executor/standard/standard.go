@@ -1,5 +1,5 @@
 // Package standard has the executors that ship with Deft for actions with an effect on the
-// sandbox, and those of a program of any language (docs/executors.md) among them.
+// sandbox, including programs of any language (docs/executors.md).
 //
 // # Usage
 //
@@ -11,8 +11,8 @@
 //
 // # Concurrency and failure
 //
-// New and WithProgram are safe for concurrent use; what they return belongs to the caller,
-// who closes each executor. The errors of a program are those of executor/external.
+// New and WithProgram are safe for concurrent use; their results belong to the caller, who
+// closes each executor. The errors of a program come from executor/external.
 package standard
 
 import (
@@ -41,19 +41,19 @@ import (
 	"github.com/deft-dev/deft/tool/think"
 )
 
-// Config is what executors are made from.
+// Config has the inputs of executors.
 type Config struct {
 	Workspace string
-	// Scratch is a directory for what does not fit into an event.
+	// Scratch is a directory for results that do not fit into an event.
 	Scratch string
 	Env     []string // of commands
-	// Network is what commands in a sandbox reach; "" outside of one.
+	// Network is the set of hosts that commands in a sandbox reach; "" outside of one.
 	Network sandbox.Network
 	// Command changes how programs are started; nil for the ordinary way.
 	Command func(path string, args []string) (string, []string)
 	// Masked are values that no log may show.
 	Masked []string
-	// Log gets what goes wrong with executors; nil for nothing.
+	// Log gets failures of executors; nil for nothing.
 	Log *slog.Logger
 	// Shells starts shells; nil for the ordinary way.
 	Shells *terminal.Starter
@@ -105,7 +105,7 @@ func New(c Config) (map[string]tool.Executor, error) {
 }
 
 // ProgramClass begins the name of an executor class that is a program: the path of the
-// program follows. docs/executors.md says what it is.
+// program follows. See docs/executors.md.
 const ProgramClass = "exec:"
 
 // WithProgram makes the standard executors, and a program's for the actions
@@ -143,7 +143,7 @@ func closeAll(all map[string]tool.Executor) error {
 	return errors.Join(errs...)
 }
 
-// reserved are the kinds of actions that run beside the controller, and that of the
+// reserved are the kinds of actions that run beside the controller, and the kind of
 // programs that Deft runs for itself.
 func reserved() []string {
 	return []string{

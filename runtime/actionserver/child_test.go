@@ -70,8 +70,8 @@ func appender(path string) runtimetest.Func {
 	}
 }
 
-// clientMain is a controller: it logs what it asks before it asks, and what it
-// got. Killed and started anew it goes on where its log ends.
+// clientMain is a controller: it logs each request before it sends it, and its
+// answer. Killed and started anew it goes on where its log ends.
 func clientMain() error {
 	log, err := os.OpenFile(os.Getenv(childFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 // Ports say which ports of the sandbox controllers see.
 type Ports struct {
-	// Hidden are those of the sandbox's own parts, such as its proxy.
+	// Hidden are the ports of the sandbox's own parts, such as its proxy.
 	Hidden []int
 }
 
@@ -130,7 +130,7 @@ func (s *server) connectPort(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) connectTarget(conn net.Conn, in *bufio.Reader, target *net.TCPConn) error {
-	if err := conn.SetDeadline(time.Time{}); err != nil { // those of HTTP
+	if err := conn.SetDeadline(time.Time{}); err != nil { // of HTTP
 		return err
 	}
 	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", protocol.PortUpgrade); err != nil {

@@ -39,9 +39,9 @@ type orphans struct {
 	done   chan struct{}
 }
 
-// OwnProcess does for a process that exists for another server alone what
-// Options.OwnProcess does: it hides its memory and reaps orphans. end kills the processes
-// that are left.
+// OwnProcess does for a process that exists for another server alone the work of
+// Options.OwnProcess: it hides its memory and reaps orphans. end kills the remaining
+// processes.
 func OwnProcess(log *slog.Logger) (end func() error, err error) {
 	o, err := ownProcess(log)
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *server) enterProgram() error {
 
 // connect passes input and output on until the program has ended.
 func (s *server) connect(conn net.Conn, in *bufio.Reader, p tool.Process) error {
-	if err := conn.SetDeadline(time.Time{}); err != nil { // those of HTTP
+	if err := conn.SetDeadline(time.Time{}); err != nil { // of HTTP
 		return errors.Join(err, p.Close())
 	}
 	over := make(chan struct{})
@@ -84,7 +84,7 @@ func (s *server) connect(conn net.Conn, in *bufio.Reader, p tool.Process) error 
 		select {
 		case <-s.stopping:
 			err := p.Close()
-			// The client may not read what the program has written.
+			// The client may not read the program's output.
 			stopped <- errors.Join(err, conn.SetWriteDeadline(time.Now().Add(drainTimeout)))
 		case <-over:
 			stopped <- nil

@@ -115,7 +115,7 @@ func (s *server) attachPTY(w http.ResponseWriter, r *http.Request) error {
 // connectPTY passes input and output on until the terminal has ended or the client
 // has disconnected.
 func (s *server) connectPTY(conn net.Conn, in *bufio.Reader, p tool.PTYConn) error {
-	if err := conn.SetDeadline(time.Time{}); err != nil { // those of HTTP
+	if err := conn.SetDeadline(time.Time{}); err != nil { // of HTTP
 		return errors.Join(err, p.Close())
 	}
 	over := make(chan struct{})

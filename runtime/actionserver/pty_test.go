@@ -156,7 +156,7 @@ func TestPTYReattach(t *testing.T) {
 				t.Fatal(err)
 			}
 			link.cut()
-			for err == nil { // what had arrived
+			for err == nil { // output that had arrived
 				_, err = io.CopyN(&got, c, 1)
 			}
 			if !fault.Is(err, fault.Unavailable) {

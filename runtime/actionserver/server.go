@@ -11,13 +11,13 @@
 //
 // # When it ends
 //
-// The server outlives its controllers. A controller is connected while it holds
-// a lease or waits for an action. When none has been connected for the grace
-// time, the server interrupts what runs, records the results and ends, so
-// nothing that it started outlives that time. SIGTERM, SIGINT, POST
-// /v1/shutdown and the end of Serve's context end it in the same way. A program
-// that a controller talks to ends with its connection. A pseudo terminal goes on
-// without one, and ends with the server.
+// The server outlives its controllers. A controller is connected while it holds a
+// lease or waits for an action. When none has been connected for the grace time,
+// the server interrupts running actions, records the results and ends, so nothing
+// that it started outlives that time. SIGTERM, SIGINT, POST /v1/shutdown and the
+// end of Serve's context end it in the same way. A program that a controller talks
+// to ends with its connection. A pseudo terminal goes on without one, and ends
+// with the server.
 //
 // # Concurrency and failure
 //
@@ -69,8 +69,8 @@ type Options struct {
 	Journal *os.File
 	// Tools by kind of action; Serve closes them.
 	Tools map[string]tool.Executor
-	// Warm has those of Tools that are a [tool.Warmer] get ready at once, while the first
-	// client still connects.
+	// Warm lets each [tool.Warmer] of Tools get ready at once, while the first client
+	// still connects.
 	Warm bool
 	// Settled is called once, when the first action has ended; nil for nothing.
 	Settled func()
@@ -83,8 +83,8 @@ type Options struct {
 	// PTYs are the pseudo terminals that clients open; nil if there can be none.
 	// Serve closes them if they are an io.Closer.
 	PTYs tool.PTYs
-	// Ports lets controllers connect to what listens in the sandbox; nil for not. The
-	// server's process must have a network of the sandbox's own.
+	// Ports lets controllers connect to listening programs in the sandbox; nil for
+	// not. The server's process must have a network of the sandbox's own.
 	Ports *Ports
 	// Workspace is the directory whose files a controller may read and write; empty
 	// for none.
@@ -101,9 +101,10 @@ type Options struct {
 	// adopts and reaps orphans of processes that tools started (as PID 1 of a
 	// namespace or as a subreaper), and kills those that are left at the end.
 	OwnProcess bool
-	// IgnoreSignals lets no signal of another process end the server: what it runs
-	// can send them, where the kernel is too old for Landlock to refuse that (see
-	// sandbox/process, Command). It then ends as [Serve] says but for signals.
+	// IgnoreSignals lets no signal of another process end the server: its commands can
+	// send them, where the kernel is too old for Landlock to refuse that (see
+	// sandbox/process, Command). It then ends as documented for [Serve] except for
+	// signals.
 	IgnoreSignals bool
 }
 
@@ -183,7 +184,7 @@ func Serve(ctx context.Context, o Options) error {
 // run serves HTTP and ends everything in order.
 func (s *server) run(ctx context.Context, l net.Listener) error {
 	var background sync.WaitGroup
-	defer background.Wait() // the end of a tool is that of its warm-up
+	defer background.Wait() // the end of a tool is the end of its warm-up
 	if s.settled != nil {
 		background.Go(func() {
 			select {

@@ -30,7 +30,7 @@ type served struct {
 	dial  func(context.Context) (net.Conn, error)
 	stop  func()
 	ended chan struct{} // closed when Serve has returned
-	err   error         // then: what it returned
+	err   error         // then: its result
 }
 
 func serve(t testing.TB, tools map[string]tool.Executor, grace time.Duration) *served {

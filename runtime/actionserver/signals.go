@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ignoreSignals takes all signals that another process can send, and does nothing
-// with them, until it is undone. Kill, stop and what libc keeps for itself cannot be
-// taken: the first process of a PID namespace does not get them from inside. Signals that are
-// ignored for good (SIG_IGN) would be ignored in commands too, which inherit that.
+// ignoreSignals takes all signals that another process can send, and does nothing with them,
+// until it is undone. Kill, stop and libc's own signals cannot be taken: the first process of
+// a PID namespace does not get them from inside. Signals that are ignored for good (SIG_IGN)
+// would be ignored in commands too, which inherit that.
 func ignoreSignals() (undo func()) {
 	var all []os.Signal
 	for s := unix.Signal(1); s < 65; s++ {
@@ -22,7 +22,7 @@ func ignoreSignals() (undo func()) {
 			all = append(all, s)
 		}
 	}
-	taken := make(chan os.Signal, 1) // never read: what does not fit is dropped
+	taken := make(chan os.Signal, 1) // never read: signals that do not fit are dropped
 	signal.Notify(taken, all...)
 	return func() { signal.Stop(taken) }
 }

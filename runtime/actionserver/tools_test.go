@@ -77,8 +77,8 @@ func TestWarm(t *testing.T) {
 	}
 }
 
-// TestSettled: what is to happen after the start happens once, and not before the first
-// action has ended.
+// TestSettled: the work after the start happens once, and not before the first action
+// has ended.
 func TestSettled(t *testing.T) {
 	t.Parallel()
 	settled := make(chan struct{}, 2)

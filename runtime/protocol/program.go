@@ -10,7 +10,7 @@ import (
 // Upgrade is the protocol of a connection to a program's input and output.
 const Upgrade = "deft-program"
 
-// ProgramEnd is what is said of a program that has ended.
+// ProgramEnd describes the end of a program.
 type ProgramEnd struct {
 	Stderr string `json:"stderr"` // the end of its standard error
 }

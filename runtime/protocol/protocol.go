@@ -1,6 +1,6 @@
 // Package protocol is the wire form of asking an Action Execution Server for
-// actions: what runtime/remote sends and runtime/actionserver answers, over
-// HTTP/1.1 on any stream socket. Any program in any language may speak it.
+// actions: the requests of runtime/remote and the answers of runtime/actionserver,
+// over HTTP/1.1 on any stream socket. Any program in any language may speak it.
 //
 //	POST /v1/actions/{id}            a tool.Request → lines of Line, the last one final
 //	POST /v1/actions/{id}/interrupt  stops a running action
@@ -76,7 +76,7 @@ const (
 	MaxRequest = 64 << 20
 	// MaxLine is how many bytes a line of an answer may have.
 	MaxLine = 136 << 20
-	// ContentType is that of an answer of lines.
+	// ContentType is the type of an answer of lines.
 	ContentType = "application/x-ndjson"
 )
 

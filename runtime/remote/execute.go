@@ -103,8 +103,8 @@ func (r *Runtime) attempt(ctx context.Context, q tool.Request) (obs event.Observ
 	}
 }
 
-// drain reads what is left of an answer that has ended, so that its
-// connection can be used again. If that fails there is merely one fewer.
+// drain reads the rest of an answer that has ended, so that its connection can be
+// used again. If that fails there is merely one fewer.
 func drain(body io.Reader) { _, _ = io.CopyN(io.Discard, body, 4<<10) }
 
 func sleep(ctx context.Context, d time.Duration) error {

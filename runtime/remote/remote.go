@@ -148,7 +148,7 @@ func (r *Runtime) Tools(ctx context.Context) ([]tool.External, error) {
 	return t.Tools, err
 }
 
-// Shutdown makes the server interrupt what runs and end. It returns when the
+// Shutdown makes the server interrupt its actions and end. It returns when the
 // server has accepted the request, not when it has ended.
 func (r *Runtime) Shutdown(ctx context.Context) error {
 	return r.post(ctx, "/v1/shutdown", nil)

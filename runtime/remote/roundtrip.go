@@ -12,7 +12,7 @@ import (
 var _ http.RoundTripper = (*Runtime)(nil)
 
 // RoundTrip implements [http.RoundTripper] for requests to the server that are not
-// about actions, such as those of workspace/link. The error is of kind
+// about actions, such as requests of workspace/link. The error is of kind
 // fault.Unavailable if there is no answer, and holds runtime.ErrNotSent if there was no
 // server to send the request to. The answer ends with Close of the Runtime.
 func (r *Runtime) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -15,8 +15,8 @@ import (
 )
 
 // connect makes a connection of its own and posts body to path, which turns the
-// connection into one of another protocol. It returns what the rest of the answer is
-// read from, and the answer's header.
+// connection to another protocol. It returns a reader of the rest of the answer, and
+// the answer's header.
 func (r *Runtime) connect(ctx context.Context, path, proto string, body []byte) (net.Conn, *bufio.Reader, http.Header, error) {
 	ctx, done := r.while(ctx)
 	defer done()

@@ -64,7 +64,7 @@ const Kind = "ThinkAction"
 // Action returns an action of Kind.
 func Action(text string) event.Action { return &event.ThinkAction{Thought: text} }
 
-// Observation returns what a tool of Kind observes.
+// Observation returns the observation of a tool of Kind.
 func Observation(text string) event.Observation {
 	return &event.ThinkObservation{ObservationBase: event.ObservationBase{Content: event.Texts(text)}}
 }

@@ -18,7 +18,7 @@ type attempt struct {
 	after  string             // why the sandbox before it has ended; "" if that is not known
 
 	done    chan struct{}   // closed when the rest is set
-	sandbox sandbox.Sandbox // if this start gave none, that of the start before
+	sandbox sandbox.Sandbox // if this start gave none, the one of the start before
 	rt      runtime.Runtime // nil unless err is
 	err     error
 

@@ -115,7 +115,8 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// TestEndIsTold: the end of a sandbox is told once, and not that of one which was stopped.
+// TestEndIsTold: the end of a sandbox is reported once, and no end of a stopped
+// one.
 func TestEndIsTold(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// terminals calls ask with the terminals of the sandbox that runs now. Those of one
-// that has ended are gone; only with start is a new one started.
+// terminals calls ask with the terminals of the sandbox that runs now. The
+// terminals of one that has ended are gone; only with start is a new one started.
 func (r *Runtime) terminals(ctx context.Context, start bool, ask func(tool.PTYs) error) error {
 	do := func(rt runtime.Runtime) error {
 		p, ok := rt.(tool.PTYs)

@@ -193,8 +193,8 @@ func (r *Runtime) Interrupt(ctx context.Context, id event.ID) error {
 	return a.rt.Interrupt(ctx, id)
 }
 
-// Ack implements [runtime.Acknowledger]. What is acknowledged while a server
-// starts stays in its journal until the conversation ends.
+// Ack implements [runtime.Acknowledger]. An acknowledgement while a server starts
+// is dropped: the result stays in its journal until the conversation ends.
 func (r *Runtime) Ack(ids ...event.ID) {
 	a := r.latest()
 	select {

@@ -37,15 +37,16 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// Config says what is served. Workspace, Executors and Log are required.
+// Config configures the server. Workspace, Executors and Log are required.
 type Config struct {
 	// Workspace is the working directory of commands.
 	Workspace string
 	// Grace is how long the server lives without a controller.
 	Grace time.Duration
-	// Executors makes what runs the actions.
+	// Executors makes the executors of the actions.
 	Executors func(standard.Config) (map[string]tool.Executor, error)
-	// Network is what commands in the sandbox reach, for hints; "" outside of one.
+	// Network is the set of hosts that commands in the sandbox reach, for hints; ""
+	// outside of one.
 	Network sandbox.Network
 	// IgnoreSignals lets no signal end the first process of a PID namespace. Without
 	// such a namespace SIGTERM says that the sandbox's first process has died.
@@ -58,8 +59,8 @@ type Config struct {
 	// Results is the directory for results that do not fit; the sandbox's own /tmp, where
 	// commands can read them, by default.
 	Results string
-	// Listener and Journal are what is served on, where the workspace is inside of the
-	// sandbox; those that the process has inherited by default.
+	// Listener and Journal are the socket and the journal, where the workspace is
+	// inside of the sandbox; by default the ones that the process has inherited.
 	Listener net.Listener
 	Journal  *os.File
 	Log      *slog.Logger
@@ -105,8 +106,8 @@ func Serve(ctx context.Context, c Config) error {
 	})
 }
 
-// ports are those of a sandbox that has processes of its own, and with them a network;
-// nil for others.
+// ports are the ports of a sandbox that has processes of its own, and with them a
+// network; nil for others.
 func ports() *actionserver.Ports {
 	if os.Getpid() != 1 {
 		return nil

@@ -81,7 +81,7 @@ func (d Dialer) upgrade(ctx context.Context, path string) (net.Conn, error) {
 
 // conn is an upgraded connection.
 type conn struct {
-	io.ReadWriteCloser // which may hold what was read with the answer
+	io.ReadWriteCloser // which may hold bytes that were read with the answer
 	raw                net.Conn
 }
 

@@ -38,7 +38,7 @@ const (
 	watchPath = "/v1/watch"
 	alivePath = "/alive"
 	protocol  = "deft-action-server"
-	// keyHeader is that of OpenHands' servers.
+	// keyHeader is the header of OpenHands' servers.
 	keyHeader = "X-Session-API-Key"
 )
 
@@ -91,7 +91,7 @@ func (t *listener) upgrade(w http.ResponseWriter, r *http.Request, use func(net.
 		http.Error(w, `{"detail":"the connection cannot be upgraded"}`, http.StatusHTTPVersionNotSupported)
 		return
 	}
-	_ = conn.SetDeadline(time.Time{}) // those of the HTTP server
+	_ = conn.SetDeadline(time.Time{}) // of the HTTP server
 	_, err = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+protocol+"\r\n\r\n")
 	if err != nil {
 		_ = conn.Close() // the client has gone
@@ -144,7 +144,7 @@ func (t *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// end closes what is open.
+// end closes everything open.
 func (t *listener) end(err error) {
 	t.once.Do(func() {
 		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {

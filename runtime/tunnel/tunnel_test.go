@@ -79,7 +79,7 @@ func talk(t *testing.T, d tunnel.Dialer) {
 	}
 }
 
-// TestTunnel goes straight, through a proxy as that of a Runtime API, and with TLS.
+// TestTunnel goes straight, through a proxy like a Runtime API's, and with TLS.
 func TestTunnel(t *testing.T) {
 	_, address := echo(t)
 	direct := "http://" + address
