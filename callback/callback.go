@@ -1,5 +1,5 @@
-// Package callback is what an event callback of a conversation is: a [Processor] that the
-// App Server calls for the conversation's events, and the kinds of processors that a start
+// Package callback defines event callbacks of a conversation: a [Processor] that the App
+// Server calls for the conversation's events, and the kinds of processors that a start
 // request can name.
 //
 // # Usage
@@ -49,7 +49,7 @@ type Processor interface {
 
 // Call is an event for a processor.
 type Call struct {
-	// Callback is the id of the callback, and Key is that of the call: the same when the
+	// Callback is the id of the callback, and Key the id of the call: the same when the
 	// event is processed again, for services that take such keys.
 	Callback, Key string
 	Conversation  event.ConversationID
@@ -57,7 +57,7 @@ type Call struct {
 	Log           *slog.Logger
 }
 
-// Outcome is what a processor has done.
+// Outcome is the result of a processor.
 type Outcome struct {
 	// Nothing says that the event was none for the processor: it gets no record.
 	Nothing bool
@@ -71,8 +71,8 @@ type Outcome struct {
 type Kind struct {
 	// Events is the kind of the events that processors get; "" for all.
 	Events string
-	// New makes a processor from its document, whose "kind" is that of the registration.
-	// The document is stored sealed. A wrong one is an error of kind Invalid.
+	// New makes a processor from its document, whose "kind" names the registration. The
+	// document is stored sealed. A wrong one is an error of kind Invalid.
 	New func(document json.RawMessage) (Processor, error)
 }
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// logging writes each event to the server's log: its id and its kind. What the event says
+// logging writes each event to the server's log: its id and its kind. The event's text
 // may be private, and is left out.
 type logging struct{}
 

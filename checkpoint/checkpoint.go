@@ -1,4 +1,4 @@
-// Package checkpoint keeps what the files of a workspace were at events of
+// Package checkpoint keeps the files of workspaces as they were at events of
 // conversations, so that they can be brought back or given to a fork.
 //
 // # Usage
@@ -11,24 +11,24 @@
 //
 // # What is kept
 //
-// The content, the executable bit and the links of all files, those that the
-// user's Git ignores among them, byte by byte. Left alone, which means neither
-// kept nor changed by a restore, are everything named .git (commits, branches and
-// the staging area of the user's repositories), caches that tools fill again
+// The content, the executable bit and the links of all files, including files that
+// the user's Git ignores, byte by byte. Left alone, which means neither kept nor
+// changed by a restore, are everything named .git (commits, branches and the
+// staging area of the user's repositories), caches that tools fill again
 // (node_modules and the like, directories with a CACHEDIR.TAG or a pyvenv.cfg),
-// files above 64 MiB, what cannot be read, sockets and devices, and empty
-// directories. [Record.LeftOut] names what was there and is not kept.
+// files above 64 MiB, unreadable files, sockets and devices, and empty
+// directories. [Record.LeftOut] names the files that were there and are not kept.
 //
 // # How
 //
-// Git's own commands find changed files only in one repository and leave out what it
-// ignores, and the repositories inside it, so the files are found here and stored by
+// Git's own commands find changed files only in one repository and leave out ignored
+// files, and the repositories inside it, so the files are found here and stored by
 // Git. Each workspace has a bare Git repository of its own below Options.Dir, never in
-// the workspace. Its index says which files have changed since the last time, so
-// that a checkpoint reads no others. Git reads no configuration but ours: no
-// hook, filter or attribute of the workspace has an effect. Where the kernel has
-// Landlock it can open nothing but the workspace and that repository, so links
-// that are exchanged meanwhile lead nowhere.
+// the workspace. Its index says which files have changed since the last time, so that
+// a checkpoint reads no others. Git reads no configuration but ours: no hook, filter
+// or attribute of the workspace has an effect. Where the kernel has Landlock it can
+// open nothing but the workspace and that repository, so links that are exchanged
+// meanwhile lead nowhere.
 //
 // # Durability
 //
@@ -78,8 +78,8 @@ type Options struct {
 	// Timeout bounds [Store.Take]; 15 seconds by default. A workspace that takes
 	// longer is not tried again for some time.
 	Timeout time.Duration
-	// StepTime is what a checkpoint of a step may take before those that follow are left
-	// out ([ErrSlow]); 250 milliseconds by default.
+	// StepTime bounds the checkpoint of a step; after a longer one the following are
+	// left out ([ErrSlow]); 250 milliseconds by default.
 	StepTime time.Duration
 	// StepFiles is how many files a workspace has at least whose steps are left out: with
 	// fewer, the machine is busy, not the workspace large. 1,000 by default.
@@ -109,7 +109,7 @@ type Point struct {
 	Conversation event.ConversationID
 	// Event is the event after which nothing has changed the files.
 	Event event.ID
-	// Checkout is what Git had checked out, for the [Record].
+	// Checkout is Git's checked-out commit, for the [Record].
 	Checkout
 	// Again replaces a checkpoint of the event that is there already.
 	Again bool
@@ -117,11 +117,11 @@ type Point struct {
 	Step bool
 }
 
-// Checkout is what Git has checked out, or had.
+// Checkout is the commit and branch that Git has checked out, or had.
 type Checkout struct {
 	// Commit is "" for none.
 	Commit string `json:"commit,omitempty"`
-	// Ref is that of the branch, "HEAD" without one, or "" where it is not known.
+	// Ref is the branch, "HEAD" without one, or "" where it is not known.
 	Ref string `json:"ref,omitempty"`
 }
 
@@ -152,8 +152,8 @@ func Available() bool {
 // took longer than Options.StepTime. Steps are taken again once another checkpoint is as fast.
 var ErrSlow = fault.New(fault.Limit, "checkpoints of single steps take too long here")
 
-// Take records what the files of a workspace are. A checkpoint that is there
-// already stays as it is, unless the point says Again.
+// Take records the files of a workspace. An existing checkpoint stays unchanged,
+// unless the point says Again.
 func (s *Store) Take(ctx context.Context, p Point) (Record, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, errTooLong)
 	defer cancel()
@@ -263,7 +263,7 @@ func (s *Store) openExisting(ctx context.Context, dir string) (*workspace, error
 	return s.open(ctx, dir)
 }
 
-// open locks a workspace's checkpoints and makes what is missing.
+// open locks a workspace's checkpoints and makes missing directories.
 func (s *Store) open(ctx context.Context, path string) (_ *workspace, err error) {
 	w := &workspace{dir: realpath.Resolve(path)}
 	w.store = s.storeDir(w.dir)

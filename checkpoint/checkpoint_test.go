@@ -112,7 +112,8 @@ func writeFile(t testing.TB, path, text string, mode os.FileMode) {
 	}
 }
 
-// files returns what is in a directory: content with rights, or where a link leads.
+// files returns the content of a directory: files with rights, and targets of
+// links.
 func files(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -249,7 +250,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestLeftAlone changes what is not kept: a restore does not touch it.
+// TestLeftAlone changes files that are not kept: a restore does not touch them.
 func TestLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)
@@ -326,7 +327,8 @@ func TestTakenOnce(t *testing.T) {
 	}
 }
 
-// TestKilled leaves behind what a process that is killed at the worst time does.
+// TestKilled leaves the same files behind as a process that is killed at the worst
+// time.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)
@@ -349,7 +351,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestRemove removes a conversation's checkpoints and keeps those of another one.
+// TestRemove removes a conversation's checkpoints and keeps another one's.
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)
@@ -390,7 +392,7 @@ func TestRemove(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"a.txt": "-rw-r--r-- public"}, files(t, s.dir)); diff != "" {
 		t.Error(diff)
 	}
-	for _, id := range []event.ConversationID{conversation, other.Conversation} { // the restore has kept what was there
+	for _, id := range []event.ConversationID{conversation, other.Conversation} { // the restore has kept the present files
 		if err := s.Remove(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
@@ -485,7 +487,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// TestGoesOn: what was read before the time was over is not read again.
+// TestGoesOn: files that were read before the time was over are not read again.
 func TestGoesOn(t *testing.T) {
 	s := newSetup(t)
 	for i := range 12_000 {
@@ -540,7 +542,7 @@ exec `+real+` "$@"
 	}
 }
 
-// TestNoDirectory takes a checkpoint of what is not there.
+// TestNoDirectory takes a checkpoint of a missing directory.
 func TestNoDirectory(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)

@@ -54,7 +54,7 @@ func TestExchangedLinks(t *testing.T) {
 	var taken []checkpoint.Record
 	restored := 0
 	for i := 0; i < 20 || i < 200 && (len(taken) == 0 || restored == 0); i++ {
-		if r, err := s.Take(t.Context(), s.point(fmt.Sprint("racing", i))); err == nil { // it may not find what it has just seen
+		if r, err := s.Take(t.Context(), s.point(fmt.Sprint("racing", i))); err == nil { // it may not find a file that it has just seen
 			taken = append(taken, r)
 		}
 		if _, err := s.Restore(t.Context(), s.point(fmt.Sprint("undone", i)), states[i%2]); err == nil {

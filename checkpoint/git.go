@@ -18,14 +18,15 @@ import (
 )
 
 // The files of a new repository; the last one is made last. Attributes of the
-// workspace would otherwise change what is stored.
+// workspace would otherwise change the stored files.
 var repositoryFiles = [...]struct{ name, text string }{
 	{"info/attributes", "* -text -filter -ident -eol -working-tree-encoding\n"},
 	{"config", "[core]\n\trepositoryFormatVersion = 0\n\tbare = true\n"},
 	{"HEAD", "ref: refs/heads/none\n"},
 }
 
-// init makes the repository, and removes what a process that was killed left behind.
+// init makes the repository, and removes the leftovers of a process that was
+// killed.
 func (w *workspace) init() error {
 	err := os.Remove(w.path("index.lock")) // nobody else has the lock
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -48,7 +49,7 @@ func (w *workspace) init() error {
 	return nil
 }
 
-// settings are those of every call, as names and values.
+// settings are the settings of every call, as names and values.
 var settings = []string{
 	"core.hooksPath", "/dev/null", "core.attributesFile", "/dev/null", "core.excludesFile", "/dev/null",
 	"core.fsmonitor", "false", "core.untrackedCache", "false", "core.splitIndex", "false", "index.version", "2", "index.sparse", "false",
@@ -71,7 +72,7 @@ type call struct {
 // waitDelay is how long git may take to end when it is stopped.
 const waitDelay = time.Second
 
-// git runs git and returns what it printed.
+// git runs git and returns its output.
 func (w *workspace) git(ctx context.Context, c call, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "--literal-pathspecs"}, args...)...)
 	cmd.Dir = w.dir

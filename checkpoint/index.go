@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// index is what Git's index knows of files, in the order of their paths.
+// index is Git's index of files, in the order of their paths.
 type index struct {
 	entries []entry
 	written time.Time
@@ -100,9 +100,9 @@ func parseIndex(data []byte) (index, error) {
 	return x, nil
 }
 
-// same reports whether a file is as it was when the index was written. Git decides
-// about files that it says are not: what was written at the same time as the index
-// has to be read again.
+// same reports whether a file is unchanged since the index was written. Git
+// decides about files reported as changed: files that were written at the same
+// time as the index have to be read again.
 func (e *entry) same(st *unix.Stat_t, written time.Time) bool {
 	mode := uint32(unix.S_IFLNK)
 	if st.Mode&unix.S_IFMT == unix.S_IFREG {

@@ -99,7 +99,8 @@ func (w *workspace) refer(tree string, write writer) error {
 	return write(path, []byte(tree+"\n"))
 }
 
-// Remove removes the checkpoints of a conversation, and what no other one needs.
+// Remove removes the checkpoints of a conversation, and all objects that no other
+// one needs.
 func (s *Store) Remove(ctx context.Context, id event.ConversationID) error {
 	dirs, err := filepath.Glob(filepath.Join(s.o.Dir, "*", records, id.Hex()))
 	if err != nil {
@@ -173,7 +174,7 @@ func (w *workspace) prune(ctx context.Context) error {
 			}
 		}
 	}
-	// What is packed is removed at once.
+	// Packed objects are removed at once.
 	_, err = w.git(ctx, call{inGit: true, set: []string{"core.fsync", "all"}}, "repack", "-a", "-d", "-q", "-l")
 	if err == nil {
 		_, err = w.git(ctx, call{inGit: true}, "prune", "--expire=now")

@@ -17,7 +17,7 @@ import (
 	"github.com/deft-dev/deft/internal/realpath"
 )
 
-// Changes are what a restore does to the files of a workspace.
+// Changes are a restore's changes to the files of a workspace.
 type Changes struct {
 	// Written are the files that are made or changed, Removed those that go.
 	Written, Removed []string
@@ -41,7 +41,7 @@ func summary(all []change) (sum Changes) {
 	return sum
 }
 
-// Compare returns what [Store.Restore] would do.
+// Compare returns the changes that [Store.Restore] would make.
 func (s *Store) Compare(ctx context.Context, path string, r Record) (Changes, error) {
 	w, err := s.openExisting(ctx, path)
 	if err != nil {
@@ -56,17 +56,17 @@ func (s *Store) Compare(ctx context.Context, path string, r Record) (Changes, er
 	return summary(all), err
 }
 
-// Restore makes the files of p's workspace what they were at a checkpoint of it, and
-// what they are before that p's checkpoint, in place of one that is there. What a
-// checkpoint keeps nothing of stays as it is. Nothing else should change the files
-// meanwhile. If it fails half way it can be called again.
+// Restore gives the files of p's workspace the state of a checkpoint of it, and
+// keeps their state before as p's checkpoint, in place of an existing one. Files
+// that a checkpoint does not keep stay unchanged. Nothing else should change the
+// files meanwhile. If it fails half way it can be called again.
 func (s *Store) Restore(ctx context.Context, p Point, r Record) (Changes, error) {
 	w, err := s.openExisting(ctx, p.Workspace)
 	if err != nil {
 		return Changes{}, err
 	}
 	defer w.close()
-	now, err := w.snapshot(ctx) // the index has to know what is there
+	now, err := w.snapshot(ctx) // the index has to know the present files
 	if err != nil {
 		return Changes{}, err
 	}
@@ -77,8 +77,9 @@ func (s *Store) Restore(ctx context.Context, p Point, r Record) (Changes, error)
 	return w.restore(ctx, now.Tree, r)
 }
 
-// compare returns what changes between a tree and that of a checkpoint, in the order of the
-// paths. The error is of kind Corrupt if the checkpoint lacks what has to be written.
+// compare returns the changes between a tree and a checkpoint's tree, in the order of the
+// paths. The error is of kind Corrupt if the checkpoint lacks an object that has to be
+// written.
 func (w *workspace) compare(ctx context.Context, now string, r Record) (all []change, err error) {
 	if now == r.Tree {
 		return nil, nil
@@ -126,8 +127,8 @@ func (w *workspace) restore(ctx context.Context, now string, r Record) (done Cha
 	for _, c := range all {
 		entries.WriteString(c.mode + " " + c.blob + "\t" + c.path + "\x00")
 	}
-	// What is written has no times in the index before it is there, so that the next
-	// snapshot reads it if this process is killed.
+	// Written files get their times in the index only once they are there, so that the
+	// next snapshot reads them if this process is killed.
 	_, err = w.git(ctx, call{in: strings.NewReader(entries.String())}, "update-index", "-z", "--index-info")
 	if err == nil && len(done.Written) > 0 {
 		written := strings.Join(done.Written, "\x00") + "\x00"
@@ -152,8 +153,8 @@ func (w *workspace) removeFiles(paths []string) error {
 	return nil
 }
 
-// removeFile removes a file below a directory; one that is not there is no error. It
-// follows no links: what lies behind one that has just replaced a directory stays.
+// removeFile removes a file below a directory; a missing one is no error. It follows
+// no links: files behind one that has just replaced a directory stay.
 func removeFile(d *os.File, path string) error {
 	name, rest, below := strings.Cut(path, "/")
 	if !below {
@@ -215,7 +216,8 @@ func (w *workspace) protect(written []string, r Record) error {
 }
 
 // Fork gives the checkpoints of some events of a conversation to another one, in
-// another workspace, and makes its files those of r, a checkpoint of the first.
+// another workspace, and gives its files the state of r, a checkpoint of the
+// first.
 func (s *Store) Fork(ctx context.Context, from, to Point, events []event.ID, r Record) (err error) {
 	if realpath.Resolve(from.Workspace) == realpath.Resolve(to.Workspace) {
 		return fault.New(fault.Invalid, "a fork needs a workspace of its own")
@@ -309,7 +311,7 @@ func linkObjects(from, to string) error {
 		case d.IsDir():
 			return os.MkdirAll(to+"/"+path, 0o700)
 		case strings.Contains(path, "tmp_"):
-			return nil // what a process that was killed left behind
+			return nil // leftovers of a process that was killed
 		}
 		err = os.Link(from+"/"+path, to+"/"+path)
 		if errors.Is(err, fs.ErrExist) {

@@ -50,8 +50,8 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// TestHalfRestored has git killed at each of its calls of a restore: what was there is kept,
-// and another restore ends it. It is not parallel: it replaces git.
+// TestHalfRestored has git killed at each of its calls of a restore: the present files are
+// kept, and another restore completes it. It is not parallel: it replaces git.
 func TestHalfRestored(t *testing.T) {
 	path := os.Getenv("PATH")
 	for _, command := range []string{"diff-tree", "cat-file", "update-index -z --index-info", "checkout-index"} {

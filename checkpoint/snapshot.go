@@ -68,7 +68,7 @@ func (w *workspace) storeChanges(ctx context.Context, k *found, empty bool) (tre
 			return string(data), nil
 		}
 	}
-	// What is written next does not belong to the tree that is noted.
+	// Later writes do not belong to the tree that is noted.
 	if err := os.RemoveAll(w.path(treeFile)); err != nil {
 		return "", err
 	}
@@ -85,7 +85,8 @@ func (w *workspace) storeChanges(ctx context.Context, k *found, empty bool) (tre
 			return "", err
 		}
 	}
-	// The index is written after each part: what was read stays read if the time is over.
+	// The index is written after each part: files that were read stay read if the time
+	// is over.
 	set := []string(nil)
 	if len(k.changed) > packedFrom {
 		set = inPacks
@@ -124,8 +125,8 @@ func (w *workspace) updateIndex(ctx context.Context, paths string, set []string)
 	return err
 }
 
-// sync waits until what Git has written is on the disk: of many small files that takes a
-// tenth of the time that Git takes to sync each.
+// sync waits until Git's files are on the disk: for many small files that takes a tenth
+// of the time that Git takes to sync each.
 func (w *workspace) sync() error {
 	store, err := openDir(w.store)
 	if err != nil {

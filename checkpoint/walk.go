@@ -26,7 +26,7 @@ var cacheNames = map[string]bool{
 }
 
 // Files that mark such a directory: the Cache Directory Tagging Specification's
-// (cargo's target has it, for example), and that of Python's environments.
+// (cargo's target has it, for example), and the one of Python's environments.
 var cacheMarks = [...]string{"CACHEDIR.TAG", "pyvenv.cfg"}
 
 // maxListed bounds the paths that a record lists.
@@ -35,12 +35,12 @@ const (
 	maxPrivate = 1000
 )
 
-// found is what has changed in a workspace since its index was written.
+// found has the changes in a workspace since its index was written.
 type found struct {
 	changed []string // new or changed
 	removed []string // gone, or left out by now
 	files   int
-	bytes   int64 // of what is changed
+	bytes   int64 // of changed files
 	leftOut map[string]bool
 	listed  []string // the first of leftOut, caches aside
 
@@ -65,7 +65,7 @@ type walk struct {
 	written time.Time // the index
 
 	walkers *errgroup.Group
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	sum     found
 }
 
@@ -104,7 +104,7 @@ func (w *workspace) compareWith(ctx context.Context, x index) (*found, error) {
 	return &all.sum, nil
 }
 
-// walk has a walker look at a directory, closes that, and adds what was found.
+// walk has a walker look at a directory, closes that, and adds the findings.
 func (all *walk) walk(k *walker, d *os.File) error {
 	k.all, k.leftOut = all, map[string]bool{}
 	err := k.dir(d)
@@ -120,7 +120,7 @@ func (all *walk) walk(k *walker, d *os.File) error {
 	return all.sum.add(&k.found)
 }
 
-// add adds what another walker has found. The error is of kind Limit.
+// add adds the findings of another walker. The error is of kind Limit.
 func (f *found) add(o *found) error {
 	f.changed, f.removed = append(f.changed, o.changed...), append(f.removed, o.removed...)
 	f.files, f.bytes = f.files+o.files, f.bytes+o.bytes
@@ -262,7 +262,7 @@ func (k *walker) isExcluded(d *os.File) bool {
 	return err == nil && slices.ContainsFunc(k.all.exclude, func(x os.FileInfo) bool { return os.SameFile(x, info) })
 }
 
-// file looks at what is not a directory.
+// file looks at anything but a directory.
 func (k *walker) file(d *os.File, name string) error {
 	if isGit(name) {
 		return nil
@@ -315,8 +315,8 @@ func (k *walker) entry() *entry {
 	return &k.entries[k.at-1]
 }
 
-// stillThere reports whether a path that is to be removed from the index lies in
-// what is left out: it may be on disk.
+// stillThere reports whether a path that is to be removed from the index lies in a
+// part that is left out: it may be on disk.
 func (f *found) stillThere(path string) bool {
 	for i := range len(path) {
 		if path[i] == '/' && f.leftOut[path[:i]] {

@@ -16,7 +16,8 @@ const (
 	ExitInterrupted = 130
 )
 
-// statusCanceled is what proxies log when the client has closed the connection.
+// statusCanceled is the status that proxies log when the client has closed the
+// connection.
 const statusCanceled = 499
 
 // codes maps each kind to the exit code of the command and to the HTTP status.

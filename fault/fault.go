@@ -4,7 +4,7 @@
 //
 // # Usage
 //
-// The place that first understands what went wrong makes the error:
+// The place that first understands the failure makes the error:
 //
 //	return fault.New(fault.NotFound, "no conversation "+id).Hint("`deft conversations list` shows what is stored")
 //
@@ -21,7 +21,7 @@ package fault
 
 import "errors"
 
-// Kind classifies an error by what the caller can do about it.
+// Kind classifies an error by the caller's possible reaction.
 type Kind string
 
 // The kinds. A new one is added only together with its exit code and HTTP
@@ -58,8 +58,8 @@ type Error struct {
 	err  error
 }
 
-// New returns an error of the given kind. msg is lower case, without a full
-// stop, and says what went wrong in the user's terms.
+// New returns an error of the given kind. msg is lower case, without a full stop,
+// and describes the failure in the user's terms.
 func New(kind Kind, msg string) *Error { return &Error{kind: kind, msg: msg} }
 
 // Wrap gives err a kind and a message. It returns an untyped nil error for a
@@ -71,7 +71,7 @@ func Wrap(err error, kind Kind, msg string) error {
 	return &Error{kind: kind, msg: msg, err: err}
 }
 
-// Hint returns a copy of the error that also says what the user can do next.
+// Hint returns a copy of the error with the user's next step.
 func (e *Error) Hint(hint string) *Error {
 	c := *e
 	c.hint = hint

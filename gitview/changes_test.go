@@ -199,8 +199,8 @@ func TestHostileConfiguration(t *testing.T) {
 	if _, err := os.Stat(proof); err == nil {
 		t.Error("a program that the repository names was run")
 	}
-	// A git that reads the configuration does run programs, so the above can
-	// fail. What it says does not matter.
+	// A git that reads the configuration does run programs, so the above can fail. Its
+	// output does not matter.
 	cmd := exec.Command("git", "-c", "core.worktree="+r.dir, "diff", "HEAD")
 	cmd.Dir = r.dir
 	_, _ = cmd.CombinedOutput()

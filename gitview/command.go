@@ -18,7 +18,7 @@ import (
 )
 
 // CommandError is a command that git refuses. Its text is the reference's, without
-// what git printed. Its kind is fault.Invalid, or fault.Timeout.
+// git's output. Its kind is fault.Invalid, or fault.Timeout.
 type CommandError struct {
 	Command string // the command as the reference runs it, quoted for a shell
 	Stderr  string

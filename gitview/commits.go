@@ -49,7 +49,7 @@ func (v *View) Commits(ctx context.Context, limit int) (Commits, error) {
 	return page, nil
 }
 
-// CommitChanges lists what one commit changed against its first parent, with
+// CommitChanges lists the changes of one commit against its first parent, with
 // paths relative to the top of the repository.
 func (v *View) CommitChanges(ctx context.Context, sha string) ([]Change, error) {
 	out, err := v.git(ctx, call{}, "diff-tree", "-r", "--root", "--no-commit-id", "--no-ext-diff", "--no-textconv", "--no-renames",
@@ -84,8 +84,8 @@ type Metadata struct {
 	Head   string
 }
 
-// Metadata describes the repository. What git cannot tell, because the repository is
-// damaged, for example, stays empty; the error is that of running git.
+// Metadata describes the repository. Fields that git cannot tell, because the
+// repository is damaged, for example, stay empty; the error comes from running git.
 func (v *View) Metadata(ctx context.Context) (Metadata, error) {
 	var m Metadata
 	var err error
@@ -106,7 +106,7 @@ func (v *View) Metadata(ctx context.Context) (Metadata, error) {
 	return m, nil
 }
 
-// gitRefuses reports whether git ran and did not do what it was to.
+// gitRefuses reports whether git ran and refused.
 func gitRefuses(err error) bool {
 	_, refused := errors.AsType[*CommandError](err)
 	return refused || errors.Is(err, ErrMemory) || errors.Is(err, ErrOutput)

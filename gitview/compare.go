@@ -85,8 +85,8 @@ func (v *View) heads(ctx context.Context) (heads, error) {
 	return h, nil
 }
 
-// base chooses what a working tree is compared with, so that the work of a
-// conversation shows, committed and pushed or not (docs/openhands/sdk-wire.md
+// base chooses the commit that a working tree is compared with, so that the work
+// of a conversation shows, committed and pushed or not (docs/openhands/sdk-wire.md
 // section 10).
 func (v *View) base(ctx context.Context, ref string) (string, error) {
 	if ref != "" {
@@ -157,7 +157,7 @@ func (v *View) dirty(ctx context.Context) bool {
 	return err != nil
 }
 
-// diffArgs are those of a diff that runs nothing of the repository's.
+// diffArgs are the arguments of a diff that runs nothing of the repository's.
 func diffArgs(more ...string) []string {
 	return append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=dirty"}, more...)
 }

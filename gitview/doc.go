@@ -1,4 +1,4 @@
-// Package gitview shows what changed in a git repository: changed files, diffs,
+// Package gitview shows the changes in a git repository: changed files, diffs,
 // commits, and a patch of everything for archives.
 //
 // # Usage

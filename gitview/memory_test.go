@@ -108,7 +108,7 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("the largest program took %d MB", used.Maxrss>>10)
-	// What is mapped of packs, and the program itself, come on top.
+	// The mapped parts of packs, and the program itself, come on top.
 	if most := int64(gitlimit.Memory+96<<20) >> 10; used.Maxrss > most {
 		t.Errorf("a git program took %d KB, more than %d", used.Maxrss, most)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	// userinfo is what stands before the host of a URL.
+	// userinfo is the part before the host of a URL.
 	userinfo = lazyregexp.New(`(?i)([a-z][a-z0-9+.-]*://)([^/?#\s]*)@`)
 	// shortUser is a user with a password in the short form of an SSH address.
 	shortUser = lazyregexp.New(`^[^/:@\s]+:[^/\s]+@`)
@@ -40,7 +40,7 @@ func redact(text string) string {
 }
 
 // secretNames are parts of the names of parameters that hold secrets, as in the
-// reference, and those of signed URLs.
+// reference, and of the parameters of signed URLs.
 var secretNames = []string{"authorization", "cookie", "credential", "key", "password", "passwd", "pwd", "secret", "session", "signature", "token"}
 
 func secretName(name string) bool {

@@ -126,8 +126,9 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// readable opens what git may read of a view: the directory that is shown, the
-// repository where it is elsewhere, and lists of ignored files. Close them.
+// readable opens the files of a view that git may read: the directory that is
+// shown, the repository where it is elsewhere, and lists of ignored files. Close
+// them.
 func (v *View) readable() (files []*os.File, err error) {
 	if v.scope.Root == nil {
 		return nil, nil

@@ -23,10 +23,10 @@ type View struct {
 	Dir, Top string
 
 	scope  Scope
-	read   []*os.File // what git may read, unless the scope is everything
+	read   []*os.File // the files that git may read, unless the scope is everything
 	write  *os.File   // dir
 	real   string     // the repository's git directory
-	common string     // the same, or that of the main working tree
+	common string     // the same, or the main working tree's
 	dir    string     // our git directory
 	sha256 bool
 	branch string // "" when HEAD is detached
@@ -91,7 +91,7 @@ func hasSHA256(config string) bool {
 }
 
 // perTree are the parts of a git directory that each working tree has; shared are
-// those of the main one.
+// the main one's.
 var (
 	perTree = []string{"index"}
 	shared  = []string{"objects", "refs", "packed-refs", "reftable", "shallow"}
@@ -188,7 +188,7 @@ var ignored = sync.OnceValue(func() string {
 	return strings.TrimSuffix(string(out), "\n")
 })
 
-// Close removes what Open made.
+// Close removes the files of Open.
 func (v *View) Close() error {
 	for _, f := range append(v.read, v.write) {
 		_ = f.Close() // they were only read

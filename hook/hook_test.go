@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that what is read can be read again.
+// FuzzParse: a configuration that was read can be read again.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"hooks":{"PreToolUse":[{"hooks":[{"command":"x","async_":true}]}]}}`)
 	f.Fuzz(func(t *testing.T, raw string) {

@@ -42,7 +42,8 @@ func (t Dict) dump(w *writer, v any) any {
 	return dumpDict(v, func(_ string, v any) (any, bool) { return w.dump(t.Of, v), true })
 }
 
-// dict checks what must be an object, and keeps what the function returns for its values.
+// dict checks that a value is an object, and keeps the function's results for its
+// values.
 func (r *reader) dict(v any, loc []any, one func(key string, v any, loc []any) (checked any, keep bool)) any {
 	m, ok := v.(*Map)
 	if !ok {
@@ -61,8 +62,8 @@ func (r *reader) dict(v any, loc []any, one func(key string, v any, loc []any) (
 	return out
 }
 
-// dumpDict writes an object with what one makes of its values; anything else
-// stays as it is.
+// dumpDict writes an object with one's results for its values; anything else stays
+// unchanged.
 func dumpDict(v any, one func(key string, v any) (written any, keep bool)) any {
 	m, ok := v.(*Map)
 	if !ok {

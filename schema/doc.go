@@ -21,12 +21,12 @@
 //
 // # Concurrency
 //
-// Descriptions are immutable. Documents are values of their owner; Check and
-// Dump never change what they are given.
+// Descriptions are immutable. Documents are values of their owner; Check and Dump
+// never change their arguments.
 //
 // # Failure
 //
-// What does not fit is returned as Violations, in the words of the
-// reference's validation. A stored secret that no key opens is [ErrSealed] if
-// the Reading is strict, else it is read as if there were none.
+// Mistakes are returned as Violations, in the words of the reference's validation.
+// A stored secret that no key opens is [ErrSealed] if the Reading is strict, else
+// it is read as if there were none.
 package schema

@@ -4,7 +4,7 @@ import (
 	"errors"
 )
 
-// Extra is what happens to fields that an object does not have.
+// Extra is the treatment of fields that an object does not have.
 type Extra int
 
 // The choices.
@@ -101,8 +101,8 @@ func Check(t Type, v any, how Reading, loc ...any) (any, error) {
 	return out, nil
 }
 
-// Dump returns a checked document as it may leave the process. The error is
-// that of sealing, [ErrNoKey] without keys.
+// Dump returns a checked document as it may leave the process. The error comes
+// from sealing, [ErrNoKey] without keys.
 func Dump(t Type, v any, how Writing) (any, error) {
 	w := &writer{Writing: how}
 	out := w.dump(t, v)

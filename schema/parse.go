@@ -16,8 +16,8 @@ const maxNesting = 128
 var errNesting = errors.New("the JSON is nested too deeply")
 
 // Parse reads one JSON value: objects as *Map, arrays as []any, numbers as
-// json.Number. What is nested too deeply is an error. Of two keys that are the
-// same, the last one counts.
+// json.Number. Values that are nested too deeply are an error. Of two keys that
+// are the same, the last one counts.
 func Parse(raw []byte) (any, error) {
 	if !json.Valid(raw) {
 		var v any

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Type is what a value may be.
+// Type is the type of a value.
 type Type interface {
 	// check returns the value in its normal form; violations are recorded.
 	check(r *reader, v any, loc []any) any
@@ -27,8 +27,8 @@ func (w *writer) dump(t Type, v any) any {
 	return v
 }
 
-// String is a text. Lengths count characters; zero bounds nothing. Valid says
-// what else is wrong with a text; nil for nothing.
+// String is a text. Lengths count characters; zero bounds nothing. Valid makes
+// further checks of a text; nil for none.
 type String struct {
 	Min, Max int
 	Pattern  *regexp.Regexp
@@ -159,8 +159,8 @@ func (t Number) check(r *reader, v any, loc []any) any {
 	return json.Number("0.0")
 }
 
-// number reads what the reference takes for a number: text and truth values
-// as well.
+// number reads everything that the reference takes for a number: text and truth
+// values as well.
 func number(v any) (f float64, text, ok bool) {
 	var err error
 	switch v := v.(type) {

@@ -8,15 +8,15 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Mask stands for a secret in what clients see. Sent by a client, it
-// means that there is no value.
+// Mask stands for a secret in clients' views. Sent by a client, it means that
+// there is no value.
 const Mask = "**********"
 
 // sealedPrefix begins every sealed value (the first bytes of a Fernet token).
 const sealedPrefix = "gAAAAA"
 
-// ErrSealed says that a stored secret cannot be opened with the keys there
-// are. Nothing may be written over what holds it.
+// ErrSealed says that a stored secret cannot be opened with the present keys.
+// Nothing may be written over it.
 var ErrSealed error = fault.New(fault.Corrupt, "a stored secret cannot be decrypted with any configured key").
 	Hint("restore the key it was saved under as OH_SECRET_KEY, or add it to OH_PREVIOUS_SECRET_KEYS")
 
@@ -54,8 +54,8 @@ const (
 type Writing struct {
 	Mode Mode
 	Keys Keys // for Sealed
-	// NoNulls leaves out what is null, at any depth, as state updates are
-	// written (docs/openhands/sdk-wire-1.58.md section A).
+	// NoNulls leaves out null members, at any depth, as state updates are written
+	// (docs/openhands/sdk-wire-1.58.md section A).
 	NoNulls bool
 }
 

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// From makes the document of a struct (or of a pointer to one), by its json
-// tags and in the order of its fields. Strings of types of their own, such as
+// From makes the document of a struct (or of a pointer to one), by its json tags
+// and in the order of its fields. Strings of types of their own, such as
 // llm.Secret, are taken in the clear; empty ones are null. Fields tagged "-" are
-// left out. What is inside fields is as encoding/json writes it.
+// left out. The content of fields is written as by encoding/json.
 func From(v any) (*Map, error) {
 	s := reflect.Indirect(reflect.ValueOf(v))
 	if s.Kind() != reflect.Struct {
@@ -70,9 +70,9 @@ func fromValue(v reflect.Value) (any, error) {
 // Count is a whole number as a value of a document.
 func Count(n int) json.Number { return json.Number(fmt.Sprint(n)) }
 
-// Into fills a struct from a checked document as encoding/json does, but null
-// and what the document does not have leave a field as it is, and a key must be
-// a field's name to the letter.
+// Into fills a struct from a checked document as encoding/json does, but null and
+// absent members leave a field unchanged, and a key must be a field's name to the
+// letter.
 func Into(m *Map, out any) error {
 	v := reflect.ValueOf(out)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -88,8 +88,8 @@ func Into(m *Map, out any) error {
 	return nil
 }
 
-// setValue writes a value of a document to a field. encoding/json does what is
-// not one of the few kinds that most fields have.
+// setValue writes a value of a document to a field. encoding/json does all but the
+// few kinds that most fields have.
 func setValue(to reflect.Value, v any) error {
 	p := reflect.PointerTo(to.Type())
 	plain := !p.Implements(unmarshaler) && !p.Implements(textUnmarshaler)

@@ -7,9 +7,9 @@ import (
 )
 
 // Tagged is one of several objects, told apart by a field. Where that is "kind",
-// the rules are those of the reference's own classes: locations of violations
-// do not name the kind, an unknown one is a violation of the whole object, and
-// null stands for the default (docs/openhands/sdk-wire.md section 2).
+// the rules of the reference's own classes apply: locations of violations do not
+// name the kind, an unknown one is a violation of the whole object, and null
+// stands for the default (docs/openhands/sdk-wire.md section 2).
 type Tagged struct {
 	Key     string
 	Default string // for objects without the field; "" refuses them
@@ -20,8 +20,8 @@ type Tagged struct {
 
 const kindKey = "kind"
 
-// pick returns the object for a document, nil for none, and the name of it, or
-// what the document has in place of a name.
+// pick returns the object for a document, nil for none, and the name of it, or the
+// document's text in place of a name.
 func (t Tagged) pick(m *Map) (*Object, string) {
 	tag, ok := m.Lookup(t.Key)
 	if !ok || tag == nil && t.Key == kindKey {

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// TestForms holds the places and types of violations, and what values become.
+// TestForms holds the places and types of violations, and the resulting values.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	named := &schema.Object{Fields: []schema.Field{{Name: "name", Type: schema.String{}, Required: true}}}

@@ -9,7 +9,7 @@ import (
 	"github.com/deft-dev/deft/secret"
 )
 
-// secrets returns a registry with n tokens that begin alike, as those of one
+// secrets returns a registry with n tokens that begin alike, as tokens of one
 // service do.
 func secrets(n int) *secret.Registry {
 	r := secret.NewRegistry(secret.Options{})
@@ -54,7 +54,7 @@ func BenchmarkStreamDelta(b *testing.B) {
 	}
 }
 
-// BenchmarkLearn is what a new value costs.
+// BenchmarkLearn is the cost of a new value.
 func BenchmarkLearn(b *testing.B) {
 	for _, n := range []int{10, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

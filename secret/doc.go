@@ -38,7 +38,7 @@
 package secret
 
 const (
-	// Hidden takes the place of a value in what is shown.
+	// Hidden takes the place of a value in shown text.
 	Hidden = "<secret-hidden>"
 	// Redacted takes the place of a value in a document. Sent back, it
 	// means no value (docs/openhands/sdk-wire.md section 0.8).

@@ -69,8 +69,8 @@ func escaped(v string) []string {
 	return all
 }
 
-// backslashed puts a backslash in front of what a shell would read as more
-// than a letter, as printf %q does.
+// backslashed puts a backslash in front of every character that a shell would not
+// read as a letter, as printf %q does.
 func backslashed(v string) string {
 	var b strings.Builder
 	for _, c := range []byte(v) {
@@ -82,8 +82,8 @@ func backslashed(v string) string {
 	return b.String()
 }
 
-// inBase64 returns what of a value's base64 does not depend on the text around
-// it, for the three ways it may lie in groups of three bytes.
+// inBase64 returns the part of a value's base64 that does not depend on the text
+// around it, for the three ways it may lie in groups of three bytes.
 func inBase64(v string) []string {
 	var all []string
 	for before := range 3 {

@@ -17,11 +17,11 @@ type Form int
 const (
 	// Masked shows the mask: event dumps with every field.
 	Masked Form = iota
-	// Event is Masked without absent fields: what is in events.
+	// Event is Masked without absent fields, for events.
 	Event
 	// Null shows null, and drops sensitive headers: REST answers.
 	Null
-	// Sealed encrypts: what is stored, and X-Expose-Secrets: encrypted.
+	// Sealed encrypts, for storage and for X-Expose-Secrets: encrypted.
 	Sealed
 	// Plain shows the value: X-Expose-Secrets: plaintext.
 	Plain

@@ -160,8 +160,8 @@ func (r *Registry) get(ctx context.Context, source Source) (string, error) {
 	return strings.ToValidUTF8(string(body), "\uFFFD"), nil
 }
 
-// unreachable says what went wrong by its kind only: the texts of errors may
-// hold the URL with its query, or a header.
+// unreachable names a failure by its kind only: the texts of errors may hold the
+// URL with its query, or a header.
 func unreachable(u *url.URL, err error) error {
 	var timeout net.Error
 	switch {

@@ -26,16 +26,16 @@ func (r *Registry) MaskObservation(o event.Observation) event.Observation {
 		return o
 	}
 	out, err := event.UnmarshalObservation(masked)
-	if err != nil { // a value was a part of what has another form than text
+	if err != nil { // a value was a part of something other than text
 		return &event.UnknownObservation{KindName: o.Kind(), Raw: masked}
 	}
 	return out
 }
 
-// MaskEvent returns ev with every known value replaced in its texts; ev itself
-// if there is none. Messages of the user, actions, prompts and updates of the
-// state are left alone: they are what somebody wrote, what is to be run, and
-// what has its own masks. Ids and what else names a thing are as well.
+// MaskEvent returns ev with every known value replaced in its texts; ev itself if
+// there is none. Messages of the user, actions, prompts and updates of the state
+// are left alone: a person wrote them, they have to run, or they have their own
+// masks. Ids and other names are left alone as well.
 func (r *Registry) MaskEvent(ev event.Event) event.Event {
 	m := r.matcher()
 	if m == nil || ev == nil {
@@ -152,7 +152,7 @@ func maskJSON(m *matcher, raw []byte, fixed []string) []byte {
 	return append(out, raw[done:]...)
 }
 
-// exemption is what holds for what is below the current key.
+// exemption holds for everything below the current key.
 func exemption(p *position) keep {
 	if p.keep != nothing || !p.object {
 		return p.keep

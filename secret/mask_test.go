@@ -51,7 +51,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestEncodings masks what common programs make of a value.
+// TestEncodings masks common programs' encodings of a value.
 func TestEncodings(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -161,7 +161,7 @@ func spanned(text string, values []string, i int) bool {
 	return false
 }
 
-// TestStream holds back what may become a secret, and nothing else.
+// TestStream holds back text that may become a secret, and nothing else.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	r := knowing("secret", "secret-two")

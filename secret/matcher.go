@@ -99,7 +99,7 @@ func (m *matcher) step(at int32, b byte) int32 {
 	return m.root[b]
 }
 
-// find returns what of text is covered by patterns, in order and without
+// find returns the parts of text that patterns cover, in order and without
 // overlaps, and how many bytes at its end may still become a part of one.
 func (m *matcher) find(text string) (found []span, hold int) {
 	at := int32(0)
@@ -145,8 +145,8 @@ func (m *matcher) has(text []byte) bool {
 	return false
 }
 
-// mask replaces what of text is covered by patterns. A text that is masked already
-// stays as it is.
+// mask replaces the parts of text that patterns cover. A text that is masked
+// already stays unchanged.
 func (m *matcher) mask(text string) string {
 	found, _ := m.find(text)
 	if len(found) > 0 && strings.Contains(text, Hidden) {
@@ -164,7 +164,7 @@ func (m *matcher) mask(text string) string {
 	return string(append(out, text[pos:]...))
 }
 
-// inHidden reports whether a part of text is within what took the place of a value.
+// inHidden reports whether a part of text is within a replacement of a value.
 func inHidden(text string, s span) bool {
 	from := max(s.to-len(Hidden), 0)
 	i := strings.Index(text[from:min(s.from+len(Hidden), len(text))], Hidden)

@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// DefaultServer is what relative URLs of lookups belong to, unless
-// OH_INTERNAL_SERVER_URL or [ParseOptions.Server] says otherwise.
+// DefaultServer is the server of relative URLs of lookups, unless
+// OH_INTERNAL_SERVER_URL or [ParseOptions.Server] names another.
 const DefaultServer = "http://127.0.0.1:8000"
 
 // ParseOptions say how sources are read.
@@ -116,7 +116,7 @@ func ParseMap(raw []byte, o ParseOptions) ([]Named, error) {
 	return all, nil
 }
 
-// static makes a static source of what stands for its value.
+// static makes a static source of the text that stands for its value.
 func (o ParseOptions) static(text, description string) (Source, error) {
 	value, err := o.open(text)
 	s := Static(value, description)

@@ -74,7 +74,7 @@ func NewRegistry(o Options) *Registry {
 	return &Registry{o: o, byName: map[string]*entry{}, known: map[string]bool{}}
 }
 
-// Set adds secrets or replaces those of the same names. Former values stay
+// Set adds secrets or replaces secrets of the same names. Former values stay
 // masked.
 func (r *Registry) Set(all ...Named) {
 	r.mu.Lock()
@@ -188,7 +188,7 @@ func (r *Registry) AppendJSON(dst []byte, f Form, ring Sealer) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// variable is what a shell takes as a name.
+// variable matches names of shell variables.
 var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Env returns the values of the secrets that a command names, by their names;
@@ -227,8 +227,8 @@ func (r *Registry) All(ctx context.Context, exclude ...string) map[string]string
 	return r.values(ctx, slices.DeleteFunc(r.Names(), func(n string) bool { return slices.Contains(exclude, n) }))
 }
 
-// Resolve looks up what was not looked up yet, so that it is masked although
-// no command has named it.
+// Resolve looks up the remaining values, so that they are masked although no
+// command has named them.
 func (r *Registry) Resolve(ctx context.Context) { r.All(ctx) }
 
 // Value returns the value of one secret; ok says that there is one.

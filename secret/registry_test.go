@@ -251,7 +251,7 @@ func TestLookupTogether(t *testing.T) {
 	})
 }
 
-// TestForgetsFormer bounds what a secret that changes all the time leaves.
+// TestForgetsFormer bounds the leftovers of a secret that changes all the time.
 func TestForgetsFormer(t *testing.T) {
 	t.Parallel()
 	n := 0

@@ -29,7 +29,7 @@ func Static(value, description string) Source {
 	return Source{Kind: KindStatic, Value: value, Description: description}
 }
 
-// Named is a source under its name, which is that of an environment variable.
+// Named is a source under its name, which is the name of an environment variable.
 type Named struct {
 	Name string
 	Source

@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/secret"
 )
 
-// TestForms holds the JSON to what openhands-sdk 1.58 writes for the same
+// TestForms holds the JSON to the output of openhands-sdk 1.58 for the same
 // registry.
 func TestForms(t *testing.T) {
 	t.Parallel()
@@ -107,7 +107,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
-	// What no key opens has no value, and is stored again as it was.
+	// A secret that no key opens has no value, and is stored again unchanged.
 	kept, err := secret.Parse([]byte(`"`+other+`"`), o)
 	if err != nil || kept.Value != "" {
 		t.Errorf("another's: %v, %v", kept, err)

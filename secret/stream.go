@@ -2,20 +2,20 @@ package secret
 
 import "strings"
 
-// Stream masks text that arrives in pieces. It holds back what may still
-// become a part of a secret and nothing else: text that begins no secret is
-// passed on at once. One goroutine uses it.
+// Stream masks text that arrives in pieces. It holds back text that may still
+// become a part of a secret and nothing else: text that begins no secret is passed
+// on at once. One goroutine uses it.
 type Stream struct {
 	r    *Registry
 	held string
-	skip int // how much of held belongs to what was replaced already
+	skip int // how much of held belongs to text that was replaced already
 }
 
 // Stream returns a new Stream. It uses the secrets that the registry holds at
 // the time of each call.
 func (r *Registry) Stream() *Stream { return &Stream{r: r} }
 
-// Feed takes more text and returns what can be shown.
+// Feed takes more text and returns the text that can be shown.
 func (s *Stream) Feed(text string) string {
 	m := s.r.matcher()
 	if s.held == "" && (m == nil || text == "") {
@@ -33,7 +33,7 @@ func (s *Stream) Feed(text string) string {
 // Holds reports whether text is held back.
 func (s *Stream) Holds() bool { return s.held != "" }
 
-// Flush returns what is held back: no more text comes.
+// Flush returns the text that is held back: no more text comes.
 func (s *Stream) Flush() string {
 	m := s.r.matcher()
 	if s.held == "" || m == nil {

@@ -96,7 +96,7 @@ func firstLine(s string) string {
 	return line
 }
 
-// thirdParty are files that other programs read; the name is that of the skill.
+// thirdParty are files that other programs read, with the names of their skills.
 var thirdParty = map[string]string{
 	".cursorrules": "cursorrules",
 	"agents.md":    "agents",

@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Limits on what is read from one directory.
+// Limits on one directory.
 const (
 	maxFile      = 512 << 10 // bytes of one skill
 	maxSkills    = 1000
@@ -114,8 +114,8 @@ func (l *loader) isDir(dir string, e fs.DirEntry) bool {
 	return err == nil && info.IsDir()
 }
 
-// directory loads a directory of skills: name/SKILL.md, and any other *.md.
-// The order is that of the reference: always-on, triggered, AgentSkills.
+// directory loads a directory of skills: name/SKILL.md, and any other *.md, in the
+// reference's order: always-on, triggered, AgentSkills.
 func (l *loader) directory(dir string, skip ...string) {
 	var agent, always, triggered []Skill
 	taken := slices.Clone(skip)

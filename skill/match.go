@@ -13,7 +13,7 @@ import (
 // Activation is the skills that a message or a file activated.
 type Activation struct {
 	Names []string // in the order of the skills
-	// Text is what is added for the model; empty when nothing was activated.
+	// Text is added for the model; empty when nothing was activated.
 	Text string
 }
 

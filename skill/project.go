@@ -14,12 +14,11 @@ import (
 // projectDirs hold the skills of a project, most important first.
 var projectDirs = []string{".agents/skills", ".openhands/skills", ".openhands/microagents"}
 
-// LoadProject loads what a project says to agents: AGENTS.md and its like,
-// those in sub-directories as rules for the files below, and the skills in
-// .agents/skills, .openhands/skills and .openhands/microagents. If the
-// directory lies inside a Git repository, what the repository's root says is
-// added where the directory itself says nothing of that name. A directory that
-// is not there has none.
+// LoadProject loads a project's instructions to agents: AGENTS.md and its like,
+// the ones in sub-directories as rules for the files below, and the skills in
+// .agents/skills, .openhands/skills and .openhands/microagents. If the directory
+// lies inside a Git repository, the repository's root adds its instructions where
+// the directory itself has none of that name. A missing directory has none.
 func LoadProject(dir string) ([]Skill, []Warning) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -61,8 +60,8 @@ func LoadProject(dir string) ([]Skill, []Warning) {
 	return skills, warnings
 }
 
-// Roots returns the directory and, if another, the root of its repository:
-// where what belongs to a project is looked for.
+// Roots returns the directory and, if another, the root of its repository: the
+// places of a project's files.
 func Roots(dir string) []string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -103,10 +102,10 @@ func (l *loader) instructions() {
 	}
 }
 
-// nested turns the AGENTS.md of sub-directories into rules for the files there,
-// in the order of the directories. Hidden directories and those of packages
-// are left out. The walk goes level by level, so that of a tree that is too
-// large the upper part is read.
+// nested turns the AGENTS.md of sub-directories into rules for the files there, in
+// the order of the directories. Hidden directories and directories of packages are
+// left out. The walk goes level by level, so that of a tree that is too large the
+// upper part is read.
 func (l *loader) nested() {
 	var files []string
 	level := []string{"."}
@@ -131,7 +130,7 @@ func (l *loader) nested() {
 		}
 		level = next
 	}
-	l.entries, l.full = 0, false // what follows has its own allowance
+	l.entries, l.full = 0, false // the next part has its own allowance
 	slices.SortFunc(files, func(a, b string) int { return strings.Compare(path.Dir(a), path.Dir(b)) })
 	for _, name := range files {
 		if s, ok := l.load(name, ""); ok {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// RepoContext returns the section of the system prompt with the skills that
-// are always there, or "". family is the model's, as "claude" or "gemini", or
-// "" for unknown: what CLAUDE.md and GEMINI.md say is for their own models.
+// RepoContext returns the section of the system prompt with the skills that are
+// always there, or "". family is the model's, as "claude" or "gemini", or "" for
+// unknown: CLAUDE.md and GEMINI.md are for their own models.
 func RepoContext(skills []Skill, family string) string {
 	var b strings.Builder
 	for _, s := range skills {

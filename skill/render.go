@@ -14,11 +14,11 @@ const MaxCommandOutput = 50 << 10
 // code in a line; a command.
 var inline = lazyregexp.New("(?s)```.*?(?:```|\\z)|\\\\!`[^`]+`|!`[^`]+`|`[^`]+`")
 
-// Render returns a skill's content as the model reads it. Each !`command`
-// outside of code is replaced by what run returns for it; \!`command` becomes
-// the text !`command`. With run nil nothing is run and commands stay as they
-// are: a repository's skills are only rendered with a runner when the user
-// trusts the repository.
+// Render returns a skill's content as the model reads it. Each !`command` outside
+// of code is replaced by run's result for it; \!`command` becomes the text
+// !`command`. With run nil nothing is run and commands stay unchanged: a
+// repository's skills are only rendered with a runner when the user trusts the
+// repository.
 func Render(content string, run func(command string) string) string {
 	return inline().ReplaceAllStringFunc(content, func(m string) string {
 		switch {

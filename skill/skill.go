@@ -209,9 +209,8 @@ const askForInputs = "\n\nIf the message does not give a value for each of these
 // referenceAsks is how a skill that went through the reference ends.
 const referenceAsks = "If the user didn't provide any of these variables"
 
-// settle makes the fields consistent: path rules are not for the
-// model to invoke, task skills ask for what they need, descriptions have a
-// limit.
+// settle makes the fields consistent: path rules are not for the model to invoke,
+// task skills ask for their inputs, descriptions have a limit.
 func (s *Skill) settle() {
 	if s.Description != nil {
 		if r := []rune(*s.Description); len(r) > maxDescription {
@@ -239,7 +238,7 @@ func (s *Skill) settle() {
 	}
 }
 
-// Merge returns the skills of first, then those of second whose names are not
+// Merge returns the skills of first, then the skills of second whose names are not
 // taken.
 func Merge(first, second []Skill) []Skill {
 	merged := make([]Skill, 0, len(first)+len(second))
@@ -291,8 +290,8 @@ func Without(skills []Skill, disabled []string) []Skill {
 // Invocable reports whether the model may read the skill by its name.
 func Invocable(s Skill) bool { return !s.DisableModelInvocation }
 
-// NameError says what is wrong with the name of a skill of the AgentSkills
-// format in a directory; nil for nothing. directory may be empty.
+// NameError describes a wrong name of a skill of the AgentSkills format in a
+// directory; nil for a correct one. directory may be empty.
 func NameError(name, directory string) error {
 	switch {
 	case name == "":

@@ -120,8 +120,8 @@ func TestLoadProject(t *testing.T) {
 	}
 }
 
-// TestLargeProject has more files than are walked: what stands high in the tree
-// and the skills are found all the same.
+// TestLargeProject has more files than are walked: files high in the tree and the
+// skills are found all the same.
 func TestLargeProject(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"z/AGENTS.md": "z", ".agents/skills/one.md": "one", "a/b/AGENTS.md": "too deep in a full tree"})

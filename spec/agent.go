@@ -14,7 +14,7 @@ type Tool struct {
 }
 
 // Condenser shortens an agent's history. Kind is LLMSummarizingCondenser,
-// NoOpCondenser or PipelineCondenser; the other fields are those of the kind.
+// NoOpCondenser or PipelineCondenser; the kind decides about the other fields.
 type Condenser struct {
 	Kind                           string       `json:"kind"`
 	LLM                            *LLM         `json:"-"`
@@ -27,8 +27,8 @@ type Condenser struct {
 	Condensers                     []*Condenser `json:"-"`
 }
 
-// Agent is an agent of the wire. What it is made of is read from fields; what
-// goes out again is its document, so that nothing a client sent is lost.
+// Agent is an agent of the wire. Its parts are read from fields; its document goes
+// out again, so that nothing a client sent is lost.
 type Agent struct {
 	Kind                   string          `json:"kind"` // "Agent" or "ACPAgent"
 	LLM                    *LLM            `json:"-"`
@@ -153,8 +153,8 @@ func (a *Agent) WithLLM(l *LLM) (*Agent, error) {
 	return AgentFrom(doc)
 }
 
-// sameLLM reports whether two LLMs differ at most in what they are counted as,
-// and in whether they stream.
+// sameLLM reports whether two LLMs differ at most in the name of their usage, and
+// in whether they stream.
 func sameLLM(a, b *schema.Map) bool {
 	plain := func(m *schema.Map) string {
 		m = m.Copy()

@@ -28,7 +28,7 @@ var _ = Reference("Tool", s.Object{
 // The condenser that asks a model for summaries.
 var _ = Reference("LLMSummarizingCondenser", s.Object{After: checkCondenser}, s.Field{Name: "llm", Type: ExtendedLLM})
 
-// checkCondenser leaves room for what is condensed, and does not stream
+// checkCondenser leaves room for events to condense, and does not stream
 // summaries, which are not shown.
 func checkCondenser(m *s.Map) error {
 	size, err1 := whole(m.Get("max_size"))

@@ -21,7 +21,7 @@ var SecretSourceSchema = Define("SecretSource", s.Tagged{
 })
 
 // SecretSources describes the secrets of a request by their names: texts, and
-// sources, also those of a value without a kind.
+// sources, also a value without a kind.
 var SecretSources = func() s.Sources {
 	k := SecretSourceSchema
 	k.Default, k.Mark = "StaticSecret", "value"
@@ -61,7 +61,7 @@ func prepareSkill(m *s.Map) error {
 	return nil
 }
 
-// ContextSchema describes what an agent gets beside its task.
+// ContextSchema describes an agent's input beside its task.
 var ContextSchema = Reference("AgentContext", s.Object{After: finishContext},
 	s.Field{Name: "memory_context", Hidden: true},
 	s.Field{Name: "secrets", Type: s.Opt(s.Sources{Source: SecretSourceSchema})},
@@ -98,7 +98,7 @@ func finishContext(m *s.Map) error {
 	return nil
 }
 
-// Context is what an agent gets beside its task.
+// Context is an agent's input beside its task.
 type Context struct {
 	Skills                 []json.RawMessage `json:"skills"` // each as SkillSchema has it
 	SystemMessageSuffix    *string           `json:"system_message_suffix"`

@@ -23,14 +23,14 @@ var contract string
 //go:embed descriptions.txt
 var descriptions string
 
-// Reference returns the description of an object as the reference's contract
-// has it. What o says goes before the contract: its name, its hooks, and what
-// becomes of unknown fields, unless that is the default. Fields take the place
-// of the contract's in what they say; new ones come last. Other schemas that
-// refer to the name get this description. The contract is read at the first
+// Reference returns the description of an object as the reference's contract has
+// it. The fields of o go before the contract: its name, its hooks, and the
+// treatment of unknown fields, unless that is the default. Fields take the place
+// of the contract's in everything that they set; new ones come last. Other schemas
+// that refer to the name get this description. The contract is read at the first
 // use, so that programs that use no schema do not pay for it. Call it while
-// packages are initialized only. A name that is not in the contract panics at
-// the first use; a test makes all of them.
+// packages are initialized only. A name that is not in the contract panics at the
+// first use; a test makes all of them.
 func Reference(name string, o s.Object, fields ...s.Field) *s.Object {
 	return Define(name, Variant(name, o, fields...))
 }
@@ -56,8 +56,8 @@ func Variant(name string, o s.Object, fields ...s.Field) *s.Object {
 	return &o
 }
 
-// defined are the descriptions that Go code gave; made are those of the
-// contract alone.
+// defined are the descriptions that Go code gave; made come from the contract
+// alone.
 var (
 	defined = map[string]s.Type{}
 	made    sync.Map // name → s.Type
@@ -75,7 +75,7 @@ var (
 	helps = sync.OnceValue(func() map[string]string { return table(descriptions, " ") })
 )
 
-// table returns what follows the first word of each line, by that word.
+// table returns the rest of each line, by the first word.
 func table(text, sep string) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -295,8 +295,8 @@ func intOf(v any) int {
 	return n
 }
 
-// defaultOf returns the value of an absent field: that of the contract, else an
-// empty value, where the type has one.
+// defaultOf returns the value of an absent field: the contract's, else an empty
+// value, where the type has one.
 func defaultOf(m *s.Map, t s.Type) any {
 	v, ok := m.Lookup("default")
 	if n, isNumber := v.(json.Number); isNumber {

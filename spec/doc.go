@@ -1,8 +1,8 @@
-// Package spec describes what a conversation is made from, in OpenHands' own
-// JSON: the LLM object, and the agent object with its tools, MCP servers,
-// context and condenser (docs/openhands/sdk-wire.md section 5.4,
-// docs/openhands/sdk-wire-1.58.md section B.7). There is no second form:
-// settings, saved profiles, stored conversations and the REST API share it.
+// Package spec describes the origin of a conversation, in OpenHands' own JSON: the
+// LLM object, and the agent object with its tools, MCP servers, context and
+// condenser (docs/openhands/sdk-wire.md section 5.4,
+// docs/openhands/sdk-wire-1.58.md section B.7). There is no second form: settings,
+// saved profiles, stored conversations and the REST API share it.
 //
 // # Usage
 //

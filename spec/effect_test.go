@@ -19,7 +19,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// The models of the table below, each with what they need to be called.
+// The models of the table below, each with the settings it needs.
 const (
 	plain     = `"model":"openai/my-own","api_key":"base-key"`
 	thinker   = `"model":"openai/gpt-5","api_mode":"chat"`
@@ -29,9 +29,9 @@ const (
 	router    = `"model":"openrouter/x/y"`
 )
 
-// effects says what each field does: laid over an LLM, it makes text appear in
-// what arrives at the provider's server or in what the call is made with; or,
-// with a "!" before it, disappear. URL stands for the server.
+// effects has the effect of each field: laid over an LLM, it makes text appear in
+// the request at the provider's server or in the call's settings; or, with a "!"
+// before it, disappear. URL stands for the server.
 var effects = map[string]struct{ base, field, text string }{
 	"model":                        {plain, `"model":"openai/other"`, `"model":"other"`},
 	"api_key":                      {plain, `"api_key":"own-key"`, "Bearer own-key"},
@@ -125,8 +125,8 @@ func TestEachFieldHasAnEffect(t *testing.T) {
 	}
 }
 
-// call makes a call with an LLM and returns what it was made with and what
-// arrived at the server, which refuses all.
+// call makes a call with an LLM and returns its settings and the request at the
+// server, which refuses all.
 func call(t *testing.T, raw string) string {
 	t.Helper()
 	var mu sync.Mutex
@@ -190,7 +190,7 @@ func asking() llm.Request {
 // onePixel is the smallest PNG.
 const onePixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// TestUnused names what was set and does nothing.
+// TestUnused names settings without an effect.
 func TestUnused(t *testing.T) {
 	t.Parallel()
 	if got := spec.NewLLM("x").Unused(); got != nil {

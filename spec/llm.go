@@ -70,7 +70,7 @@ type LLM struct {
 	LiteLLMExtraBody         *schema.Map `json:"litellm_extra_body"`
 	IsSubscription           bool        `json:"is_subscription"`
 
-	// Deft holds what the reference does not have; nil for nothing. See
+	// Deft holds fields that the reference does not have; nil for none. See
 	// [LLM.Extras].
 	Deft *LLMExtras `json:"deft"`
 
@@ -89,9 +89,9 @@ func NewLLM(model string) *LLM {
 	return l
 }
 
-// DecodeLLM reads an LLM, with its secrets opened by how.Keys. loc is its
-// location in the request. Errors are schema.Violations or schema.ErrSealed, and
-// plain ones for what is no JSON.
+// DecodeLLM reads an LLM, with its secrets opened by how.Keys. loc is its location
+// in the request. Errors are schema.Violations or schema.ErrSealed, and plain ones
+// for invalid JSON.
 func DecodeLLM(raw []byte, how schema.Reading, loc ...any) (*LLM, error) {
 	v, err := schema.Parse(raw)
 	if err != nil {

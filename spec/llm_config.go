@@ -17,8 +17,8 @@ import (
 // unlimited stands for a time limit that was set to null.
 const unlimited = 24 * time.Hour
 
-// Config returns what an adapter needs to know. c is the catalogue that
-// overrides are laid on; nil takes the embedded one.
+// Config returns an adapter's configuration. c is the catalogue that overrides are
+// laid on; nil takes the embedded one.
 func (l *LLM) Config(c *catalog.Catalog) llm.Config {
 	if c == nil {
 		c = catalog.Default()
@@ -69,7 +69,7 @@ func (l *LLM) aws() llm.AWS {
 	}
 }
 
-// endpoint fills in what single providers want.
+// endpoint fills in the fields that single providers want.
 func (l *LLM) endpoint(cfg *llm.Config) {
 	switch provider, _, _ := strings.Cut(l.Model, "/"); provider {
 	case "ollama", "ollama_chat":
@@ -99,8 +99,7 @@ func value(s *string) string {
 	return *s
 }
 
-// describe applies what the user says about the model to what the catalogue
-// knows.
+// describe applies the user's statements about the model to the catalogue's.
 func (l *LLM) describe(cfg *llm.Config, c *catalog.Catalog) {
 	asked := *cfg
 	if name := value(l.ModelCanonicalName); name != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Connection is what LLMs take from a shared provider connection.
+// Connection is the part of LLMs that a shared provider connection supplies.
 type Connection struct {
 	APIKey  llm.Secret
 	BaseURL *string

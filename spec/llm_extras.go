@@ -24,8 +24,8 @@ type LLMExtras struct {
 
 	// Fallback names the LLM profiles to try, in order, when this LLM fails.
 	Fallback []string `json:"fallback,omitempty"`
-	// Vision names the LLM profile that takes requests with images, and those
-	// of more than TextLimit tokens (0: this model's context window).
+	// Vision names the LLM profile that takes requests with images, and requests of
+	// more than TextLimit tokens (0: this model's context window).
 	Vision    string `json:"vision,omitempty"`
 	TextLimit int    `json:"text_limit,omitempty"`
 }
@@ -33,7 +33,7 @@ type LLMExtras struct {
 // extrasKey is the field of the LLM that holds LLMExtras.
 const extrasKey = "deft"
 
-// ProfileName is what LLM profiles and the like may be called.
+// ProfileName matches names of LLM profiles and the like.
 var ProfileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 var (

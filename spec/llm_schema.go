@@ -15,7 +15,7 @@ import (
 const azureVersion = "2024-12-01-preview"
 
 var llmFields = []s.Field{
-	// Providers have values beyond those of the contract, such as "minimal".
+	// Providers have values beyond the contract's, such as "minimal".
 	{Name: "reasoning_effort", Type: s.Opt(s.String{})},
 	{Name: "fallback_strategy", Type: s.Any{}, Hidden: true},
 	{Name: "is_subscription", Type: s.Bool{}, Default: false},
@@ -62,8 +62,8 @@ const (
 	proxyURL    = "https://llm-proxy.app.all-hands.dev"
 )
 
-// CanonicalizeLLM renames models that were saved as those of OpenHands' proxy to
-// the provider's own names, in place.
+// CanonicalizeLLM renames models that were saved under the names of OpenHands'
+// proxy to the provider's own names, in place.
 func CanonicalizeLLM(m *s.Map) {
 	model, base := m.Text("model"), strings.TrimRight(strings.TrimSpace(m.Text("base_url")), "/")
 	proxied := base == proxyURL || base == proxyURL+"/v1"
@@ -82,7 +82,7 @@ func sold(name string) bool {
 	return ok
 }
 
-// HasEffect reports whether a field of an LLM changes what Deft does.
+// HasEffect reports whether a field of an LLM changes Deft's behaviour.
 func HasEffect(field string) bool {
 	_, without := withoutEffect[field]
 	return !without

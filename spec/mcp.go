@@ -12,7 +12,7 @@ import (
 var MCPSchema = Reference("MCPServer", s.Object{Compact: true, After: checkServer}, MCPNetwork)
 
 // MCPNetwork is a field of Deft's own: hosts that one server over stdio may reach
-// beside what its conversation's commands reach.
+// beside the hosts of its conversation's commands.
 var MCPNetwork = s.Field{Name: "network", Type: s.Opt(s.List{Of: s.String{}})}
 
 // MCPServers is a map of MCP servers by their names.

@@ -41,14 +41,14 @@ const (
 	Builtin = "builtin"
 )
 
-// Bounds on what is read.
+// Bounds on definitions.
 const (
 	maxFile   = 256 << 10
 	maxAgents = 500 // of one directory
 )
 
 // Catalog finds agents. Make one with [NewCatalog]; the zero value has the built-in ones
-// and those of projects.
+// and the projects'.
 type Catalog struct {
 	userDirs []string
 	log      *slog.Logger

@@ -17,7 +17,7 @@ import (
 type Definition struct {
 	Name           string   `json:"name"`
 	Description    string   `json:"description"`
-	Model          string   `json:"model"` // "inherit" for that of the caller
+	Model          string   `json:"model"` // "inherit" for the caller's
 	Color          *string  `json:"color"`
 	Tools          []string `json:"tools"`
 	Skills         []string `json:"skills"`

@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// serverFields are those of an MCP server. Others, which other programs write, are
-// ignored, as in the reference.
+// serverFields are the fields of an MCP server. Others, which other programs
+// write, are ignored, as in the reference.
 var serverFields = []string{
 	"url", "transport", "command", "args", "env", "cwd", "description", "icon", "timeout", "sse_read_timeout", "keep_alive",
 	"headers", "auth", "enabled",

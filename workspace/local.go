@@ -157,8 +157,8 @@ func (l *Local) MakeDirectory(_ context.Context, path string) error {
 	return escaped(err)
 }
 
-// Skills implements [Files]. If the workspace is inside a repository, what that says
-// is included.
+// Skills implements [Files]. If the workspace is inside a repository, the
+// repository's instructions are included.
 func (l *Local) Skills(context.Context) ([]skill.Skill, []skill.Warning, error) {
 	skills, warnings := skill.LoadProject(l.root.Name())
 	return skills, warnings, nil

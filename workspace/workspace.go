@@ -12,13 +12,13 @@
 //
 // Programs in the workspace are hostile and may exchange its links at any time. No
 // method follows a link out of the workspace ([ErrOutside]), waits for a pipe, or runs
-// what a repository's configuration names (see gitview).
+// programs that a repository's configuration names (see gitview).
 //
 // # Concurrency and failure
 //
 // All implementations are safe for concurrent use and pass workspacetest. Errors of
 // the file system keep their error number, also through a sandbox, so
-// errors.Is(err, fs.ErrNotExist) and the like work. Errors of git are those of
+// errors.Is(err, fs.ErrNotExist) and the like work. Errors of git come from
 // gitview. A sandbox that does not answer is fault.Unavailable.
 package workspace
 
@@ -32,7 +32,7 @@ import (
 	"github.com/deft-dev/deft/skill"
 )
 
-// Errors of paths, beside those of the file system. Their kind is fault.Invalid.
+// Errors of paths, beside the file system's. Their kind is fault.Invalid.
 var (
 	// ErrOutside says that a path leads out of the workspace.
 	ErrOutside = fault.New(fault.Invalid, "the path is outside the workspace")
@@ -42,7 +42,7 @@ var (
 	ErrNotDirectory = fault.New(fault.Invalid, "not a directory")
 	// ErrIsDirectory says that a path to write to is a directory.
 	ErrIsDirectory = fault.New(fault.Invalid, "the path is a directory")
-	// ErrParent says that what is above a path to write to is not a directory.
+	// ErrParent says that a parent of a path to write to is not a directory.
 	ErrParent = fault.New(fault.Invalid, "a parent of the path is not a directory")
 	// ErrTooLarge says that an archive or a list would exceed its bound.
 	ErrTooLarge = fault.New(fault.Invalid, "too large")
@@ -66,7 +66,7 @@ type Files interface {
 	// Open opens a regular file to read it; ErrNotFile for any other. ctx bounds
 	// reading too.
 	Open(ctx context.Context, path string) (File, error)
-	// List describes what is in a directory, links unfollowed, by name.
+	// List describes the entries of a directory, links unfollowed, by name.
 	List(ctx context.Context, path string) ([]fs.FileInfo, error)
 	// Write replaces a file, or creates it and its directories, and returns its size.
 	// It has its new content when all has been read from r, and keeps the old one if
@@ -77,9 +77,10 @@ type Files interface {
 	// Archive writes an archive of a directory to w. The result has its Root even if
 	// it fails.
 	Archive(ctx context.Context, path string, a Archive, w io.Writer) (Archived, error)
-	// Skills loads what the workspace's project says to agents (skill.LoadProject).
+	// Skills loads the instructions of the workspace's project to agents
+	// (skill.LoadProject).
 	Skills(ctx context.Context) ([]skill.Skill, []skill.Warning, error)
-	// Close releases what the implementation holds.
+	// Close releases the implementation's resources.
 	Close() error
 }
 
@@ -102,20 +103,20 @@ type File interface {
 
 // The formats of an archive.
 const (
-	GitDelta = "git-delta" // a patch of what differs from a commit
+	GitDelta = "git-delta" // a patch of the differences from a commit
 	TarGz    = "tar.gz"
 )
 
-// Archive says what an archive has.
+// Archive configures an archive.
 type Archive struct {
 	Format string `json:"format"`
-	// BaseRef is what a patch is made against; empty for the default base.
+	// BaseRef is the commit that a patch is made against; empty for the default base.
 	BaseRef string `json:"base_ref,omitempty"`
-	// Excludes are patterns of what is left out (see [gitview.Pathspecs]).
+	// Excludes are patterns of files to leave out (see [gitview.Pathspecs]).
 	Excludes []string `json:"excludes,omitempty"`
 }
 
-// Archived describes what was archived.
+// Archived describes an archive's content.
 type Archived struct {
 	// Root is the directory: the one that was asked for, or the only repository below
 	// it.

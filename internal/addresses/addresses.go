@@ -1,5 +1,5 @@
-// Package addresses says what kind of address an IP address is: one of the public
-// Internet, a private one, or one that leads to this machine or to its cloud.
+// Package addresses tells kinds of IP addresses apart: public on the Internet,
+// private, or leading to this machine or to its cloud.
 //
 // # Usage
 //
@@ -20,7 +20,7 @@ import (
 // Reach says for which hosts an address is reached that input of others names.
 type Reach int
 
-// What may be reached.
+// Who may be reached.
 const (
 	Public  Reach = iota // every host
 	Private              // a host that was granted by name
@@ -80,8 +80,8 @@ var (
 	compatible    = netip.MustParsePrefix("::/96")
 )
 
-// Classify says which hosts may have an address, and what kind of address it is.
-// own are the machine's addresses. The text is for errors, empty for a public address.
+// Classify says which hosts may have an address, and its kind. own are the machine's
+// addresses. The text is for errors, empty for a public address.
 func Classify(a netip.Addr, own []netip.Addr) (Reach, string) {
 	a = a.WithZone("").Unmap()
 	for _, o := range own {

@@ -9,8 +9,8 @@
 //	}
 //	defer unlock()
 //
-// The locks are those of flock(2), as Python's filelock package takes them.
-// They end with the process, however it ends. They are not re-entrant.
+// The locks are flock(2) locks, as Python's filelock package takes them. They end
+// with the process, however it ends. They are not re-entrant.
 //
 // # Concurrency
 //
@@ -131,7 +131,7 @@ func failed(err error, path string) error {
 	return fault.Wrap(err, fault.Denied, "lock "+filepath.Base(path))
 }
 
-// queue is what the callers of one process share for a path.
+// queue is shared by the callers of one process for a path.
 type queue struct {
 	turn  chan struct{} // holds an item while a caller locks the file or waits for it
 	users int           // guarded by mu

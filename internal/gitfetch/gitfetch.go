@@ -1,6 +1,6 @@
-// Package gitfetch brings repositories to this machine with Git: without anything
-// that a repository, its URL, or a configuration that an agent could write may run,
-// and with bounds on what it takes.
+// Package gitfetch brings repositories to this machine with Git: it runs nothing
+// that a repository, its URL, or a configuration that an agent could write names,
+// and bounds memory, disk and time.
 //
 // # Usage
 //
@@ -12,8 +12,8 @@
 //
 // # Concurrency and failure
 //
-// Everything is safe for concurrent use on different directories. Errors say what Git
-// said, without credentials. Clone leaves nothing behind when it fails.
+// Everything is safe for concurrent use on different directories. Errors have Git's
+// text, without credentials. Clone leaves nothing behind when it fails.
 package gitfetch
 
 import (
@@ -38,7 +38,7 @@ import (
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
-// What a repository may have: some hundred bytes can name any number of files.
+// Bounds of a repository: some hundred bytes can name any number of files.
 const (
 	maxCheckoutFiles = 200_000 // and directories
 	maxCheckoutBytes = 2 << 30
@@ -51,7 +51,7 @@ const cloneTime = 10 * time.Minute
 var (
 	scheme = lazyregexp.New(`^(https?|ssh|git|file)://[^-]`)
 	scp    = lazyregexp.New(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^-:]`)
-	// aRef is what may name a branch, tag or commit: never an option.
+	// aRef matches names of branches, tags or commits: never an option.
 	aRef = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./@+#-]*$`)
 )
 
@@ -85,7 +85,7 @@ type Source struct {
 	// Token is sent to the URL's host over HTTP, with User ("x-access-token" if
 	// empty). It is in no argument and is not kept in the clone.
 	User, Token string
-	// Name and Email are those of commits in the clone; "" for what Git has otherwise.
+	// Name and Email belong to commits in the clone; "" for Git's own settings.
 	Name, Email string
 }
 
@@ -172,7 +172,7 @@ func (s Source) environ(ctx context.Context) ([]string, error) {
 // URLs may lead (package outbound); Denied if it may not at all.
 func Environ(ctx context.Context, from string) ([]string, error) {
 	pinned, err := pin(ctx, from)
-	return gitlimit.Environ(append(pinned, "fetch.unpackLimit", "1")...), err // what is fetched stays in one pack, which File bounds
+	return gitlimit.Environ(append(pinned, "fetch.unpackLimit", "1")...), err // fetched objects stay in one pack, which File bounds
 }
 
 // pin returns the configuration that keeps Git at the addresses that were judged: it
@@ -208,7 +208,7 @@ func pin(ctx context.Context, from string) ([]string, error) {
 	return []string{"http.followRedirects", "false", "http.curloptResolve", host + ":" + port + ":" + strings.Join(all, ",")}, nil
 }
 
-// explain gives the errors of a clone their kinds, by what Git says in English.
+// explain gives the errors of a clone their kinds, by Git's English messages.
 func explain(err error, from Source) error {
 	said := err.Error()
 	has := func(texts ...string) bool {
@@ -240,8 +240,8 @@ func explain(err error, from Source) error {
 }
 
 // Run runs Git in a directory without anything that a repository, or a configuration
-// that an agent could write, may bring to it, and with further variables. What it
-// prints goes to out, whose error ends it.
+// that an agent could write, may bring to it, and with further variables. Its output
+// goes to out, whose error ends it.
 func Run(ctx context.Context, out io.Writer, dir string, env []string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", append([]string{
 		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
@@ -276,7 +276,7 @@ func Run(ctx context.Context, out io.Writer, dir string, env []string, args ...s
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("git %s: %w", args[0], ctx.Err())
-	case exited: // what it said may hold the URL with its credentials
+	case exited: // its output may hold the URL with its credentials
 		return fmt.Errorf("git %s: %s", args[0], WithoutCredentials(strings.TrimSpace(said.String())))
 	case err != nil:
 		return fmt.Errorf("git %s: %w", args[0], err)
@@ -289,7 +289,7 @@ var credentials = lazyregexp.New(`://[^/\s@]*@`)
 // WithoutCredentials returns a text with the user and password of all URLs left out.
 func WithoutCredentials(s string) string { return credentials().ReplaceAllString(s, "://****@") }
 
-// limited drops what goes beyond some kilobytes.
+// limited drops everything beyond some kilobytes.
 type limited struct{ w *bytes.Buffer }
 
 func (l *limited) Write(b []byte) (int, error) {
@@ -300,7 +300,7 @@ func (l *limited) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Output is what Run prints, without spaces around it, and up to some kilobytes.
+// Output is the output of Run, without spaces around it, and up to some kilobytes.
 func Output(ctx context.Context, dir string, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := Run(ctx, &limited{w: &out}, dir, nil, args...)

@@ -94,7 +94,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestUntrusted: a certificate of an unknown authority comes with what to do about it.
+// TestUntrusted: a certificate of an unknown authority comes with a hint for the
+// user.
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())

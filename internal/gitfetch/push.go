@@ -47,7 +47,8 @@ func Push(ctx context.Context, bundle string, to Source) (err error) {
 	return nil
 }
 
-// explainPush gives the errors of a push their kinds, by what Git and hosts say.
+// explainPush gives the errors of a push their kinds, by the messages of Git and
+// hosts.
 func explainPush(err error, to Source) error {
 	said, shown := err.Error(), WithoutCredentials(to.URL)
 	has := func(texts ...string) bool {

@@ -29,7 +29,8 @@ func bundle(t *testing.T, url, token, says string) (file, commit string) {
 	return file, strings.TrimSpace(string(out))
 }
 
-// TestPush: commits reach a branch over HTTP, new or not, and what is refused says why.
+// TestPush: commits reach a branch over HTTP, new or not, and a refused push gives
+// the reason.
 func TestPush(t *testing.T) {
 	t.Parallel()
 	const token = "secret-of-the-forge"

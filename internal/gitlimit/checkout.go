@@ -11,8 +11,9 @@ func ListTree(commit string) []string {
 	return []string{"ls-tree", "-r", "-t", "-l", "-z", "--end-of-options", commit}
 }
 
-// Checkout adds up what a commit unpacks to, and fails beyond its bounds: some hundred
-// bytes of objects can name any number of files. It is an [io.Writer] for one git program.
+// Checkout adds up the unpacked size of a commit, and fails beyond its bounds: some
+// hundred bytes of objects can name any number of files. It is an [io.Writer] for one git
+// program.
 type Checkout struct {
 	MaxFiles int // and directories
 	MaxBytes uint64
@@ -48,7 +49,7 @@ func (c *Checkout) add(line string) error {
 		return fmt.Errorf("it has more than %d files", c.MaxFiles)
 	}
 	about, _, _ := strings.Cut(line, "\t")
-	// The size of a directory is "-"; that of what is not there, "BAD".
+	// The size of a directory is "-", of a missing object "BAD".
 	if fields := strings.Fields(about); len(fields) == 4 && fields[3] != "-" && fields[3] != "BAD" {
 		size, err := strconv.ParseUint(fields[3], 10, 64)
 		if err != nil {

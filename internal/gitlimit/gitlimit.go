@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// Memory bounds what one git program allocates, in bytes, while it reads a
+	// Memory bounds the memory of one git program, in bytes, while it reads a
 	// repository.
 	Memory = 256 << 20
 	// FetchMemory bounds it while it fetches one.

@@ -18,8 +18,8 @@ const File = "agent-server.key"
 
 // Load returns the ring of a directory. Secrets are sealed with the configured
 // key, or, if that is blank, with a key that is made once and kept in the
-// directory, so that secrets survive a restart. What was sealed with the kept
-// key stays readable after a key was configured. Load may write the file. The
+// directory, so that secrets survive a restart. Values that were sealed with the
+// kept key stay readable after a key was configured. Load may write the file. The
 // error is of kind Corrupt for a damaged file, and Denied or Full for one that
 // cannot be written.
 func Load(dir, configured string, previous ...string) (*Ring, error) {

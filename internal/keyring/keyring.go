@@ -2,9 +2,9 @@
 // without the key.
 //
 // A sealed value is a Fernet token (github.com/fernet/spec): AES-128-CBC and
-// HMAC-SHA256. It is what the reference server writes, so that either opens
-// the files of the other. A Fernet key is the SHA-256 of a secret key: its
-// first half signs, its second half encrypts.
+// HMAC-SHA256. The reference server writes the same, so either opens the files of
+// the other. A Fernet key is the SHA-256 of a secret key: its first half signs,
+// its second half encrypts.
 //
 // # Usage
 //
@@ -17,9 +17,9 @@
 //
 // # Concurrency and failure
 //
-// A Ring does not change and is safe for concurrent use. Errors never hold a
-// value or a token. A token that no key opens is an error of kind
-// fault.Denied whose hint says what the operator can do.
+// A Ring does not change and is safe for concurrent use. Errors never hold a value
+// or a token. A token that no key opens is an error of kind fault.Denied whose
+// hint tells the operator's next step.
 package keyring
 
 import (
@@ -132,6 +132,6 @@ func (r *Ring) open(token string) (value []byte, current bool, err error) {
 	return nil, false, fault.New(fault.Denied, "a stored secret cannot be decrypted with any configured key").Hint(rotated)
 }
 
-// rotated says what an operator does about a value that no key opens.
+// rotated is the operator's next step for a value that no key opens.
 const rotated = "it was saved under a key that is neither OH_SECRET_KEY nor in OH_PREVIOUS_SECRET_KEYS: " +
 	"restore that key as OH_SECRET_KEY, or add it to OH_PREVIOUS_SECRET_KEYS to move to the current key"

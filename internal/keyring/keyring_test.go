@@ -34,8 +34,8 @@ func TestVectors(t *testing.T) {
 	if value, ok := keyring.OpenWith(secret, token); !ok || value != "hello" {
 		t.Errorf("open = %q, %v", value, ok)
 	}
-	// invalid.json of the specification; what concerns the time is left out,
-	// because stored values do not expire.
+	// invalid.json of the specification; cases about the time are left out, because
+	// stored values do not expire.
 	for name, bad := range map[string]string{
 		"incorrect mac":             "gAAAAAAdwJ6xAAECAwQFBgcICQoLDA0OD3HkMATM5lFqGaerZ-fWPAl1-szkFVzXTuGb4hR8AKtwcaX1YdykQUFBQUFBQUFBQQ==",
 		"too short":                 "gAAAAAAdwJ6xAAECAwQFBgcICQoLDA0OD3HkMATM5lFqGaerZ-fWPA==",
@@ -167,7 +167,7 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, token string) {
 		value, err := ring.Open(token)
-		if err == nil && string(value) != "value" { // only what was sealed opens
+		if err == nil && string(value) != "value" { // only sealed values open
 			t.Errorf("%q opens as %q", token, value)
 		}
 	})

@@ -1,5 +1,5 @@
-// Package landlock confines a thread with Landlock (landlock(7)): it and what it starts
-// lose rights for good.
+// Package landlock confines a thread with Landlock (landlock(7)): the thread and its
+// children lose rights for good.
 //
 // # Usage
 //
@@ -13,7 +13,7 @@
 //
 // # Concurrency and failure
 //
-// A [Rules] belongs to one goroutine. Errors are those of the system calls; ENOSYS or
+// A [Rules] belongs to one goroutine. Errors come from the system calls; ENOSYS or
 // EOPNOTSUPP where the kernel has no Landlock.
 package landlock
 
@@ -51,14 +51,14 @@ const (
 	ConnectTCP = 1 << 1
 )
 
-// What a thread can be kept from doing to processes that are not below it.
+// Effects on processes that are not below a thread, which it can be kept from.
 const (
 	AbstractSockets = 1 << 0
 	Signals         = 1 << 1
 )
 
-// Limits are what is limited: all rights that are named here are lost but for those that
-// rules allow.
+// Limits are the limited rights: all rights that are named here are lost except where
+// rules allow them.
 type Limits struct { // struct landlock_ruleset_attr
 	Files   uint64
 	Network uint64
@@ -108,13 +108,13 @@ func Rights(abi int) uint64 {
 	return rights
 }
 
-// Rules say what remains allowed of what is limited. Make them with [New].
+// Rules allow exceptions from limits. Make them with [New].
 type Rules struct {
 	fd      int
 	handled uint64
 }
 
-// New returns rules that allow nothing of what limited names.
+// New returns rules that allow nothing that limited names.
 func New(limited Limits) (*Rules, error) {
 	fd, _, errno := syscall.Syscall(sysCreateRuleset,
 		uintptr(unsafe.Pointer(&limited)), unsafe.Sizeof(limited), 0)
@@ -148,7 +148,7 @@ func (r *Rules) Allow(fd int, rights uint64) error {
 	if st.Mode&syscall.S_IFMT != syscall.S_IFDIR {
 		rights &= ofFiles
 	}
-	attr := struct { // struct landlock_path_beneath_attr, which is packed: what follows is not read
+	attr := struct { // struct landlock_path_beneath_attr, which is packed: the bytes behind it are not read
 		access uint64
 		parent int32
 	}{rights & r.handled, int32(fd)}

@@ -1,6 +1,6 @@
-// Package lazyregexp compiles regular expressions when they are first used. Those of
-// package variables would otherwise be compiled at the start of every process, of
-// which a sandbox has three, whether they are needed there or not.
+// Package lazyregexp compiles regular expressions when they are first used. Regular
+// expressions of package variables would otherwise be compiled at the start of every
+// process, of which a sandbox has three, whether they are needed there or not.
 //
 // # Usage
 //
@@ -10,7 +10,7 @@
 //
 // # Concurrency and failure
 //
-// What New returns is safe for concurrent use. It panics at the first use if the
+// A Regexp of New is safe for concurrent use. It panics at the first use if the
 // pattern is invalid: patterns are constants that a test uses.
 package lazyregexp
 

@@ -8,8 +8,8 @@ package licenses
 
 import _ "embed"
 
-// Text has the licences: Deft's own, then those of the linked modules and of Go,
-// each with the modules that it applies to.
+// Text has the licences: Deft's own, then the licences of the linked modules and
+// of Go, each with the modules that it applies to.
 //
 //go:generate go run ./generate -o LICENSES.txt
 //go:embed LICENSES.txt

@@ -54,13 +54,13 @@
 //
 // # Checks
 //
-// Unless the script is lenient, the server refuses with status 400 what the
-// providers refuse: tool calls without exactly one result directly after, wrong
-// roles and empty messages, roles that do not alternate (Anthropic), missing
+// Unless the script is lenient, the server refuses with status 400 the same
+// requests as the providers: tool calls without exactly one result directly after,
+// wrong roles and empty messages, roles that do not alternate (Anthropic), missing
 // max_tokens, invalid tool names and schemas, reasoning that was changed or
-// dropped. Signatures and encrypted reasoning depend only on the reasoning's
-// text, so this also works across restarts. Fields unknown to the provider are
-// not refused.
+// dropped. Signatures and encrypted reasoning depend only on the reasoning's text,
+// so this also works across restarts. Fields unknown to the provider are not
+// refused.
 //
 // # Concurrency and failure
 //

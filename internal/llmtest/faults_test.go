@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/internal/llmtest"
 )
 
-// outcome is what a client is left with.
+// outcome is a client's result.
 type outcome struct {
 	err      error
 	status   int    // of an error answer

@@ -23,8 +23,8 @@ func sign(kind, text string) string {
 // client that drops the reasoning is detected.
 const reasoningMark = "Th0"
 
-// idMaker makes ids that are unique for one server and, by its seed, unlikely
-// to equal those of another.
+// idMaker makes ids that are unique for one server and, by its seed, unlikely to
+// equal another server's.
 type idMaker struct {
 	seed uint64
 	next atomic.Uint64

@@ -23,7 +23,7 @@ func chatParams(messages ...openai.ChatCompletionMessageParamUnion) openai.ChatC
 	}
 }
 
-// said is what a client understood of an answer, whatever the protocol.
+// said is a client's reading of an answer, whatever the protocol.
 type said struct {
 	Text, Reasoning, Finish                    string
 	Names, Args                                []string

@@ -123,7 +123,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What loads must also serve.
+		// A script that loads must also serve.
 		if _, err := llmtest.New(s, llmtest.Options{}); err != nil {
 			t.Errorf("parsed, but: %v", err)
 		}

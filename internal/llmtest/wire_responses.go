@@ -14,7 +14,7 @@ type responsesWire struct{}
 type outItem struct {
 	id, kind   string
 	open, done string
-	text       string // what is streamed
+	text       string // the streamed parts
 	call       int
 	made       madeCall
 }

@@ -1,5 +1,5 @@
-// Package objectstore keeps large things of an App Server under keys: archives of the
-// workspaces of sandboxes that were deleted, and what conversations replay. Adapters keep them in a directory
+// Package objectstore keeps large things of an App Server under keys: archives of the workspaces of sandboxes
+// that were deleted, and trajectories that conversations replay. Adapters keep them in a directory
 // (objectstore/local) or in a bucket (objectstore/s3).
 //
 // # Usage
@@ -9,10 +9,10 @@
 //
 // # Concurrency and failure
 //
-// A Store is safe for concurrent use, by several processes too. What Put has written when it
-// returns survives the end of the process and a power loss, as far as its place does; of two
-// at the same time, one wins. Errors have the kinds of package fault: NotFound for a key
-// that is not there, Invalid for one that [CheckKey] refuses.
+// A Store is safe for concurrent use, by several processes too. An object survives the end
+// of the process and a power loss once Put has returned, as far as its place does; of two at
+// the same time, one wins. Errors have the kinds of package fault: NotFound for a missing
+// key, Invalid for one that [CheckKey] refuses.
 package objectstore
 
 import (
@@ -40,7 +40,7 @@ var ErrEmpty = fault.New(fault.Invalid, "an object cannot be empty")
 // maxKey bounds a key in bytes.
 const maxKey = 512
 
-// CheckKey refuses what is no key: parts of ASCII letters, digits, dots, dashes and
+// CheckKey refuses all but keys: parts of ASCII letters, digits, dots, dashes and
 // underscores, none of which begins with a dot, with slashes between them.
 func CheckKey(key string) error {
 	ok := len(key) <= maxKey

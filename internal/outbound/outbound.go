@@ -9,16 +9,16 @@
 //
 //	transport := &http.Transport{Proxy: outbound.Proxy, DialContext: outbound.Dial(net.Dialer{})}
 //
-// Clients of addresses that only the operator names, such as that of the database, do not
-// use it.
+// Clients of addresses that only the operator names, such as the database's, do not use
+// it.
 //
 // # Concurrency and failure
 //
 // Restrict is called once, before the first connection; there is one policy because the
 // clients, with their connections, are shared by all parts of the process. Everything else
 // is safe for concurrent use. Addresses are judged after names were resolved, right before
-// the connection, so that no name can change its meaning in between. What is refused is an
-// error of kind fault.Denied.
+// the connection, so that no name can change its meaning in between. A refusal is an error
+// of kind fault.Denied.
 package outbound
 
 import (
@@ -41,7 +41,7 @@ import (
 // All in [Policy.Internal] lifts every restriction.
 const All = "all"
 
-// Policy says what may be reached beside the public Internet.
+// Policy lists the addresses that may be reached beside the public Internet.
 type Policy struct {
 	// Internal has names ("llm.example", ".example" for all below), with or without a
 	// port, addresses and networks ("10.1.0.0/16").

@@ -16,7 +16,7 @@ import (
 
 // Port is a port of this machine that is passed on to one in a sandbox.
 type Port struct {
-	// Address is that of this machine; 127.0.0.1 if none was named.
+	// Address is an address of this machine; 127.0.0.1 if none was named.
 	Address netip.Addr `json:"address"`
 	// Local is the port of this machine; 0 for a free one.
 	Local int `json:"local"`
@@ -58,7 +58,7 @@ func (p *Port) UnmarshalText(text []byte) error {
 // local is the address of this machine with its port.
 func (p Port) local() string { return net.JoinHostPort(p.Address.String(), strconv.Itoa(p.Local)) }
 
-// String says for a user what is passed on to what.
+// String describes a forwarded port for a user.
 func (p Port) String() string { return fmt.Sprintf("%s is port %d of the sandbox", p.local(), p.Port) }
 
 // Open are ports that accept connections; the zero value is none.
@@ -83,7 +83,7 @@ func Listen(ctx context.Context, ports []Port) (*Open, error) {
 	return o, nil
 }
 
-// Ports returns what is open, with the ports that were chosen for 0.
+// Ports returns the open ports, with the numbers that were chosen for 0.
 func (o *Open) Ports() []Port { return o.ports }
 
 // Close closes the ports of an Open that is not served.

@@ -4,9 +4,9 @@
 //
 //	url := postgrestest.URL(t) // of an empty schema of the test's own
 //
-// The server is that of the environment variable DEFT_TEST_POSTGRES, a URL of a user
-// who may create schemas, or else the one that test/deps/postgres.sh (`make deps`)
-// starts.
+// The server is named by the environment variable DEFT_TEST_POSTGRES, a URL of a
+// user who may create schemas; else it is the one that test/deps/postgres.sh (`make
+// deps`) starts.
 //
 // # Concurrency and failure
 //

@@ -35,7 +35,7 @@ func Start(t testing.TB) *Server {
 		t.Skip("PostgreSQL is not installed")
 	}
 	s := &Server{bin: filepath.Dir(slices.Max(found))}
-	if s.dir, err = os.MkdirTemp("", "pg"); err != nil { //nolint:usetesting // the server's user cannot reach what is in t.TempDir
+	if s.dir, err = os.MkdirTemp("", "pg"); err != nil { //nolint:usetesting // the server's user cannot reach files in t.TempDir
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
@@ -64,8 +64,7 @@ func (s *Server) dropPrivileges(t testing.TB) {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// run runs a program of PostgreSQL. What it prints goes to a file: the server inherits
-// it.
+// run runs a program of PostgreSQL. Its output goes to a file: the server inherits it.
 func (s *Server) run(t testing.TB, program string, args ...string) {
 	t.Helper()
 	out, err := os.CreateTemp(t.TempDir(), program)

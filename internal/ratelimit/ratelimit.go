@@ -29,7 +29,8 @@ type Limiter struct {
 	interval time.Duration
 
 	mu sync.Mutex
-	// full is when the bucket of a key will be full again; those of the past are not kept.
+	// full is when the bucket of a key will be full again; times in the past are not
+	// kept.
 	full map[string]time.Time
 }
 

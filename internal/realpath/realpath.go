@@ -37,7 +37,7 @@ func Resolve(path string) string {
 }
 
 // Follow follows the links of an absolute path as far as it exists, as the kernel
-// does: ".." after a link is the parent of what the link leads to.
+// does: ".." after a link is the parent of the link's target.
 func Follow(path string) string {
 	at, links := "/", 0
 	for rest := path; rest != ""; {
@@ -77,7 +77,7 @@ func resolve(path string, links int) string {
 		return path
 	}
 	parent := resolve(dir, links)
-	// A link to what does not exist (yet) leads out all the same.
+	// A link to a path that does not exist (yet) leads out all the same.
 	if to, err := os.Readlink(filepath.Join(parent, name)); err == nil && links < maxLinks {
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(parent, to)

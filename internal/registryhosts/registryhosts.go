@@ -1,12 +1,12 @@
 // Package registryhosts knows which hosts the package managers of ecosystems fetch
-// from: those of the user's own configuration, or the public ones.
+// from: the hosts of the user's own configuration, or the public ones.
 //
 // # Usage
 //
 //	text, err := registryhosts.Expand("go,npm,example.com", registryhosts.Source{Env: os.Getenv})
 //
-// Only the configuration of the user and of the machine is read, never that of a
-// project, which could grant hosts to itself.
+// Only the configuration of the user and of the machine is read, never a
+// project's, which could grant hosts to itself.
 //
 // # Concurrency and failure
 //

@@ -9,12 +9,12 @@
 //		…
 //	}
 //
-// What blinks or hides text, moves the cursor, or sets a title is no style: it is
-// dropped, because the text is that of programs which are not trusted.
+// Sequences that blink or hide text, move the cursor, or set a title are no style:
+// they are dropped, because the text comes from programs which are not trusted.
 //
 // # Concurrency and failure
 //
-// All functions are pure. Nothing fails: what is not understood is dropped.
+// All functions are pure. Nothing fails: unknown sequences are dropped.
 package sgr
 
 import (
@@ -25,7 +25,7 @@ import (
 // Reset is the sequence that ends all styles.
 const Reset = "\x1b[0m"
 
-// maxSequence bounds a sequence in bytes; what is longer is none.
+// maxSequence bounds a sequence in bytes; longer text is none.
 const maxSequence = 64
 
 // Cut splits text around its first escape sequence. style is that sequence in its
@@ -90,8 +90,8 @@ func parse(text string) string {
 	return string(Append(nil, params))
 }
 
-// Append appends the sequence with what is allowed of the parameters; nothing if
-// none is. No parameters mean [Reset].
+// Append appends the sequence with the allowed parameters; nothing if none is. No
+// parameters mean [Reset].
 func Append(dst []byte, params []int) []byte {
 	if len(params) == 0 {
 		return append(dst, Reset...)

@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/internal/sgr"
 )
 
-// cut returns a text with its styles in plain form, and what it ends within.
+// cut returns a text with its styles in plain form, and its last style.
 func cut(text string) (out, open string) {
 	for text != "" {
 		before, style, rest, whole := sgr.Cut(text)

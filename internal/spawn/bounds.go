@@ -22,9 +22,9 @@ type Bounds struct {
 	Memory uint64
 	// File is how large a file it may write, in bytes; 0 for no limit.
 	File uint64
-	// Confined lets it open only installed programs, with what they need, and what
-	// is below Read and Write. That holds for the directories that are open, so
-	// links that are exchanged meanwhile lead nowhere. It needs Landlock with ABI 2
+	// Confined lets it open only installed programs, with their libraries, and
+	// everything below Read and Write. That holds for the directories that are open,
+	// so links that are exchanged meanwhile lead nowhere. It needs Landlock with ABI 2
 	// (Linux 5.19); without it a program is not confined, see [CanConfine].
 	Confined    bool
 	Read, Write []*os.File
@@ -101,7 +101,7 @@ var CanConfine = sync.OnceValue(func() bool {
 	return err == nil && abi >= minimumABI
 })
 
-// systemFiles is what programs need to start.
+// systemFiles are files that programs need to start.
 var systemFiles = []string{
 	"/bin", "/lib", "/lib32", "/lib64", "/nix/store", "/run/current-system", "/sbin", "/usr",
 	"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime", "/dev/null", "/dev/zero", "/dev/urandom",

@@ -28,7 +28,7 @@ func TestOwnTable(t *testing.T) {
 	if made != 1 {
 		t.Errorf("%d threads have a small table now, want 1", made)
 	}
-	// What others see under the number of the process is not the small one.
+	// Others do not see the small one under the number of the process.
 	if fds, err := os.ReadDir("/proc/self/fd"); err != nil || len(fds) < 300 {
 		t.Errorf("the process seems to have %d descriptors: %v", len(fds), err)
 	}

@@ -1,5 +1,5 @@
 // Package spawn starts and awaits child processes at a cost that does not grow
-// with what the parent has open.
+// with the number of the parent's open files.
 //
 // A fork copies the parent's table of descriptors and an exec closes the copy
 // one by one: a server with a thousand conversations spends milliseconds of
@@ -39,7 +39,7 @@ type Command struct {
 	Sys *syscall.SysProcAttr
 }
 
-// Start runs a command. The error is that of fork, of exec or of the
+// Start runs a command. The error comes from fork, from exec or from the
 // directory, as from os.StartProcess.
 func (s *Starter) Start(c Command) (*Process, error) {
 	fds, err := descriptors(c.Files)

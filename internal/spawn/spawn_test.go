@@ -40,7 +40,7 @@ func sh(script string, files ...*os.File) spawn.Command {
 	return spawn.Command{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Files: files}
 }
 
-// output runs a command and returns what it wrote to descriptor 1.
+// output runs a command and returns its output on descriptor 1.
 func output(t *testing.T, s *spawn.Starter, c spawn.Command) string {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -120,8 +120,8 @@ func TestWhatAChildGets(t *testing.T) {
 		if !slices.Equal(got[:3], want) {
 			t.Errorf("got %q, want %q", got[:3], want)
 		}
-		// The shell opens the directory to expand the pattern, and no more.
-		// Without a Starter it has what this process was given by its parent.
+		// The shell opens the directory to expand the pattern, and no more. Without a
+		// Starter it has the descriptors that this process got from its parent.
 		if n := len(strings.Fields(got[3])); s != nil && n > 5 {
 			t.Errorf("the child has %d descriptors: %s", n, got[3])
 		}

@@ -56,7 +56,7 @@ func New() (*Starter, error) {
 // Turn waits until few other processes are starting up. The caller calls leave
 // when its process is ready. A thousand processes are ready equally soon if they
 // start one after the other, and leave the machine usable meanwhile. The error
-// is that of the context.
+// comes from the context.
 func (s *Starter) Turn(ctx context.Context) (leave func(), err error) {
 	if s == nil {
 		return func() {}, nil
@@ -98,8 +98,8 @@ func (s *Starter) fork(c Command, fds []int) (int, error) {
 }
 
 // lock takes a thread for good: it is never unlocked, so it ends with its
-// goroutine. The main thread will not do, because its descriptors are what
-// /proc shows as those of the process; it is held until another one is found.
+// goroutine. The main thread will not do, because /proc shows its descriptors as
+// the process's; it is held until another one is found.
 func (s *Starter) lock(socket int, ready chan<- error) {
 	runtime.LockOSThread()
 	if unix.Gettid() != os.Getpid() {
@@ -177,8 +177,8 @@ func receive(socket, n int) ([]int, error) {
 	return fds, nil
 }
 
-// closeOthers closes what this thread has a copy of, but for the first three,
-// the socket, and what the Go runtime itself polls and wakes with: it does so
+// closeOthers closes this thread's copies of descriptors, but for the first three,
+// the socket, and the ones the Go runtime itself polls and wakes with: it does so
 // on any thread.
 func closeOthers(socket int) error {
 	fds, err := listFDs()

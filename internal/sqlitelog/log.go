@@ -1,12 +1,12 @@
 // Package sqlitelog looks for lost commits in the write-ahead log of a SQLite
 // database, which SQLite itself would pass over in silence.
 //
-// After a crash the newest commits are in the log only. SQLite reads it up to
-// the first frame whose checksum does not match and takes the rest for the
-// remains of a torn write. That is right for the last commit and wrong for
-// earlier ones, which were synced: if one of them does not read back,
-// acknowledged data is lost, and the next writer would overwrite what is left
-// of it (https://www.sqlite.org/fileformat2.html#the_write_ahead_log).
+// After a crash the newest commits are in the log only. SQLite reads it up to the
+// first frame whose checksum does not match and takes the rest for the remains of
+// a torn write. That is right for the last commit and wrong for earlier ones,
+// which were synced: if one of them does not read back, acknowledged data is lost,
+// and the next writer would overwrite the rest of it
+// (https://www.sqlite.org/fileformat2.html#the_write_ahead_log).
 //
 // # Usage
 //
@@ -14,7 +14,7 @@
 //
 // # Concurrency and failure
 //
-// No process may have the database open meanwhile. Errors are those of the file
+// No process may have the database open meanwhile. Errors come from the file
 // system.
 package sqlitelog
 
@@ -37,7 +37,7 @@ const (
 	shmBackfillAt = 96
 )
 
-// walState is what a scan of a log found.
+// walState is the result of scanning a log.
 type walState struct {
 	pageSize  int
 	salt      [8]byte
@@ -48,8 +48,8 @@ type walState struct {
 	size      int64
 }
 
-// Check returns what is damaged in the log of the database at path, "" if
-// nothing is known to be. It only reads.
+// Check describes the damage in the log of the database at path, "" if none is
+// known. It only reads.
 func Check(path string) (damage string, err error) {
 	f, err := os.Open(path + "-wal")
 	if errors.Is(err, os.ErrNotExist) {
@@ -70,7 +70,7 @@ func Check(path string) (damage string, err error) {
 	return w.lost(shm), nil
 }
 
-// lost returns what is missing from the log, "" if nothing is known to be.
+// lost describes the missing part of the log, "" if none is known.
 func (w *walState) lost(shm *shmState) string {
 	switch {
 	case !w.whole && shm != nil && shm.frames > shm.backfilled:
@@ -183,9 +183,9 @@ func (w *walState) add(sum [2]uint32, b []byte) [2]uint32 {
 	return sum
 }
 
-// shmState is what the log's index says about the log. SQLite writes it after
-// a commit was synced, and does not sync it: it never claims too much, and
-// after a power cut it may claim too little.
+// shmState is the index's view of the log. SQLite writes it after a commit was
+// synced, and does not sync it: it never claims too much, and after a power cut it
+// may claim too little.
 type shmState struct {
 	frames, backfilled int64
 	salt               [8]byte

@@ -1,8 +1,8 @@
 // Package startpages gives memory back that a program has mapped while it started.
 //
 // The packages of a large binary are initialized by code and tables all over it, and for
-// each page the kernel maps those around it: more than half of what a small server has
-// resident is never used again.
+// each page the kernel maps the pages around it: more than half of a small server's
+// resident memory is never used again.
 //
 // # Usage
 //
@@ -12,9 +12,9 @@
 //
 // Release is safe at any time and for concurrent use: code and constants are only mapped
 // again from the file when they are next used, which takes a fraction of a microsecond for
-// each page that is still cached. What the program has written is not touched. It fails
-// where /proc is missing; nothing is wrong then. A position-independent executable is left
-// as it is: the linker has written into pages that are constant afterwards.
+// each page that is still cached. The program's own data is not touched. It fails where
+// /proc is missing; nothing is wrong then. A position-independent executable is left
+// alone: the linker has written into pages that are constant afterwards.
 package startpages
 
 import (

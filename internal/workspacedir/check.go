@@ -13,8 +13,8 @@ import (
 	"github.com/deft-dev/deft/internal/realpath"
 )
 
-// systemDirs are no workspaces, and neither is what lies in those of systemTrees:
-// who may write there owns the machine.
+// systemDirs are no workspaces, and neither is anything in systemTrees: who may
+// write there owns the machine.
 var (
 	systemDirs  = []string{"/", "/home", "/run", "/var", "/var/cache", "/var/lib", "/var/log", "/var/mail", "/var/spool"}
 	systemTrees = []string{
@@ -32,7 +32,7 @@ var credentialDirs = []string{
 	".kube", ".local/bin", ".local/share/keyrings", ".mozilla", ".password-store", ".pki", ".ssh",
 }
 
-// Rules say which directories are refused beside those of the system.
+// Rules say which directories are refused beside the system's.
 type Rules struct {
 	// Home is the user's home directory; empty for none. The homes of the
 	// machine's other users are refused as well.
@@ -44,9 +44,9 @@ type Rules struct {
 }
 
 // Check returns dir as an absolute path without links, as far as it exists. It
-// refuses, by what a path leads to rather than by its name: directories of the
-// system, homes and what contains one, directories with credentials in a home, and
-// what lies in the program's own data. The error is of kind Invalid.
+// refuses, by the target of a path rather than by its name: directories of the
+// system, homes and directories that contain one, directories with credentials in
+// a home, and everything in the program's own data. The error is of kind Invalid.
 func (r Rules) Check(dir string) (string, error) {
 	if dir == "" || strings.ContainsRune(dir, 0) {
 		return "", r.refuse("cannot be used: " + strings.ReplaceAll(dir, "\x00", "\uFFFD"))
@@ -76,7 +76,8 @@ func (r Rules) refuse(why string) error {
 }
 
 // Granted returns the directories that flag grants in addition to a workspace, as
-// [Rules.Check] does. They must exist; what cannot be a workspace cannot be granted.
+// [Rules.Check] does. They must exist; a directory that cannot be a workspace cannot
+// be granted.
 func (r Rules) Granted(flag string, dirs []string) ([]string, error) {
 	var all []string
 	r.What = "the directory of " + flag
@@ -139,7 +140,7 @@ func accounts() (dirs []string) {
 	return dirs
 }
 
-// directory is a path and, if there is something, what it is.
+// directory is a path with its identity, if it exists.
 type directory struct {
 	path string
 	info os.FileInfo
@@ -164,7 +165,7 @@ func parents(path string) []directory {
 }
 
 // isOne reports whether one of some directories is one of others, by its name or by
-// what it is: a bind mount has another name.
+// its identity: a bind mount has another name.
 func isOne(some, others []directory) bool {
 	return slices.ContainsFunc(others, func(other directory) bool {
 		return slices.ContainsFunc(some, func(d directory) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/deft-dev/deft/internal/realpath"
 )
 
-// Identity is what a directory is recognised by.
+// Identity recognises a directory.
 type Identity struct {
 	// Path is the directory's path without links.
 	Path   string `json:"path"`
@@ -39,9 +39,9 @@ func Identify(dir string) (Identity, error) {
 	return Identity{Path: path, Device: st.Dev, Inode: st.Ino, Boot: bootID()}, nil
 }
 
-// Verify returns an error of kind Invalid if dir is no longer the directory that i
-// is the identity of: if its path leads elsewhere, or if there is another directory
-// now. The zero Identity is that of any directory.
+// Verify returns an error of kind Invalid if dir is no longer the directory with
+// the identity i: if its path leads elsewhere, or if there is another directory
+// now. The zero Identity fits any directory.
 func (i Identity) Verify(dir string) error {
 	if i == (Identity{}) {
 		return nil
@@ -53,8 +53,8 @@ func (i Identity) Verify(dir string) error {
 	return i.compare(dir, now)
 }
 
-// Open opens the directory that i is the identity of. Errors are those of Verify;
-// what is open cannot be replaced any more.
+// Open opens the directory with the identity i. It has the errors of Verify; an
+// open directory cannot be replaced any more.
 func (i Identity) Open(dir string) (*os.Root, error) {
 	path := realpath.Resolve(dir)
 	root, err := os.OpenRoot(path)
@@ -86,8 +86,9 @@ func (i Identity) compare(dir string, now Identity) error {
 		Hint("put the original directory back, or start a new conversation in this one")
 }
 
-// sameNumbers reports whether two identities have comparable device numbers. Those
-// of file systems without a device (overlay, btrfs, NFS) change with each mount.
+// sameNumbers reports whether two identities have comparable device numbers.
+// Numbers of file systems without a device (overlay, btrfs, NFS) change with each
+// mount.
 func (i Identity) sameNumbers(now Identity) bool {
 	return i.Boot != "" && i.Boot == now.Boot && unix.Major(i.Device) != 0 && unix.Major(now.Device) != 0
 }

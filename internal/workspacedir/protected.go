@@ -19,7 +19,7 @@ type protected struct {
 // home is a home directory.
 type home struct {
 	above  []directory // itself and all above it
-	secret []string    // those of credentialDirs that there are, without links
+	secret []string    // the existing ones of credentialDirs, without links
 	absent []string    // the others
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
-// run runs git and returns what it printed, without white space around it.
+// run runs git and returns its output, without white space around it.
 func run(ctx context.Context, dir string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -44,16 +44,16 @@ func userHelpers(ctx context.Context) (settings []string) {
 	return settings
 }
 
-// noPrograms are settings that keep git from running what a repository's
+// noPrograms are settings that keep git from running programs that a repository's
 // configuration names. For filters, see [safeSettings].
 var noPrograms = []string{
 	"core.hooksPath", "/dev/null", "core.fsmonitor", "false", "core.alternateRefsCommand", "true",
 	"submodule.recurse", "false", "credential.helper", "",
 }
 
-// safeSettings returns settings that keep git from running what the repository's
-// configuration names. They go through the environment, because a name may
-// contain the "=" that would end it in an option.
+// safeSettings returns settings that keep git from running programs that the
+// repository's configuration names. They go through the environment, because a
+// name may contain the "=" that would end it in an option.
 func safeSettings(ctx context.Context, dir string) []string {
 	off := slices.Clone(noPrograms)
 	names, err := call(ctx, dir, []string{"config", "--name-only", "--get-regexp", `^filter\.`}, off...)
@@ -79,7 +79,7 @@ func call(ctx context.Context, dir string, args []string, settings ...string) (s
 	return strings.TrimSpace(out.String()), nil
 }
 
-// What a worktree may have.
+// Bounds of a worktree.
 const (
 	maxFiles = 1_000_000 // and directories
 	maxBytes = 64 << 30

@@ -86,8 +86,8 @@ func TestNothingRuns(t *testing.T) {
 	}
 }
 
-// TestPromisedObjects: git fetches what a partial clone lacks, with the program that its
-// configuration names, whatever command misses it.
+// TestPromisedObjects: git fetches the missing objects of a partial clone with the
+// program that its configuration names, whatever command misses it.
 func TestPromisedObjects(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "ran")

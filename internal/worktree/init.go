@@ -80,7 +80,7 @@ func create(root *os.Root, name, text string) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		if at, serr := root.Lstat(name); serr == nil && at.Mode().IsRegular() && at.Size() == 0 {
-			f, err = root.OpenFile(name, os.O_WRONLY, 0o644) // what a crash left
+			f, err = root.OpenFile(name, os.O_WRONLY, 0o644) // leftovers of a crash
 		}
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ func start(t *testing.T, dir string) {
 	}
 }
 
-// TestInit wants what `git init` makes, so that new files show as changes.
+// TestInit wants the result of `git init`, so that new files show as changes.
 func TestInit(t *testing.T) {
 	t.Parallel()
 	dir, by := t.TempDir(), t.TempDir()
@@ -42,7 +42,7 @@ func TestInit(t *testing.T) {
 	git(t, dir, "fsck", "--strict")
 }
 
-// TestInitUnfinished finishes what a crash left.
+// TestInitUnfinished finishes an interrupted start.
 func TestInitUnfinished(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

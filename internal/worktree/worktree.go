@@ -18,9 +18,9 @@
 //
 // # Concurrency and failure
 //
-// One caller at a time changes a repository, in all processes; the others wait
-// for a minute at most. Errors contain what git printed. A directory that is in
-// no repository is [ErrNoRepository].
+// One caller at a time changes a repository, in all processes; the others wait for
+// a minute at most. Errors contain git's output. A directory that is in no
+// repository is [ErrNoRepository].
 package worktree
 
 import (
@@ -44,7 +44,7 @@ const (
 )
 
 // RefForm matches the references that a worktree may start from. Git would take
-// other texts for instructions where to write what it fetches.
+// other texts for instructions where to write fetched objects.
 var RefForm = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 
 // commitForm matches whole names of commits.

@@ -50,7 +50,7 @@ type counter struct {
 	r      io.ReaderAt
 	left   int
 	counts bool // the directory is being read
-	// What was read last, in which a signature may have begun.
+	// The last bytes read, in which a signature may have begun.
 	last []byte
 	next int64
 }

@@ -76,7 +76,7 @@ func (a *answered) Close() error {
 	return a.ReadCloser.Close()
 }
 
-// send sends a request. Close the body of the answer. The error is that of the server
+// send sends a request. Close the body of the answer. The error comes from the server
 // if it refuses.
 func (c *Client) send(ctx context.Context, method, path string, body io.Reader, timeout time.Duration, headers ...string) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

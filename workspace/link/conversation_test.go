@@ -124,7 +124,7 @@ func (c conversation) stop(t *testing.T) {
 }
 
 // TestServerEnds uses files through a sandbox that has ended: a new one is started, and
-// what is sent is sent whole.
+// a request is sent whole.
 func TestServerEnds(t *testing.T) {
 	t.Parallel()
 	c := converse(t, nil)

@@ -1,6 +1,7 @@
 // Package link reaches a workspace through the connection to the Action Execution
 // Server of its sandbox: a [Client] is the workspace.Files of a controller, and a
-// [Handler] serves those of the sandbox's own disk. Git runs inside the sandbox.
+// [Handler] serves the files of the sandbox's own disk. Git runs inside the
+// sandbox.
 //
 //	POST /v1/files/query    a question → its answer, or an error
 //	GET  /v1/files/content  ?path= → a file, or ranges of it; Deft-File describes it
@@ -11,10 +12,10 @@
 //
 // # Security
 //
-// The two sides do not trust each other. The server refuses what leads out of its
-// workspace, as workspace.Local does. The client bounds what it takes and how long it
-// waits, whatever the server sends. The connection is that of actions, and
-// authenticated as it is.
+// The two sides do not trust each other. The server refuses paths that lead out of
+// its workspace, as workspace.Local does. The client bounds answers and waiting
+// times, whatever the server sends. The connection is the one of actions, with the
+// same authentication.
 //
 // # Concurrency and failure
 //

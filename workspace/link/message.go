@@ -30,7 +30,7 @@ const (
 	archivedTrailer = "Deft-Archived"
 )
 
-// Bounds of what a client takes.
+// Bounds of a client.
 const (
 	maxRequest = 1 << 20
 	maxAnswer  = 64 << 20
@@ -90,7 +90,7 @@ func (a archived) result() (workspace.Archived, error) {
 	}, a.Error.err()
 }
 
-// skills are those of a project.
+// skills are a project's skills.
 type skills struct {
 	Skills   []skill.Skill `json:"skills"`
 	Warnings []warning     `json:"warnings,omitempty"`
@@ -133,7 +133,8 @@ func (i *fileInfo) IsDir() bool { return i.FileMode.IsDir() }
 // Sys implements [fs.FileInfo].
 func (i *fileInfo) Sys() any { return nil }
 
-// failure is an error on the wire: its text, and what errors.Is and errors.As find.
+// failure is an error on the wire: its text, and the errors that errors.Is and
+// errors.As find.
 type failure struct {
 	Kind    fault.Kind    `json:"kind"`
 	Message string        `json:"message"`
@@ -212,7 +213,7 @@ type remoteError struct {
 // Error implements error.
 func (e *remoteError) Error() string { return e.text }
 
-// Unwrap returns what errors.Is and errors.As compare.
+// Unwrap returns the errors that errors.Is and errors.As compare.
 func (e *remoteError) Unwrap() []error { return e.causes }
 
 // header encodes a value for a header.

@@ -22,7 +22,7 @@ import (
 	"github.com/deft-dev/deft/workspace"
 )
 
-// failures keep what callers compare with.
+// failures keep the errors that callers compare with.
 func failures(f *fixture) {
 	f.put("dir/file", "x")
 	if err := syscall.Mkfifo(f.dir+"/pipe", 0o600); err != nil {

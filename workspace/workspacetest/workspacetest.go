@@ -282,7 +282,7 @@ func outside(f *fixture) {
 	}
 }
 
-// skills are those of the project.
+// skills are the project's skills.
 func skills(f *fixture) {
 	f.put("AGENTS.md", "Always say please.")
 	f.put("sub/AGENTS.md", "Rules of sub.")

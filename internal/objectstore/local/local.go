@@ -7,8 +7,8 @@
 //
 // # Concurrency and failure
 //
-// Those of package objectstore. An object is written beside its place and moved there; what a
-// process that was killed leaves has a name that begins with a dot.
+// As documented in package objectstore. An object is written beside its place and moved
+// there; the leftover of a process that was killed has a name that begins with a dot.
 package local
 
 import (

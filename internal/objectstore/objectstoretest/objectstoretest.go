@@ -6,7 +6,7 @@
 //
 // # Concurrency and failure
 //
-// Run fails its test for what a store does wrong.
+// Run fails its test for a store's mistakes.
 package objectstoretest
 
 import (

@@ -15,8 +15,8 @@
 //
 // # Concurrency and failure
 //
-// Those of package objectstore. A Put needs some 16 MiB of memory, whatever its size. A bucket
-// that does not answer is Unavailable.
+// As documented in package objectstore. A Put needs some 16 MiB of memory, whatever its size.
+// A bucket that does not answer is Unavailable.
 package s3
 
 import (
@@ -37,8 +37,8 @@ import (
 	"github.com/deft-dev/deft/internal/objectstore"
 )
 
-// partSize is how much of an object is sent, and kept in memory, at a time; what is smaller
-// than small is sent in one request.
+// partSize is the part of an object that is sent, and kept in memory, at a time; an object
+// smaller than small is sent in one request.
 const (
 	partSize = 16 << 20
 	small    = 64 << 10
@@ -57,7 +57,7 @@ var _ objectstore.Store = (*Store)(nil)
 // googleHost is the host of Google Cloud Storage.
 const googleHost = "storage.googleapis.com"
 
-// place is what an address says.
+// place is a parsed address.
 type place struct {
 	host, bucket, prefix, region string
 	secure                       bool
@@ -98,7 +98,7 @@ func parse(address, region string) (place, error) {
 	return p, nil
 }
 
-// credentialsOf finds what a bucket is opened with.
+// credentialsOf finds the credentials of a bucket.
 func credentialsOf(p place, env func(string) string) (*credentials.Credentials, error) {
 	id := env("AWS_ACCESS_KEY_ID")
 	switch {
@@ -112,7 +112,7 @@ func credentialsOf(p place, env func(string) string) (*credentials.Credentials, 
 }
 
 // Open opens the bucket of a URL, which must exist. env returns variables of the
-// environment. Invalid for what is no such URL, and for credentials that Google Cloud
+// environment. Invalid for any other URL, and for credentials that Google Cloud
 // Storage does not take.
 func Open(ctx context.Context, address string, env func(string) string) (*Store, error) {
 	return open(ctx, address, env, func(*http.Transport) {})
@@ -176,7 +176,7 @@ func (s *Store) Put(ctx context.Context, key string, content io.Reader) error {
 	}
 	_, err := s.client.PutObject(ctx, s.bucket, path.Join(s.prefix, key), content, size, minio.PutObjectOptions{
 		PartSize: partSize, NumThreads: 1, ContentType: "application/octet-stream", DisableContentSha256: true,
-		SendContentMd5: !s.google || size >= 0, // of each part; nobody knows that of a whole object before it is sent
+		SendContentMd5: !s.google || size >= 0, // of each part; nobody knows a whole object's before it is sent
 	})
 	return failed(err, "store an object")
 }

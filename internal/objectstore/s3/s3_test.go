@@ -47,8 +47,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestGoogle: Google Cloud Storage is used by its XML API as far as it is S3's. It is a server
-// that refuses what that lacks: uploads in parts of S3's form, and other regions than auto.
+// TestGoogle: Google Cloud Storage is used by its XML API as far as it is S3's. The server
+// refuses the parts that it lacks: uploads in parts of S3's form, and other regions than auto.
 func TestGoogle(t *testing.T) {
 	t.Parallel()
 	backend := s3mem.New()
@@ -101,7 +101,8 @@ func TestGoogle(t *testing.T) {
 	}
 }
 
-// TestGoogleCredentials: what is no HMAC key is refused before anything is sent.
+// TestGoogleCredentials: anything but an HMAC key is refused before anything is
+// sent.
 func TestGoogleCredentials(t *testing.T) {
 	t.Parallel()
 	for name, env := range map[string]map[string]string{
