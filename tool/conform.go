@@ -167,7 +167,7 @@ func (p Property) convertMembers(v json.RawMessage, where string, depth int) (js
 	return a.JSON(), nil
 }
 
-// expected says in words what the argument must be.
+// expected describes the expected argument in words.
 func (p Property) expected() string {
 	switch {
 	case p.Type == "":
@@ -184,7 +184,8 @@ func (p Property) expected() string {
 	return "a " + p.Type
 }
 
-// integer accepts 3 and 3.0, within what an int64 and a float64 both hold.
+// integer accepts 3 and 3.0, within the range that an int64 and a float64 both
+// hold.
 func integer(v json.RawMessage) (json.RawMessage, bool) {
 	if _, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 		return v, true

@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
-// Limits on what an [External] tool may say of itself, in bytes.
+// Limits on the description of an [External] tool, in bytes.
 const (
 	maxExternalDescription = 8 << 10
 	maxExternalSchema      = 64 << 10
@@ -63,7 +63,7 @@ func OfferedBy(executors map[string]Executor) []External {
 	return slices.SortedFunc(maps.Values(byName), func(a, b External) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Complete checks the tool and fills in what is missing. The error is of kind
+// Complete checks the tool and fills in missing fields. The error is of kind
 // fault.Invalid.
 func (e *External) Complete() error {
 	bad := func(format string, args ...any) error {

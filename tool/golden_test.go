@@ -106,8 +106,8 @@ func withoutDescriptions(t *testing.T, raw json.RawMessage) []byte {
 	return walk()
 }
 
-// TestDescriptions keeps what a SystemPromptEvent says of each tool in golden
-// files, so that a change of it is seen in review: go test ./tool -update.
+// TestDescriptions keeps the description of each tool in a SystemPromptEvent in
+// golden files, so that a change of it is seen in review: go test ./tool -update.
 func TestDescriptions(t *testing.T) {
 	t.Parallel()
 	for _, tc := range schemas {

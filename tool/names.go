@@ -53,8 +53,8 @@ func (s *Set) resolve(name string, args *Arguments) (*Definition, error) {
 		clip(name, 80), didYouMean(clean, names), list(names)))
 }
 
-// cleanName strips what models put around a tool's name: a namespace before
-// it, and markup, arguments or a channel after it.
+// cleanName strips the decorations that models put around a tool's name: a
+// namespace before it, and markup, arguments or a channel after it.
 func cleanName(name string) string {
 	name = strings.TrimSpace(name)
 	for _, prefix := range []string{"functions.", "functions/", "default_api.", "tools."} {
@@ -69,7 +69,7 @@ func cleanName(name string) string {
 	return strings.ToLower(name)
 }
 
-// adapt renames arguments of the tool called alias to those of target.
+// adapt renames the arguments of the tool called alias to the arguments of target.
 func adapt(alias, target string, args *Arguments) {
 	switch {
 	case target == "terminal":

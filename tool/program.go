@@ -15,9 +15,9 @@ type Program struct {
 	Dir     string            // its working directory; empty for the Starter's choice
 	Env     map[string]string // variables beside those that the Starter gives every program
 	// Network are hosts, in the form of sandbox.Network, that this program alone may
-	// reach beside what the commands of its conversation reach. A Starter that
-	// cannot grant them to this program alone refuses it with fault.Unsupported.
-	// Where nothing limits the network they have no effect.
+	// reach beside the hosts of its conversation's commands. A Starter that cannot
+	// grant them to this program alone refuses it with fault.Unsupported. Where
+	// nothing limits the network they have no effect.
 	Network []string
 }
 
@@ -49,7 +49,7 @@ type Process interface {
 	// Close ends the program and waits for that: end of input, then SIGTERM,
 	// then SIGKILL, to all processes of its group.
 	io.Closer
-	// Stderr returns the end of what the program has written to its standard
-	// error. It is complete after Close.
+	// Stderr returns the end of the program's standard error. It is complete after
+	// Close.
 	Stderr() string
 }

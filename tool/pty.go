@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// PTYSpec says what a new pseudo terminal is and what runs on it.
+// PTYSpec describes a new pseudo terminal and its program.
 type PTYSpec struct {
-	// Argv is the program; empty for a shell: that of SHELL, else bash, else sh.
+	// Argv is the program; empty for a shell: SHELL, else bash, else sh.
 	Argv []string `json:"argv,omitempty"`
 	// Dir is its working directory; empty for the workspace.
 	Dir string `json:"dir,omitempty"`
@@ -34,7 +34,7 @@ type PTY struct {
 	Cols    int       `json:"cols"`
 	// Attached says that a client is connected to it.
 	Attached bool `json:"attached"`
-	// ExitCode is that of its program, in the way of shells; nil while that runs.
+	// ExitCode is its program's, in the way of shells; nil while that runs.
 	ExitCode *int `json:"exit_code,omitempty"`
 }
 
@@ -55,7 +55,7 @@ type PTYs interface {
 	AttachPTY(ctx context.Context, id string, offset int64) (PTYConn, error)
 	// ResizePTY changes the size, which its programs are notified of.
 	ResizePTY(ctx context.Context, id string, rows, cols int) error
-	// ClosePTY ends what runs on a terminal and forgets it.
+	// ClosePTY ends the programs of a terminal and forgets it.
 	ClosePTY(ctx context.Context, id string) error
 	// ListPTYs returns the terminals, the oldest first.
 	ListPTYs(ctx context.Context) ([]PTY, error)
@@ -67,13 +67,14 @@ type PTYs interface {
 // concurrently, and Close at any time.
 type PTYConn interface {
 	// Read returns io.EOF when the program has ended and all output was read,
-	// fault.Conflict when another client has connected, and fault.Unavailable when
-	// the connection was lost: AttachPTY again, with the Offset and what was read.
+	// fault.Conflict when another client has connected, and fault.Unavailable when the
+	// connection was lost: AttachPTY again, with the Offset plus the bytes that were
+	// read.
 	io.ReadWriteCloser
-	// Offset is how many bytes the terminal had written before the first one that
-	// Read gives. It is greater than what AttachPTY was called with if older
-	// output is no longer kept.
+	// Offset is how many bytes the terminal had written before the first one that Read
+	// gives. It is greater than AttachPTY's argument if older output is no longer
+	// kept.
 	Offset() int64
-	// ExitCode is that of the program, once Read has returned io.EOF.
+	// ExitCode is the program's, once Read has returned io.EOF.
 	ExitCode() int
 }

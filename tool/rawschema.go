@@ -10,19 +10,19 @@ import (
 )
 
 // Bounds on how much of an MCP server's or a client's schema is read, because
-// references can multiply; what exceeds them becomes a plain object.
+// references can multiply; parts beyond them become a plain object.
 const (
 	maxSchemaDepth = 16
 	maxSchemaNodes = 5000
 )
 
 // ParseSchema reads a JSON schema of an MCP server or a client into the subset
-// that all providers take: references are put in place (a recursive one becomes
-// a plain object), nullable unions become their other type, and defaults,
-// titles and additionalProperties are dropped (docs/openhands/tools.md section
-// 1). Of a union of several types the first is kept; enumerations of anything
-// but strings are dropped. The order of properties is that of the text. A
-// schema that is not an object gives an error of kind fault.Invalid.
+// that all providers take: references are put in place (a recursive one becomes a
+// plain object), nullable unions become their other type, and defaults, titles and
+// additionalProperties are dropped (docs/openhands/tools.md section 1). Of a union
+// of several types the first is kept; enumerations of anything but strings are
+// dropped. Properties keep the order of the text. A schema that is not an object
+// gives an error of kind fault.Invalid.
 func ParseSchema(raw json.RawMessage) (Schema, error) {
 	root, err := object(raw)
 	if err != nil {

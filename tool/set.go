@@ -25,8 +25,8 @@ type Set struct {
 type Parsed struct {
 	Definition *Definition
 	Action     event.Action
-	// Risk is what the model says the risk is; event.RiskUnknown when it says
-	// nothing or something that is not a risk.
+	// Risk is the model's rating; event.RiskUnknown when it gives none or no valid
+	// one.
 	Risk event.Risk
 	// RiskText is the security_risk as the model wrote it, empty for none, so
 	// that a caller with an analyzer can refuse a value that is not a risk.
@@ -109,12 +109,12 @@ func (d *Definition) fields() (Schema, error) {
 	return ParseSchema(d.Parameters.Raw)
 }
 
-// Parse turns a model's call into an action. It accepts common mistakes of
-// models that have only one sensible reading: other products' tool names, text
-// in place of numbers or lists, unescaped line breaks, null for a missing
-// argument, misspelled security_risk (docs/openhands/sdk-features.md section
-// 2). Anything else is an error of kind fault.Invalid whose message is for the
-// model: it names what is wrong and what is allowed. Nothing is run.
+// Parse turns a model's call into an action. It accepts common mistakes of models
+// that have only one sensible reading: other products' tool names, text in place
+// of numbers or lists, unescaped line breaks, null for a missing argument,
+// misspelled security_risk (docs/openhands/sdk-features.md section 2). Anything
+// else is an error of kind fault.Invalid whose message is for the model: it names
+// the mistake and the allowed values. Nothing is run.
 func (s *Set) Parse(name, rawArguments string) (Parsed, error) {
 	args, err := parseArguments(rawArguments)
 	if err != nil {

@@ -218,8 +218,8 @@ func TestSetOffersInOrder(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that no call makes Parse panic, and that what it accepts
-// is a valid action.
+// FuzzParse checks that no call makes Parse panic, and that an accepted call is a
+// valid action.
 func FuzzParse(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"terminal", `{"command":"ls","security_risk":"LOW"}`}, {"bash", "{\"command\":\"a\nb\"}"}, {"file_editor", `{"path":"/a","view_range":"[1,2]"}`},

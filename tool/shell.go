@@ -37,8 +37,8 @@ func asShell(name, clean string, args *Arguments) bool {
 	return true
 }
 
-// programCommand joins the program, what stood behind it in the tool's name,
-// and its arguments.
+// programCommand joins the program, the text behind it in the tool's name, and its
+// arguments.
 func programCommand(name, program string, args *Arguments) string {
 	given := args.Text("command")
 	if given == "" {

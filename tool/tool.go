@@ -1,7 +1,7 @@
-// Package tool defines what a tool is: a definition that the agent offers to
-// the model, and an executor that runs its actions. They are separate because
-// they run in separate processes: definitions in the one that calls the LLM,
-// executors inside the sandbox.
+// Package tool defines tools: a definition that the agent offers to the model, and
+// an executor that runs its actions. They are separate because they run in
+// separate processes: definitions in the one that calls the LLM, executors inside
+// the sandbox.
 //
 // # Usage
 //
@@ -36,7 +36,7 @@ import (
 
 // Definition describes a tool to a model (docs/openhands/tools.md).
 type Definition struct {
-	// Name is what the model calls.
+	// Name is the model's name for it.
 	Name string
 	// Kind is the wire name of the tool's class, for example "TerminalTool".
 	Kind            string
@@ -51,15 +51,15 @@ type Definition struct {
 	// Local says that the action has no effect on the sandbox and runs in the
 	// controller's process (finish, think, task_tracker).
 	Local bool
-	// Locks names what the action uses exclusively, for example "terminal" or
-	// "file:/a/b". Actions of one response that share no key run in parallel;
-	// those that share one run in call order. Nil means that the action is
+	// Locks names the resources that the action uses exclusively, for example
+	// "terminal" or "file:/a/b". Actions of one response that share no key run in
+	// parallel; actions that share one run in call order. Nil means that the action is
 	// safe beside any other. A nil func locks everything.
 	Locks func(event.Action) []string
-	// Repair fills in what only this tool can infer from the other arguments,
-	// before their types are checked; nil for nothing.
+	// Repair fills in arguments that only this tool can infer from the other
+	// arguments, before their types are checked; nil for nothing.
 	Repair func(*Arguments)
-	// Describe adds to the tool's description in a SystemPromptEvent what only
+	// Describe adds fields to the tool's description in a SystemPromptEvent that only
 	// tools of its kind have there; nil for nothing.
 	Describe func(*event.ToolDefinition)
 	// Decode makes the action from the model's arguments, after the generic
@@ -91,13 +91,13 @@ type Call struct {
 	// Secrets are for the environment of the command that the action runs, if
 	// it runs one; mostly nil. They are kept nowhere.
 	Secrets Secrets
-	// Mask returns what hides secrets in a text that the tool keeps outside of its
+	// Mask returns the masker of secrets for a text that the tool keeps outside of its
 	// observation, which is masked anyway; nil if there is nothing to hide.
 	Mask func() Masker
 }
 
-// Masker hides secrets in one text that arrives in pieces. It holds back what may be
-// the start of a secret; Flush returns that at the end.
+// Masker hides secrets in one text that arrives in pieces. It holds back text that
+// may be the start of a secret; Flush returns that at the end.
 type Masker interface {
 	Feed(text string) string
 	Flush() string
@@ -106,10 +106,9 @@ type Masker interface {
 // Request asks a runtime, and in the end an executor.Executor, for one action.
 // runtime/protocol has its form on the wire.
 type Request struct {
-	// Call is what the tool gets. Its ID is the key of exactly-once: asked
-	// again with the same ID, the request joins the action that still runs, or
-	// gets the recorded result. Such a request needs no Action and no Secrets:
-	// those of the first one are used.
+	// Call is the input of a tool. Its ID is the key of exactly-once: asked again with
+	// the same ID, the request joins the action that still runs, or gets the recorded
+	// result. Such a request needs no Action and no Secrets: it uses the first one's.
 	Call
 	// Again says that the action may have been asked for before, for example
 	// by a controller that crashed. It is run only if it provably never
@@ -124,9 +123,9 @@ type Request struct {
 
 // Executor runs the actions of one tool.
 type Executor interface {
-	// Execute runs one action to its end. When ctx ends, the user has
-	// interrupted the action: Execute stops what runs and soon returns the
-	// output so far as an observation.
+	// Execute runs one action to its end. When ctx ends, the user has interrupted the
+	// action: Execute stops its work and soon returns the output so far as an
+	// observation.
 	Execute(ctx context.Context, c Call) (event.Observation, error)
 	// Close ends everything the tool still runs.
 	Close() error

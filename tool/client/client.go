@@ -29,7 +29,7 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// Limits on what a client may define.
+// Limits on a client's definitions.
 const (
 	MaxTools      = 128
 	maxParameters = 64 << 10 // bytes of one schema

@@ -95,7 +95,7 @@ func TestRefused(t *testing.T) {
 
 func diff(got, want []client.Spec) bool { return cmp.Diff(want, got) != "" }
 
-// FuzzParseSpecs holds that what is read makes tools that take a call.
+// FuzzParseSpecs: parsed specifications make tools that take a call.
 func FuzzParseSpecs(f *testing.F) {
 	f.Add(control, `{"to":"a"}`)
 	f.Add(`[{"name":"a","description":"x","parameters":{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}}}}]`, `{}`)

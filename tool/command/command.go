@@ -1,8 +1,7 @@
-// Package command runs a program by its arguments inside the sandbox, for
-// Deft itself: git for a diffstat, for example. It is not offered to models,
-// and what it does is not part of the conversation. Such programs run in the
-// sandbox too, because a workspace is hostile: its git configuration can name
-// programs to run.
+// Package command runs a program by its arguments inside the sandbox, for Deft
+// itself: git for a diffstat, for example. It is not offered to models, and its
+// runs are not part of the conversation. Such programs run in the sandbox too,
+// because a workspace is hostile: its git configuration can name programs to run.
 //
 // # Usage
 //
@@ -11,7 +10,7 @@
 // # Concurrency and failure
 //
 // Safe for concurrent use. A program that cannot be started or fails gives an
-// Observation with the error or the exit code; Close ends what runs.
+// Observation with the error or the exit code; Close ends running programs.
 package command
 
 import (

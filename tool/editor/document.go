@@ -122,7 +122,7 @@ func countUTF8(raw []byte) (wide, stray int) {
 // lines is a document's text with plain newlines, and how to convert it back.
 type lines struct {
 	text   string // every line ends in \n, whatever the file has
-	ending string // what new lines of the file get
+	ending string // for new lines of the file
 	crlf   []int  // offsets in text of the newlines that were \r\n
 	orig   string
 }

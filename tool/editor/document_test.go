@@ -41,9 +41,9 @@ func TestEveryEncodingComesBack(t *testing.T) {
 	}
 }
 
-// TestSpliceChangesNothingElse checks for generated texts that what is
-// outside the replaced part keeps its bytes, and that the result reads as
-// the model expects.
+// TestSpliceChangesNothingElse checks for generated texts that the text outside
+// the replaced part keeps its bytes, and that the result reads as the model
+// expects.
 func TestSpliceChangesNothingElse(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -70,8 +70,8 @@ func TestSpliceChangesNothingElse(t *testing.T) {
 	})
 }
 
-// FuzzDecodeDocument checks that no file makes the decoder panic, and that
-// what counts as text can be written back to the byte.
+// FuzzDecodeDocument checks that no file makes the decoder panic, and that every
+// text can be written back to the byte.
 func FuzzDecodeDocument(f *testing.F) {
 	for _, s := range []string{"", "abc\n", "\xef\xbb\xbfx", "\xff\xfea\x00", "\xff\xfea", "\xfe\xff\xd8\x00", "caf\xe9", "\x81\x8d", "é\xff", "\x1b$B", "a\x00"} {
 		f.Add([]byte(s))

@@ -18,9 +18,9 @@
 //
 // # Concurrency
 //
-// The executor is safe for concurrent use; edits are made one at a time.
-// Before a file is replaced it is compared with what was read, so that a
-// change made in between by another program is not lost.
+// The executor is safe for concurrent use; edits are made one at a time. Before a
+// file is replaced it is compared with the content that was read, so that a change
+// made in between by another program is not lost.
 //
 // # Failure
 //

@@ -58,7 +58,7 @@ func forbidden(real string) string {
 	return ""
 }
 
-// evalPath follows symbolic links and refuses what may not be opened. The
+// evalPath follows symbolic links and refuses files that may not be opened. The
 // result of a path that does not exist is an error of kind fs.ErrNotExist.
 func evalPath(path string) (string, error) {
 	if why := forbidden(path); why != "" {
@@ -74,8 +74,8 @@ func evalPath(path string) (string, error) {
 	return real, nil
 }
 
-// explain turns an error of the operating system into a message that says what
-// to do next.
+// explain turns an error of the operating system into a message with the next
+// step.
 func (e *Editor) explain(path string, err error) error {
 	switch {
 	case os.IsNotExist(err):

@@ -19,7 +19,7 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// Bounds on what is kept for undo_edit.
+// Bounds on undo_edit.
 const (
 	maxUndoPerFile = 10
 	maxUndoTotal   = 1000
@@ -49,7 +49,7 @@ func (u undoEntry) name() string { return fmt.Sprintf("%s-%016d", u.key, u.numbe
 type undoHead struct {
 	Path    string `json:"path"`
 	Existed bool   `json:"existed"`
-	After   string `json:"after"` // SHA-256 of what the edit wrote
+	After   string `json:"after"` // SHA-256 of the edit's result
 }
 
 // openUndo reads the versions that an earlier process saved. The directory is
@@ -217,7 +217,7 @@ func (e *Editor) lastEdit(path string, f *file) (undoEntry, undoHead, []byte, er
 
 // reportUndo shows the file as it is again.
 func (e *Editor) reportUndo(path string, f *file, before []byte, obs *event.FileEditorObservation) {
-	now, _ := decodeDocument(before) // what the tool edited was text
+	now, _ := decodeDocument(before) // the tool edits only text
 	was, _ := decodeDocument(f.raw)
 	e.contents(obs, &was.text, &now.text)
 	all := split(newLines(now.text).text)

@@ -184,7 +184,7 @@ func (l *listing) add(shown, real string, levels int) error {
 		l.space -= utf8.RuneCountInString(line)
 		if entry.IsDir() && levels > 1 {
 			if err := l.add(name, filepath.Join(real, entry.Name()), levels-1); err != nil {
-				continue // what cannot be read is listed by its name alone
+				continue // unreadable entries are listed by their names alone
 			}
 		}
 	}

@@ -9,8 +9,8 @@
 // # Concurrency and failure
 //
 // The executor keeps nothing, is safe for concurrent use and fails only on an
-// action of another tool. The definition locks everything, so that what was
-// called before it in the same response has ended.
+// action of another tool. The definition locks everything, so that earlier calls
+// of the same response have ended.
 package finish
 
 import (

@@ -10,9 +10,9 @@
 //
 // # Concurrency and failure
 //
-// The executor is safe for concurrent use and takes bounded memory. A bad
-// pattern or path is an observation with IsError set; a search that takes too
-// long or is interrupted returns what it found, marked as truncated.
+// The executor is safe for concurrent use and takes bounded memory. A bad pattern
+// or path is an observation with IsError set; a search that takes too long or is
+// interrupted returns the files found so far, marked as truncated.
 package glob
 
 import (
@@ -48,8 +48,8 @@ func Definition() *tool.Definition {
 type Config struct {
 	// Workspace is the absolute directory that is searched by default.
 	Workspace string
-	// Timeout ends a search; what was found until then is returned. Defaults
-	// to DefaultTimeout.
+	// Timeout ends a search; the files found until then are returned. Defaults to
+	// DefaultTimeout.
 	Timeout time.Duration
 }
 

@@ -113,7 +113,7 @@ func asciiBoundaries(re string) string {
 	return b.String()
 }
 
-// match calls found with those of the files that match and are text.
+// match calls found with the files that match and are text.
 func (m *matcher) match(ctx context.Context, files []string, found func(string)) error {
 	if m.rg != "" {
 		hits, err := m.ripgrep(ctx, files)
@@ -169,8 +169,8 @@ func (m *matcher) ripgrep(ctx context.Context, files []string) ([]string, error)
 	return hits, nil
 }
 
-// open opens a file to search in, or returns nil: what is not a regular file
-// any more, too large or unreadable is passed over.
+// open opens a file to search in, or returns nil: anything that is not a regular
+// file any more, too large or unreadable is passed over.
 func open(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -206,7 +206,7 @@ func (s Server) header() (http.Header, error) {
 	return h, nil
 }
 
-// oauthState is what [Auth].State holds of a login that a client has made.
+// oauthState is the state of a client's login in [Auth].State.
 type oauthState struct {
 	Tokens struct {
 		Access string `json:"access_token"`

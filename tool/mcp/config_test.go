@@ -79,7 +79,7 @@ func TestFormatShowsNoSecret(t *testing.T) {
 	}
 }
 
-// FuzzParseServers holds that what is read is valid, and reads back the same.
+// FuzzParseServers: parsed servers are valid, and read back the same.
 func FuzzParseServers(f *testing.F) {
 	f.Add(`{"a":{"command":"x","args":["${A:-b}"]}}`)
 	f.Add(`{"mcpServers":{"b":{"type":"shttp","url":"http://h","auth":{"strategy":"basic","username":"u"}}}}`)

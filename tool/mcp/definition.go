@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// reserved are names that no server's tool may have: those of the built-in tools,
-// and what models call the shell and the editor.
+// reserved are names that no server's tool may have: the names of the built-in
+// tools, and models' usual names for the shell and the editor.
 var reserved = map[string]bool{
 	"bash": true, "execute_bash": true, "shell": true, "terminal": true,
 	"file_editor": true, "str_replace_editor": true, "str_replace_based_edit_tool": true,
@@ -22,14 +22,14 @@ var reserved = map[string]bool{
 
 // offered is one tool of a server, as it is offered to the model.
 type offered struct {
-	name   string // what the model calls
-	remote string // what the server calls it
+	name   string // the model's name for it
+	remote string // the server's name for it
 	server *server
 	def    *tool.Definition
 	raw    json.RawMessage // the server's own description of it, for the events
 }
 
-// define makes a definition of what a server lists.
+// define makes a definition of a server's listed tool.
 func define(s *server, name string, t *sdk.Tool) (*offered, error) {
 	schema, err := json.Marshal(t.InputSchema)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package mcp offers the tools of MCP servers (Model Context Protocol) to the
 // agent: it starts or reaches the servers of a conversation's mcp_config, turns
-// what they list into definitions, and calls them.
+// their listed tools into definitions, and calls them.
 //
 // # Usage
 //

@@ -8,7 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// localURL is that of servers of this process, which nothing resolves.
+// localURL is the address of servers of this process, which nothing resolves.
 const localURL = "http://local.invalid/mcp"
 
 // local returns the transport to a server of this process.

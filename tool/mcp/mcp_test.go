@@ -179,7 +179,7 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// TestNoise has servers that print what is no message.
+// TestNoise has servers that print lines which are no messages.
 func TestNoise(t *testing.T) {
 	t.Parallel()
 	set := connect(t, map[string]mcp.Server{"local": overStdio("noisy")}, mcp.Options{})
@@ -206,7 +206,7 @@ func TestInterruptAndTimeout(t *testing.T) {
 	}
 }
 
-// TestHostile offers what an attacker would (peers: E1, E2, E7).
+// TestHostile offers an attacker's tools (peers: E1, E2, E7).
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	server := newServer()

@@ -16,7 +16,7 @@ const (
 	DefaultCallTimeout    = 300 * time.Second // of one call
 )
 
-// Limits on what one server may offer.
+// Limits on one server's tools.
 const (
 	maxTools       = 512
 	maxPages       = 64
@@ -46,8 +46,8 @@ type Options struct {
 	Secrets Lookup
 	// Mask removes secrets from results; nil for no masking.
 	Mask func(string) string
-	// Reserved are names that a server's tool must not have, beside those of
-	// the tools that are always there.
+	// Reserved are names that a server's tool must not have, beside the names of the
+	// tools that are always there.
 	Reserved []string
 	// Filter is the agent's filter_tools_regex: only tools whose name it
 	// matches at the start are offered; empty for all.

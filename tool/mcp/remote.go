@@ -99,7 +99,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	switch {
-	case redirected && resp.StatusCode/100 != 2: // errors show the body, and it is not that of the configured address
+	case redirected && resp.StatusCode/100 != 2: // errors show the body, and it does not come from the configured address
 		resp.Body.Close()
 		resp.Body = http.NoBody
 	case !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):

@@ -186,7 +186,7 @@ func (s *session) close() {
 	<-s.dead
 }
 
-// end releases what the transport holds.
+// end releases the transport's resources.
 func (s *session) end() {
 	if s.program != nil {
 		_ = s.program.Close() // it has ended, whatever the error
@@ -199,7 +199,7 @@ func (s *session) end() {
 
 // close ends the server's session, if there is one.
 func (s *server) close() {
-	s.opening <- struct{}{} // what opens one sees the set's end, and stops
+	s.opening <- struct{}{} // a goroutine that opens one sees the set's end, and stops
 	defer func() { <-s.opening }()
 	s.mu.Lock()
 	live := s.session

@@ -88,9 +88,9 @@ func Connect(ctx context.Context, servers map[string]Server, o Options) (*Set, [
 	return s, warnings
 }
 
-// rebuild makes the offered tools from what the servers listed. Unchanged tools
-// keep their definition. The order is that of the names, so that a
-// server cannot change the prompt by changing its order.
+// rebuild makes the offered tools from the servers' lists. Unchanged tools keep
+// their definition. They are ordered by name, so that a server cannot change the
+// prompt by changing its order.
 func (s *Set) rebuild() (warnings []Warning) {
 	byName := map[string]*offered{}
 	wanted := s.opts.filter()

@@ -31,13 +31,13 @@ func (p *stdio) Connect(ctx context.Context) (sdk.Connection, error) {
 	return (&sdk.IOTransport{Reader: newLines(p), Writer: p, MaxLineLength: maxMessage}).Connect(ctx)
 }
 
-// explain adds what the program wrote to stderr to an error. It ends the program
-// first, so that this is complete.
+// explain adds the program's stderr to an error. It ends the program first, so
+// that this is complete.
 func (p *stdio) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	_ = p.Close() // what it wrote matters
+	_ = p.Close() // its output matters
 	said := describe(p.Stderr(), maxStderr)
 	if said == "" {
 		return err

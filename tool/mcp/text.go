@@ -28,8 +28,8 @@ func describe(s string, limit int) string {
 	return s
 }
 
-// clean removes from a result what could manipulate a terminal or hide text from
-// a person. Joiners stay, because scripts and emoji need them.
+// clean removes from a result all characters that could manipulate a terminal or
+// hide text from a person. Joiners stay, because scripts and emoji need them.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r == '\r' {

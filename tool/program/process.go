@@ -45,7 +45,7 @@ func run(cmd *exec.Cmd) (*process, error) {
 	if p.in, err = cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("input: %w", err)
 	}
-	// A pipe of our own: Wait would close that of the package under a reader.
+	// A pipe of our own: Wait would close the package's under a reader.
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("output: %w", err)
@@ -59,7 +59,7 @@ func run(cmd *exec.Cmd) (*process, error) {
 	}
 	go func() {
 		defer close(p.ended)
-		_ = cmd.Wait() // how it ended does not matter; what it wrote to stderr does
+		_ = cmd.Wait() // its exit does not matter; its stderr does
 	}()
 	return p, nil
 }
@@ -87,7 +87,7 @@ func (p *process) Close() error {
 			p.signal(syscall.SIGTERM)
 			p.endsWithin(Grace)
 		}
-		p.signal(syscall.SIGKILL) // what is left of the group, even if its first process has ended
+		p.signal(syscall.SIGKILL) // the rest of the group, even if its first process has ended
 		<-p.ended
 		p.err = p.out.Close()
 		if p.remove != "" {
@@ -112,7 +112,7 @@ func (p *process) endsWithin(d time.Duration) bool {
 	}
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of its input.
 type tail struct {
 	limit int
 

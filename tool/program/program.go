@@ -20,7 +20,7 @@
 // # Concurrency and failure
 //
 // Everything is safe for concurrent use. See [tool.Starter] for the errors. A
-// program that has ended gives io.EOF, and what it wrote to standard error.
+// program that has ended gives io.EOF, and its standard error.
 package program
 
 import (
@@ -41,8 +41,8 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// hostVariables are those of this process that a program outside of a sandbox
-// gets, as in the libraries of MCP: none is a secret.
+// hostVariables are the variables of this process that a program outside of a
+// sandbox gets, as in the libraries of MCP: none is a secret.
 var hostVariables = []string{"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
 
 // HostEnv returns the environment of programs that run outside of a sandbox.
@@ -61,9 +61,9 @@ type Options struct {
 	// Env is the environment of every program, as NAME=value. Its PATH is
 	// cleaned, see the package comment.
 	Env []string
-	// Dir is where programs start that name no directory, and what relative
-	// directories and commands begin at. Empty gives each program an empty
-	// directory of its own; relative paths are then errors.
+	// Dir is the directory of programs that name none, and the base of relative
+	// directories and commands. Empty gives each program an empty directory of its
+	// own; relative paths are then errors.
 	Dir string
 	// Untrusted are directories whose programs are not found by name.
 	Untrusted []string

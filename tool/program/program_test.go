@@ -30,7 +30,7 @@ func script(t *testing.T, file, text string) string {
 	return file
 }
 
-// output starts a program, reads what it writes and closes it.
+// output starts a program, reads its output and closes it.
 func output(t *testing.T, s tool.Starter, p tool.Program) string {
 	t.Helper()
 	proc, err := s.StartProgram(t.Context(), p)
@@ -116,8 +116,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestEnd talks to a program, and ends one that does not end by itself with what it
-// has started.
+// TestEnd talks to a program, and ends one that does not end by itself, with its
+// children.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	s := program.New(program.Options{Env: program.HostEnv()})

@@ -196,7 +196,7 @@ func startError(err error, what string) error {
 	return fault.Wrap(err, fault.Internal, what)
 }
 
-// command returns what runs on a terminal.
+// command returns the command of a terminal.
 func (h *Host) command(s tool.PTYSpec) (*exec.Cmd, error) {
 	env := []string{"TERM=xterm-256color"}
 	var shell, path string
@@ -255,8 +255,8 @@ func findShell(preferred, path string) string {
 	return "/bin/sh"
 }
 
-// find returns the path of a program by a search path of its own, not that of this
-// process.
+// find returns the path of a program by a search path of its own, not this
+// process's.
 func find(name, dir, path string) (string, error) {
 	if name == "" {
 		return "", fault.New(fault.Invalid, "the program has no name")

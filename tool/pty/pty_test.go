@@ -130,7 +130,7 @@ func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]int{
 		"exit 0": 0, "exit 3": 3, "kill -TERM $$": 143,
-		// What is left in the background keeps neither the terminal nor its end.
+		// Background processes keep neither the terminal nor its end.
 		"trap '' HUP; sleep 1000 & exit 5": 5,
 	} {
 		t.Run(script, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestReattach gets what was written meanwhile, from where the first client was.
+// TestReattach gets the output of the meantime, from where the first client was.
 func TestReattach(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, pty.Options{})
@@ -227,7 +227,8 @@ func TestBackPressure(t *testing.T) {
 	c := attach(t, h, p.ID, 0)
 	write(t, c, "\n")
 	readUntil(t, c, "\r\n1\r\n")
-	// A resize gets through, and the program is still held up by what nobody reads.
+	// A resize gets through, and the program is still held up by output that nobody
+	// reads.
 	for range 20 {
 		if err := h.ResizePTY(t.Context(), p.ID, 20, 20); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 package pty
 
-// ring keeps the last limit bytes of what was written to it. The byte of offset n is
-// at n % limit. It grows to its limit as needed.
+// ring keeps the last limit bytes of its input. The byte of offset n is at n %
+// limit. It grows to its limit as needed.
 type ring struct {
 	limit int
 	buf   []byte

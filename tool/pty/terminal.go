@@ -19,8 +19,8 @@ import (
 const (
 	// hangUp is how long programs may take to end after SIGHUP.
 	hangUp = 2 * time.Second
-	// maxRest bounds what is read of a terminal whose program has ended while
-	// others still write; the kernel keeps no more than about 64 KB.
+	// maxRest bounds the output that is read of a terminal whose program has ended
+	// while others still write; the kernel keeps no more than about 64 KB.
 	maxRest = 256 << 10
 )
 
@@ -85,7 +85,7 @@ func (t *terminal) run() {
 	}()
 }
 
-// exitCode is what a shell would say.
+// exitCode is the exit code as a shell counts it.
 func exitCode(s *os.ProcessState) int {
 	if s == nil { // it was reaped elsewhere
 		return 255
@@ -96,8 +96,8 @@ func exitCode(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// receive keeps what the programs write until the last one has ended, or that of
-// the terminal.
+// receive keeps the programs' output until the last one has ended, or the
+// terminal's own.
 func (t *terminal) receive() {
 	piece := make([]byte, min(16<<10, t.limit)) // more than is kept would wait forever
 	for {
@@ -114,7 +114,7 @@ func (t *terminal) receive() {
 	}
 }
 
-// receiveRest reads what the kernel still has.
+// receiveRest reads the bytes that the kernel still has.
 func (t *terminal) receiveRest(piece []byte) {
 	raw, err := t.master.SyscallConn()
 	if err != nil {
@@ -193,7 +193,7 @@ func (t *terminal) resize(rows, cols int) error {
 	return nil
 }
 
-// end ends what runs on the terminal, and disconnects its client.
+// end ends the programs of the terminal, and disconnects its client.
 func (t *terminal) end() error {
 	t.forget()
 	pid := t.cmd.Process.Pid
@@ -210,7 +210,7 @@ func (t *terminal) end() error {
 	case <-t.over:
 	case <-late.C:
 	}
-	err := tty.KillSessions([]int{pid}) // also what ignores SIGHUP in the background
+	err := tty.KillSessions([]int{pid}) // also processes that ignore SIGHUP in the background
 	<-t.over
 	return err
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// Name is what the model calls.
+// Name is the model's name for it.
 const Name = "task"
 
 //go:embed task.md
@@ -30,7 +30,7 @@ var description string
 type Agent struct {
 	Name        string
 	Description string
-	// Tools are the names of its tools; none stands for those of the caller.
+	// Tools are the names of its tools; none stands for the caller's.
 	Tools []string
 }
 

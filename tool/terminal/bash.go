@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// shellSyntax is what differs between shells.
+// shellSyntax has the differences between shells.
 type shellSyntax interface {
-	// begin is what a new shell reads first.
+	// begin is the first input of a new shell.
 	begin() string
-	// script is what it reads for one command; status is what $? is at its beginning.
+	// script is the input for one command; status is the value of $? at its beginning.
 	// At the end it reports and writes the marker with the nonce.
 	script(command, nonce string, status int) string
 	// report is the end of a script: the shell's status, then the marker.
 	report(nonce string) string
-	// discards reports whether the shell discards at C-c what it has read from its pipe,
-	// the end of a script included.
+	// discards reports whether the shell discards at C-c the input that it has read from
+	// its pipe, the end of a script included.
 	discards() bool
 	// export puts variables into the environment, without a trace; names and values
-	// are those of exporting.
+	// come from exporting.
 	export(assignments []string) string
 }
 
@@ -40,10 +40,10 @@ const restoreState = `{ __deft_s=$?; \builtin set +euxv; \builtin trap - DEBUG R
 // only in the last line, which no program sees before it runs.
 //
 // While the command runs, its fd 0 is the terminal, and the session's own
-// descriptors (230: terminal, 231: report) are /dev/null (232), so that no
-// program holds or writes them. Copying from a high descriptor makes bash
-// keep what it must restore above it, where no script's `exec 10>…` or
-// `exec 200>…` overwrites it. The file for the EXIT trap (240) closes when a program
+// descriptors (230: terminal, 231: report) are /dev/null (232), so that no program
+// holds or writes them. Copying from a high descriptor makes bash keep the
+// descriptors it must restore above it, where no script's `exec 10>…` or `exec
+// 200>…` overwrites it. The file for the EXIT trap (240) closes when a program
 // starts.
 func (bash) script(command, nonce string, status int) string {
 	return `{ __deft_status ` + strconv.Itoa(status) + `; \builtin eval ` + quote(command) + `

@@ -21,7 +21,7 @@ type Config struct {
 	Shell  string
 	syntax shellSyntax // of Shell, once that is resolved
 	// Command changes the path and the arguments by which it is started, to protect
-	// this process from what it runs; nil for none.
+	// this process from its commands; nil for none.
 	Command func(path string, args []string) (string, []string)
 	// Starter starts it; nil is fine unless thousands of descriptors are open.
 	Starter *Starter
@@ -49,7 +49,7 @@ type Config struct {
 	// MaxSaved is how many bytes of one output are saved. Default 200 MB.
 	MaxSaved int64
 	// Explain is called when a command has ended, with its output and its exit code. It
-	// returns what to say, in one line, after the output, or "". Nil: nothing.
+	// returns a note of one line for after the output, or "". Nil: nothing.
 	Explain func(output string, status int) string
 	// Rows and Cols are the size of the terminal. Default 50 by 200.
 	Rows, Cols uint16

@@ -74,7 +74,7 @@ func decode(args json.RawMessage) (event.Action, error) {
 	return a, nil
 }
 
-// invalid says what is wrong with an action; "" if it is valid.
+// invalid names the mistake of an action; "" if it is valid.
 func invalid(a *event.TerminalAction) string {
 	switch {
 	case a.Reset && a.IsInput:

@@ -37,12 +37,12 @@ const (
 	maxString = 1 << 20
 )
 
-// filter turns what programs write to a terminal into text for a reader:
-// escape sequences are executed if they move text and dropped otherwise, so
-// that queries (DSR, DA, OSC, DECRQSS) are never answered; what a carriage
-// return or a cursor movement overwrote is dropped; bytes that are not UTF-8
-// become U+FFFD and NULs vanish. It keeps its state between writes, so that
-// sequences may be split anywhere. Not safe for concurrent use.
+// filter turns programs' output on a terminal into text for a reader: escape
+// sequences are executed if they move text and dropped otherwise, so that queries
+// (DSR, DA, OSC, DECRQSS) are never answered; text that a carriage return or a
+// cursor movement overwrote is dropped; bytes that are not UTF-8 become U+FFFD and
+// NULs vanish. It keeps its state between writes, so that sequences may be split
+// anywhere. Not safe for concurrent use.
 type filter struct {
 	main *window
 	alt  *grid // not nil while a full-screen program draws

@@ -2,8 +2,8 @@ package terminal
 
 import "strings"
 
-// keyNames maps the names of keys (docs/openhands/tools.md section 2) to what a
-// VT100-like terminal sends for them.
+// keyNames maps the names of keys (docs/openhands/tools.md section 2) to the bytes
+// that a VT100-like terminal sends for them.
 var keyNames = map[string]string{
 	"ENTER": "\r", "RETURN": "\r", "TAB": "\t", "BTAB": "\x1b[Z",
 	"ESC": "\x1b", "ESCAPE": "\x1b", "BS": "\x7f", "BACKSPACE": "\x7f",
@@ -17,10 +17,9 @@ var keyNames = map[string]string{
 	`C-\`: "\x1c", "C-]": "\x1d", "C-^": "\x1e", "C-_": "\x1f", "C-@": "\x00", "C-SPACE": "\x00",
 }
 
-// keyBytes returns what to send for the name of a key, and whether s is one.
-// Names are matched without regard to case for C-x ("C-c", "c-C", "Ctrl+C")
-// and in capitals for the others, so that the words "up" or "end" can be sent
-// as text.
+// keyBytes returns the bytes for the name of a key, and whether s is one. Names
+// are matched without regard to case for C-x ("C-c", "c-C", "Ctrl+C") and in
+// capitals for the others, so that the words "up" or "end" can be sent as text.
 func keyBytes(s string) (string, bool) {
 	s = strings.TrimSpace(s)
 	if b, ok := keyNames[s]; ok {
@@ -42,8 +41,8 @@ func keyBytes(s string) (string, bool) {
 	return "", false
 }
 
-// inputBytes returns what to send for an input: a key's bytes, or the text
-// and the ENTER that ends it.
+// inputBytes returns the bytes for an input: a key's bytes, or the text and the
+// ENTER that ends it.
 func inputBytes(s string) string {
 	if b, ok := keyBytes(s); ok {
 		return b

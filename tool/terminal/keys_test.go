@@ -53,7 +53,7 @@ func FuzzMarker(f *testing.F) {
 	})
 }
 
-// cutAll is what the session's reader does.
+// cutAll does the work of the session's reader.
 func cutAll(reads ...[]byte) (text, nonces string) {
 	var held []byte
 	for _, p := range reads {

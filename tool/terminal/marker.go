@@ -25,10 +25,10 @@ func newNonce() string {
 
 func markerFor(nonce string) string { return markerHead + nonce + markerTail }
 
-// splitMarker cuts data at the first thing that has the form of a marker.
-// text is what comes before it; nonce is empty when there is none. rest is
-// what has to be examined again: the data behind the marker, or, without one, a
-// tail that may be the beginning of a marker (shorter than markerLen).
+// splitMarker cuts data at the first thing that has the form of a marker. text is
+// the part before it; nonce is empty when there is none. rest has to be examined
+// again: the data behind the marker, or, without one, a tail that may be the
+// beginning of a marker (shorter than markerLen).
 func splitMarker(data []byte) (text []byte, nonce string, rest []byte) {
 	from := 0
 	for {

@@ -55,7 +55,7 @@ func (s *session) hasText() bool {
 	return s.out.any || len(s.text.main.lines) > 1 || !s.text.main.atLineStart()
 }
 
-// snapshot is what an observation is made of.
+// snapshot has the parts of an observation.
 type snapshot struct {
 	clipped
 	screen  string

@@ -9,16 +9,16 @@ import (
 //go:embed init.sh
 var posixBegin string
 
-// posix is the syntax for images without bash: that of POSIX, as dash and busybox
-// read it. They have no high descriptors: the terminal is 7, the report 8, /dev/null 9,
-// and the file for the EXIT trap 6.
+// posix is the syntax for images without bash: POSIX, as dash and busybox read it. They
+// have no high descriptors: the terminal is 7, the report 8, /dev/null 9, and the file
+// for the EXIT trap 6.
 type posix struct{}
 
 func (posix) begin() string { return posixBegin }
 
-// script implements shellSyntax. At an error the shell would discard what it has read,
-// the end of the script included; "command" keeps errors inside the eval. At C-c it
-// does so all the same, and $? is then what the shell says.
+// script implements shellSyntax. At an error the shell would discard the input that it
+// has read, the end of the script included; "command" keeps errors inside the eval. At
+// C-c it does so all the same, and $? is then the shell's own.
 func (posix) script(command, nonce string, status int) string {
 	return `__deft_s=; { __deft_status ` + strconv.Itoa(status) + `; command eval ` + quote(command) + `
 } 0<&7 6<&9 7<&9 8<&9

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// progressMax bounds what one chunk of progress carries.
+// progressMax bounds one chunk of progress.
 const progressMax = 8 << 10
 
 // progress collects text for a live view. It is lossy: when more comes than a
@@ -36,7 +36,7 @@ func (p *progress) trim(n int) {
 	}
 }
 
-// take returns what was collected since the last call.
+// take returns the text collected since the last call.
 func (p *progress) take() string {
 	p.trim(progressMax)
 	b := p.buf

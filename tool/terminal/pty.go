@@ -20,7 +20,7 @@ type ptyPair struct {
 	modes  unix.Termios
 }
 
-// openPTY makes a terminal of the given size, unless there is that of a shell.
+// openPTY makes a terminal of the given size, unless a shell has one already.
 func openPTY(rows, cols uint16, ready *ahead.Shell) (*ptyPair, error) {
 	p := &ptyPair{}
 	if ready != nil {
@@ -59,8 +59,8 @@ func (p *ptyPair) restore() error {
 	})
 }
 
-// discardInput drops what was typed and not read. On the slave's side,
-// because for the master "input" is the programs' output.
+// discardInput drops typed input that was not read. On the slave's side, because
+// for the master "input" is the programs' output.
 func (p *ptyPair) discardInput() error {
 	raw, err := p.slave.SyscallConn()
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/deft-dev/deft/tool/terminal/ahead"
 )
 
-// variable is what a shell takes as a name.
+// variable matches names of shell variables.
 var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // exporting is shell text that puts secrets into the shell's environment, for
 // the command that follows and all later ones; empty without secrets.
 //
-// The values are in what the shell reads from its pipe, and so in no file, no
+// The values are in the shell's input from its pipe, and so in no file, no
 // argument list and no output.
 func exporting(in shellSyntax, secrets map[string]string) string {
 	var all []string

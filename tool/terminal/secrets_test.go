@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// with runs a command with secrets and returns what it and its progress show.
+// with runs a command with secrets and returns its output and its progress.
 func (b *bench) with(secrets tool.Secrets, command string) (output, shown string) {
 	b.t.Helper()
 	var live strings.Builder
@@ -109,7 +109,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNoInput: what runs is not sent any.
+// TestSecretsAreNoInput: a running command is not sent any.
 func TestSecretsAreNoInput(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)

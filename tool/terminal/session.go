@@ -31,8 +31,8 @@ type session struct {
 	live       progress
 	held       []byte // output that may be the beginning of a marker
 	late       bool   // a SIGINT may be answered by an empty line; see setLate
-	await      string // nonce of the marker that ends what runs; empty: idle
-	command    string // what runs, or ran last
+	await      string // nonce of the marker that ends the running command; empty: idle
+	command    string // the command that runs, or ran last
 	ended      *ending
 	last       prompt // of the last report
 	exports    string // to be restored in the next shell
@@ -72,7 +72,7 @@ func openSession(ctx context.Context, cfg Config) (*session, error) {
 	return s, nil
 }
 
-// maskWith sets what hides secrets in the output from now on.
+// maskWith sets the masker of secrets in the output from now on.
 func (s *session) maskWith(mask func() tool.Masker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,8 +194,8 @@ func (s *session) run(command, text string) error {
 	return sh.send(text)
 }
 
-// start runs a command in the shell. exports is what the shell runs before it,
-// see exporting.
+// start runs a command in the shell. exports is the script that the shell runs
+// before it, see exporting.
 func (s *session) start(command, exports string) error {
 	s.mu.Lock()
 	status := s.last.status
@@ -294,8 +294,8 @@ func (s *session) settle() {
 	_ = s.pty.restore()
 }
 
-// shellExited is called when the shell's process has ended. What it and its
-// programs wrote is still on its way through the terminal; a marker behind it
+// shellExited is called when the shell's process has ended. Output of the shell
+// and its programs is still on its way through the terminal; a marker behind it
 // shows the reader that all output has arrived.
 func (s *session) shellExited(sh *shell) {
 	// An error means that the terminal is being closed.

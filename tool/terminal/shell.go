@@ -34,7 +34,7 @@ type shell struct {
 	waited    chan struct{}
 }
 
-// prompt is what the shell reports when a command has ended.
+// prompt is the shell's report at the end of a command.
 type prompt struct {
 	status int
 	pid    int // of the last background job, -1 for none
@@ -76,7 +76,7 @@ func (sh *shell) start(cfg Config, tty *os.File, dir string) error {
 	return err
 }
 
-// spec is what a shell is started with in dir.
+// spec has the start parameters of a shell in dir.
 func (c Config) spec(dir string) ahead.Spec {
 	return ahead.NewSpec(c.Shell, c.Env, dir, c.Rows, c.Cols, c.Command)
 }
@@ -118,8 +118,8 @@ func (sh *shell) send(text string) error {
 	return nil
 }
 
-// readReport returns what the shell wrote before the marker with this nonce;
-// it is in the pipe already.
+// readReport returns the shell's report before the marker with this nonce; it is
+// in the pipe already.
 func (sh *shell) readReport(nonce string) (prompt, error) {
 	const fields = 4
 	if err := sh.pipes.Report.SetReadDeadline(time.Now().Add(time.Second)); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // MaxShells is how many shells agents have beside the first one. The one that has not been
-// used for longest ends when another is needed, with what runs in it.
+// used for longest ends when another is needed, with its programs.
 const MaxShells = 16
 
 // NewShells returns the executor of terminal actions of several agents that work in one

@@ -3,8 +3,8 @@
 //
 // # Usage
 //
-// [Definition] is what models see; [New] makes the executor. The shell starts
-// with the first command, or when it is warmed.
+// Models see [Definition]; [New] makes the executor. The shell starts with the
+// first command, or when it is warmed.
 //
 // # How it works
 //
@@ -70,7 +70,7 @@ type executor struct {
 
 	warming warming
 
-	turn     chan struct{} // full for the whole of an action or a warm-up; guards what follows
+	turn     chan struct{} // full for the whole of an action or a warm-up; guards the fields below
 	closed   bool
 	session  *session
 	unused   bool // session has been warmed, and has run nothing yet
@@ -262,7 +262,7 @@ func (e *executor) limits(a *event.TerminalAction) limits {
 	return l
 }
 
-// maxTimeout bounds what a model asks for, far below what overflows.
+// maxTimeout bounds a model's time-out, far below an overflow.
 const maxTimeout = 365 * 24 * time.Hour
 
 // maxChecked is the length up to which a command is parsed before it is run:
@@ -278,7 +278,7 @@ func refusal(command string) string {
 		return "The command was not run: it holds a NUL character, which bash cannot read."
 	}
 	if len(command) > maxChecked {
-		return "" // bash says itself what is wrong with it
+		return "" // bash itself explains the mistake
 	}
 	p := parsers.Get().(*syntax.Parser)
 	_, err := p.Parse(strings.NewReader(command), "")

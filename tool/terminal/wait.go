@@ -105,8 +105,8 @@ func (s *session) due(l limits, begin, now time.Time) (next time.Duration, why r
 	return next, why, due
 }
 
-// interrupt stops what runs: C-c first, then harder, at last with the shell
-// itself. It returns when the command has ended.
+// interrupt stops the running command: C-c first, then harder, at last with the
+// shell itself. It returns when the command has ended.
 func (s *session) interrupt() {
 	step := s.cfg.InterruptGrace / 16
 	for _, t := range []struct {
@@ -161,7 +161,7 @@ func (s *session) askAgain() {
 }
 
 // askUntilIdle asks again for a while after a C-c that was typed, for shells that
-// discard what they have read then.
+// then discard their input.
 func (s *session) askUntilIdle() {
 	for wait := 20 * time.Millisecond; wait <= 320*time.Millisecond; wait *= 2 {
 		if s.waitIdle(wait) {
@@ -171,9 +171,9 @@ func (s *session) askUntilIdle() {
 	}
 }
 
-// signalForeground signals the process group that owns the terminal. When
-// that is the shell's own, only SIGINT is of use: it ends what the shell does
-// and not the shell.
+// signalForeground signals the process group that owns the terminal. When that is
+// the shell's own, only SIGINT is of use: it ends the shell's work and not the
+// shell.
 func (s *session) signalForeground(sig syscall.Signal) {
 	pgrp := s.pty.foreground()
 	s.mu.Lock()

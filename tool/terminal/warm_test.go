@@ -118,7 +118,8 @@ func TestWarmFails(t *testing.T) {
 	}
 }
 
-// TestForeignHistory: what the user typed elsewhere is not the agent's to read.
+// TestForeignHistory: the user's history from elsewhere is not the agent's to
+// read.
 func TestForeignHistory(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)

@@ -61,8 +61,8 @@ func (x executor[A]) Execute(ctx context.Context, c tool.Call) (event.Observatio
 type Scope struct {
 	// Workspace is the absolute directory that is searched by default.
 	Workspace string
-	// Timeout ends a search; what was found until then is returned. Defaults
-	// to DefaultTimeout.
+	// Timeout ends a search; the files found until then are returned. Defaults to
+	// DefaultTimeout.
 	Timeout time.Duration
 }
 
@@ -74,7 +74,7 @@ func (s Scope) At(path *string) string {
 	return s.Workspace
 }
 
-// Result is what a search found.
+// Result is the result of a search.
 type Result struct {
 	Paths     []string // the newest, at most MaxResults
 	Total     int
@@ -96,9 +96,9 @@ func (s Scope) Run(ctx context.Context, find func(ctx context.Context, add func(
 	}
 }
 
-// Report returns the result as text: none if there is no file, otherwise what
-// the files have in common ("in /w match *.go"), the files, and how to get fewer
-// of them ("pattern or path").
+// Report returns the result as text: none if there is no file, otherwise the
+// files' common part ("in /w match *.go"), the files, and how to get fewer of them
+// ("pattern or path").
 func (r Result) Report(none, common, fewer string) string {
 	var b strings.Builder
 	if r.Total == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/tool/internal/search"
 )
 
-// TestScopeRun holds the bounds of a search and what is said of it.
+// TestScopeRun holds the bounds of a search and their description.
 func TestScopeRun(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, "a", "b")

@@ -69,8 +69,8 @@ func SessionMembers(ids []int) ([]int, error) {
 }
 
 // processLister lists all processes of the machine by session. The kernel cannot
-// list those of one session, and a server that ends closes a thousand sessions
-// at a time, so concurrent callers share one list.
+// list the processes of one session, and a server that ends closes a thousand
+// sessions at a time, so concurrent callers share one list.
 type processLister struct {
 	mu   sync.Mutex
 	next *processList // not begun yet; nil if no caller waits

@@ -1,4 +1,4 @@
-// Package ahead has what the shell of a terminal is started with, and starts it before the
+// Package ahead has the start parameters of a terminal's shell, and starts it before the
 // terminal is there.
 //
 // # Usage
@@ -39,7 +39,7 @@ const (
 	Cols = 200
 )
 
-// Spec is what a shell is started with.
+// Spec has the start parameters of a shell.
 type Spec struct {
 	Path       string
 	Args       []string // its name first
@@ -47,13 +47,13 @@ type Spec struct {
 	Dir        string   // where it begins
 	Rows, Cols uint16   // of its terminal
 	// Quiet says that it may write something when it starts, which is dropped: its standard
-	// output is nothing until what it reads first makes that the terminal, which is 2.
+	// output is nothing until its first input makes that the terminal, which is 2.
 	Quiet bool
 }
 
-// NewSpec returns what a shell of this path is started with. Variables that would disturb a
-// terminal are left out of env, and some that no program should wait for a person are added.
-// command changes the path and the arguments by which it is started; nil for none.
+// NewSpec returns the start parameters of a shell of this path. Variables that would disturb
+// a terminal are left out of env, and some that no program should wait for a person are
+// added. command changes the path and the arguments by which it is started; nil for none.
 func NewSpec(path string, env []string, dir string, rows, cols uint16, command func(string, []string) (string, []string)) Spec {
 	s := Spec{Path: path, Env: environment(env), Dir: dir, Rows: rows, Cols: cols}
 	if IsBash(path) {
@@ -73,7 +73,7 @@ func NewSpec(path string, env []string, dir string, rows, cols uint16, command f
 func IsBash(path string) bool { return filepath.Base(path) == "bash" }
 
 // Find returns the path of the shell that look finds: bash or, where that is missing, sh.
-// look is exec.LookPath, or remembers what that finds.
+// look is exec.LookPath, or a version that remembers its results.
 func Find(look func(name string) (string, error)) (string, error) {
 	path, err := look("bash")
 	if err != nil {
@@ -82,11 +82,11 @@ func Find(look func(name string) (string, error)) (string, error) {
 	return path, nil
 }
 
-// Pipes are this process's ends of what connects it to a shell, beside its terminal.
+// Pipes are this process's ends of the pipes to a shell, beside its terminal.
 type Pipes struct {
-	Control *os.File // what the shell reads
-	Report  *os.File // what it reports; both support deadlines
-	// Exit is a file in memory for what the shell leaves at its end.
+	Control *os.File // the shell's input
+	Report  *os.File // its reports; both support deadlines
+	// Exit is a file in memory for the shell's last state.
 	Exit *os.File
 }
 
@@ -140,7 +140,7 @@ func (p Pipes) Close() {
 	}
 }
 
-// Attributes make the terminal that of the new process.
+// Attributes make the terminal the controlling terminal of the new process.
 func Attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
 }
@@ -231,8 +231,8 @@ func (sh *Shell) close() {
 	_, _ = sh.Master.Close(), sh.Slave.Close() // they are given up
 }
 
-// Take returns the shell that was started ahead, once, if it is what spec says and begins in
-// the directory that is there now; else nil.
+// Take returns the shell that was started ahead, once, if it fits spec and begins in the
+// present directory; else nil.
 func Take(s Spec) *Shell {
 	started.Lock()
 	sh, spec := started.shell, started.spec
