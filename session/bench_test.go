@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/conversationlock"
 )
@@ -32,7 +33,7 @@ func openBench(b *testing.B) *session.Manager {
 		b.Fatal(err)
 	}
 	m, err := session.Open(session.Options{
-		Store: store, Lock: locks, Dir: dir, Ring: benchRing, Models: modelsFunc(nil), Builder: &fixture{},
+		Store: store, Lock: locks, Dir: dir, Ring: benchRing, Models: modelsFunc(nil), Builder: &fixture{}, View: view.OpenHands{},
 	})
 	if err != nil {
 		b.Fatal(err)

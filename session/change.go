@@ -44,10 +44,10 @@ func (c *Conversation) Change(ctx context.Context, ch Changes) (err error) {
 	defer unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	meta, rec, before, shown := c.meta, c.rec, c.agent, c.shown
+	meta, rec, before := c.meta, c.rec, c.agent
 	defer func() {
 		if err != nil {
-			c.meta, c.rec, c.agent, c.shown = meta, rec, before, shown
+			c.meta, c.rec, c.agent = meta, rec, before
 		}
 	}()
 	update, changed, err := c.apply(ch)
@@ -59,7 +59,7 @@ func (c *Conversation) Change(ctx context.Context, ch Changes) (err error) {
 		return err
 	}
 	if _, err = c.m.o.Store.Append(ctx, c.id, update); err != nil {
-		c.meta, c.rec, c.agent, c.shown = meta, rec, before, shown
+		c.meta, c.rec, c.agent = meta, rec, before
 		err = errors.Join(err, c.save(ctx))
 	}
 	return err
@@ -116,14 +116,14 @@ func (c *Conversation) apply(ch Changes) (update event.Event, changed bool, err 
 	if same {
 		return nil, changed, nil
 	}
-	was, err := c.agentState()
+	was, err := agentUpdate(c.agent)
 	if err != nil {
 		return nil, false, err
 	}
 	if err := c.setAgent(ch.Agent); err != nil {
 		return nil, false, err
 	}
-	is, err := c.agentState()
+	is, err := agentUpdate(c.agent)
 	if err != nil || bytes.Equal(was, is) { // only a secret is another
 		return nil, true, err
 	}

@@ -57,7 +57,7 @@ func (c *Conversation) StartChild(ctx context.Context, o ChildOptions) (*Convers
 // one, which works in the same directory.
 func (c *Conversation) newChild(id event.ConversationID, title string) (*Conversation, error) {
 	c.mu.Lock()
-	child := &Conversation{m: c.m, id: id, rec: c.rec, agent: c.agent, shown: c.shown}
+	child := &Conversation{m: c.m, id: id, rec: c.rec, agent: c.agent, view: c.m.o.View.Open()}
 	child.meta = eventstream.Meta{Owner: c.meta.Owner, Title: title, Tags: maps.Clone(c.meta.Tags), Parent: c.id}
 	c.mu.Unlock()
 	child.rec.Children, child.rec.ForkedAt, child.rec.Worktree, child.rec.SubAgent = nil, "", "", ""

@@ -251,7 +251,7 @@ func (c *Conversation) switchAgent(ctx context.Context, w *worker, l *spec.LLM) 
 	if err := c.save(ctx); err != nil {
 		return nil, err
 	}
-	return c.agentState()
+	return agentUpdate(c.agent)
 }
 
 // SwitchProfile is SwitchLLM to the LLM of a stored profile, whose use is

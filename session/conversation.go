@@ -61,8 +61,7 @@ type Conversation struct {
 	meta  eventstream.Meta // without Extra, which is rec
 	rec   record
 	agent *spec.Agent
-	shown shownAgent
-	stats shownStats
+	view  ConversationView
 
 	outputs outputs // of actions
 
@@ -73,16 +72,6 @@ type Conversation struct {
 
 	resuming  atomic.Bool                   // it is opened to go on
 	replaying atomic.Pointer[chan struct{}] // nil: no replay is at work; closed when it moves on
-}
-
-// shownAgent are the forms in which clients see the agent; state is made when
-// it is first needed.
-type shownAgent struct{ info, state json.RawMessage }
-
-// shownStats are the stats of the state of a Seq.
-type shownStats struct {
-	seq eventstream.Seq
-	raw json.RawMessage
 }
 
 // worker is what a conversation has while it can work.
@@ -159,7 +148,7 @@ func (m *Manager) restore(info eventstream.Info, deleted bool) (*Conversation, e
 	if err != nil {
 		return nil, fmt.Errorf("read the agent of conversation %s: %w", info.ID, err)
 	}
-	c := &Conversation{m: m, id: info.ID, meta: info.Meta, rec: rec, created: info.Created}
+	c := &Conversation{m: m, id: info.ID, meta: info.Meta, rec: rec, created: info.Created, view: m.o.View.Open()}
 	c.meta.Extra = nil
 	if err := c.setAgent(a); err != nil {
 		return nil, err
@@ -184,25 +173,17 @@ func (c *Conversation) setAgent(a *spec.Agent) error {
 	if err != nil {
 		return fmt.Errorf("seal the agent: %w", err)
 	}
-	info, err := withoutSkills(a)
-	if err != nil {
-		return fmt.Errorf("show the agent: %w", err)
-	}
-	c.agent, c.rec.Agent, c.shown = a, sealed, shownAgent{info: info}
+	c.agent, c.rec.Agent = a, sealed
 	return nil
 }
 
-// agentState is the agent as state updates show it. The caller holds mu or is
-// alone.
-func (c *Conversation) agentState() (json.RawMessage, error) {
-	if c.shown.state == nil {
-		masked, err := c.agent.JSON(schema.Writing{Mode: schema.Masked, NoNulls: true})
-		if err != nil {
-			return nil, fmt.Errorf("show the agent: %w", err)
-		}
-		c.shown.state = masked
+// agentUpdate is the value of the state update that records an agent.
+func agentUpdate(a *spec.Agent) (json.RawMessage, error) {
+	masked, err := a.JSON(schema.Writing{Mode: schema.Masked, NoNulls: true})
+	if err != nil {
+		return nil, fmt.Errorf("show the agent: %w", err)
 	}
-	return c.shown.state, nil
+	return masked, nil
 }
 
 // work returns what the conversation works with, starting it if need be. It

@@ -69,9 +69,7 @@ func (c *Conversation) startInitialRun(ctx context.Context, first *Message) erro
 
 // announce notifies the observer of a new conversation.
 func (c *Conversation) announce() error {
-	c.mu.Lock()
 	shown, err := c.fullState(&state.State{Status: state.Idle})
-	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -90,7 +88,7 @@ func (c *Conversation) DescribeNew() (json.RawMessage, error) {
 	c.mu.Lock()
 	created := c.created
 	c.mu.Unlock()
-	return c.describeState(&state.State{Status: state.Idle}, created, null)
+	return c.describe(&state.State{Status: state.Idle}, created, false)
 }
 
 // make stores a new conversation.
@@ -131,7 +129,7 @@ func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) 
 	if s.Agent == nil {
 		return nil, fault.New(fault.Invalid, "a conversation needs an agent")
 	}
-	c := &Conversation{m: m, id: id, meta: eventstream.Meta{
+	c := &Conversation{m: m, id: id, view: m.o.View.Open(), meta: eventstream.Meta{
 		Owner: string(s.Owner), Title: s.Title, Tags: maps.Clone(s.Tags), Parent: s.Parent,
 	}}
 	if c.meta.Owner == "" {
@@ -435,7 +433,7 @@ func (m *Manager) announceDeletion(ctx context.Context, c *Conversation) {
 	}
 	s := *c.lastState(ctx)
 	s.Status = state.Deleting
-	if raw, err := c.describeState(&s, time.Now(), null); err == nil {
+	if raw, err := c.describe(&s, time.Now(), false); err == nil {
 		m.o.Observer.Changed(c.id, raw)
 	}
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)

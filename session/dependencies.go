@@ -84,8 +84,8 @@ type WorkspaceFiles interface {
 type Observer interface {
 	// Changed is called with the description of a conversation that was made,
 	// paused or interrupted, got another title or other tags, or is deleted.
-	Changed(id event.ConversationID, info json.RawMessage)
-	// Published is called with a full_state update whenever watchers get one.
+	Changed(id event.ConversationID, description json.RawMessage)
+	// Published is called with a full state whenever watchers get one.
 	Published(id event.ConversationID, state json.RawMessage)
 	// Flush is called before a conversation is deleted; it returns when all of
 	// its events have been passed on.

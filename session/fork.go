@@ -67,7 +67,7 @@ func errTaken(id event.ConversationID) error {
 
 func (c *Conversation) forkTo(ctx context.Context, w *worker, o ForkOptions) (_ *Conversation, err error) {
 	c.mu.Lock()
-	f := &Conversation{m: c.m, id: o.ID, rec: c.rec, agent: c.agent, shown: c.shown}
+	f := &Conversation{m: c.m, id: o.ID, rec: c.rec, agent: c.agent, view: c.m.o.View.Open()}
 	f.meta = eventstream.Meta{
 		Owner: c.meta.Owner, Title: o.Title, Tags: maps.Clone(o.Tags), WorkingDir: c.meta.WorkingDir, ForkOf: c.id,
 	}

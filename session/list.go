@@ -75,18 +75,15 @@ func (m *Manager) summary(ctx context.Context, info eventstream.Info) (json.RawM
 	s, err := c.stateAt(ctx, info)
 	switch {
 	case err == nil:
-		return c.describeState(s, info.Updated, runtimeInfo(c.archived()))
+		return c.describe(s, info.Updated, true)
 	case !fault.Is(err, fault.Conflict) || info.Meta.Summary == nil:
 		return nil, err
 	}
-	var d Info
-	if json.Unmarshal(info.Meta.Summary, &d) != nil {
+	raw, unreadable := m.o.View.WithStatus(info.Meta.Summary, state.Status(info.Status))
+	if unreadable != nil {
 		return nil, err
 	}
-	if info.Status != "" {
-		d.Status = state.Status(info.Status)
-	}
-	return d.encode(RuntimeAvailable)
+	return raw, nil
 }
 
 // Exists reports whether there is a conversation.

@@ -29,6 +29,7 @@ import (
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/conversationlock"
 	"github.com/deft-dev/deft/spec"
@@ -258,7 +259,7 @@ func setup(t testing.TB, answer reply, change func(*session.Options)) *fixture {
 	h.stream = &counted{Stream: store, named: make(chan string, 1000), made: make(chan event.ConversationID, 10_000)}
 	h.ring = keyring.New("a key of the tests")
 	h.o = session.Options{
-		Store: h.stream, Dir: h.dir, Ring: h.ring, IdleTTL: -1, Settings: h, Models: h, Builder: h, Observer: h,
+		Store: h.stream, Dir: h.dir, Ring: h.ring, IdleTTL: -1, Settings: h, Models: h, Builder: h, View: view.OpenHands{}, Observer: h,
 	}
 	if change != nil {
 		change(&h.o)

@@ -6,7 +6,7 @@
 //
 // # Usage
 //
-//	m, err := session.Open(session.Options{Store: store, Lock: locks, Builder: builder, …})
+//	m, err := session.Open(session.Options{Store: store, Lock: locks, Builder: builder, View: view, …})
 //	c, made, err := m.Create(ctx, session.Spec{Agent: agent, Setup: setup})
 //	err = c.Send(ctx, session.Message{Content: content, Run: true})
 //	err = c.Wait(ctx)
@@ -57,8 +57,8 @@ const (
 	DefaultStartTimeout = 90 * time.Second
 )
 
-// Options say what a [Manager] works with. Store, Lock, Dir, Ring, Models and
-// Builder are required.
+// Options say what a [Manager] works with. Store, Lock, Dir, Ring, Models, Builder and
+// View are required.
 type Options struct {
 	Store eventstream.Stream
 	Lock  Lock
@@ -71,6 +71,8 @@ type Options struct {
 	Settings Settings
 	Models   Models
 	Builder  Builder
+	// View makes the documents that clients get and that are stored as summaries.
+	View View
 	// Files are the directories in which conversations work;
 	// [PlainDirectories] if nil.
 	Files WorkspaceFiles
@@ -133,8 +135,8 @@ type slot struct {
 // Open returns a manager. Conversations that were running when the last one
 // ended go on once [Manager.Resume] is called.
 func Open(o Options) (*Manager, error) {
-	if o.Store == nil || o.Lock == nil || o.Ring == nil || o.Models == nil || o.Builder == nil {
-		return nil, fault.New(fault.Invalid, "a session manager needs a store, a lock, a key ring, models and a builder")
+	if o.Store == nil || o.Lock == nil || o.Ring == nil || o.Models == nil || o.Builder == nil || o.View == nil {
+		return nil, fault.New(fault.Invalid, "a session manager needs a store, a lock, a key ring, models, a builder and a view")
 	}
 	o.applyDefaults()
 	m := &Manager{o: o, cpu: newCPULimiter(), live: map[event.ConversationID]*slot{}, paused: map[event.ConversationID]pausedSandbox{}, loaded: make(chan struct{}, 1)}

@@ -21,14 +21,6 @@ func (c *Conversation) archived() bool {
 	return !c.rec.Archived.IsZero()
 }
 
-// runtimeInfo is the runtime_info of descriptions.
-func runtimeInfo(archived bool) json.RawMessage {
-	if archived {
-		return RuntimeArchived
-	}
-	return RuntimeAvailable
-}
-
 // Archived reports whether a conversation was archived, without loading or using it.
 // NotFound if there is none.
 func (m *Manager) Archived(ctx context.Context, id event.ConversationID) (bool, error) {

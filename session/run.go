@@ -156,9 +156,7 @@ func (c *Conversation) publishState(observer bool) {
 	c.publishing.Lock() // what is made later must not be told earlier
 	defer c.publishing.Unlock()
 	s := w.State()
-	c.mu.Lock()
 	raw, err := c.fullState(s)
-	c.mu.Unlock()
 	if err != nil {
 		c.m.o.Log.Error("publish the state", "conversation", c.id, "err", err)
 		return

@@ -57,11 +57,7 @@ func (c *Conversation) saveSummary(w *worker) {
 
 // summarize makes the summary of a state. The caller holds mu or is alone.
 func (c *Conversation) summarize(s *state.State, updated time.Time) error {
-	d, err := c.describe(s, updated)
-	if err != nil {
-		return err
-	}
-	raw, err := d.encode(runtimeInfo(!c.rec.Archived.IsZero()))
+	raw, err := c.view.Describe(c.snapshot(s, updated), true)
 	if err != nil {
 		return err
 	}
@@ -100,8 +96,7 @@ func (c *Conversation) lastState(ctx context.Context) *state.State {
 	return &state.State{}
 }
 
-// Describe returns the conversation's description as it is now: the JSON of an
-// [Info] without a runtime.
+// Describe returns the description of the conversation as it is now, without its runtime.
 func (c *Conversation) Describe(ctx context.Context) (json.RawMessage, error) {
 	info, err := c.m.o.Store.Info(ctx, c.id)
 	if err != nil {
@@ -111,7 +106,7 @@ func (c *Conversation) Describe(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.describeState(s, info.Updated, null)
+	return c.describe(s, info.Updated, false)
 }
 
 // stateAt returns the state of a conversation about which the store says info.
@@ -149,18 +144,8 @@ func (c *Conversation) stateAtRest(events eventstream.Seq) (*state.State, error)
 	return nil, nil
 }
 
-func (c *Conversation) describeState(s *state.State, updated time.Time, runtime json.RawMessage) (json.RawMessage, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	d, err := c.describe(s, updated)
-	if err != nil {
-		return nil, err
-	}
-	return d.encode(runtime)
-}
-
-// FullState returns the full_state update as it is now. The events of a
-// conversation at rest are not read for it.
+// FullState returns the full state as it is now. The events of a conversation at rest are
+// not read for it.
 func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, error) {
 	s, err := c.currentState(ctx)
 	if err != nil {
@@ -171,8 +156,6 @@ func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 	defer release()
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	return c.fullState(s)
 }
 
@@ -195,28 +178,6 @@ func (c *Conversation) currentState(ctx context.Context) (*state.State, error) {
 		c.saveSummary(w) // so that the next one need not read the events
 	}
 	return w.Latest(), nil
-}
-
-// summaryState is the state that the summary shows. The caller holds mu.
-func (c *Conversation) summaryState() (*state.State, error) {
-	var d Info
-	if err := json.Unmarshal(c.meta.Summary, &d); err != nil {
-		return nil, fault.Wrap(err, fault.Corrupt, "read the summary of conversation "+string(c.id))
-	}
-	s := &state.State{Seq: int64(c.meta.SummaryAt), Status: d.Status, Fields: map[string]json.RawMessage{
-		keyPolicy: d.Policy, keyAnalyzer: orDefault(d.Analyzer, null), keyActivated: d.ActivatedSkills, keyInvoked: d.InvokedSkills,
-		"agent_state": d.AgentState, keyPathRules: orDefault(c.rec.PathRules, emptyList),
-	}}
-	if d.LastUserMessage != nil {
-		s.LastUserMessage = *d.LastUserMessage
-	}
-	if d.Leaf != nil {
-		s.Head = *d.Leaf
-	}
-	if err := json.Unmarshal(d.Stats, &s.Stats); err != nil {
-		return nil, fault.Wrap(err, fault.Corrupt, "read the metrics of conversation "+string(c.id))
-	}
-	return s, nil
 }
 
 // SetTitle renames the conversation.
@@ -324,3 +285,6 @@ func (c *Conversation) editSummary(last eventstream.Seq, change func(*eventstrea
 func (c *Conversation) addChild(ctx context.Context, id event.ConversationID) error {
 	return c.edit(ctx, func(*eventstream.Meta) { c.rec.Children = append(c.rec.Children, id) })
 }
+
+// seqOf is the Seq of the last event of a state.
+func seqOf(s *state.State) eventstream.Seq { return eventstream.Seq(s.Seq) }

@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/rawjson"
 )
 
 // decodeRecord reads what a conversation was made with.
@@ -37,7 +38,7 @@ func (c *Conversation) encodeMeta() (eventstream.Meta, error) {
 	meta := c.meta
 	meta.Tags = maps.Clone(meta.Tags)
 	var err error
-	if meta.Extra, err = encodeDocument(c.rec); err != nil {
+	if meta.Extra, err = rawjson.Encode(c.rec); err != nil {
 		return meta, fmt.Errorf("encode the configuration of conversation %s: %w", c.id, err)
 	}
 	return meta, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/server/agentserver/config"
+	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/session/conversationlock"
@@ -150,7 +151,7 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 		persistence = r.paths.data
 	}
 	o := session.Options{
-		Store: r.store, Lock: locks, Dir: r.paths.store(), Ring: ring, Models: models, Builder: builder,
+		Store: r.store, Lock: locks, Dir: r.paths.store(), Ring: ring, Models: models, Builder: builder, View: view.OpenHands{},
 		Files: session.Worktrees{
 			PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(home, persistence, r.std.env("EXTENSIONS_PATH"))},
 			Root:             r.paths.worktrees(),

@@ -39,6 +39,7 @@ import (
 	"github.com/deft-dev/deft/server/agentserver/webhook"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings"
 	"github.com/deft-dev/deft/settings/workspaces"
@@ -174,7 +175,7 @@ func (s *services) subAgents() subagent.Catalog {
 func (s *services) openSessions(context.Context) error {
 	o := session.Options{
 		Store: s.backend.Store, Lock: s.backend.Lock, Dir: s.cfg.ConversationsPath, Ring: s.ring, Log: s.log,
-		Settings: savedSettings{s}, Models: s.backend.Models, Builder: cleaningBuilder{s.backend.Builder, s},
+		Settings: savedSettings{s}, Models: s.backend.Models, Builder: cleaningBuilder{s.backend.Builder, s}, View: view.OpenHands{},
 		Files: directories{
 			session.Worktrees{
 				PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(s.home, s.cfg.PersistenceDir, os.Getenv("EXTENSIONS_PATH"))},

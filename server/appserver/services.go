@@ -27,6 +27,7 @@ import (
 	"github.com/deft-dev/deft/server/appserver/v0"
 	"github.com/deft-dev/deft/server/appserver/v1"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings"
 	"github.com/deft-dev/deft/skill"
@@ -115,7 +116,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	s.callbacks = callbacks.New(callbacks.Options{Stream: s.backend.Store, Store: s.store, Lock: s.backend.Lock, Log: o.Log})
 	s.sessions, err = session.Open(session.Options{
 		Store: s.callbacks.Stream(), Lock: s.backend.Lock, Dir: o.Conversations, Ring: o.Ring, Log: o.Log,
-		Settings: s.owners, Models: s.backend.Models, Builder: s.backend.Builder,
+		Settings: s.owners, Models: s.backend.Models, Builder: s.backend.Builder, View: view.OpenHands{},
 		Files: session.Worktrees{
 			PlainDirectories: session.PlainDirectories{Skills: catalog},
 			Root:             filepath.Join(o.Dir, "worktrees"),

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -71,12 +72,12 @@ func (s *Service) getRuntime(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !ok {
-		return rest.Bytes(w, http.StatusOK, session.RuntimeAvailable)
+		return rest.Bytes(w, http.StatusOK, view.RuntimeAvailable)
 	}
 	if archived, err := s.o.Sessions.Archived(r.Context(), id); err != nil {
 		return unknown(err, id)
 	} else if archived {
-		return rest.Bytes(w, http.StatusOK, session.RuntimeArchived)
+		return rest.Bytes(w, http.StatusOK, view.RuntimeArchived)
 	}
 	return rest.JSON(w, http.StatusOK, runtimeInfoOf(s.o.Containers.Sandboxes.SandboxStatus(r.Context(), p, id)))
 }
@@ -101,7 +102,7 @@ func (s *Service) postReprovision(w http.ResponseWriter, r *http.Request) error 
 			return containerError("Could not start conversation container", err)
 		}
 	}
-	return rest.Bytes(w, http.StatusOK, session.RuntimeAvailable)
+	return rest.Bytes(w, http.StatusOK, view.RuntimeAvailable)
 }
 
 // postCredentials answers with the key that the routes of the runtime take. Only the

@@ -24,6 +24,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/conversationlock"
 	"github.com/deft-dev/deft/spec"
@@ -57,7 +58,7 @@ func setup(t *testing.T, answers []*llm.Response, change func(*session.Options))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := session.Options{Store: store, Lock: locks, Dir: dir, Ring: f.ring, IdleTTL: -1, Models: f, Builder: f}
+	o := session.Options{Store: store, Lock: locks, Dir: dir, Ring: f.ring, IdleTTL: -1, Models: f, Builder: f, View: view.OpenHands{}}
 	if change != nil {
 		change(&o)
 	}

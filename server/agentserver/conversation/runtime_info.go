@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -79,7 +80,7 @@ func (s *Service) describeContainers(ctx context.Context, items []json.RawMessag
 			return err
 		}
 		const field = `"runtime_info":` // the last one of a description
-		if described, ok := bytes.CutSuffix(raw, append([]byte(field), string(session.RuntimeAvailable)+"}"...)); ok {
+		if described, ok := bytes.CutSuffix(raw, append([]byte(field), string(view.RuntimeAvailable)+"}"...)); ok {
 			items[i] = append(append(append(bytes.Clone(described), field...), info...), '}')
 		}
 	}

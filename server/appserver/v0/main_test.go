@@ -35,6 +35,7 @@ import (
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/appserver/v0"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/conversationlock"
 	"github.com/deft-dev/deft/spec"
@@ -68,7 +69,7 @@ func setup(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sessions, err := session.Open(session.Options{Store: events, Lock: locks, Dir: dir, Ring: ring, IdleTTL: -1, Models: f, Builder: f, Log: log})
+	sessions, err := session.Open(session.Options{Store: events, Lock: locks, Dir: dir, Ring: ring, IdleTTL: -1, Models: f, Builder: f, View: view.OpenHands{}, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,22 @@
-package session
+// Package rawjson encodes structs as encoding/json does, without escaping for HTML, and
+// copies their fields of the type json.RawMessage. encoding/json would parse them again,
+// which costs most where a document of tens of kilobytes consists of such parts.
+//
+// # Usage
+//
+//	raw, err := rawjson.Encode(document)
+//
+// Raw fields must hold valid JSON: it is not checked. Tags may have the options omitempty
+// and omitzero only.
+//
+// # Concurrency
+//
+// Everything may be called from any goroutine.
+//
+// # Failure
+//
+// Encode fails for values that encoding/json cannot encode.
+package rawjson
 
 import (
 	"bytes"
@@ -8,11 +26,6 @@ import (
 	"strings"
 	"sync"
 )
-
-// Documents of a conversation are mostly parts that are JSON already, up to
-// tens of kilobytes, and made at every turn. encoding/json would read each of
-// these parts again in each document that holds it; here they are trusted,
-// since they were read when they came in.
 
 // member is how a field of a document is written.
 type member struct {
@@ -24,7 +37,6 @@ type member struct {
 
 var (
 	layouts sync.Map // of []member, by reflect.Type
-	ownPath = reflect.TypeFor[Info]().PkgPath()
 	rawType = reflect.TypeFor[json.RawMessage]()
 	scratch = sync.Pool{New: func() any { return new([]byte) }}
 )
@@ -32,11 +44,12 @@ var (
 // scratchMost is the capacity in bytes above which a buffer is not kept.
 const scratchMost = 1 << 20
 
-// encodeDocument returns the JSON of a struct as encoding/json does without
-// escaping for HTML, except that it copies fields that are a json.RawMessage.
-func encodeDocument(v any) (json.RawMessage, error) {
+// Encode returns the JSON of a struct. Structs in it are encoded in the same way if they
+// are of the same package.
+func Encode(v any) (json.RawMessage, error) {
 	buf := scratch.Get().(*[]byte)
-	b, err := appendDocument((*buf)[:0], reflect.ValueOf(v))
+	value := reflect.ValueOf(v)
+	b, err := appendStruct((*buf)[:0], value, value.Type().PkgPath())
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +61,7 @@ func encodeDocument(v any) (json.RawMessage, error) {
 	return out, nil
 }
 
-func appendDocument(b []byte, v reflect.Value) ([]byte, error) {
+func appendStruct(b []byte, v reflect.Value, own string) ([]byte, error) {
 	b = append(b, '{')
 	first := true
 	for _, m := range layout(v.Type()) {
@@ -61,15 +74,15 @@ func appendDocument(b []byte, v reflect.Value) ([]byte, error) {
 		}
 		first = false
 		var err error
-		if b, err = appendValue(append(b, m.name...), f); err != nil {
+		if b, err = appendValue(append(b, m.name...), f, own); err != nil {
 			return nil, err
 		}
 	}
 	return append(b, '}'), nil
 }
 
-// appendValue appends what a field holds.
-func appendValue(b []byte, f reflect.Value) ([]byte, error) {
+// appendValue appends the value of a field.
+func appendValue(b []byte, f reflect.Value, own string) ([]byte, error) {
 	switch {
 	case f.Type() == rawType:
 		if f.Len() == 0 {
@@ -82,10 +95,10 @@ func appendValue(b []byte, f reflect.Value) ([]byte, error) {
 		return strconv.AppendInt(b, f.Int(), 10), nil
 	case f.Kind() == reflect.String && plain(f.String()):
 		return append(append(append(b, '"'), f.String()...), '"'), nil
-	case f.Kind() == reflect.Struct && f.Type().PkgPath() == ownPath:
-		return appendDocument(b, f)
+	case f.Kind() == reflect.Struct && f.Type().PkgPath() == own:
+		return appendStruct(b, f, own)
 	}
-	raw, err := marshal(f.Interface())
+	raw, err := Marshal(f.Interface())
 	return append(b, raw...), err
 }
 
@@ -135,8 +148,8 @@ func members(t reflect.Type, at []int) (l []member) {
 	return l
 }
 
-// marshal is json.Marshal without escaping for HTML.
-func marshal(v any) (json.RawMessage, error) {
+// Marshal is json.Marshal without escaping for HTML.
+func Marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
