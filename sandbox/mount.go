@@ -15,8 +15,8 @@ import (
 type Mount struct {
 	Source string `json:"source"` // an absolute path, or the name of a volume
 	Target string `json:"target"` // absolute, inside
-	// Mode is MountReadWrite, MountReadOnly or MountOverlay: what is written to an
-	// overlay stays in the sandbox and is removed with it.
+	// Mode is MountReadWrite, MountReadOnly or MountOverlay: writes to an overlay stay
+	// in the sandbox and are removed with it.
 	Mode string `json:"mode"`
 }
 

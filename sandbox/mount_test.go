@@ -43,7 +43,7 @@ func TestMount(t *testing.T) {
 	}
 }
 
-// FuzzMount: what is read is a mount that reads the same from its text.
+// FuzzMount: a parsed mount reads the same from its text.
 func FuzzMount(f *testing.F) {
 	for _, s := range []string{"/a:/b", "/a:/b:ro", "v:/c:rw", ":::", "/:/x"} {
 		f.Add(s)

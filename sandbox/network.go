@@ -9,10 +9,10 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Network says what the commands in a sandbox may reach. All of it goes through
-// an HTTP proxy that the provider runs outside. No mode allows the machine's own
-// addresses, loopback, link-local addresses or the metadata services of clouds;
-// private addresses are for hosts that are granted by name.
+// Network has the hosts that the commands in a sandbox may reach. All of it goes
+// through an HTTP proxy that the provider runs outside. No mode allows the
+// machine's own addresses, loopback, link-local addresses or the metadata services
+// of clouds; private addresses are for hosts that are granted by name.
 //
 // The text is one of:
 //

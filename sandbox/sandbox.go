@@ -12,8 +12,8 @@
 // process that started it; Start with the same ID finds it again. Errors:
 // fault.Unsupported if the host cannot isolate as requested (isolation is never
 // weakened silently) or the provider has no such field of a Spec, fault.Denied if
-// it may not, fault.Invalid for a bad Spec, fault.Unavailable if what the provider
-// needs does not answer.
+// it may not, fault.Invalid for a bad Spec, fault.Unavailable if a service that
+// the provider needs does not answer.
 package sandbox
 
 import (
@@ -26,20 +26,20 @@ import (
 	"time"
 )
 
-// Spec describes a sandbox to start. A provider that cannot do what a field says
-// refuses the Spec with fault.Unsupported, which names the field. It names no ports:
-// any port of a sandbox is reached over the link to its server (internal/portforward).
+// Spec describes a sandbox to start. A provider that cannot fulfil a field refuses the
+// Spec with fault.Unsupported, which names the field. It names no ports: any port of a
+// sandbox is reached over the link to its server (internal/portforward).
 type Spec struct {
 	// ID names the sandbox; the conversation's id.
 	ID string
 	// Argv is the program to run inside. Deft's own binary, by its absolute path
-	// outside, is brought into every image; other programs are those of the image.
+	// outside, is brought into every image; other programs come from the image.
 	Argv []string
 	// Env is its whole environment, to which the provider of an image adds the
 	// image's own variables; nothing is inherited.
 	Env []string
-	// EnvMark changes with the variables that must be those of a sandbox that is
-	// found running: with another mark it is a Conflict. Empty for any.
+	// EnvMark changes with the variables that a sandbox that is found running must
+	// have: with another mark it is a Conflict. Empty for any.
 	EnvMark string
 	// Workspace is the one directory, absolute, that is writable at its own
 	// path and is the working directory.
@@ -47,17 +47,17 @@ type Spec struct {
 	// Hidden are further paths that must not be readable inside.
 	Hidden []string
 	// AlsoHidden are further ones of a sandbox that is started now. One that runs is
-	// the same without them: what there is to hide changes with time.
+	// the same without them: the paths to hide change with time.
 	AlsoHidden []string
 	// Readable and Writable are further directories that the user grants,
 	// absolute and without links. They appear at their own paths.
 	Readable, Writable []string
-	// Network says what commands may reach beside their own loopback interface;
-	// default: nothing. Programs find the way in HTTP_PROXY and its like, which the
-	// provider adds to Env.
+	// Network has the hosts that commands may reach beside their own loopback
+	// interface; default: nothing. Programs find the way in HTTP_PROXY and its like,
+	// which the provider adds to Env.
 	Network Network
 	Limits  Limits
-	// Container holds what only a container has; its zero value is for all.
+	// Container has the fields of containers alone; its zero value is for all.
 	Container Container
 }
 
@@ -91,11 +91,11 @@ type Container struct {
 	Runtime string `json:"runtime,omitempty"`
 }
 
-// NoGPUs are no GPUs, also where [Container.Or] would take those of a stored container.
+// NoGPUs are no GPUs, also where [Container.Or] would take a stored container's.
 const NoGPUs = "none"
 
-// Or returns the container with what more says where c says nothing. Mounts and names of
-// hosts are those of both; c decides where both have a target, or a name.
+// Or returns the container with the fields of more where c has none. Mounts and names of
+// hosts are the union of both; c decides where both have a target, or a name.
 func (c Container) Or(more Container) Container {
 	if c.Image == "" {
 		c.Image, c.Pull = more.Image, cmp.Or(c.Pull, more.Pull)
@@ -140,22 +140,23 @@ const (
 	PullNever   = "never"
 )
 
-// Limits bound what a sandbox uses. A zero field stands for the provider's default,
-// a negative one for no limit. They hold where the host allows (see Report).
+// Limits bound the resources of a sandbox. A zero field stands for the provider's
+// default, a negative one for no limit. They hold where the host allows (see
+// Report).
 type Limits struct {
 	MemoryBytes int64   `json:"memory_bytes,omitempty"`
 	CPUs        float64 `json:"cpus,omitempty"`
 	PIDs        int     `json:"pids,omitempty"`
 }
 
-// Or returns the limits, and those of more where they are zero.
+// Or returns the limits, and the limits of more where they are zero.
 func (l Limits) Or(more Limits) Limits {
 	return Limits{cmp.Or(l.MemoryBytes, more.MemoryBytes), cmp.Or(l.CPUs, more.CPUs), cmp.Or(l.PIDs, more.PIDs)}
 }
 
 // Sandbox is a sandbox that was started or found.
 type Sandbox interface {
-	// ID is that of its Spec.
+	// ID is its Spec's.
 	ID() string
 	// Dial connects to its Action Execution Server. The error is of kind
 	// fault.Unavailable if nothing answers.
@@ -170,11 +171,10 @@ type Sandbox interface {
 	// that is so already. A paused sandbox keeps its memory and its connections.
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
-	// Stats measures what it uses. NotFound if it has ended.
+	// Stats measures its use of resources. NotFound if it has ended.
 	Stats(ctx context.Context) (Stats, error)
-	// Logs returns what its program has written to standard output and error: the
-	// last max bytes of it, and what follows until the sandbox ends or ctx does if
-	// follow is set.
+	// Logs returns its program's standard output and error: the last max bytes of it,
+	// and later output until the sandbox ends or ctx does if follow is set.
 	Logs(ctx context.Context, max int64, follow bool) (io.ReadCloser, error)
 	// Stop ends everything in it and waits until it has ended, paused or not. Its
 	// journal stays, so that Start goes on with it.
@@ -183,8 +183,8 @@ type Sandbox interface {
 	Done() <-chan struct{}
 }
 
-// Provider starts and finds sandboxes. What commands prepare a sandbox with runs
-// over the link to its server, as all commands do (tool.Starter).
+// Provider starts and finds sandboxes. Commands that prepare a sandbox run over
+// the link to its server, as all commands do (tool.Starter).
 type Provider interface {
 	// Start starts the sandbox, or returns the one that runs under the ID; a paused
 	// one is resumed. Conflict if that one was started with another Spec.
@@ -193,8 +193,8 @@ type Provider interface {
 	Get(ctx context.Context, id string) (Sandbox, error)
 	// List returns the sandboxes that run or are paused, by ID.
 	List(ctx context.Context) ([]Status, error)
-	// Remove stops a sandbox, if it runs, and deletes what is kept of it: journal,
-	// log, and the container's own files. Nothing happens if there is none.
+	// Remove stops a sandbox, if it runs, and deletes its kept files: journal, log,
+	// and the container's own files. Nothing happens if there is none.
 	Remove(ctx context.Context, id string) error
 }
 
@@ -219,7 +219,7 @@ func Vanished(ctx context.Context, p Provider, ids []string) (map[string]time.Ti
 	return nil, nil
 }
 
-// State is that of a sandbox.
+// State is the state of a sandbox.
 type State string
 
 // States. A sandbox that is neither is not known to its provider.
@@ -234,7 +234,7 @@ type Status struct {
 	ID      string    `json:"id"`
 	State   State     `json:"state"`
 	Started time.Time `json:"started"`
-	// Workspace and Image are those of its Spec.
+	// Workspace and Image are its Spec's.
 	Workspace string `json:"workspace"`
 	Image     string `json:"image,omitempty"`
 	// Reason says why it has ended.
@@ -251,7 +251,7 @@ type Reason struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Cause is what ended a sandbox.
+// Cause is the reason for the end of a sandbox.
 type Cause string
 
 // Causes.
@@ -263,14 +263,14 @@ const (
 	CauseRemoved     Cause = "removed"       // by somebody else, for example "docker rm"
 )
 
-// Stats is what a sandbox uses.
+// Stats measures the resources of a sandbox.
 type Stats struct {
 	MemoryBytes int64         `json:"memory_bytes"`
 	CPU         time.Duration `json:"cpu"` // since it started
 	Processes   int           `json:"processes"`
 }
 
-// Report says what isolates a sandbox.
+// Report describes the isolation of a sandbox.
 type Report struct {
 	// Level is "namespaces", "landlock", "container", "remote" or "none".
 	Level string `json:"level"`

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// TestContainerJSON stores what a conversation keeps of its container, and reads it again.
+// TestContainerJSON stores a conversation's container, and reads it again.
 func TestContainerJSON(t *testing.T) {
 	t.Parallel()
 	want := sandbox.Container{
@@ -32,7 +32,7 @@ func TestContainerJSON(t *testing.T) {
 	}
 }
 
-// TestContainerOr: what is said anew counts, the rest stays.
+// TestContainerOr: new fields count, the rest stays.
 func TestContainerOr(t *testing.T) {
 	t.Parallel()
 	host := func(name, address string) sandbox.ExtraHost {

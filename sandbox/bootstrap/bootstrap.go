@@ -1,5 +1,6 @@
-// Package bootstrap starts a sandbox before it is known what is to run in it: its
-// program waits on the sandbox's socket for an [Assignment], and then becomes it.
+// Package bootstrap starts a sandbox before its work is known: its program waits
+// on the sandbox's socket for an [Assignment], and then becomes the assigned
+// program.
 //
 // # Usage
 //
@@ -41,7 +42,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Assignment is what a waiting program becomes.
+// Assignment is the work of a waiting program.
 type Assignment struct {
 	// Args are the command line, without the program's name. With a Port they are one of
 	// the sandbox's own programs.
@@ -168,7 +169,7 @@ func Ping(ctx context.Context, d Dialer) error {
 	return err
 }
 
-// Assign makes the sandbox's program what a says, and waits until it serves.
+// Assign gives the sandbox's program the assignment a, and waits until it serves.
 func Assign(ctx context.Context, d Dialer, a Assignment) (Ready, error) {
 	got, err := exchange(ctx, d, request{Assign: &a})
 	switch {
@@ -200,7 +201,7 @@ func exchange(ctx context.Context, d Dialer, r request) (answer, error) {
 		return got, nil
 	case ctx.Err() != nil:
 		return answer{}, fault.Wrap(context.Cause(ctx), fault.Timeout, "wait for the sandbox's program")
-	case errors.As(err, &syntax): // what it has become answers in its own protocol
+	case errors.As(err, &syntax): // the assigned program answers in its own protocol
 		return answer{}, fault.New(fault.Conflict, "the sandbox has its assignment already")
 	}
 	return answer{}, fault.Wrap(err, fault.Unavailable, "the sandbox's program ended or does not answer")

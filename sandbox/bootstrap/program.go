@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// programEnd is how long a program has after SIGTERM, and what it has left behind to
-	// close its outputs.
+	// programEnd is how long a program has after SIGTERM, and its children have to close
+	// its outputs.
 	programEnd = 2 * time.Second
 	// portTime is how long a program may take to accept a connection.
 	portTime = 5 * time.Second
@@ -53,7 +53,7 @@ func (a *Assigned) Run(ctx context.Context, p Program) (code int, err error) {
 	served.Go(func() { forward(serve, a.Listener, a.Port) })
 	err = cmd.Wait()
 	stop()
-	_ = a.Listener.Close() // what it listened to is over
+	_ = a.Listener.Close() // its input is over
 	served.Wait()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited && !errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
 		return 0, fault.Wrap(err, fault.Internal, "wait for the program")

@@ -73,7 +73,8 @@ func TestNoProgram(t *testing.T) {
 }
 
 // TestProgramPort: connections are passed on to the port, both ways and with their ends, and
-// closed where nothing listens. What is under way ends with the program, and that with ctx.
+// closed where nothing listens. Connections under way end with the program, and the program
+// with ctx.
 func TestProgramPort(t *testing.T) {
 	t.Parallel()
 	target, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/internal/rlimits"
 )
 
-// boundsOf says what a container may use.
+// boundsOf returns a container's limits.
 func boundsOf(h *container.HostConfig) []sandbox.Bound {
 	const notBounded = "not bounded"
 	memory, processes, processors := notBounded, notBounded, notBounded+": all "+strconv.Itoa(runtime.NumCPU())

@@ -166,7 +166,7 @@ func follow(body io.Reader, progress func(line string)) error {
 	}
 }
 
-// buildError says which step has failed, and what it printed last.
+// buildError names the failed step, and its last output.
 func buildError(step string, tail []string, message string) error {
 	err := fault.New(fault.Invalid, fmt.Sprintf("building the image failed at %s: %s", step, message))
 	if strings.Contains(message, "BuildKit") {

@@ -84,7 +84,7 @@ func TestBuildImage(t *testing.T) {
 	}
 }
 
-// TestBuildFails names the step and what it printed last.
+// TestBuildFails names the step and its last output.
 func TestBuildFails(t *testing.T) {
 	engine(t)
 	p := provider(t, t.TempDir())
@@ -124,7 +124,8 @@ func TestBuildFails(t *testing.T) {
 	}
 }
 
-// TestBuiltImages lists and removes what was built for a provider, and nothing else.
+// TestBuiltImages lists and removes the images built for a provider, and nothing
+// else.
 func TestBuiltImages(t *testing.T) {
 	c := engine(t)
 	p, other := provider(t, t.TempDir()), provider(t, t.TempDir())

@@ -19,7 +19,7 @@ import (
 // label too, but not the name.
 func (p *Provider) labelBuilt() string { return "dev.deft.built." + p.owner }
 
-// localPrefix is what Podman puts before names without a registry.
+// localPrefix is Podman's prefix of names without a registry.
 const localPrefix = "localhost/"
 
 // BuiltImage is an image that BuildImage has made.
@@ -33,7 +33,8 @@ type BuiltImage struct {
 	tags []string
 }
 
-// BuiltImages returns what BuildImage has made for this Options.Dir and is there, oldest first.
+// BuiltImages returns the present images that BuildImage has made for this
+// Options.Dir, oldest first.
 func (p *Provider) BuiltImages(ctx context.Context) ([]BuiltImage, error) {
 	if p.unusable != nil {
 		return nil, p.unusable

@@ -11,15 +11,15 @@
 //
 // # What a container is
 //
-// It has the image's files, the workspace and what was granted, each at its own
-// path, and no network interface but its own loopback, which the OCI runtime makes if that
-// is known to do so, and else the engine: what Spec.Network grants goes
+// It has the image's files, the workspace and the granted directories, each at its own
+// path, and no network interface but its own loopback, which the OCI runtime makes if it
+// is known to do so, and else the engine: the hosts that Spec.Network grants are reached
 // through a proxy outside, a process of the same binary (process.MaybeInit), which accepts
 // connections on listeners that the first stage makes inside. Its program runs as the
 // workspace's owner, without capabilities, under the engine's seccomp filter and
 // no_new_privs. Whatever it is called outside, nothing of the conversation is in the
-// container's configuration: variables come through a file that the first stage
-// deletes, so "docker inspect" shows no secret.
+// container's configuration: variables come through a file that the first stage deletes,
+// so "docker inspect" shows no secret.
 //
 // Beside the workspace there is one more mount, /.deft, with the binary and a
 // directory that is empty as soon as the program runs: the first stage opens socket,

@@ -39,7 +39,7 @@ type Options struct {
 	// Self is the binary whose main calls stage.MaybeInit; default: this one.
 	Self string
 	// Home is the user's home directory, which is never taken for a repository around
-	// a workspace. Default: that of this process.
+	// a workspace. Default: this process's.
 	Home string
 	// Hidden are paths hidden in every sandbox, where a mount would show them.
 	Hidden []string
@@ -47,9 +47,9 @@ type Options struct {
 	// them outside, by the configuration in Home, unless the image or the repository says
 	// otherwise.
 	GitIdentity bool
-	// AnswerTimeout is how long the engine may take for what it answers at once unless it is
-	// stuck, such as what there is of a container; default half a minute. Requests that
-	// do something have longer.
+	// AnswerTimeout bounds requests that the engine answers at once unless it is stuck, such
+	// as the inspection of a container; default half a minute. Requests that do something
+	// have longer.
 	AnswerTimeout time.Duration
 }
 
@@ -73,7 +73,7 @@ type Provider struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	// proxies collects those of containers that this process has started.
+	// proxies collects the proxies of containers that this process has started.
 	proxies pidfd.Collector
 }
 
@@ -82,8 +82,9 @@ var _ sandbox.Provider = (*Provider)(nil)
 var validID = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // New returns a Provider. It neither connects to the engine nor makes a file. It
-// fails with fault.Invalid for bad options. An address of the engine that is none is
-// an error of what needs the engine: not of removing a sandbox that there never was.
+// fails with fault.Invalid for bad options. An invalid address of the engine is an
+// error of each call that needs the engine: not of removing a sandbox that never
+// existed.
 func New(o Options) (*Provider, error) {
 	if !filepath.IsAbs(o.Dir) {
 		return nil, fault.New(fault.Invalid, "the sandbox directory must be an absolute path")
@@ -117,19 +118,19 @@ func New(o Options) (*Provider, error) {
 const (
 	labelOwner = "dev.deft.provider"
 	labelID    = "dev.deft.sandbox"
-	labelKey   = "dev.deft.spec"      // changes with what a running one must match
+	labelKey   = "dev.deft.spec"      // changes with the parameters that a running one must match
 	labelWork  = "dev.deft.workspace" // the Spec's
 	labelImage = "dev.deft.image"
 	labelNet   = "dev.deft.network"
 )
 
-// name is that of the container: the engine allows one of each, so two processes
+// name is the container's name: the engine allows one of each, so two processes
 // never start two.
 func (p *Provider) name(id string) string { return "deft-" + p.owner + "-" + id }
 
 func (p *Provider) dir(id string) string { return filepath.Join(p.opt.Dir, id) }
 
-// lock serializes what is done to one sandbox, also between processes.
+// lock serializes calls for one sandbox, also between processes.
 func (p *Provider) lock(ctx context.Context, id string) (unlock func(), err error) {
 	return filelock.Lock(ctx, filepath.Join(p.dir(id), "lock"))
 }
@@ -277,7 +278,7 @@ func (p *Provider) delete(ctx context.Context, name string) error {
 	if p.unusable != nil {
 		return p.unusable
 	}
-	// gVisor takes 10 seconds to end what is paused. An error says that it is not.
+	// gVisor takes 10 seconds to end a paused container. An error says that it is not.
 	_, _ = p.engine.ContainerUnpause(ctx, name, client.ContainerUnpauseOptions{})
 	_, err := p.engine.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	err = engineError(err, "remove container")

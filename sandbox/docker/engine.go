@@ -22,8 +22,8 @@ type Engine struct {
 	Images []string
 }
 
-// Engine asks the engine what it is. The errors are those that Start returns where
-// there is no engine.
+// Engine asks the engine for its kind and version. Without an engine it has the
+// errors of Start.
 func (p *Provider) Engine(ctx context.Context) (e Engine, err error) {
 	if p.unusable != nil {
 		return e, p.unusable

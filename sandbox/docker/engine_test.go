@@ -19,7 +19,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
 )
 
-// TestEngine asks the engine what it is.
+// TestEngine asks the engine for its kind and version.
 func TestEngine(t *testing.T) {
 	t.Parallel()
 	got, err := provider(t, t.TempDir()).Engine(t.Context())
@@ -31,7 +31,8 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// TestNoEngine: where nothing answers, what needs the engine says so and what to do.
+// TestNoEngine: where nothing answers, every call that needs the engine says so,
+// with the next step.
 func TestNoEngine(t *testing.T) {
 	t.Parallel()
 	p, err := docker.New(docker.Options{Dir: t.TempDir(), Host: "unix://" + filepath.Join(t.TempDir(), "no.sock"), Self: program})
@@ -114,7 +115,7 @@ func TestOCIRuntimeUnknown(t *testing.T) {
 	}
 }
 
-// TestImageInvalid: what is no name of an image is refused with an example.
+// TestImageInvalid: an invalid name of an image is refused with an example.
 func TestImageInvalid(t *testing.T) {
 	t.Parallel()
 	engine(t)
@@ -171,7 +172,7 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// TestDiskLimit: what a container writes is limited, or the limit is refused.
+// TestDiskLimit: a container's writes are limited, or the limit is refused.
 func TestDiskLimit(t *testing.T) {
 	t.Parallel()
 	engine(t)

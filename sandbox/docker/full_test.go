@@ -17,7 +17,7 @@ import (
 	sandboximage "github.com/deft-dev/deft/sandbox/image"
 )
 
-// TestFullDisk: an engine without space is said to be full, and what it has made of the
+// TestFullDisk: an engine without space is reported as full, and the half-made
 // container is removed.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ type instance struct {
 	reason sandbox.Reason
 }
 
-// handle is what Start and Get return: reused differs per call.
+// handle is the result of Start and Get: reused differs per call.
 type handle struct {
 	*instance
 	reused bool
@@ -160,7 +160,7 @@ func (in *instance) reasonOf(exit *container.WaitResponse, failed error) sandbox
 	return sandbox.Reason{Cause: sandbox.CauseExited, ExitCode: int(exit.StatusCode)}
 }
 
-// reportOf says what isolates a container.
+// reportOf describes a container's isolation.
 func reportOf(found *container.InspectResponse) sandbox.Report {
 	h := found.HostConfig
 	r := sandbox.Report{Level: Level, Bounds: boundsOf(h), Features: []string{
@@ -246,7 +246,7 @@ func (in *instance) Pause(ctx context.Context) error {
 
 // freezeAttempts is how often runc is asked to freeze a container. On version 1 of control
 // groups it gives up when processes start all the while, or the machine is busy, and thaws
-// what it has frozen.
+// the frozen processes.
 const freezeAttempts = 4
 
 // Resume implements sandbox.Sandbox.
@@ -256,7 +256,7 @@ func (in *instance) Resume(ctx context.Context) error {
 }
 
 // settled forgives an error if the container is in the wanted state anyway: the
-// engine refuses to pause what is paused.
+// engine refuses to pause a paused container.
 func (in *instance) settled(ctx context.Context, err error, want sandbox.State) error {
 	if err == nil {
 		return nil

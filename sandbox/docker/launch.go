@@ -30,10 +30,10 @@ import (
 // hundred milliseconds on a quiet machine.
 const startTimeout = time.Minute
 
-// Directories of a sandbox's directory: what is mounted at [inside.Run] is runDir.
+// Directories of a sandbox's directory: runDir is mounted at [inside.Run].
 const (
 	runDir   = "run"
-	emptyDir = "empty" // is shown in place of what is hidden
+	emptyDir = "empty" // is shown in place of hidden paths
 )
 
 // launch creates and starts the container, and waits for its program.
@@ -93,7 +93,7 @@ func (p *Provider) prepare(s sandbox.Spec) error {
 	return nil
 }
 
-// writePlan writes what the first stage does.
+// writePlan writes the plan of the first stage.
 func (p *Provider) writePlan(s sandbox.Spec) error {
 	argv := s.Argv
 	if argv[0] == p.opt.Self {
@@ -259,7 +259,7 @@ func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*ins
 	return in, nil
 }
 
-// explain says what the user can do about what the engine says of a container that it
+// explain adds the user's next step to the engine's error about a container that it
 // cannot make or start.
 func explain(err error, s sandbox.Spec) error {
 	text := err.Error()

@@ -13,7 +13,8 @@ import (
 )
 
 // TestHosts: without a network of the engine a container has a loopback interface and no
-// route, and knows the usual names and those of the Spec, also once it is started anew.
+// route, and knows the usual names and the names of the Spec, also once it is started
+// anew.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	for name, runtime := range map[string]func(testing.TB) string{"Docker": func(testing.TB) string { return "" }, "gVisor": gVisor} {

@@ -48,7 +48,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-// engine is a client of the engine that tests use: that of DOCKER_HOST or the usual
+// engine is a client of the engine that tests use: at DOCKER_HOST or the usual
 // socket, else the one that `make deps` has started. It skips the test where there
 // is none, which CI must have.
 func engine(t testing.TB) *client.Client {

@@ -19,7 +19,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// engineSockets are where engines listen: what reaches one is root on this machine.
+// engineSockets are where engines listen: who reaches one is root on this machine.
 var engineSockets = []string{"/var/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"}
 
 // checkMounts refuses mounts that cannot be made, and directories with the socket of an
@@ -74,7 +74,7 @@ func (p *Provider) checkMounts(s sandbox.Spec) error {
 func bind(source, target string, readOnly bool) mount.Mount {
 	return mount.Mount{
 		Type: mount.TypeBind, Source: source, Target: target, ReadOnly: readOnly,
-		// What is mounted below a directory of the host later is not shown.
+		// Later mounts below a directory of the host are not shown.
 		BindOptions: &mount.BindOptions{Propagation: mount.PropagationPrivate},
 	}
 }
@@ -91,9 +91,9 @@ func (p *Provider) mountOf(s sandbox.Spec, n int, m sandbox.Mount) (mount.Mount,
 	return bind(m.Source, target, m.Mode == sandbox.MountReadOnly), nil
 }
 
-// overlay is a volume that shows a directory and keeps what is written apart from it: in
-// the sandbox's own directory, until the sandbox is removed. The volume has no name, so
-// that it goes with the container.
+// overlay is a volume that shows a directory and keeps writes apart from it: in the
+// sandbox's own directory, until the sandbox is removed. The volume has no name, so that
+// it goes with the container.
 func (p *Provider) overlay(id string, n int, source, target string) (mount.Mount, error) {
 	source = realpath.Resolve(source)
 	dir := filepath.Join(p.dir(id), "overlay"+strconv.Itoa(n))

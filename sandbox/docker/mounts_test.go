@@ -27,8 +27,8 @@ func files(t *testing.T, dir string, texts map[string]string) {
 	}
 }
 
-// TestMounts: what is mounted is there with its mode; what is written to an overlay is
-// seen in this sandbox only, lasts as long as it, and never reaches the source.
+// TestMounts: mounts are there with their modes; writes to an overlay are seen in this
+// sandbox only, last as long as it, and never reach the source.
 func TestMounts(t *testing.T) {
 	t.Parallel()
 	c := engine(t)

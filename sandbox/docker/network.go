@@ -120,7 +120,7 @@ func (ps *proxyStart) listeners(conn *net.UnixConn) (*os.File, error) {
 	return egressproxy.Handed(l)
 }
 
-// close waits for what start has begun, and removes the socket.
+// close waits for the work that start has begun, and removes the socket.
 func (ps *proxyStart) close() {
 	if ps.listener == nil {
 		return

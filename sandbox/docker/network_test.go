@@ -17,9 +17,9 @@ import (
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
 )
 
-// TestNetwork proves that programs in a container reach what the Spec grants, through
-// the sandbox's proxy, and nothing else in any way. The host's own proxy stands for
-// the world: the tests' engine has no other network.
+// TestNetwork proves that programs in a container reach the hosts that the Spec
+// grants, through the sandbox's proxy, and nothing else in any way. The host's own
+// proxy stands for the world: the tests' engine has no other network.
 func TestNetwork(t *testing.T) { testNetwork(t, "") }
 
 // TestNetworkOfGVisor is TestNetwork with a relay inside.
@@ -61,7 +61,7 @@ func testNetwork(t *testing.T, runtime string) {
 	for i, c := range []struct {
 		network sandbox.Network
 		url     string
-		want    string // in what the program sees; "" for no answer at all
+		want    string // in the program's output; "" for no answer at all
 	}{
 		{"none", "http://site.test/", ""},
 		{"none", "http://127.0.0.1:" + port + "/", ""},

@@ -16,7 +16,7 @@ import (
 )
 
 // forPodman changes the options of a container if the engine is Podman and they need it,
-// and refuses what Podman's API accepts and ignores.
+// and refuses options that Podman's API accepts and ignores.
 func (p *Provider) forPodman(ctx context.Context, host *container.HostConfig) error {
 	isOverlay := func(m mount.Mount) bool { return m.Type == mount.TypeVolume && m.VolumeOptions != nil }
 	rootless := p.ofUser()
@@ -62,7 +62,7 @@ func (p *Provider) ofUser() bool {
 	path, _ := strings.CutPrefix(p.engine.DaemonHost(), "unix://")
 	fi, err := os.Stat(path)
 	if err != nil {
-		return false // the engine will say what is wrong
+		return false // the engine will name the mistake
 	}
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && st.Uid != 0 && int(st.Uid) == os.Geteuid()

@@ -32,7 +32,7 @@ func TestNoAddress(t *testing.T) {
 }
 
 // TestRemoteEngine: an engine elsewhere starts nothing here, and stands in nobody's
-// way: to remove what was never started asks none.
+// way: removing a sandbox that was never started asks none.
 func TestRemoteEngine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "docker")

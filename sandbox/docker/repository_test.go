@@ -13,7 +13,8 @@ import (
 )
 
 // TestRepository: a workspace that is a directory of a repository, or a linked
-// worktree, has what git needs of the rest, and cannot change its configuration.
+// worktree, has the other files that git needs, and cannot change its
+// configuration.
 func TestRepository(t *testing.T) {
 	t.Parallel()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -57,7 +58,7 @@ func TestRepository(t *testing.T) {
 }
 
 // TestGitIdentity: git in a container finds the user's name, and nothing else of the user's
-// configuration. Nothing is written into what is the user's outside.
+// configuration. Nothing is written into the user's files outside.
 func TestGitIdentity(t *testing.T) {
 	t.Parallel()
 	host, base := engine(t).DaemonHost(), t.TempDir()

@@ -88,8 +88,8 @@ func within(p, dir string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// key changes with what a running container must be started with. The environment,
-// which may hold secrets, is not part of it.
+// key changes with the parameters that a running container must be started with.
+// The environment, which may hold secrets, is not part of it.
 func (p *Provider) key(s sandbox.Spec) string {
 	s.Env, s.AlsoHidden = nil, nil
 	raw, err := json.Marshal(s)
@@ -159,8 +159,8 @@ func gpus(text string) container.DeviceRequest {
 	return r
 }
 
-// mounts are the binary, the directory for the start, the workspace and what is
-// granted; then the names of hosts, and what covers hidden paths.
+// mounts are the binary, the directory for the start, the workspace and the
+// granted directories; then the names of hosts, and the covers of hidden paths.
 func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 	all := []mount.Mount{
 		bind(p.opt.Self, inside.Self, true), bind(filepath.Join(p.dir(s.ID), runDir), inside.Run, false), bind(s.Workspace, s.Workspace, false),
@@ -186,7 +186,7 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 		}
 	}
 	hides := slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, s.AlsoHidden)
-	slices.Sort(hides) // directories before what is in them
+	slices.Sort(hides) // directories before their content
 	for _, m := range shown {
 		var covered []string
 		for _, hidden := range hides {
@@ -196,12 +196,12 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 			}
 			fi, err := os.Lstat(hidden)
 			if err != nil {
-				continue // nothing to hide; what is made there later belongs to who makes it
+				continue // nothing to hide; files that are made there later belong to their maker
 			}
 			covered = append(covered, hidden)
 			target := m.Target + strings.TrimPrefix(hidden, m.Source)
 			if fi.IsDir() {
-				// A tmpfs would do with Docker; Podman copies into it what is below.
+				// A tmpfs would do with Docker; Podman copies the files below into it.
 				all = append(all, bind(filepath.Join(p.dir(s.ID), emptyDir), target, true))
 			} else {
 				all = append(all, bind(os.DevNull, target, true))
@@ -212,7 +212,7 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 }
 
 // granted are the directories and files outside the workspace that appear at their own
-// paths, and whether they are writable: the repository around it, and what the user
+// paths, and whether they are writable: the repository around it, and the user's
 // grants.
 func (p *Provider) granted(s sandbox.Spec) map[string]bool {
 	all := map[string]bool{}

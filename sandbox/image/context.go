@@ -39,7 +39,8 @@ func (p *Plan) readIgnore() error {
 }
 
 // WriteContext writes the context as a tar stream: the files without owner and time,
-// links as links. The error is of kind fault.Conflict if it is not what NewPlan read.
+// links as links. The error is of kind fault.Conflict if it differs from the context
+// that NewPlan read.
 func (p *Plan) WriteContext(w io.Writer) error {
 	sum := sha256.New()
 	if err := p.writeContext(io.MultiWriter(w, sum)); err != nil {

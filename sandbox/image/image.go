@@ -1,6 +1,6 @@
 // Package image describes the images that a user asks to be built for sandboxes: from
-// a Dockerfile, or from an image with further dependencies. It says what is built and
-// under which names; a [Builder] builds it: sandbox/docker on an engine.
+// a Dockerfile, or from an image with further dependencies. It has their instructions
+// and names; a [Builder] builds them: sandbox/docker on an engine.
 //
 // # Usage
 //
@@ -62,12 +62,12 @@ type Context struct {
 	CPUs        float64
 }
 
-// Request says what to build: a Dockerfile, further dependencies, or both.
+// Request describes an image: a Dockerfile, further dependencies, or both.
 type Request struct {
 	// Base is the image that ExtraDeps are added to; unused with a Dockerfile.
 	Base string
-	// Dockerfile is the path of a Dockerfile. The directory that it is in is the
-	// context, except for what its .dockerignore excludes.
+	// Dockerfile is the path of a Dockerfile. Its directory is the context, except for
+	// the files that its .dockerignore excludes.
 	Dockerfile string
 	// ExtraDeps is a shell command that installs further dependencies, as root.
 	ExtraDeps string
@@ -77,7 +77,7 @@ type Request struct {
 	Refresh bool
 }
 
-// Repository is that of all names.
+// Repository is the repository of all names.
 const Repository = "deft-sandbox"
 
 // format changes when the same Request gives another image.
@@ -102,7 +102,7 @@ type Plan struct {
 	base       string
 	lock       string
 	source     string
-	left       int64 // what the files that come may have, of maxContext
+	left       int64 // the rest of maxContext for the next files
 }
 
 // NewPlan checks a request and reads its context once. baseID identifies the contents
@@ -182,11 +182,11 @@ func (p *Plan) read(name string) (string, error) {
 	return string(raw), nil
 }
 
-// Dockerfile returns what is built.
+// Dockerfile returns the instructions.
 func (p *Plan) Dockerfile() string { return p.dockerfile }
 
-// Tags returns the names of the image: that of exactly these instructions and files,
-// that of the instructions, and that of the base. An image with the first one need not
+// Tags returns the names of the image: one for exactly these instructions and files,
+// one for the instructions, and one for the base. An image with the first one need not
 // be built; the others move to the newest build, and so keep the layers that the next
 // one can begin with.
 func (p *Plan) Tags() []string {

@@ -110,7 +110,7 @@ func TestExtraDeps(t *testing.T) {
 	}
 }
 
-// TestTags change with what they are named after, and with nothing else.
+// TestTags change with the inputs that they name, and with nothing else.
 func TestTags(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"Dockerfile": "FROM a\n", "f": "1", "x.log": "1", ".dockerignore": "*.log"}

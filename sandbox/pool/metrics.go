@@ -2,7 +2,7 @@ package pool
 
 import "time"
 
-// Metrics count what happened to a class since the pool was made.
+// Metrics count the members of a class since the pool was made.
 type Metrics struct {
 	Class  Class
 	Wanted int // ready members, as configured
@@ -17,7 +17,7 @@ type Metrics struct {
 	Oldest time.Duration
 }
 
-// Metrics returns those of each class.
+// Metrics returns the metrics of each class.
 func (p *Pool) Metrics() []Metrics {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,8 +7,8 @@
 //	if member, ok := p.Claim(class); ok { … } // else start one
 //	p.Close(ctx)
 //
-// A member has held nothing of anybody: what it is to run, its keys and its environment
-// come with the claim (see sandbox/bootstrap). It is never given back.
+// A member has held nothing of anybody: its program, its keys and its environment come
+// with the claim (see sandbox/bootstrap). It is never given back.
 //
 // # Refilling
 //
@@ -19,8 +19,8 @@
 //
 // # Concurrency and failure
 //
-// A Pool is safe for concurrent use. A member has one owner at most. What fails in the
-// background is logged and counted; a claim then finds nothing.
+// A Pool is safe for concurrent use. A member has one owner at most. Failures in the
+// background are logged and counted; a claim then finds nothing.
 package pool
 
 import (
@@ -30,8 +30,8 @@ import (
 	"time"
 )
 
-// Class says what sandboxes of one sort are like: two members of a class can stand in for
-// each other. The value is the Maker's.
+// Class describes sandboxes of one sort: two members of a class can stand in for each
+// other. The value is the Maker's.
 type Class string
 
 // Size is how many members of a class are kept, and how.
@@ -60,7 +60,7 @@ const (
 
 // Member is a sandbox that waits.
 type Member struct {
-	// ID is that of its sandbox.
+	// ID is its sandbox's.
 	ID string
 	// Made is when it was ready.
 	Made time.Time
@@ -197,7 +197,7 @@ func (p *Pool) Claim(name Class) (Member, bool) {
 }
 
 // Hold keeps the pool from starting members until release is called, though for a second
-// at most: while somebody waits for a member that was claimed to become what it is to be.
+// at most: while somebody waits for a claimed member to get ready.
 func (p *Pool) Hold() (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

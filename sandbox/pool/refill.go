@@ -28,8 +28,8 @@ func (p *Pool) maintain() {
 	}
 }
 
-// refill starts as many members as it may, and returns when to look again; 0 if what is
-// under way says so.
+// refill starts as many members as it may, and returns when to look again; 0 if the
+// starts under way say so.
 func (p *Pool) refill() (next time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
-// Access is what commands in a sandbox can do with a file or a directory of the host.
+// Access says how commands in a sandbox can use a file or a directory of the host.
 type Access struct {
 	Path     string `json:"path"`
 	Readable bool   `json:"readable"` // it is the host's own that can be read, not an empty stand-in
@@ -26,7 +26,7 @@ type Access struct {
 
 // Access starts a sandbox with an empty workspace, without network and with the grants
 // of grants (its Readable and Writable), and tries in it to read and to change each
-// path. Nothing is left of what it writes. The answers are in the order of paths; it
+// path. Nothing of its writes is left. The answers are in the order of paths; it
 // returns an error if the sandbox could not be started or did not answer.
 func (p *Provider) Access(ctx context.Context, grants sandbox.Spec, paths []string) (all []Access, err error) {
 	workspace, err := os.MkdirTemp("", "deft-access-")
@@ -58,13 +58,13 @@ func (p *Provider) Access(ctx context.Context, grants sandbox.Spec, paths []stri
 	return all, err
 }
 
-// access is what the probe found out about a path.
+// access is the probe's result for a path.
 type access struct {
 	Access
 	Inode uint64
 }
 
-// tryPaths is what the probe does for Access.
+// tryPaths is the probe's work for Access.
 func tryPaths(paths []string, w io.Writer) error {
 	enc := json.NewEncoder(w)
 	for _, path := range paths {

@@ -31,7 +31,7 @@ func (p *Provider) tmpBytes(l sandbox.Limits) int64 {
 	}
 }
 
-// bounds says what a sandbox with these limits may use, as the report has it.
+// bounds returns the limits of a sandbox for the report.
 func bounds(l sandbox.Limits, tmpBytes int64, rep sandbox.Report) []sandbox.Bound {
 	has := func(feature string) bool { return slices.Contains(rep.Features, feature) }
 	all := []sandbox.Bound{
@@ -81,7 +81,7 @@ func bounds(l sandbox.Limits, tmpBytes int64, rep sandbox.Report) []sandbox.Boun
 	return all
 }
 
-// reasonFor returns why a feature is missing, without what is said of its effect.
+// reasonFor returns why a feature is missing, without its effect.
 func reasonFor(rep sandbox.Report, feature string) string {
 	for _, m := range rep.Missing {
 		if m.Feature == feature {

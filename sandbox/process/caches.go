@@ -14,10 +14,11 @@ import (
 	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
-// homeCache is a directory of a home in which a tool keeps what it has fetched and built.
+// homeCache is a directory of a home in which a tool keeps fetched and built
+// files.
 type homeCache struct {
 	name     string // relative to the home
-	variable string // names it, or what is in it, to the tool
+	variable string // names it, or a part of it, to the tool
 }
 
 var homeCaches = []homeCache{
@@ -66,7 +67,7 @@ func (p *Provider) cacheLayers(s sandbox.Spec, dir string) ([]inside.CacheLayer,
 }
 
 // sameMount reports whether a path, as far as it exists, lies beneath dir without a
-// mount between them: overlayfs shows only what lies in one.
+// mount between them: overlayfs shows only files of one mount.
 func sameMount(path, dir string) bool {
 	if !within(path, dir) {
 		return false

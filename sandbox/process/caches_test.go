@@ -61,7 +61,7 @@ cat .cargo/credentials.toml
 		t.Fatal(err)
 	}
 
-	// What was written lasts, also for another conversation.
+	// Writes last, also for another conversation.
 	if err := b.Remove(t.Context(), "one"); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ cat "$1" "$HOME/go/pkg/../../$1" "$HOME/.m2/../$1"`, name).Out
 				}
 			}
 			look("first")
-			look("later") // with what the first has left in the layer
+			look("later") // with the first one's files in the layer
 			for _, name := range secrets {
 				if got, err := os.ReadFile(filepath.Join(b.home, name)); err != nil || string(got) != "SECRET" {
 					t.Errorf("the user's %s: %q, %v", name, got, err)

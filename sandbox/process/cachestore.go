@@ -22,7 +22,7 @@ import (
 // no sandbox's id.
 const cachesDir = ".caches"
 
-// What is in it beside a directory per workspace: a file that is as old as the last
+// Its entries beside a directory per workspace: a file that is as old as the last
 // trim, and directories that are being removed.
 const (
 	trimmedName   = "trimmed"
@@ -37,7 +37,8 @@ const (
 	trimInterval  = time.Hour
 )
 
-// WorkspaceCaches is what the sandboxes of a workspace have written to caches of tools.
+// WorkspaceCaches describes the files that the sandboxes of a workspace have
+// written to caches of tools.
 type WorkspaceCaches struct {
 	Workspace string
 	Dir       string
@@ -46,15 +47,16 @@ type WorkspaceCaches struct {
 	Running   bool // a sandbox uses it
 }
 
-// workspaceCaches is where what sandboxes of a workspace write to caches lies.
+// workspaceCaches is the directory of the files that sandboxes of a workspace
+// write to caches.
 func (p *Provider) workspaceCaches(workspace string) string {
 	sum := sha256.Sum256([]byte(workspace))
 	return filepath.Join(p.opt.Dir, cachesDir, hex.EncodeToString(sum[:8]))
 }
 
-// claimCaches returns the directory for what a sandbox writes to caches: that of its
-// workspace or, while another sandbox uses that, a further one. Nobody else can claim
-// or remove one of the workspace until release.
+// claimCaches returns the directory for a sandbox's writes to caches: its workspace's
+// or, while another sandbox uses that, a further one. Nobody else can claim or remove
+// one of the workspace until release.
 func (p *Provider) claimCaches(s sandbox.Spec) (dir string, release func(), err error) {
 	base := p.workspaceCaches(s.Workspace)
 	release, err = lockCaches(base)
@@ -121,8 +123,8 @@ func (p *Provider) inUse(base string) bool {
 	})
 }
 
-// removeCaches deletes what sandboxes of a workspace have written to caches, unless one
-// uses it.
+// removeCaches deletes the files that sandboxes of a workspace have written to caches,
+// unless one uses it.
 func (p *Provider) removeCaches(workspace string) error {
 	return p.removeUnused(p.workspaceCaches(workspace))
 }
@@ -154,7 +156,7 @@ func deleteTree(dir string) error {
 		if err == nil && e.IsDir() {
 			return os.Chmod(path, 0o700)
 		}
-		return nil // RemoveAll says what it cannot delete
+		return nil // RemoveAll names the files it cannot delete
 	})
 	if err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("open caches: %w", err)
@@ -165,8 +167,8 @@ func deleteTree(dir string) error {
 	return nil
 }
 
-// Caches returns what the sandboxes of all workspaces have written to caches of tools,
-// the least recently used first. It reads whole trees of directories.
+// Caches describes the files that the sandboxes of all workspaces have written to
+// caches of tools, the least recently used first. It reads whole trees of directories.
 func (p *Provider) Caches(ctx context.Context) ([]WorkspaceCaches, error) {
 	entries, err := os.ReadDir(filepath.Join(p.opt.Dir, cachesDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -200,7 +202,8 @@ func (p *Provider) Caches(ctx context.Context) ([]WorkspaceCaches, error) {
 	return all, nil
 }
 
-// diskUsage sums up what the files of a tree take. What cannot be read counts as nothing.
+// diskUsage sums up the disk space of a tree's files. Unreadable files count as
+// nothing.
 func diskUsage(ctx context.Context, dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || ctx.Err() != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestTrimCaches removes caches by age and size, the least recently used first, and
-// those of workspaces that are gone; one in use stays.
+// the caches of workspaces that are gone; one in use stays.
 func TestTrimCaches(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNamespaces)
@@ -101,7 +101,7 @@ func TestTrimCaches(t *testing.T) {
 }
 
 // TestTrimWhileStarting removes caches while sandboxes of the workspace start: none
-// loses what it writes to.
+// loses the directory that it writes to.
 func TestTrimWhileStarting(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNamespaces)

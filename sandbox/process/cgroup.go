@@ -91,7 +91,7 @@ func makeGroups(name string, l sandbox.Limits) []group {
 	return all
 }
 
-// record says in st which groups there are, and what is not bounded.
+// record notes in st which groups there are, and which resources are not bounded.
 func record(groups []group, st *state) {
 	for _, g := range groups {
 		if g.dir != "" && !slices.Contains(st.Cgroups, g.dir) { // version 2 has one for all
@@ -169,7 +169,7 @@ func forkInto(groups []group, path string, argv []string, attr *syscall.ProcAttr
 
 // bornInto prepares this thread and attr for a fork into the groups. Groups that this is
 // impossible for are marked late. leave is for after the fork: whoever removes a group
-// kills what is in it, and must not find this process there.
+// kills its processes, and must not find this process there.
 func bornInto(groups []group, attr *syscall.ProcAttr) (leave func()) {
 	fd := -1
 	for i, g := range groups {
@@ -256,8 +256,9 @@ func nearest(base, path string) string {
 // groups, which it does a moment after they are reported to have ended.
 const emptyTimeout = 3 * time.Second
 
-// removeCgroups removes the groups of a sandbox that has ended. What is left in them,
-// because there was no PID namespace and its first process was killed, is killed.
+// removeCgroups removes the groups of a sandbox that has ended. Processes left in
+// them, because there was no PID namespace and its first process was killed, are
+// killed.
 func removeCgroups(dirs []string) error {
 	var errs error
 	deadline := time.Now().Add(emptyTimeout)

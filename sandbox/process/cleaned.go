@@ -21,7 +21,7 @@ import (
 // longer one is not shown.
 const maxConfig = 256 << 10
 
-// credential finds what looks like one in a name or a value of a configuration:
+// credential finds names or values of a configuration that look like a credential:
 // a password, or a user of a web address, which may be a token.
 var credential = lazyregexp.New(`(?i)https?://[^/\s"']*@|://[^/\s"'@]*:[^/\s"']*@|token|pass|secret|credential|auth|cookie|bearer|private|api.?key|gh[a-z]_\w{20}|glpat-|AKIA|[?&]\w*(key|sig)=`)
 
@@ -30,10 +30,10 @@ var credential = lazyregexp.New(`(?i)https?://[^/\s"']*@|://[^/\s"'@]*:[^/\s"']*
 var gitInclude = lazyregexp.New(`(?im)^\s*\[include`)
 
 // cleanedFiles returns the configurations of git and cargo in a home, and of
-// repositories in toolchains and granted directories, that hold credentials, and those
-// of package managers, and of git if they include others: with the content to show
-// instead. Empty content means that there is nothing to show, or that it could not be
-// understood.
+// repositories in toolchains and granted directories, that hold credentials, and the
+// configurations of package managers, and of git if they include others: with the
+// content to show instead. Empty content means that there is nothing to show, or that
+// it could not be understood.
 func cleanedFiles(home, workspace string, readable []string) map[string]string {
 	cleaners := map[string]func([]byte) ([]byte, error){}
 	repositories := slices.Clone(readable)

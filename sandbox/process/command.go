@@ -3,7 +3,7 @@ package process
 import "github.com/deft-dev/deft/sandbox/internal/signalscope"
 
 // Command returns the path and the arguments that start a program so that neither
-// it nor what it starts can signal the process that calls this, by whatever id: a
+// it nor its children can signal the process that calls this, by whatever id: a
 // signal to one thread can end the whole process. For the sandbox's own program.
 //
 // That needs Landlock ABI 6. On older kernels the server of a PID namespace has another

@@ -23,15 +23,15 @@
 //
 // The system's directories, read-only; /proc of its own, a minimal /dev, empty
 // /tmp, /var/tmp, /run and /dev/shm in memory. Of the home directory only
-// toolchains are shown (see visible.go), read-only, in a home that is otherwise
-// an empty private one: new files can be written there and are deleted with the
+// toolchains are shown (see visible.go), read-only, in a home that is otherwise an
+// empty private one: new files can be written there and are deleted with the
 // sandbox. All other directories of the root, known locations of secrets, the
 // Options.Dir and Spec.Hidden are empty. The workspace is writable at its own
-// path; what the Spec grants (grant.go) and the repository around the workspace
-// (repository.go) appear at theirs. Without
-// Spec.Network there is only a loopback interface of the sandbox's own. With it, a
-// second process, which runs outside and ends with the sandbox, is an HTTP proxy
-// on that interface (see sandbox/internal/egress); nothing else leaves.
+// path; the Spec's grants (grant.go) and the repository around the workspace
+// (repository.go) appear at theirs. Without Spec.Network there is only a loopback
+// interface of the sandbox's own. With it, a second process, which runs outside
+// and ends with the sandbox, is an HTTP proxy on that interface (see
+// sandbox/internal/egress); nothing else leaves.
 //
 // If user namespaces are refused, Start falls back to Landlock and seccomp: the
 // same files, by rules instead of mounts; no process list of its own; without

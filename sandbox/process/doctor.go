@@ -20,7 +20,7 @@ import (
 type Check struct {
 	// Name is short and stable, for example "write-outside".
 	Name string `json:"name"`
-	// Detail says what was tried and what happened.
+	// Detail describes the attempt and its result.
 	Detail string `json:"detail"`
 	// OK reports that it was refused, as it must be.
 	OK bool `json:"ok"`
@@ -182,13 +182,14 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 	return t, done, nil
 }
 
-// unreachable returns what of this host must not be readable in the probe's sandbox.
+// unreachable returns the paths of this host that must not be readable in the
+// probe's sandbox.
 func (p *Provider) unreachable(t targets) []string {
 	covered := coveredPaths(p.opt.Home)
 	granted := p.grants(sandbox.Spec{Workspace: t.Workspace}, covered)
 	cleaned := cleanedFiles(p.opt.Home, t.Workspace, nil)
 	return slices.DeleteFunc(hiddenPaths(p.opt.Home, t.Workspace, p.opt.Hidden), func(path string) bool {
-		// What holds something that is shown is a directory that is not empty.
+		// A directory that contains a shown one is not empty.
 		holdsCache := p.opt.Home != "" && slices.ContainsFunc(homeCaches, func(c homeCache) bool {
 			return within(resolve(p.cachePath(c.name, c.variable)), path)
 		})
@@ -215,7 +216,7 @@ func readChecks(ctx context.Context, s sandbox.Sandbox, t targets) (checks []Che
 	return checks, nil
 }
 
-// readProbe reads what the probe writes until it ends.
+// readProbe reads the probe's output until it ends.
 func readProbe[T any](ctx context.Context, s sandbox.Sandbox, each func(T)) error {
 	conn, err := s.Dial(ctx)
 	if err != nil {
@@ -251,7 +252,7 @@ func (a attempt) check(t targets) Check {
 	return Check{Name: a.name, Detail: a.tried + ": it worked"}
 }
 
-// attempts lists what is tried at a level, the riskiest last.
+// attempts lists the attempts of a level, the riskiest last.
 func attempts(level string, t targets) []attempt {
 	if !t.Network.None() {
 		return modeAttempts(t.Network)
@@ -259,7 +260,7 @@ func attempts(level string, t targets) []attempt {
 	all := append(fileAttempts(), networkAttempts()...)
 	all = append(all, kernelAttempts()...)
 	all = append(all, otherAttempts(level)...)
-	if t.Open { // these would send what nobody asked for to other hosts
+	if t.Open { // these would send unwanted requests to other hosts
 		all = slices.DeleteFunc(all, func(a attempt) bool { return a.name == "tcp-out" || a.name == "udp-out" })
 	}
 	if level == LevelNamespaces {

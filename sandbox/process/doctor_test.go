@@ -58,8 +58,8 @@ func TestDoctorInTheHome(t *testing.T) {
 	}
 }
 
-// TestDoctorSeesWhatIsOpen proves that the checks can fail: without isolation
-// most of what they try works.
+// TestDoctorSeesWhatIsOpen proves that the checks can fail: without isolation most
+// of their attempts work.
 func TestDoctorSeesWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNone)

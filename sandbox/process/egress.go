@@ -14,13 +14,14 @@ import (
 )
 
 // Refused returns, inside a sandbox with this environment, which hosts its proxy has
-// refused of late and what would allow each, the latest last; nil without a proxy.
+// refused of late and the flag that would allow each, the latest last; nil without a
+// proxy.
 func Refused(ctx context.Context, env []string, within time.Duration) ([]string, error) {
 	return egressproxy.Refused(ctx, env, within)
 }
 
-// proxyToken returns what programs must show the proxy of a sandbox, which at the
-// landlock level listens where all users of the machine can connect.
+// proxyToken returns the token that programs must show the proxy of a sandbox,
+// which at the landlock level listens where all users of the machine can connect.
 func proxyToken(pl *plan) string {
 	if pl.Level == LevelLandlock && pl.Network {
 		return rand.Text()
@@ -28,7 +29,7 @@ func proxyToken(pl *plan) string {
 	return ""
 }
 
-// proxySockets returns the two ends of what the listeners are sent through; nil
+// proxySockets returns the two ends of the socket that carries the listeners; nil
 // where there is no proxy.
 func proxySockets(s sandbox.Spec, level string) (inside, outside *os.File, err error) {
 	if s.Network.None() || level == LevelNone {

@@ -10,11 +10,10 @@ import (
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
-// TestEscapes runs, as a command would, ways around a sandbox that others'
-// had to fix. Each line must not print SECRET nor change the file outside.
-// Ways around a list of allowed commands (a copied binary, the loader, an
-// interpreter) are no ways around this: the kernel judges what is done, not by
-// which program.
+// TestEscapes runs, as a command would, ways around a sandbox that other sandboxes
+// had to fix. Each line must not print SECRET nor change the file outside. Ways
+// around a list of allowed commands (a copied binary, the loader, an interpreter)
+// are no ways around this: the kernel judges the act, not the program.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels {

@@ -8,7 +8,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
-// What tests of single parts need.
+// For tests of single parts.
 var (
 	ParseStat       = func(b []byte) error { _, err := parseStat(b); return err }
 	AllowedChildren = inside.AllowedChildren

@@ -170,7 +170,7 @@ func serveGit(t *testing.T, mux *http.ServeMux) {
 	})
 }
 
-// packages are what the registries have.
+// packages are the registries' packages.
 var packages = []string{"demo", "prior"}
 
 func servePyPI(t *testing.T, mux *http.ServeMux) {

@@ -15,7 +15,7 @@ import (
 type grant = inside.Grant
 
 // checkGrants refuses granted directories that are no directories, are reached by
-// links, belong to the system or lie in what is hidden. The caller decides about
+// links, belong to the system or lie in hidden paths. The caller decides about
 // homes and credentials; it knows the user.
 func (p *Provider) checkGrants(s sandbox.Spec) error {
 	hidden := slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, systemSecrets, []string{"/proc", "/sys", "/dev"})
@@ -40,9 +40,9 @@ func (p *Provider) checkGrants(s sandbox.Spec) error {
 	return nil
 }
 
-// grants returns what appears inside beside the workspace and the home's
-// toolchains: what the user grants, the repository and further toolchains.
-// Directories come before what is in them.
+// grants returns the paths that appear inside beside the workspace and the home's
+// toolchains: the user's grants, the repository and further toolchains.
+// Directories come before their content.
 func (p *Provider) grants(s sandbox.Spec, covered []string) []grant {
 	home := p.opt.Home
 	all := map[string]bool{}
@@ -79,8 +79,8 @@ func (p *Provider) grants(s sandbox.Spec, covered []string) []grant {
 	return out
 }
 
-// linkedToolchains returns what links in the home lead to, for example those of
-// a directory with the user's settings: the links themselves are shown.
+// linkedToolchains returns the targets of links in the home, for example to a
+// directory with the user's settings: the links themselves are shown.
 func linkedToolchains(home string, covered []string) []string {
 	if home == "" {
 		return nil

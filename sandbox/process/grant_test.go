@@ -14,8 +14,8 @@ import (
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
-// TestOnlyGranted: of the home, and of what is beside it, only the granted
-// directories appear, and only the writable ones can be changed.
+// TestOnlyGranted: of the home, and of the directories beside it, only the granted
+// ones appear, and only the writable ones can be changed.
 func TestOnlyGranted(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels {
@@ -92,7 +92,7 @@ func git(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// inGit commits in the sandbox and prints what git says.
+// inGit commits in the sandbox and prints git's output.
 const inGit = `exec 2>&1; export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@y GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@y
 echo new >added && git add . && git commit -qm inside && git status --short && git log --format=%s && git branch made && git show --stat --format= HEAD | head -1`
 
@@ -219,7 +219,7 @@ func TestCommonDirectory(t *testing.T) {
 	}
 }
 
-// snapshot is what must not change in a repository.
+// snapshot has the parts of a repository that must not change.
 func snapshot(t *testing.T, repo string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

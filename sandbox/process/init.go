@@ -7,8 +7,8 @@ import (
 	"github.com/deft-dev/deft/sandbox/internal/egresslisten"
 )
 
-// ProbeArg is the hidden first argument that makes the binary try what a sandbox must
-// refuse.
+// ProbeArg is the hidden first argument that makes the binary try everything that a
+// sandbox must refuse.
 const ProbeArg = "sandbox-probe"
 
 // MaybeInit must be the first statement of main in a binary that starts

@@ -40,7 +40,7 @@ type instance struct {
 // commands have seconds to stop.
 const endTimeout = 20 * time.Second
 
-// handle is what Start and Get return: reused differs per call.
+// handle is the result of Start and Get: reused differs per call.
 type handle struct {
 	*instance
 	reused bool
@@ -155,7 +155,7 @@ func (in *instance) kill(ctx context.Context) error {
 	return fault.Wrap(sent, fault.Denied, "kill sandbox "+in.id)
 }
 
-// tidy removes what an ended sandbox leaves, except its journal and log.
+// tidy removes the files of an ended sandbox, except its journal and log.
 func tidy(dir string, st state) error {
 	errs := removeCgroups(st.Cgroups)
 	if st.Tmp != "" {

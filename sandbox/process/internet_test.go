@@ -30,8 +30,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Addresses of the network that tests make: those of this machine in it, and those
-// of another one, which plays the rest of the world. They lead nowhere else: the
+// Addresses of the network that tests make: this machine's in it, and another
+// machine's, which plays the rest of the world. They lead nowhere else: the
 // namespaces have no other interface.
 const (
 	own4, own6         = "93.184.215.2", "2606:2800:21f::2"
@@ -58,7 +58,7 @@ type internet struct {
 	port   string         // of the services of this machine, which no sandbox may reach
 	hits   atomic.Int32   // requests to them
 	world  atomic.Int32   // requests to the world
-	paths  sync.Map       // what was asked for there
+	paths  sync.Map       // the requests there
 }
 
 // asked reports whether a path was asked for, and forgets it.

@@ -15,8 +15,8 @@ import (
 )
 
 // KeepArg is the hidden first argument that makes the binary the first process of a
-// sandbox without a PID namespace: it starts the init stage, adopts what that
-// leaves, and ends everything with it. Commands cannot signal it.
+// sandbox without a PID namespace: it starts the init stage, adopts its orphans,
+// and ends everything with it. Commands cannot signal it.
 const KeepArg = "sandbox-keep"
 
 // runKeep returns the exit code of the init stage, or dies of the same signal.

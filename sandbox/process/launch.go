@@ -267,7 +267,7 @@ func talk(w io.WriteCloser, r io.Reader, pl plan, rep *sandbox.Report, commit fu
 	return nil
 }
 
-// open makes what the program gets as descriptors 0 to 4.
+// open makes the program's descriptors 0 to 4.
 func (p *Provider) open(id string) (files []*os.File, err error) {
 	defer func() {
 		if err != nil {
@@ -312,9 +312,9 @@ func fds(f []*os.File) []uintptr {
 	return []uintptr{f[0].Fd(), f[1].Fd(), f[1].Fd(), f[2].Fd(), f[3].Fd()}
 }
 
-// procAttr asks for the namespaces of the level and gives the init stage, and
-// only that, the capabilities to set them up. What ids exist inside is set by
-// [mapOwners].
+// procAttr asks for the namespaces of the level and gives the init stage, and only
+// that, the capabilities to set them up. [mapOwners] sets the ids that exist
+// inside.
 func procAttr(level, workspace string) *syscall.ProcAttr {
 	attr := &syscall.ProcAttr{
 		Dir: "/",
@@ -333,9 +333,9 @@ func procAttr(level, workspace string) *syscall.ProcAttr {
 }
 
 // mapOwners sets the ids that exist in the init stage's user namespace. Go's own way
-// (SysProcAttr.UidMappings) does it before the exec: until then the child shows under
-// /proc what this process shows, and if that is not dumpable, as one that holds keys
-// must not be, an ordinary user cannot open the files.
+// (SysProcAttr.UidMappings) does it before the exec: until then the child's files
+// under /proc are this process's, and if that is not dumpable, as one that holds keys
+// must not be, an ordinary user cannot open them.
 func mapOwners(pid int, workspace string) error {
 	uid, gid := ownerOf(workspace)
 	dir := "/proc/" + strconv.Itoa(pid) + "/"

@@ -214,8 +214,8 @@ func TestBlockedNamespaces(t *testing.T) {
 	}
 }
 
-// TestNothingSurvivesTheServer: without a PID namespace too, what the action server
-// leaves ends with it.
+// TestNothingSurvivesTheServer: without a PID namespace too, the action server's
+// children end with it.
 func TestNothingSurvivesTheServer(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels {

@@ -76,8 +76,8 @@ func TestCgroupsGoWithTheSandbox(t *testing.T) {
 	}
 }
 
-// TestLimitsTooSmall: where the limits do not even let the sandbox start, the error says
-// what to raise.
+// TestLimitsTooSmall: where the limits do not even let the sandbox start, the error
+// names the limit to raise.
 func TestLimitsTooSmall(t *testing.T) {
 	t.Parallel()
 	for flag, l := range map[string]sandbox.Limits{"--memory": {MemoryBytes: 1 << 20}, "--pids": {PIDs: 1}} {
@@ -227,8 +227,8 @@ func TestForkBombOfDefaults(t *testing.T) {
 
 // TestProcessesAreBoundedForUsers: where there is no control group, a resource limit
 // bounds an ordinary user's processes. It does not run beside the other tests: with
-// Landlock the limit is what the user had at the start and 60 more, and whatever of
-// that ends meanwhile makes room.
+// Landlock the limit is the user's count at the start and 60 more, and every process
+// of the count that ends meanwhile makes room.
 func TestProcessesAreBoundedForUsers(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root has control groups")
@@ -250,7 +250,7 @@ func TestProcessesAreBoundedForUsers(t *testing.T) {
 }
 
 // TestMemoryIsBoundedForUsers: where there is no control group, the largest process of
-// a sandbox that uses too much is killed, and what it was started by goes on.
+// a sandbox that uses too much is killed, and its parent goes on.
 func TestMemoryIsBoundedForUsers(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels {

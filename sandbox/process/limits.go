@@ -12,8 +12,9 @@ import (
 // processLimitFeature says that a resource limit bounds the processes.
 const processLimitFeature = "process-limit"
 
-// processLimit returns what a resource limit stands in for where the host gives no
-// control group, and reports what is then not bounded. Root is above such limits.
+// processLimit returns the resource limit that stands in where the host gives no
+// control group, and reports the resources that are then not bounded. Root is
+// above such limits.
 func processLimit(l sandbox.Limits, st *state) int {
 	failed := func(feature string) int {
 		return slices.IndexFunc(st.Report.Missing, func(m sandbox.Missing) bool { return m.Feature == feature })
@@ -31,7 +32,7 @@ func processLimit(l sandbox.Limits, st *state) int {
 	}
 	st.Report.Features = append(st.Report.Features, processLimitFeature)
 	if st.Report.Level == LevelNamespaces {
-		// Since Linux 5.14 the limit counts what is in the user namespace.
+		// Since Linux 5.14 the limit counts the processes of the user namespace.
 		st.Report.Missing[i].Reason += "; a resource limit stands in for it"
 		return l.PIDs
 	}

@@ -34,14 +34,15 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == serveArg {
 		serve()
 	}
-	// As all commands of deft do, see cmd/deft: what starts a sandbox need not be dumpable.
+	// As all commands of deft do, see cmd/deft: a process that starts a sandbox need
+	// not be dumpable.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// request is what the test server runs, answer what came of it.
+// request is a command of the test server, answer its result.
 type request struct {
 	Argv  []string `json:",omitempty"`
 	Stdin string   `json:",omitempty"`
@@ -53,8 +54,8 @@ type answer struct {
 	Code int
 }
 
-// serve does what an action server does: answers on descriptor 3 and protects
-// its memory.
+// serve does an action server's work: answers on descriptor 3 and protects its
+// memory.
 func serve() {
 	inherited = openFDs()
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -194,12 +195,12 @@ func openFDs() []string {
 	return all
 }
 
-// bench is what each test starts from.
+// bench is the start of each test.
 type bench struct {
 	*process.Provider
 	dir, ws, home string
 	spec          sandbox.Spec
-	env           []string // the user's; that of this process without
+	env           []string // the user's; this process's without
 }
 
 // levels are the two that isolate; tests run at both where both promise it.

@@ -43,8 +43,8 @@ func watchLimit(l sandbox.Limits, st *state) int64 {
 	return 0
 }
 
-// watchMemory does what the kernel does for a control group: while the processes of
-// the sandbox use more than its limit, it kills the largest. It looks again when they
+// watchMemory does the kernel's work for a control group: while the processes of the
+// sandbox use more than its limit, it kills the largest. It looks again when they
 // could have reached it, until left is closed.
 func (in *instance) watchMemory(limit int64, left <-chan struct{}) {
 	timer := time.NewTimer(leastWait)
@@ -65,8 +65,8 @@ func (in *instance) watchMemory(limit int64, left <-chan struct{}) {
 	}
 }
 
-// killLargest measures exactly, what processes share counted once, and kills one
-// process if that is more than the limit. It returns what was used.
+// killLargest measures exactly, shared memory of processes counted once, and kills
+// one process if that is more than the limit. It returns the measured use.
 func (in *instance) killLargest(limit int64) int64 {
 	sizes := map[int]int64{}
 	used := total(family(in.st.PID), func(pid int) int64 {
@@ -130,7 +130,7 @@ func family(pid int) []int {
 	return all
 }
 
-// resident is the memory of a process, with what it shares; 0 if it has ended.
+// resident is the memory of a process, with its shared memory; 0 if it has ended.
 func resident(pid int) int64 {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	f := bytes.Fields(raw)
@@ -144,8 +144,8 @@ func resident(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// proportional is the memory of a process with its part of what it shares, or all of
-// that if the process lets nobody look.
+// proportional is the memory of a process with its part of the shared memory, or all
+// of that if the process lets nobody look.
 func proportional(pid int) int64 {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {

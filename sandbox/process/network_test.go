@@ -16,11 +16,12 @@ import (
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
-// curl is a shell function that prints what an address answers, with the
-// proxy's reason if it refuses.
+// curl is a shell function that prints the answer of an address, with the proxy's
+// reason if it refuses.
 const curl = `get() { curl -sS -k --max-time 10 -D "$PWD/head" "$@" 2>&1; grep -i '^HTTP/[0-9.]* [45]' "$PWD/head" 2>/dev/null; rm -f "$PWD/head"; }; `
 
-// TestNetwork proves what commands reach in each mode, at each level that has it.
+// TestNetwork proves the reach of commands in each mode, at each level that has
+// it.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	n := inNetwork(t)
@@ -279,8 +280,8 @@ func TestProxyIsForItsSandbox(t *testing.T) {
 	}
 }
 
-// TestHostProxy proves that the sandbox's proxy uses that of the host's variables,
-// which may be on loopback, and that commands cannot use it themselves.
+// TestHostProxy proves that the sandbox's proxy uses the proxy of the host's
+// variables, which may be on loopback, and that commands cannot use it themselves.
 func TestHostProxy(t *testing.T) {
 	t.Parallel()
 	n := inNetwork(t)

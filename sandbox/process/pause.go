@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// The file with which a freezer suspends a group, and what is written to it, in
-// either version of control groups.
+// The file with which a freezer suspends a group, and its values, in either
+// version of control groups.
 const (
 	freezerV1 = "freezer.state"
 	freezerV2 = "cgroup.freeze"
@@ -79,7 +79,7 @@ func (in *instance) current() (state, error) {
 
 func (in *instance) gone() error { return fault.New(fault.NotFound, "sandbox "+in.id+" has ended") }
 
-// freezer returns the file of the sandbox's freezer and what to write for the two
+// freezer returns the file of the sandbox's freezer and the values for the two
 // states; "" if there is none.
 func (st state) freezer() (file, frozen, thawed string) {
 	for _, dir := range st.Cgroups {

@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
-// plan is what the init stage sets up.
+// plan is the init stage's plan.
 type plan = inside.Plan
 
 // Capabilities root keeps over the workspace of another user, so that it works
@@ -56,9 +56,9 @@ func (p *Provider) plan(s sandbox.Spec, level, caches string) (pl plan, err erro
 	return pl, nil
 }
 
-// hideCleaned hides the files whose content would have to be replaced, which
-// rules cannot do, and writes what git is to read instead into the private
-// directory (see the init stage).
+// hideCleaned hides the files whose content would have to be replaced, which rules
+// cannot do, and writes git's configuration instead into the private directory
+// (see the init stage).
 func hideCleaned(pl *plan, home string) {
 	for path := range pl.Cleaned {
 		pl.Hidden = append(pl.Hidden, path)

@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// modeAttempts lists what is tried in a sandbox with a network: whatever is
-// allowed, this machine and the metadata services are not.
+// modeAttempts lists the attempts in a sandbox with a network: this machine and
+// the metadata services are refused in every mode.
 func modeAttempts(n sandbox.Network) []attempt {
 	prefix := "net-" + n.Mode() + "-"
 	through := func(name, tried string, hosts func(targets) []string) attempt {
@@ -57,7 +57,7 @@ func modeAttempts(n sandbox.Network) []attempt {
 func askProxy(method, host string) error {
 	proxy, err := url.Parse(os.Getenv("HTTPS_PROXY"))
 	if err != nil || proxy.Host == "" {
-		return nil // what is to refuse is not there
+		return nil // the refusing part is not there
 	}
 	conn, err := net.DialTimeout("tcp", proxy.Host, dialTimeout)
 	if err != nil {
@@ -91,8 +91,8 @@ func askProxy(method, host string) error {
 }
 
 // probedNetworks are the networks that the Doctor tries, with the host's own
-// services granted by name, which must not help. A list cannot be probed for what
-// it grants: nothing is sent to others.
+// services granted by name, which must not help. The granted hosts of a list
+// cannot be probed: nothing is sent to others.
 func (t targets) probedNetworks() []sandbox.Network {
 	granted := "localhost,127.0.0.1,::1,169.254.169.254,fd00:ec2::254"
 	if host, _, err := net.SplitHostPort(t.Own); err == nil {

@@ -42,11 +42,11 @@ func dial(network, address string) error {
 	return c.Close()
 }
 
-// serviceName is what the service of the targets says to whoever connects.
+// serviceName is the greeting of the targets' service.
 const serviceName = "deft-doctor\n"
 
-// reachService connects to the service of the targets. Its port may by chance be that of
-// a program inside, which does not say the name: then nothing outside was reached.
+// reachService connects to the service of the targets. Its port may by chance be a port
+// of a program inside, which does not say the name: then nothing outside was reached.
 func reachService(address string) error {
 	c, err := net.DialTimeout("tcp", address, dialTimeout)
 	if err != nil {

@@ -54,7 +54,7 @@ func limitOthers(t targets) error {
 		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &limit); err != nil {
 			limit = unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
 		}
-		// What is set is what there is: without isolation nothing changes.
+		// It sets the present values: without isolation nothing changes.
 		var set unix.CPUSet
 		if err := unix.SchedGetaffinity(pid, &set); err != nil {
 			set.Set(0)

@@ -38,7 +38,7 @@ type Options struct {
 	// Home is the home directory to show in part; default: $HOME.
 	Home string
 	// Env is the user's environment, in which PATH and others name toolchains;
-	// default: that of this process. A Spec's may come from a project.
+	// default: this process's. A Spec's may come from a project.
 	Env []string
 	// TmpBytes bounds /tmp, /var/tmp, /run, /dev/shm and the private home together,
 	// which live in memory; default: a third of the sandbox's own limit, so that a full

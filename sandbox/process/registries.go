@@ -8,8 +8,8 @@ import (
 )
 
 // registryFiles returns the configurations of package managers in a home, which are
-// hidden since they hold credentials, and what makes of one the part that is shown: which
-// registries to use. Of all else nothing is.
+// hidden since they hold credentials, and the function that makes of one the part that is
+// shown: which registries to use. Nothing else is shown.
 func registryFiles(home string) map[string]func([]byte) ([]byte, error) {
 	return map[string]func([]byte) ([]byte, error){
 		filepath.Join(home, ".npmrc"): keepSettings(func(key string) bool {

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/internal/socketpath"
 )
 
-// Files in a sandbox's directory: its server's socket, and what its program writes.
+// Files in a sandbox's directory: its server's socket, and its program's output.
 const (
 	socketName = "server.sock"
 	logName    = "log"

@@ -32,7 +32,7 @@ type state struct {
 	Cgroups []string       `json:"cgroups,omitempty"`
 	// WatchedMemory is a limit that no control group holds.
 	WatchedMemory int64     `json:"watched_memory,omitempty"`
-	Caches        string    `json:"caches,omitempty"` // where what it writes to caches lies
+	Caches        string    `json:"caches,omitempty"` // directory of its writes to caches
 	Tmp           string    `json:"tmp,omitempty"`    // private directory of the landlock level
 	Since         time.Time `json:"since"`
 	Paused        bool      `json:"paused,omitempty"`

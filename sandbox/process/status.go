@@ -101,7 +101,7 @@ func (in *instance) Stats(context.Context) (sandbox.Stats, error) {
 			return sandbox.Stats{}, errors.New(dir + "/stat is short")
 		}
 		s.Processes++
-		for _, ticks := range f[11:15] { // utime, stime, and those of children that were waited for
+		for _, ticks := range f[11:15] { // utime, stime, and the times of children that were waited for
 			n, err := strconv.ParseInt(ticks, 10, 64)
 			if err != nil {
 				return sandbox.Stats{}, err

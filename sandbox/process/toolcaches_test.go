@@ -20,8 +20,8 @@ import (
 type builder struct {
 	program
 	files map[string]string // in the workspace
-	// The user has fetched prior outside, with what seed does in another directory that
-	// has files of its own. Then build, in a sandbox, fetches demo beside it and prints
+	// The user has fetched prior outside, as seed does in another directory that has
+	// files of its own. Then build, in a sandbox, fetches demo beside it and prints
 	// WORKS; rebuild does so in the next one, without network if offline is set.
 	seedFiles     map[string]string
 	seed, rebuild string
@@ -99,9 +99,9 @@ func serveMaven(_ *testing.T, mux *http.ServeMux) {
 	}
 }
 
-// TestToolCaches proves that the usual tools work as outside: they read what the user
-// has fetched, keep what they fetch for the next conversation in the workspace, and
-// change neither the user's caches nor what another workspace sees.
+// TestToolCaches proves that the usual tools work as outside: they read the user's
+// caches, keep fetched files for the next conversation in the workspace, and change
+// neither the user's caches nor another workspace's view.
 func TestToolCaches(t *testing.T) {
 	t.Parallel()
 	n := inNetwork(t)
@@ -146,7 +146,7 @@ func (c builder) try(t *testing.T, n *internet) {
 		b.env = env
 		b.Provider = b.provider(t, process.LevelNamespaces)
 	}
-	// A child that outlives the command would count what it did, in the user's home.
+	// A child that outlives the command would count its work, in the user's home.
 	write(t, filepath.Join(b.home, ".config", "go", "telemetry", "mode"), "off")
 	b.spec.Env, b.spec.Network = env, sandbox.Network(c.host)
 	if c.name == "cargo" {
@@ -188,7 +188,7 @@ func (c builder) try(t *testing.T, n *internet) {
 	if n.asked(c.prior) || n.asked(c.demo) {
 		t.Error("fetched again")
 	}
-	// What looks like the user's is changed for this workspace only.
+	// Copies of the user's files are changed for this workspace only.
 	poison := `cd "$HOME" && for d in go/pkg .npm/_cacache .cache/pip .cargo/registry .m2/repository; do
 find "$d" -type f | while read -r f; do chmod u+w "$f" "$(dirname "$f")"; echo POISON >>"$f"; done; done`
 	seek := `grep -rls POISON "$HOME" | wc -l`

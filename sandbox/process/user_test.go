@@ -16,8 +16,8 @@ const nobody = 65534
 // user namespace the user's id is root's.
 const userVariable = "DEFT_TEST_USER"
 
-// TestAsOrdinaryUser runs the other tests again as one, if this is root: what
-// works for root proves little for users, and the other way round.
+// TestAsOrdinaryUser runs the other tests again as one, if this is root: success
+// for root proves little for users, and the other way round.
 func TestAsOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("runs as an ordinary user already")

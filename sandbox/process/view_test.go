@@ -104,7 +104,7 @@ func TestWorkspaceThroughLink(t *testing.T) {
 }
 
 // TestForeignWorkspace: root works in the directory of another user as it does
-// outside, and what it changes stays that user's.
+// outside, and changed files stay that user's.
 func TestForeignWorkspace(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can work in others' directories")

@@ -52,8 +52,8 @@ func resolve(path string) string   { return inside.Resolve(path) }
 func exists(path string) bool      { return inside.Exists(path) }
 
 // systemTop are the directories of the root that hold programs and the system. All
-// others hold users' files: they are covered by empty read-only ones, in which
-// the own home, the workspace and what is granted reappear.
+// others hold users' files: they are covered by empty read-only ones, in which the
+// own home, the workspace and the granted paths reappear.
 var systemTop = []string{
 	"bin", "boot", "dev", "etc", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "opt", "proc", "run", "sbin", "snap",
 	"sys", "tmp", "usr", "var",
@@ -94,8 +94,8 @@ func splitHome(home string) (shown, hidden []string) {
 }
 
 // hiddenPaths returns everything to hide, links resolved, sorted so that a
-// directory comes before what is in it. In a workspace that contains the home, what
-// has no leading dot is the workspace's.
+// directory comes before its content. In a workspace that contains the home,
+// everything without a leading dot is the workspace's.
 func hiddenPaths(home, workspace string, more []string) []string {
 	all := slices.Concat(systemSecrets, more)
 	keys, _ := filepath.Glob("/etc/ssh/ssh_host_*_key") // the pattern is well formed
@@ -163,19 +163,19 @@ func coveredPaths(home string) []string {
 	return all
 }
 
-// toolchainVariables name directories of toolchains; the parts are what of one is shown,
-// all of it without.
+// toolchainVariables name directories of toolchains; the parts are the shown ones, all
+// of it without.
 var toolchainVariables = map[string][]string{
 	"GOMODCACHE": nil, "GOPATH": {"bin", "pkg"}, "GOROOT": nil, "JAVA_HOME": nil, "NVM_DIR": nil, "PYENV_ROOT": nil,
 	"RUSTUP_HOME": nil, "CARGO_HOME": {"bin", "git", "registry"},
 }
 
-// prefixParts are what an installation with its programs in "bin" or "sbin" has beside
-// them.
+// prefixParts are the directories of an installation beside its programs in "bin" or
+// "sbin".
 var prefixParts = []string{"bin", "sbin", "include", "lib", "lib64", "libexec", "share"}
 
-// toolchains returns the directories of programs that env names and that the
-// rules above do not show: directories of PATH, with what belongs to them.
+// toolchains returns the directories of programs that env names and that the rules
+// above do not show: directories of PATH, with their related directories.
 func toolchains(env []string, home string, covered []string) []string {
 	var all []string
 	add := func(path string) {

@@ -13,8 +13,8 @@
 //
 // Install is safe for concurrent use, by several processes too: each file has its content's
 // hash in its path, appears there whole, and never changes. The first start of a version
-// removes those that are older than [oldAge]: what runs has its file open, and an older deft
-// that still runs writes its own again.
+// removes files that are older than [oldAge]: a running program has its file open, and an
+// older deft that still runs writes its own again.
 package program
 
 import (
@@ -48,7 +48,7 @@ const (
 // Name is the name of the program's file.
 const Name = "deft-sandbox"
 
-// about is what distinguishes one version from others.
+// about distinguishes one version from others.
 type about struct {
 	hash string
 	size int64
@@ -97,7 +97,7 @@ func readAbout(from fs.FS) (a about, err error) {
 }
 
 // oldAge is how long another version stays at least. A week lets two versions work side by
-// side without each removing what the other is about to start.
+// side without each removing the program that the other is about to start.
 const oldAge = 7 * 24 * time.Hour
 
 // removeOld removes other versions.

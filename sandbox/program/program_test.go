@@ -17,7 +17,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// holding is what build.sh builds in for some content, of which about says the size.
+// holding is the result of build.sh for some content, whose size about has.
 func holding(t *testing.T, content string, size int) fs.FS {
 	t.Helper()
 	var packed bytes.Buffer
@@ -83,7 +83,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestOldVersions: those of weeks ago are removed by the first start of another.
+// TestOldVersions: versions of weeks ago are removed by the first start of
+// another.
 func TestOldVersions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -31,7 +31,7 @@ type api struct {
 	client             *http.Client
 }
 
-// runtime is what the API says of one.
+// runtime is the API's description of one.
 type runtime struct {
 	ID         string   `json:"runtime_id"`
 	URL        string   `json:"url"`

@@ -69,8 +69,8 @@ func reply(w http.ResponseWriter, status int, v any) error {
 
 type anything map[string]any
 
-// TestRetries: what passes is tried again, for a bounded time; what does not is an error at
-// once.
+// TestRetries: passing failures are tried again, for a bounded time; lasting ones are an
+// error at once.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	text := func(status int, body string) func(http.ResponseWriter) error {

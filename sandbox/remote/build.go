@@ -145,8 +145,8 @@ const (
 )
 
 // writeContext writes the context of a plan with its instructions as the Dockerfile. If
-// there is another one beside it the image gets that of the plan; if there is none the
-// image has none either.
+// there is another one beside it the image gets the plan's; if there is none the image
+// has none either.
 func writeContext(w io.Writer, plan *image.Plan) error {
 	r, pipe := io.Pipe()
 	go func() { pipe.CloseWithError(plan.WriteContext(pipe)) }()
@@ -164,7 +164,7 @@ func writeContext(w io.Writer, plan *image.Plan) error {
 		switch head.Name {
 		case image.DockerfileName:
 			head.Name = dockerfileName
-		case ignoreName: // what it excludes is not there
+		case ignoreName: // excluded files are not there
 			continue
 		case dockerfileName:
 			found = true
@@ -261,8 +261,8 @@ func (a *api) follow(ctx context.Context, id string, progress func(line string))
 	}
 }
 
-// buildLog shows what a build prints, if the API has the route for it: that of deft
-// runtime-api.
+// buildLog shows a build's output, if the API has the route for it: deft
+// runtime-api's own.
 type buildLog struct {
 	api      *api
 	id       string
@@ -273,7 +273,8 @@ type buildLog struct {
 	missing bool
 }
 
-// show shows what is new. Whole lines are shown, at the end also the last part of one.
+// show shows new output. Whole lines are shown, at the end also the last part of
+// one.
 func (l *buildLog) show(ctx context.Context, last bool) error {
 	if l.missing {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/image"
 )
 
-// received is what a builder got.
+// received is a builder's input.
 type received struct {
 	names []string
 	files map[string]string

@@ -137,7 +137,7 @@ func (s server) workspaceOf(t *testing.T, id string) string {
 }
 
 // TestConformance runs the suite of all providers: the workspace is inside, and the API
-// decides on limits and on what isolates.
+// decides on limits and on isolation.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -15,9 +15,9 @@
 //
 // # Concurrency and failure
 //
-// Safe for concurrent use. Requests are repeated, for a bounded time, while the API or
-// a runtime does not answer yet: 502, 503, 504, 429 and lost connections. A wrong key is
-// fault.Denied at once; what the API cannot do, and fields of a Spec that its contract
-// does not have, are fault.Unsupported by name. A runtime that the API has paused because
-// it was idle is resumed when it is needed.
+// Safe for concurrent use. Requests are repeated, for a bounded time, while the API or a
+// runtime does not answer yet: 502, 503, 504, 429 and lost connections. A wrong key is
+// fault.Denied at once; requests that the API cannot fulfil, and fields of a Spec that
+// its contract does not have, are fault.Unsupported by name. A runtime that the API has
+// paused because it was idle is resumed when it is needed.
 package remote

@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// Level is the level of isolation that reports name: the API decides what it is.
+// Level is the level of isolation that reports name: the API decides about it.
 const Level = "remote"
 
 // stopTime bounds the wait for the end of a sandbox that was told to end.
@@ -35,7 +35,7 @@ type instance struct {
 	reused      bool
 }
 
-// life is what all finders of a sandbox share.
+// life is shared by all finders of a sandbox.
 type life struct {
 	done chan struct{}
 	once sync.Once
@@ -58,8 +58,8 @@ func (l *life) ended(why sandbox.Reason) {
 	})
 }
 
-// removed notes that the Runtime API has the sandbox no more: who asks now what has vanished
-// must not get an answer of a moment ago.
+// removed notes that the Runtime API has the sandbox no more: a caller that asks now for
+// vanished sandboxes must not get an answer of a moment ago.
 func (in *instance) removed() sandbox.Reason {
 	in.p.listed.forget()
 	why := sandbox.Reason{Cause: sandbox.CauseRemoved, Message: "the Runtime API has it no more"}

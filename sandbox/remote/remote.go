@@ -46,7 +46,7 @@ type Options struct {
 	// Transport makes the HTTP connections; default: one that asks the environment for a
 	// proxy.
 	Transport http.RoundTripper
-	// Log gets what happens to sandboxes that nobody waits for; default: none.
+	// Log gets events of sandboxes that nobody waits for; default: none.
 	Log *slog.Logger
 }
 

@@ -29,7 +29,7 @@ type startRequest struct {
 // pullPolicies are the contract's names.
 var pullPolicies = map[string]string{"": "", sandbox.PullAlways: "Always", sandbox.PullMissing: "IfNotPresent", sandbox.PullNever: "Never"}
 
-// request is how the contract says what s does.
+// request is the contract's form of s.
 func (p *Provider) request(s sandbox.Spec, session string) (startRequest, error) {
 	c := s.Container
 	for _, f := range []struct {
@@ -86,7 +86,7 @@ func (p *Provider) request(s sandbox.Spec, session string) (startRequest, error)
 }
 
 // addIdentity has commits carry the user's name and address: the contract has no files of
-// Git's configuration, so it is in the environment, behind what that has already. The
+// Git's configuration, so it is in the environment, behind the existing variables. The
 // options of git and GIT_AUTHOR_NAME count more.
 func (p *Provider) addIdentity(env map[string]string) {
 	name, email, _ := repository.User(p.o.Home, p.o.Home)

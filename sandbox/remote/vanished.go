@@ -19,7 +19,7 @@ const (
 	listTime = 2 * time.Second
 )
 
-// listed is what the API has said of this client's runtimes.
+// listed is the API's list of this client's runtimes.
 type listed struct {
 	mu    sync.Mutex
 	at    time.Time // when it was asked
@@ -34,8 +34,8 @@ func (l *listed) forget() {
 	l.at = time.Time{}
 }
 
-// Vanished implements what [sandbox.Vanished] asks: the API knows nothing any more of a
-// runtime that has run. One that has ended, and is kept with its files, has not vanished.
+// Vanished implements [sandbox.Vanished]: the API knows nothing any more of a runtime
+// that has run. One that has ended, and is kept with its files, has not vanished.
 func (p *Provider) Vanished(ctx context.Context, ids []string) (map[string]time.Time, error) {
 	if p.unusable != nil {
 		return nil, p.unusable
@@ -85,8 +85,8 @@ func (p *Provider) recent(ctx context.Context, after time.Time) (map[string]runt
 	return l.there, l.err
 }
 
-// runtimes are those of this client that the API has, in whatever state, by the ids of
-// their sandboxes.
+// runtimes are this client's runtimes that the API has, in whatever state, by the ids
+// of their sandboxes.
 func (p *Provider) runtimes(ctx context.Context) (map[string]runtime, error) {
 	prefix, err := p.prefix()
 	if err != nil {

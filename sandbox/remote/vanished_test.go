@@ -13,9 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestVanished: what has run and is not in the API's list has vanished. What has ended and is
-// kept has not, nor what never ran. An answer holds for some seconds, but not for what was
-// started after it, and an API that does not answer is not waited for.
+// TestVanished: a runtime that has run and is not in the API's list has vanished. One that
+// has ended and is kept has not, nor one that never ran. An answer holds for some seconds,
+// but not for a runtime that was started after it, and an API that does not answer is not
+// waited for.
 func TestVanished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		there := map[string]string{"runs": "running", "ended": "stopped"}

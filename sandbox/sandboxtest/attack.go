@@ -34,8 +34,8 @@ type attacker struct {
 	results []attempted
 }
 
-// refusals are answers of a filter, of missing rights and of what cannot be seen.
-// Others, as EINVAL and EFAULT, mean that the call reached its implementation.
+// refusals are answers of a filter, of missing rights and of hidden files. Others,
+// as EINVAL and EFAULT, mean that the call reached its implementation.
 var refusals = []syscall.Errno{
 	unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EAFNOSUPPORT, unix.ESRCH, unix.ENOENT, unix.EROFS, unix.ENXIO, unix.ENODEV,
 }
@@ -274,7 +274,8 @@ func (a *attacker) setID() {
 	}
 }
 
-// shared uses what all processes of a user share outside of IPC namespaces.
+// shared uses resources that all processes of a user share outside of IPC
+// namespaces.
 func (a *attacker) shared() {
 	a.try("shmget", unix.SYS_SHMGET, 0x1234, 4096, 0o1666)
 	a.try("shmat", unix.SYS_SHMAT, 0, 0, 0)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// escapes tries, with a shell, to read what is hidden, to change what is outside, and to
+// escapes tries, with a shell, to read hidden files, to change files outside, and to
 // learn of the provider and of the sandbox's program.
 func escapes(t *testing.T, f *fixture) {
 	outside, hidden := filepath.Join(f.base, "beside/file"), filepath.Join(f.base, "work/private/key")
@@ -46,7 +46,7 @@ func escapes(t *testing.T, f *fixture) {
 	write(filepath.Join(others, "key"), "SECRET")
 	s := f.start(t)
 	// crun mounts version 1 of the control groups, read-only, in a tmpfs of the container's own
-	// that can be written: what is made there is no control group.
+	// that can be written: a directory that is made there is no control group.
 	hostLimits := `for f in /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/memory.limit_in_bytes /sys/fs/cgroup/*/pids.max /sys/fs/cgroup/*/cgroup.procs /sys/fs/cgroup/*/release_agent; do test -e $f && (: >>$f) && echo SECRET $f; done; for d in /sys/fs/cgroup/deft /sys/fs/cgroup/memory/deft; do mkdir $d && test -e $d/cgroup.procs && echo SECRET $d; rmdir $d; done`
 	if f.ownKernel {
 		hostLimits = ":" // it sees none of them

@@ -31,7 +31,7 @@ func reach(addresses []string) {
 				fmt.Println(a)
 			}
 		}
-		_ = conn.Close() // what was to be tried, was
+		_ = conn.Close() // every attempt was made
 	}
 	os.Exit(0)
 }

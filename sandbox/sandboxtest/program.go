@@ -27,7 +27,7 @@ import (
 const programArg = "sandboxtest-program"
 
 // MaybeServe must be called by the main of the program that runs in the sandboxes,
-// or by TestMain, after what the provider's own stages need.
+// or by TestMain, after the calls that the provider's own stages need.
 func MaybeServe() {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == attackArg:
@@ -54,7 +54,8 @@ func (o Options) argv(t testing.TB) []string {
 	return []string{cmp.Or(o.Program, self), programArg}
 }
 
-// request is what the program is asked: to run a command, or to do something itself.
+// request is a request to the program: to run a command, or to do something
+// itself.
 type request struct {
 	Argv    []string `json:",omitempty"`
 	Self    []string `json:",omitempty"` // run the program itself with these arguments
@@ -71,9 +72,8 @@ type answer struct {
 	Code int
 }
 
-// serve does what an action server does: it protects its memory, keeps its descriptors from
-// commands, and answers requests.
-// It only returns on failure.
+// serve does an action server's work: it protects its memory, keeps its descriptors from
+// commands, and answers requests. It only returns on failure.
 func serve() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
@@ -204,7 +204,7 @@ func exchange(ctx context.Context, s sandbox.Sandbox, q request) (a answer, err 
 	return a, json.NewDecoder(c).Decode(&a)
 }
 
-// Shell runs a script in a sandbox that runs the program, and returns what it printed.
+// Shell runs a script in a sandbox that runs the program, and returns its output.
 func Shell(t *testing.T, s sandbox.Sandbox, script string) string {
 	t.Helper()
 	a := ask(t, s, request{Argv: []string{"/bin/sh", "-c", script}})

@@ -24,7 +24,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// Options say what the suite tests.
+// Options configure the suite.
 type Options struct {
 	// Open returns a new provider on a directory: a second one on the same directory
 	// finds the first one's sandboxes. It is closed by t.Cleanup. Required.
@@ -32,7 +32,7 @@ type Options struct {
 	// Program is the binary that runs in the sandboxes, whose main calls MaybeServe;
 	// default: the test binary. It must be static where an image may lack a C library.
 	Program string
-	// Container is that of all Specs.
+	// Container is the container of all Specs.
 	Container sandbox.Container
 	// OwnKernel says that the sandboxes have a kernel of their own, as in gVisor: its
 	// devices and control groups are none of the host's, and a limit of the host may end
@@ -84,7 +84,7 @@ func Run(t *testing.T, o Options) {
 	}
 }
 
-// fixture is what each test starts from.
+// fixture is the start of each test.
 type fixture struct {
 	sandbox.Provider
 	open        func(*testing.T, string) sandbox.Provider
@@ -605,7 +605,7 @@ func signals(t *testing.T, f *fixture) {
 	}
 }
 
-// isolation: what was not given is not there.
+// isolation: things that were not given are not there.
 func isolation(t *testing.T, f *fixture) {
 	s := f.start(t)
 	if s.Report().Level == "none" {

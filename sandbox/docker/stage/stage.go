@@ -1,6 +1,6 @@
-// Package stage is what Deft's binary does in and beside containers (package sandbox/docker)
-// before its own main: their first stage, the relay of their connections, and the removal
-// of files that only root may remove.
+// Package stage has the work of Deft's binary in and beside containers (package
+// sandbox/docker) before its own main: their first stage, the relay of their connections,
+// and the removal of files that only root may remove.
 //
 // # Usage
 //
@@ -11,7 +11,8 @@
 //
 // # Concurrency and failure
 //
-// A stage has its process to itself, never returns, and says on standard error what failed.
+// A stage has its process to itself, never returns, and reports its failure on
+// standard error.
 package stage
 
 import (
@@ -44,7 +45,7 @@ func MaybeInit() {
 	}
 }
 
-// removeAll removes what is in [inside.Removed].
+// removeAll removes everything in [inside.Removed].
 func removeAll() error {
 	entries, err := os.ReadDir(inside.Removed)
 	for _, e := range entries {

@@ -4,7 +4,7 @@
 // # Usage
 //
 // Programs that hold it in an import have nothing to call. It does its work where the
-// arguments are those of an action server in a sandbox, as session/build makes them, and
+// arguments belong to an action server in a sandbox, as session/build makes them, and
 // nothing in any other process.
 //
 // # Concurrency and failure

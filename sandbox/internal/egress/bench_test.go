@@ -67,7 +67,8 @@ func tunnel(b *testing.B, proxy, to string) net.Conn {
 	return c
 }
 
-// BenchmarkConnect measures what the proxy adds to a connection, up to the first byte.
+// BenchmarkConnect measures the proxy's share of a connection, up to the first
+// byte.
 func BenchmarkConnect(b *testing.B) {
 	to := source(b)
 	proxy := start(b, Options{Network: "open"}).Host
@@ -99,7 +100,7 @@ func BenchmarkConnect(b *testing.B) {
 	b.ReportMetric(float64((proxied[len(proxied)/2]-direct[len(direct)/2]).Nanoseconds())/1e6, "added-p50-ms")
 }
 
-// BenchmarkTunnel measures what goes through one connection, directly and by the proxy:
+// BenchmarkTunnel measures the throughput of one connection, directly and by the proxy:
 // the difference is the proxy's. Client and server take their part of the processors in
 // both.
 func BenchmarkTunnel(b *testing.B) {

@@ -14,17 +14,17 @@
 // A host that is not granted is refused before its name is resolved. Then each
 // address is judged at the moment when a connection to exactly that address is
 // made: there is no second look-up that could answer otherwise. Redirects are not
-// followed; what a client makes of one is a new request. With an upstream proxy
-// the name goes there, after it was judged by what it resolves to here, if it
-// does: the upstream proxy resolves it again, so what it must not reach is its
-// operator's to decide as well.
+// followed; a client's reaction to one is a new request. With an upstream proxy
+// the name goes there, after it was judged by its addresses here, if it resolves:
+// the upstream proxy resolves it again, so its operator decides as well which
+// addresses it must not reach.
 //
 // # Concurrency and failure
 //
-// A Proxy is safe for concurrent use and serves at most [MaxConnections] at a time;
-// more wait. What is refused gets 403 with the host and the flag that would allow
-// it, what cannot be reached 502 or 504. Nothing is logged; clients can ask for what was
-// refused lately ([RefusedPath]).
+// A Proxy is safe for concurrent use and serves at most [MaxConnections] at a time; more
+// wait. A refused host gets 403 with the host and the flag that would allow it, an
+// unreachable one 502 or 504. Nothing is logged; clients can ask for the latest refusals
+// ([RefusedPath]).
 package egress
 
 import (
@@ -90,7 +90,7 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	closed  bool
-	serving sync.WaitGroup // requests and what they became; none is added once closed
+	serving sync.WaitGroup // requests and their successors; none is added once closed
 }
 
 // New returns a Proxy. Close must be called.
@@ -172,7 +172,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 	return err
 }
 
-// Close ends all connections and waits for what serves them.
+// Close ends all connections and waits for their goroutines.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true

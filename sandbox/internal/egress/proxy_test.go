@@ -142,7 +142,7 @@ func TestTunnel(t *testing.T) {
 }
 
 // TestHalfClosed proves that a client that has sent everything still gets its
-// answer, and that what it sent early arrives.
+// answer, and that its early bytes arrive.
 func TestHalfClosed(t *testing.T) {
 	t.Parallel()
 	l := listen(t, asPublic+":0")
@@ -239,8 +239,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestRefused proves, for both kinds of requests, what is refused and why, and
-// that no name is looked up that is not granted.
+// TestRefused proves, for both kinds of requests, the refusals and their reasons,
+// and that no name is looked up that is not granted.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
@@ -320,7 +320,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// exchange sends one request and returns what comes back.
+// exchange sends one request and returns the answer.
 func exchange(t *testing.T, proxy *url.URL, method, target string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", proxy.Host)
@@ -419,7 +419,7 @@ func TestHostHeader(t *testing.T) {
 }
 
 // TestClose proves that Close ends a tunnel and a connection that left HTTP, and
-// waits for what serves them.
+// waits for their goroutines.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// RefusedPath is where a proxy tells its own clients what it has refused, one line per
-// host, since many programs do not show what they are answered. The parameter within, a
-// duration, leaves out what is longer ago.
+// RefusedPath is where a proxy tells its own clients its refusals, one line per host,
+// since many programs do not show the proxy's answers. The parameter within, a
+// duration, leaves out older ones.
 const RefusedPath = "/refused"
 
 // ServerName is in the header Server of that answer, unlike in another proxy's.
@@ -20,7 +20,7 @@ const ServerName = "deft"
 // maxRefused is how many hosts are remembered, the latest ones.
 const maxRefused = 32
 
-// refused remembers what a proxy has refused. It is safe for concurrent use.
+// refused remembers a proxy's refusals. It is safe for concurrent use.
 type refused struct {
 	mu     sync.Mutex
 	latest []refusedHost
@@ -47,7 +47,7 @@ func (r *refused) note(err error) {
 	}
 }
 
-// ServeHTTP lists what was refused.
+// ServeHTTP lists the refusals.
 func (r *refused) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	within, err := time.ParseDuration(req.URL.Query().Get("within"))
 	if err != nil {

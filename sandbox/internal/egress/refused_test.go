@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestRefusedHosts asks the proxy what it has refused, which programs often do not show.
+// TestRefusedHosts asks the proxy for its refusals, which programs often do not
+// show.
 func TestRefusedHosts(t *testing.T) {
 	t.Parallel()
 	n := &names{addrs: map[string][]string{"site.test": {asPublic}}}

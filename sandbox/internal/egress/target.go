@@ -140,8 +140,8 @@ func (p *Proxy) dial(ctx context.Context, t target) (net.Conn, error) {
 	if err != nil {
 		return nil, unreachable{t, err}
 	}
-	// The kernel takes an own address as the source of a connection to itself: no
-	// list of interfaces tells as surely what is this machine's.
+	// The kernel takes an own address as the source of a connection to itself: no list
+	// of interfaces tells this machine's addresses as surely.
 	if addressOf(conn.LocalAddr()) == addressOf(conn.RemoteAddr()) {
 		conn.Close()
 		return nil, refusal{t, "is an address of this machine, which no sandbox may reach", ""}
@@ -180,7 +180,7 @@ func (e badTarget) Error() string { return fmt.Sprintf("%.300q is not a host wit
 type refusal struct {
 	target target
 	why    string
-	flag   string // what would allow it
+	flag   string // the flag that would allow it
 }
 
 func (e refusal) Error() string {

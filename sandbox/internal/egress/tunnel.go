@@ -157,7 +157,7 @@ func handshake(conn net.Conn, up *url.URL, t target) (*bufio.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode != http.StatusOK { // otherwise what follows is not a body, but the tunnel
+	if resp.StatusCode != http.StatusOK { // otherwise the next bytes are not a body, but the tunnel
 		resp.Body.Close()
 		return nil, errors.New("the host's proxy answers " + fmt.Sprint(resp.StatusCode))
 	}

@@ -19,7 +19,7 @@ type upstream struct {
 	to  string // where every tunnel goes
 
 	mu  sync.Mutex
-	got []string // what it was asked for
+	got []string // its requests
 }
 
 func (u *upstream) asked() string {

@@ -3,7 +3,7 @@
 // programs find the proxy. It is apart because it must import little: see
 // sandbox/process/internal/inside.
 //
-// Functions are safe for concurrent use. Errors are those of the system calls.
+// Functions are safe for concurrent use. Errors come from the system calls.
 package egresslisten
 
 import (
@@ -25,7 +25,7 @@ const ProxyArg = "sandbox-egress"
 // proxy's socket follows.
 const RelayArg = "sandbox-relay"
 
-// WantsRelay is what the first stage sends instead of listeners.
+// WantsRelay is sent by the first stage instead of listeners.
 const WantsRelay = 'r'
 
 // RelayOptions are for sandboxes with a kernel of their own.

@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/internal/egress"
 )
 
-// maxRefused bounds what a proxy says, in bytes.
+// maxRefused bounds a proxy's answer, in bytes.
 const maxRefused = 64 << 10
 
 // Refused asks, inside a sandbox, the proxy that the environment names which hosts it

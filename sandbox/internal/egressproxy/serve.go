@@ -50,7 +50,8 @@ func Serve() error {
 	return errors.Join(p.Close(), g.Wait())
 }
 
-// receiveListeners takes over what the init stage sends, nothing if it has failed.
+// receiveListeners takes over the listeners that the init stage sends, none if it
+// has failed.
 func receiveListeners(socket int) (all []net.Listener, err error) {
 	defer unix.Close(socket)
 	oob := make([]byte, unix.CmsgSpace(2*4))

@@ -25,8 +25,8 @@ const (
 	fdSocket = 5 // a UNIX socket by which the listeners come
 )
 
-// config is what the proxy needs. It comes through a pipe, because it may hold the
-// password of the host's proxy.
+// config is the proxy's configuration. It comes through a pipe, because it may
+// hold the password of the host's proxy.
 type config struct {
 	Network sandbox.Network
 	Hosts   []sandbox.ExtraHost
@@ -44,15 +44,15 @@ type Options struct {
 	Self string
 	// First is the process with which the proxy ends.
 	First int
-	// Network is what may be reached.
+	// Network has the hosts that may be reached.
 	Network sandbox.Network
 	// Hosts are names that are not looked up.
 	Hosts []sandbox.ExtraHost
-	// Token is what programs must show; "" for none.
+	// Token must be shown by programs; "" for none.
 	Token string
 	// Socket is the end of a UNIX socket by which the listeners come.
 	Socket *os.File
-	// Log takes what the proxy writes to standard output and error.
+	// Log takes the proxy's standard output and error.
 	Log *os.File
 }
 

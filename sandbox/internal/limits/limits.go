@@ -1,8 +1,8 @@
 // Package limits says how much of this machine a sandbox gets where its Spec leaves that
 // open.
 //
-// Providers on this machine call [WithDefaults] on what bounds a sandbox as a whole. All functions are safe for concurrent
-// use. Where the host does not say what it has, a small machine is assumed.
+// Providers on this machine call [WithDefaults] on the limits of a sandbox as a whole. All functions are safe for
+// concurrent use. Where the host does not tell its resources, a small machine is assumed.
 package limits
 
 import (

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// leastMemory is what a sandbox gets by default even if it is more than three
-	// quarters of what there is.
+	// leastMemory is a sandbox's default even if it is more than three quarters of the
+	// machine's memory.
 	leastMemory = 1 << 30
 	// unknownMemory is assumed where the host does not say how much it has.
 	unknownMemory = 4 << 30
 )
 
-// UsableMemory is how many bytes of memory this process and what it starts can have.
+// UsableMemory is how many bytes of memory this process and its children can have.
 var UsableMemory = sync.OnceValue(func() int64 { return memoryIn("/proc", "/sys/fs/cgroup") })
 
 // memoryIn is the machine's memory, or the least limit of this process's control group
@@ -66,7 +66,7 @@ func leastAbove(base, group, file string) int64 {
 	return least
 }
 
-// number reads a limit. What is none, such as "max", is the greatest number.
+// number reads a limit. Any other word, such as "max", is the greatest number.
 func number(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n <= 0 {

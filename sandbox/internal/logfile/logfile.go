@@ -12,8 +12,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Open returns the last max bytes of a file; with follow also what is written to
-// it until ended is closed or ctx ends.
+// Open returns the last max bytes of a file; with follow also later output until
+// ended is closed or ctx ends.
 func Open(ctx context.Context, path string, max int64, follow bool, ended <-chan struct{}) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func (l *logReader) Read(b []byte) (int, error) {
 		case err := <-l.changed.Errors:
 			return 0, err
 		case <-l.ended:
-			ended = true // what was written last is read before the end
+			ended = true // the last lines are read before the end
 		case <-l.ctx.Done():
 			return 0, context.Cause(l.ctx)
 		}

@@ -52,7 +52,7 @@ func Await(process *os.File) (ended bool, exit *Exit) {
 	return ended, exit
 }
 
-// exitOf reads what waitid(2) reports; nil if another waiter was faster.
+// exitOf reads the report of waitid(2); nil if another waiter was faster.
 func exitOf(info *unix.Siginfo) *Exit {
 	const exited, statusAt = 1, 24 // CLD_EXITED; si_status on 64-bit machines
 	status := *(*int32)(unsafe.Add(unsafe.Pointer(info), statusAt))

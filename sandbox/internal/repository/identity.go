@@ -33,9 +33,9 @@ func Identity(home, workspace string) []byte {
 }
 
 // User returns the name and the address that git would give to a commit in the workspace,
-// by the user's configuration with all that it includes; "" for what is not set. Git is
-// asked, since conditions depend on the repository. Nothing else is taken over: commands
-// may be able to write an included file that lies in the workspace.
+// by the user's configuration with everything that it includes; "" for unset values. Git
+// is asked, since conditions depend on the repository. Nothing else is taken over:
+// commands may be able to write an included file that lies in the workspace.
 func User(home, workspace string) (name, email string, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), identityTime)
 	defer cancel()

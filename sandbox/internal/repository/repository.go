@@ -1,7 +1,8 @@
-// Package repository says what a sandbox needs of a git repository around its
-// workspace, and refuses repositories that would have git outside run what commands
-// inside choose. Its functions are safe for concurrent use, and only read, except for
-// files and directories that Grants makes in .git so that commands cannot.
+// Package repository finds the parts of a git repository around its workspace that a
+// sandbox needs, and refuses repositories that would have git outside run programs
+// that commands inside choose. Its functions are safe for concurrent use, and only
+// read, except for files and directories that Grants makes in .git so that commands
+// cannot.
 package repository
 
 import (
@@ -27,14 +28,13 @@ type Grant struct {
 	Writable bool
 }
 
-// Grants returns what git needs outside the workspace: for a worktree the
+// Grants returns the paths that git needs outside the workspace: for a worktree the
 // repository's directory, for a directory in a repository the rest of it, read-only,
-// since git would take files that it does not see for deleted. The configuration
-// and the hooks of the repository stay read-only.
+// since git would take files that it does not see for deleted. The configuration and
+// the hooks of the repository stay read-only.
 //
-// The workspace is hostile, so what its .git file says counts only if the
-// repository says the same about the workspace: commands could write the one,
-// but not the other.
+// The workspace is hostile, so its .git file counts only if the repository says
+// the same about the workspace: commands could write the one, but not the other.
 func Grants(workspace, home string) []Grant {
 	top := topLevel(workspace)
 	if top == "" {
@@ -157,8 +157,8 @@ func mainGitDir(dir string) []Grant {
 	return all
 }
 
-// worktreeGitDir returns what a linked worktree needs of its repository, or nil if
-// the repository does not know the worktree.
+// worktreeGitDir returns the paths of its repository that a linked worktree needs,
+// or nil if the repository does not know the worktree.
 func worktreeGitDir(dotGit, workspace, home string) []Grant {
 	to, ok := strings.CutPrefix(gitFile(dotGit), "gitdir: ")
 	if !ok {

@@ -6,9 +6,9 @@
 // # Usage
 //
 // The first stage of every sandbox on this machine calls [Load] as the last thing
-// before it becomes the sandbox's program: what is loaded cannot be taken back, and
-// holds for all that the program starts. In containers it adds to the engine's own
-// filter; the stricter answer wins.
+// before it becomes the sandbox's program: a loaded filter cannot be taken back,
+// and holds for all that the program starts. In containers it adds to the engine's
+// own filter; the stricter answer wins.
 //
 // # Concurrency and failure
 //
@@ -35,8 +35,8 @@ const (
 const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// refused are system calls that act on the machine, or widen what the kernel
-// exposes, and that no development tool needs. They fail with EPERM.
+// refused are system calls that act on the machine, or widen the exposed part of
+// the kernel, and that no development tool needs. They fail with EPERM.
 var refused = append([]int{
 	unix.SYS_ACCT, unix.SYS_ADD_KEY, unix.SYS_ADJTIMEX, unix.SYS_BPF, unix.SYS_CHROOT,
 	unix.SYS_CLOCK_ADJTIME, unix.SYS_CLOCK_SETTIME, unix.SYS_DELETE_MODULE,
@@ -58,8 +58,8 @@ var unsupported = []int{
 	unix.SYS_CLONE3, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_IO_URING_SETUP, unix.SYS_OPENAT2,
 }
 
-// shared are system calls for what all processes of a user share where there is no
-// IPC namespace.
+// shared are system calls for resources that all processes of a user share where
+// there is no IPC namespace.
 var shared = []int{
 	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, unix.SYS_MSGCTL, unix.SYS_MSGGET, unix.SYS_MSGRCV, unix.SYS_MSGSND,
 	unix.SYS_SEMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SHMGET,

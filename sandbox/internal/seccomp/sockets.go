@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 // filterSocket allows the kinds of sockets that programs need. closed is for the
 // level without namespaces: UNIX sockets cannot be made, and of Internet sockets,
-// if network allows any, only those of TCP, which Landlock then limits to one
-// port. It knows no other protocol, such as MPTCP.
+// if network allows any, only TCP sockets, which Landlock then limits to one port.
+// It knows no other protocol, such as MPTCP.
 func filterSocket(b *assembler, closed, network bool) {
 	families := []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_UNIX}
 	if closed {
@@ -29,7 +29,7 @@ func filterSocket(b *assembler, closed, network bool) {
 		b.jump(unix.BPF_JEQ, f, 0, 1)
 		b.allow()
 	}
-	// Of netlink only what lists interfaces and addresses.
+	// Of netlink only the protocols that list interfaces and addresses.
 	b.jump(unix.BPF_JEQ, unix.AF_NETLINK, 0, 3)
 	b.load(dataArgs + 16)
 	b.jump(unix.BPF_JEQ, unix.NETLINK_ROUTE, 0, 1)

@@ -7,10 +7,10 @@
 // The binary starts itself again with [Arg], gives up the right to signal, and becomes the
 // command. It does so while this package is initialized: programs that hold it in an
 // import have nothing to call. It imports hardly anything, because Go initializes packages
-// as soon as what they import is, in the order of their paths (the Go specification,
-// "Program initialization"): the command then does not wait for the rest of a large
-// binary to be initialized, which takes several milliseconds and a thousand page faults.
-// Nothing but the speed depends on that order.
+// as soon as their imports are, in the order of their paths (the Go specification,
+// "Program initialization"): the command then does not wait for the rest of a large binary
+// to be initialized, which takes several milliseconds and a thousand page faults. Nothing
+// but the speed depends on that order.
 //
 // # Concurrency and failure
 //
@@ -40,9 +40,10 @@ func init() {
 }
 
 // Command returns the path and the arguments that start a program so that neither it nor
-// what it starts can signal the process that calls this, by whatever id: a signal to one
-// thread can end the whole process. Where there is nothing to give up it returns what it
-// was given: in gVisor the start of a large binary takes longer than that of a shell.
+// its children can signal the process that calls this, by whatever id: a signal to one
+// thread can end the whole process. Where there is nothing to give up it returns its
+// arguments unchanged: in gVisor the start of a large binary takes longer than a
+// shell's.
 func Command(path string, args []string) (string, []string) {
 	if !canScope() {
 		return path, args

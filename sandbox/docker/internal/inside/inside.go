@@ -11,7 +11,8 @@
 //
 // # Concurrency and failure
 //
-// A stage is one process with one thread of work. What fails is in the file [ErrorName].
+// A stage is one process with one thread of work. Its failure is in the file
+// [ErrorName].
 package inside
 
 import (
@@ -58,7 +59,8 @@ const (
 	RelaySocket = "relay.sock"
 )
 
-// RemoveArg makes a binary whose main calls stage.MaybeInit remove what is in Removed.
+// RemoveArg makes a binary whose main calls stage.MaybeInit remove everything in
+// Removed.
 const (
 	RemoveArg = "container-remove"
 	Removed   = "/.deft/removed"
@@ -67,7 +69,7 @@ const (
 // NoProxy begins the stage's error if it cannot reach the provider.
 const NoProxy = "hand over listeners: "
 
-// Plan is what the stage does. It holds variables that may be secret.
+// Plan is the stage's work. It holds variables that may be secret.
 type Plan struct {
 	Argv      []string
 	Env       []string
@@ -196,8 +198,8 @@ func pass(fds map[int]int) error {
 	return nil
 }
 
-// environment is the image's, and what the Spec gives that is not in own, the image's
-// business. A home that cannot be written becomes a temporary one.
+// environment is the image's, and the Spec's variables that are not in own, the
+// image's business. A home that cannot be written becomes a temporary one.
 func environment(image, given, own []string) []string {
 	all := slices.Clone(image)
 	for _, kv := range given {

@@ -1,4 +1,4 @@
-// Command program is what the tests of package docker run in containers: a static
+// Command program runs in the containers of the tests of package docker: a static
 // binary, which a test binary with the race detector is not.
 package main
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openCaches mounts what is written to the caches over them. Where the kernel has no
+// openCaches mounts the writable layers of the caches over them. Where the kernel has no
 // overlayfs for that, the private directory is shown elsewhere, and the tools' variables
 // name it.
 func openCaches(pl *Plan) (layers []layer, missing []Missing) {
@@ -20,7 +20,7 @@ func openCaches(pl *Plan) (layers []layer, missing []Missing) {
 	for i := range pl.Caches {
 		c := &pl.Caches[i]
 		if around != "" && Within(c.Path, around) {
-			continue // part of that layer; its path there may be what commands made
+			continue // part of that layer; commands may have made its path there
 		}
 		around = c.Path
 		all = append(all, c)
@@ -111,7 +111,7 @@ func openCache(c *CacheLayer, o treeResult) (int, error) {
 	return unix.OpenTree(dir, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
 }
 
-// overlay makes the file system of caches, with what is written over the user's.
+// overlay makes the file system of caches, with writes over the user's files.
 func overlay(c *CacheLayer) (int, error) {
 	return newOverlay(c.Lower, filepath.Join(c.Layer, LayerFiles), filepath.Join(c.Layer, LayerWork))
 }
@@ -139,7 +139,7 @@ func newOverlay(lower, upper, work string) (int, error) {
 	return newFS("overlay", map[string]string{"lowerdir": escape.Replace(lower), "upperdir": upper, "workdir": work, "userxattr": ""}, plainAttr)
 }
 
-// openPlain returns the mounts of what is written to a cache without an overlay.
+// openPlain returns the mounts of the writes to a cache without an overlay.
 func openPlain(c *CacheLayer) (int, error) {
 	if err := os.MkdirAll(c.plain(), 0o700); err != nil {
 		return -1, err
@@ -148,7 +148,7 @@ func openPlain(c *CacheLayer) (int, error) {
 }
 
 // nameCache has the tool's variable, unless Env sets it, name a directory in place of
-// the user's cache. Go still finds there what the user has fetched.
+// the user's cache. Go still finds there the modules that the user has fetched.
 func (pl *Plan) nameCache(c *CacheLayer, path string) {
 	switch {
 	case isSet(pl.Env, c.Variable):

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// emptyFile is what hidden files are covered with.
+// emptyFile covers hidden files.
 const emptyFile = "/dev/.empty"
 
 // deviceNodes are the host's devices that appear in /dev; the rest of the
@@ -74,10 +74,10 @@ var maskedProc = []string{
 	"timer_list", "timer_stats", "vmallocinfo",
 }
 
-// proc mounts the process list of this PID namespace. What in it belongs to
-// the whole machine is made read-only: a process that is root outside could
-// write /proc/sys/kernel/core_pattern and so run code on the host, since the
-// kernel asks there for the user, not for capabilities.
+// proc mounts the process list of this PID namespace. Entries in it that belong to
+// the whole machine are made read-only: a process that is root outside could write
+// /proc/sys/kernel/core_pattern and so run code on the host, since the kernel asks
+// there for the user, not for capabilities.
 func (r *root) proc(o *Outcome) error {
 	fd, err := newFS("proc", nil, plainAttr|unix.MOUNT_ATTR_NOEXEC)
 	if err != nil {

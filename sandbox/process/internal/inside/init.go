@@ -8,16 +8,16 @@
 // [Outcome]. Whatever imports this package can be such a stage: it runs while the package
 // is initialized and never returns from there.
 //
-// It imports hardly anything, and must go on so: Go initializes packages as soon as what
-// they import is, in the order of their paths (the Go specification, "Program
+// It imports hardly anything, and must go on so: Go initializes packages as soon as their
+// imports are, in the order of their paths (the Go specification, "Program
 // initialization"). So a start does not wait for the rest of a large binary to be
 // initialized, which takes several milliseconds and a thousand page faults. Nothing but the
 // speed depends on that order.
 //
 // # Concurrency and failure
 //
-// A stage is one process with one thread of work. What fails is in its Outcome, with the
-// step.
+// A stage is one process with one thread of work. Its failure is in its Outcome, with
+// the step.
 package inside
 
 import (
@@ -123,8 +123,8 @@ func isolate(pl *Plan, exe int, o *Outcome) (step string, err error) {
 	return "", nil
 }
 
-// restrict takes this thread's rights away, in an order in which each step
-// still has what it needs.
+// restrict takes this thread's rights away, in an order in which each step still
+// has the rights it needs.
 func restrict(pl *Plan, exe int, o *Outcome) (step string, err error) {
 	if err := limitResources(pl); err != nil {
 		return "limit resources", err
@@ -203,7 +203,7 @@ func become(pl *Plan, exe int, in *json.Decoder, w *json.Encoder, o Outcome) (st
 	}
 	path := pl.Argv[0]
 	if !SameFile(path, exe) {
-		// Hidden inside, as a test binary in /tmp is: run what was opened.
+		// Hidden inside, as a test binary in /tmp is: run the opened file.
 		path = "/proc/self/fd/" + strconv.Itoa(exe)
 	}
 	if err := w.Encode(o); err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // restrictFiles restricts this thread to the files of the plan. In namespaces that
-// repeats what the mounts do; without them it is what protects the host, and it
-// is an error if the kernel does not have it.
+// repeats the work of the mounts; without them it protects the host, and it is an
+// error if the kernel does not have it.
 func restrictFiles(pl *Plan, exe int, o *Outcome) error {
 	abi, err := landlock.ABI()
 	if err != nil {
@@ -48,7 +48,7 @@ func restrictFiles(pl *Plan, exe int, o *Outcome) error {
 	return nil
 }
 
-// limitedBy is what a version limits in a sandbox.
+// limitedBy returns the rights that a version limits in a sandbox.
 func limitedBy(abi int, pl *Plan) landlock.Limits {
 	attr := landlock.Limits{Files: landlock.Rights(abi)}
 	if abi >= landlock.NetworkABI && pl.Level == LevelLandlock {
@@ -60,7 +60,7 @@ func limitedBy(abi int, pl *Plan) landlock.Limits {
 	return attr
 }
 
-// landlockGaps lists what namespaces provide and Landlock does not.
+// landlockGaps lists protections of namespaces that Landlock does not provide.
 func landlockGaps(abi int, pl *Plan) []Missing {
 	gaps := []Missing{
 		{Feature: "pid-namespace", Reason: "processes of the host are listed inside; if the sandbox's first process is killed from outside, commands may survive until the next start"},
@@ -100,7 +100,7 @@ func writableGit(pl *Plan) bool {
 	})
 }
 
-// fillRules allows what the plan shows.
+// fillRules allows the paths that the plan shows.
 func fillRules(rules *landlock.Rules, pl *Plan, exe int) error {
 	rights := map[string]uint64{}
 	if pl.Level == LevelNamespaces {
@@ -156,7 +156,7 @@ func fillRules(rules *landlock.Rules, pl *Plan, exe int) error {
 	return nil
 }
 
-// landlockReadable lists what may be read when there are no mounts to hide the
+// landlockReadable lists the readable paths when there are no mounts to hide the
 // rest: everything but hidden, private and covered paths.
 func landlockReadable(pl *Plan) []string {
 	hidden := slices.Concat(pl.Hidden, pl.Covered, PrivateDirs, []string{"/dev", pl.Workspace})

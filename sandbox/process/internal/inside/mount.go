@@ -126,8 +126,8 @@ type layer struct {
 	tree int
 }
 
-// openLayers returns what is hidden and shown beside the home's toolchains and the
-// caches. Once sorted, what lies deeper comes later, so the longest path decides.
+// openLayers returns the hidden and shown paths beside the home's toolchains and
+// the caches. Once sorted, deeper paths come later, so the longest path decides.
 func openLayers(pl *Plan, ws int) ([]layer, error) {
 	layers := []layer{{path: pl.Workspace, tree: ws}}
 	for _, path := range pl.Hidden {
@@ -165,7 +165,7 @@ func sortLayers(layers []layer) {
 		case c != 0 || a.hide == b.hide:
 			return c
 		case a.hide:
-			return -1 // what is granted by name is shown
+			return -1 // paths that are granted by name are shown
 		}
 		return 1
 	})
@@ -178,7 +178,7 @@ func (r *root) lay(l layer) error {
 	return r.show(l.path, l.tree)
 }
 
-// clean covers configurations with credentials by what is left without them.
+// clean covers configurations with credentials by their content without them.
 func (r *root) clean(pl *Plan) error {
 	n := 0
 	for path, content := range pl.Cleaned {
@@ -282,7 +282,7 @@ func (r *root) home(pl *Plan, home int) error {
 	return nil
 }
 
-// openExposed opens what reappears inside private directories.
+// openExposed opens paths that reappear inside private directories.
 func openExposed() map[string]int {
 	m := map[string]int{}
 	for _, p := range Exposed {
@@ -311,8 +311,8 @@ func (r *root) showProgram(pl *Plan, exe int) {
 	}
 }
 
-// hide covers those of the paths that exist with an empty directory or file, which
-// breaks fewer programs than an unreadable one.
+// hide covers the existing ones of the paths with an empty directory or file,
+// which breaks fewer programs than an unreadable one.
 func (r *root) hide(paths []string) error {
 	for _, p := range paths {
 		// The paths have no links in them; one that has appeared since is
@@ -354,8 +354,8 @@ func (r *root) coverFile(target int, source string) error {
 	return moveTo(tree, target)
 }
 
-// coverSockets hides sockets. What is at a path now may be something else, as the
-// path is that of the mount namespace in which the socket was bound.
+// coverSockets hides sockets. The file at a path may be another one now, as the
+// path belongs to the mount namespace in which the socket was bound.
 func (r *root) coverSockets(paths []string) error {
 	for _, path := range paths {
 		fd, err := r.open(path, 0)

@@ -51,7 +51,7 @@ func AllowedChildren(root string, hidden []string) []string {
 	}
 	entries, err := os.ReadDir(root)
 	if err != nil {
-		return nil // what the user cannot list stays out
+		return nil // paths that the user cannot list stay out
 	}
 	var all []string
 	for _, e := range entries {

@@ -13,7 +13,7 @@ const (
 	LevelNone       = "none"
 )
 
-// Plan says what the init stage sets up. It is sent through a pipe, never in
+// Plan is the work of the init stage. It is sent through a pipe, never in
 // arguments or the environment: Env holds secrets.
 type Plan struct {
 	Level     string
@@ -22,11 +22,11 @@ type Plan struct {
 	Home      string            // "" without one, or if the workspace contains it
 	Shown     []string          // relative to Home
 	Covered   []string          // directories that are replaced by empty ones
-	Hidden    []string          // sorted: a directory before what is in it
+	Hidden    []string          // sorted: a directory before its content
 	Granted   []Grant           // sorted likewise
 	Sockets   []string          // of the host, to hide; namespaces only
 	Caches    []CacheLayer      // sorted by path; not at LevelNone
-	Cleaned   map[string]string // content to show instead of that of files
+	Cleaned   map[string]string // content to show instead of files
 	Network   bool              // there is a proxy
 	AnyHost   bool              // which is not limited to a list of hosts
 	ProxyPort int               // of the proxy on loopback; set by the init stage
@@ -34,7 +34,7 @@ type Plan struct {
 	TmpBytes  int64
 	Tmp       string    // landlock level: the private writable directory
 	KeepCaps  []uintptr // capabilities that stay
-	Processes int       // what a resource limit is to allow, where there is no control group; 0 for none
+	Processes int       // bounds of a resource limit, where there is no control group; 0 for none
 }
 
 // Grant is a directory or file outside the workspace that appears inside at its
@@ -49,24 +49,24 @@ type Grant struct {
 type CacheLayer struct {
 	Path     string // of the user's cache, and inside
 	Variable string `json:",omitempty"` // names it to the tool
-	Lower    string // what is written over: the home with the cache in it, or the cache
+	Lower    string // the covered directory: the home with the cache in it, or the cache
 	Layer    string // the directories below; caches with the same Lower share it
 }
 
-// The directories of a layer. What programs write to directly, not through overlayfs,
-// could look like its marks, so that is kept apart.
+// The directories of a layer. Files that programs write directly, not through
+// overlayfs, could look like its marks, so they are kept apart.
 const (
-	LayerFiles = "files" // what is written through overlayfs
+	LayerFiles = "files" // writes through overlayfs
 	LayerWork  = "work"  // for overlayfs
 	LayerMount = "mount" // where it is mounted while the sandbox starts
 	layerParts = "parts" // for overlayfs, where each cache has a file system of its own
-	layerPlain = "plain" // what is written where there is no overlay
+	layerPlain = "plain" // writes where there is no overlay
 )
 
 // FeatureCaches says in a report that caches of tools are layers over the user's.
 const FeatureCaches = "cache-overlay"
 
-// plain is where what is written to the cache without an overlay lies.
+// plain is the directory of writes to the cache without an overlay.
 func (c *CacheLayer) plain() string {
 	return filepath.Join(c.Layer, layerPlain, strings.TrimPrefix(c.Path, c.Lower))
 }
@@ -77,8 +77,8 @@ type Missing struct {
 	Reason  string
 }
 
-// Outcome is what the init stage reports: what it set up, then nothing more if
-// the program started, or the step that failed.
+// Outcome is the init stage's report: the finished setup, then nothing more if the
+// program started, or the step that failed.
 type Outcome struct {
 	Features []string      `json:",omitempty"`
 	Missing  []Missing     `json:",omitempty"`
@@ -87,11 +87,11 @@ type Outcome struct {
 	Errno    syscall.Errno `json:",omitempty"`
 }
 
-// StepNetwork is the init stage's step that fails where a level cannot enforce
-// what the network is limited to.
+// StepNetwork is the init stage's step that fails where a level cannot enforce the
+// network's limits.
 const StepNetwork = "limit the network"
 
-// StartSignal is what the init stage reads after it has reported, and before it
+// StartSignal is the init stage's input after it has reported, and before it
 // becomes the program.
 const StartSignal = "go"
 

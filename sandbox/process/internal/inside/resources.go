@@ -34,9 +34,10 @@ func limitResources(pl *Plan) error {
 	return nil
 }
 
-// limitInotify leaves the rest of the user's inotify instances and watches to
-// other programs. A user namespace has limits of its own for them. They are set in its own
-// /proc: in the host's, the kernel searches what all former namespaces have left there.
+// limitInotify leaves the rest of the user's inotify instances and watches to other
+// programs. A user namespace has limits of its own for them. They are set in its own
+// /proc: in the host's, the kernel searches the entries that all former namespaces have
+// left there.
 func limitInotify(proc int, o *Outcome) {
 	var errs error
 	for from, to := range map[string]string{"max_user_instances": "max_inotify_instances", "max_user_watches": "max_inotify_watches"} {

@@ -1,4 +1,4 @@
-// Command program is what the tests of package remote run in containers, in the place of
+// Command program runs in the containers of the tests of package remote, in the place of
 // Deft: it waits for its assignment, and then answers the suite through the tunnel.
 package main
 
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// serve does what `deft sandbox-server` does.
+// serve does the work of `deft sandbox-server`.
 func serve() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
