@@ -16,8 +16,8 @@ type Assessment struct {
 	Details map[string]any
 }
 
-// Analyzer rates actions. Its JSON is that of the reference's
-// security_analyzer; keys of services are masked in it.
+// Analyzer rates actions. Its JSON is the reference's security_analyzer; keys of
+// services are masked in it.
 type Analyzer interface {
 	json.Marshaler
 	// Name is the kind, the reference's class name.

@@ -36,7 +36,7 @@ func shift(cr *commandReader, _ string, args []text, _ text) text {
 	return static("")
 }
 
-// alias analyzes what an alias stands for, and notes it for what follows.
+// alias analyzes the command of an alias, and notes it for later statements.
 func alias(cr *commandReader, _ string, args []text, stdin text) text {
 	for _, a := range args {
 		if name, value, ok := strings.Cut(a.s, "="); ok {

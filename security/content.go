@@ -19,12 +19,12 @@ const maxContent = 4 << 20
 // segments are the texts that an action would do something with, apart from
 // each other, so that two of them never make one match.
 type segments struct {
-	command string   // what a shell would run; empty for none
+	command string   // text that a shell would run; empty for none
 	others  []string // all other texts of the arguments
 	size    int      // bytes of all of them
 }
 
-// segmentsOf collects the texts of an action: what would be run, and every
+// segmentsOf collects the texts of an action: text that would be run, and every
 // text in the arguments as the model wrote them.
 func segmentsOf(a *event.ActionEvent) segments {
 	var s segments
@@ -74,8 +74,8 @@ func (s *segments) executable() string {
 	return strings.Join(append([]string{s.command}, s.others...), " ")
 }
 
-// spoken is what the model said about an action, where text may try to
-// persuade, and which runs nothing.
+// spoken is the model's text about an action, which may try to persuade, and which
+// runs nothing.
 func spoken(a *event.ActionEvent) string {
 	parts := []string{a.Summary, a.ReasoningContent}
 	for _, block := range a.ThinkingBlocks {
@@ -84,9 +84,9 @@ func spoken(a *event.ActionEvent) string {
 	return strings.Join(append(parts, event.JoinText(a.Thought)), " ")
 }
 
-// normalize undoes what makes a text look to a pattern unlike what it looks to
-// a reader: invisible characters, wide and decorated letters, accents, letters
-// of other alphabets that look Latin. Space becomes one blank.
+// normalize undoes differences between a pattern's and a reader's view of a text:
+// invisible characters, wide and decorated letters, accents, letters of other
+// alphabets that look Latin. Space becomes one blank.
 func normalize(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))

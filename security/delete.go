@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// deletion is what is known of the arguments of rm.
+// deletion describes the known arguments of rm.
 type deletion struct {
 	recursive, force, noPreserve bool
 	unknown                      bool   // a target, or perhaps an option, is not known
@@ -48,7 +48,7 @@ func (cr *commandReader) target(d *deletion, a text) {
 	}
 }
 
-// mirror analyzes rsync, which deletes what its source does not have.
+// mirror analyzes rsync, which deletes files that its source does not have.
 func mirror(cr *commandReader, name string, args []text, stdin text) text {
 	runsOptions(cr, name, args, stdin)
 	deletes := false
@@ -80,7 +80,8 @@ func remove(cr *commandReader, _ string, args []text, _ text) text {
 	return static("")
 }
 
-// roots hold what the system and its users need. Everything below counts.
+// roots are directories that the system and its users need. Everything below
+// counts.
 var roots = []string{"/etc", "/usr", "/var", "/home", "/boot", "/root", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/dev", "/sys", "/proc", "/Users", "/System", "/Library"}
 
 // critical reports whether a path, as it was written, must not be deleted as a
@@ -111,7 +112,7 @@ func critical(p string, tilde bool) bool {
 }
 
 // criticalPattern reports whether a shell's pattern stands for a root, or for
-// what a home cannot miss.
+// files that a home cannot miss.
 func criticalPattern(p string) bool {
 	for _, r := range roots {
 		if ok, err := path.Match(p, r); ok && err == nil {

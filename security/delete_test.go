@@ -2,7 +2,8 @@ package security_test
 
 import "testing"
 
-// TestDeletes are deletes of the system, of a home, and of what is close to them.
+// TestDeletes are deletes of the system, of a home, and harmless ones that look
+// alike.
 func TestDeletes(t *testing.T) {
 	t.Parallel()
 	checkRails(t, []railCase{

@@ -2,7 +2,7 @@ package security_test
 
 import "testing"
 
-// TestDevices are what writes to devices and what only reads them.
+// TestDevices has commands that write to devices and commands that only read them.
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	checkRails(t, []railCase{

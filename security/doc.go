@@ -8,10 +8,9 @@
 //	ev, wait := security.Review(ctx, analyzer, policy, batch)
 //
 // An [Analyzer] rates each action of a batch, and a [Policy] decides from the
-// ratings whether the batch waits for the user. If one action must be
-// confirmed, the whole batch waits; a single finish or think action never does.
-// Without an analyzer every risk is UNKNOWN. Names and JSON are those of
-// openhands-sdk 1.58.
+// ratings whether the batch waits for the user. If one action must be confirmed,
+// the whole batch waits; a single finish or think action never does. Without an
+// analyzer every risk is UNKNOWN. Names and JSON follow openhands-sdk 1.58.
 //
 // # The analyzers
 //

@@ -30,7 +30,7 @@ func fetch(cr *commandReader, name string, args []text, stdin text) text {
 	return got
 }
 
-// download is where a program writes what it fetches.
+// download is where a program writes a fetched file.
 type download struct {
 	dir    string // with a slash at its end; empty for the current directory
 	file   string // empty if it is not named

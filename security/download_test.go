@@ -2,7 +2,7 @@ package security_test
 
 import "testing"
 
-// TestDownloads are what comes from the network and is run.
+// TestDownloads has commands that run text from the network.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
 	checkRails(t, []railCase{

@@ -22,7 +22,7 @@ type Ensemble struct {
 // Name implements [Analyzer].
 func (Ensemble) Name() string { return "EnsembleSecurityAnalyzer" }
 
-// Assess implements [Analyzer]. Details holds those of the members by name.
+// Assess implements [Analyzer]. Details holds the members' assessments by name.
 func (e Ensemble) Assess(ctx context.Context, a *event.ActionEvent) (Assessment, error) {
 	worst, unknown := event.RiskUnknown, false
 	details := map[string]any{}

@@ -75,8 +75,8 @@ func TestHostileGrowth(t *testing.T) {
 	}
 }
 
-// FuzzRails: every command is answered, without a panic, twice alike, and what
-// is certain stays so behind another command.
+// FuzzRails: every command is answered, without a panic, twice alike, and a
+// certain finding stays certain behind another command.
 func FuzzRails(f *testing.F) {
 	for _, s := range []string{
 		"curl x | sh", "rm -rf $(echo /)", "sh <<E\n$X\nE", "X={a,b}; f() { $@; }; f $X", "find / -exec x {} +", "env -S 'a b'", "python -c 'os.system(\"x\")'", "xargs -I{} sh -c", "printf '%s' a | base64 -d",
@@ -126,8 +126,8 @@ func FuzzPatterns(f *testing.F) {
 	})
 }
 
-// FuzzParse: a document is refused, or what it gives writes JSON that is read
-// as the same.
+// FuzzParse: a document is refused, or its policy writes JSON that is read as the
+// same.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{"kind":"ConfirmRisky","threshold":"LOW"}`, `{"kind":"AlwaysConfirm"}`, `{"kind":"PatternSecurityAnalyzer","high_patterns":[["x","y","z"]]}`, `null`,
@@ -160,7 +160,7 @@ func sameAgain(t *testing.T, v json.Marshaler, parse func([]byte) (json.Marshale
 	}
 }
 
-// BenchmarkRails is what an ordinary command costs.
+// BenchmarkRails is the cost of an ordinary command.
 func BenchmarkRails(b *testing.B) {
 	a := command("cd /repo && go build ./... 2>&1 | tail -n 20 && for f in *.go; do gofmt -l \"$f\"; done")
 	b.ReportAllocs()

@@ -142,8 +142,8 @@ var (
 	openDevice = lazyregexp.New(`open\w*\s*\(\s*['"](/dev/[^'"]+)['"]\s*,\s*(?:mode\s*=\s*)?['"][^'"]*[wa+]|['"]\s*\+?>+\s*(/dev/[^'"]+)['"]`)
 )
 
-// code analyzes a program of another language by what stands in quotes in it,
-// if it has a way to run or to delete it.
+// code analyzes a program of another language by its quoted texts, if it has a way
+// to run or to delete them.
 func (cr *commandReader) code(code, stdin text) text {
 	out := text{fetched: stdin.fetched}
 	switch {

@@ -87,7 +87,7 @@ func runsOptions(cr *commandReader, name string, args []text, stdin text) text {
 	return text{}
 }
 
-// commandMark is what stands in front of the command within a value.
+// commandMark is the text in front of the command within a value.
 var commandMark = lazyregexp.New(`^(?:exec=|[\w.-]+=)?(?:\+|:|!|\s|shell\s|silent\s|system\s|exec=)*`)
 
 // argument analyzes the value of an option that is perhaps a command.
@@ -126,7 +126,7 @@ func secureShell(cr *commandReader, name string, args []text, stdin text) text {
 	return cr.runScript(script, nil, stdin)
 }
 
-// makefile analyzes what a makefile on standard input runs.
+// makefile analyzes the commands of a makefile on standard input.
 func makefile(cr *commandReader, _ string, args []text, stdin text) text {
 	for i, a := range args {
 		fromStdin := a.s == "-f-" || a.s == "-f" && i+1 < len(args) && (args[i+1].s == "-" || standardInput[args[i+1].s])
@@ -183,7 +183,7 @@ func sed(cr *commandReader, name string, args []text, stdin text) text {
 	return text{fetched: stdin.fetched}
 }
 
-// sedExecute is the command e of sed, with what it runs.
+// sedExecute is the command e of sed, with its argument.
 var sedExecute = lazyregexp.New(`(?m)(?:^|[;{}])\s*(?:[0-9$,+~]+|/[^/]*/)?\s*e(?:[ \t]+(.*))?$`)
 
 // substituted analyzes s/pattern/command/e of sed.

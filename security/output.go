@@ -33,7 +33,7 @@ func echo(_ *commandReader, _ string, args []text, _ text) text {
 	return out
 }
 
-// printf writes what is known of it; formats with widths are unknown.
+// printf writes the known part of its output; formats with widths are unknown.
 func printf(_ *commandReader, _ string, args []text, _ text) text {
 	fetched := slices.ContainsFunc(args, func(a text) bool { return a.fetched })
 	if len(args) > 0 && args[0].s == "--" {
@@ -112,7 +112,7 @@ func cat(cr *commandReader, _ string, args []text, stdin text) text {
 	return out
 }
 
-// decode is base64 or base32: what it decodes is known if its input is.
+// decode is base64 or base32: its output is known if its input is.
 func decode(cr *commandReader, name string, args []text, stdin text) text {
 	in := cat(cr, "", args, stdin)
 	if !slices.ContainsFunc(args, func(a text) bool {

@@ -11,13 +11,13 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Pattern is a signature: a regular expression (RE2, letters of either case),
-// what it means, and its stable id. Its JSON is a list of the three.
+// Pattern is a signature: a regular expression (RE2, letters of either case), its
+// meaning, and its stable id. Its JSON is a list of the three.
 type Pattern [3]string
 
 // Patterns is the PatternSecurityAnalyzer: it searches texts for signatures.
 // Dangerous commands are searched for in the arguments, attempts at prompt
-// injection also in what the model says. Create one with [NewPatterns].
+// injection also in the model's text. Create one with [NewPatterns].
 type Patterns struct {
 	lists [4][]Pattern
 	find  [4][]*regexp.Regexp

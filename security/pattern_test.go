@@ -30,7 +30,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestFields: danger counts in what is run and not in what is said; persuasion
+// TestFields: danger counts in text that is run and not in spoken text; persuasion
 // counts in both, in thinking as well.
 func TestFields(t *testing.T) {
 	t.Parallel()

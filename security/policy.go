@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Policy decides which risks the user must confirm. Its JSON is that of the
-// reference's confirmation_policy.
+// Policy decides which risks the user must confirm. Its JSON is the reference's
+// confirmation_policy.
 type Policy interface {
 	json.Marshaler
 	// Name is the kind, the reference's class name.

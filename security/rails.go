@@ -64,7 +64,7 @@ func readSegments(s segments) findings {
 	return f
 }
 
-// readCommand reads what a shell would run.
+// readCommand reads a command as a shell would.
 func readCommand(command string) findings {
 	cr := newCommandReader()
 	if command != "" {

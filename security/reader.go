@@ -22,7 +22,7 @@ const (
 	maxParsed = 4 << 20  // bytes of all scripts of one action
 )
 
-// findings are what was found.
+// findings are the reader's findings.
 type findings struct {
 	rule, reason string // of the first rail that was broken; empty for none
 	unclear      string // the first thing that matters and is unknown
@@ -31,7 +31,7 @@ type findings struct {
 }
 
 // commandReader reads shell scripts as bash would, without running anything. It
-// follows what is static: variables that are set once, substitutions of echo
+// follows everything static: variables that are set once, substitutions of echo
 // and printf, pipes, heredocs, files that the script itself writes, wrappers,
 // functions, and scripts within scripts. One goroutine uses it.
 type commandReader struct {
@@ -47,8 +47,8 @@ type commandReader struct {
 	params       *params         // positional parameters; nil when unknown
 	loops        int             // loops around the current statement
 	stdin        text            // of the current statement
-	open         map[string]text // what can be read from file descriptors above 0
-	files        map[string]text // what the script has written, by path
+	open         map[string]text // input of file descriptors above 0
+	files        map[string]text // files that the script has written, by path
 	cwd          string          // where cd went, perhaps from where the shell is; empty when unknown
 }
 
@@ -113,7 +113,7 @@ func (cr *commandReader) script(src string, stdin text, sure bool) text {
 	var list []*syntax.Stmt
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
 	var failed error
-	// Bash runs what is in front of a syntax error, too.
+	// Bash runs the commands in front of a syntax error, too.
 	for st, err := range parser.StmtsSeq(strings.NewReader(src)) {
 		switch {
 		case failed != nil: // the parser may go on; leaving the loop makes it panic
@@ -202,8 +202,8 @@ func (cr *commandReader) substitute(list []*syntax.Stmt) text {
 	return cr.statements(list, stdin)
 }
 
-// statement analyzes a statement with its redirections. stdin is what it reads:
-// the zero text is unknown.
+// statement analyzes a statement with its redirections. stdin is its input: the
+// zero text is unknown.
 func (cr *commandReader) statement(st *syntax.Stmt, stdin text) text {
 	if st == nil || !cr.step() || !cr.nestIn() {
 		return text{}

@@ -8,8 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirect analyzes the redirections of a statement, in order, and returns what
-// its standard input and output become; to is nil for an output that stays.
+// redirect analyzes the redirections of a statement, in order, and returns its new
+// standard input and output; to is nil for an output that stays.
 func (cr *commandReader) redirect(redirs []*syntax.Redirect, stdin text) (in text, to *output) {
 	in = stdin
 	for _, r := range redirs {
@@ -50,8 +50,8 @@ type output struct {
 	append bool
 }
 
-// write notes what a statement writes, and returns what is left of it for
-// whoever reads its output.
+// write notes a statement's output, and returns the rest of it for the reader of
+// its output.
 func (cr *commandReader) write(to *output, out text) text {
 	switch {
 	case to == nil:
@@ -78,7 +78,7 @@ func descriptor(r *syntax.Redirect, usual string) string {
 	return usual
 }
 
-// opened notes what can be read from a file descriptor.
+// opened notes the input of a file descriptor.
 func (cr *commandReader) opened(fd string, t text) {
 	cr.open = maps.Clone(cr.open)
 	if cr.open == nil {
@@ -107,7 +107,7 @@ func writes(r *syntax.Redirect, w text) bool {
 	return false
 }
 
-// input returns what a redirection lets a command read.
+// input returns the input of a command behind a redirection.
 func (cr *commandReader) input(r *syntax.Redirect) (text, bool) {
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
@@ -137,7 +137,7 @@ func network(file string) bool {
 	return strings.HasPrefix(file, "/dev/tcp/") || strings.HasPrefix(file, "/dev/udp/")
 }
 
-// file returns what is known of a file's content.
+// file returns the known content of a file.
 func (cr *commandReader) file(name text) text {
 	if name.proc != nil {
 		return *name.proc

@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
-// run analyzes a program with its arguments and returns what it writes.
+// run analyzes a program with its arguments and returns its output.
 func (cr *commandReader) run(args []text, stdin text) text {
 	if len(args) == 0 || !cr.step() || !cr.nestIn() {
 		return text{}
@@ -151,7 +151,7 @@ func init() { // the functions refer to the table
 	}
 }
 
-// filters change text and run none of it, so that what is fetched may pass.
+// filters change text and run none of it, so that fetched text may pass.
 var filters = set("jq yq grep egrep fgrep rg ag head tail sort uniq wc cat tac less more cut tr rev nl fold fmt column gunzip gzip " +
 	"zcat bunzip2 bzip2 xz unxz zstd unzstd xxd od hexdump md5sum sha1sum sha256sum sha512sum shasum cksum b2sum gpg gpgv diff cmp comm " +
 	"paste strings iconv tidy xmllint pup htmlq sed tar bsdtar cpio unzip bat pv sponge json_pp read test [ pandoc csvtool mlr ts " +

@@ -54,8 +54,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestUnions reads and writes every kind; the JSON is what openhands-sdk 1.58
-// writes.
+// TestUnions reads and writes every kind, in the JSON of openhands-sdk 1.58.
 func TestUnions(t *testing.T) {
 	t.Parallel()
 	const gray = `{"history_limit":20,"max_message_chars":30000,"timeout":30,"low_threshold":0.3,"medium_threshold":0.7,` +

@@ -92,7 +92,7 @@ func parseToolShield(raw []byte) (Analyzer, error) {
 	return service("ToolShieldLLMSecurityAnalyzer", t)
 }
 
-// maskFields masks fields whose names look like those of secrets.
+// maskFields masks fields whose names look like names of secrets.
 func maskFields(m map[string]any) {
 	for name, v := range m {
 		switch v := v.(type) {

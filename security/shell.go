@@ -26,7 +26,7 @@ func (cr *commandReader) runScript(script text, args []text, stdin text) text {
 	return cr.script(script.s, stdin, true)
 }
 
-// stdinScript analyzes what a shell reads as its script.
+// stdinScript analyzes the script that a shell reads.
 func stdinScript(cr *commandReader, name string, _ []text, stdin text) text {
 	if stdin.decoded {
 		cr.show(signDecoded)

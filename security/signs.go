@@ -6,9 +6,9 @@ import (
 	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
-// What Patterns finds by reading commands, beside the patterns of the reference.
-// A command that shows one of these signs is HIGH whatever it does in the end,
-// because its text does not say what it does, or deletes like rm -rf.
+// Signs that Patterns finds by reading commands, beside the patterns of the
+// reference. A command that shows one of these signs is HIGH whatever it does in
+// the end, because its text hides its effect, or deletes like rm -rf.
 var (
 	signDelete     = sign{"exec.destruct.rm_rf", "Recursive force-delete (rm -rf variants)"}
 	signFindDelete = sign{"exec.destruct.find_delete", "find deletes what it finds"}
@@ -16,7 +16,7 @@ var (
 	signGitCommand = sign{"exec.code.git_config", "A setting of git runs a command"}
 )
 
-// sign is a rule and what it means.
+// sign is a rule and its meaning.
 type sign struct{ rule, reason string }
 
 // show notes the first sign.

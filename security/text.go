@@ -7,10 +7,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// text is what is known about a word, or about the output of a program, without
-// running anything.
+// text is the known part of a word, or of the output of a program, without running
+// anything.
 type text struct {
-	s       string         // what is known of it; gaps are left out
+	s       string         // the known part; gaps are left out
 	known   bool           // s is all of it
 	fetched bool           // some of it comes from the network
 	decoded bool           // some of it was encoded, so the command does not show it
@@ -48,7 +48,7 @@ func (t text) and(u text) text {
 	return t
 }
 
-// fields returns what a shell makes of a word: mostly one word, several where
+// fields returns a shell's expansion of a word: mostly one word, several where
 // braces or unquoted values are expanded, none for an empty value.
 func (cr *commandReader) fields(w *syntax.Word) []text {
 	if w == nil {

@@ -57,12 +57,12 @@ func modified(p *syntax.ParamExp) bool {
 	return p.Excl || p.Length || p.Slice != nil || p.Repl != nil || p.Names != 0
 }
 
-// maxExpansion is how many bytes of a value, and of what is to be done with it,
-// are followed: replacing multiplies the two.
+// maxExpansion is how many bytes of a value, and of its replacement, are followed:
+// replacing multiplies the two.
 const maxExpansion = 256
 
-// expand returns what bash makes of an expansion that changes a value that is
-// known. The substitutions within it are analyzed in any case.
+// expand returns bash's result of an expansion that changes a known value. The
+// substitutions within it are analyzed in any case.
 func (cr *commandReader) expand(p *syntax.ParamExp) text {
 	cr.nested(p)
 	value, _ := cr.variable(p.Param.Value)

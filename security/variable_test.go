@@ -2,7 +2,7 @@ package security_test
 
 import "testing"
 
-// TestVariables are what bash makes of words: parameters, arrays, aliases, IFS.
+// TestVariables has bash's expansions of words: parameters, arrays, aliases, IFS.
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	checkRails(t, []railCase{

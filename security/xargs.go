@@ -53,8 +53,8 @@ func xargs(cr *commandReader, _ string, args []text, stdin text) text {
 // maxItems is how many lines of input are put into a command, one by one.
 const maxItems = 50
 
-// itemsOf cuts what is read into arguments; an empty separator means blanks
-// and quotes, as xargs reads them.
+// itemsOf cuts input into arguments; an empty separator means blanks and quotes,
+// as xargs reads them.
 func itemsOf(in text, separator string) []text {
 	if !in.known {
 		return []text{{fetched: in.fetched}}
@@ -135,7 +135,7 @@ func parallel(cr *commandReader, name string, args []text, stdin text) text {
 	return text{fetched: stdin.fetched}
 }
 
-// find analyzes what it does with what it finds.
+// find rates find -exec and -delete.
 func find(cr *commandReader, _ string, args []text, _ text) text {
 	for len(args) > 0 && (args[0].s == "-L" || args[0].s == "-H" || args[0].s == "-P" || strings.HasPrefix(args[0].s, "-O") || args[0].s == "-D" && len(args) > 1) {
 		if args[0].s == "-D" {

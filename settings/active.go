@@ -126,9 +126,9 @@ func quoteAll(words []any) string {
 	return strings.Join(out, " ")
 }
 
-// DeleteAgentProfile deletes an agent profile. If it was the active one,
-// another becomes active, and settings that it left for an ACP agent become
-// those of the built-in one; MCP servers belong to all agents and stay.
+// DeleteAgentProfile deletes an agent profile. If it was the active one, another
+// becomes active, and settings that it left for an ACP agent become the built-in
+// one's; MCP servers belong to all agents and stay.
 func (s *Service) DeleteAgentProfile(ctx context.Context, name string) error {
 	if err := s.Profiles.Agents.Delete(ctx, name); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/settings"
 )
 
-// BenchmarkLoad is what each start of a conversation asks of the settings.
+// BenchmarkLoad is the settings' share of a conversation's start.
 func BenchmarkLoad(b *testing.B) {
 	s, err := settings.Open(b.Context(), settings.Options{Dir: b.TempDir(), Keys: keyring.New("k")})
 	if err != nil {

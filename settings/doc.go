@@ -1,9 +1,9 @@
-// Package settings keeps what users configure: settings of agents and
-// conversations, secrets, LLM profiles, agent profiles, meta-profiles and
-// provider connections (docs/openhands/sdk-wire.md section 10,
+// Package settings keeps users' configuration: settings of agents and
+// conversations, secrets, LLM profiles, agent profiles, meta-profiles and provider
+// connections (docs/openhands/sdk-wire.md section 10,
 // docs/openhands/sdk-wire-1.58.md section C.4). All of it is in files of the
-// reference's formats, so that either server reads what the other wrote. The
-// routes are in server/agentserver/settings.
+// reference's formats, so that either server reads the other's files. The routes
+// are in server/agentserver/settings.
 //
 // # Usage
 //

@@ -93,8 +93,7 @@ func (s *Service) Load() (*Document, error) {
 	return documentOf(m), nil
 }
 
-// readable returns a document for reading: that of the defaults, if it cannot be
-// used.
+// readable returns a document for reading: the defaults, if it cannot be used.
 func (s *Service) readable(d *filestore.Document) (*schema.Map, error) {
 	m, err := d.Read()
 	if errors.Is(err, filestore.ErrUnreadable) {
@@ -137,7 +136,7 @@ func (s *Service) change(ctx context.Context, d *filestore.Document, blocked err
 }
 
 // Change reads the settings, lets f change them, and writes them. Nothing is
-// written if f fails, or if what is stored cannot be read ([ErrBlocked]).
+// written if f fails, or if the stored settings cannot be read ([ErrBlocked]).
 func (s *Service) Change(ctx context.Context, f func(*Document) error) (*Document, error) {
 	var doc *Document
 	err := s.change(ctx, s.settings, ErrBlocked, func(m *schema.Map) error {

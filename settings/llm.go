@@ -22,9 +22,8 @@ func (s *Service) HasKey(ctx context.Context, l *spec.LLM) (bool, error) {
 	return ok && c.APIKey != "", err
 }
 
-// ActivateLLM makes an LLM profile the active one, and its LLM that of the
-// settings, unless their agent is an ACP agent, which chooses its own (applied
-// is false).
+// ActivateLLM makes an LLM profile the active one, and its LLM the settings' own,
+// unless their agent is an ACP agent, which chooses its own (applied is false).
 func (s *Service) ActivateLLM(ctx context.Context, name string) (applied bool, err error) {
 	l, err := s.Profiles.LLMs.Load(ctx, name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // ActivateMeta makes a meta-profile the active one, with a copy of it in the
 // agent's settings. applied is false for settings that cannot route between
-// models, such as those of an ACP agent.
+// models, such as an ACP agent's.
 func (s *Service) ActivateMeta(ctx context.Context, name string) (applied bool, err error) {
 	m, err := s.Profiles.Metas.Load(ctx, name)
 	if err != nil {

@@ -56,8 +56,8 @@ func oneLine(s string) error {
 	return nil
 }
 
-// Preferences are those of a user's preferences that conversations and sandboxes
-// are made by. Empty texts and zero numbers stand for no preference.
+// Preferences are a user's preferences for conversations and sandboxes. Empty
+// texts and zero numbers stand for no preference.
 type Preferences struct {
 	GitUserName      string  `json:"git_user_name"`
 	GitUserEmail     string  `json:"git_user_email"`

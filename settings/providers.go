@@ -119,10 +119,10 @@ func (s *Service) SetProviderTokens(ctx context.Context, tokens map[string]Provi
 	})
 }
 
-// RenewProviderToken has f make what takes the place of a token that is due, and returns the
-// token that is stored then. One caller at a time does so, here and in other processes; the
-// others get what it has stored. The secrets are locked meanwhile: f must not take long. If
-// it returns an error of kind Auth, the refresh token is deleted, which nobody tries again.
+// RenewProviderToken has f renew a token that is due, and returns the token that is stored
+// then. One caller at a time does so, here and in other processes; the others get the stored
+// one. The secrets are locked meanwhile: f must not take long. If it returns an error of
+// kind Auth, the refresh token is deleted, which nobody tries again.
 func (s *Service) RenewProviderToken(ctx context.Context, provider string, due func(ProviderToken) bool, f func(ProviderToken) (ProviderToken, error)) (now ProviderToken, err error) {
 	select { // who waits here holds no connection to a database
 	case s.renewing <- struct{}{}:
@@ -135,7 +135,7 @@ func (s *Service) RenewProviderToken(ctx context.Context, provider string, due f
 		return all[provider], err
 	}
 	var refused error
-	// What was renewed is stored even if the caller is gone: the old token may be void.
+	// A renewed token is stored even if the caller is gone: the old token may be void.
 	err = s.change(context.WithoutCancel(ctx), s.secrets, errSecretsBlocked, func(m *schema.Map) error {
 		stored := m.Object(providerTokens).Object(provider)
 		if stored == nil {

@@ -69,7 +69,7 @@ func TestRenewProviderToken(t *testing.T) {
 		t.Errorf("renewed %d times", calls)
 	}
 	is(renewed)
-	set(settings.ProviderToken{UserID: "u"}) // an empty one keeps what is stored
+	set(settings.ProviderToken{UserID: "u"}) // an empty one keeps the stored one
 	is(renewed)
 
 	set(token)

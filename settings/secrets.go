@@ -12,8 +12,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// SecretNames are what secrets may be called: they become environment
-// variables.
+// SecretNames match names of secrets: they become environment variables.
 var SecretNames = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]{0,63}$`)
 
 // SecretItem is a secret without its value.

@@ -17,7 +17,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Options say where settings are stored, and what the service uses of others.
+// Options have the places of the settings, and the services that a Service uses.
 type Options struct {
 	// Dir is the persistence directory: OH_PERSISTENCE_DIR or ~/.openhands.
 	Dir string
@@ -93,11 +93,11 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 	return s, nil
 }
 
-// Keys returns what seals and opens secrets, nil where there is no key.
+// Keys returns the keys that seal and open secrets, nil where there is none.
 func (s *Service) Keys() schema.Keys { return s.keys }
 
-// LaunchStores returns what launches look references up in. The error is
-// schema.ErrSealed if no key opens a secret of the settings' MCP servers.
+// LaunchStores returns the stores that resolve the references of launches. The
+// error is schema.ErrSealed if no key opens a secret of the settings' MCP servers.
 func (s *Service) LaunchStores() (*launch.Stores, error) {
 	doc, err := s.Load()
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Service) storesOf(doc *Document) *launch.Stores {
 	}
 }
 
-// Preview says what launching an agent profile would make, without starting
+// Preview describes the result of launching an agent profile, without starting
 // anything.
 func (s *Service) Preview(ctx context.Context, profile *schema.Map) (*launch.Diagnostics, error) {
 	doc, err := s.Load()

@@ -11,9 +11,8 @@ import (
 	"github.com/deft-dev/deft/settings/agentsettings"
 )
 
-// Diff is a change of settings. Objects are merged into what is there; null in
-// an object removes a key. Of pointers, those that are set are written, nil as
-// null.
+// Diff is a change of settings. Objects are merged into the stored ones; null in
+// an object removes a key. Pointers that are set are written, nil as null.
 type Diff struct {
 	Agent, Conversation, Misc *schema.Map // nil for no change
 	ActiveProfile             **string
@@ -28,7 +27,7 @@ type Diff struct {
 // might quote a secret.
 var ErrInvalid error = fault.New(fault.Invalid, "Settings validation failed")
 
-// InvalidError is an ErrInvalid that names what does not fit.
+// InvalidError is an ErrInvalid that names the mistakes.
 type InvalidError struct {
 	// Fields are paths in the settings: "agent_settings.llm.model". They have no values.
 	Fields []string
@@ -119,8 +118,7 @@ func withLLM(doc *Document, d Diff, model *schema.Map) Diff {
 	return d
 }
 
-// withServers turns Servers into a merge patch, which removes what is not among
-// them.
+// withServers turns Servers into a merge patch, which removes all others.
 func withServers(doc *Document, d Diff) (Diff, error) {
 	if d.Servers == nil {
 		return d, nil
@@ -196,8 +194,8 @@ func (s *Service) apply(doc *Document, d Diff) error {
 	return nil
 }
 
-// route makes a meta-profile the active one, in the agent's settings as well,
-// which is what gives the agent its routing tool. ACP agents have none.
+// route makes a meta-profile the active one, also in the agent's settings, which
+// give the agent its routing tool. ACP agents have none.
 func (d *Document) route(name *string) {
 	if d.ACP() {
 		d.ActiveMetaProfile = nil

@@ -8,7 +8,7 @@
 //
 // # Concurrency and failure
 //
-// Those of the executor that it wraps.
+// The kinds of the executor that it wraps.
 package shout
 
 import (

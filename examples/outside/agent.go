@@ -28,8 +28,8 @@ func (*Agent) Open() ([]event.Event, error) { return nil, nil }
 // Tools implements [agent.Agent].
 func (a *Agent) Tools() *tool.Set { return a.tools }
 
-// Step implements [agent.Agent]: a message of the user is answered with a call
-// of the tool, and what comes of that with a reply.
+// Step implements [agent.Agent]: a message of the user is answered with a call of
+// the tool, and the result with a reply.
 func (a *Agent) Step(_ context.Context, t agent.Turn) ([]event.Event, error) {
 	if len(t.State.View) == 0 {
 		return nil, fmt.Errorf("there is no message to answer")

@@ -7,9 +7,9 @@
 //	go run . FILE
 //
 // The user asks how many words FILE, in the current directory, has. The agent
-// needs no LLM: it calls the tool and reports what it answered. The tool runs
-// in the sandbox, under Deft's Action Execution Server; the conversation is
-// stored, and survives a crash, like every other.
+// needs no LLM: it calls the tool and reports its answer. The tool runs in the
+// sandbox, under Deft's Action Execution Server; the conversation is stored, and
+// survives a crash, like every other.
 //
 // # Concurrency and failure
 //

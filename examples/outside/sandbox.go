@@ -189,7 +189,7 @@ func (*child) Report() sandbox.Report {
 // Reused implements [sandbox.Sandbox].
 func (*child) Reused() bool { return false }
 
-// Stop implements [sandbox.Sandbox]: the server ends what it runs.
+// Stop implements [sandbox.Sandbox]: the server ends its actions.
 func (c *child) Stop(ctx context.Context) error {
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err

@@ -5,10 +5,9 @@
 //
 //	go run ./examples/ownaction
 //
-// It prints the JSON of an event that carries each, and what that JSON
-// decodes to. A program that does not register them would decode them to
-// [event.UnknownAction] and [event.UnknownObservation] and pass them on
-// unchanged.
+// It prints the JSON of an event that carries each, and the decoded event. A
+// program that does not register them would decode them to [event.UnknownAction]
+// and [event.UnknownObservation] and pass them on unchanged.
 //
 // # Concurrency and failure
 //
@@ -80,7 +79,7 @@ func run(w io.Writer) error {
 	return nil
 }
 
-// show prints an event's JSON and what it carries after a round trip.
+// show prints an event's JSON and its content after a round trip.
 func show(w io.Writer, ev event.Event) error {
 	raw, err := event.Marshal(ev)
 	if err != nil {

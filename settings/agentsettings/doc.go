@@ -1,6 +1,6 @@
-// Package agentsettings describes the settings of agents and conversations:
-// what a user edits on the settings pages, what profiles resolve to, and what
-// an agent is made of at launch (docs/openhands/sdk-wire.md section 10,
+// Package agentsettings describes the settings of agents and conversations: a
+// user's input on the settings pages, the result of resolving profiles, and the
+// parts of an agent at launch (docs/openhands/sdk-wire.md section 10,
 // docs/openhands/sdk-wire-1.58.md section C.4).
 //
 // # Usage

@@ -7,8 +7,8 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// section is a part of a page: the fields of an object that are shown, or those
-// of them that are named. prefix is that of the fields' keys.
+// section is a part of a page: the shown fields of an object, or the named ones.
+// prefix is the prefix of the fields' keys.
 func section(key, label, variant, prefix string, o *s.Object, only ...string) *s.Map {
 	fields := []any{}
 	for _, f := range o.All() {
@@ -23,7 +23,7 @@ func section(key, label, variant, prefix string, o *s.Object, only ...string) *s
 	return m
 }
 
-// AgentPage returns what the pages of agent settings are drawn from.
+// AgentPage returns the description of the pages of agent settings.
 func AgentPage() *s.Map {
 	nested := func(key, label string, o *s.Object) any { return section(key, label, "openhands", key+".", o) }
 	general := section("general", "General", "openhands", "", openHands)
@@ -38,8 +38,7 @@ func AgentPage() *s.Map {
 	})
 }
 
-// ConversationPage returns what the page of conversation settings is drawn
-// from.
+// ConversationPage returns the description of the page of conversation settings.
 func ConversationPage() *s.Map {
 	part := func(key, label string, only ...string) any { return section(key, label, "", "", Conversation, only...) }
 	return s.Of("model_name", "ConversationSettings", "sections", []any{

@@ -59,7 +59,7 @@ func prepare(m *s.Map) error {
 	return nil
 }
 
-// CondenserSettings describes what shortens the agent's history.
+// CondenserSettings describes the condenser of the agent's history.
 var CondenserSettings = s.Tagged{
 	Key: "condenser_kind", Default: "llm_summarizing", Order: []string{"llm_summarizing", "no_op"},
 	Of: map[string]*s.Object{"llm_summarizing": summarizing, "no_op": spec.Reference("NoOpCondenserSettings", s.Object{})},

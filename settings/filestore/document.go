@@ -25,13 +25,13 @@ type Document struct {
 	Files      Files       // that it is one of; nil for Disk
 
 	mu   sync.Mutex
-	raw  []byte // what last was read from
+	raw  []byte // source of the last one
 	last *schema.Map
 }
 
-// Read returns the document with its secrets opened, that of the defaults where
-// there is no file. A secret that no key opens is null. What is returned is
-// shared: callers change copies.
+// Read returns the document with its secrets opened, the defaults where there is
+// no file. A secret that no key opens is null. The result is shared: callers
+// change copies.
 func (d *Document) Read() (*schema.Map, error) {
 	raw, err := OnDisk(d.Files).Read(d.Path)
 	if err != nil {
@@ -79,8 +79,8 @@ func (d *Document) Acquire(ctx context.Context) (unlock func(), err error) {
 	return OnDisk(d.Files).Lock(ctx, filepath.Join(filepath.Dir(d.Path), d.Lock))
 }
 
-// Change writes what f makes of the document. Nothing is written if f fails, or
-// if the file cannot be used, for which a secret that no key opens is enough
+// Change writes f's change of the document. Nothing is written if f fails, or if
+// the file cannot be used, for which a secret that no key opens is enough
 // ([ErrUnreadable]).
 func (d *Document) Change(ctx context.Context, f func(m *schema.Map) error) error {
 	unlock, err := d.Acquire(ctx)
@@ -107,10 +107,10 @@ func (d *Document) Renew(ctx context.Context) error {
 	return Renew(ctx, OnDisk(d.Files), d.Path, filepath.Join(filepath.Dir(d.Path), d.Lock), d.Keys)
 }
 
-// CheckVersion refuses a document of another schema version than the present
-// one, which is that of documents that name none. Deft has written no other, and
-// clients send the one that they read, or none; so nothing here brings documents
-// of other versions up to date.
+// CheckVersion refuses a document of another schema version than the present one,
+// which a document without a version has. Deft has written no other, and clients
+// send the one that they read, or none; so nothing here brings documents of other
+// versions up to date.
 func CheckVersion(m *schema.Map, what string, present int) error {
 	v := m.Get("schema_version")
 	if v == nil || v == schema.Count(present) {

@@ -38,7 +38,7 @@ func OnDisk(f Files) Files {
 	return f
 }
 
-// Disk are the files of this machine. Locks are those of flock(2).
+// Disk are the files of this machine, locked by flock(2).
 type Disk struct{}
 
 var _ Files = Disk{}

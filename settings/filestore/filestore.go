@@ -11,9 +11,9 @@
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use, between processes as well. The locks
-// are those of flock(2), which the reference takes on the same files; they are
-// not re-entrant.
+// Everything is safe for concurrent use, between processes as well. The locks are
+// flock(2) locks, which the reference takes on the same files; they are not
+// re-entrant.
 //
 // # Failure
 //

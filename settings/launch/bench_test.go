@@ -7,8 +7,8 @@ import (
 	"github.com/deft-dev/deft/settings/launch"
 )
 
-// BenchmarkLaunch is what a start request with an agent costs here: reading
-// it, and writing it for the answer.
+// BenchmarkLaunch is the cost of a start request with an agent here: reading it,
+// and writing it for the answer.
 func BenchmarkLaunch(b *testing.B) {
 	raw := []byte(`{"kind":"Agent","llm":{"model":"openai/gpt-5","api_key":"k","stream":true},"tools":[{"name":"terminal"},{"name":"file_editor"},{"name":"task_tracker"}],
 		"condenser":{"kind":"LLMSummarizingCondenser","llm":{"model":"openai/gpt-5","api_key":"k"}},"agent_context":{"skills":[{"name":"a","content":"c"}]}}`)

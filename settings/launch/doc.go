@@ -1,8 +1,7 @@
-// Package launch makes the agent that a conversation starts with, in two
-// stages: Resolve turns what a start request names (an agent, settings, or a
-// saved profile) into settings without references, and Finalize turns those
-// into an agent for where it will run (docs/openhands/sdk-features-1.58.md
-// section 3, "Launch pipeline").
+// Package launch makes the agent that a conversation starts with, in two stages:
+// Resolve turns a start request's names (an agent, settings, or a saved profile)
+// into settings without references, and Finalize turns those into an agent for its
+// place (docs/openhands/sdk-features-1.58.md section 3, "Launch pipeline").
 //
 // # Usage
 //
@@ -10,7 +9,7 @@
 //	a, err := launch.Finalize(r, launch.Runtime{Memory: true})
 //	if r.Profile.Allows("GITHUB_TOKEN") { … }
 //
-// [Preview] says what a launch of a profile would make, without starting it.
+// [Preview] describes the result of launching a profile, without starting it.
 //
 // # Concurrency
 //

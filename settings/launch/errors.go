@@ -49,7 +49,7 @@ func (d *DanglingReferences) any() bool {
 	return d.LLM != nil || len(d.MCPServers) > 0 || d.MetaProfile != nil || len(d.MetaLLMs) > 0
 }
 
-// problems describes what is dangling, one sentence for each kind.
+// problems describes dangling references, one sentence for each kind.
 func (d *DanglingReferences) problems() []string {
 	var out []string
 	if d.LLM != nil {

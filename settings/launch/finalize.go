@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Runtime is what the runtime of the agent can do, and what a launch adds to
-// what was resolved.
+// Runtime has the abilities of the agent's runtime, and a launch's additions to
+// the resolved settings.
 type Runtime struct {
 	spec.Preset // for an agent that chooses no tools
 	// Memory makes the agent load its notes.

@@ -180,7 +180,7 @@ func TestSourcesExcludeOneAnother(t *testing.T) {
 	}
 }
 
-// FuzzResolve starts agents of anything: what is accepted has a form that is
+// FuzzResolve starts agents of anything: an accepted request has a form that is
 // accepted again.
 func FuzzResolve(f *testing.F) {
 	f.Add(`{"llm":{"model":"x"}}`, true)

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Diagnostics describe what launching a profile would make
+// Diagnostics describe the result of launching a profile
 // (docs/openhands/sdk-wire.md section 10, Agent profiles;
 // docs/openhands/sdk-wire-1.58.md section C.4).
 type Diagnostics struct {
@@ -54,8 +54,8 @@ var acpCredentials = map[string]struct {
 }
 
 // Preview launches a checked profile without starting anything. usable reports
-// whether this server can run a tool; nil for all. What is wrong with the
-// profile is in the diagnostics; an error is that of a store or a defect.
+// whether this server can run a tool; nil for all. Mistakes of the profile are in
+// the diagnostics; an error comes from a store or a defect.
 func Preview(ctx context.Context, p *schema.Map, stores *Stores, rt Runtime, usable func(tool string) bool) (*Diagnostics, error) {
 	d := describe(p, stores.MCP)
 	own := p.Text("agent_kind") != "acp"

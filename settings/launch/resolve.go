@@ -27,7 +27,7 @@ type Source struct {
 	Keys schema.Keys
 }
 
-// Stores is what references of profiles are looked up in.
+// Stores resolve the references of profiles.
 type Stores struct {
 	LLMs interface {
 		Load(ctx context.Context, name string) (*spec.LLM, error)
@@ -46,8 +46,8 @@ type Stores struct {
 	// Skills returns the catalogue of skills, each as spec.SkillSchema has
 	// it, later ones in place of earlier ones of the same name; nil for none.
 	Skills func(ctx context.Context) ([]*schema.Map, error)
-	// PublicSkills names those of the public catalogue; nil counts every skill
-	// as public.
+	// PublicSkills names the skills of the public catalogue; nil counts every skill as
+	// public.
 	PublicSkills func(ctx context.Context) ([]string, error)
 }
 

@@ -21,7 +21,7 @@ func copied(p *schema.Map, keys ...string) *schema.Map {
 }
 
 // ownSettings makes the settings of a profile of the built-in agent, and records
-// what is dangling, so that all of it is refused together.
+// dangling references, so that all of them are refused together.
 func ownSettings(ctx context.Context, p *schema.Map, llmProfile string, stores *Stores, dangling *DanglingReferences) (*schema.Map, error) {
 	ref := llmProfile
 	if ref == "" {

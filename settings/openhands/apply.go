@@ -15,9 +15,9 @@ import (
 // Check asks a Git host whether a token is good, and returns the user whose it is.
 type Check func(ctx context.Context, provider string, token settings.ProviderToken) (userID string, err error)
 
-// Apply stores what is taken over; what the user has beside it stays. Tokens that check
-// refuses or cannot check are left, which is returned; a nil check takes all. Invalid if
-// the settings do not fit together.
+// Apply stores the plan's settings; the user's other settings stay. Tokens that check
+// refuses or cannot check are left and returned; a nil check takes all. Invalid if the
+// settings do not fit together.
 func (p *Plan) Apply(ctx context.Context, s *settings.Service, check Check) (left []Left, err error) {
 	c := change{
 		model: schema.NewMap(), agent: schema.NewMap(), conversation: schema.NewMap(), preferences: schema.NewMap(), servers: schema.NewMap(),
@@ -80,7 +80,7 @@ func (c *change) update(ctx context.Context, s *settings.Service) error {
 	return err
 }
 
-// setTokens stores tokens beside those of other hosts.
+// setTokens stores tokens beside the tokens of other hosts.
 func (p *Plan) setTokens(ctx context.Context, s *settings.Service, tokens map[string]settings.ProviderToken, check Check) (left []Left, err error) {
 	if len(tokens) == 0 {
 		return nil, nil

@@ -76,8 +76,8 @@ func (r reader) core(full, key string, v any) {
 	}
 }
 
-// configModels reads [llm], and [llm.NAME], which has what [llm] has unless it says
-// otherwise.
+// configModels reads [llm], and [llm.NAME], which inherits the values of [llm] that
+// it does not set.
 func (r reader) configModels(m *schema.Map) {
 	own := schema.NewMap()
 	var names []string
@@ -98,7 +98,7 @@ func (r reader) configModels(m *schema.Map) {
 				case unset(v):
 				case f != nil && spec.HasEffect(key) && fits(f.Type, v):
 					all.Set(key, v)
-				case from != own: // what is wrong with those of [llm] was said
+				case from != own: // mistakes of [llm] were reported
 					r.leave("llm."+name+"."+key, unfit)
 				}
 			}
@@ -160,7 +160,7 @@ func (r reader) settings(root *schema.Map) {
 	}
 }
 
-// agent reads settings of an agent: those of the server, and the agent of the command line.
+// agent reads settings of an agent: the server's, and the command line's.
 func (r reader) agent(prefix string, root *schema.Map) {
 	for _, key := range root.Keys() {
 		v := root.Get(key)

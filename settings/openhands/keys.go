@@ -22,7 +22,7 @@ const (
 	overridden = "another file has it, too, and counts"
 )
 
-// reader adds what a file has to a plan.
+// reader adds the settings of a file to a plan.
 type reader struct {
 	*Plan
 	file string
@@ -172,7 +172,7 @@ func (r reader) serviceKey(key string, name settings.ServiceKey, v any) {
 	r.take(key, string(name), "", true, func(c *change) { c.services[name] = llm.Secret(text) })
 }
 
-// preferences are those of [settings.PreferenceFields] that have an effect.
+// preferences are the [settings.PreferenceFields] that have an effect.
 var preferences = []string{"git_user_name", "git_user_email", "max_budget_per_task", "sandbox_grouping_strategy"}
 
 // conversationFields are settings of conversations.

@@ -1,4 +1,4 @@
-// Package openhands takes over what a user of OpenHands has configured: config.toml,
+// Package openhands takes over the configuration of a user of OpenHands: config.toml,
 // settings.json and secrets.json of its server, agent_settings.json and mcp.json of its
 // command line.
 //
@@ -12,8 +12,8 @@
 //
 // A Plan does not change. Read is Invalid for a file that is none of these; neither its
 // errors nor a Plan's exported fields ever have a secret, or the text of a file that cannot
-// be read. What does not fit or has no effect in Deft is in Left, with the reason. Apply
-// can be repeated: what an attempt that failed has written is written again.
+// be read. Settings that do not fit or have no effect in Deft are in Left, with the reason.
+// Apply can be repeated: a second attempt writes the settings of a failed one again.
 package openhands
 
 import (
@@ -41,7 +41,7 @@ type File struct {
 type Taken struct {
 	File string `json:"file"`
 	Key  string `json:"key"` // as it is called in the file
-	To   string `json:"to"`  // what it becomes
+	To   string `json:"to"`  // its new value
 	// Value is for people; empty for a secret.
 	Value  string `json:"value"`
 	Secret bool   `json:"secret"`
@@ -54,8 +54,8 @@ type Left struct {
 	Why  string `json:"why"`
 }
 
-// Plan is what files lead to. Of several files that have a setting, config.toml counts
-// least, then settings.json, then those of the command line.
+// Plan is the result of reading files. Of several files that have a setting,
+// config.toml counts least, then settings.json, then the files of the command line.
 type Plan struct {
 	Taken []Taken `json:"taken"`
 	Left  []Left  `json:"left"`
@@ -70,7 +70,7 @@ type target struct {
 	set func(*change)
 }
 
-// change is what a plan changes.
+// change is a plan's change.
 type change struct {
 	model, agent, conversation, preferences, servers *schema.Map
 	services                                         map[settings.ServiceKey]llm.Secret
@@ -188,7 +188,7 @@ func put(m *schema.Map, at []string, value any) error {
 	return err
 }
 
-// kindOf tells files apart by what they have.
+// kindOf tells files apart by their content.
 func kindOf(name string, root *schema.Map) (kind int, ok bool) {
 	has := func(keys ...string) bool {
 		return slices.ContainsFunc(keys, func(key string) bool { _, there := root.Lookup(key); return there })

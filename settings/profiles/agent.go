@@ -108,7 +108,7 @@ func (s *Agents) save(doc *schema.Map) (*schema.Map, error) {
 		if id, err := uuid.Parse(old.Text("id")); err == nil {
 			doc.Set("id", id.String())
 			revision, _ := old.Get("revision").(json.Number)
-			n, _ := revision.Int64() // 0 for what is no number
+			n, _ := revision.Int64() // 0 for anything but a number
 			doc.Set("revision", schema.Count(int(n)+1))
 		}
 	}
@@ -198,8 +198,8 @@ func (s *Agents) ByID(ctx context.Context, id string) (*schema.Map, error) {
 const Seed = "default"
 
 // Ensure returns the id of a profile that is to be active: active, if there is
-// such a profile; else that of the default one, which seed makes if it is missing;
-// else that of the first other. It returns "" if there is none.
+// such a profile; else the default one's, which seed makes if it is missing; else
+// the first other one's. It returns "" if there is none.
 func (s *Agents) Ensure(ctx context.Context, active string, seed func() (*schema.Map, error)) (string, error) {
 	return locked(ctx, s.folder, func() (string, error) {
 		if active != "" {

@@ -14,7 +14,7 @@ import (
 const assignmentsVersion = 1
 
 // Assignments say which LLM profile each service and each class of agents uses.
-// The service "agent" is that of agents whose class has none of its own.
+// The service "agent" serves agents whose class has none of its own.
 type Assignments struct {
 	Services map[string]string `json:"services,omitempty"`
 	Agents   map[string]string `json:"agents,omitempty"`
@@ -28,7 +28,7 @@ func (a Assignments) Agent(class string) string {
 	return a.Services["agent"]
 }
 
-// users returns what uses a profile, as messages call it, sorted.
+// users returns the users of a profile, as messages call them, sorted.
 func (a Assignments) users(profile string) (out []string) {
 	for kind, all := range map[string]map[string]string{"the service ": a.Services, "the agent ": a.Agents} {
 		for name, used := range all {

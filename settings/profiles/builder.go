@@ -21,7 +21,7 @@ type Builder struct {
 	Open func(llm.Config) (llm.Model, error)
 	// Catalog describes models; nil takes the embedded one.
 	Catalog *catalog.Catalog
-	// Complete sets what an LLM does not say, such as addresses from the
+	// Complete sets fields that an LLM leaves open, such as addresses from the
 	// environment and the HTTP client; nil changes nothing.
 	Complete func(*llm.Config)
 	// KeyVariables names the variables that may hold the key of a model, as
@@ -54,8 +54,7 @@ func (b *Builder) Model(ctx context.Context, l *spec.LLM, key func() (llm.Secret
 }
 
 // Single opens the LLM of a profile without its fallbacks and its model for
-// images, and tries each call as often as Broker.Attempts says, to find out what
-// works with it.
+// images, and tries each call as often as Broker.Attempts says, to test it.
 func (b *Builder) Single(ctx context.Context, name string) (llm.Model, error) {
 	return b.named(ctx, name, func(s source) (llm.Model, error) {
 		s.llm.NumRetries = b.Broker.Attempts

@@ -80,7 +80,7 @@ func saved(t *testing.T, all map[string]profiles.Profile) (*profiles.Stores, str
 	return s, dir
 }
 
-// opened makes a builder whose adapters are fakes, and keeps what they got.
+// opened makes a builder whose adapters are fakes, and keeps their arguments.
 func opened(t *testing.T, all map[string]profiles.Profile) (*profiles.Builder, *[]llm.Config) {
 	t.Helper()
 	s, _ := saved(t, all)

@@ -1,8 +1,8 @@
-// Package profiles keeps what users save under names: LLM profiles, agent
-// profiles, meta-profiles, and the provider connections that LLM profiles share
-// (docs/openhands/sdk-wire.md section 10, docs/openhands/sdk-wire-1.58.md
-// section C.4). The files are those of the reference, so that either server
-// reads what the other wrote.
+// Package profiles keeps users' named settings: LLM profiles, agent profiles,
+// meta-profiles, and the provider connections that LLM profiles share
+// (docs/openhands/sdk-wire.md section 10, docs/openhands/sdk-wire-1.58.md section
+// C.4). The files have the reference's formats, so that either server reads the
+// other's files.
 //
 // # Usage
 //
@@ -13,8 +13,8 @@
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use, between processes as well. Who needs
-// two locks takes that of agent profiles first.
+// Everything is safe for concurrent use, between processes as well. A caller that
+// needs two locks takes the lock of agent profiles first.
 //
 // # Failure
 //

@@ -21,7 +21,7 @@ const Limit = 50
 // maxFile is how long the file of a profile may be, in bytes.
 const maxFile = 1 << 20
 
-// Names are what profiles may be called.
+// Names match names of profiles.
 var Names = spec.ProfileName
 
 // Canonical returns the name of the profile that name addresses: "foo.json"
@@ -123,7 +123,7 @@ func (f folder) existing(name string) (*schema.Map, error) {
 	return m, err
 }
 
-// load returns what check makes of a profile's document.
+// load returns check's result for a profile's document.
 func load[T any](f folder, name string, check func(m *schema.Map) (T, error)) (out T, err error) {
 	m, err := f.existing(name)
 	if err != nil {
@@ -138,7 +138,7 @@ func load[T any](f folder, name string, check func(m *schema.Map) (T, error)) (o
 	return out, nil
 }
 
-// list returns what one makes of all documents. Files that cannot be read are
+// list returns one's results for all documents. Files that cannot be read are
 // skipped.
 func list[T any](f folder, one func(name string, m *schema.Map) T) ([]T, error) {
 	out := []T{}

@@ -43,9 +43,9 @@ func (s *LLMs) Load(ctx context.Context, name string) (*spec.LLM, error) {
 	return s.LoadWithKey(ctx, name, nil)
 }
 
-// LoadWithKey is Load for a profile that may name no key: then that of the first
-// of these environment variables is used. If there is none, and the profile has
-// no address of its own, the error is of kind Auth.
+// LoadWithKey is Load for a profile that may name no key: then the first of these
+// environment variables gives it. If there is none, and the profile has no address
+// of its own, the error is of kind Auth.
 func (s *LLMs) LoadWithKey(ctx context.Context, name string, variables []string) (*spec.LLM, error) {
 	p, err := s.opened(ctx, name)
 	if err != nil {
@@ -105,15 +105,15 @@ func (s *LLMs) warn(name string, m *schema.Map) {
 	}
 }
 
-// Save writes a profile's LLM. Without secrets, its keys are left out. An LLM
-// with a provider connection is stored without a key or an address of its own.
-// What the reference does not have stays as it was in a profile of that name,
-// unless l has it; a key of l takes the place of another one. A new profile
+// Save writes a profile's LLM. Without secrets, its keys are left out. An LLM with
+// a provider connection is stored without a key or an address of its own. Fields
+// that the reference does not have keep their values in a profile of that name,
+// unless l has them; a key of l takes the place of another one. A new profile
 // beyond [Limit] is a Conflict.
 func (s *LLMs) Save(ctx context.Context, name string, l *spec.LLM, secrets bool) error {
 	return s.locked(ctx, func() error {
 		old, err := s.profile(name, false)
-		if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) { // what is damaged is replaced
+		if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) { // a damaged file is replaced
 			return err
 		}
 		next := Profile{LLM: l, KeyEnv: old.KeyEnv, KeyFile: old.KeyFile}
@@ -208,7 +208,7 @@ func (s *LLMs) List(ctx context.Context) ([]Summary, error) {
 	return out, nil
 }
 
-// summary is a profile without what its connection adds.
+// summary is a profile without its connection's fields.
 func summary(name string, m *schema.Map) Summary {
 	spec.CanonicalizeLLM(m)
 	key := m.Text("api_key")

@@ -79,8 +79,8 @@ func (p Profile) addKey(doc *schema.Map) {
 	}
 }
 
-// key returns the key of the profile: its own, that of the variable or the file
-// that it names, or that of one of the provider's usual variables.
+// key returns the key of the profile: its own, or from the variable or the file
+// that it names, or from one of the provider's usual variables.
 func (p Profile) key(env func(string) string, usual []string) (llm.Secret, error) {
 	switch {
 	case p.LLM.HasKey():
@@ -127,7 +127,7 @@ func keyFromFile(path string) (llm.Secret, error) {
 	return llm.Secret(key), checkKey(key, path)
 }
 
-// checkKey refuses what cannot be a key, without showing it.
+// checkKey refuses text that cannot be a key, without showing it.
 func checkKey(key, from string) error {
 	odd := func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || unicode.IsSpace(r) }
 	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, odd) {

@@ -61,7 +61,7 @@ var (
 	}
 )
 
-// List returns what is saved: an object of two lists, which callers must not
+// List returns the saved folders: an object of two lists, which callers must not
 // change.
 func (s *Store) List() (*schema.Map, error) {
 	m, err := s.file.Read()
