@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -149,5 +150,31 @@ func TestExitCodes(t *testing.T) {
 		if !strings.Contains(text, "\n| "+c[1]+" |") {
 			t.Errorf("docs/cli.md has no row for exit code %s", c[1])
 		}
+	}
+}
+
+// changeWords is the most words of one change in CHANGELOG.md.
+const changeWords = 25
+
+// TestChangelog wants one short bullet for each change, and the sections of Keep a
+// Changelog.
+func TestChangelog(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for i, line := range strings.Split(read(t, "CHANGELOG.md"), "\n") {
+		switch {
+		case strings.HasPrefix(line, "- "):
+			n++
+			if words := len(strings.Fields(line)) - 1; words > changeWords {
+				t.Errorf("CHANGELOG.md:%d: a change of %d words, more than %d", i+1, words, changeWords)
+			}
+		case strings.HasPrefix(line, "### ") && !slices.Contains([]string{"Added", "Changed", "Fixed"}, line[4:]):
+			t.Errorf("CHANGELOG.md:%d: %q is not Added, Changed or Fixed", i+1, line[4:])
+		case strings.HasPrefix(line, "  "):
+			t.Errorf("CHANGELOG.md:%d: a change has one line", i+1)
+		}
+	}
+	if n == 0 {
+		t.Error("no changes found: the test tests nothing")
 	}
 }
