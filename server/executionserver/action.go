@@ -34,7 +34,7 @@ type action struct {
 	own     event.Action // of a tool that an executor brings; else nil
 }
 
-// arguments are those of all actions that are run.
+// arguments are the arguments of all actions that are run.
 type arguments struct {
 	Command  *string `json:"command"` // of run, and of edit
 	IsInput  bool    `json:"is_input"`

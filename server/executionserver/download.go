@@ -120,8 +120,8 @@ func (s *Server) pack(out *zip.Writer, root *os.Root, rel, entry string, left *i
 	return err
 }
 
-// list answers with the names in a directory, directories first and with a slash. What
-// cannot be listed has none.
+// list answers with the names in a directory, directories first and with a slash. An
+// unreadable directory has none.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	raw, err := readBody(w, r)
 	if err != nil {
@@ -148,13 +148,13 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	entries, err := fs.ReadDir(root.FS(), filepath.ToSlash(rel))
 	if err != nil {
 		s.answer(w, http.StatusOK, names)
-		return nil //nolint:nilerr // as the reference: what cannot be listed has no names
+		return nil //nolint:nilerr // as the reference: an unreadable directory has no names
 	}
 	var files []string
 	for _, e := range entries {
 		info, err := root.Stat(filepath.Join(rel, e.Name()))
 		switch {
-		case err != nil: // a link to nothing, or to what is not shown
+		case err != nil: // a link to nothing, or to a hidden file
 		case info.IsDir():
 			names = append(names, e.Name()+"/")
 		default:

@@ -95,7 +95,7 @@ func (s *Server) run(ctx context.Context, a action) (_ observation, err error) {
 		return observation{}, fault.New(fault.Unsupported, "this server has no terminal")
 	}
 	obs, err := s.command(ctx, shell, a)
-	if fault.Is(err, fault.Internal) || fault.Is(err, fault.Invalid) { // as the reference reports what its shell throws
+	if fault.Is(err, fault.Internal) || fault.Is(err, fault.Invalid) { // as the reference reports errors of its shell
 		return failed("%v", err), nil
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Server) command(ctx context.Context, shell tool.Executor, a action) (*e
 			obs.Content, obs.Metadata.Prefix = event.Texts(strings.TrimSuffix(before+"\n"+event.JoinText(obs.Content), "\n")), ""
 		}
 		if !a.args.Blocking || !obs.Timeout || ctx.Err() != nil || time.Since(start) >= a.timeout {
-			return obs, nil //nolint:nilerr // what the command printed until then
+			return obs, nil //nolint:nilerr // the command's output until then
 		}
 		before = event.JoinText(obs.Content)
 		action = &event.TerminalAction{}

@@ -23,8 +23,8 @@ var media = map[string]string{
 	".pdf": "application/pdf", ".mp4": "video/mp4", ".webm": "video/webm", ".ogg": "video/ogg",
 }
 
-// resolve returns the absolute path of what an action names: relative paths begin at
-// the shell's directory.
+// resolve returns the absolute path of an action's path: relative paths begin at the
+// shell's directory.
 func (s *Server) resolve(path string) (full, dir string) {
 	s.mu.Lock()
 	dir = s.cwd

@@ -62,7 +62,7 @@ type runExtras struct {
 	Hidden   bool     `json:"hidden"`
 }
 
-// metadata is [event.TerminalMetadata] with null for what is missing.
+// metadata is [event.TerminalMetadata] with null for missing values.
 type metadata struct {
 	ExitCode          int     `json:"exit_code"`
 	PID               int     `json:"pid"`

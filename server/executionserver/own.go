@@ -44,7 +44,7 @@ func parseOwn(own *tool.Set, d *tool.Definition, raw json.RawMessage) (event.Act
 	return parsed.Action, err
 }
 
-// runOwn runs an action of an executor's own tool: what it observed has the name of the
+// runOwn runs an action of an executor's own tool: its observation has the name of the
 // tool, its text as the content, and its further fields as the extras.
 func (s *Server) runOwn(ctx context.Context, a action) (observation, error) {
 	x := s.o.Tools[a.own.Kind()]

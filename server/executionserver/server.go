@@ -11,8 +11,8 @@
 // # Concurrency and failure
 //
 // A Server is safe for concurrent use; it runs one action at a time, as the reference
-// does. What an action does wrong is an observation. Requests that cannot be served
-// get the statuses and bodies of FastAPI ({"detail": …}).
+// does. A mistake of an action is an observation. Requests that cannot be served get
+// the statuses and bodies of FastAPI ({"detail": …}).
 package executionserver
 
 import (
@@ -40,7 +40,7 @@ type Options struct {
 	WorkingDir string
 	// Roots are further directories whose files can be read and written.
 	Roots []string
-	// Tools by kind of action; the server closes them. It uses those of
+	// Tools by kind of action; the server closes them. It uses the tools of
 	// TerminalAction and FileEditorAction, and of Own.
 	Tools map[string]tool.Executor
 	// NewShell makes a terminal of its own, which starts in a directory, for one
@@ -49,7 +49,7 @@ type Options struct {
 	// Own are tools that executors bring, whose actions clients send by the name of the
 	// tool; nil for none.
 	Own *tool.Set
-	// Key is what clients send in X-Session-API-Key; "" admits those of this machine
+	// Key is sent by clients in X-Session-API-Key; "" admits clients of this machine
 	// that are no web pages.
 	Key string
 	Log *slog.Logger
@@ -110,7 +110,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close interrupts what runs and closes the tools.
+// Close interrupts running actions and closes the tools.
 func (s *Server) Close() error {
 	s.cancel()
 	s.runs.Wait()

@@ -18,7 +18,7 @@ import (
 	"github.com/deft-dev/deft/internal/zipfile"
 )
 
-// Limits on what is uploaded.
+// Limits on uploads.
 const (
 	maxUpload   = 1 << 30 // bytes of a request
 	maxUnpacked = 4 << 30 // bytes of all files of an archive
@@ -26,7 +26,7 @@ const (
 	maxName     = 4096    // bytes of an entry's
 )
 
-// upload stores a file, or what is in a zip archive.
+// upload stores a file, or the content of a zip archive.
 func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	destination := q.Get("destination")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// usage measures what this process uses. The zero value is ready.
+// usage measures the resources of this process. The zero value is ready.
 type usage struct {
 	mu  sync.Mutex
 	at  time.Time

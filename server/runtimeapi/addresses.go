@@ -203,7 +203,7 @@ func between(name, before, after string) (id string, ok bool) {
 	return id, ok && validID().MatchString(id)
 }
 
-// DefaultPattern is that of the ports of an address.
+// DefaultPattern is the pattern of the ports of an address.
 func DefaultPattern(host string) string {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"

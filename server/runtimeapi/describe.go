@@ -18,7 +18,7 @@ type runtime struct {
 	Reasons       []string       `json:"restart_reasons"`
 	WorkingDir    string         `json:"working_dir"`
 	FailureReason string         `json:"reason,omitempty"`
-	Hint          string         `json:"hint,omitempty"` // what to do then
+	Hint          string         `json:"hint,omitempty"` // the next step
 }
 
 // statuses are how clients read a state. Paused and stopped runtimes have no pod; a

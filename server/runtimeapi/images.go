@@ -32,8 +32,8 @@ const (
 
 var plainName = lazyregexp.New(`^[a-z0-9]+(?:[._-][a-z0-9]+)*$`)
 
-// prefix is what the names of a key's images begin with. Each key has its own, so that none
-// replaces the images of another.
+// prefix begins the names of a key's images. Each key has its own, so that none replaces
+// the images of another.
 func (s *Server) prefix(key Key) string {
 	name := key.Name
 	if !plainName().MatchString(name) || len(name) > 64 || strings.HasPrefix(name, "key-") {
@@ -67,7 +67,7 @@ func (s *Server) imageExists(r *http.Request, _ Key) (any, error) {
 	}}, nil
 }
 
-// build is what clients read of a build.
+// build is the clients' view of a build.
 type build struct {
 	ID     string `json:"build_id"`
 	Status string `json:"status"`
@@ -161,7 +161,7 @@ func (s *Server) receiveBuild(r *http.Request, key Key) (_ builds.Build, err err
 // incomplete is the error of a form that cannot be read.
 func incomplete(err error) error {
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return tooLarge // below the error of what reads it
+		return tooLarge // below the error of its reader
 	}
 	if fault.KindOf(err) != fault.Internal {
 		return err
@@ -211,8 +211,8 @@ func (s *Server) buildStatus(r *http.Request, key Key) (any, error) {
 	return describeBuild(b), nil
 }
 
-// buildLog answers with what a build has printed from an offset on. The contract has no
-// such route; deft run shows the progress with it.
+// buildLog answers with a build's output from an offset on. The contract has no such
+// route; deft run shows the progress with it.
 func (s *Server) buildLog(r *http.Request, key Key) (any, error) {
 	id, err := s.buildID(r)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Key is what a client shows.
+// Key is a client's key.
 type Key struct {
 	// Name is its owner's: clients with keys of one name share their runtimes.
 	Name string

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/server/runtimeapi/registry"
 )
 
-// metrics answers with what the pool counts, in Prometheus' text format.
+// metrics answers with the pool's counters, in Prometheus' text format.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	if _, ok := s.key(w, r); !ok {
 		return

@@ -30,8 +30,8 @@ var transport = &http.Transport{
 	MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, DisableCompression: true,
 }
 
-// sessionHeader has the session key of a request to a runtime, sessionQuery that of a
-// WebSocket, for which browsers set no headers.
+// sessionHeader has the session key of a request to a runtime, sessionQuery the key
+// of a WebSocket, for which browsers set no headers.
 const (
 	sessionHeader = "X-Session-API-Key"
 	sessionQuery  = "session_api_key"

@@ -52,7 +52,7 @@ func (q *startRequest) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(q))
 }
 
-// request returns what the registry is asked for.
+// request returns the request to the registry.
 func (q *startRequest) request(key Key) (registry.Request, error) {
 	out := registry.Request{
 		Owner: key.Name, Quota: key.Quota, Image: q.Image, WorkingDir: q.WorkingDir, Environment: q.Environment,

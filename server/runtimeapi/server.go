@@ -7,9 +7,9 @@
 //	err = s.Serve(ctx, listener)
 //
 // Package registry, below this one, holds the runtimes and knows no HTTP; package store
-// keeps them. The contract is what its clients send and read (openhands-ai
-// 0.62.0: remote_runtime.py, remote_sandbox_service.py, builder/remote.py;
-// openhands-workspace 1.58.0: APIRemoteWorkspace).
+// keeps them. The contract comes from its clients (openhands-ai 0.62.0:
+// remote_runtime.py, remote_sandbox_service.py, builder/remote.py; openhands-workspace
+// 1.58.0: APIRemoteWorkspace).
 //
 // # Concurrency and failure
 //
@@ -54,12 +54,11 @@ type Options struct {
 	Registry *registry.Registry
 	// Addresses are those that the registry uses. Required.
 	Addresses *Addresses
-	// Images answers what there is to start from; nil if the sandboxes have none.
+	// Images lists the images to start from; nil if the sandboxes have none.
 	Images Images
 	// Builds builds images; nil if the sandboxes have none.
 	Builds *builds.Queue
-	// RegistryPrefix is what the names of built images begin with, before the name of the
-	// key.
+	// RegistryPrefix begins the names of built images, before the name of the key.
 	RegistryPrefix string
 	Log            *slog.Logger
 }

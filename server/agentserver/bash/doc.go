@@ -1,5 +1,5 @@
-// Package bash runs shell commands for clients of the Agent Server, outside
-// any conversation's event stream, and keeps what they printed.
+// Package bash runs shell commands for clients of the Agent Server, outside any
+// conversation's event stream, and keeps their output.
 //
 // # Usage
 //

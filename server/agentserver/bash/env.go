@@ -11,7 +11,7 @@ var secretNames = map[string]bool{
 // secretParts mark a variable of the server's configuration as secret.
 var secretParts = []string{"KEY", "SECRET", "TOKEN", "PASSWORD", "HEADERS", "CREDENTIAL"}
 
-// Environment returns what commands get of an environment: everything but the
+// Environment returns the commands' part of an environment: everything but the
 // server's keys, the keys of LLMs and tracing headers. AI_AGENT is set, so that
 // programs can print for an agent (docs/openhands/sdk-wire.md section 10).
 func Environment(environ []string) []string {

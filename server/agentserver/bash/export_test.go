@@ -10,7 +10,7 @@ func Decode(parts ...[]byte) string {
 	return string(st.text)
 }
 
-// EntryOf reports what a file's name says, as a name again.
+// EntryOf parses a file's name and returns it as a name again.
 func EntryOf(name string) (string, bool) {
 	e := entryOf(name)
 	if e == nil {

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// entry is an event in the index: what its file's name contains, and its order
-// once its file was read.
+// entry is an event in the index: the parts of its file's name, and its order once
+// its file was read.
 type entry struct {
 	seq     uint64 // counts the events since the service was opened
 	at      stamp

@@ -22,7 +22,7 @@ func TestRoutes(t *testing.T) {
 	for _, c := range []struct {
 		method, path, body string
 		status             int
-		want               string // what the reference 1.58.0 answers
+		want               string // answer of the reference 1.58.0
 	}{
 		{"POST", "/api/bash/execute_bash_command", `{"command":"true","timeout":7.5}`, 422, `{"detail":[{"type":"int_from_float","loc":["body","timeout"],"msg":"Input should be a valid integer, got a number with a fractional part","input":7.5}]}`},
 		{"POST", "/api/bash/execute_bash_command", `{"cwd":3}`, 422, `{"detail":[{"type":"missing","loc":["body","command"],"msg":"Field required","input":{"cwd":3}},{"type":"string_type","loc":["body","cwd"],"msg":"Input should be a valid string","input":3}]}`},

@@ -20,7 +20,7 @@ const chunk = 1 << 20
 // showAfter is how long output waits for more before followers see it.
 const showAfter = 250 * time.Millisecond
 
-// run runs a command to its end and stores what it prints.
+// run runs a command to its end and stores its output.
 func (s *Service) run(ctx context.Context, c Command) {
 	limit := time.Duration(min(int64(c.Timeout), math.MaxInt64/int64(time.Second))) * time.Second
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
@@ -52,7 +52,7 @@ type recorder struct {
 	out, err *stream
 	order    int
 	timer    *time.Timer
-	waiting  bool // the timer will store what there is
+	waiting  bool // the timer will store the output so far
 	ended    bool
 	lost     error // why some output could not be stored
 }
@@ -63,17 +63,16 @@ type stream struct {
 	decoder *transform.Writer
 }
 
-// newStream returns a stream that takes bytes through its decoder and keeps
-// UTF-8 text. What is not UTF-8 becomes U+FFFD as in the WHATWG Encoding
-// Standard and at the reference; a character cut in two by a read is put
-// together.
+// newStream returns a stream that takes bytes through its decoder and keeps UTF-8
+// text. Bytes that are not UTF-8 become U+FFFD as in the WHATWG Encoding Standard
+// and at the reference; a character cut in two by a read is put together.
 func newStream() *stream {
 	st := &stream{}
 	st.decoder = transform.NewWriter((*appender)(st), unicode.UTF8.NewDecoder())
 	return st
 }
 
-// appender keeps what the decoder writes.
+// appender keeps the decoder's output.
 type appender stream
 
 // Write implements [io.Writer].
@@ -131,7 +130,7 @@ func (w part) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// show stores what there is, for followers.
+// show stores the output so far, for followers.
 func (t *recorder) show() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -161,7 +161,7 @@ func (p *process) over(d time.Duration) bool {
 }
 
 func (p *process) signal(sig unix.Signal) {
-	// The group may be gone, which is what was wanted.
+	// The group may be gone, as wanted.
 	_ = unix.Kill(-p.pid, sig)
 }
 

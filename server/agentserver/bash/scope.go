@@ -11,8 +11,8 @@ import (
 
 // ScopeOptions configure the services of conversations.
 type ScopeOptions struct {
-	// Options are those of every service; Dir, DefaultCwd and Contains are
-	// set for each.
+	// Options are the options of every service; Dir, DefaultCwd and Contains are set
+	// for each.
 	Options Options
 	// Dir returns the directory for the events of a conversation, by its id
 	// as 32 hexadecimal digits.

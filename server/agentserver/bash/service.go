@@ -130,7 +130,7 @@ func (s *Service) Start(req Request) (Command, error) {
 }
 
 // Execute runs a command and waits until it has ended, then returns its id;
-// WriteOutput has what it printed. The command goes on if ctx ends first.
+// WriteOutput has its output. The command goes on if ctx ends first.
 func (s *Service) Execute(ctx context.Context, req Request) (ID, error) {
 	c, r, err := s.start(req)
 	if err != nil {

@@ -59,7 +59,7 @@ type Request struct {
 type Options struct {
 	// Key returns the key of POST /api/init; open needs none.
 	Key func() (key string, open bool)
-	// Dormant are routes that answer before that, beside those of this package.
+	// Dormant are routes that answer before that, beside the routes of this package.
 	Dormant []rest.Route
 	// Start makes the server's handler. An error of kind fault.Invalid or
 	// fault.Denied is answered with 422. Nil for a server that does not wait.

@@ -153,7 +153,7 @@ func TestNotOffered(t *testing.T) {
 	}
 }
 
-// TestSettings merges what was brought with what there was.
+// TestSettings merges the request's settings with the stored ones.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	base, err := config.Load([]string{"HOME=" + t.TempDir(), "OH_DEFERRED_INIT=1", "OH_SECRET_KEY=pool"}, config.Flags{Host: "0.0.0.0", Config: "/nowhere"})

@@ -171,7 +171,7 @@ func TestGitDelta(t *testing.T) {
 	for _, c := range []struct {
 		path   string
 		status int
-		want   string // what the reference 1.58.0 answers
+		want   string // answer of the reference 1.58.0
 	}{
 		{q(p.dir + "/plain"), 400, `{"detail":"Not a git repository: Not a git repository: ` + p.dir + `/plain"}`},
 		{q(p.ws) + "&base_ref=nope", 400, `{"detail":"base_ref 'nope' could not be resolved"}`},
@@ -194,8 +194,8 @@ func TestGitDelta(t *testing.T) {
 	}
 }
 
-// TestArchiveOfRepository packs repositories with submodules and with what holds
-// credentials in a git directory, whole ones and one that git cannot read.
+// TestArchiveOfRepository packs repositories with submodules and with credentials
+// in a git directory, whole ones and one that git cannot read.
 func TestArchiveOfRepository(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-the-user"

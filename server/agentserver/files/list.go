@@ -18,11 +18,11 @@ type entry struct {
 	Size      int64  `json:"size"` // bytes; 0 for a directory
 }
 
-// maxFollowed is how many links of a directory are followed to see what they lead to.
+// maxFollowed is how many links of a directory are followed to see their targets.
 const maxFollowed = 500
 
-// list describes what is in a directory of a conversation: Deft's own. A link to a
-// directory of the workspace counts as one.
+// list describes the entries of a directory of a conversation: Deft's own. A link
+// to a directory of the workspace counts as one.
 func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 	path, err := pathOf(r, rest.QueryOf(r))
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/deft-dev/deft/server/agentserver/files"
 )
 
-// TestList: a directory of a workspace is listed with what its links lead to, and nothing
-// outside.
+// TestList: a directory of a workspace is listed with the targets of its links, and
+// nothing outside.
 func TestList(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/workspace"
 )
 
-// filesOf returns the files that a request may reach: those of its conversation's
+// filesOf returns the files that a request may reach: its conversation's
 // workspace, or all of this machine for a global route. Call release in the end.
 func filesOf(r *http.Request) (files workspace.Files, release func(), err error) {
 	s, scoped := workspacescope.Of(r.Context())

@@ -13,7 +13,7 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// Options are what the service needs.
+// Options configure the service.
 type Options struct {
 	// WorkspaceOf finds the workspace whose pages are served.
 	WorkspaceOf workspacescope.WorkspaceOf
@@ -23,14 +23,14 @@ type Options struct {
 	// section 12). NotFound, before the first call of add, if there is no
 	// conversation.
 	Trajectory func(ctx context.Context, id string, add AddFile) error
-	// Home is the user's home directory; empty takes that of the process.
+	// Home is the user's home directory; empty takes the process's.
 	Home string
 }
 
 // AddFile takes one file of a trajectory.
 type AddFile func(name string, modified time.Time, content []byte) error
 
-// Service serves the routes under /api/file and those of workspaces.
+// Service serves the routes under /api/file and the routes of workspaces.
 type Service struct{ o Options }
 
 // New returns the service.

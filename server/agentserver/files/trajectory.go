@@ -33,7 +33,8 @@ func (s *Service) trajectory(w http.ResponseWriter, r *http.Request) error {
 	return WriteTrajectory(w, r, id, s.o.Trajectory)
 }
 
-// WriteTrajectory answers with a zip file of what write adds for a conversation.
+// WriteTrajectory answers with a zip file of the files that write adds for a
+// conversation.
 func WriteTrajectory(w http.ResponseWriter, r *http.Request, id string, write func(ctx context.Context, id string, add AddFile) error) error {
 	z := &zipped{w: w, id: id, dirs: map[string]bool{}}
 	if err := write(r.Context(), id, z.add); err != nil {

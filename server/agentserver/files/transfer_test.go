@@ -34,7 +34,7 @@ func TestUpload(t *testing.T) {
 	for _, c := range []struct {
 		path   string
 		status int
-		want   string // what the reference 1.58.0 answers
+		want   string // answer of the reference 1.58.0
 	}{
 		{"/api/file/upload" + q(p.dir+"/new/deep/x.bin"), 200, `{"success":true,"file_size":8}`},
 		{"/api/file/upload" + p.dir + "/legacy", 200, `{"success":true,"file_size":8}`},
@@ -195,7 +195,7 @@ func TestDownload(t *testing.T) {
 
 // TestLargeFiles moves a file that is larger than the memory which may be
 // allocated for it.
-func TestLargeFiles(t *testing.T) { // alone, because it counts what is allocated
+func TestLargeFiles(t *testing.T) { // alone, because it counts allocations
 	const size, allowed = 1 << 30, 24 << 20
 	p := newPlace(t)
 	srv := p.server(files.Options{})

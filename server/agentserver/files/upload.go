@@ -39,8 +39,8 @@ func (s *Service) upload(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, uploaded{true, size})
 }
 
-// uploadError distinguishes errors of the request's body from those of the path and
-// the disk.
+// uploadError distinguishes errors of the request's body from errors of the path
+// and the disk.
 func uploadError(err, body error) error {
 	switch {
 	case body != nil:

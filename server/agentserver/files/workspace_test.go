@@ -35,7 +35,7 @@ func TestWorkspacePages(t *testing.T) {
 	for _, c := range []struct {
 		path   string
 		status int
-		want   string // what the reference 1.58.0 answers
+		want   string // answer of the reference 1.58.0
 		typ    string
 	}{
 		{base, 200, "<h1>root", "text/html; charset=utf-8"},
@@ -97,7 +97,7 @@ func TestWorkspacePages(t *testing.T) {
 	}
 }
 
-// FuzzWorkspacePath looks for a path that reads what is outside.
+// FuzzWorkspacePath looks for a path that reads files outside.
 func FuzzWorkspacePath(f *testing.F) {
 	p := newPlace(f)
 	p.write("secret", "the secret")

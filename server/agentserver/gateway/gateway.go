@@ -49,7 +49,7 @@ const DefaultTimeout = 120 * time.Second
 // section 5.1).
 const maxSystem = 32768
 
-// Usage is what a conversation used, all of it.
+// Usage is the whole usage of a conversation.
 type Usage struct {
 	Prompt, Completion, Cached, Reasoning int
 }
@@ -63,7 +63,7 @@ type Outcome struct {
 	Usage Usage
 }
 
-// Conversation is what the gateway needs of a conversation.
+// Conversation is the gateway's view of a conversation.
 type Conversation interface {
 	// ID is the id with dashes.
 	ID() string
@@ -87,7 +87,7 @@ type Request struct {
 	ID string
 }
 
-// Options are what the gateway needs.
+// Options configure the gateway.
 type Options struct {
 	// Models returns the names of the LLM profiles.
 	Models func(ctx context.Context) ([]string, error)

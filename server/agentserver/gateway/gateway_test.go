@@ -22,7 +22,7 @@ import (
 
 const id = "11111111-2222-3333-4444-555555555555"
 
-// talk is a conversation that notes what it is told.
+// talk is a conversation that notes its messages.
 type talk struct {
 	outcome gateway.Outcome
 	wait    func(context.Context) error

@@ -30,7 +30,7 @@ type Repositories struct {
 	MissingToken bool         `json:"missing_token"`
 }
 
-// providers are those of the reference, which searches the first only.
+// providers are the reference's, which searches the first only.
 var providers = []string{"github", "gitlab", "bitbucket", "azure_devops"}
 
 // tokenNames are the stored secrets that may contain a token, in the order of use (docs/openhands/sdk-wire-1.58.md section C.3).

@@ -1,7 +1,7 @@
-// Package git serves the routes below /api/git: what changed in a working tree,
-// and the repositories of the user at GitHub (docs/openhands/sdk-wire.md
-// section 10). Below conversations there are Deft's own, with which people stage,
-// discard and commit changes.
+// Package git serves the routes below /api/git: the changes in a working tree, and
+// the repositories of the user at GitHub (docs/openhands/sdk-wire.md section 10).
+// Below conversations there are Deft's own, with which people stage, discard and
+// commit changes.
 //
 // # Usage
 //
@@ -10,9 +10,8 @@
 //
 // # Concurrency and failure
 //
-// A [Service] is safe for concurrent use. Where there is no repository the
-// answer is an empty list, as the reference's; what git refuses is answered
-// with 400.
+// A [Service] is safe for concurrent use. Where there is no repository the answer
+// is an empty list, as the reference's; git's refusals are answered with 400.
 package git
 
 import (
@@ -31,7 +30,7 @@ import (
 	"github.com/deft-dev/deft/workspace"
 )
 
-// Options are what the service needs.
+// Options configure the service.
 type Options struct {
 	// Secret returns a stored secret, "" if there is none; nil has none.
 	Secret func(ctx context.Context, name string) (string, error)
@@ -41,7 +40,7 @@ type Options struct {
 	Host string
 	// Run runs programs in the sandboxes of conversations; nil refuses to.
 	Run Runner
-	// Author is whose commits those of people are; nil for what Git's configuration says.
+	// Author is the author of people's commits; nil for Git's configuration.
 	Author func(ctx context.Context) (Author, error)
 }
 

@@ -93,7 +93,7 @@ func TestRoutes(t *testing.T) {
 	for _, c := range []struct {
 		path   string
 		status int
-		want   string // what the reference 1.58.0 answers
+		want   string // answer of the reference 1.58.0
 	}{
 		{"/api/git/changes" + q, 200, `[{"status":"ADDED","path":"u <&>.txt"}]`},
 		{"/api/git/changes" + dir, 200, `[{"status":"ADDED","path":"u <&>.txt"}]`},

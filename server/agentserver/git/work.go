@@ -14,8 +14,9 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// What people do with the changes of a conversation: Deft's own routes. Git runs inside
-// the sandbox, because it runs what the repository's configuration names, hooks too.
+// Routes for people's work on the changes of a conversation: Deft's own. Git runs
+// inside the sandbox, because it runs programs that the repository's configuration
+// names, hooks too.
 
 // Program is a program that runs in a conversation's sandbox.
 type Program struct {
@@ -25,7 +26,8 @@ type Program struct {
 	Seconds      int    // how long it may run
 }
 
-// Printed is what a program has printed, up to [MaxPrinted] bytes of each, and its exit code.
+// Printed is the output of a program, up to [MaxPrinted] bytes of each stream, and
+// its exit code.
 type Printed struct {
 	Stdout, Stderr string
 	ExitCode       int
@@ -34,7 +36,7 @@ type Printed struct {
 // MaxPrinted is how much of a program's output is kept.
 const MaxPrinted = 1 << 20
 
-// Author is whose commits they are; empty for what Git's configuration says.
+// Author is the commits' author; empty for Git's configuration.
 type Author struct{ Name, Email string }
 
 // How long git may work in a sandbox, in seconds: a commit runs hooks.
@@ -51,7 +53,7 @@ const (
 	mostFiles   = 500
 	maxPath     = 4096
 	maxMessage  = 64 << 10
-	maxSaid     = 4 << 10 // of what git says
+	maxSaid     = 4 << 10 // of git's output
 	defaultName = "Deft"
 	defaultMail = "deft@localhost"
 )
@@ -84,7 +86,8 @@ func orAll(files []string) []string {
 	return files
 }
 
-// discardScript makes files what they are in the last commit, where they may not exist.
+// discardScript gives files their content in the last commit, where they may not
+// exist.
 const discardScript = `[ $# -gt 0 ] || { echo 'discard needs the names of files' >&2; exit 1; }
 for f do
 	if git cat-file -e "HEAD:./$f" 2>/dev/null; then
@@ -132,7 +135,7 @@ func (s *Service) run(r *http.Request, dir string, seconds int, argv ...string) 
 	return s.o.Run(r.Context(), Program{Conversation: scope.ID, Argv: argv, Dir: dir, Seconds: seconds})
 }
 
-// refusal is the answer to what git refuses, with its own words.
+// refusal is the answer to a refusal of git, with its own words.
 func refusal(p Printed) error {
 	said := strings.TrimSpace(p.Stderr + "\n" + p.Stdout)
 	if len(said) > maxSaid {
@@ -270,7 +273,7 @@ func notBlank(s string) error {
 	return nil
 }
 
-// commit commits what is staged, or all changes of the directory, and answers with the
+// commit commits staged changes, or all changes of the directory, and answers with the
 // commit. Hooks of the repository run, and may refuse. All changes are not committed while
 // a file has conflicts: staging it says that they are resolved.
 func (s *Service) commit(w http.ResponseWriter, r *http.Request) error {

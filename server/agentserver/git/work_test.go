@@ -145,8 +145,8 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestWorkRefusals: a request can't reach what is not a file of the working tree, and
-// hears what git, or a hook, says.
+// TestWorkRefusals: a request can't reach anything but files of the working tree, and
+// gets the words of git, or of a hook.
 func TestWorkRefusals(t *testing.T) {
 	t.Parallel()
 	dir, _ := repository(t)

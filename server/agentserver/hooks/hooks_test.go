@@ -29,7 +29,7 @@ func project(t *testing.T, text string) string {
 	return dir
 }
 
-// TestAnswers compares with what the reference answers.
+// TestAnswers compares with the reference's answers.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	server, err := rest.New(rest.Options{Routes: hooks.Routes(slog.New(slog.DiscardHandler), nil), Keys: func() []string { return nil }})

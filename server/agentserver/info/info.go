@@ -37,7 +37,7 @@ import (
 // Contract is the release of the reference whose contract the server follows.
 const Contract = "1.58.0"
 
-// Options are what a [Service] answers with.
+// Options have the facts of a [Service]'s answers.
 type Options struct {
 	// Uptime returns how long the server has run, and the time since its last
 	// request.
@@ -48,10 +48,10 @@ type Options struct {
 	Version, Revision string
 	// Tools are the names of tools that agents can use here.
 	Tools []string
-	// Capabilities are those of [Capabilities] that are implemented.
+	// Capabilities are the implemented ones of [Capabilities].
 	Capabilities []string
-	// Runtime is that of conversations whose request chooses none, "local" if empty;
-	// Runtimes are those that requests may choose, none if there is but one.
+	// Runtime is the runtime of conversations whose request chooses none, "local" if
+	// empty; Runtimes are the ones that requests may choose, none if there is but one.
 	Runtime  string
 	Runtimes []string
 	// AppBackendURL is the origin of app backends; nil for none.

@@ -45,7 +45,7 @@ func get(t *testing.T, h *rest.Server, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// TestInfo compares the answer with that of the reference 1.58.0, field by
+// TestInfo compares the answer with the answer of the reference 1.58.0, field by
 // field and in its order.
 func TestInfo(t *testing.T) {
 	t.Parallel()

@@ -17,16 +17,16 @@ import (
 // enabled, refreshed and removed alike (docs/openhands/sdk-wire.md section 10).
 type API struct {
 	Store *Store
-	// Noun is what is installed, as in paths and answers: "skill".
+	// Noun is the kind of installed things, as in paths and answers: "skill".
 	Noun string
-	// Invalid says what a valid source has.
+	// Invalid describes a valid source.
 	Invalid string
 	// Show returns the answer about an installed one.
 	Show func(Info) any
 	Log  *slog.Logger
 }
 
-// Shape is what answers say of everything that is installed.
+// Shape is the form of an installed thing in answers.
 type Shape struct {
 	Name        string  `json:"name"`
 	Version     string  `json:"version"`

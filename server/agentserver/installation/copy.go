@@ -18,7 +18,7 @@ const (
 )
 
 // copyTree copies a directory without .git. It copies links that stay inside and
-// refuses others; it leaves out what is neither file nor directory.
+// refuses others; it leaves out everything but files and directories.
 func copyTree(from, to string) error {
 	root, err := os.OpenRoot(from)
 	if err != nil {

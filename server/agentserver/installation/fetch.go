@@ -206,7 +206,7 @@ func Clone(ctx context.Context, url, ref, dir string) (commit string, err error)
 	return git(ctx, dir, "rev-parse", "HEAD")
 }
 
-// What a repository may have: some hundred bytes can name any number of files.
+// Bounds of a repository: some hundred bytes can name any number of files.
 const (
 	maxCheckoutFiles = 200_000 // and directories
 	maxCheckoutBytes = 2 << 30

@@ -68,7 +68,7 @@ type Info struct {
 	InstallPath  string  `json:"install_path"`
 }
 
-// Described is what a directory contains.
+// Described is the description of a directory.
 type Described struct {
 	Name, Version, Description string
 }
@@ -163,8 +163,8 @@ func (s *Store) place(info *Info, fetched, temp string, force bool) error {
 	return s.write(record)
 }
 
-// List returns what is installed, sorted by name: recorded directories that exist,
-// and directories that were copied into the store by hand.
+// List returns the installed things, sorted by name: recorded directories that
+// exist, and directories that were copied into the store by hand.
 func (s *Store) List() ([]Info, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,7 +257,7 @@ func (s *Store) Uninstall(name string) error {
 const recordFile = ".installed.json"
 
 // read returns the record. An unreadable one counts as empty, as in the reference:
-// reconcile finds what is in the directory.
+// reconcile finds the directories.
 func (s *Store) read() map[string]Info {
 	var file struct {
 		Extensions map[string]Info `json:"extensions"`

@@ -39,7 +39,7 @@ type Probe struct {
 	Arguments json.RawMessage
 }
 
-// Result is what a test found.
+// Result is the result of a test.
 type Result struct {
 	Tools  []string
 	Called bool
@@ -47,14 +47,14 @@ type Result struct {
 	Text   string
 }
 
-// Options are what the service needs.
+// Options configure the service.
 type Options struct {
-	// Probe tests a server. The kind of its error says what failed:
-	// fault.Timeout, fault.Unavailable for the connection, or another.
+	// Probe tests a server. The kind of its error names the failure: fault.Timeout,
+	// fault.Unavailable for the connection, or another.
 	Probe func(context.Context, Probe) (Result, error)
 	// Keys open values that come sealed from the settings; nil for none.
 	Keys schema.Keys
-	// Tools are what agents can have, in the order of the list.
+	// Tools are the tools that agents can have, in the order of the list.
 	Tools []Tool
 }
 

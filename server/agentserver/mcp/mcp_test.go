@@ -105,7 +105,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRefused compares the violations' places with those of the reference.
+// TestRefused compares the violations' places with the reference's.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	ask := serve(t, mcp.Options{Probe: func(context.Context, mcp.Probe) (mcp.Result, error) {

@@ -65,7 +65,7 @@ func entitle(name string, schema any) {
 }
 
 // failure is the form of errors that no schema of the contract has. Each document has
-// one of its own, since what names schemas changes it.
+// one of its own, since naming schemas changes it.
 func failure() object {
 	return object{
 		"type": "object",
@@ -146,9 +146,9 @@ func general(r rest.Route, op object) (out []string) {
 	return sortedCompact(out)
 }
 
-// complete gives an answer what OpenAPI wants and the facts do not have. A
-// success with another status than the contract's has the form of its success;
-// statuses without a body lose theirs.
+// complete gives an answer the members that OpenAPI wants and the facts do not
+// have. A success with another status than the contract's has the form of its
+// success; statuses without a body lose theirs.
 func complete(status string, answer any) {
 	a, ok := answer.(object)
 	if !ok {

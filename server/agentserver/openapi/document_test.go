@@ -114,7 +114,7 @@ func TestSuperset(t *testing.T) {
 	}
 }
 
-// TestValid wants what OpenAPI 3.1 wants of each operation.
+// TestValid checks OpenAPI 3.1's rules for each operation.
 func TestValid(t *testing.T) {
 	t.Parallel()
 	doc := made(t, Options{Routes: all(t), Version: "1.58.0", Path: "/base"})
@@ -172,8 +172,8 @@ func dangling(t *testing.T, v any, schemas object) {
 	}
 }
 
-// TestChoices holds that a discriminator's values are those of the schemas they
-// lead to.
+// TestChoices: a discriminator's values are the values of the schemas they lead
+// to.
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	doc := made(t, Options{Routes: all(t), Version: "1.58.0"})

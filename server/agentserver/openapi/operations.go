@@ -21,7 +21,7 @@ var lines string
 // object is any JSON object.
 type object = map[string]any
 
-// contract is what the reference describes.
+// contract is the reference's document.
 type contract struct {
 	Paths      map[string]map[string]object `json:"paths"`
 	Components struct {
@@ -139,7 +139,7 @@ func (c *contract) name(v any) {
 	}
 }
 
-// readable takes writeOnly from what answers hold: the contract has it there on
+// readable takes writeOnly from fields of answers: the contract has it there on
 // secrets, which answers do hold, masked or null.
 func readable(v any) {
 	switch v := v.(type) {

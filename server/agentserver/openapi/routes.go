@@ -15,11 +15,11 @@ import (
 //go:embed page.html
 var page []byte
 
-// Options are what a [Service] describes.
+// Options have the facts that a [Service] describes.
 type Options struct {
 	// Routes are the table of the server.
 	Routes []rest.Route
-	// Version is that of the contract.
+	// Version is the version of the contract.
 	Version string
 	// Path is where the server stands at its public address; "" for its root.
 	Path string

@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// Fetch asks what a plugin contains, without installing it.
+// Fetch asks for the content of a plugin, without installing it.
 type Fetch struct {
 	Source installation.Source
 	// Secrets replace ${NAME} in the source and the ref.
@@ -58,7 +58,7 @@ func (f Fetch) fill(text string) (string, error) {
 }
 
 // Fetch fetches a plugin into the cache, where each commit is kept once, and
-// returns what it contains. Errors are [rest.Error] with a code.
+// returns its content. Errors are [rest.Error] with a code.
 func (s *Service) Fetch(ctx context.Context, f Fetch) (Fetched, error) {
 	from := f.Source
 	var err error
@@ -109,7 +109,7 @@ func (f Fetch) clean(message string) string {
 	return message
 }
 
-// fetchError chooses the code of an error by what git printed.
+// fetchError chooses the code of an error by git's output.
 func (s *Service) fetchError(ctx context.Context, f Fetch, err error) error {
 	if !errors.Is(err, installation.ErrFetch) {
 		return err

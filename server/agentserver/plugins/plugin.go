@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/skill"
 )
 
-// Bounds on what is read of one plugin.
+// Bounds of one plugin.
 const (
 	maxManifest = 256 << 10
 	maxCommand  = 256 << 10
@@ -31,8 +31,8 @@ type Summary struct {
 	Description *string `json:"description"`
 }
 
-// Plugin is what a directory brings: skills and commands. What else a plugin
-// may hold (hooks, agents, MCP servers) is left alone.
+// Plugin has the content of a directory: skills and commands. Other parts of a
+// plugin (hooks, agents, MCP servers) are left alone.
 type Plugin struct {
 	Name, Version, Description string
 	Path                       string
@@ -42,8 +42,8 @@ type Plugin struct {
 	Warnings                   []skill.Warning
 }
 
-// extension is the directory in which the portable layout keeps what only
-// OpenHands knows.
+// extension is the directory in which the portable layout keeps the parts that
+// only OpenHands knows.
 const extension = "dev.openhands"
 
 // Load reads a plugin. A directory without a manifest is one by the name of
@@ -69,7 +69,7 @@ func Load(dir string) (Plugin, error) {
 	return p, nil
 }
 
-// manifest reads the plugin.json: at the root, if it names a schema, else that
+// manifest reads the plugin.json: at the root, if it names a schema, else the one
 // of the older layout.
 func (p *Plugin) manifest(root *os.Root) (portable bool, err error) {
 	places := []string{"plugin.json", ".plugin/plugin.json", ".claude-plugin/plugin.json"}
@@ -217,8 +217,8 @@ func (p Plugin) Summaries() []Summary {
 	return list
 }
 
-// Files lists the files of the plugin by their relative names, without those
-// of Git. Links to directories are not followed.
+// Files lists the files of the plugin by their relative names, without Git's.
+// Links to directories are not followed.
 func (p Plugin) Files() []string {
 	files, walked := []string{}, 0
 	root, err := os.OpenRoot(filepath.FromSlash(p.Path))

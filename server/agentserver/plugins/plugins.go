@@ -165,7 +165,7 @@ func (s *Service) within(root, sub string) []Plugin {
 		if info, err := r.Stat(filepath.Join(sub, name)); err != nil || !info.IsDir() {
 			continue
 		}
-		// Load opens by path; what the link leads to was just found inside.
+		// Load opens by path; the link's target was just found inside.
 		if at, err := filepath.EvalSymlinks(filepath.Join(real, sub, name)); err == nil && inside(real, at) {
 			list = s.load(list, filepath.Join(root, sub, name))
 		}

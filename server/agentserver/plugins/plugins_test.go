@@ -108,7 +108,7 @@ func quote(s string) string {
 
 const parts = `"skills":[{"name":"s1","description":"ds"},{"name":"p1:do","description":"cmd"}],"files":[".claude-plugin/plugin.json","commands/do.md","skills/s1/SKILL.md"]}`
 
-// TestAnswers compares with what the reference answers to the same requests.
+// TestAnswers compares with the reference's answers to the same requests.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -10,7 +10,7 @@
 //
 // # Network
 //
-// Public skills are those of a local copy, see [Options.Public]. Only Sync,
+// Public skills come from a local copy, see [Options.Public]. Only Sync,
 // installing and refreshing from a repository, and the repositories of
 // organisations that a request names use the network.
 //
@@ -46,8 +46,7 @@ type Options struct {
 	// (EXTENSIONS_PATH); empty for the clone that Sync keeps below
 	// Persistence.
 	Public string
-	// PublicURL and PublicRef are what Sync fetches; empty for the
-	// reference's.
+	// PublicURL and PublicRef are the source of Sync; empty for the reference's.
 	PublicURL, PublicRef string
 	Log                  *slog.Logger // nil for none
 	// CheckProject is asked before a project is read.
@@ -260,7 +259,7 @@ func (s *Service) organisation(ctx context.Context, o Organisation) []skill.Skil
 	return list
 }
 
-// Sync fetches the public skills. What was there stays when it fails.
+// Sync fetches the public skills. The present ones stay when it fails.
 func (s *Service) Sync(ctx context.Context) error {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()

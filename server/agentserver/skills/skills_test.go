@@ -107,7 +107,7 @@ func quote(s string) string {
 	return string(b)
 }
 
-// TestAnswers compares with what the reference answers to the same requests.
+// TestAnswers compares with the reference's answers to the same requests.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	b := setup(t, skills.Options{})
@@ -173,7 +173,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestFailedRefresh takes the source away: what is installed stays.
+// TestFailedRefresh takes the source away: installed skills stay.
 func TestFailedRefresh(t *testing.T) {
 	t.Parallel()
 	b := setup(t, skills.Options{})
@@ -191,8 +191,8 @@ func TestFailedRefresh(t *testing.T) {
 	b.ask("GET", "/api/skills/installed/s", "", 200, item)
 }
 
-// TestRepositories installs from Git, syncs the public skills, and loads those
-// of an organisation whose repository is hostile.
+// TestRepositories installs from Git, syncs the public skills, and loads the
+// skills of an organisation whose repository is hostile.
 func TestRepositories(t *testing.T) {
 	t.Parallel()
 	url := repository(t, "one", map[string]string{"SKILL.md": "---\nname: one\ndescription: d\n---\nx", "sub/two/SKILL.md": "two"})

@@ -11,7 +11,7 @@ import (
 type batch struct {
 	buf   []byte
 	large []byte // the payload that follows buf
-	end   string // and what follows that
+	end   string // and the records after it
 }
 
 const (
@@ -72,7 +72,7 @@ func (b *batch) durable(seq int64, event []byte, limit int) (size int, ok bool) 
 	return size, true
 }
 
-// pieces returns what to write.
+// pieces returns the frames to write.
 func (b *batch) pieces() net.Buffers {
 	if b.large == nil {
 		return net.Buffers{b.buf}

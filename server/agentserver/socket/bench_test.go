@@ -18,8 +18,8 @@ import (
 	"github.com/deft-dev/deft/server/agentserver/socket"
 )
 
-// bare is a client that only finds where frames end. What is early goes out
-// with the handshake.
+// bare is a client that only finds where frames end. early goes out with the
+// handshake.
 type bare struct {
 	net.Conn
 	r *bufio.Reader
@@ -147,7 +147,7 @@ func BenchmarkFanOut(b *testing.B) {
 	wg.Wait()
 }
 
-// memory is what the process holds, both ends of the sockets included.
+// memory is the memory of the process, both ends of the sockets included.
 func memory() int64 {
 	runtime.GC()
 	runtime.GC()

@@ -39,7 +39,7 @@ const turn = 100 * time.Millisecond
 
 // readOn sends stored events up to the start of the ring, for one turn. Few
 // followers read at one time, because each holds a page of the store. If the client
-// is slow, readOn ends its turn and returns what is left to write.
+// is slow, readOn ends its turn and returns the rest to write.
 func (f *follower) readOn(ctx context.Context) (left net.Buffers, err error) {
 	select {
 	case f.s.readers <- struct{}{}:

@@ -42,8 +42,8 @@ func (d damaged) Follow(ctx context.Context, id event.ConversationID, from event
 	return d.broken(d.Stream.Follow(ctx, id, from))
 }
 
-// TestDamage leaves out what cannot be read, in history and live, as the
-// reference does.
+// TestDamage leaves out unreadable events, in history and live, as the reference
+// does.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

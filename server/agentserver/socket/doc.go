@@ -8,19 +8,18 @@
 //	routes := s.Routes() // for rest.New
 //
 // /sockets/events/{id} sends the full state, then the requested history, then new
-// events. /sockets/session/{id} sends the same in envelopes with a sequence number
-// to resume from, and answers while they stream. /sockets/bash-events sends the
-// events of shell commands. /sockets/terminal/{id} is a pseudo terminal in the
-// conversation's sandbox, and /sockets/output/{id} is what running actions print as it
-// comes; only Deft has these two. See
-// docs/openhands/sdk-wire.md section 9 and docs/openhands/sdk-wire-1.58.md
-// section C.1.
+// events. /sockets/session/{id} sends the same in envelopes with a sequence number to
+// resume from, and answers while they stream. /sockets/bash-events sends the events of
+// shell commands. /sockets/terminal/{id} is a pseudo terminal in the conversation's
+// sandbox, and /sockets/output/{id} sends the output of running actions as it comes;
+// only Deft has these two. See docs/openhands/sdk-wire.md section 9 and
+// docs/openhands/sdk-wire-1.58.md section C.1.
 //
 // # Order
 //
 // A client gets each stored event once and in order, whenever it joins: it is a
-// cursor on the stream. What is published without being stored (see [Transient])
-// follows the events that were stored before it.
+// cursor on the stream. Records that are published without being stored (see
+// [Transient]) follow the events that were stored before them.
 //
 // # Concurrency
 //

@@ -35,8 +35,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestNaiveTimestamps holds that events keep their times without a zone, and
-// that one of them asks for what came since, itself included.
+// TestNaiveTimestamps: events keep their times without a zone, and a client asks
+// with one of them for the events since, itself included.
 func TestNaiveTimestamps(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// feed is what the followers of one conversation share. It exists while it has
+// feed is shared by the followers of one conversation. It exists while it has
 // followers.
 type feed struct {
 	ring  *ring

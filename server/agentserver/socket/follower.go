@@ -93,7 +93,7 @@ func (f *follower) round(ctx context.Context) (*ending, error) {
 	return nil, err
 }
 
-// failed distinguishes errors of the store from those of the connection.
+// failed distinguishes errors of the store from errors of the connection.
 func (f *follower) failed(err error) (*ending, error) {
 	if errors.Is(err, errGone) {
 		return nil, err

@@ -22,10 +22,10 @@ const (
 	envelope              // events in envelopes
 	shell                 // events of shell commands
 	terminal              // a pseudo terminal
-	output                // what running actions print
+	output                // output of running actions
 )
 
-// plan is what a client requested in its handshake.
+// plan is a client's request in its handshake.
 type plan struct {
 	style style
 	id    event.ConversationID

@@ -20,7 +20,7 @@ func asClose(err error, e *websocket.CloseError) bool { return errors.As(err, e)
 
 const auth = `{"type":"auth","session_api_key":"right"}`
 
-// The answers are those of the reference, asked on 2026-11-21.
+// The answers are the reference's, asked on 2026-11-21.
 func TestRefusedHandshakes(t *testing.T) {
 	t.Parallel()
 	h := setup(t, withKeys("right"))

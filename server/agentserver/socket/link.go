@@ -173,7 +173,7 @@ func (l *link) sendText(p []byte) error {
 const tryTimeout = 50 * time.Millisecond
 
 // try writes whole frames like send, but gives up after tryTimeout. The caller must
-// then pass what is left to rest; until then nothing else can be written.
+// then pass the remaining bytes to rest; until then nothing else can be written.
 func (l *link) try(pieces net.Buffers) (left net.Buffers, err error) {
 	l.mu.Lock()
 	if l.closed {
@@ -193,7 +193,7 @@ func (l *link) try(pieces net.Buffers) (left net.Buffers, err error) {
 	return nil, err
 }
 
-// rest writes what try left.
+// rest writes the bytes that try left.
 func (l *link) rest(left net.Buffers) error {
 	defer l.mu.Unlock()
 	return l.putAll(&left, l.timeout)

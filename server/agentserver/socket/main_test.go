@@ -49,7 +49,7 @@ func (c *talk) FullState(context.Context) (json.RawMessage, error) {
 	return c.state(), nil
 }
 
-// state is called with the lock held, as what it tells is published under it.
+// state is called with the lock held, as its result is published under it.
 func (c *talk) state() json.RawMessage {
 	c.made++
 	b, err := event.Marshal(&event.ConversationStateUpdateEvent{
@@ -210,7 +210,7 @@ func (c *client) say(frame string) {
 	}
 }
 
-// frame is what any frame of any socket may hold.
+// frame has the fields of any frame of any socket.
 type frame struct {
 	Type      string          `json:"type"`
 	Seq       *int            `json:"seq"`
@@ -237,7 +237,7 @@ type frame struct {
 	Command string `json:"command"`
 }
 
-// String shortens a frame to what a test wants to see.
+// String shortens a frame to the part that a test wants to see.
 func (f *frame) String() string {
 	switch {
 	case f.Type == "durable":

@@ -12,11 +12,11 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// Output is a piece of what a running action prints, without secrets.
+// Output is a piece of the output of a running action, without secrets.
 type Output struct {
 	Action event.ID
 	Text   string
-	Cut    bool // what came before it is missing
+	Cut    bool // earlier output is missing
 }
 
 // output is Deft's own: the reference shows output when a command has ended.
@@ -32,7 +32,7 @@ type outputFrame struct {
 	Cut    bool     `json:"cut,omitempty"`
 }
 
-// serveOutput sends what the actions of a conversation print.
+// serveOutput sends the output of a conversation's actions.
 func (s *Service) serveOutput(ctx context.Context, cancel func(), l *link, p plan) {
 	c, err := s.o.Find(ctx, p.id)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Service) serveOutput(ctx context.Context, cancel func(), l *link, p pla
 // maxWaiting bounds how much of an action's output waits for a client, in bytes.
 const maxWaiting = 64 << 10
 
-// outbox is what waits for a client: for each action one piece, which loses its
-// beginning when it becomes too long.
+// outbox has the output that waits for a client: for each action one piece, which
+// loses its beginning when it becomes too long.
 type outbox struct {
 	news chan struct{}
 
@@ -115,7 +115,7 @@ func end(text string) string {
 	return strings.Clone(text)
 }
 
-// take returns what waits.
+// take returns the waiting output.
 func (b *outbox) take() []*Output {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -55,7 +55,7 @@ func (c *client) piece() (p piece) {
 	return p
 }
 
-// TestOutput sends what was printed, then what is printed, of two actions.
+// TestOutput sends earlier output, then new output, of two actions.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

@@ -23,7 +23,7 @@ const (
 
 // entry is one thing that is sent to all followers of a feed.
 type entry struct {
-	seq     eventstream.Seq // 0 for what is not stored
+	seq     eventstream.Seq // 0 for records that are not stored
 	state   int64           // of a full state: its number
 	events  []byte          // for event sockets; of a stored event its JSON
 	session []byte          // for session sockets; nil for a stored event
@@ -103,7 +103,8 @@ func (r *ring) skip(seq eventstream.Seq) {
 	r.wake()
 }
 
-// publish adds what is not stored, as soon as the event that it follows was read.
+// publish adds a record that is not stored, as soon as the event that it follows
+// was read.
 func (r *ring) publish(e entry, after eventstream.Seq, state bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,7 +222,7 @@ func (r *ring) published() int64 {
 	return r.states
 }
 
-// found is what a follower finds in the ring.
+// found is a follower's result of looking in the ring.
 type found int
 
 const (

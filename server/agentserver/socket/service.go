@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// Conversation is what a socket needs of a conversation.
+// Conversation is a socket's view of a conversation.
 type Conversation interface {
 	// ID names the conversation.
 	ID() event.ConversationID
@@ -29,8 +29,8 @@ type Conversation interface {
 	// order, until cancel returns. f does not block and must not be called
 	// afterwards.
 	Watch(f func(Transient)) (cancel func())
-	// WatchOutput calls f for what running actions print, beginning with the end of
-	// what they have printed so far, until cancel returns. f does not block.
+	// WatchOutput calls f for the output of running actions, beginning with the end of
+	// their output so far, until cancel returns. f does not block.
 	WatchOutput(f func(Output)) (cancel func())
 	// Send adds a message and runs the agent, as send_message(run=True).
 	// The message has a role and content of known types.
@@ -49,9 +49,8 @@ type Options struct {
 	// Keys returns the keys that clients must send; without any the server is
 	// open.
 	Keys func() []string
-	// Origin reports whether pages of an origin may connect, beside those of
-	// this machine; nil for none. It is used without keys only: pages do not
-	// have the key.
+	// Origin reports whether pages of an origin may connect, beside pages of this
+	// machine; nil for none. It is used without keys only: pages do not have the key.
 	Origin func(origin string) bool
 	// MaxFollowers bounds the followers of one conversation (10,000; the
 	// reference has 50).

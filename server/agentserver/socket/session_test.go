@@ -72,8 +72,8 @@ func TestItems(t *testing.T) {
 		"started y/1", "aborted y/1 cancelled")
 }
 
-// TestBehind lets a client miss what is not stored. It is told that its item
-// is over, gets all stored events, and a new state.
+// TestBehind lets a client miss records that are not stored. It is told that its
+// item is over, gets all stored events, and a new state.
 func TestBehind(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
@@ -186,7 +186,7 @@ func TestReconnects(t *testing.T) {
 	c := h.dial(t, h.session())
 	c.expect("sync - 0", "transient full_state")
 	_ = c.CloseNow()
-	// What is left of goroutines is found by goleak, at the end.
+	// goleak finds goroutines that are left, at the end.
 }
 
 // TestSlowHandshake holds that a client gets no socket without a key.

@@ -183,7 +183,7 @@ func readTerminal(ctx context.Context, l *link, all tool.PTYs, id string, conn t
 	}
 }
 
-// controlTerminal does what a text frame says.
+// controlTerminal carries out a text frame.
 func controlTerminal(ctx context.Context, l *link, all tool.PTYs, id string, b []byte) error {
 	var f terminalFrame
 	if err := json.Unmarshal(b, &f); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// terminalRoutes list and close terminals without being connected to one: those of
-// pages that were closed. They are Deft's own.
+// terminalRoutes list and close terminals without being connected to one, such as
+// terminals of closed pages. They are Deft's own.
 func (s *Service) terminalRoutes() []rest.Route {
 	const all = "/api/conversations/{conversation_id}/terminals"
 	return []rest.Route{
@@ -19,7 +19,7 @@ func (s *Service) terminalRoutes() []rest.Route {
 	}
 }
 
-// terminals returns those of the conversation that a path names.
+// terminals returns the terminals of the conversation that a path names.
 func (s *Service) terminals(r *http.Request) (tool.PTYs, error) {
 	hex, err := rest.PathUUID(r, "conversation_id")
 	if err != nil {

@@ -7,7 +7,7 @@
 //
 // # Concurrency and failure
 //
-// Safe for concurrent use. Package subagent says what is left out of the list.
+// Safe for concurrent use. Package subagent lists the omissions.
 package subagents
 
 import (

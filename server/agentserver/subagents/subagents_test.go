@@ -30,7 +30,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 
 const reviewer = "---\nname: rev\ndescription: Reviews <example>use me</example>\ntools: terminal, file_editor\nmodel: inherit\ncolor: red\nmax_iteration_per_run: 5\n---\nYou review.\n"
 
-// TestAnswers compares with what the reference answers.
+// TestAnswers compares with the reference's answers.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

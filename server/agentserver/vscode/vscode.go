@@ -5,8 +5,8 @@
 //
 //	routes = slices.Concat(routes, vscode.Routes(vscode.Options{Find: …, Editor: …}))
 //
-// Without an Editor the answers are those of the reference where VS Code is switched off. With
-// one, asking for the address starts it, where the reference does so with its sandbox.
+// Without an Editor the answers are the reference's where VS Code is switched off. With one,
+// asking for the address starts it, where the reference does so with its sandbox.
 //
 // # Concurrency and failure
 //
@@ -33,7 +33,7 @@ type Editor interface {
 	Open(r *http.Request, conversation string) (url string, err error)
 }
 
-// Options are what the answers need.
+// Options configure the answers.
 type Options struct {
 	// Find returns an error if there is no conversation with this id, 32 hexadecimal digits.
 	// The error is the answer.

@@ -67,7 +67,7 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-// FuzzCursors opens any file, and what it understood is understood again.
+// FuzzCursors opens any file; understood cursors are understood again.
 func FuzzCursors(f *testing.F) {
 	f.Add([]byte("e .\ne a 7 .\n- a .\ne b 12"))
 	f.Add([]byte("\x00\x00\n .\n- .\ne .\ne a -1 .\ne  . .\n"))

@@ -11,14 +11,14 @@
 //	s.Flush(ctx, id)         // before a conversation is deleted
 //	s.Close(ctx)             // delivers what it can until ctx ends
 //
-// Requests are those of docs/openhands/sdk-wire.md section 11. Unlike the
+// Requests have the form of docs/openhands/sdk-wire.md section 11. Unlike the
 // reference, events are never dropped: they are read from the event stream behind
 // a cursor, which is stored once an endpoint has accepted them. So each event is
-// delivered at least once and in order, also after a crash; a repeated one has
-// the same id. Full states are not stored: an endpoint that lags behind gets the
+// delivered at least once and in order, also after a crash; a repeated one has the
+// same id. Full states are not stored: an endpoint that lags behind gets the
 // newest.
 //
-// A new endpoint gets what happens from then on, not the past.
+// A new endpoint gets events from then on, not the past.
 //
 // # Concurrency
 //

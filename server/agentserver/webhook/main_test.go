@@ -31,7 +31,7 @@ type post struct {
 	texts  []string // of the events in it
 }
 
-// sink is an endpoint. Its verdict decides about each post; what it takes is
+// sink is an endpoint. Its verdict decides about each post; accepted posts are
 // handed on in order.
 type sink struct {
 	*httptest.Server
@@ -86,7 +86,7 @@ func (s *sink) events(n int) (texts []string) {
 	return texts
 }
 
-// spec is quick, but for what a test changes.
+// spec is quick, but for a test's changes.
 func (s *sink) spec(change ...func(*config.Webhook)) config.Webhook {
 	v := config.DefaultWebhook()
 	v.BaseURL, v.FlushDelay, v.RetryDelay = s.URL+"/hook/", 0.01, 0.001
@@ -171,7 +171,7 @@ func numbers(first, last int) (out []string) {
 	return out
 }
 
-// once drops what came again, which must be a repetition of what came before.
+// once drops repeated records, which must equal the earlier ones.
 func once(t *testing.T, texts []string) (out []string) {
 	t.Helper()
 	seen := map[string]bool{}

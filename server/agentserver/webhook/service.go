@@ -24,13 +24,13 @@ type Options struct {
 	Endpoints []config.Webhook // checked
 	// Stream holds all conversations of the server.
 	Stream eventstream.Stream
-	// Cursors remembers what was delivered. The service closes it.
+	// Cursors remembers deliveries. The service closes it.
 	Cursors Cursors
-	// Describe returns the ConversationInfo of a conversation; may be nil. It
-	// is posted before the events that were not delivered when the service last
-	// ended, because what Tell was given is lost, and an endpoint may not have
-	// seen the conversation. Errors other than NotFound are temporary. It may
-	// be called while New runs.
+	// Describe returns the ConversationInfo of a conversation; may be nil. It is
+	// posted before the events that were not delivered when the service last ended,
+	// because the arguments of Tell are lost, and an endpoint may not have seen the
+	// conversation. Errors other than NotFound are temporary. It may be called while
+	// New runs.
 	Describe func(ctx context.Context, id event.ConversationID) (json.RawMessage, error)
 	// Key returns the value of X-Session-API-Key, "" for none.
 	Key func() string
@@ -51,8 +51,8 @@ type Service struct {
 	ends   []*endpoint
 }
 
-// New starts delivering, beginning with what was not delivered when the service
-// last ended. Close it.
+// New starts delivering, beginning with the events that were not delivered when
+// the service last ended. Close it.
 func New(o Options) (*Service, error) {
 	if o.Posts == 0 {
 		o.Posts = 8
@@ -203,8 +203,8 @@ func (s *Service) Close(ctx context.Context) error {
 	return s.o.Cursors.Close()
 }
 
-// Stream returns the stream for the server's conversations: what is appended
-// through it is delivered.
+// Stream returns the stream for the server's conversations: events appended
+// through it are delivered.
 func (s *Service) Stream() eventstream.Stream { return &stream{s.o.Stream, s} }
 
 type stream struct {

@@ -227,8 +227,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestDescribed holds that an endpoint hears of a conversation before it gets
-// what was left of it, though the server is asked too early at first.
+// TestDescribed: an endpoint gets the description of a conversation before its
+// remaining events, though the server is asked too early at first.
 func TestDescribed(t *testing.T) {
 	t.Parallel()
 	h, sink := newServer(t), newSink(t)
@@ -353,8 +353,8 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// TestPast holds that a new endpoint does not get what was there before, nor
-// what a fork shares.
+// TestPast: a new endpoint gets neither earlier events, nor the shared part of a
+// fork.
 func TestPast(t *testing.T) {
 	t.Parallel()
 	h, sink := newServer(t), newSink(t)
@@ -396,8 +396,7 @@ func (u unread) Read(ctx context.Context, id event.ConversationID, from eventstr
 	}
 }
 
-// TestDamage holds that an event which cannot be read does not keep back what
-// lies behind it.
+// TestDamage: an event which cannot be read does not hold up the events behind it.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	h, sink := newServer(t), newSink(t)
@@ -423,7 +422,7 @@ func TestDeleted(t *testing.T) {
 	if err := s.Stream().Delete(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Flush(t.Context(), id); err != nil { // must not wait for what is gone
+	if err := s.Flush(t.Context(), id); err != nil { // must not wait for a deleted conversation
 		t.Fatal(err)
 	}
 	h.stop(s, false)

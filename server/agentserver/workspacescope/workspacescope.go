@@ -40,7 +40,7 @@ type Workspace interface {
 	// Path is its absolute path.
 	Path() string
 	// Contains reports whether an absolute path is in it, as far as that can be said
-	// without its Files, which refuse what is not.
+	// without its Files, which refuse all others.
 	Contains(path string) bool
 	// Open opens its files. The error is fs.ErrNotExist if it is gone, and of kind
 	// fault.Invalid if it was replaced by another one.
@@ -73,7 +73,7 @@ type WorkspaceOf func(ctx context.Context, id string) (Workspace, error)
 type Scope struct {
 	ID        string // 32 hexadecimal digits
 	Workspace string // absolute path
-	// Contains is that of the workspace.
+	// Contains is the workspace's.
 	Contains func(path string) bool
 	Files    workspace.Files // until the handler returns; nil if the workspace is gone
 }
@@ -125,7 +125,7 @@ func (w WorkspaceOf) guard(next rest.Handler, idOf func(*http.Request) (string, 
 		}
 		inner := r.WithContext(context.WithValue(r.Context(), key{}, Scope{ID: id, Workspace: dir, Contains: ws.Contains, Files: files}))
 		err = next(rw, inner)
-		r.Body = inner.Body // the server quotes what was read of it
+		r.Body = inner.Body // the server quotes the text it read
 		return err
 	}
 }
@@ -167,7 +167,7 @@ func Locate(locate func(path string) string, scoped []rest.Route) []rest.Route {
 		r.Handle = func(w http.ResponseWriter, r *http.Request) error {
 			inner := located(r, locate)
 			err := next(w, inner)
-			r.Body = inner.Body // the server quotes what was read of it
+			r.Body = inner.Body // the server quotes the text it read
 			return err
 		}
 		out = append(out, r)

@@ -21,8 +21,8 @@ const (
 	maxDockerfile = 1 << 20
 )
 
-// archive checks an archive, and writes it again without what an image needs not: owners,
-// times and other metadata.
+// archive checks an archive, and writes it again without the parts that an image does not
+// need: owners, times and other metadata.
 type archive struct {
 	out     *tar.Writer
 	network bool

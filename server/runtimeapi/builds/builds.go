@@ -67,8 +67,8 @@ type Build struct {
 	// Digest identifies the context.
 	Digest  string    `json:"digest"`
 	Created time.Time `json:"created"`
-	// Log is what it has printed last, once it is finished, for the Store only; LogSkipped
-	// is how many bytes came before that.
+	// Log is its last output, once it is finished, for the Store only; LogSkipped is how
+	// many bytes came before that.
 	Log        string `json:"log,omitempty"`
 	LogSkipped int64  `json:"log_skipped,omitempty"`
 }
@@ -89,9 +89,10 @@ type Options struct {
 	Builder image.ContextBuilder
 	// Store keeps the builds. Required.
 	Store Store
-	// Dir holds the contexts of unfinished builds. What is in it is removed. Required.
+	// Dir holds the contexts of unfinished builds. Present files in it are removed.
+	// Required.
 	Dir string
-	// Network, MemoryBytes and CPUs are those of the steps of a build.
+	// Network, MemoryBytes and CPUs hold for the steps of a build.
 	Network     bool
 	MemoryBytes int64
 	CPUs        float64
@@ -186,8 +187,8 @@ func (q *Queue) Get(owner, id string) (Build, error) {
 	return e.snapshot(), nil
 }
 
-// ReadLog returns what a build has printed from an offset in bytes on, and the offset of
-// what comes next. What was printed first is left out of a long log.
+// ReadLog returns a build's output from an offset in bytes on, and the offset of the
+// next byte. The beginning of a long log is left out.
 func (q *Queue) ReadLog(owner, id string, offset int64) (text string, next int64, err error) {
 	e, err := q.find(owner, id)
 	if err != nil {

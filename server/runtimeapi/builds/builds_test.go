@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// builder waits for what a test says.
+// builder waits for a test's orders.
 type builder struct {
 	begun chan image.Context
 	end   chan error
@@ -238,7 +238,7 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-// TestStopped: what was under way when the server ended has failed, and says so.
+// TestStopped: builds under way when the server ended have failed, and say so.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	engine, kept, dir := newBuilder(), &memory{all: map[string]Build{}}, t.TempDir()
@@ -248,7 +248,7 @@ func TestStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-engine.begun
-	killed := maps.Clone(kept.all) // what a process that is killed now leaves
+	killed := maps.Clone(kept.all) // leftovers of a process that is killed now
 	q.Close()
 	if u, err := begin(t, q, "a", "", "x:2"); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("%+v, %v after the end", u, err)

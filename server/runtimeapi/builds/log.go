@@ -8,7 +8,7 @@ import (
 // maxLog bounds the log of a build in bytes.
 const maxLog = 256 << 10
 
-// log is what a build prints: the last lines, as far as they fit.
+// log is a build's output: the last lines, as far as they fit.
 type log struct {
 	skipped int64 // bytes that came before text
 	text    []byte

@@ -27,7 +27,7 @@ const (
 // Fields are those that can be ignored.
 var Fields = []string{FieldImage, FieldPull, FieldUser, FieldGroup, FieldFSGroup, FieldRuntime, FieldFactor}
 
-// class returns the class of a request, and clears in the request what is ignored.
+// class returns the class of a request, and clears ignored fields in the request.
 func (r *Registry) class(q *Request) (class, error) {
 	if q.Factor == 0 {
 		q.Factor = 1
@@ -74,7 +74,7 @@ func (r *Registry) needsContainers() string {
 	return "this server's sandboxes are not containers"
 }
 
-// needsUser says why programs cannot be those of a user.
+// needsUser says why programs cannot be a user's.
 func (r *Registry) needsUser(id *int) string {
 	switch {
 	case id == nil, *id == os.Geteuid():
@@ -166,7 +166,7 @@ func (c class) name() pool.Class {
 	return pool.Class(raw)
 }
 
-// checkNames refuses what cannot be part of an environment or a path.
+// checkNames refuses names that cannot be part of an environment or a path.
 func checkNames(q Request) error {
 	if len(q.SessionID) > 200 || strings.ContainsFunc(q.SessionID, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return fault.New(fault.Invalid, "session_id: at most 200 characters, none of them a control character")

@@ -16,9 +16,9 @@ const (
 	actionServer = "action-server"
 )
 
-// Command is what a client wants to run: one of Deft's programs, or one of the sandbox's.
+// Command is a client's command: one of Deft's programs, or one of the sandbox's.
 type Command struct {
-	// Args are the command line of Deft, or that of the client's program.
+	// Args are the command line of Deft, or of the client's program.
 	Args []string
 	// Given says that it is the client's own program.
 	Given bool
@@ -123,7 +123,8 @@ func program(words []string) (name string, rest []string) {
 	if path.Base(words[0]) == "openhands-agent-server" {
 		return agentServer, words[1:]
 	}
-	// What comes before starts Python: micromamba run -n … poetry run python -u -m MODULE
+	// The words before start Python: micromamba run -n … poetry run python -u -m
+	// MODULE
 	if i := slices.Index(words, "-m"); i >= 0 && i+1 < len(words) && python(words[:i]) {
 		switch words[i+1] {
 		case agentModule:

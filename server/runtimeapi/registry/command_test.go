@@ -60,7 +60,7 @@ func TestParseCommand(t *testing.T) {
 	}
 }
 
-// TestGiven: what is none of the known commands is run as it is, and its port is found.
+// TestGiven: an unknown command is run unchanged, and its port is found.
 func TestGiven(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

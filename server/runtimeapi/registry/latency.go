@@ -18,7 +18,7 @@ type Histogram struct {
 	Sum    time.Duration
 }
 
-// latencies are those of starts that the pool served, and of others.
+// latencies are the latencies of starts that the pool served, and of others.
 type latencies struct {
 	mu         sync.Mutex
 	warm, cold Histogram

@@ -157,7 +157,7 @@ func (r *Registry) Stop(ctx context.Context, owner, id string) (Runtime, error) 
 	}
 	cancel()
 	rt, err := r.change(ctx, owner, id, r.forget)
-	if fault.Is(err, fault.NotFound) { // what the start has left is removed already
+	if fault.Is(err, fault.NotFound) { // leftovers of the start are removed already
 		return e.snapshot(), nil
 	}
 	return rt, err
@@ -184,7 +184,7 @@ func (r *Registry) forget(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// Connection is what a client of a runtime's server needs of it.
+// Connection is the view that a client of a runtime's server has of it.
 type Connection struct {
 	Runtime Runtime
 	// Dial connects to the server.

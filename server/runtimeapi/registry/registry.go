@@ -10,17 +10,18 @@
 //
 // A session has one runtime: Start of a session that has one returns it, and resumes it.
 // Its state is stored before anything is started, so that a process that is killed leaves
-// no sandbox that the next one does not find: Open compares what is stored with what runs,
-// and removes sandboxes of which it has no record. Only one process may use a provider's
-// directory at a time.
+// no sandbox that the next one does not find: Open compares the stored runtimes with the
+// running ones, and removes sandboxes of which it has no record. Only one process may use
+// a provider's directory at a time.
 //
 // # Concurrency and failure
 //
-// A Registry is safe for concurrent use. What changes one runtime happens one after the
-// other. Errors: fault.NotFound for a runtime that there is not, or that is another
+// A Registry is safe for concurrent use. Changes of one runtime happen one after the
+// other. Errors: fault.NotFound for a runtime that does not exist, or that is another
 // owner's; fault.RateLimit for an owner who has as many as the quota allows;
-// fault.Unsupported, with the field's name, for what the provider cannot do;
-// fault.Conflict for a session that was started otherwise; and those of package sandbox.
+// fault.Unsupported, with the field's name, for fields that the provider cannot fulfil;
+// fault.Conflict for a session that was started otherwise; and the errors of package
+// sandbox.
 package registry
 
 import (
@@ -51,9 +52,9 @@ type Options struct {
 	Dir string
 	// Hidden are paths that no sandbox shows.
 	Hidden []string
-	// Env is the environment that all servers have; that of requests is added.
+	// Env is the environment that all servers have; a request's is added.
 	Env []string
-	// Network says what sandboxes may reach.
+	// Network has the hosts that sandboxes may reach.
 	Network sandbox.Network
 	// Limits of a sandbox with the resource factor 1.
 	Limits sandbox.Limits
@@ -101,9 +102,9 @@ type Registry struct {
 
 type session struct{ owner, id string }
 
-// entry is a runtime and what this process needs of it.
+// entry is a runtime with this process's state of it.
 type entry struct {
-	// turn is held by what changes the runtime.
+	// turn is held by changes of the runtime.
 	turn chan struct{}
 	// claimed is the pool's sandbox that the runtime is to have; nil once it has it.
 	claimed sandbox.Sandbox
@@ -158,7 +159,7 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 	return r, nil
 }
 
-// reconcile finds out what has become of the stored runtimes, and removes what is left of
+// reconcile finds out the state of the stored runtimes, and removes the leftovers of
 // others.
 func (r *Registry) reconcile(ctx context.Context) error {
 	for _, e := range r.runtimes {
@@ -180,7 +181,7 @@ func (r *Registry) recover(ctx context.Context, e *entry) error {
 		return r.ended(ctx, e, "it ended while the server was down")
 	case err != nil:
 		return err
-	case rt.State == Starting: // whether it was told what to run cannot be known
+	case rt.State == Starting: // whether it got its command cannot be known
 		if err := s.Stop(ctx); err != nil {
 			return err
 		}
@@ -192,7 +193,7 @@ func (r *Registry) recover(ctx context.Context, e *entry) error {
 }
 
 // removeOrphans removes the sandboxes and workspaces that are neither a runtime's nor the
-// pool's: those of a process that was killed.
+// pool's: leftovers of a process that was killed.
 func (r *Registry) removeOrphans(ctx context.Context) error {
 	known := map[string]bool{} // also those that are removed while this goes on
 	note := func() {

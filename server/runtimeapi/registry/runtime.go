@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// State is that of a runtime.
+// State is the state of a runtime.
 type State string
 
 // States.
@@ -28,7 +28,7 @@ type Runtime struct {
 	Owner string `json:"owner"`
 	// SessionID is the client's name for it, unique for its owner.
 	SessionID string `json:"session_id"`
-	// SessionKey is what clients of its server send.
+	// SessionKey is sent by clients of its server.
 	SessionKey string `json:"session_key"`
 	State      State  `json:"state"`
 	// Reason says why it has stopped, or could not be started.
@@ -41,7 +41,7 @@ type Runtime struct {
 	WorkingDir string `json:"working_dir"`
 	// Digest changes with the request that it was started with, but for the environment.
 	Digest string `json:"digest"`
-	// Port is what the client wants the server to listen on, inside.
+	// Port is the port on which the client wants the server to listen, inside.
 	Port int `json:"port"`
 	// Given says that the server is the client's own program, which does not know the
 	// session key: whoever passes requests on to it checks the key.
@@ -86,8 +86,8 @@ type Request struct {
 	Environment map[string]string
 	// Factor multiplies the limits of a sandbox; 0 stands for 1.
 	Factor float64
-	// User, Group and FSGroup are those of the container's programs and of the files in the
-	// workspace; nil for the provider's.
+	// User, Group and FSGroup own the container's programs and the files in the workspace;
+	// nil for the provider's.
 	User, Group, FSGroup *int
 	// Pull is one of sandbox.PullMissing and so on, or "".
 	Pull string
@@ -107,7 +107,7 @@ type class struct {
 	RuntimeClass string  `json:"runtime_class,omitempty"`
 }
 
-// container returns what the class asks of a provider of containers.
+// container returns the class's container for a provider of containers.
 func (c class) container() sandbox.Container {
 	out := sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.RuntimeClass}
 	if c.User != nil {

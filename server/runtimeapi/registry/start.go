@@ -152,8 +152,8 @@ func (r *Registry) run(ctx context.Context, e *entry, q Request, c class, began 
 	return nil
 }
 
-// notStarted removes what a start has left. A runtime that never ran is forgotten if its
-// client is told why; one with files of an earlier run is stopped, with the reason.
+// notStarted removes the leftovers of a start. A runtime that never ran is forgotten if
+// its client is told why; one with files of an earlier run is stopped, with the reason.
 func (r *Registry) notStarted(e *entry, cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
@@ -183,7 +183,7 @@ func withHint(err error) string {
 	return err.Error()
 }
 
-// launch takes a sandbox of the pool, or starts one, and tells it what to run.
+// launch takes a sandbox of the pool, or starts one, and gives it its command.
 func (r *Registry) launch(ctx context.Context, e *entry, q Request, c class) (sandbox.Sandbox, bootstrap.Ready, error) {
 	rt := e.snapshot()
 	s, err := e.claimed, error(nil)
@@ -254,7 +254,7 @@ func (r *Registry) inside(path, workspace string) string {
 	return filepath.Join(workspace, strings.TrimPrefix(path, workspaceInside))
 }
 
-// assignment is what the runtime's program becomes.
+// assignment is the assignment of the runtime's program.
 func (r *Registry) assignment(rt Runtime, q Request) bootstrap.Assignment {
 	workspace := r.workspace(rt.ID)
 	a := bootstrap.Assignment{Args: slices.Clone(q.Command.Args)}
@@ -317,7 +317,7 @@ func (r *Registry) find(ctx context.Context, q Request, c class) (*entry, error)
 		Digest: digest(q, c), Port: q.Command.Port, Given: q.Command.Given, Created: now, Changed: now,
 	}
 	var claimed sandbox.Sandbox
-	if !q.Command.Given { // what the pool has prepared is of use to Deft's servers only
+	if !q.Command.Given { // the pool's preparation is of use to Deft's servers only
 		if m, ok := r.pool.Claim(c.name()); ok {
 			rt.ID, rt.Warm, claimed = m.ID, true, r.waiting[m.ID]
 			delete(r.waiting, m.ID)
@@ -346,7 +346,7 @@ func (r *Registry) open(rt *Runtime) (err error) {
 	return err
 }
 
-// digest identifies what a runtime was started with.
+// digest identifies the parameters of a runtime's start.
 func digest(q Request, c class) string {
 	of := []any{c, q.Command.Args, q.WorkingDir}
 	if q.Command.Given {

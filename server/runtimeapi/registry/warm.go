@@ -11,13 +11,13 @@ import (
 
 // Warm asks for sandboxes that wait for requests like one.
 type Warm struct {
-	// Request names what decides the class: Image, Factor, User, Group, FSGroup, Pull and
-	// RuntimeClass.
+	// Request has the fields that decide the class: Image, Factor, User, Group, FSGroup,
+	// Pull and RuntimeClass.
 	Request Request
 	Size    pool.Size
 }
 
-// SetWarm sets which sandboxes wait. Those of classes that are not among them are removed.
+// SetWarm sets which sandboxes wait. Sandboxes of other classes are removed.
 func (r *Registry) SetWarm(all []Warm) error {
 	sizes, classes := map[pool.Class]pool.Size{}, map[pool.Class]class{}
 	for _, w := range all {
@@ -37,7 +37,7 @@ func (r *Registry) SetWarm(all []Warm) error {
 	return nil
 }
 
-// PoolMetrics returns what the pool counts.
+// PoolMetrics returns the pool's counters.
 func (r *Registry) PoolMetrics() []pool.Metrics { return r.pool.Metrics() }
 
 // poolMaker makes sandboxes that wait for an assignment.

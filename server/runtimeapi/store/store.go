@@ -8,11 +8,11 @@
 //
 // # Concurrency and failure
 //
-// A Store is safe for concurrent use by one process. What was saved survives the end of
+// A Store is safe for concurrent use by one process. Saved runtimes survive the end of
 // the process at any moment; a power loss may take the last seconds, and with them the
 // sandboxes themselves. Errors: fault.Denied if the file may not be used, or was written
-// with a key that is missing, fault.Corrupt if
-// what it holds cannot be read, fault.Full if there is no space.
+// with a key that is missing, fault.Corrupt if it cannot be read, fault.Full if there is
+// no space.
 package store
 
 import (
