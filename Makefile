@@ -13,6 +13,9 @@ BASE ?= HEAD
 # cost ten times the processor time and could find nothing of ours.
 RACE = -race -gcflags=modernc.org/...=-race=false
 
+# Everything but the race detector compiles with the flags of build.sh, so once.
+SHARED = CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath -buildvcs=false"
+
 # The reference implementation that some tests compare with; make deps
 # installs it.
 export DEFT_OPENHANDS_PYTHON ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/deft-deps/openhands-1.58/bin/python
@@ -51,22 +54,35 @@ release: web ## Build the release archives dist/deft-VERSION-linux-ARCH.tar.gz.
 	  tar -czf $$dir.tar.gz -C dist $$(basename $$dir); rm -r $$dir; echo $$dir.tar.gz; \
 	done
 
-# The tests use a copy of the binary, because some run it as another user. The policy tests
-# have no races, and have run.
+# The steps before the tests are quick where nothing has changed. The policy tests are one.
 .PHONY: test
 test: deps web ## Run everything that CI runs.
 	@$(MAKE) --no-print-directory --output-sync=target -j2 format tidy policy lint generated pages build
-	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; chmod 755 "$$dir"; cp bin/deft "$$dir"; \
-	CGO_ENABLED=1 DEFT_BIN=$$dir/deft $(GO) test $(RACE) -vet=off -shuffle=on -timeout 25m $$($(GO) list ./... | grep -v '/test/policy$$')
+	@$(MAKE) --no-print-directory --keep-going unit system
 	@echo "all tests passed"
+
+# Packages of test/ run the built binary, but for these.
+BARE = /test/(policy|llmmocks)$$
+
+.PHONY: unit
+unit: ## Run the tests of packages, with the race detector.
+	CGO_ENABLED=1 $(GO) test $(RACE) -vet=off -shuffle=on -timeout 40m $$($(GO) list ./... | grep -v /test/) ./test/llmmocks
+
+# One package at a time: browsers, engines, databases and servers that are killed do not
+# share the processors. The tests use a copy of the binary, because some run it as another
+# user. The race detector would see nothing of another process.
+.PHONY: system
+system: build ## Run the tests of the built binary, one package after another.
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; chmod 755 "$$dir"; cp bin/deft "$$dir"; \
+	$(SHARED) DEFT_BIN=$$dir/deft $(GO) test -p 1 -vet=off -shuffle=on -timeout 40m $$($(GO) list ./test/... | grep -vE '$(BARE)')
 
 .PHONY: check
 check: format ## Check what differs from BASE (default HEAD): quick, before a commit.
 	@pkgs=$$(test/run/changed.sh $(BASE)); \
 	if [[ -z "$$pkgs" ]]; then echo "no package differs from $(BASE)"; pkgs=./test/policy; fi; \
 	echo "check:" $$pkgs; \
-	$(LINT) run $$pkgs; \
-	$(GO) test -short -timeout 5m ./test/policy $$pkgs
+	$(SHARED) $(LINT) run $$pkgs; \
+	$(SHARED) $(GO) test -short -timeout 5m ./test/policy $$pkgs
 
 .PHONY: deps
 deps: ## Install what tests need besides Go.
@@ -93,14 +109,14 @@ fuzz: ## Fuzz every parser for FUZZTIME (default 30s) each.
 
 .PHONY: lint
 lint: ## Run the linters, as .golangci.yaml lists them; go vet is one.
-	$(LINT) run ./...
-	cd examples/outside && $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run ./...
+	$(SHARED) $(LINT) run ./...
+	cd examples/outside && $(SHARED) $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run ./...
 
 .PHONY: clean
 clean: ## Remove the build results.
 	rm -rf bin dist
 
-# The steps of make test. They can be run alone too.
+# The first steps of make test. They can be run alone too.
 .PHONY: format tidy policy generated pages
 format:
 	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | while read -r f; do [[ -e $$f ]] && echo "$$f"; done)); \
@@ -110,8 +126,8 @@ tidy:
 	cd tools && $(GO) mod tidy -diff
 	cd examples/outside && $(GO) mod tidy -diff
 policy:
-	$(GO) test ./test/policy
+	$(SHARED) $(GO) test ./test/policy
 generated:
-	test/run/generated.sh
+	$(SHARED) test/run/generated.sh
 pages:
 	@web/scripts/test.sh

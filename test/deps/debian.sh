@@ -2,6 +2,7 @@
 # Installs Debian packages, as root or with sudo. Without them or on another
 # system it lists the missing programs, and fails only if CI=true.
 set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
 
 # program: package
 wanted=(
@@ -32,6 +33,20 @@ done
 [[ -e /usr/include/stdlib.h ]] || missing+=(libc6-dev)
 # Debian does not put the server of PostgreSQL into PATH.
 compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || missing+=(postgresql)
+# The reference needs a Python with venv; cannot.sh has said if Debian's is too old.
+if ! ./python.sh >/dev/null && python3 -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 12), (3, 13)))' 2>/dev/null; then
+    missing+=(python3-venv)
+elif ! command -v python3 >/dev/null; then
+    missing+=(python3-venv)
+fi
+# cargo-web is the recent cargo of a release whose own is too old.
+if ! ./cargo.sh >/dev/null; then
+    if [[ $(apt-cache policy cargo-web 2>/dev/null) == *Candidate:\ [0-9]* ]]; then
+        missing+=(cargo-web)
+    else
+        missing+=(cargo)
+    fi
+fi
 # Without fonts the browser cannot show text.
 [[ -e /usr/share/fonts/truetype/liberation ]] || missing+=(fonts-liberation)
 [[ ${#missing[@]} -eq 0 ]] && exit 0

@@ -27,14 +27,7 @@ complete() {
 complete && exit 0
 
 # The reference needs Python 3.12 or 3.13.
-python=
-for candidate in python3.12 python3.13 "$HOME"/.pyenv/versions/3.1[23]*/bin/python python3 /usr/bin/python3; do
-    # A version manager may provide the command without that version.
-    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] not in ((3, 12), (3, 13)))' 2>/dev/null; then
-        python=$candidate
-        break
-    fi
-done
+python=$("$here/python.sh") || python=
 if [[ -z $python ]]; then
     echo "deps: Python 3.12 or 3.13 with venv is missing; tests against the reference need it" >&2
     [[ ${CI:-} == true ]] && exit 1

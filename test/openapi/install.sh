@@ -5,15 +5,9 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/openapi
 stamp=$venv/requirements.txt
 cmp -s "$here/requirements.txt" "$stamp" && exit 0
-python=
-for candidate in python3.12 python3.13 "$HOME"/.pyenv/versions/3.1[23]*/bin/python python3 /usr/bin/python3; do
-    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
-        python=$candidate
-        break
-    fi
-done
+python=$("$here/../deps/python.sh") || python=
 if [[ -z $python ]]; then
-    echo "deps: Python 3.10 or later with venv is missing; tests of the API's document need it" >&2
+    echo "deps: Python 3.12 or 3.13 with venv is missing; tests of the API's document need it" >&2
     [[ ${CI:-} == true ]] && exit 1
     exit 0
 fi
