@@ -199,7 +199,6 @@ func (e editor) find(ctx context.Context, conversation string) (*conversations.I
 
 // stopSockets ends all sockets, which would keep the server from stopping.
 func (s *services) stopSockets() {
-	s.v0.Close()
 	if err := s.agentServers.close(); err != nil {
 		s.o.Log.Warn("agent servers could not be closed", "err", err)
 	}

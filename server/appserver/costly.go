@@ -23,7 +23,6 @@ var costly = map[string]bool{
 	"POST /api/conversations":                                   true,
 	"POST /api/conversations/{conversation_id}/start":           true,
 	"GET /api/conversations/{conversation_id}/zip-directory":    true,
-	"GET /api/conversations/{conversation_id}/remember-prompt":  true,
 	"GET /api/conversations/{conversation_id}/trajectory":       true,
 }
 

@@ -9,7 +9,6 @@ import (
 // Routes are the operations of a server, which cannot be called.
 func Routes() []rest.Route {
 	s := &services{v0: v0.New(v0.Options{}), mcp: mcpserver.New(mcpserver.Options{})}
-	defer s.v0.Close()
 	return s.routes()
 }
 

@@ -17,7 +17,7 @@ import (
 type front struct{ v *services }
 
 // apiPrefixes begin the paths that are never the page's.
-var apiPrefixes = []string{"/api/", "/sockets/", "/socket.io", "/mcp/", "/v1/", "/integration/", "/oauth/", "/feedback/"}
+var apiPrefixes = []string{"/api/", "/sockets/", "/mcp/", "/v1/", "/integration/", "/oauth/", "/feedback/"}
 
 // serverPaths are further paths of the routes.
 var serverPaths = []string{"/alive", "/health", "/ready", "/server_info", "/openapi.json"}

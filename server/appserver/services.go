@@ -155,7 +155,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})
 	s.replicas = newReplicas(s.backend.Lock, s.store.InSandbox, o.Log)
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
-	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, Store: s.store, URL: o.baseURL, Apps: s.apps.Addresses, Editor: s.apps.OpenEditor, MCPServers: settingsroutes.MCPServers, Log: o.Log})
+	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, URL: o.baseURL, MCPServers: settingsroutes.MCPServers, Log: o.Log})
 	s.mcp = s.newMCP()
 	if s.table, err = rest.New(rest.Options{
 		Routes: markCostly(s.routes()), SameOrigin: true, Origin: o.allowedOrigin, Costly: costlyLimit(o.CostlyPerMinute), Log: o.Log,
@@ -234,9 +234,6 @@ func (s *services) download(w http.ResponseWriter, r *http.Request, id event.Con
 // are paused, and go on when the server starts again.
 func (s *services) close(ctx context.Context) error {
 	var errs []error
-	if s.v0 != nil {
-		s.v0.Close()
-	}
 	if s.agentServers != nil {
 		errs = append(errs, s.agentServers.close())
 	}

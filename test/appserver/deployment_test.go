@@ -124,6 +124,17 @@ func (d deployment) until(t *testing.T, id string, wanted func(task) bool) task 
 	}
 }
 
+// started waits until the start of a conversation has ended.
+func (d deployment) started(t *testing.T, id string) {
+	t.Helper()
+	var tasks struct{ Items []task }
+	d.owner.do(t, "GET", d.url+"/api/v1/app-conversations/start-tasks/search?conversation_id__eq="+id, nil, &tasks)
+	if len(tasks.Items) != 1 {
+		t.Fatalf("%d start tasks of conversation %s", len(tasks.Items), id)
+	}
+	d.until(t, tasks.Items[0].ID, func(one task) bool { return one.Status == "READY" })
+}
+
 // conversation returns what the server says of a conversation.
 func (d deployment) conversation(t *testing.T, id string) conversation {
 	t.Helper()

@@ -247,7 +247,7 @@ func TestForeignPages(t *testing.T) {
 		t.Errorf("its own page is refused: %d %s", a.status, a.body)
 	}
 	for _, host := range []string{"evil.example", "evil.example:3000", "localhost.evil.example", "127.0.0.1.evil.example"} {
-		for _, path := range []string{"/", "/api/settings", "/alive", "/socket.io/?EIO=4&transport=polling"} {
+		for _, path := range []string{"/", "/api/settings", "/alive"} {
 			a := g.want(t, 421, "GET", path, "", "Host: "+host)
 			if !strings.Contains(a.body, "--public-url") {
 				t.Errorf("it does not say what to do: %s", a.body)
@@ -271,7 +271,6 @@ func TestForeignSockets(t *testing.T) {
 	}
 	const id = "/sockets/events/0123456789abcdef0123456789abcdef"
 	for _, c := range []struct{ path, header string }{
-		{"/socket.io/?EIO=4&transport=websocket&conversation_id=0123456789abcdef0123456789abcdef", "Cookie: " + g.cookie},
 		{id, "Cookie: " + g.cookie},
 		{id, "X-Session-API-Key: wrong"},
 		{id + "?session_api_key=wrong", "Cookie: " + g.cookie},
@@ -286,10 +285,6 @@ func TestForeignSockets(t *testing.T) {
 			}
 			if err != nil {
 				continue // refused
-			}
-			if strings.HasPrefix(c.path, "/socket.io") && origin == g.url {
-				conn.CloseNow()
-				continue
 			}
 			_, raw, err := conn.Read(t.Context())
 			conn.CloseNow()
@@ -500,7 +495,7 @@ func TestPublicBind(t *testing.T) {
 	}
 	for _, one := range []string{
 		"GET /api/v1/app-conversations/search", "POST /api/v1/app-conversations", "GET /api/v1/sandboxes/search", "GET /api/settings",
-		"GET /api/secrets", "GET /api/conversations", "POST /api/conversations", "GET /api/keys", "POST /api/keys", "GET /socket.io/?EIO=4&transport=polling",
+		"GET /api/secrets", "GET /api/conversations", "POST /api/conversations", "GET /api/keys", "POST /api/keys",
 		"POST /api/logout", "GET /api/v1/users/me", "GET /api/conversations/x/events/search", "GET /api/none",
 	} {
 		method, path, _ := strings.Cut(one, " ")

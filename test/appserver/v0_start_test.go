@@ -46,7 +46,7 @@ func TestV0Replay(t *testing.T) {
 			}
 			c.create(map[string]any{"replay_json": v0Trajectory})
 			// A message before its end is none of the recording's, also while it is started.
-			if raw := c.call(http.StatusConflict, "POST", "message", map[string]any{"message": "hello"}, nil); !strings.Contains(string(raw), "replays") {
+			if raw := c.call(http.StatusConflict, "POST", "events", said("hello"), nil); !strings.Contains(string(raw), "replays") {
 				t.Errorf("a message: %s", raw)
 			}
 			var made conversation
@@ -127,14 +127,7 @@ turns:
 	} {
 		c.create(test.body)
 		id := c.id
-		var tasks []*task
-		for end := time.Now().Add(time.Minute); len(tasks) == 0 || tasks[0].Status != "READY"; {
-			var page struct{ Items []*task }
-			d.owner.do(t, "GET", d.url+"/api/v1/app-conversations/start-tasks/search?conversation_id__eq="+id, nil, &page)
-			if tasks = page.Items; time.Now().After(end) {
-				t.Fatalf("it is not started: %+v", tasks)
-			}
-		}
+		d.started(t, id)
 		all := d.follow(t, d.conversation(t, id), "finished")
 		raw, err := json.Marshal(all)
 		if err != nil {

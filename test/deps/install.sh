@@ -29,7 +29,7 @@ part() {
 part ./gvisor.sh ./docker.sh # the engine runs gVisor
 part ./gitea.sh
 part ./openhands.sh ../openapi/install.sh
-part ./forges.sh ./mcp.sh ./socketio.sh ../llmmocks/install.sh
+part ./forges.sh ./mcp.sh ../llmmocks/install.sh
 part ../interop/install.sh
 part ../../web/scripts/install.sh
 part ./postgres.sh

@@ -147,25 +147,6 @@ func (s *Service) one(r *http.Request) (*conversations.Info, error) {
 	return s.o.Conversations.One(r.Context(), identity.CallerOf(r.Context()).Owner, id)
 }
 
-// Addresses returns where a browser reaches the ports of a conversation's sandbox, as V0 lists
-// them. There is none without a domain for them, or where the sandbox does not run.
-func (s *Service) Addresses(r *http.Request, info *conversations.Info) (map[string]int, error) {
-	out := map[string]int{}
-	if info.In == nil {
-		return out, nil
-	}
-	found, err := s.ports(r.Context(), *info.In, info.Info.ID)
-	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Unsupported) {
-		return out, nil
-	}
-	for _, p := range found {
-		if at := s.address(r, *info.In, info.Info.ID, p.Port); at != "" {
-			out[strings.TrimSuffix(at, "/")] = p.Port
-		}
-	}
-	return out, err
-}
-
 func (s *Service) ports(ctx context.Context, in store.Sandbox, id event.ConversationID) (found []Port, err error) {
 	link, err := s.link(ctx, in, id)
 	if err != nil {

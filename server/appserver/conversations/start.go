@@ -53,8 +53,6 @@ type StartRequest struct {
 	// the callbacks, which Start makes.
 	Processors  []json.RawMessage      `json:"processors,omitempty"`
 	CallbackIDs []event.ConversationID `json:"callback_ids,omitempty"`
-	// Contract is that of the client, V0 or V1; V1 if it is empty.
-	Contract string `json:"contract,omitempty"`
 	// MCP are MCP servers by name (spec.MCPServers), in the place of those of the settings;
 	// nil leaves it to these.
 	MCP *schema.Map `json:"mcp_config,omitempty"`
@@ -588,7 +586,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 	}
 	if err := s.o.Store.SaveConversation(ctx, store.Conversation{
 		ID: t.Conversation, Owner: t.Owner, Sandbox: in.ID, Repository: r.Repository, Branch: r.Branch, Provider: r.Provider,
-		Trigger: r.Trigger, Model: r.Model, AgentType: cmp.Or(r.AgentType, "default"), Public: r.Public, PRNumbers: r.PRNumbers, Created: t.Created, Contract: r.Contract,
+		Trigger: r.Trigger, Model: r.Model, AgentType: cmp.Or(r.AgentType, "default"), Public: r.Public, PRNumbers: r.PRNumbers, Created: t.Created,
 	}); err != nil {
 		return err
 	}

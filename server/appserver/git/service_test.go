@@ -27,7 +27,7 @@ func serve(t *testing.T) (string, map[string]*forgetest.Server) {
 	t.Helper()
 	hosts := map[string]*forgetest.Server{}
 	for provider, dir := range map[string]string{"github": "github", "gitlab": "gitlab", "bitbucket": "bitbucket"} {
-		hosts[provider] = forgetest.Serve(t, "../../forge/"+dir+"/testdata/exchanges.json")
+		hosts[provider] = forgetest.Serve(t, "../../../forge/"+dir+"/testdata/exchanges.json")
 	}
 	of := map[identity.Tenant][]string{"alice": {"github"}, "both": {"github", "gitlab"}, "bucket": {"bitbucket"}, "wrong": {"github"}, "nobody": nil}
 	forges := route.New()

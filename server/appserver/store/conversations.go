@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -28,12 +27,9 @@ type Conversation struct {
 	PRNumbers  []int
 	PRURLs     map[int]string // by number, of those that it has opened
 	Created    time.Time
-	// Contract is that by which it was made, and for whose clients it looks so: V0 or V1,
-	// which is the default.
-	Contract string
 }
 
-const conversationColumns = "id, owner, sandbox, repository, branch, provider, started_by, model, agent_type, public, pr_numbers, created_at, contract, pr_urls"
+const conversationColumns = "id, owner, sandbox, repository, branch, provider, started_by, model, agent_type, public, pr_numbers, created_at, pr_urls"
 
 // SaveConversation stores a conversation, or replaces what was stored of it.
 func (s *Store) SaveConversation(ctx context.Context, c Conversation) error {
@@ -71,11 +67,11 @@ func (t tx) saveConversation(c Conversation) error {
 	if err != nil {
 		return err
 	}
-	r, err := t.exec("INSERT INTO app_conversations ("+conversationColumns+") VALUES ("+marks(14)+`)
+	r, err := t.exec("INSERT INTO app_conversations ("+conversationColumns+") VALUES ("+marks(13)+`)
 ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, repository = excluded.repository, branch = excluded.branch, provider = excluded.provider,
   started_by = excluded.started_by, model = excluded.model, agent_type = excluded.agent_type, public = excluded.public, pr_numbers = excluded.pr_numbers, pr_urls = excluded.pr_urls
 WHERE app_conversations.owner = excluded.owner`,
-		string(c.ID), c.Owner, c.Sandbox, c.Repository, c.Branch, c.Provider, c.Trigger, c.Model, c.AgentType, flag(c.Public), string(numbers), micro(c.Created), cmp.Or(c.Contract, "V1"), string(urls))
+		string(c.ID), c.Owner, c.Sandbox, c.Repository, c.Branch, c.Provider, c.Trigger, c.Model, c.AgentType, flag(c.Public), string(numbers), micro(c.Created), string(urls))
 	if err := affected(r, err, "conversation", string(c.ID)); fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Conflict, "the id "+string(c.ID)+" is taken")
 	} else if err != nil {
@@ -164,7 +160,7 @@ func (s *Store) InSandbox(ctx context.Context, sandbox string) (ids []event.Conv
 }
 
 // DeleteConversation deletes what is stored of a conversation, with its start tasks,
-// feedback and event callbacks. It is no error if there is nothing.
+// messages and event callbacks. It is no error if there is nothing.
 func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.ConversationID) error {
 	defer s.members.changed()
 	return s.change(ctx, func(t tx) error {
@@ -177,9 +173,6 @@ func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.C
 		}
 		if err == nil {
 			_, err = t.exec("DELETE FROM app_replays WHERE conversation = ? AND owner = ?", string(id), owner)
-		}
-		if err == nil {
-			_, err = t.exec("DELETE FROM app_feedback WHERE conversation = ? AND owner = ?", string(id), owner)
 		}
 		if err == nil {
 			_, err = t.exec("DELETE FROM app_callback_results WHERE callback IN (SELECT id FROM app_callbacks WHERE conversation = ? AND owner = ?)", string(id), owner)
@@ -195,7 +188,7 @@ func conversation(row scanner) (c Conversation, err error) {
 	var id, numbers, urls string
 	var public int
 	var created int64
-	if err := row.Scan(&id, &c.Owner, &c.Sandbox, &c.Repository, &c.Branch, &c.Provider, &c.Trigger, &c.Model, &c.AgentType, &public, &numbers, &created, &c.Contract, &urls); err != nil {
+	if err := row.Scan(&id, &c.Owner, &c.Sandbox, &c.Repository, &c.Branch, &c.Provider, &c.Trigger, &c.Model, &c.AgentType, &public, &numbers, &created, &urls); err != nil {
 		return Conversation{}, err
 	}
 	c.ID, c.Public, c.Created = event.ConversationID(id), public != 0, at(created)

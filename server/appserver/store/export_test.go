@@ -1,7 +1,7 @@
 package store
 
 // Version is that of the tables.
-const Version = version
+var Version = version
 
 // Starting is the query of what an owner has at work in tasks and replays.
 const Starting = starting

@@ -27,8 +27,7 @@ CREATE TABLE app_conversations (
   public      INTEGER NOT NULL, -- 1 if everybody with the link may read it
   pr_numbers  TEXT    NOT NULL, -- a JSON list
   created_at  BIGINT  NOT NULL,
-  contract    TEXT    NOT NULL DEFAULT 'V1', -- by which it was made: V0 or V1
-  pr_urls     TEXT    NOT NULL DEFAULT 'null' -- a JSON object, by number, of those that it has opened
+  pr_urls     TEXT    NOT NULL -- a JSON object, by number, of those that it has opened
 );
 CREATE INDEX app_conversations_sandbox ON app_conversations (sandbox);
 
@@ -43,7 +42,7 @@ CREATE TABLE app_start_tasks (
   log          TEXT   NOT NULL, -- what the set-up printed
   created_at   BIGINT NOT NULL,
   updated_at   BIGINT NOT NULL,
-  failed_at    TEXT   NOT NULL DEFAULT '' -- the status in which it failed
+  failed_at    TEXT   NOT NULL -- the status in which it failed
 );
 CREATE INDEX app_start_tasks_owner ON app_start_tasks (owner, created_at);
 CREATE INDEX app_start_tasks_conversation ON app_start_tasks (conversation);
@@ -57,20 +56,6 @@ CREATE TABLE app_pending_messages (
   created_at BIGINT NOT NULL
 );
 CREATE INDEX app_pending_messages_task ON app_pending_messages (task, created_at);
-
--- What users think of conversations.
-CREATE TABLE app_feedback (
-  id           TEXT   NOT NULL PRIMARY KEY,
-  owner        TEXT   NOT NULL,
-  conversation TEXT   NOT NULL,
-  polarity     TEXT   NOT NULL, -- positive or negative
-  permissions  TEXT   NOT NULL, -- private or public
-  email        TEXT   NOT NULL,
-  version      TEXT   NOT NULL, -- of the client
-  events       BIGINT NOT NULL, -- how many events the conversation had
-  created_at   BIGINT NOT NULL
-);
-CREATE INDEX app_feedback_conversation ON app_feedback (conversation, created_at);
 
 -- API keys of programs, sessions of browsers and codes to sign in with.
 CREATE TABLE app_credentials (

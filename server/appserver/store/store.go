@@ -63,29 +63,15 @@ type Store struct {
 //go:embed schema.sql
 var tables string
 
-//go:embed upgrade_2.sql
-var upgrade2 string
+// oldest is the version of the tables of Deft 0.1.0. No release had a lower one.
+const oldest = 8
 
-//go:embed upgrade_3.sql
-var upgrade3 string
-
-//go:embed upgrade_4.sql
-var upgrade4 string
-
-//go:embed upgrade_5.sql
-var upgrade5 string
-
-//go:embed upgrade_6.sql
-var upgrade6 string
-
-//go:embed upgrade_7.sql
-var upgrade7 string
-
-// upgrades are what leads from each version, from 1 on, to the next one.
-var upgrades = []string{upgrade2, upgrade3, upgrade4, upgrade5, upgrade6, upgrade7}
+// upgrades bring the tables from one version to the next, the first from oldest on. A change
+// of schema.sql, which has the newest tables, adds one.
+var upgrades []string
 
 // version is that of schema.sql.
-const version = 7
+var version = oldest + len(upgrades)
 
 // SQLiteSource makes the file of a SQLite database, which only its owner may read, and
 // returns what sql.Open wants for it: what is written is on the disk when a statement
@@ -145,10 +131,13 @@ func (s *Store) migrate(ctx context.Context) error {
 		case found > version:
 			return fault.New(fault.Unsupported, fmt.Sprintf("the App Server's tables are of version %d, which is newer than this program's %d", found, version)).
 				Hint("start the newer version of deft again")
+		case found < oldest:
+			return fault.New(fault.Unsupported, fmt.Sprintf("the App Server's tables are of version %d, from before Deft 0.1.0", found)).
+				Hint("start with an empty database: move events/app out of the data directory, or drop the tables app_* in PostgreSQL")
 		case found == version:
 			return nil
 		default:
-			for _, script := range upgrades[found-1:] {
+			for _, script := range upgrades[found-oldest:] {
 				if err := t.script(script); err != nil {
 					return err
 				}

@@ -132,29 +132,6 @@ func (s *Service) addEvent(w http.ResponseWriter, r *http.Request) error {
 	return rest.OK(w)
 }
 
-var messageForm = &schema.Object{Name: "AddMessageRequest", Fields: []schema.Field{{Name: "message", Type: schema.String{}, Required: true}}}
-
-func (s *Service) addMessage(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
-	var req struct {
-		Message string `json:"message"`
-	}
-	if err := rest.Read(r, messageForm, &req); err != nil {
-		return err
-	}
-	content, err := message(req.Message, nil)
-	if err == nil {
-		err = s.send(r.Context(), owner(r), id, content)
-	}
-	if err != nil {
-		return err
-	}
-	return rest.OK(w)
-}
-
 // message returns the content of a message of a user. Invalid for an empty one.
 func message(text string, images []string) ([]event.Content, error) {
 	raw, err := json.Marshal(map[string]any{"action": "message", "args": map[string]any{"content": text, "image_urls": images}})

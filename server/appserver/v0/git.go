@@ -22,9 +22,6 @@ type change struct {
 }
 
 func (s *Service) gitChanges(w http.ResponseWriter, r *http.Request) error {
-	if err := s.settle(r); err != nil {
-		return err
-	}
 	files, dir, err := s.files(r, "")
 	if err != nil {
 		return err
@@ -48,9 +45,6 @@ func (s *Service) gitDiff(w http.ResponseWriter, r *http.Request) error {
 	q := rest.QueryOf(r)
 	named := q.Required("path")
 	if err := q.Err(); err != nil {
-		return err
-	}
-	if err := s.settle(r); err != nil {
 		return err
 	}
 	files, name, err := s.files(r, named)

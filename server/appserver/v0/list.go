@@ -117,11 +117,6 @@ func (s *Service) search(w http.ResponseWriter, r *http.Request) error {
 	return s.list(w, q, l)
 }
 
-func (s *Service) searchMicroagents(w http.ResponseWriter, r *http.Request) error {
-	q := rest.QueryOf(r)
-	return s.list(w, q, &listing{s: s, r: r, repository: q.Required("selected_repository"), trigger: triggerMicroagent})
-}
-
 // list answers with one page.
 func (s *Service) list(w http.ResponseWriter, q *rest.Query, l *listing) error {
 	page, withSubs := q.String("page_id", ""), q.Bool("include_sub_conversations", false)

@@ -92,7 +92,7 @@ func setup(t *testing.T) *fixture {
 	places := sandboxes.New(sandboxes.Options{Store: rows, Sessions: sessions, Files: kept, Root: filepath.Join(dir, "workspaces"), Spec: "test", Log: log})
 	calls := callbacks.New(callbacks.Options{Stream: events, Store: rows, Lock: locks, Log: log})
 	f.conversations = conversations.New(conversations.Options{Sessions: sessions, Sandboxes: places, Store: rows, Settings: f, Files: kept, Lock: locks, Callbacks: calls, Log: log})
-	s := v0.New(v0.Options{Conversations: f.conversations, Sandboxes: places, Store: rows, URL: func(*http.Request) string { return "http://app" }, Log: log})
+	s := v0.New(v0.Options{Conversations: f.conversations, Sandboxes: places, URL: func(*http.Request) string { return "http://app" }, Log: log})
 	f.routes = s.Routes()
 	f.handler, err = rest.New(rest.Options{Routes: f.routes, Log: log, Authenticate: func(r *http.Request) (*http.Request, error) {
 		who := r.Header.Get("Authorization")
@@ -105,7 +105,6 @@ func setup(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		s.Close()
 		f.conversations.Close()
 		calls.Close()
 		for _, err := range []error{sessions.Close(context.Background()), kept.Close(), rows.Close(), events.Close()} {

@@ -1,15 +1,11 @@
-// Package v0 serves the routes of conversations of OpenHands' first contract (V0), which
-// its web UI up to 0.62 and its public REST API use, and Socket.IO for live events
-// (docs/openhands/app-server-v0.md sections 4.3 and 4.4). They are thin over package
+// Package v0 serves the routes of conversations of OpenHands' first REST API (V0):
+// docs/openhands/app-server-v0.md section 4.3. They are thin over package
 // conversations: a conversation that was made here is one of /api/v1 too, and the other
 // way round. docs/routes-v0.md lists the operations.
 //
 // # Usage
 //
-//	s := v0.New(v0.Options{Conversations: conversations, Sandboxes: sandboxes, Store: store, URL: baseURL, …})
-//	routes := s.Routes()
-//	…
-//	s.Close() // ends the sockets
+//	routes := v0.New(v0.Options{Conversations: conversations, Sandboxes: sandboxes, URL: baseURL, …}).Routes()
 //
 // # Concurrency and failure
 //
@@ -19,11 +15,9 @@
 package v0
 
 import (
-	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -32,47 +26,25 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
-	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
-	"github.com/deft-dev/deft/server/socketio"
 )
 
 // Options say what a Service works with. All are required.
 type Options struct {
 	Conversations *conversations.Service
 	Sandboxes     *sandboxes.Service
-	Store         *store.Store
 	// URL is where the client of a request reaches this server, without a last slash.
 	URL func(r *http.Request) string
-	// Apps returns where browsers reach programs in the sandbox of a conversation, with
-	// their ports; nil for nowhere.
-	Apps func(r *http.Request, info *conversations.Info) (map[string]int, error)
-	// Editor starts VS Code in the sandbox of a conversation and returns where browsers reach
-	// it; nil for nowhere.
-	Editor func(r *http.Request, info *conversations.Info) (string, error)
 	// MCPServers returns the MCP servers of V0's lists by name; loc is where a request has them.
 	MCPServers func(lists *schema.Map, loc ...any) (*schema.Map, error)
 	Log        *slog.Logger
 }
 
 // Service has the routes.
-type Service struct {
-	o       Options
-	sockets *socketio.Handler
-
-	mu        sync.Mutex
-	connected map[event.ConversationID]int // how many clients follow a conversation
-}
+type Service struct{ o Options }
 
 // New returns a service.
-func New(o Options) *Service {
-	s := &Service{o: o, connected: map[event.ConversationID]int{}}
-	s.sockets = socketio.New(socketio.Options{Connect: s.connect, Log: o.Log})
-	return s
-}
-
-// Close ends all sockets.
-func (s *Service) Close() { s.sockets.Close() }
+func New(o Options) *Service { return &Service{o} }
 
 // maxUpload bounds the files of one upload, in bytes.
 const maxUpload = 1 << 30
@@ -93,26 +65,15 @@ func (s *Service) Routes() []rest.Route {
 		r("DELETE", one, s.delete),
 		r("POST", one+"/start", s.start),
 		r("POST", one+"/stop", s.stop),
-		r("GET", one+"/remember-prompt", s.rememberPrompt),
-		r("POST", one+"/exp-config", s.experiment),
-		r("GET", one+"/config", s.config),
-		r("GET", one+"/vscode-url", s.vscode),
-		r("GET", one+"/web-hosts", s.webHosts),
 		r("GET", one+"/events", s.events),
 		r("POST", one+"/events", s.addEvent),
-		r("POST", one+"/message", s.addMessage),
 		r("GET", one+"/trajectory", s.trajectory),
-		r("GET", one+"/microagents", s.microagents),
 		r("GET", one+"/list-files", s.listFiles),
 		r("GET", one+"/select-file", s.selectFile),
 		r("GET", one+"/zip-directory", s.zipDirectory),
 		r("GET", one+"/git/changes", s.gitChanges),
 		r("GET", one+"/git/diff", s.gitDiff),
 		upload,
-		r("POST", one+"/submit-feedback", s.submitFeedback),
-		r("GET", one+"/feedback", s.listFeedback), // not in the contract
-		r("GET", "/api/microagent-management/conversations", s.searchMicroagents),
-		r("GET", "/socket.io/{$}", s.socket),
 	}
 }
 
@@ -126,7 +87,7 @@ type failure struct {
 	ID      string `json:"msg_id,omitempty"`
 }
 
-// messageIDs are the texts that OpenHands' page has for errors.
+// messageIDs name errors for clients that translate them.
 var messageIDs = map[fault.Kind]string{
 	fault.NotFound:  "CONVERSATION$NOT_FOUND",
 	fault.Denied:    "AUTHORIZATION$PERMISSION_DENIED",
@@ -194,12 +155,3 @@ func orNull(s string) *string {
 
 // stamp writes a time as the contract has it.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
-
-// contractOf is the contract for whose clients a conversation looks made.
-func contractOf(c store.Conversation) string { return cmp.Or(c.Contract, contractV1) }
-
-// The contracts.
-const (
-	contractV0 = "V0"
-	contractV1 = "V1"
-)

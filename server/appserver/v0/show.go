@@ -28,6 +28,9 @@ const (
 	runtimeFailed = "STATUS$ERROR"
 )
 
+// version is the newest API that a conversation has, whichever it was made by.
+const version = "V1"
+
 // conversationInfo is a conversation as the contract has it (ConversationInfo).
 type conversationInfo struct {
 	ID            string  `json:"conversation_id"`
@@ -39,9 +42,9 @@ type conversationInfo struct {
 	Branch        *string `json:"selected_branch"`
 	Provider      *string `json:"git_provider"`
 	Trigger       *string `json:"trigger"`
-	Connections   int     `json:"num_connections"`
-	// URL and SessionKey are where clients find the agent-server contract of a V1
-	// conversation. Those of V0 have everything here.
+	Connections   int     `json:"num_connections"` // of Socket.IO, which this server does not have: 0
+	// URL and SessionKey are where clients find the agent-server contract of a
+	// conversation that can work.
 	URL        *string  `json:"url"`
 	SessionKey *string  `json:"session_api_key"`
 	Created    string   `json:"created_at"`
@@ -92,13 +95,12 @@ func (s *Service) show(r *http.Request, i *conversations.Info, t *store.Task) co
 	out := conversationInfo{
 		ID: i.Info.ID.Hex(), Title: titleOf(i.Meta.Title, i.Info.ID), Updated: stamp(i.Updated), Status: status, RuntimeStatus: orNull(runtime),
 		Repository: orNull(i.Repository), Branch: orNull(i.Branch), Provider: orNull(i.Provider), Trigger: orNull(i.Trigger),
-		Connections: s.connections(i.Info.ID), Created: stamp(i.Info.Created), PRNumbers: append([]int{}, i.PRNumbers...),
-		Version: contractOf(i.Conversation), Subs: []string{},
+		Created: stamp(i.Info.Created), PRNumbers: append([]int{}, i.PRNumbers...), Version: version, Subs: []string{},
 	}
 	for _, sub := range i.Subs {
 		out.Subs = append(out.Subs, sub.Hex())
 	}
-	if out.Version == contractV1 && status == running {
+	if status == running {
 		out.URL, out.SessionKey = orNull(s.o.URL(r)+"/api/conversations/"+out.ID), orNull(i.In.SessionKey)
 	}
 	return out
@@ -113,9 +115,8 @@ func (s *Service) showTask(t *store.Task) conversationInfo {
 	out := conversationInfo{
 		ID: t.Conversation.Hex(), Title: titleOf(req.Title, t.Conversation), Updated: stamp(t.Updated), Status: starting,
 		RuntimeStatus: orNull(runtimeStatus(t.Status)), Repository: orNull(req.Repository), Branch: orNull(req.Branch),
-		Provider: orNull(req.Provider), Trigger: orNull(req.Trigger), Connections: s.connections(t.Conversation),
-		Created: stamp(t.Created), PRNumbers: append([]int{}, req.PRNumbers...), Subs: []string{},
-		Version: contractOf(store.Conversation{Contract: req.Contract}),
+		Provider: orNull(req.Provider), Trigger: orNull(req.Trigger),
+		Created: stamp(t.Created), PRNumbers: append([]int{}, req.PRNumbers...), Version: version, Subs: []string{},
 	}
 	if t.Status == store.Failed {
 		out.Status = failed

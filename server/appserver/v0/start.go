@@ -89,7 +89,7 @@ func (q *initRequest) recorded(to *conversations.StartRequest) (err error) {
 func (q *initRequest) startRequest() (conversations.StartRequest, error) {
 	out := conversations.StartRequest{
 		ConversationID: q.ID, Repository: q.Repository, Provider: q.Provider, Branch: q.Branch,
-		Suffix: q.Instructions, Trigger: "gui", Contract: contractV0,
+		Suffix: q.Instructions, Trigger: "gui",
 	}
 	text := q.Message
 	switch {

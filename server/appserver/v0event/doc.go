@@ -1,6 +1,6 @@
 // Package v0event translates between the stored events of a conversation and the
-// events of OpenHands' first generation (V0), which its web UI up to 0.62 and the V0
-// REST API use: integer ids, and one flat object for each action or observation
+// events of OpenHands' first REST API (V0): integer ids, and one flat object for each
+// action or observation
 // (docs/openhands/app-server-v0.md section 5).
 //
 // # Usage

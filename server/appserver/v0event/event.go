@@ -3,7 +3,6 @@ package v0event
 import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/state"
 )
 
 // perSeq is how many V0 events one stored event may become.
@@ -45,20 +44,6 @@ type Event struct {
 
 // kind is the name of the action or observation.
 func (e *Event) kind() string { return e.Action + e.Observation }
-
-// StateChanged returns whether the event is an agent_state_changed observation.
-func (e *Event) StateChanged() bool { return e.Observation == "agent_state_changed" }
-
-// Asks returns whether the event says that the agent waits for its user to confirm actions.
-func (e *Event) Asks() bool {
-	return e.StateChanged() && e.Extras["agent_state"] == agentState(state.Confirming)
-}
-
-// Empty returns whether the event is a null action or observation, or a recall
-// action, which V0 sockets leave out.
-func (e *Event) Empty() bool {
-	return e.Action == "null" || e.Observation == "null" || e.Action == "recall"
-}
 
 // Hidden reports whether the event is not meant for people.
 func (e *Event) Hidden() bool {

@@ -3,7 +3,6 @@ package v0event
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -19,9 +18,6 @@ type Translator struct {
 	// Find returns events from before the first record, for the cause of
 	// observations and the ids of condensed events. Without it those stay unknown.
 	Find Lookup
-	// Workspace is the directory whose files the paths of actions and observations name
-	// below [ClientWorkspace], where V0 has them. Empty: paths stay as they are.
-	Workspace string
 
 	held    []held // what the agent did in the newest append
 	actions map[event.ID]known
@@ -68,7 +64,7 @@ func (t *Translator) Add(rec eventstream.Record) []*Event {
 	case *event.ConversationStateUpdateEvent:
 		return t.update(rec, ev)
 	}
-	return append(t.Flush(), place(rec, stored.Meta().Source, t.inWorkspace(t.translate(stored)))...)
+	return append(t.Flush(), place(rec, stored.Meta().Source, t.translate(stored))...)
 }
 
 // Flush returns what is held back, when nothing follows it.
@@ -101,7 +97,7 @@ func (t *Translator) update(rec eventstream.Record, up *event.ConversationStateU
 }
 
 func (t *Translator) hold(rec eventstream.Record, out *Event, act *event.ActionEvent, responseID string) {
-	place(rec, event.SourceAgent, t.inWorkspace(out))
+	place(rec, event.SourceAgent, out)
 	t.held = append(t.held, held{out, act, responseID})
 	if act != nil {
 		t.remember(act, out.ID)
@@ -259,23 +255,6 @@ func (t *Translator) condensation(ev *event.Condensation) *Event {
 	return out
 }
 
-// ClientWorkspace is where V0 has the workspace of a conversation.
-const ClientWorkspace = "/workspace"
-
-// inWorkspace returns an event, which may be nil, with its path as V0 has it.
-func (t *Translator) inWorkspace(ev *Event) *Event {
-	if ev == nil || t.Workspace == "" {
-		return ev
-	}
-	for _, of := range []map[string]any{ev.Args, ev.Extras} {
-		path, _ := of["path"].(string)
-		if below, inside := strings.CutPrefix(path, t.Workspace+"/"); inside {
-			of["path"] = ClientWorkspace + "/" + below
-		}
-	}
-	return ev
-}
-
 // place gives the V0 events of a record their ids, and those without a source that of
 // the record.
 func place(rec eventstream.Record, source event.Source, evs ...*Event) []*Event {
@@ -299,7 +278,7 @@ func sourceOf(s event.Source) string {
 	return sourceEnvironment
 }
 
-// agentStates are V0's names of the statuses.
+// agentState is V0's name of a status.
 func agentState(s state.Status) string {
 	switch s {
 	case state.Idle:
@@ -316,12 +295,4 @@ func agentState(s state.Status) string {
 
 func stateChanged(s state.Status) *Event {
 	return observation("agent_state_changed", "", "", map[string]any{"agent_state": agentState(s), "reason": ""})
-}
-
-// Current returns an agent_state_changed observation that no stored event stands for: what
-// a client that has just come is told of a conversation without one.
-func Current(id int64, s state.Status, at event.Timestamp) *Event {
-	out := stateChanged(s)
-	out.ID, out.Timestamp, out.Source = id, at, sourceEnvironment
-	return out
 }
