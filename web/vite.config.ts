@@ -1,7 +1,7 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
 
-// The server that `npm run dev` forwards to: `deft serve` or `deft agent-server`.
+// The server that `npm run dev` forwards to: `deft serve`.
 const server = process.env.DEFT_SERVER ?? 'http://127.0.0.1:8000';
 
 export default defineConfig({
@@ -28,7 +28,6 @@ export default defineConfig({
   server: {
     proxy: {
       '/api': { target: server },
-      '/server_info': { target: server },
       '/sockets': { target: server, ws: true },
     },
   },

@@ -3,7 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { afterEach, expect, test, vi } from 'vitest';
-import { AppServer } from '../src/api/appServer';
+import { Conversation } from '../src/api/conversation';
+import { conversation, list } from '../src/api/conversations';
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -35,10 +36,9 @@ test.each([
     const list = path.includes('/events/search') || path.includes('/app-conversations/search');
     return Response.json(list ? { items: [], next_page_id: null } : []);
   });
-  const server = new AppServer();
-  await server.conversations('', null);
-  await server.conversation(id);
-  await server.connect({ id, sessionKey: key } as Parameters<AppServer['connect']>[0]).eventsBefore(null);
+  await list('', null);
+  await conversation(id);
+  await new Conversation(id, key).eventsBefore(null);
   expect(asked).toHaveLength(3);
   expect(askedEarly(`/conversations/${id}/files`)).toEqual(expect.arrayContaining(asked));
 });

@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
-import { SourceContext } from './api/context';
 import { describe, Failure } from './api/failure';
+import { signedInQuery } from './api/signIn';
 import { Icon } from './design/Icon';
 import { loaded } from './design/loaded';
-import { sourceQuery } from './api/queries';
 import { Home } from './home/Home';
 import { Sidebar } from './home/Sidebar';
 import { AppCommands } from './commands/AppCommands';
@@ -32,7 +31,7 @@ export function App() {
 }
 
 function SignedIn() {
-  const source = useQuery(sourceQuery);
+  const signedIn = useQuery(signedInQuery);
   const [menu, setMenu] = useState(false);
   const [location] = useLocation();
   useEffect(() => setMenu(false), [location]);
@@ -42,10 +41,10 @@ function SignedIn() {
     return () => clearTimeout(timer);
   }, []);
 
-  if (source.isPending) return null; // a flash of a spinner would be slower to read
-  if (source.isError) return <NoServer error={source.error} retry={() => void source.refetch()} />;
+  if (signedIn.isPending) return null; // a flash of a spinner would be slower to read
+  if (signedIn.isError) return <NoServer error={signedIn.error} retry={() => void signedIn.refetch()} />;
   return (
-    <SourceContext.Provider value={source.data}>
+    <>
       <AppCommands />
       <a className="skip" href="#main">
         {tr('Skip to the content')}
@@ -61,7 +60,7 @@ function SignedIn() {
             <Route path="/">
               <Home />
             </Route>
-            {source.data.app && <Route path="/starting/:id">{({ id }) => source.data.app && <StartPage key={id} app={source.data.app} id={id} />}</Route>}
+            <Route path="/starting/:id">{({ id }) => <StartPage key={id} id={id} />}</Route>
             <Route path="/settings/:tab?">{({ tab }) => <Settings tab={tab ?? 'models'} />}</Route>
             <Route path="/conversations">
               <AllConversations />
@@ -80,7 +79,7 @@ function SignedIn() {
           </Switch>
         </main>
       </div>
-    </SourceContext.Provider>
+    </>
   );
 }
 

@@ -2,7 +2,9 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Failure } from './api/failure';
-import { conversationQuery, modelQuery, sourceQuery } from './api/queries';
+import { modelQuery } from './api/models';
+import { signedInQuery } from './api/signIn';
+import { conversationQuery } from './api/conversations';
 import { App, conversationAt, ConversationPage } from './app';
 import { watchTyping } from './design/typing';
 import './design/tokens.css';
@@ -29,10 +31,10 @@ async function ask(): Promise<void> {
   if (pathname.startsWith('/shared/')) return;
   const conversation = conversationAt(pathname);
   const script = conversation && ConversationPage.preload().catch(() => {});
-  await queries.prefetchQuery({ ...sourceQuery, retry: false });
-  const source = queries.getQueryData(sourceQuery.queryKey);
-  if (source && pathname === '/') await queries.prefetchQuery({ ...modelQuery(source), retry: false });
-  if (source && conversation) await queries.prefetchQuery({ ...conversationQuery(source, conversation), retry: false });
+  await queries.prefetchQuery({ ...signedInQuery, retry: false });
+  const signedIn = queries.getQueryData(signedInQuery.queryKey);
+  if (signedIn && pathname === '/') await queries.prefetchQuery({ ...modelQuery, retry: false });
+  if (signedIn && conversation) await queries.prefetchQuery({ ...conversationQuery(conversation), retry: false });
   await script;
 }
 

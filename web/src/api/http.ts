@@ -28,6 +28,20 @@ async function ask(method: string, path: string, body: unknown, headers: Record<
   return { head, text: await head.text() };
 }
 
+// download returns the content of an answer that is not JSON.
+export async function download(path: string, headers: Record<string, string> = {}): Promise<Blob> {
+  const response = await fetch(path, { headers });
+  if (!response.ok) throw await readFailure(response);
+  return response.blob();
+}
+
+// upload sends content that is not JSON.
+export async function upload(path: string, body: BodyInit, headers: Record<string, string> = {}): Promise<Response> {
+  const response = await fetch(path, { method: 'POST', headers, body });
+  if (!response.ok) throw await readFailure(response);
+  return response;
+}
+
 // agentServerClient is typed by the agent server's contract. It throws a
 // Failure for every answer that is not a success.
 export function agentServerClient(sessionKey: string | null): AgentServerClient {

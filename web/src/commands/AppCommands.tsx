@@ -2,7 +2,6 @@ import { useEffect, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import { isDark, setTheme } from '../design/theme';
 import { settingsTabs } from '../settings/tabs';
-import { useSource } from '../api/context';
 import { Palette } from './Palette'; // not loaded later: what is typed after Ctrl+K must reach it
 import { listen, useCommands, type Command } from './registry';
 import { tr } from '../i18n/text';
@@ -10,7 +9,6 @@ import { tr } from '../i18n/text';
 // AppCommands are the commands of every page, and the palette.
 export function AppCommands() {
   const [, navigate] = useLocation();
-  const source = useSource();
   const [open, setOpen] = useState(false);
   useEffect(() => listen(), []);
   const commands = useMemo<Command[]>(
@@ -21,9 +19,9 @@ export function AppCommands() {
       { id: 'search', group: tr('Page'), label: tr('Search conversations'), keys: '/', run: () => document.getElementById('conversation-search')?.focus() },
       { id: 'keys', group: tr('Page'), label: tr('Show the keyboard map'), keys: '?', run: () => navigate('/settings/keyboard') },
       { id: 'theme', group: tr('Page'), label: tr('Switch between light and dark'), run: () => setTheme(isDark() ? 'light' : 'dark') },
-      ...settingsTabs(source).map((t) => ({ id: `settings-${t.name}`, group: tr('Settings'), label: t.label, run: () => navigate(`/settings/${t.name}`) })),
+      ...settingsTabs.map((t) => ({ id: `settings-${t.name}`, group: tr('Settings'), label: t.label, run: () => navigate(`/settings/${t.name}`) })),
     ],
-    [navigate, source],
+    [navigate],
   );
   useCommands(commands);
   if (!open) return null;

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useId, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
-import { useSource } from '../api/context';
+import { titledQuery } from '../api/conversations';
 import { statusText } from '../design/format';
 import { keysText, useAllCommands, type Command } from './registry';
 import { tr } from '../i18n/text';
@@ -9,14 +9,13 @@ import './palette.css';
 
 // Palette finds and runs commands, and opens conversations by their titles.
 export function Palette({ onClose }: { onClose: () => void }) {
-  const source = useSource();
   const commands = useAllCommands();
   const [, navigate] = useLocation();
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  const conversations = useQuery({ queryKey: ['conversations', 'palette', text], queryFn: () => source.conversations(text.trim(), null), placeholderData: (old) => old });
+  const conversations = useQuery(titledQuery(text));
   useEffect(() => dialog.current?.showModal(), []);
 
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);

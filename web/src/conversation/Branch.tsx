@@ -1,15 +1,14 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
+import { fork, keptFilesQuery, undo, undoPreviewQuery, type KeptFiles } from '../api/branching';
 import type { Conversation } from '../api/conversation';
-import type { AppRoutes, FilesKept } from '../api/source';
 import { Dialog } from '../design/Dialog';
 import type { MessageItem } from '../events/item';
 import { Failed } from '../design/Failed';
 import { language, number, tr } from '../i18n/text';
 
 interface Props {
-  app: AppRoutes;
   id: string;
   event: string;
   kind: 'fork' | 'rewind';
@@ -17,19 +16,19 @@ interface Props {
 }
 
 // Branch goes on from an earlier event: here, or in a copy. The files come along.
-export function Branch({ app, id, event, kind, onClose }: Props) {
+export function Branch({ id, event, kind, onClose }: Props) {
   const [, navigate] = useLocation();
   const [keep, setKeep] = useState(false);
   const [at, setAt] = useState(event);
-  const kept = useQuery({ queryKey: ['filesKept', id, at], queryFn: () => app.filesKept(id, at), retry: false, gcTime: 0 });
+  const kept = useQuery(keptFilesQuery(id, at));
   // A rewind to where no action has followed needs no files; a fork has some of its own.
   const known = kept.data?.event === at && !(kind === 'fork' && kept.data.when === 'off');
   const unknown = kept.data !== undefined && !known;
-  const back = useBack(app, id, at, kind === 'rewind' && known);
+  const back = useBack(id, at, kind === 'rewind' && known);
   const go = useMutation({
     mutationFn: async () => {
-      if (kind === 'fork') navigate(`/conversations/${await app.fork(id, at, keep)}`);
-      else await app.undo(id, at, keep, false);
+      if (kind === 'fork') navigate(`/conversations/${await fork(id, at, keep)}`);
+      else await undo(id, at, keep, false);
     },
     onSuccess: onClose,
   });
@@ -60,7 +59,7 @@ export function Branch({ app, id, event, kind, onClose }: Props) {
 }
 
 // NotKept says why there are no files of an event, and where the last ones before it are.
-function NotKept({ kept, kind, onInstead }: { kept: FilesKept; kind: 'fork' | 'rewind'; onInstead: (event: string) => void }) {
+function NotKept({ kept, kind, onInstead }: { kept: KeptFiles; kind: 'fork' | 'rewind'; onInstead: (event: string) => void }) {
   const { event, time } = kept;
   return (
     <div className="banner warn" role="status">
@@ -79,7 +78,7 @@ function NotKept({ kept, kind, onInstead }: { kept: FilesKept; kind: 'fork' | 'r
   );
 }
 
-function whyNot({ when, slow }: FilesKept): string {
+function whyNot({ when, slow }: KeptFiles): string {
   if (when === 'off') return tr('Deft keeps no files of this conversation.');
   if (when === 'turn') return tr('Deft keeps them at each of your messages.');
   return slow
@@ -91,14 +90,14 @@ const clock = (time: string): string => new Date(time).toLocaleString(language, 
 
 // EditSent sends another message in place of one: the conversation and its files go back to
 // before it.
-export function EditSent({ app, id, before, message, conversation, onClose }: { app: AppRoutes; id: string; before: string; message: MessageItem; conversation: Conversation; onClose: () => void }) {
+export function EditSent({ id, before, message, conversation, onClose }: { id: string; before: string; message: MessageItem; conversation: Conversation; onClose: () => void }) {
   const [text, setText] = useState(message.text);
   const [keep, setKeep] = useState(false);
   const [rewound, setRewound] = useState(false); // the message is what is left to do
-  const back = useBack(app, id, before, true);
+  const back = useBack(id, before, true);
   const go = useMutation({
     mutationFn: async () => {
-      if (!rewound) await app.undo(id, before, keep, false);
+      if (!rewound) await undo(id, before, keep, false);
       setRewound(true);
       await conversation.send(text.trim(), message.images);
     },
@@ -131,8 +130,8 @@ export function EditSent({ app, id, before, message, conversation, onClose }: { 
 }
 
 // useBack is what going back to an event would change.
-function useBack(app: AppRoutes, id: string, event: string, enabled: boolean) {
-  return useQuery({ queryKey: ['undo', id, event], queryFn: () => app.undo(id, event, false, true), enabled, retry: false, gcTime: 0 });
+function useBack(id: string, event: string, enabled: boolean) {
+  return useQuery({ ...undoPreviewQuery(id, event), enabled });
 }
 
 function Files({ back, keep, label, onKeep }: { back: ReturnType<typeof useBack> | null; keep: boolean; label: string; onKeep: (keep: boolean) => void }) {

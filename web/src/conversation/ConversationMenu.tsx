@@ -1,10 +1,14 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
-import { useSource } from '../api/context';
-import type { Conversation, Policy } from '../api/conversation';
+import { infoQuery, setPolicy, switchProfile, type Policy } from '../api/agent';
+import { fork } from '../api/branching';
+import type { Conversation } from '../api/conversation';
+import { conversationKey, exported, listsKey, share } from '../api/conversations';
 import { describe } from '../api/failure';
-import type { ConversationSummary } from '../api/source';
+import { profilesQuery } from '../api/models';
+import { pauseSandbox } from '../api/sandboxes';
+import type { ConversationSummary } from '../api/summary';
 import { useCommands } from '../commands/registry';
 import { CopyButton } from '../design/CopyButton';
 import { Dialog } from '../design/Dialog';
@@ -29,15 +33,13 @@ interface Props {
 
 // ConversationMenu is what can be done with a whole conversation. The palette has it, too.
 export function ConversationMenu({ conversation, summary, onFind, onCondense, onFailure }: Props) {
-  const source = useSource();
   const [, navigate] = useLocation();
   const [open, setOpen] = useState<Open>(null);
   const { id } = summary;
-  const { app } = source;
   const { sandbox } = summary;
   const queries = useQueryClient();
   const refresh = useCallback(async () => {
-    await Promise.all([queries.invalidateQueries({ queryKey: ['conversation', id] }), queries.invalidateQueries({ queryKey: ['conversations'] })]);
+    await Promise.all([queries.invalidateQueries({ queryKey: conversationKey(id) }), queries.invalidateQueries({ queryKey: listsKey })]);
   }, [queries, id]);
   const commands = useMemo(() => {
     const attempt = (action: () => Promise<void>) => () => void action().catch((error: unknown) => onFailure(describe(error)));
@@ -54,19 +56,15 @@ export function ConversationMenu({ conversation, summary, onFind, onCondense, on
           ]
         : []),
       { id: 'tags', label: tr('Tags …'), run: () => setOpen('tags') },
-      ...(app
-        ? [
-            ...(sandbox === 'none' ? [] : [{ id: 'fork', label: tr('Fork with its files'), run: attempt(async () => navigate(`/conversations/${await app.fork(id, null, false)}`)) }]),
-            ...(live ? [{ id: 'plan', label: tr('Plan first …'), run: () => setOpen('plan') }] : []),
-            { id: 'setup', label: tr('Show the set-up log'), run: () => setOpen('setup') },
-            { id: 'export', label: tr('Export as a zip file'), run: attempt(async () => save(await app.export(id), `conversation-${id}.zip`)) },
-            { id: 'share', label: tr('Share …'), run: () => setOpen('share') },
-            ...(live ? [{ id: 'pause-sandbox', label: tr('Pause the sandbox'), run: attempt(async () => (await app.pauseSandbox(id), refresh())) }] : []),
-            ...(live || sandbox === 'paused' ? [{ id: 'archive', label: tr('Archive …'), run: () => setOpen('archive') }] : []),
-          ]
-        : []),
+      ...(sandbox === 'none' ? [] : [{ id: 'fork', label: tr('Fork with its files'), run: attempt(async () => navigate(`/conversations/${await fork(id, null, false)}`)) }]),
+      ...(live ? [{ id: 'plan', label: tr('Plan first …'), run: () => setOpen('plan') }] : []),
+      { id: 'setup', label: tr('Show the set-up log'), run: () => setOpen('setup') },
+      { id: 'export', label: tr('Export as a zip file'), run: attempt(async () => save(await exported(id), `conversation-${id}.zip`)) },
+      { id: 'share', label: tr('Share …'), run: () => setOpen('share') },
+      ...(live ? [{ id: 'pause-sandbox', label: tr('Pause the sandbox'), run: attempt(async () => (await pauseSandbox(id), refresh())) }] : []),
+      ...(live || sandbox === 'paused' ? [{ id: 'archive', label: tr('Archive …'), run: () => setOpen('archive') }] : []),
     ].map((c) => ({ ...c, id: `conversation-${c.id}`, group: tr('Conversation') }));
-  }, [app, conversation, id, navigate, onCondense, onFailure, onFind, refresh, sandbox]);
+  }, [conversation, id, navigate, onCondense, onFailure, onFind, refresh, sandbox]);
   useCommands(commands);
   const close = () => setOpen(null);
   return (
@@ -80,19 +78,18 @@ export function ConversationMenu({ conversation, summary, onFind, onCondense, on
       {open === 'goal' && <Goal conversation={conversation} onClose={close} />}
       {open === 'tags' && <Tags summary={summary} onClose={close} />}
       {open === 'plan' && <PlanDialog id={id} onClose={close} />}
-      {open === 'setup' && app && <SetupLog app={app} id={id} onClose={close} />}
-      {open === 'archive' && app && <Archive app={app} id={id} onDone={refresh} onClose={close} />}
+      {open === 'setup' && <SetupLog id={id} onClose={close} />}
+      {open === 'archive' && <Archive id={id} onDone={refresh} onClose={close} />}
       {open === 'share' && <Share id={id} shared={summary.shared} onClose={close} />}
     </>
   );
 }
 
 function Profiles({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
-  const source = useSource();
-  const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), staleTime: 0 });
-  const info = useQuery({ queryKey: ['info', conversation.id], queryFn: () => conversation.info(), staleTime: 0 });
+  const profiles = useQuery({ ...profilesQuery, staleTime: 0 });
+  const info = useQuery(infoQuery(conversation));
   const now = (info.data?.agent as { llm?: { usage_id?: string } } | undefined)?.llm?.usage_id; // the server counts a profile under its name
-  const change = useMutation({ mutationFn: (name: string) => conversation.switchProfile(name), onSuccess: onClose });
+  const change = useMutation({ mutationFn: (name: string) => switchProfile(conversation, name), onSuccess: onClose });
   return (
     <Dialog title={tr('Switch the model')} onClose={onClose}>
       <div className="dialog-form">
@@ -120,8 +117,8 @@ const policies: { kind: Policy; label: string }[] = [
 ];
 
 function Policies({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
-  const info = useQuery({ queryKey: ['info', conversation.id], queryFn: () => conversation.info(), staleTime: 0 });
-  const change = useMutation({ mutationFn: (kind: Policy) => conversation.setPolicy(kind), onSuccess: onClose });
+  const info = useQuery(infoQuery(conversation));
+  const change = useMutation({ mutationFn: (kind: Policy) => setPolicy(conversation, kind), onSuccess: onClose });
   const now = (info.data as { confirmation_policy?: { kind?: string } } | undefined)?.confirmation_policy?.kind;
   return (
     <Dialog title={tr('When does the agent ask?')} onClose={onClose}>
@@ -144,7 +141,7 @@ function Policies({ conversation, onClose }: { conversation: Conversation; onClo
 
 function Ask({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
   const [question, setQuestion] = useState('');
-  const ask = useMutation({ mutationFn: () => conversation.ask(question.trim()) });
+  const ask = useMutation({ mutationFn: () => conversation.question(question.trim()) });
   return (
     <Dialog title={tr('Ask aside')} onClose={onClose}>
       <form
@@ -200,11 +197,10 @@ function Goal({ conversation, onClose }: { conversation: Conversation; onClose: 
 }
 
 function Share({ id, shared, onClose }: { id: string; shared: boolean; onClose: () => void }) {
-  const { app } = useSource();
   const queries = useQueryClient();
   const change = useMutation({
-    mutationFn: async (wanted: boolean) => app?.share(id, wanted),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['conversation', id] }),
+    mutationFn: (wanted: boolean) => share(id, wanted),
+    onSuccess: () => queries.invalidateQueries({ queryKey: conversationKey(id) }),
   });
   const on = change.isPending ? change.variables : shared;
   const link = `${window.location.origin}/shared/${id}`;

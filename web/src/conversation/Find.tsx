@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Conversation } from '../api/conversation';
+import { findQuery } from '../api/conversationQueries';
 import { describe } from '../api/failure';
 import { undone } from '../events/branch';
 import { Icon } from '../design/Icon';
@@ -25,15 +26,7 @@ export function Find({ conversation, store, onGoto, onClose }: Props) {
   const box = useRef<HTMLInputElement>(null);
   const wanted = text.trim();
   const settled = useSettled(wanted, 250);
-  const found = useInfiniteQuery({
-    queryKey: ['find', conversation.id, settled],
-    queryFn: ({ pageParam }) => conversation.find(settled, pageParam),
-    initialPageParam: null as string | null,
-    getNextPageParam: (last) => last.next,
-    enabled: settled !== '',
-    retry: false,
-    gcTime: 0,
-  });
+  const found = useInfiniteQuery(findQuery(conversation, settled));
   const pages = found.data?.pages;
   const all = useMemo(
     () => (wanted ? hits(timeline.items, undone(timeline.events, timeline.path), wanted.toLowerCase(), wanted === settled ? (pages ?? []).flatMap((p) => p.events) : []) : []),

@@ -1,9 +1,10 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { useSource } from '../api/context';
 import type { Conversation } from '../api/conversation';
-import type { ConversationSummary, Source } from '../api/source';
+import { threadsQuery } from '../api/conversationQueries';
+import { partsQuery } from '../api/conversations';
+import type { ConversationSummary } from '../api/summary';
 import { statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { OutputsContext } from '../events/output';
@@ -15,15 +16,8 @@ import { tr } from '../i18n/text';
 // Parts are the conversations that work on parts of this one: threads, which open in place.
 // Those of sub-agents are in the lines of their tasks.
 export function Parts({ conversation, ids }: { conversation: Conversation; ids: string[] }) {
-  const source = useSource();
-  const others = useQuery({ queryKey: ['parts', conversation.id, ...ids], queryFn: () => withoutTasks(conversation, ids), staleTime: Infinity, placeholderData: keepPreviousData });
-  const parts = useQuery({
-    queryKey: ['conversations', 'parts', ...(others.data ?? [])],
-    queryFn: async () => (await Promise.all((others.data ?? []).map((id) => source.conversation(id)))).filter((c) => c !== null),
-    enabled: others.data !== undefined,
-    placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => (state.data?.some((c) => ['running', 'starting', 'waiting_for_confirmation'].includes(c.status)) ? 3000 : 30_000),
-  });
+  const others = useQuery(threadsQuery(conversation, ids));
+  const parts = useQuery({ ...partsQuery(others.data ?? []), enabled: others.data !== undefined });
   const [open, setOpen] = useState<string | null>(null);
   if (!parts.data || parts.data.length === 0) return null;
   return (
@@ -42,7 +36,7 @@ export function Parts({ conversation, ids }: { conversation: Conversation; ids: 
                 {tr('Open')}<span className="visually-hidden"> {c.title}</span>
               </Link>
             </div>
-            {open === c.id && <Part source={source} summary={c} />}
+            {open === c.id && <Part summary={c} />}
           </li>
         ))}
       </ul>
@@ -50,15 +44,8 @@ export function Parts({ conversation, ids }: { conversation: Conversation; ids: 
   );
 }
 
-// withoutTasks are the ids of parts that no task of the conversation has started: a task's
-// conversation has the id of its event.
-async function withoutTasks(conversation: Conversation, ids: string[]): Promise<string[]> {
-  const tasks = await conversation.existing(ids);
-  return ids.filter((id) => !tasks.has(id));
-}
-
-function Part({ source, summary }: { source: Source; summary: ConversationSummary }) {
-  const followed = useFollowed(source, summary);
+function Part({ summary }: { summary: ConversationSummary }) {
+  const followed = useFollowed(summary);
   if (!followed) return null;
   const { store, conversation, outputs } = followed;
   return (

@@ -1,8 +1,10 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { useSource } from '../api/context';
-import type { ConversationSummary } from '../api/source';
+import { connect } from '../api/conversation';
+import { conversation, conversationKey } from '../api/conversations';
+import { start as startConversation } from '../api/startTasks';
+import type { ConversationSummary } from '../api/summary';
 import { Failed } from '../design/Failed';
 import { FormDialog } from '../design/FormDialog';
 import { tr } from '../i18n/text';
@@ -11,15 +13,14 @@ const carryOut = 'Carry out the plan in PLAN.md.';
 
 // PlanDialog has a planning agent study a task in the files of the conversation.
 export function PlanDialog({ id, onClose }: { id: string; onClose: () => void }) {
-  const source = useSource();
   const queries = useQueryClient();
   const [, navigate] = useLocation();
   const [text, setText] = useState('');
   const start = useMutation({
-    mutationFn: () => source.start({ text: text.trim(), images: [], confirm: false, plan: true, parent: id }),
-    onSuccess: ({ kind, id: started }) => {
-      void queries.invalidateQueries({ queryKey: ['conversation', id] });
-      navigate(kind === 'task' ? `/starting/${started}` : `/conversations/${started}`);
+    mutationFn: () => startConversation({ text: text.trim(), images: [], confirm: false, plan: true, parent: id }),
+    onSuccess: (started) => {
+      void queries.invalidateQueries({ queryKey: conversationKey(id) });
+      navigate(`/starting/${started}`);
     },
   });
   return (
@@ -33,17 +34,15 @@ export function PlanDialog({ id, onClose }: { id: string; onClose: () => void })
 // PlanBar leads from a planning agent to one that acts: that of the conversation which the
 // plan is a part of, or a new one with the same files.
 export function PlanBar({ summary }: { summary: ConversationSummary }) {
-  const source = useSource();
   const [, navigate] = useLocation();
   const act = useMutation({
     mutationFn: async () => {
-      const parent = summary.parent && (await source.conversation(summary.parent));
+      const parent = summary.parent && (await conversation(summary.parent));
       if (parent) {
-        await source.connect(parent).send(carryOut, []);
+        await connect(parent).send(carryOut, []);
         return `/conversations/${parent.id}`;
       }
-      const { kind, id } = await source.start({ text: carryOut, images: [], confirm: false, parent: summary.id });
-      return kind === 'task' ? `/starting/${id}` : `/conversations/${id}`;
+      return `/starting/${await startConversation({ text: carryOut, images: [], confirm: false, parent: summary.id })}`;
     },
     onSuccess: (path) => navigate(path),
   });

@@ -1,7 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { memo, useCallback, useEffect, useRef, useState, type RefObject } from 'react';
 import type { Conversation } from '../api/conversation';
-import type { ConversationSummary } from '../api/source';
+import { conversationKey } from '../api/conversations';
+import { store as storeFile } from '../api/files';
+import type { ConversationSummary } from '../api/summary';
 import type { EventStore } from '../events/store';
 import { useView } from '../events/useView';
 import { Composer } from './Composer';
@@ -91,7 +93,7 @@ function Box({ conversation, store, id, running, draft, onSent }: BoxProps) {
           for (const file of files) {
             // A name of the user's disk must not lead elsewhere.
             const path = `uploads/${file.name.replace(/[/\\\0]/g, '_')}`;
-            await conversation.upload(`${store.get().timeline.directory}/${path}`, file);
+            await storeFile(conversation, `${store.get().timeline.directory}/${path}`, file);
             paths.push(path);
           }
           await conversation.send([text.trim(), paths.length ? `Attached files: ${paths.map((p) => `\`${p}\``).join(', ')}` : ''].filter(Boolean).join('\n\n'), images);
@@ -99,7 +101,7 @@ function Box({ conversation, store, id, running, draft, onSent }: BoxProps) {
           // A message starts a sandbox that does not run.
           if (!conversation.live) {
             draft.current = '';
-            await queries.invalidateQueries({ queryKey: ['conversation', id] });
+            await queries.invalidateQueries({ queryKey: conversationKey(id) });
           }
           return true;
         }}

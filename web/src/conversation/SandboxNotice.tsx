@@ -1,7 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useSource } from '../api/context';
+import { conversationKey, listsKey } from '../api/conversations';
 import { describe } from '../api/failure';
-import type { ConversationSummary, Sandbox } from '../api/source';
+import { resumeSandbox } from '../api/sandboxes';
+import type { ConversationSummary, Sandbox } from '../api/summary';
 import { Icon } from '../design/Icon';
 import { tr } from '../i18n/text';
 import { trNodes } from '../i18n/nodes';
@@ -23,11 +24,10 @@ const texts: Record<Exclude<Sandbox, 'running' | 'none'>, { title: string; detai
 
 // SandboxNotice says why a conversation does not work now, and has it work again.
 export function SandboxNotice({ summary }: { summary: ConversationSummary }) {
-  const source = useSource();
   const queries = useQueryClient();
   const resume = useMutation({
-    mutationFn: () => source.resume(summary.id),
-    onSettled: () => Promise.all([queries.invalidateQueries({ queryKey: ['conversation', summary.id] }), queries.invalidateQueries({ queryKey: ['conversations'] })]),
+    mutationFn: () => resumeSandbox(summary.id),
+    onSettled: () => Promise.all([queries.invalidateQueries({ queryKey: conversationKey(summary.id) }), queries.invalidateQueries({ queryKey: listsKey })]),
   });
   if (summary.sandbox === 'running') return null;
   if (summary.sandbox === 'none') {

@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { describe } from '../api/failure';
-import { most, sharedQuery, still } from './shared';
+import { most, sharedQuery } from '../api/shared';
+import { fixed } from '../events/fixed';
+import { SharedContext } from './shared';
 import { Timeline } from './Timeline';
 import { number, tr } from '../i18n/text';
 import './conversation.css';
@@ -16,7 +18,7 @@ export default function SharedPage({ id }: { id: string }) {
     const event = new URLSearchParams(window.location.search).get('event');
     return event ? { id: event } : null;
   });
-  const store = useMemo(() => still(shared.data?.events ?? []), [shared.data]);
+  const store = useMemo(() => fixed(shared.data?.events ?? []), [shared.data]);
   if (shared.isPending) return null;
   if (shared.isError) {
     return (
@@ -33,7 +35,9 @@ export default function SharedPage({ id }: { id: string }) {
         <span className="hint">{shared.data.whole ? tr('shared, read only') : tr('shared, read only; the first {n} events', { n: number(most) })}</span>
       </header>
       <div className="chat">
-        <Timeline store={store} address={`/shared/${id}`} target={target} onOlder={nothing} onRetry={null} onBranch={null} />
+        <SharedContext value={true}>
+          <Timeline store={store} address={`/shared/${id}`} target={target} onOlder={nothing} onRetry={null} onBranch={null} />
+        </SharedContext>
       </div>
     </main>
   );

@@ -1,20 +1,18 @@
 import { useQueries } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { useSource } from '../api/context';
+import { taskQuery } from '../api/conversations';
 import { Icon } from '../design/Icon';
 import type { Readable } from '../events/store';
 import { taskOf, underWay } from '../events/tasks';
 import { useView } from '../events/useView';
-import { taskQuery } from './taskQuery';
 import { plural, tr } from '../i18n/text';
 
 // SubAgentsWaiting leads to the sub-agents that wait for the user, wherever the page is.
 export function SubAgentsWaiting({ store, onGoto }: { store: Readable; onGoto: (event: string) => void }) {
-  const source = useSource();
   const items = useView(store, (v) => (v.timeline.status === 'running' ? v.timeline.items : null));
   const tasks = useMemo(() => (items ? underWay(items) : []), [items]);
   const waiting = useQueries({
-    queries: tasks.map(({ action }) => taskQuery(source, taskOf(action)?.conversation ?? '', true)),
+    queries: tasks.map(({ action }) => taskQuery(taskOf(action)?.conversation ?? '', true)),
     combine: (found) => tasks.filter((_, i) => found[i]?.data?.status === 'waiting_for_confirmation'),
   });
   const [first] = waiting;

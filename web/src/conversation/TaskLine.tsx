@@ -1,20 +1,21 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { memo, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
-import { SourceContext } from '../api/context';
+import { conversationKey, taskQuery } from '../api/conversations';
 import { describe } from '../api/failure';
-import type { Source, Status } from '../api/source';
+import { sharedQuery } from '../api/shared';
+import type { Status } from '../api/summary';
 import { duration, money, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { Plain } from '../design/Markdown';
 import { visible } from '../design/visible';
+import { fixed } from '../events/fixed';
 import type { ActionItem } from '../events/item';
 import { silent } from '../events/store';
 import { answerOf, endingOf, taskOf, type AgentTask, type Ending } from '../events/tasks';
 import { useView } from '../events/useView';
 import { Message } from './Rows';
-import { sharedQuery, still } from './shared';
-import { taskQuery } from './taskQuery';
-import { Thread } from './Thread';
+import { SharedContext } from './shared';
+import { ThreadContext } from './threadContext';
 import { useFollowed } from './useFollowed';
 import { tr } from '../i18n/text';
 
@@ -29,10 +30,10 @@ interface Props {
 // TaskLine is one line for a task of a sub-agent, which opens to the conversation where the
 // sub-agent works.
 export const TaskLine = memo(function TaskLine(props: Props) {
-  const source = useContext(SourceContext);
+  const shared = useContext(SharedContext);
   const task = taskOf(props.item.action);
   if (!task) return null;
-  return source ? <OwnTask {...props} source={source} task={task} /> : <SharedTask {...props} task={task} />;
+  return shared ? <SharedTask {...props} task={task} /> : <OwnTask {...props} task={task} />;
 });
 
 type Known = Props & { task: AgentTask };
@@ -40,26 +41,27 @@ type Known = Props & { task: AgentTask };
 // isGiven reports that a sub-agent has got the task.
 const isGiven = ({ item, task, waiting }: Known): boolean => task.conversation !== '' && !['rejected', 'unstarted'].includes(endingOf(item) ?? '') && !(waiting && item.outcome === null);
 
-function OwnTask({ source, task, ...props }: Known & { source: Source }) {
+function OwnTask({ task, ...props }: Known) {
+  const Thread = useContext(ThreadContext);
   const { item, open } = props;
   const working = props.working && item.outcome === null;
-  const child = useQuery({ ...taskQuery(source, task.conversation, working), enabled: isGiven({ ...props, task }) });
+  const child = useQuery({ ...taskQuery(task.conversation, working), enabled: isGiven({ ...props, task }) });
   const found = child.data ?? null;
   // Its cost is known when it has ended.
   const queries = useQueryClient();
   const { conversation: id } = task;
   useEffect(() => {
     if (!working) return;
-    return () => void queries.invalidateQueries({ queryKey: ['conversation', id] });
+    return () => void queries.invalidateQueries({ queryKey: conversationKey(id) });
   }, [queries, id, working]);
 
   const held = working && found?.status === 'waiting_for_confirmation'; // its sub-agent waits for the user
-  const followed = useFollowed(source, open || held ? found : null);
+  const followed = useFollowed(open || held ? found : null);
   const live = useView(followed?.store ?? silent, (v) => (v.connection === 'live' ? v.timeline.status : null));
   const spent = useView(followed?.store ?? silent, (v) => (v.connection === 'live' ? v.timeline.usage.costUSD : null));
   const status = live ?? found?.status ?? null;
   useEffect(() => {
-    if (live) void queries.invalidateQueries({ queryKey: ['conversation', id] });
+    if (live) void queries.invalidateQueries({ queryKey: conversationKey(id) });
   }, [queries, id, live]);
   const answer = answerOf(item);
   return (
@@ -91,9 +93,10 @@ function OwnTask({ source, task, ...props }: Known & { source: Source }) {
 // SharedTask is a task in a conversation that others read. That of the sub-agent is shown if
 // it is shared, too.
 function SharedTask({ task, ...props }: Known) {
+  const Thread = useContext(ThreadContext);
   const { item, open } = props;
   const shared = useQuery({ ...sharedQuery(task.conversation), enabled: open && isGiven({ ...props, task }) });
-  const store = useMemo(() => still(shared.data?.events ?? []), [shared.data]);
+  const store = useMemo(() => fixed(shared.data?.events ?? []), [shared.data]);
   return (
     <Line {...props} task={task} held={false} status={null} cost={null} since="">
       {shared.data ? (

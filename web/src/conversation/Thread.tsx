@@ -3,29 +3,19 @@ import { Link } from 'wouter';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import { Icon } from '../design/Icon';
-import { OutputsContext, type Outputs } from '../events/output';
-import type { Readable } from '../events/store';
+import { OutputsContext } from '../events/output';
 import { useView } from '../events/useView';
 import { ConnectionBanner } from './ConnectionBanner';
 import { firstShown, most, step } from './firstShown';
+import type { ThreadProps } from './threadContext';
 import { Tail, tailOf, TimelineRow } from './TimelineRow';
 import { FollowingContext } from './useFollowing';
 import { useRows } from './useRows';
 import { Waiting } from './Waiting';
 import { tr } from '../i18n/text';
 
-interface Props {
-  store: Readable;
-  conversation: Conversation | null; // null: it can only be read
-  outputs: Outputs | null;
-  onOlder: () => void; // loads an older window
-  resumes: boolean; // it is paused, and another one waits for it
-  address: string; // path of its own page
-  label: string;
-}
-
 // Thread is a conversation inside of another one: its newest rows, and what it asks.
-export function Thread({ store, conversation, outputs, onOlder, resumes, address, label }: Props) {
+export function Thread({ store, conversation, outputs, onOlder, resumes, address, label }: ThreadProps) {
   const following = useContext(FollowingContext);
   const view = useRows(store, following);
   const loaded = useView(store, (v) => v.loaded);

@@ -4,7 +4,10 @@ import { Icon } from '../design/Icon';
 import type { Readable } from '../events/store';
 import { useView } from '../events/useView';
 import type { Group, Row } from './groups';
-import { Tail, tailOf, TimelineRow, type Branching } from './TimelineRow';
+import type { Branching } from './branching';
+import { Thread } from './Thread';
+import { ThreadContext } from './threadContext';
+import { Tail, tailOf, TimelineRow } from './TimelineRow';
 import { FollowingContext, near, useFollowing } from './useFollowing';
 import { useRows } from './useRows';
 import { tr } from '../i18n/text';
@@ -94,26 +97,28 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
       )}
       <div ref={scroller} className="timeline-list" tabIndex={0} onScroll={onScroll} onClickCapture={clicked}>
         <FollowingContext value={following}>
-          <Virtualizer ref={list} data={rows} shift={shift} onResize={settle} bufferSize={400} keepMounted={kept}>
-            {(item, i) =>
-              item === tailRow ? (
-                <Tail key="tail" store={store} reasoning={view.isOpen('draft')} onToggle={view.onToggle} />
-              ) : (
-                <TimelineRow
-                  key={item.id}
-                  view={view}
-                  rows={rows}
-                  at={i}
-                  store={store}
-                  address={address}
-                  last={i === rows.length - (tail ? 2 : 1)}
-                  target={target?.id === item.id}
-                  onBranch={onBranch}
-                  onRetry={onRetry}
-                />
-              )
-            }
-          </Virtualizer>
+          <ThreadContext value={Thread}>
+            <Virtualizer ref={list} data={rows} shift={shift} onResize={settle} bufferSize={400} keepMounted={kept}>
+              {(item, i) =>
+                item === tailRow ? (
+                  <Tail key="tail" store={store} reasoning={view.isOpen('draft')} onToggle={view.onToggle} />
+                ) : (
+                  <TimelineRow
+                    key={item.id}
+                    view={view}
+                    rows={rows}
+                    at={i}
+                    store={store}
+                    address={address}
+                    last={i === rows.length - (tail ? 2 : 1)}
+                    target={target?.id === item.id}
+                    onBranch={onBranch}
+                    onRetry={onRetry}
+                  />
+                )
+              }
+            </Virtualizer>
+          </ThreadContext>
         </FollowingContext>
       </div>
       {away && (

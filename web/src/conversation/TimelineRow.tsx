@@ -2,23 +2,18 @@ import { memo, useDeferredValue } from 'react';
 import { Icon } from '../design/Icon';
 import { GrowingMarkdown } from '../design/Markdown';
 import { Menu } from '../design/Menu';
-import { eventOf, type Item, type MessageItem } from '../events/item';
+import { eventOf, type Item } from '../events/item';
 import type { Readable, View } from '../events/store';
 import { isTask } from '../events/tasks';
 import { useView } from '../events/useView';
 import { ActionLine, ResultLine } from './ActionLine';
+import type { Branching } from './branching';
 import { GroupLine } from './GroupLine';
 import { together, type Row as AnyRow } from './groups';
 import { ErrorBlock, Message, Note, Reasoning } from './Rows';
 import { TaskLine } from './TaskLine';
 import { isFold, type Rows } from './useRows';
 import { tr } from '../i18n/text';
-
-// Branching goes on from an event: in a copy, here, or with another message in its place.
-export interface Branching {
-  from: (kind: 'fork' | 'rewind', event: string) => void;
-  edit: (message: MessageItem) => void;
-}
 
 interface Props {
   view: Rows;

@@ -1,19 +1,20 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useSource } from '../api/context';
-import type { AppRoutes, ConversationSummary } from '../api/source';
+import { listsKey, setTags, singlesKey } from '../api/conversations';
+import { archive } from '../api/sandboxes';
+import { setupLogQuery } from '../api/startTasks';
+import type { ConversationSummary } from '../api/summary';
 import { Dialog } from '../design/Dialog';
 import { Failed } from '../design/Failed';
 import { FormDialog } from '../design/FormDialog';
 import { tr } from '../i18n/text';
 
 export function Tags({ summary, onClose }: { summary: ConversationSummary; onClose: () => void }) {
-  const source = useSource();
   const queries = useQueryClient();
   const [text, setText] = useState(Object.entries(summary.tags).map(([k, v]) => (v ? `${k}=${v}` : k)).join(' '));
   const save = useMutation({
     mutationFn: () =>
-      source.setTags(
+      setTags(
         summary.id,
         Object.fromEntries(
           text
@@ -23,8 +24,8 @@ export function Tags({ summary, onClose }: { summary: ConversationSummary; onClo
         ),
       ),
     onSuccess: () => {
-      void queries.invalidateQueries({ queryKey: ['conversation'] });
-      void queries.invalidateQueries({ queryKey: ['conversations'] });
+      void queries.invalidateQueries({ queryKey: singlesKey });
+      void queries.invalidateQueries({ queryKey: listsKey });
       onClose();
     },
   });
@@ -36,8 +37,8 @@ export function Tags({ summary, onClose }: { summary: ConversationSummary; onClo
 }
 
 // SetupLog is what the repository's scripts printed when the conversation was started.
-export function SetupLog({ app, id, onClose }: { app: AppRoutes; id: string; onClose: () => void }) {
-  const log = useQuery({ queryKey: ['setup-log', id], queryFn: () => app.setupLog(id) });
+export function SetupLog({ id, onClose }: { id: string; onClose: () => void }) {
+  const log = useQuery(setupLogQuery(id));
   return (
     <Dialog title={tr('Set-up log')} onClose={onClose}>
       <div className="dialog-form">
@@ -59,16 +60,16 @@ export function SetupLog({ app, id, onClose }: { app: AppRoutes; id: string; onC
 }
 
 // Archive deletes the sandbox of a conversation, and keeps what can be read and its files.
-export function Archive({ app, id, onDone, onClose }: { app: AppRoutes; id: string; onDone: () => Promise<void>; onClose: () => void }) {
-  const archive = useMutation({
+export function Archive({ id, onDone, onClose }: { id: string; onDone: () => Promise<void>; onClose: () => void }) {
+  const remove = useMutation({
     mutationFn: async () => {
-      await app.archive(id);
+      await archive(id);
       await onDone();
     },
     onSuccess: onClose,
   });
   return (
-    <FormDialog title={tr('Archive the conversation?')} button={tr('Archive')} action={archive} onClose={onClose}>
+    <FormDialog title={tr('Archive the conversation?')} button={tr('Archive')} action={remove} onClose={onClose}>
       <p>{tr('What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.')}</p>
       <p className="hint">{tr('Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.')}</p>
     </FormDialog>

@@ -1,12 +1,11 @@
-import { useEffect, useRef, type DependencyList } from 'react';
+import { useEffect, useRef } from 'react';
 
-// useChanged does something when a value has changed, not for its first one. `act` must not
-// depend on other values.
-export function useChanged(act: () => void, values: DependencyList): void {
-  const before = useRef(values);
+// useChanged acts when a value changes, not on its first one.
+export function useChanged(value: unknown, act: () => void): void {
+  const before = useRef(value);
   useEffect(() => {
-    if (before.current.every((value, i) => Object.is(value, values[i]))) return;
-    before.current = values;
+    if (Object.is(before.current, value)) return;
+    before.current = value;
     act();
-  }, values);
+  }, [value, act]);
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
-import type { Conversation } from '../api/conversation';
-import type { ConversationSummary, Source } from '../api/source';
+import { connect, type Conversation } from '../api/conversation';
+import type { ConversationSummary } from '../api/summary';
 import { Outputs } from '../events/output';
 import { EventStore } from '../events/store';
 
@@ -13,12 +13,12 @@ export interface Followed {
 
 // useFollowed follows a conversation as long as the component is there and a summary is
 // given. A sandbox that starts, pauses or is made anew means another connection.
-export function useFollowed(source: Source | null, summary: ConversationSummary | null): Followed | null {
+export function useFollowed(summary: ConversationSummary | null): Followed | null {
   const [followed, setFollowed] = useState<Followed | null>(null);
-  const key = source && summary && `${summary.id} ${summary.sessionKey ?? summary.sandbox}`;
+  const key = summary && `${summary.id} ${summary.sessionKey ?? summary.sandbox}`;
   useEffect(() => {
-    if (!source || !summary) return;
-    const conversation = source.connect(summary);
+    if (!summary) return;
+    const conversation = connect(summary);
     const store = new EventStore(conversation);
     const outputs = conversation.live ? new Outputs(conversation) : null;
     store.open();
@@ -28,6 +28,6 @@ export function useFollowed(source: Source | null, summary: ConversationSummary 
       outputs?.close();
       setFollowed(null);
     };
-  }, [source, key]); // the rest of the summary changes nothing
+  }, [key]); // the rest of the summary changes nothing
   return followed;
 }

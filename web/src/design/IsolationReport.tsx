@@ -1,4 +1,4 @@
-import type { Isolation } from '../api/source';
+import type { Isolation } from '../api/sandboxes';
 import { tr } from '../i18n/text';
 import './facts.css';
 

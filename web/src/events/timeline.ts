@@ -1,7 +1,7 @@
 // From the events of a conversation to what its page shows: a reducer without
 // side effects. Events come in batches, so that 200 a second cost a copy of the list some
 // times a second.
-import type { Status } from '../api/source';
+import type { Status } from '../api/summary';
 import { behind, go, noPath, type Path } from './branch';
 import { stored, type ActionEvent, type Event } from './event';
 import type { ActionItem, Item } from './item';

@@ -1,9 +1,10 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
-import { useSource } from '../api/context';
+import { listQuery, listsKey } from '../api/conversations';
 import { describe } from '../api/failure';
-import type { ConversationSummary } from '../api/source';
+import { resumeSandbox } from '../api/sandboxes';
+import type { ConversationSummary } from '../api/summary';
 import { Archive, Tags } from '../conversation/dialogs';
 import { ago, money, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
@@ -19,7 +20,6 @@ type Asked = { what: 'rename' | 'remove' | 'tags' | 'archive'; of: ConversationS
 
 // AllConversations is the whole list, with what a sidebar has no place for.
 export default function AllConversations() {
-  const source = useSource();
   const queries = useQueryClient();
   // What is listed is in the address, so that it can be kept and passed on.
   const [address, setAddress] = useSearchParams();
@@ -39,18 +39,11 @@ export default function AllConversations() {
   const [importing, setImporting] = useState(false);
   const title = useDeferredValue(search);
   const status = serverStatus(filter);
-  const list = useInfiniteQuery({
-    queryKey: ['conversations', title, status],
-    queryFn: ({ pageParam }) => source.conversations(title, pageParam, status),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
-    refetchInterval: 10_000,
-    placeholderData: (old) => old,
-  });
+  const list = useInfiniteQuery(listQuery(title, status));
   useEffect(() => {
     document.title = `${tr('Conversations')} · Deft`;
   }, []);
-  const resume = useMutation({ mutationFn: (id: string) => source.resume(id), onSettled: () => queries.invalidateQueries({ queryKey: ['conversations'] }) });
+  const resume = useMutation({ mutationFn: resumeSandbox, onSettled: () => queries.invalidateQueries({ queryKey: listsKey }) });
   const listed = useMemo(() => list.data?.pages.flatMap((p) => p.items) ?? [], [list.data]);
   const asking = useAsking(listed);
   const all = status ? listed : asking; // the server has looked at its own status
@@ -88,11 +81,9 @@ export default function AllConversations() {
               ))}
             </select>
           )}
-          {source.app && (
-            <button className="button" onClick={() => setImporting(true)}>
-              {tr('Import …')}
-            </button>
-          )}
+          <button className="button" onClick={() => setImporting(true)}>
+            {tr('Import …')}
+          </button>
         </div>
         {failure && (
           <p className="banner bad" role="alert">
@@ -141,7 +132,7 @@ export default function AllConversations() {
                       items={[
                         { label: tr('Rename …'), run: () => setAsked({ what: 'rename', of: c }) },
                         { label: tr('Tags …'), run: () => setAsked({ what: 'tags', of: c }) },
-                        ...(source.app && (c.sandbox === 'running' || c.sandbox === 'paused') ? [{ label: tr('Archive …'), run: () => setAsked({ what: 'archive', of: c }) }] : []),
+                        ...(c.sandbox === 'running' || c.sandbox === 'paused' ? [{ label: tr('Archive …'), run: () => setAsked({ what: 'archive', of: c }) }] : []),
                         ...(c.sandbox === 'paused' || c.sandbox === 'archived' || c.sandbox === 'lost' ? [{ label: tr('Resume'), run: () => resume.mutate(c.id) }] : []),
                         { label: tr('Delete …'), danger: true, run: () => setAsked({ what: 'remove', of: c }) },
                       ]}
@@ -171,13 +162,11 @@ export default function AllConversations() {
           </button>
         )}
       </div>
-      {importing && source.app && <Import app={source.app} onClose={() => setImporting(false)} />}
+      {importing && <Import onClose={() => setImporting(false)} />}
       {asked?.what === 'rename' && <Rename conversation={asked.of} onClose={close} />}
       {asked?.what === 'remove' && <Remove conversation={asked.of} onClose={close} />}
       {asked?.what === 'tags' && <Tags summary={asked.of} onClose={close} />}
-      {asked?.what === 'archive' && source.app && (
-        <Archive app={source.app} id={asked.of.id} onDone={() => queries.invalidateQueries({ queryKey: ['conversations'] })} onClose={close} />
-      )}
+      {asked?.what === 'archive' && <Archive id={asked.of.id} onDone={() => queries.invalidateQueries({ queryKey: listsKey })} onClose={close} />}
     </div>
   );
 }

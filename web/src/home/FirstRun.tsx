@@ -1,27 +1,25 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useSource } from '../api/context';
 import { describe } from '../api/failure';
-import type { LocalModel } from '../api/source';
+import { localModelsQuery, modelNamesQuery, setModel as storeModel, type LocalModel } from '../api/models';
 import { guess } from './modelGuess';
 import { tr } from '../i18n/text';
 
 // FirstRun asks for the one thing that Deft cannot know: which model to use. An
 // API key says that by its form; a URL is a server of one's own.
 export function FirstRun() {
-  const source = useSource();
   const queries = useQueryClient();
   const [value, setValue] = useState('');
   const [model, setModel] = useState('');
-  const models = useQuery({ queryKey: ['models'], queryFn: () => source.models() });
+  const models = useQuery(modelNamesQuery);
   const guessed = guess(value, models.data ?? []);
   const save = useMutation({
-    mutationFn: () => source.setModel({ ...guessed, model: model.trim() || guessed.model }),
+    mutationFn: () => storeModel({ ...guessed, model: model.trim() || guessed.model }),
     onSuccess: () => queries.invalidateQueries(),
   });
-  const local = useQuery({ queryKey: ['local-models'], queryFn: async () => source.app?.localModels() ?? [], retry: false });
+  const local = useQuery(localModelsQuery);
   const take = useMutation({
-    mutationFn: (found: LocalModel) => source.setModel({ model: found.model, baseURL: found.baseURL, apiKey: 'local' }),
+    mutationFn: (found: LocalModel) => storeModel({ model: found.model, baseURL: found.baseURL, apiKey: 'local' }),
     onSuccess: () => queries.invalidateQueries(),
   });
   const failure = save.error ?? take.error;

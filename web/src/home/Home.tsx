@@ -1,12 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useSource } from '../api/context';
-import { modelQuery } from '../api/queries';
-import type { AppRoutes, ConversationSummary } from '../api/source';
+import { demo, newestQuery } from '../api/conversations';
+import { describe } from '../api/failure';
+import { activateProfile, modelQuery, profilesQuery } from '../api/models';
+import { start as startConversation, startTasksKey } from '../api/startTasks';
+import type { ConversationSummary } from '../api/summary';
 import { ago, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
-import { describe } from '../api/failure';
 import { Composer } from '../conversation/Composer';
 import { nothing, Repository, trimmed } from './Repository';
 import { quotedFile, refusal } from './quoted';
@@ -18,23 +19,21 @@ import { tr } from '../i18n/text';
 import './home.css';
 
 export function Home() {
-  const source = useSource();
   const queries = useQueryClient();
   const [, navigate] = useLocation();
-  const model = useQuery(modelQuery(source));
+  const model = useQuery(modelQuery);
   const ready = model.data && model.data.model !== '' && model.data.keySet; // undefined: not known yet
   // A start that failed leads back here, with its task.
   const [text, setText] = useState(() => String((window.history.state as { text?: string } | null)?.text ?? ''));
   const [confirm, setConfirm] = useState(false);
   const [plan, setPlan] = useState(false);
-  const [where, setWhere] = useState('');
   const [choice, setChoice] = useState(nothing);
   const [sandbox, setSandbox] = useState('');
   const box = useRef<HTMLTextAreaElement>(null);
-  const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), enabled: ready === true });
+  const profiles = useQuery({ ...profilesQuery, enabled: ready === true });
   const [profile, setProfile] = useState<string | null>(null); // chosen just now
   const activate = useMutation({
-    mutationFn: (name: string) => source.activateProfile(name),
+    mutationFn: activateProfile,
     onSettled: async () => {
       await queries.invalidateQueries();
       setProfile(null);
@@ -42,17 +41,16 @@ export function Home() {
   });
   const start = useMutation({
     mutationFn: async ({ images, files }: { images: string[]; files: File[] }) =>
-      source.start(
-        {
-          text: [text.trim(), ...(await Promise.all(files.map(quotedFile)))].filter(Boolean).join('\n\n'),
-          images,
-          confirm,
-          ...(source.kind === 'app-server' ? { plan, ...(sandbox ? { sandbox } : trimmed(choice)) } : { directory: where.trim() }),
-        },
-      ),
-    onSuccess: ({ kind, id }) => {
-      void queries.invalidateQueries({ queryKey: [kind === 'task' ? 'start-tasks' : 'conversations'] });
-      navigate(kind === 'task' ? `/starting/${id}` : `/conversations/${id}`);
+      startConversation({
+        text: [text.trim(), ...(await Promise.all(files.map(quotedFile)))].filter(Boolean).join('\n\n'),
+        images,
+        confirm,
+        plan,
+        ...(sandbox ? { sandbox } : trimmed(choice)),
+      }),
+    onSuccess: (id) => {
+      void queries.invalidateQueries({ queryKey: startTasksKey });
+      navigate(`/starting/${id}`);
     },
   });
   useEffect(() => {
@@ -70,7 +68,7 @@ export function Home() {
           </p>
         )}
         {ready === false && <FirstRun />}
-        {ready === false && source.app && <Demo app={source.app} />}
+        {ready === false && <Demo />}
         {ready === true && (
           <>
             <Composer
@@ -90,25 +88,14 @@ export function Home() {
               }
             />
             <div className="home-options">
-              {source.app ? (
-                <>
-                  {!sandbox && <Repository app={source.app} choice={choice} onChoice={setChoice} />}
-                  <SandboxChoice app={source.app} sandbox={sandbox} onSandbox={setSandbox} />
-                </>
-              ) : (
-                <label className="home-where">
-                  <span>{tr('Directory')}</span>
-                  <input className="input" value={where} onChange={(e) => setWhere(e.target.value)} placeholder={tr('a new one')} spellCheck={false} />
-                </label>
-              )}
+              {!sandbox && <Repository choice={choice} onChoice={setChoice} />}
+              <SandboxChoice sandbox={sandbox} onSandbox={setSandbox} />
               <label className="row">
                 <input type="checkbox" checked={confirm} onChange={(e) => setConfirm(e.target.checked)} /> {tr('Ask before risky actions')}
               </label>
-              {source.app && (
-                <label className="row">
-                  <input type="checkbox" checked={plan} onChange={(e) => setPlan(e.target.checked)} /> {tr('Plan first')}
-                </label>
-              )}
+              <label className="row">
+                <input type="checkbox" checked={plan} onChange={(e) => setPlan(e.target.checked)} /> {tr('Plan first')}
+              </label>
               <span className="grow" />
               {profiles.data && profiles.data.length > 0 ? (
                 <label className="home-where">
@@ -151,7 +138,6 @@ export function Home() {
             )}
             <Running />
             <Suggestions
-              app={source.app}
               text={text}
               onText={(next) => {
                 setText(next);
@@ -175,8 +161,7 @@ const none: ConversationSummary[] = [];
 
 // Running are the conversations that work or wait for the user now.
 function Running() {
-  const source = useSource();
-  const list = useQuery({ queryKey: ['conversations', 'running'], queryFn: () => source.conversations('', null), refetchInterval: 5000 });
+  const list = useQuery(newestQuery);
   const items = useAsking(list.data?.items ?? none).filter((c) => ['running', 'starting', 'waiting_for_confirmation'].includes(c.status)).slice(0, 6);
   if (items.length === 0) return null;
   return (
@@ -200,9 +185,9 @@ function Running() {
 }
 
 // Demo shows what Deft does, without a model.
-export function Demo({ app }: { app: AppRoutes }) {
+export function Demo() {
   const [, navigate] = useLocation();
-  const start = useMutation({ mutationFn: () => app.demo(), onSuccess: (id) => navigate(`/conversations/${id}`) });
+  const start = useMutation({ mutationFn: demo, onSuccess: (id) => navigate(`/conversations/${id}`) });
   return (
     <div className="demo">
       <button className="button" disabled={start.isPending} onClick={() => start.mutate()}>

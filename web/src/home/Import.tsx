@@ -1,20 +1,20 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
+import { listsKey, takeRecorded } from '../api/conversations';
 import { describe } from '../api/failure';
-import type { AppRoutes } from '../api/source';
 import { Dialog } from '../design/Dialog';
 import { tr } from '../i18n/text';
 
 // Import asks for the file of a recorded conversation, and what to do with it.
-export function Import({ app, onClose }: { app: AppRoutes; onClose: () => void }) {
+export function Import({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const [, navigate] = useLocation();
   const [file, setFile] = useState<File | null>(null);
   const take = useMutation({
-    mutationFn: ({ file, how }: { file: File; how: 'import' | 'replay' }) => app.takeRecorded(file, how),
+    mutationFn: ({ file, how }: { file: File; how: 'import' | 'replay' }) => takeRecorded(file, how),
     onSuccess: (id) => {
-      void queries.invalidateQueries({ queryKey: ['conversations'] });
+      void queries.invalidateQueries({ queryKey: listsKey });
       onClose();
       navigate(`/conversations/${id}`);
     },

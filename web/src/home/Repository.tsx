@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { describe } from '../api/failure';
-import type { AppRoutes, Repository as Known } from '../api/source';
+import { branchesQuery, hostsQuery, repositoriesKey, repositoriesQuery, type Repository as Known } from '../api/gitHosts';
 import { providers } from '../settings/providers';
 import { tr } from '../i18n/text';
 
@@ -18,19 +18,18 @@ export const nothing: Choice = { repository: '', branch: '', provider: '' };
 export const trimmed = ({ repository, branch, provider }: Choice): Choice => ({ repository: repository.trim(), branch: branch.trim(), provider });
 
 interface Props {
-  app: AppRoutes;
   choice: Choice;
   onChoice: (choice: Choice) => void;
 }
 
 // Repository offers the user's repositories and their branches, if a token of a Git
 // host is stored, and otherwise takes a name or an address.
-export function Repository({ app, choice, onChoice }: Props) {
-  const hosts = useQuery({ queryKey: ['git-hosts'], queryFn: () => app.gitHosts() });
+export function Repository({ choice, onChoice }: Props) {
+  const hosts = useQuery(hostsQuery);
   const known = Object.keys(hosts.data ?? {});
   if (!hosts.data && !hosts.isError) return <Waiting />;
   if (known.length === 0) return <Named choice={choice} onChoice={onChoice} />;
-  return <Picker app={app} known={known} choice={choice} onChoice={onChoice} />;
+  return <Picker known={known} choice={choice} onChoice={onChoice} />;
 }
 
 // Waiting takes the room of the field, so that nothing moves when it comes.
@@ -42,7 +41,7 @@ function Waiting() {
   );
 }
 
-function Named({ choice, onChoice }: Omit<Props, 'app'>) {
+function Named({ choice, onChoice }: Props) {
   return (
     <details className="home-repository">
       <summary>{tr('Repository')}</summary>
@@ -63,30 +62,17 @@ function Named({ choice, onChoice }: Omit<Props, 'app'>) {
   );
 }
 
-function Picker({ app, known, choice, onChoice }: Props & { known: string[] }) {
+function Picker({ known, choice, onChoice }: Props & { known: string[] }) {
   const queries = useQueryClient();
   const [chosen, setChosen] = useState('');
   const provider = known.includes(chosen) ? chosen : (known[0] ?? '');
   const text = useSettled(choice.repository.trim());
-  const found = useQuery({
-    queryKey: ['git-repositories', provider, text],
-    queryFn: () => app.repositories(provider, text),
-    placeholderData: (before, query) => (query?.queryKey[1] === provider ? before : undefined),
-    staleTime: 60_000,
-    retry: false,
-  });
+  const found = useQuery(repositoriesQuery(provider, text));
   // A search for its whole name may not find a repository that an earlier one did.
-  const seen = queries.getQueriesData<Known[]>({ queryKey: ['git-repositories', provider] }).flatMap(([, list]) => list ?? []);
+  const seen = queries.getQueriesData<Known[]>({ queryKey: repositoriesKey(provider) }).flatMap(([, list]) => list ?? []);
   const repository = seen.find((r) => r.name === choice.repository.trim());
   const branchText = useSettled(choice.branch.trim());
-  const branches = useQuery({
-    queryKey: ['git-branches', provider, repository?.name, branchText],
-    queryFn: () => app.branches(provider, repository?.name ?? '', branchText),
-    enabled: repository !== undefined,
-    placeholderData: (before, query) => (query?.queryKey[1] === provider && query.queryKey[2] === repository?.name ? before : undefined),
-    staleTime: 60_000,
-    retry: false,
-  });
+  const branches = useQuery({ ...branchesQuery(provider, repository?.name ?? '', branchText), enabled: repository !== undefined });
   const failure = found.error ?? branches.error;
   // An address names its host itself.
   const of = (name: string) => (name.trim() === '' || name.includes('://') ? '' : provider);
@@ -146,7 +132,7 @@ function Picker({ app, known, choice, onChoice }: Props & { known: string[] }) {
   );
 }
 
-function BranchField({ choice, onChoice, normal }: Omit<Props, 'app'> & { normal?: string }) {
+function BranchField({ choice, onChoice, normal }: Props & { normal?: string }) {
   return (
     <label className="home-where">
       <span>{tr('Branch')}</span>

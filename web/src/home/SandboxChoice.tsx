@@ -1,17 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
-import type { AppRoutes } from '../api/source';
+import { usedSandboxesQuery } from '../api/sandboxes';
 import { tr } from '../i18n/text';
 
 interface Props {
-  app: AppRoutes;
   sandbox: string; // empty: a new one
   onSandbox: (id: string) => void;
 }
 
 // SandboxChoice lets a task work in the sandbox of an earlier one, with its files.
-export function SandboxChoice({ app, sandbox, onSandbox }: Props) {
-  // A task gets its title, and a sandbox its end, while the page is open.
-  const used = useQuery({ queryKey: ['conversations', 'sandboxes'], queryFn: () => app.usedSandboxes(), refetchInterval: 5000 });
+export function SandboxChoice({ sandbox, onSandbox }: Props) {
+  const used = useQuery(usedSandboxesQuery);
   // It is there before its choices are known, so that nothing moves when they come.
   const choices = used.data ?? [];
   return (

@@ -1,9 +1,9 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useSource } from '../api/context';
+import { listQuery } from '../api/conversations';
 import { describe } from '../api/failure';
-import type { ConversationSummary } from '../api/source';
+import type { ConversationSummary } from '../api/summary';
 import { ago, money, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { news, notices, show } from '../design/notices';
@@ -73,20 +73,14 @@ interface ListProps {
 }
 
 function ConversationList({ search, filter, onFilter }: ListProps) {
-  const source = useSource();
   const [current] = useLocation();
   const [renaming, setRenaming] = useState<ConversationSummary | null>(null);
   const [removing, setRemoving] = useState<ConversationSummary | null>(null);
   const list = useInfiniteQuery({
-    queryKey: ['conversations', search, ''],
-    queryFn: ({ pageParam }) => source.conversations(search, pageParam),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
-    refetchInterval: 10_000,
+    ...listQuery(search),
     refetchIntervalInBackground: notices(), // else only while the page is visible
-    placeholderData: (old) => old,
   });
-  const tasks = useStartTasks(source.app);
+  const tasks = useStartTasks();
   // What is being started is not idle yet.
   const starting = new Set(tasks.map((t) => t.conversation));
   const listed = useAsking(useMemo(() => list.data?.pages.flatMap((p) => p.items) ?? [], [list.data]));

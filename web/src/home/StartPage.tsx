@@ -2,18 +2,18 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { Link, useLocation } from 'wouter';
 import { describe } from '../api/failure';
-import { steps, stepText, type StartTask } from '../api/startTask';
-import type { AppRoutes } from '../api/source';
+import { listsKey } from '../api/conversations';
+import { forgetStart, startAgain, startTaskQuery, startTasksKey, steps, stepText, type StartTask } from '../api/startTasks';
 import { Icon } from '../design/Icon';
 import { tr } from '../i18n/text';
 import './home.css';
 
 // StartPage is the start of a conversation. The server works on it, whether the page is
 // there or not.
-export default function StartPage({ app, id }: { app: AppRoutes; id: string }) {
+export default function StartPage({ id }: { id: string }) {
   const queries = useQueryClient();
   const [, navigate] = useLocation();
-  const task = useQuery({ queryKey: ['start-task', id], queryFn: () => app.startTask(id), refetchInterval: ({ state }) => (state.data?.ended || state.data === null ? false : 400) });
+  const task = useQuery(startTaskQuery(id));
   const ready = task.data?.ended === 'ready' ? task.data.conversation : '';
 
   useEffect(() => {
@@ -21,17 +21,17 @@ export default function StartPage({ app, id }: { app: AppRoutes; id: string }) {
   }, []);
   useEffect(() => {
     if (!ready) return;
-    void queries.invalidateQueries({ queryKey: ['conversations'] });
-    void queries.invalidateQueries({ queryKey: ['start-tasks'] });
+    void queries.invalidateQueries({ queryKey: listsKey });
+    void queries.invalidateQueries({ queryKey: startTasksKey });
     navigate(`/conversations/${ready}`, { replace: true });
   }, [ready, queries, navigate]);
 
   const leave = (path: string, state?: unknown) => {
-    void queries.invalidateQueries({ queryKey: ['start-tasks'] });
+    void queries.invalidateQueries({ queryKey: startTasksKey });
     navigate(path, { state });
   };
-  const again = useMutation({ mutationFn: (failed: StartTask) => app.startAgain(failed), onSuccess: (next) => leave(`/starting/${next}`) });
-  const forget = useMutation({ mutationFn: (failed: StartTask) => app.forgetStart(failed), onSuccess: () => leave('/') });
+  const again = useMutation({ mutationFn: startAgain, onSuccess: (next) => leave(`/starting/${next}`) });
+  const forget = useMutation({ mutationFn: forgetStart, onSuccess: () => leave('/') });
 
   if (task.isError && !task.data) {
     return (

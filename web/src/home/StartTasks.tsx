@@ -1,21 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from 'wouter';
-import { stepText, type StartTask } from '../api/startTask';
-import type { AppRoutes } from '../api/source';
+import { startTasksQuery, stepText, type StartTask } from '../api/startTasks';
 import { ago } from '../design/format';
 import { tr } from '../i18n/text';
 
 const none: StartTask[] = [];
 
 // useStartTasks are the conversations that are being started, or could not be.
-export function useStartTasks(app: AppRoutes | null): StartTask[] {
-  const tasks = useQuery({
-    queryKey: ['start-tasks'],
-    queryFn: async () => app?.startTasks() ?? none,
-    enabled: app !== null,
-    refetchInterval: ({ state }) => (state.data?.some((t) => t.ended === null) ? 1000 : 10_000),
-  });
-  return tasks.data ?? none;
+export function useStartTasks(): StartTask[] {
+  return useQuery(startTasksQuery).data ?? none;
 }
 
 // StartTasks are entries of the list.

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { AppRoutes, SuggestedTask } from '../api/source';
+import { hostsQuery, suggestedTasksQuery, type SuggestedTask } from '../api/gitHosts';
 import { Icon } from '../design/Icon';
 import type { Choice } from './Repository';
 import { drop, keep, templates } from './templates';
@@ -13,7 +13,6 @@ const examples = [
 ];
 
 interface Props {
-  app: AppRoutes | null;
   text: string; // of the task that is being written
   onText: (text: string) => void;
   onTask: (text: string, choice: Choice) => void;
@@ -21,7 +20,7 @@ interface Props {
 
 // Suggestions are tasks to begin with: what waits at the user's Git hosts, templates, and
 // examples for those who have none.
-export function Suggestions({ app, text, onText, onTask }: Props) {
+export function Suggestions({ text, onText, onTask }: Props) {
   const [kept, setKept] = useState(templates);
   const written = text.trim();
   return (
@@ -31,7 +30,7 @@ export function Suggestions({ app, text, onText, onTask }: Props) {
           {tr('Keep as a template in this browser')}
         </button>
       )}
-      {app && <Suggested app={app} onTask={onTask} />}
+      <Suggested onTask={onTask} />
       {kept.length > 0 && (
         <section className="at-work" aria-labelledby="templates-title">
           <h2 id="templates-title">{tr('Templates')}</h2>
@@ -70,15 +69,9 @@ const kinds: Record<string, { label: string; task: (t: SuggestedTask) => string 
 };
 
 // Suggested are issues and pull requests of the user that want something done.
-function Suggested({ app, onTask }: { app: AppRoutes; onTask: Props['onTask'] }) {
-  const hosts = useQuery({ queryKey: ['git-hosts'], queryFn: () => app.gitHosts() });
-  const tasks = useQuery({
-    queryKey: ['suggested-tasks'],
-    queryFn: () => app.suggestedTasks(),
-    enabled: Object.keys(hosts.data ?? {}).length > 0,
-    staleTime: 300_000,
-    retry: false,
-  });
+function Suggested({ onTask }: Pick<Props, 'onTask'>) {
+  const hosts = useQuery(hostsQuery);
+  const tasks = useQuery({ ...suggestedTasksQuery, enabled: Object.keys(hosts.data ?? {}).length > 0 });
   const shown = (tasks.data ?? []).filter((t) => kinds[t.type]).slice(0, 6);
   if (shown.length === 0) return null;
   return (

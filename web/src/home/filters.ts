@@ -1,4 +1,4 @@
-import type { ConversationSummary } from '../api/source';
+import type { ConversationSummary } from '../api/summary';
 import { tr } from '../i18n/text';
 
 // filters are what the lists can be limited to. Without one, archived conversations are

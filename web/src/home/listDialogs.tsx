@@ -1,20 +1,19 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { useSource } from '../api/context';
-import type { ConversationSummary } from '../api/source';
+import { conversationKey, listsKey, remove as removeConversation, rename as renameConversation } from '../api/conversations';
+import type { ConversationSummary } from '../api/summary';
 import { FormDialog } from '../design/FormDialog';
 import { tr } from '../i18n/text';
 
 export function Rename({ conversation, onClose }: { conversation: ConversationSummary; onClose: () => void }) {
-  const source = useSource();
   const queries = useQueryClient();
   const [title, setTitle] = useState(conversation.title);
   const rename = useMutation({
-    mutationFn: () => source.rename(conversation.id, title.trim()),
+    mutationFn: () => renameConversation(conversation.id, title.trim()),
     onSuccess: () => {
-      void queries.invalidateQueries({ queryKey: ['conversations'] });
-      void queries.invalidateQueries({ queryKey: ['conversation', conversation.id] });
+      void queries.invalidateQueries({ queryKey: listsKey });
+      void queries.invalidateQueries({ queryKey: conversationKey(conversation.id) });
       onClose();
     },
   });
@@ -26,13 +25,12 @@ export function Rename({ conversation, onClose }: { conversation: ConversationSu
 }
 
 export function Remove({ conversation, onClose }: { conversation: ConversationSummary; onClose: () => void }) {
-  const source = useSource();
   const queries = useQueryClient();
   const [location, navigate] = useLocation();
   const remove = useMutation({
-    mutationFn: () => source.remove(conversation.id),
+    mutationFn: () => removeConversation(conversation.id),
     onSuccess: () => {
-      void queries.invalidateQueries({ queryKey: ['conversations'] });
+      void queries.invalidateQueries({ queryKey: listsKey });
       onClose();
       if (location.startsWith(`/conversations/${conversation.id}`)) navigate('/');
     },

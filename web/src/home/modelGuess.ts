@@ -1,4 +1,4 @@
-import type { ModelChoice } from '../api/source';
+import type { ModelChoice } from '../api/models';
 
 // Forms of API keys, most special first, and models of each provider by
 // preference. The first one that the server lists is proposed.

@@ -1,12 +1,3 @@
-// A Catalogue has texts of a language by the English ones; of those that depend on a
-// number the forms, as Intl.PluralRules names them, by the English one for other numbers.
+// A Catalogue has texts of a language under the English ones. A text that depends on a number
+// has its forms under the English text for other numbers, as Intl.PluralRules names them.
 export type Catalogue = Readonly<Record<string, string | Readonly<Record<string, string> & { other: string }>>>;
-
-// load gets a catalogue. English needs none; without the file the page is in English.
-export async function load(language: 'en' | 'de'): Promise<Catalogue> {
-  if (language === 'en') return {};
-  return import('./de').then(
-    (m) => m.de,
-    () => ({}),
-  );
-}

@@ -1,7 +1,7 @@
 // Texts of the page in the user's language. English texts are in the code, as arguments of
 // `tr`, `plural` and `trNodes`; a catalogue has them in another language, by the English
 // ones. What a catalogue lacks is shown in English. scripts/texts.test.ts finds texts that go around this.
-import { load, type Catalogue } from './catalogue';
+import type { Catalogue } from './catalogue';
 
 export const languages = { en: 'English', de: 'Deutsch' } as const;
 
@@ -38,6 +38,15 @@ export function choose(wanted: Language | null): void {
     return; // without storage the browser's language holds
   }
   window.location.reload();
+}
+
+// load gets a catalogue. English needs none; without the file the page is in English.
+async function load(wanted: Language): Promise<Catalogue> {
+  if (wanted === 'en') return {};
+  return import('./de').then(
+    (m) => m.de,
+    () => ({}),
+  );
 }
 
 // Awaited here, so that every module that uses a text has its language.

@@ -1,18 +1,19 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { Conversation, Equipment } from '../api/conversation';
+import { equipmentQuery, hooksQuery, systemPromptQuery, type Equipment } from '../api/agent';
+import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
-import type { AppRoutes, HookConfig } from '../api/source';
+import { isolationQuery } from '../api/sandboxes';
 import { IsolationReport } from '../design/IsolationReport';
 import { tr } from '../i18n/text';
 import { trNodes } from '../i18n/nodes';
 
 // AgentPanel shows what the agent works with: its instructions, tools, skills and hooks,
 // as they are in force.
-export function AgentPanel({ conversation, app, id }: { conversation: Conversation; app: AppRoutes | null; id: string }) {
-  const prompt = useQuery({ queryKey: ['system-prompt', conversation.id], queryFn: () => conversation.systemPrompt(), retry: false });
-  const equipment = useQuery({ queryKey: ['equipment', conversation.id], queryFn: () => conversation.equipment(), retry: false });
-  const hooks = useQuery({ queryKey: ['hooks', conversation.id], queryFn: async () => configured(app ? await app.hooks(id) : await conversation.hooks()), staleTime: 0, retry: false });
+export function AgentPanel({ conversation }: { conversation: Conversation }) {
+  const prompt = useQuery(systemPromptQuery(conversation));
+  const equipment = useQuery(equipmentQuery(conversation));
+  const hooks = useQuery(hooksQuery(conversation));
   if (equipment.isPending || hooks.isPending) return <p className="hint late panel-body">{tr('Reading …')}</p>;
   return (
     <div className="panel-body">
@@ -67,7 +68,7 @@ export function AgentPanel({ conversation, app, id }: { conversation: Conversati
           )}
         </Answer>
       </details>
-      {app && <Sandbox app={app} id={id} />}
+      <Sandbox id={conversation.id} />
       <details className="agent-part" open>
         <summary>{tr('Hooks (0 in force)')}</summary>
         <Answer query={hooks}>
@@ -88,8 +89,8 @@ export function AgentPanel({ conversation, app, id }: { conversation: Conversati
 }
 
 // Sandbox says what isolates the commands of this conversation.
-function Sandbox({ app, id }: { app: AppRoutes; id: string }) {
-  const isolation = useQuery({ queryKey: ['isolation', id], queryFn: () => app.isolation(id), staleTime: 0, retry: false });
+function Sandbox({ id }: { id: string }) {
+  const isolation = useQuery(isolationQuery(id));
   return (
     <details className="agent-part">
       <summary>{tr('Sandbox')}{isolation.data?.report && ` (${isolation.data.report.level})`}</summary>
@@ -154,9 +155,4 @@ function Skill({ skill }: { skill: Equipment['skills'][number] }) {
       </pre>
     </details>
   );
-}
-
-// configured lists the hooks of a configuration, each with its command or prompt.
-function configured(config: HookConfig | null): { event: string; text: string }[] {
-  return Object.entries(config ?? {}).flatMap(([event, matchers]) => (matchers ?? []).flatMap((m) => (m.hooks ?? []).map((h) => ({ event, text: h.command || h.prompt || h.type }))));
 }

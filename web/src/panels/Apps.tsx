@@ -1,13 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { appsQuery, editorQuery, openEditor } from '../api/apps';
 import { describe } from '../api/failure';
-import type { AppRoutes } from '../api/source';
 import { Icon } from '../design/Icon';
 import { tr } from '../i18n/text';
 
 // Apps lists what programs in the sandbox listen on. Their pages are of another
 // origin, and are opened without a way back to this one.
-export function Apps({ app, id }: { app: AppRoutes; id: string }) {
-  const apps = useQuery({ queryKey: ['apps', id], queryFn: () => app.apps(id), refetchInterval: 5000, retry: false });
+export function Apps({ id }: { id: string }) {
+  const apps = useQuery(appsQuery(id));
   const items = apps.data?.items ?? [];
   return (
     <div className="panel-body">
@@ -17,7 +17,7 @@ export function Apps({ app, id }: { app: AppRoutes; id: string }) {
           <Icon name="refresh" />
         </button>
       </div>
-      <Editor app={app} id={id} />
+      <Editor id={id} />
       {apps.isError && (
         <p className="banner bad" role="alert">
           {describe(apps.error)}
@@ -52,14 +52,14 @@ export function Apps({ app, id }: { app: AppRoutes; id: string }) {
 }
 
 // Editor starts VS Code, if the sandbox has it, and leads to it.
-function Editor({ app, id }: { app: AppRoutes; id: string }) {
+function Editor({ id }: { id: string }) {
   const queries = useQueryClient();
-  const editor = useQuery({ queryKey: ['editor', id], queryFn: () => app.editor(id), retry: false });
+  const editor = useQuery(editorQuery(id));
   const start = useMutation({
-    mutationFn: () => app.openEditor(id),
+    mutationFn: () => openEditor(id),
     onSuccess: (url) => {
-      queries.setQueryData(['editor', id], { name: editor.data?.name ?? '', url });
-      void queries.invalidateQueries({ queryKey: ['apps', id] });
+      queries.setQueryData(editorQuery(id).queryKey, { name: editor.data?.name ?? '', url });
+      void queries.invalidateQueries({ queryKey: appsQuery(id).queryKey });
     },
   });
   if (!editor.data?.name) return null;

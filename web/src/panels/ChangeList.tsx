@@ -3,6 +3,7 @@ import { useMemo, useState, type CSSProperties } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
+import { diffQuery } from '../api/git';
 import { Icon } from '../design/Icon';
 import { lines, type Line, type Row } from './changes';
 import DiffView from './DiffView';
@@ -118,11 +119,7 @@ function Stage({ row, onChange }: { row: Row; onChange: () => void }) {
 }
 
 function Diff({ conversation, path, step, split }: { conversation: Conversation; path: string; step: number; split: boolean }) {
-  const diff = useQuery({
-    queryKey: ['diff', conversation.id, path, step],
-    queryFn: () => conversation.diff(path),
-    placeholderData: (old) => old,
-  });
+  const diff = useQuery(diffQuery(conversation, path, step));
   if (diff.isError) return <p className="banner bad">{describe(diff.error)}</p>;
   if (!diff.data) return null;
   return <DiffView before={diff.data.original ?? ''} after={diff.data.modified ?? ''} path={path} split={split} />;

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
-import type { AppRoutes } from '../api/source';
+import { changeFiles, changesQuery, commit, lookAgain, patch, statusQuery } from '../api/git';
 import { Dialog } from '../design/Dialog';
 import { Icon } from '../design/Icon';
 import { save } from '../design/save';
@@ -18,12 +18,11 @@ interface Props {
   conversation: Conversation;
   timeline: Timeline;
   id: string;
-  app: AppRoutes | null;
 }
 
 // Changes shows what differs in the workspace from where the work began, and takes it
 // from there to a commit, a branch and a pull request.
-export function Changes({ conversation, timeline, id, app }: Props) {
+export function Changes({ conversation, timeline, id }: Props) {
   const [split, setSplit] = useState(false);
   const [message, setMessage] = useState('');
   const [discarding, setDiscarding] = useState<Row | null>(null);
@@ -31,33 +30,20 @@ export function Changes({ conversation, timeline, id, app }: Props) {
   const directory = timeline.directory;
   // The agent changes files by actions: each of their results makes a new state.
   const step = useThrottled(timeline.items.length, 500);
-  const changes = useQuery({
-    queryKey: ['changes', conversation.id, directory, step],
-    queryFn: () => conversation.changes(directory),
-    enabled: directory !== '',
-    placeholderData: (old) => old,
-  });
-  const git = useQuery({
-    queryKey: ['git-status', conversation.id, directory, step],
-    queryFn: () => conversation.gitStatus(directory),
-    enabled: directory !== '',
-    placeholderData: (old) => old,
-    retry: false,
-  });
-  const again = async () => {
-    await Promise.all(['changes', 'git-status', 'diff'].map((key) => queries.invalidateQueries({ queryKey: [key, conversation.id] })));
-  };
+  const changes = useQuery(changesQuery(conversation, directory, step));
+  const git = useQuery(statusQuery(conversation, directory, step));
+  const again = () => lookAgain(queries, conversation);
   const work = useMutation({ mutationFn: (action: () => Promise<unknown>) => action(), onSettled: again });
   // Not part of work: a commit need not wait for it.
-  const patch = useMutation({ mutationFn: async () => save(await conversation.patch(directory, git.data?.unpushed == null ? 'HEAD' : null), 'changes.patch') });
+  const download = useMutation({ mutationFn: async () => save(await patch(conversation, directory, git.data?.unpushed == null ? 'HEAD' : null), 'changes.patch') });
   const all = useMemo(() => rows(changes.data ?? [], git.data ?? null), [changes.data, git.data]);
   const staged = all.filter((r) => r.staged === 'part' || r.staged === 'all').length;
   const uncommitted = all.filter((r) => r.staged !== null).length;
-  const commit = async () => {
-    await conversation.commit(directory, message.trim(), staged === 0);
+  const commitAll = async () => {
+    await commit(conversation, directory, message.trim(), staged === 0);
     setMessage('');
   };
-  const failure = work.error ?? patch.error ?? changes.error;
+  const failure = work.error ?? download.error ?? changes.error;
   return (
     <div className="panel-body">
       <div className="panel-tools">
@@ -68,8 +54,8 @@ export function Changes({ conversation, timeline, id, app }: Props) {
         <button
           className="button quiet"
           title={tr('Download the changes as a patch')}
-          disabled={all.length === 0 || patch.isPending}
-          onClick={() => patch.mutate()}
+          disabled={all.length === 0 || download.isPending}
+          onClick={() => download.mutate()}
         >
           <Icon name="down" size={14} /> {tr('Patch')}
         </button>
@@ -84,7 +70,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
             <code className="ellipsis">{git.data.branch ?? git.data.head?.slice(0, 8) ?? tr('no commit yet')}</code>
           </span>
           <span className="grow hint">{unpushed(git.data.unpushed)}</span>
-          {app && <Publish app={app} id={id} status={git.data} onDone={() => void again()} />}
+          <Publish id={id} status={git.data} onDone={() => void again()} />
         </div>
       )}
       {git.isError && !failure && (
@@ -102,7 +88,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
           className="row commit"
           onSubmit={(e) => {
             e.preventDefault();
-            work.mutate(commit);
+            work.mutate(commitAll);
           }}
         >
           <input className="input" aria-label={tr('Message of the commit')} required placeholder={tr('What was changed, and why')} value={message} onChange={(e) => setMessage(e.target.value)} />
@@ -124,7 +110,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
               <button
                 className="button danger"
                 onClick={() => {
-                  work.mutate(() => conversation.changeFiles('discard', directory, [discarding.path]));
+                  work.mutate(() => changeFiles(conversation, 'discard', directory, [discarding.path]));
                   setDiscarding(null);
                 }}
               >
@@ -143,7 +129,7 @@ export function Changes({ conversation, timeline, id, app }: Props) {
         step={step}
         split={split}
         busy={work.isPending}
-        onStage={(r) => work.mutate(() => conversation.changeFiles(r.staged === 'all' ? 'unstage' : 'stage', directory, [r.path]))}
+        onStage={(r) => work.mutate(() => changeFiles(conversation, r.staged === 'all' ? 'unstage' : 'stage', directory, [r.path]))}
         onDiscard={setDiscarding}
       />
     </div>

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Conversation, FileEntry } from '../api/conversation';
+import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
+import { directoryQuery, type FileEntry } from '../api/files';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
 import { number, tr } from '../i18n/text';
@@ -27,7 +28,7 @@ function Entries({ path, label, ...props }: Props & { path: string; label: strin
   const { conversation, root, opened, chosen, onDirectory, onFile } = props;
   const [all, setAll] = useState(false);
   const directory = path ? `${root}/${path}` : root;
-  const list = useQuery({ queryKey: ['files', conversation.id, directory], queryFn: () => conversation.files(directory), retry: false });
+  const list = useQuery(directoryQuery(conversation, directory));
   if (list.isError) return <p className="banner bad">{describe(list.error)}</p>;
   if (!list.data) return null;
   if (list.data.length === 0) return <p className="hint file-empty">{tr('This directory is empty.')}</p>;

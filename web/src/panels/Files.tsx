@@ -3,6 +3,7 @@ import { useCallback, useEffect, useRef, useState, type DragEvent } from 'react'
 import { useSearchParams } from 'wouter';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
+import { archived, list, readAgain, store } from '../api/files';
 import { Dialog } from '../design/Dialog';
 import { Icon } from '../design/Icon';
 import { save } from '../design/save';
@@ -30,7 +31,7 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
     setNote('');
   };
   const at = (below: string) => (below ? `${root}/${below}` : root);
-  const again = useCallback(() => Promise.all(['files', 'file'].map((key) => queries.invalidateQueries({ queryKey: [key, conversation.id] }))), [queries, conversation.id]);
+  const again = useCallback(() => readAgain(queries, conversation), [queries, conversation]);
   // Whatever the agent does may change files, also the one that is open.
   const step = useThrottled(timeline.cursor, 1000);
   const read = useRef(step);
@@ -41,7 +42,7 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
   }, [step, again]);
   const upload = useMutation({
     mutationFn: async (chosen: File[]) => {
-      for (const f of chosen) await conversation.upload(`${at(path)}/${f.name}`, f);
+      for (const f of chosen) await store(conversation, `${at(path)}/${f.name}`, f);
       return chosen.length;
     },
     onSuccess: (n) => setNote(plural(n, '1 file was uploaded.', '{n} files were uploaded.')),
@@ -54,7 +55,7 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
   const begin = useMutation({
     mutationFn: async (chosen: File[]) => {
       setNote('');
-      const there = new Set((await conversation.files(at(path))).map((f) => f.name));
+      const there = new Set((await list(conversation, at(path))).map((f) => f.name));
       const names = chosen.map((f) => f.name).filter((name) => there.has(name));
       if (names.length) setReplacing({ files: chosen, names });
       else if (chosen.length) upload.mutate(chosen);
@@ -72,7 +73,7 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
     );
   };
   const download = useMutation({
-    mutationFn: async () => save(await conversation.archive(at(path)), `${path.split('/').pop() || 'workspace'}.tar.gz`),
+    mutationFn: async () => save(await archived(conversation, at(path)), `${path.split('/').pop() || 'workspace'}.tar.gz`),
   });
   const parts = (file ?? path).split('/').filter(Boolean);
   const failure = upload.error ?? begin.error ?? download.error;

@@ -1,5 +1,4 @@
 import type { Conversation } from '../api/conversation';
-import type { AppRoutes } from '../api/source';
 import { loaded } from '../design/loaded';
 import type { Timeline } from '../events/timeline';
 import { AgentPanel } from './AgentPanel';
@@ -18,29 +17,28 @@ const Terminal = loaded(() => import('./Terminal'));
 interface Props {
   name: string;
   id: string;
-  app: AppRoutes | null; // null at a single agent server, which has no apps
   conversation: Conversation;
   timeline: Timeline;
   older: 'none' | 'more' | 'loading';
   onOlder: () => void;
 }
 
-export default function Panel({ name, id, app, conversation, timeline, older, onOlder }: Props) {
+export default function Panel({ name, id, conversation, timeline, older, onOlder }: Props) {
   switch (name) {
     case 'changes':
-      return <Changes conversation={conversation} timeline={timeline} id={id} app={app} />;
+      return <Changes conversation={conversation} timeline={timeline} id={id} />;
     case 'files':
       return <Files conversation={conversation} timeline={timeline} />;
     case 'terminal':
       return <Terminal conversation={conversation} />;
     case 'apps':
-      return app ? <Apps app={app} id={id} /> : <p className="center">{tr('This server does not list programs.')}</p>;
+      return <Apps id={id} />;
     case 'browser':
       return <Browser items={timeline.items} />;
     case 'plan':
       return <PlanPanel tasks={timeline.plan} />;
     case 'agent':
-      return <AgentPanel conversation={conversation} app={app} id={id} />;
+      return <AgentPanel conversation={conversation} />;
     case 'usage':
       return <UsagePanel conversation={conversation} usage={timeline.usage} model={timeline.model} />;
     case 'events':

@@ -1,7 +1,8 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
+import { fileQuery } from '../api/files';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
 import { loaded } from '../design/loaded';
@@ -26,30 +27,10 @@ type View =
   | { kind: 'notebook'; text: string }
   | { kind: 'none'; note: string };
 
-// same reports whether two files have the same bytes.
-async function same(a: Blob, b: Blob): Promise<boolean> {
-  if (a.size !== b.size) return false;
-  const before = new Uint8Array(await a.arrayBuffer());
-  const now = new Uint8Array(await b.arrayBuffer());
-  return before.every((byte, i) => byte === now[i]);
-}
-
 // Preview shows a file of the workspace. Whatever it says that it is, it never becomes a
 // page: it is shown as text, as an image, or as what our own code makes of it.
 export function Preview({ conversation, path, name }: { conversation: Conversation; path: string; name: string }) {
-  const queries = useQueryClient();
-  const key = ['file', conversation.id, path];
-  const content = useQuery({
-    queryKey: key,
-    // What has not changed is not drawn again.
-    queryFn: async () => {
-      const now = await conversation.file(path);
-      const before = queries.getQueryData<Blob>(key);
-      return before && (await same(before, now)) ? before : now;
-    },
-    gcTime: 0,
-    retry: false,
-  });
+  const content = useQuery(fileQuery(conversation, path));
   const [view, setView] = useState<View | null>(null);
   const [source, setSource] = useState(false); // the text of what is drawn otherwise
   const blob = content.data;

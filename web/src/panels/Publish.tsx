@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import type { GitStatus } from '../api/conversation';
 import { describe, Failure } from '../api/failure';
-import type { AppRoutes, Origin, PullRequest } from '../api/source';
+import type { GitStatus } from '../api/git';
+import { openPullRequest, originQuery, push, type Origin, type PullRequest } from '../api/publishing';
 import { Dialog } from '../design/Dialog';
 import { Icon } from '../design/Icon';
 import { branchFor } from './changes';
@@ -11,7 +11,6 @@ import { plural, tr } from '../i18n/text';
 import { trNodes } from '../i18n/nodes';
 
 interface Props {
-  app: AppRoutes;
   id: string;
   status: GitStatus;
   onDone: () => void;
@@ -19,8 +18,8 @@ interface Props {
 
 // Publish pushes what is committed to the repository that the conversation was started
 // with, and opens a pull request there.
-export function Publish({ app, id, status, onDone }: Props) {
-  const origin = useQuery({ queryKey: ['origin', id], queryFn: () => app.origin(id), retry: false });
+export function Publish({ id, status, onDone }: Props) {
+  const origin = useQuery(originQuery(id));
   const [dialog, setDialog] = useState<'push' | 'pull request' | null>(null);
   if (!origin.data) return null;
   if (origin.data.repository === '') {
@@ -40,7 +39,7 @@ export function Publish({ app, id, status, onDone }: Props) {
       <button className="button quiet" disabled={status.head === null} onClick={() => setDialog('pull request')}>
         {tr('Pull request')}
       </button>
-      {dialog && <PublishDialog app={app} id={id} status={status} origin={origin.data} kind={dialog} onDone={onDone} onClose={() => setDialog(null)} />}
+      {dialog && <PublishDialog id={id} status={status} origin={origin.data} kind={dialog} onDone={onDone} onClose={() => setDialog(null)} />}
     </>
   );
 }
@@ -51,7 +50,7 @@ interface DialogProps extends Props {
   onClose: () => void;
 }
 
-function PublishDialog({ app, id, status, origin, kind, onDone, onClose }: DialogProps) {
+function PublishDialog({ id, status, origin, kind, onDone, onClose }: DialogProps) {
   const queries = useQueryClient();
   // Until the user changes them, these follow the conversation's title, which the model may write yet.
   const [ownBranch, setBranch] = useState<string | null>(null);
@@ -63,12 +62,12 @@ function PublishDialog({ app, id, status, origin, kind, onDone, onClose }: Dialo
   const [draft, setDraft] = useState(false);
   const send = useMutation({
     mutationFn: async (): Promise<PullRequest | null> => {
-      await app.push(id, branch.trim());
+      await push(id, branch.trim());
       if (kind === 'push') return null;
-      return app.openPullRequest(id, { source: branch.trim(), target: target.trim(), title: title.trim(), description: description.trim(), draft });
+      return openPullRequest(id, { source: branch.trim(), target: target.trim(), title: title.trim(), description: description.trim(), draft });
     },
     onSettled: () => {
-      void queries.invalidateQueries({ queryKey: ['origin', id] });
+      void queries.invalidateQueries({ queryKey: originQuery(id).queryKey });
       onDone();
     },
   });

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useCallback, useRef, useState, type KeyboardEvent } from 'react';
-import type { Conversation, OpenTerminal } from '../api/conversation';
+import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
+import { closeTerminal, terminalsQuery, type OpenTerminal } from '../api/terminals';
 import { Icon } from '../design/Icon';
 import { TerminalView } from './TerminalView';
 import { tr } from '../i18n/text';
@@ -9,13 +10,7 @@ import { tr } from '../i18n/text';
 // Terminal shows the shells of the conversation's sandbox, those that are open already too:
 // the server keeps them and their newest output.
 export default function Terminal({ conversation }: { conversation: Conversation }) {
-  const open = useQuery({
-    queryKey: ['terminals', conversation.id],
-    queryFn: () => conversation.terminals(),
-    staleTime: Infinity,
-    gcTime: 0,
-    retry: false,
-  });
+  const open = useQuery(terminalsQuery(conversation));
   if (open.isError) {
     return (
       <div className="panel-body">
@@ -74,7 +69,7 @@ function Terminals({ conversation, open }: { conversation: Conversation; open: O
     setActive(then?.key ?? 0);
     setFailure('');
     // A shell that has ended may be gone from the server too.
-    if (id) conversation.closeTerminal(id).catch((error: unknown) => setFailure(describe(error)));
+    if (id) closeTerminal(conversation, id).catch((error: unknown) => setFailure(describe(error)));
   };
   const leave = useCallback(() => list.current?.querySelector<HTMLElement>('[aria-selected="true"]')?.focus(), []);
   const onKey = (e: KeyboardEvent) => {

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { statsQuery } from '../api/agent';
 import type { Conversation } from '../api/conversation';
 import { money, smallMoney, tenths, tokens } from '../design/format';
 import { readUsage, type Call, type Usage } from '../events/usage';
@@ -23,12 +24,7 @@ interface Props {
 // have the calls that are new; the server has the list of all.
 export function UsagePanel({ conversation, usage, model }: Props) {
   const spent = useThrottled(usage.promptTokens + usage.completionTokens, 1000);
-  const all = useQuery({
-    queryKey: ['usage', conversation.id, spent],
-    queryFn: async () => readUsage((await conversation.info()).stats),
-    placeholderData: (old) => old,
-    retry: false,
-  });
+  const all = useQuery({ ...statsQuery(conversation, spent), select: readUsage });
   const calls = all.data?.calls ?? usage.calls;
   const facts: [string, string][] = [
     [tr('Model'), model || '–'],

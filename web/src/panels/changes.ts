@@ -1,6 +1,6 @@
 // The rows of the panel Changes: what differs from where the work began, and what of it
 // is not committed.
-import type { Change, GitStatus } from '../api/conversation';
+import type { Change, GitStatus } from '../api/git';
 
 export interface Row {
   path: string; // relative to the directory

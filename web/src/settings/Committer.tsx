@@ -1,29 +1,29 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { AppRoutes, Committer as Values } from '../api/source';
+import { committerQuery, setCommitter, type Committer as Values } from '../api/committer';
 import { Failed } from '../design/Failed';
 import { tr } from '../i18n/text';
 
 // Committer is who the commits of agents are by.
-export function Committer({ app }: { app: AppRoutes }) {
-  const stored = useQuery({ queryKey: ['committer'], queryFn: () => app.committer() });
+export function Committer() {
+  const stored = useQuery(committerQuery);
   return (
     <section className="card" aria-labelledby="committer-title">
       <h2 id="committer-title">{tr('Name in commits')}</h2>
       <p className="hint">{tr('Commits that you make in the Changes panel carry it. Without one they carry what Git has in the sandbox.')}</p>
       <Failed error={stored.error} />
-      {stored.data && <Form key={`${stored.data.name}\n${stored.data.email}`} app={app} start={stored.data} />}
+      {stored.data && <Form key={`${stored.data.name}\n${stored.data.email}`} start={stored.data} />}
     </section>
   );
 }
 
-function Form({ app, start }: { app: AppRoutes; start: Values }) {
+function Form({ start }: { start: Values }) {
   const queries = useQueryClient();
   const [name, setName] = useState(start.name);
   const [email, setEmail] = useState(start.email);
   const save = useMutation({
-    mutationFn: () => app.setCommitter({ name: name.trim(), email: email.trim() }),
-    onSuccess: () => queries.setQueryData(['committer'], { name: name.trim(), email: email.trim() }),
+    mutationFn: () => setCommitter({ name: name.trim(), email: email.trim() }),
+    onSuccess: () => queries.setQueryData(committerQuery.queryKey, { name: name.trim(), email: email.trim() }),
   });
   const changed = name.trim() !== start.name || email.trim() !== start.email;
   return (

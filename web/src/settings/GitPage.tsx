@@ -1,44 +1,42 @@
-import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
-import type { AppRoutes } from '../api/source';
+import { hostsQuery, removeGitTokens, setGitToken } from '../api/gitHosts';
 import { Committer } from './Committer';
 import { providers } from './providers';
 import { FormDialog } from '../design/FormDialog';
 import { tr } from '../i18n/text';
 
-const hostsQuery = (app: AppRoutes) => queryOptions({ queryKey: ['git-hosts'], queryFn: () => app.gitHosts() });
-
 // GitPage is the page of the settings with the hosts and the name in commits. It shows once
 // the hosts are known, so that nothing moves.
-export function GitPage({ app }: { app: AppRoutes }) {
-  const hosts = useQuery(hostsQuery(app));
+export function GitPage() {
+  const hosts = useQuery(hostsQuery);
   if (hosts.isPending) return null;
   return (
     <>
-      <GitHosts app={app} />
-      <Committer app={app} />
+      <GitHosts />
+      <Committer />
     </>
   );
 }
 
 // GitHosts keeps the tokens by which repositories are cloned.
-function GitHosts({ app }: { app: AppRoutes }) {
+function GitHosts() {
   const queries = useQueryClient();
-  const hosts = useQuery(hostsQuery(app));
+  const hosts = useQuery(hostsQuery);
   const [provider, setProvider] = useState('github');
   const [token, setToken] = useState('');
   const [host, setHost] = useState('');
-  const refresh = () => queries.invalidateQueries({ queryKey: ['git-hosts'] });
+  const refresh = () => queries.invalidateQueries({ queryKey: hostsQuery.queryKey });
   const save = useMutation({
-    mutationFn: () => app.setGitToken(provider, token.trim(), host.trim()),
+    mutationFn: () => setGitToken(provider, token.trim(), host.trim()),
     onSuccess: () => {
       setToken('');
       return refresh();
     },
   });
   const [removing, setRemoving] = useState(false);
-  const remove = useMutation({ mutationFn: () => app.removeGitTokens().finally(refresh), onSuccess: () => setRemoving(false) });
+  const remove = useMutation({ mutationFn: () => removeGitTokens().finally(refresh), onSuccess: () => setRemoving(false) });
   const failure = save.error ?? hosts.error;
   const known = Object.entries(hosts.data ?? {});
   return (

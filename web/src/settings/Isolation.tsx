@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import type { AppRoutes } from '../api/source';
+import { isolationTrialQuery, sandboxSpecQuery } from '../api/sandboxes';
 import { Failed } from '../design/Failed';
 import { IsolationReport } from '../design/IsolationReport';
 import { trNodes } from '../i18n/nodes';
@@ -12,9 +12,9 @@ const texts: Record<string, string> = {
 
 // Isolation says what new conversations work in, and what of it is in force: the server
 // starts a sandbox to find out.
-export function Isolation({ app }: { app: AppRoutes }) {
-  const spec = useQuery({ queryKey: ['sandbox-spec'], queryFn: () => app.sandboxSpec() });
-  const tried = useQuery({ queryKey: ['isolation'], queryFn: () => app.isolation(null), retry: false, staleTime: Infinity });
+export function Isolation() {
+  const spec = useQuery(sandboxSpecQuery);
+  const tried = useQuery(isolationTrialQuery);
   if (spec.isPending) return null;
   return (
     <section className="card" aria-labelledby="isolation-title">

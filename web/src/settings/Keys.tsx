@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { createKey, deleteKey, keysQuery } from '../api/apiKeys';
 import { describe } from '../api/failure';
-import type { AppRoutes } from '../api/source';
 import { CopyButton } from '../design/CopyButton';
 import { ago } from '../design/format';
 import { trNodes } from '../i18n/nodes';
@@ -9,13 +9,13 @@ import { tr } from '../i18n/text';
 import { DeleteButton } from './DeleteButton';
 
 // Keys are for programs that use this server as the user.
-export function Keys({ app }: { app: AppRoutes }) {
+export function Keys() {
   const queries = useQueryClient();
-  const keys = useQuery({ queryKey: ['keys'], queryFn: () => app.keys() });
+  const keys = useQuery(keysQuery);
   const [name, setName] = useState('');
-  const refresh = () => queries.invalidateQueries({ queryKey: ['keys'] });
+  const refresh = () => queries.invalidateQueries({ queryKey: keysQuery.queryKey });
   const create = useMutation({
-    mutationFn: () => app.createKey(name.trim()),
+    mutationFn: () => createKey(name.trim()),
     onSuccess: () => {
       setName('');
       return refresh();
@@ -52,7 +52,7 @@ export function Keys({ app }: { app: AppRoutes }) {
                 {k.lastUsed ? tr('made {made}, used {used}', { made: ago(k.created), used: ago(k.lastUsed) }) : tr('made {made}, never used', { made: ago(k.created) })}
               </span>
             </span>
-            <DeleteButton name={k.name || tr('Without a name')} loses={tr('Programs that use this key are refused from then on.')} onDelete={() => app.deleteKey(k.id).finally(refresh)} />
+            <DeleteButton name={k.name || tr('Without a name')} loses={tr('Programs that use this key are refused from then on.')} onDelete={() => deleteKey(k.id).finally(refresh)} />
           </li>
         ))}
       </ul>

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
-import type { AppRoutes, McpServer } from '../api/source';
+import { serversQuery, setServers, testServer, type McpServer } from '../api/mcpServers';
 import { DeleteButton } from './DeleteButton';
 import { line, words } from './commandLine';
 import { variables } from './environment';
@@ -9,8 +9,8 @@ import { useChoice } from './useChoice';
 import { tr } from '../i18n/text';
 
 // McpServers gives agents more tools. Programs run inside the sandbox.
-export function McpServers({ app }: { app: AppRoutes }) {
-  const servers = useChoice<Record<string, McpServer>>('mcp', () => app.servers(), (all) => app.setServers(all));
+export function McpServers() {
+  const servers = useChoice(serversQuery, setServers);
   const [name, setName] = useState('');
   const [address, setAddress] = useState('');
   const [token, setToken] = useState('');
@@ -48,7 +48,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
               <code className="hint">{server.url ?? line([server.command ?? '', ...(server.args ?? [])])}</code>
               {Object.keys(server.env ?? {}).length > 0 && <span className="hint"> {tr('with {names}', { names: Object.keys(server.env ?? {}).join(', ') })}</span>}
             </span>
-            <TestServer app={app} name={key} />
+            <TestServer name={key} stored={!servers.pending} />
             <label className="row">
               <input
                 type="checkbox"
@@ -131,12 +131,12 @@ export function McpServers({ app }: { app: AppRoutes }) {
   );
 }
 
-// TestServer connects to a server, and names its tools.
-function TestServer({ app, name }: { app: AppRoutes; name: string }) {
-  const test = useMutation({ mutationFn: () => app.testServer(name) });
+// TestServer connects to a stored server, and names its tools.
+function TestServer({ name, stored }: { name: string; stored: boolean }) {
+  const test = useMutation({ mutationFn: () => testServer(name) });
   return (
     <>
-      <button type="button" className="button" aria-label={tr('Test {name}', { name })} disabled={test.isPending} onClick={() => test.mutate()}>
+      <button type="button" className="button" aria-label={tr('Test {name}', { name })} disabled={test.isPending || !stored} onClick={() => test.mutate()}>
         {test.isPending ? tr('Testing …') : tr('Test')}
       </button>
       {test.data?.works && (

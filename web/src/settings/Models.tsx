@@ -1,19 +1,17 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import { useSource } from '../api/context';
 import { describe } from '../api/failure';
-import type { AppRoutes, ModelChoice } from '../api/source';
+import { activateProfile, deleteProfile, modelNamesQuery, modelQuery, profilesQuery, saveProfile, setModel, testModel, type Model, type ModelChoice } from '../api/models';
 import { tr } from '../i18n/text';
 import { DeleteButton } from './DeleteButton';
 
 export function Models() {
-  const source = useSource();
   const queries = useQueryClient();
-  const current = useQuery({ queryKey: ['model'], queryFn: () => source.model() });
-  const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles() });
+  const current = useQuery(modelQuery);
+  const profiles = useQuery(profilesQuery);
   const [adding, setAdding] = useState(false);
   const refresh = () => queries.invalidateQueries();
-  const activate = useMutation({ mutationFn: (name: string) => source.activateProfile(name), onSettled: refresh });
+  const activate = useMutation({ mutationFn: activateProfile, onSettled: refresh });
   const failure = activate.error ?? profiles.error ?? current.error;
   if (current.isPending || profiles.isPending) return null; // else what is below would move
   return (
@@ -31,16 +29,16 @@ export function Models() {
             start={current.data}
             button={tr('Save')}
             onSave={async (choice) => {
-              await source.setModel(choice);
+              await setModel(choice);
               await refresh();
             }}
           />
         )}
       </section>
-      {source.app && current.data && (
+      {current.data && (
         <section className="card" aria-label={tr('Test')}>
           <div className="row">
-            <TestModel app={source.app} profile={null} />
+            <TestModel profile={null} />
             <span className="hint">{tr('sends the model above, as it is saved, a small request')}</span>
           </div>
         </section>
@@ -59,13 +57,13 @@ export function Models() {
                     {p.model} {p.baseURL}
                   </code>
                 </span>
-                {source.app && <TestModel app={source.app} profile={p.name} />}
+                <TestModel profile={p.name} />
                 {!p.active && (
                   <button className="button" disabled={activate.isPending} onClick={() => activate.mutate(p.name)}>
                     {tr('Use')}
                   </button>
                 )}
-                <DeleteButton name={p.name} loses={tr('The profile and its key are deleted for good.')} onDelete={() => source.deleteProfile(p.name).finally(refresh)} />
+                <DeleteButton name={p.name} loses={tr('The profile and its key are deleted for good.')} onDelete={() => deleteProfile(p.name).finally(refresh)} />
               </li>
             ))}
           </ul>
@@ -76,7 +74,7 @@ export function Models() {
             start={{ model: '', baseURL: '', keySet: false }}
             button={tr('Add')}
             onSave={async (choice, name) => {
-              await source.saveProfile(name, choice);
+              await saveProfile(name, choice);
               await refresh();
               setAdding(false);
             }}
@@ -92,15 +90,14 @@ export function Models() {
 }
 
 interface FormProps {
-  start: { model: string; baseURL: string; keySet: boolean };
+  start: Model;
   named?: boolean;
   button: string;
   onSave: (choice: ModelChoice, name: string) => Promise<void>;
 }
 
 function ModelForm({ start, named, button, onSave }: FormProps) {
-  const source = useSource();
-  const models = useQuery({ queryKey: ['models'], queryFn: () => source.models() });
+  const models = useQuery(modelNamesQuery);
   const [name, setName] = useState('');
   const [model, setModel] = useState(start.model);
   const [baseURL, setBaseURL] = useState(start.baseURL);
@@ -173,8 +170,8 @@ function ModelForm({ start, named, button, onSave }: FormProps) {
   );
 }
 
-function TestModel({ app, profile }: { app: AppRoutes; profile: string | null }) {
-  const test = useMutation({ mutationFn: () => app.testModel(profile) });
+function TestModel({ profile }: { profile: string | null }) {
+  const test = useMutation({ mutationFn: () => testModel(profile) });
   return (
     <span className="row">
       {test.data && (

@@ -1,5 +1,5 @@
 import { describe } from '../api/failure';
-import type { AppRoutes, Safety as Choice } from '../api/source';
+import { safetyQuery, setSafety, type Safety as Choice } from '../api/confirmation';
 import { useChoice } from './useChoice';
 import { tr } from '../i18n/text';
 
@@ -10,8 +10,8 @@ const choices: { label: string; hint: string; value: Choice }[] = [
 ];
 
 // Safety says when the agent asks. It holds for new conversations.
-export function Safety({ app }: { app: AppRoutes }) {
-  const safety = useChoice<Choice>('safety', () => app.safety(), (value) => app.setSafety(value));
+export function Safety() {
+  const safety = useChoice(safetyQuery, setSafety);
   const now = safety.value;
   const chosen = choices.findIndex(({ value }) => now && value.confirm === now.confirm && (!value.confirm || value.analyze === now.analyze));
   return (

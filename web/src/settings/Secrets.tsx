@@ -1,20 +1,19 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useSource } from '../api/context';
 import { describe } from '../api/failure';
+import { deleteSecret, saveSecret, secretsQuery } from '../api/secrets';
 import { tr } from '../i18n/text';
 import { DeleteButton } from './DeleteButton';
 
 export function Secrets() {
-  const source = useSource();
   const queries = useQueryClient();
-  const secrets = useQuery({ queryKey: ['secrets'], queryFn: () => source.secrets() });
+  const secrets = useQuery(secretsQuery);
   const [name, setName] = useState('');
   const [value, setValue] = useState('');
   const [description, setDescription] = useState('');
-  const refresh = () => queries.invalidateQueries({ queryKey: ['secrets'] });
+  const refresh = () => queries.invalidateQueries({ queryKey: secretsQuery.queryKey });
   const save = useMutation({
-    mutationFn: () => source.saveSecret(name.trim(), value, description.trim()),
+    mutationFn: () => saveSecret(name.trim(), value, description.trim()),
     onSuccess: () => {
       setName('');
       setValue('');
@@ -41,7 +40,7 @@ export function Secrets() {
                 <code>{s.name}</code>
                 {s.description && <span className="hint"> {s.description}</span>}
               </span>
-              <DeleteButton name={s.name} loses={tr('Its value is deleted for good; commands of agents no longer get it.')} onDelete={() => source.deleteSecret(s.name).finally(refresh)} />
+              <DeleteButton name={s.name} loses={tr('Its value is deleted for good; commands of agents no longer get it.')} onDelete={() => deleteSecret(s.name).finally(refresh)} />
             </li>
           ))}
         </ul>

@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { setTheme, theme, type Theme } from '../design/theme';
-import { useSource } from '../api/context';
 import { notices, setNotices } from '../design/notices';
 import { GitPage } from './GitPage';
 import { Isolation } from './Isolation';
@@ -18,8 +17,6 @@ import { choose as chooseLanguage, chosen as chosenLanguage, languages, tr, type
 import './settings.css';
 
 export default function Settings({ tab }: { tab: string }) {
-  const source = useSource();
-  const { app } = source;
   const tabs = useRef<HTMLElement>(null);
   useEffect(() => {
     document.title = `${tr('Settings')} · Deft`;
@@ -28,29 +25,28 @@ export default function Settings({ tab }: { tab: string }) {
   useEffect(() => {
     tabs.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [tab]);
-  const all = settingsTabs(source);
   return (
     <div className="settings">
       <div className="settings-inner">
         <h1>{tr('Settings')}</h1>
         <nav ref={tabs} className="settings-tabs" aria-label={tr('Settings')}>
-          {all.map((t) => (
+          {settingsTabs.map((t) => (
             <Link key={t.name} href={`/settings/${t.name}`} aria-current={t.name === tab ? 'page' : undefined}>
               {t.label}
             </Link>
           ))}
         </nav>
         <div className="settings-page">
-          {all.every((t) => t.name !== tab) && <p>{tr('There is no such page')}.</p>}
+          {settingsTabs.every((t) => t.name !== tab) && <p>{tr('There is no such page')}.</p>}
           {tab === 'models' && <Models />}
           {tab === 'secrets' && <Secrets />}
-          {app && tab === 'safety' && <Safety app={app} />}
-          {app && tab === 'sandbox' && <Isolation app={app} />}
-          {app && tab === 'tools' && <McpServers app={app} />}
-          {app && tab === 'skills' && <Skills app={app} />}
-          {app && tab === 'git' && <GitPage app={app} />}
-          {app && tab === 'keys' && <Keys app={app} />}
-          {app && tab === 'import' && <TakeOver app={app} />}
+          {tab === 'safety' && <Safety />}
+          {tab === 'sandbox' && <Isolation />}
+          {tab === 'tools' && <McpServers />}
+          {tab === 'skills' && <Skills />}
+          {tab === 'git' && <GitPage />}
+          {tab === 'keys' && <Keys />}
+          {tab === 'import' && <TakeOver />}
           {tab === 'keyboard' && <Keyboard />}
           {tab === 'appearance' && <Appearance />}
         </div>

@@ -1,13 +1,13 @@
 import { describe } from '../api/failure';
-import type { AppRoutes, Skills as Choice } from '../api/source';
+import { setSkillsOff, skillsQuery } from '../api/skills';
 import { useChoice } from './useChoice';
 import { tr } from '../i18n/text';
 import { trNodes } from '../i18n/nodes';
 
 // Skills are the skills of this server, each of which can be switched off for new
 // conversations. Those of a repository come with it.
-export function Skills({ app }: { app: AppRoutes }) {
-  const skills = useChoice<Choice>('skills', () => app.skills(), ({ off }) => app.setSkillsOff(off));
+export function Skills() {
+  const skills = useChoice(skillsQuery, ({ off }) => setSkillsOff(off));
   const { all = [], off = [] } = skills.value ?? {};
   return (
     <section className="card" aria-labelledby="skills-title">

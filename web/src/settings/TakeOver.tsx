@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useId, useState } from 'react';
-import type { AppRoutes, TakenOver } from '../api/source';
+import { takeOver, type TakenOver } from '../api/settingsImport';
 import { Failed } from '../design/Failed';
 import { Icon } from '../design/Icon';
 import { trNodes } from '../i18n/nodes';
@@ -17,14 +17,14 @@ const largest = 256 << 10;
 
 // TakeOver takes settings of OpenHands over, from its files. Nothing is stored before the
 // user has seen what it is.
-export function TakeOver({ app }: { app: AppRoutes }) {
+export function TakeOver() {
   const queries = useQueryClient();
   const [over, setOver] = useState(false); // files are dragged over the box
   const [files, setFiles] = useState<Given[]>([]);
   const [problem, setProblem] = useState<Error | null>(null);
-  const read = useMutation({ mutationFn: (given: Given[]) => app.takeOver(given, false) });
+  const read = useMutation({ mutationFn: (given: Given[]) => takeOver(given, false) });
   const apply = useMutation({
-    mutationFn: () => app.takeOver(files, true),
+    mutationFn: () => takeOver(files, true),
     onSuccess: () => {
       setFiles([]);
       read.reset();

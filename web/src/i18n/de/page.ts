@@ -85,8 +85,6 @@ export const page = {
   Task: 'Aufgabe',
   'Describe a task. Enter starts it, Shift+Enter makes a new line.': 'Beschreiben Sie eine Aufgabe. Enter startet sie, Umschalt+Enter beginnt eine neue Zeile.',
   '{name} is larger than 64 KB. Attach it when the conversation has started.': '{name} ist größer als 64 KB. Hängen Sie die Datei an, wenn die Unterhaltung begonnen hat.',
-  Directory: 'Verzeichnis',
-  'a new one': 'ein neues',
   'a new sandbox': 'eine neue',
   'that of {titles}': 'die von {titles}',
   'At work': 'In Arbeit',

@@ -1,6 +1,5 @@
 // German texts of the panels beside a conversation.
 export const panels = {
-  'This server does not list programs.': 'Dieser Server listet keine Programme auf.',
   'There is no such panel.': 'Diesen Bereich gibt es nicht.',
   'No screenshot yet.': 'Noch kein Bildschirmfoto.',
   'Deft brings no browser. With an MCP server that has one, such as Playwright’s, what the agent sees is shown here.':

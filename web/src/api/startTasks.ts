@@ -1,21 +1,35 @@
-// The start of a conversation by the App Server: a task that goes on without the page.
+// Starts of conversations: tasks of the server that go on without the page.
+import { queryOptions } from '@tanstack/react-query';
+import { tr } from '../i18n/text';
 import { Failure } from './failure';
 import { query, request } from './http';
-import type { NewTask } from './source';
-import { tr } from '../i18n/text';
 
 const base = '/api/v1/app-conversations';
 
-// A StartTask is how far the start of a conversation is.
+export const startTasksKey = ['start-tasks'] as const;
+
+export interface NewTask {
+  text: string;
+  images: string[]; // data URLs
+  repository?: string;
+  branch?: string;
+  provider?: string; // the repository's Git host
+  sandbox?: string; // an existing one, with its files; empty: a new one
+  confirm: boolean; // ask before risky actions
+  plan?: boolean; // an agent that studies and plans, and changes nothing else
+  parent?: string; // the conversation that the new one is a part of, and whose files it shares
+}
+
+// A StartTask is the progress of a start.
 export interface StartTask {
   id: string;
-  state: string; // the contract's
+  state: string; // in the server's words
   ended: 'ready' | 'failed' | null;
-  reason: string; // why it failed
+  reason: string; // of the failure
   failedAt: string; // the state in which it failed, or empty
-  log: string; // what the set-up printed
-  conversation: string; // that it makes
-  text: string; // the task, as it was written
+  log: string; // output of the set-up
+  conversation: string; // the id of the new conversation
+  text: string; // the task in the user's words
   repository: string;
   created: string;
   request: StartRequest;
@@ -39,7 +53,7 @@ interface Answer {
   created_at: string;
 }
 
-// steps are the states of a start in their order. Those of a repository come only with one.
+// steps are the states of a start in their order; some come only with a repository.
 export const steps: { state: string; label: string; repository: boolean }[] = [
   { state: 'WORKING', label: tr('Preparing'), repository: false },
   { state: 'WAITING_FOR_SANDBOX', label: tr('Starting the sandbox'), repository: false },
@@ -68,6 +82,7 @@ function read(a: Answer): StartTask {
   };
 }
 
+// start begins a conversation, and returns the id of the start task.
 export async function start(task: NewTask): Promise<string> {
   const content: unknown[] = [{ type: 'text', text: task.text }];
   if (task.images.length) content.push({ type: 'image', image_urls: task.images });
@@ -84,35 +99,46 @@ export async function start(task: NewTask): Promise<string> {
   return id;
 }
 
-export async function startTask(id: string): Promise<StartTask | null> {
+async function startTask(id: string): Promise<StartTask | null> {
   const [found] = await request<(Answer | null)[]>('GET', `${base}/start-tasks${query({ ids: id })}`);
   return found ? read(found) : null;
 }
 
-// unfinished are the newest starts that are at work or have failed.
-export async function unfinished(): Promise<StartTask[]> {
+export const startTaskQuery = (id: string) =>
+  queryOptions({ queryKey: ['start-task', id], queryFn: () => startTask(id), refetchInterval: ({ state }) => (state.data?.ended || state.data === null ? false : 400) });
+
+// unfinished returns the newest starts that are at work or have failed.
+async function unfinished(): Promise<StartTask[]> {
   const { items } = await request<{ items: Answer[] }>('GET', `${base}/start-tasks/search${query({ limit: 50 })}`);
   return items.map(read).filter((t) => t.ended !== 'ready');
 }
 
-// setupLog is what the set-up of a conversation printed; empty: nothing, or it had none.
-export async function setupLog(conversation: string): Promise<string> {
+export const startTasksQuery = queryOptions({
+  queryKey: startTasksKey,
+  queryFn: unfinished,
+  refetchInterval: ({ state }) => (state.data?.some((t) => t.ended === null) ? 1000 : 10_000),
+});
+
+// setupLog returns the output of a conversation's set-up; empty: there was none.
+async function setupLog(conversation: string): Promise<string> {
   const { items } = await request<{ items: Answer[] }>('GET', `${base}/start-tasks/search${query({ conversation_id__eq: conversation, limit: 1 })}`);
   return items[0] ? read(items[0]).log : '';
 }
 
-// again starts what has failed once more, and forgets the failed start.
-export async function again(task: StartTask): Promise<string> {
-  const { conversation_id: _, ...same } = task.request;
+export const setupLogQuery = (conversation: string) => queryOptions({ queryKey: ['setup-log', conversation], queryFn: () => setupLog(conversation) });
+
+// startAgain repeats a failed start, and forgets the failed one.
+export async function startAgain(failed: StartTask): Promise<string> {
+  const { conversation_id: _, ...same } = failed.request;
   const { id } = await request<Answer>('POST', base, same);
-  await forget(task);
+  await forgetStart(failed);
   return id;
 }
 
-// forget removes a start that has failed, with what it left.
-export async function forget(task: StartTask): Promise<void> {
+// forgetStart removes a failed start and its leftovers.
+export async function forgetStart(failed: StartTask): Promise<void> {
   try {
-    await request('DELETE', `${base}/${task.conversation}`);
+    await request('DELETE', `${base}/${failed.conversation}`);
   } catch (error) {
     if (!(error instanceof Failure) || error.status !== 404) throw error;
   }

@@ -1,0 +1,76 @@
+// The agent of one conversation: its model, its rules, and its equipment.
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import type { Conversation } from './conversation';
+import type { components } from './generated/agent-server';
+import { request } from './http';
+
+export type ConversationInfo = components['schemas']['ConversationInfo'];
+
+// Policy says which actions wait for the user.
+export type Policy = 'NeverConfirm' | 'ConfirmRisky' | 'AlwaysConfirm';
+
+// Equipment are the tools and skills that the agent can use.
+export interface Equipment {
+  tools: { name: string; description: string; parameters: unknown }[];
+  skills: { name: string; type: string; description: string | null; content: string; triggers: string[]; source: string | null }[];
+  warnings: string[];
+}
+
+// SystemPrompt is the first text for the model.
+export interface SystemPrompt {
+  fixed: string;
+  dynamic: string; // the part that differs between conversations; may be empty
+}
+
+// HookConfig has hooks by the moment at which they run.
+export type HookConfig = Record<string, { hooks?: { type: string; command?: string | null; prompt?: string | null }[] | null }[] | null>;
+
+export interface Hook {
+  event: string;
+  text: string; // its command or prompt
+}
+
+async function info(conversation: Conversation): Promise<ConversationInfo> {
+  const { data } = await conversation.client.GET('/api/conversations/{conversation_id}', { params: { path: conversation.path } });
+  return data as ConversationInfo;
+}
+
+export const infoQuery = (conversation: Conversation) => queryOptions({ queryKey: ['info', conversation.id], queryFn: () => info(conversation), staleTime: 0 });
+
+// statsQuery asks for the usage of the models anew when the spent tokens change.
+export const statsQuery = (conversation: Conversation, spent: number) =>
+  queryOptions({ queryKey: ['usage', conversation.id, spent], queryFn: async () => (await info(conversation)).stats, placeholderData: keepPreviousData, retry: false });
+
+// systemPrompt is null before the first message.
+async function systemPrompt(conversation: Conversation): Promise<SystemPrompt | null> {
+  const { data } = await conversation.client.GET('/api/conversations/{conversation_id}/events/search', {
+    params: { path: conversation.path, query: { kind: 'SystemPromptEvent', limit: 1, sort_order: 'TIMESTAMP_DESC' } },
+  });
+  type Found = { system_prompt?: { text?: string }; dynamic_context?: { text?: string } | null };
+  const [found] = (data as { items: Found[] }).items;
+  return found ? { fixed: found.system_prompt?.text ?? '', dynamic: found.dynamic_context?.text ?? '' } : null;
+}
+
+export const systemPromptQuery = (conversation: Conversation) =>
+  queryOptions({ queryKey: ['system-prompt', conversation.id], queryFn: () => systemPrompt(conversation), retry: false });
+
+export const equipmentQuery = (conversation: Conversation) =>
+  queryOptions({ queryKey: ['equipment', conversation.id], queryFn: () => conversation.ask<Equipment>('GET', 'equipment'), retry: false });
+
+// hooks returns the hooks in the project's file.
+async function hooks(id: string): Promise<Hook[]> {
+  const { hooks: config } = await request<{ hooks: HookConfig | null }>('GET', `/api/v1/app-conversations/${id}/hooks`);
+  return Object.entries(config ?? {}).flatMap(([event, matchers]) => (matchers ?? []).flatMap((m) => (m.hooks ?? []).map((h) => ({ event, text: h.command || h.prompt || h.type }))));
+}
+
+export const hooksQuery = (conversation: Conversation) => queryOptions({ queryKey: ['hooks', conversation.id], queryFn: () => hooks(conversation.id), staleTime: 0, retry: false });
+
+export async function setPolicy(conversation: Conversation, kind: Policy): Promise<void> {
+  // Risks are judged by the model; without an analyzer none is known.
+  if (kind !== 'NeverConfirm') await conversation.ask('POST', 'security_analyzer', { security_analyzer: { kind: 'LLMSecurityAnalyzer' } });
+  await conversation.ask('POST', 'confirmation_policy', { policy: { kind } });
+}
+
+export async function switchProfile(conversation: Conversation, name: string): Promise<void> {
+  await conversation.ask('POST', 'switch_profile', { profile_name: name });
+}

@@ -1,0 +1,94 @@
+import { useCallback, useEffect, useLayoutEffect, useState, type RefObject } from 'react';
+import { connect } from '../api/conversation';
+import type { ConversationSummary } from '../api/summary';
+import { Outputs, OutputsContext } from '../events/output';
+import { EventStore } from '../events/store';
+import { useView } from '../events/useView';
+import { Banners } from './Banners';
+import { ConversationBar } from './ConversationBar';
+import { Find } from './Find';
+import { PanelTabs } from './PanelTabs';
+import { Parts } from './Parts';
+import { Reply } from './Reply';
+import { SidePanel } from './SidePanel';
+import { Timeline } from './Timeline';
+import { useBranching } from './useBranching';
+import { useControl } from './useControl';
+import { useFailure } from './useFailure';
+import { useLists } from './useLists';
+import { useTarget } from './useTarget';
+
+interface Props {
+  id: string;
+  panel: string | null;
+  summary: ConversationSummary;
+  draft: RefObject<string>;
+}
+
+// OpenConversation is a conversation with its connection and its store. It is drawn again when
+// its state changes, not for each event: its parts take their content from the store.
+export function OpenConversation({ id, panel, summary, draft }: Props) {
+  const [conversation] = useState(() => connect(summary));
+  const [store] = useState(() => new EventStore(conversation));
+  const [outputs] = useState(() => (conversation.live ? new Outputs(conversation) : null));
+  const loaded = useView(store, (v) => v.loaded);
+  const current = useView(store, (v) => v.timeline.status);
+  const status = conversation.live && loaded ? current : summary.status;
+  const [finding, setFinding] = useState(false);
+  const [sent, setSent] = useState(0);
+  const { target, goto, clear } = useTarget();
+  const { failure, setFailure } = useFailure(store);
+  const control = useControl(conversation, id, status === 'running', setFailure);
+  const { onBranch, dialog } = useBranching(conversation, store, id);
+  useLists(store, id, summary.title, status);
+
+  // Before the first paint: the first events have been asked for early, and are mostly there.
+  useLayoutEffect(() => {
+    store.open();
+    return () => {
+      store.close();
+      outputs?.close();
+    };
+  }, [store, outputs]);
+  useEffect(() => {
+    document.title = `${summary.title} · Deft`;
+  }, [summary.title]);
+  const find = useCallback(() => setFinding(true), []);
+  useFindKey(find);
+  const closeFind = useCallback(() => {
+    setFinding(false);
+    clear(); // a found event is marked during the search only
+  }, [clear]);
+  const onSent = useCallback(() => setSent((n) => n + 1), []);
+  const older = useCallback(() => void store.loadOlder(), [store]);
+
+  return (
+    <div className="conversation" data-panel={panel ? '' : undefined}>
+      <ConversationBar conversation={conversation} store={store} summary={summary} status={status} control={control} onFind={find} onFailure={setFailure} />
+      <PanelTabs id={id} open={panel} />
+      <div className="chat">
+        <Banners store={store} control={control} failure={failure} onClose={() => setFailure('')} />
+        {finding && <Find conversation={conversation} store={store} onGoto={goto} onClose={closeFind} />}
+        {dialog}
+        {summary.parts.length > 0 && <Parts conversation={conversation} ids={summary.parts} />}
+        <OutputsContext value={outputs}>
+          <Timeline store={store} address={`/conversations/${id}`} target={target} onOlder={older} onRetry={control.run} onBranch={onBranch} sent={sent} />
+        </OutputsContext>
+        <Reply conversation={conversation} store={store} summary={summary} draft={draft} onSent={onSent} onGoto={goto} />
+      </div>
+      {panel && <SidePanel name={panel} id={id} conversation={conversation} store={store} onOlder={older} />}
+    </div>
+  );
+}
+
+function useFindKey(find: () => void): void {
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      if (e.key !== 'f' || !(e.ctrlKey || e.metaKey) || e.shiftKey || e.altKey) return;
+      e.preventDefault();
+      find();
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, [find]);
+}
