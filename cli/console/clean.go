@@ -62,8 +62,8 @@ var joining = []*unicode.RangeTable{
 	unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }
 
-// deceives reports characters that reorder or break what follows them, which
-// can make a command look like another ("Trojan Source"), and those that show
+// deceives reports characters that reorder or break the text after them, which can
+// make a command look like another ("Trojan Source"), and characters that show
 // nothing.
 func deceives(r rune) bool {
 	switch {

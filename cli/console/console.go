@@ -48,7 +48,7 @@ type Printer struct {
 	opts Options
 
 	mu sync.Mutex
-	// What is on the screen.
+	// Parts of the screen.
 	midLine  bool       // the cursor is behind unfinished text
 	item     event.ID   // whose deltas came last
 	thinking bool       // and these were reasoning
@@ -112,7 +112,8 @@ func (p *Printer) block(color, text string) {
 	}
 }
 
-// detail shows what only a full view has, with a heading; the caller holds mu.
+// detail shows the part that only a full view has, with a heading; the caller
+// holds mu.
 func (p *Printer) detail(heading, text string) {
 	if text = strings.TrimSpace(text); p.opts.Full && text != "" {
 		p.line("  " + p.paint(dim, heading+":"))

@@ -46,7 +46,7 @@ func numbered(n int) string {
 	return b.String()
 }
 
-// scenes are what the golden file shows, in order.
+// scenes are the scenes of the golden file, in order.
 var scenes = []struct {
 	name string
 	play func(p *console.Printer)
@@ -192,7 +192,7 @@ func TestGolden(t *testing.T) {
 
 var colour = regexp.MustCompile("\x1b\\[[0-9]+m")
 
-// TestNetworkHints shows what the model is told of hosts that it may not reach.
+// TestNetworkHints shows the model's hints about hosts that it may not reach.
 func TestNetworkHints(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -326,7 +326,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// FuzzOutput splits a text at any place: what is shown does not depend on it.
+// FuzzOutput splits a text at any place: the shown text does not depend on it.
 func FuzzOutput(f *testing.F) {
 	f.Add("one\ntwo\r\nthree", 5)
 	f.Add(strings.Repeat("x", 1000)+"\n"+strings.Repeat("y\n", 50), 401)

@@ -89,8 +89,8 @@ func (p *Printer) action(e *event.ActionEvent) {
 	}
 }
 
-// networkHints shows what the model is told of refused hosts, which only the user can
-// allow: it is among what follows a command's output.
+// networkHints shows the model's hints about refused hosts, which only the user can
+// allow: they follow a command's output.
 func (p *Printer) networkHints(suffix string) {
 	for line := range strings.Lines(suffix) {
 		if strings.Contains(line, "--net") {
@@ -137,8 +137,8 @@ func (p *Printer) observation(o event.Observation) {
 	}
 }
 
-// rest shows what is left of a command's output and reports whether any of
-// it was shown as it ran.
+// rest shows the remaining output of a command and reports whether any of it was
+// shown as it ran.
 func (p *Printer) rest() bool {
 	lines, any := p.tail.finish()
 	for _, l := range lines {

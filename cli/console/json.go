@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// jsonWriter escapes what a terminal must not get.
+// jsonWriter escapes characters that a terminal must not get.
 type jsonWriter struct {
 	out  io.Writer
 	rest []byte // the beginning of a character

@@ -48,7 +48,7 @@ func (w *lineWindow) add(l string) {
 	}
 }
 
-// lines returns what is kept, with a notice about what is not.
+// lines returns the kept lines, with a notice about the others.
 func (w *lineWindow) lines() []string {
 	out := append([]string{}, w.head...)
 	switch {
@@ -60,8 +60,8 @@ func (w *lineWindow) lines() []string {
 	return append(out, w.tail...)
 }
 
-// feed takes text as it comes and returns the lines to show at once: those of
-// the head. The tail is shown by finish.
+// feed takes text as it comes and returns the lines to show at once: the head's.
+// The tail is shown by finish.
 func (w *lineWindow) feed(text string) []string {
 	for {
 		l, rest, ended := strings.Cut(text, "\n")

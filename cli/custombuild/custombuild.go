@@ -9,7 +9,7 @@
 //	})
 //
 // It copies Deft's source, adds a file that imports the packages, whose init functions
-// register what they bring (session/build.Register), and has the Go toolchain build it.
+// register their classes (session/build.Register), and has the Go toolchain build it.
 // The source itself is not changed.
 //
 // # Concurrency and failure
@@ -44,7 +44,7 @@ const deft = "github.com/deft-dev/deft"
 type Module struct {
 	// Path is its import path.
 	Path string
-	// Version is what `go get` takes behind the @: a version, a branch, a commit;
+	// Version is the part behind the @ of `go get`: a version, a branch, a commit;
 	// default: the newest.
 	Version string
 	// Dir is a directory with the module's source, to use in place of a version.
@@ -73,20 +73,20 @@ func ParseModule(text string) (Module, error) {
 	return m, nil
 }
 
-// importPath is somewhat wider than what the toolchain takes, which says so itself;
-// it begins no flag and needs no quotes.
+// importPath is somewhat wider than the toolchain's rule, which reports the rest
+// itself; it begins no flag and needs no quotes.
 var importPath = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._~-]*(/[A-Za-z0-9._~-]+)*$`)
 
-// Options say what to build.
+// Options describe the build.
 type Options struct {
-	// Source is a directory with Deft's source; "" for that of Version.
+	// Source is a directory with Deft's source; "" for the source of Version.
 	Source string
 	// Version of Deft, as the module proxy knows it.
 	Version string
 	With    []Module
 	// Output is the program's file.
 	Output string
-	// Log gets what the toolchain says.
+	// Log gets the toolchain's output.
 	Log io.Writer
 }
 

@@ -1,5 +1,5 @@
 // Package demo holds a small repository with a failing test, and a recorded
-// session that fixes it: what `deft demo` replays with real tools.
+// session that fixes it, which `deft demo` replays with real tools.
 //
 // Values are immutable and safe for concurrent use. Unpack fails only if the
 // directory cannot be written.
@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Task is what the user asks in the recorded session.
+// Task is the user's message in the recorded session.
 const Task = "sh test.sh fails. Find out why and fix it."
 
 // recordedIn is where the workspace was when the session was recorded; the

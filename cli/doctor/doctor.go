@@ -1,6 +1,6 @@
-// Package doctor finds out what works on this machine, for `deft doctor`: the
-// store, the disk, user namespaces, the model and its key, programs, toolchains,
-// caches, proxies and the sandbox.
+// Package doctor checks this machine, for `deft doctor`: the store, the disk, user
+// namespaces, the model and its key, programs, toolchains, caches, proxies and the
+// sandbox.
 //
 // # Usage
 //
@@ -14,9 +14,8 @@
 //
 // # Failure
 //
-// Examine returns no error: what does not work is a [Check] whose State is
-// [Failed], with the exit code that it stands for. Neither keys nor passwords get
-// into a report.
+// Examine returns no error: a failure is a [Check] whose State is [Failed], with
+// the exit code that it stands for. Neither keys nor passwords get into a report.
 package doctor
 
 import (
@@ -37,13 +36,13 @@ const (
 	Failed  State = "failed"
 )
 
-// Check is what was found out about one thing.
+// Check is the result for one thing.
 type Check struct {
 	// Name is short and stable: data, disk, user namespaces, model, key, the name
 	// of a program, toolchains, caches, proxies, engine, sandbox.
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Text says what was found, Next what the user can do about it; "" for nothing.
+	// Text is the finding, Next the user's next step; "" for none.
 	Text string `json:"text"`
 	Next string `json:"next,omitempty"`
 	// Items are the single things that Text lists.
@@ -57,7 +56,7 @@ type Check struct {
 type Item struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// Sandbox says what commands in the sandbox can do with it: one of "writable",
+	// Sandbox says how commands in the sandbox can use it: one of "writable",
 	// "read-only" and "hidden"; "" if that was not tried.
 	Sandbox string `json:"in_sandbox,omitempty"`
 }
@@ -69,22 +68,23 @@ type Attempt struct {
 	OK     bool   `json:"ok"` // it was refused
 }
 
-// Access is what commands in the sandbox can do with a path of the host.
+// Access says how commands in the sandbox can use a path of the host.
 type Access struct {
 	Path               string
 	Readable, Writable bool
 	Layered            bool // writable in a layer of the workspace's own
 }
 
-// Sandbox is what can be tried in a sandbox. Package sandbox/process has one.
+// Sandbox has the trials in a sandbox. Package sandbox/process has one.
 type Sandbox interface {
-	// Doctor tries what must be forbidden.
+	// Doctor tries everything that must be forbidden.
 	Doctor(ctx context.Context) (sandbox.Report, []Attempt, error)
 	// Access tries to read and to change paths.
 	Access(ctx context.Context, paths []string) ([]Access, error)
 }
 
-// Layer is what the sandboxes of a workspace have written to caches of toolchains.
+// Layer describes the files that the sandboxes of a workspace have written to
+// caches of toolchains.
 type Layer struct {
 	Workspace, Dir string
 	Bytes          int64
@@ -95,15 +95,15 @@ type Layers interface {
 	CacheLayers(ctx context.Context) ([]Layer, error)
 }
 
-// Host is what Examine looks at.
+// Host is the machine that Examine looks at.
 type Host struct {
 	// Data is the directory of Deft's data, absolute.
 	Data string
 	// Store is the event store in it; StoreError says why it cannot be opened.
 	Store      Store
 	StoreError error
-	// Env returns variables of the environment; PATH, HOME, those of proxies and of
-	// toolchains' caches are read.
+	// Env returns variables of the environment; PATH, HOME, and the variables of
+	// proxies and of toolchains' caches are read.
 	Env func(string) string
 	// Root says that this is the root user, whom the kernel's settings do not bind.
 	Root bool
@@ -122,7 +122,7 @@ type Host struct {
 // Report is everything that was found out.
 type Report struct {
 	Checks []Check `json:"checks"`
-	// Isolation is what isolates the sandbox; nil if none could be started.
+	// Isolation describes the sandbox's isolation; nil if none could be started.
 	Isolation *sandbox.Report `json:"sandbox,omitempty"`
 	// Attempts are the forbidden things that were tried in it, for TriedMS
 	// milliseconds.
@@ -130,8 +130,8 @@ type Report struct {
 	TriedMS  float64   `json:"tried_ms,omitempty"`
 }
 
-// Examine looks at everything and really tries what must be forbidden. It makes no
-// request to a model. The store is read for at most ten seconds.
+// Examine looks at everything and really tries everything that must be forbidden.
+// It makes no request to a model. The store is read for at most ten seconds.
 func Examine(ctx context.Context, h Host) Report {
 	var r Report
 	inside := r.trySandbox(ctx, h)
@@ -158,7 +158,7 @@ const dataCheck = "data"
 var severity = []int{fault.ExitStorage, fault.ExitError, fault.ExitRefused, fault.ExitUsage}
 
 // ExitCode returns the code of the worst failed check, 0 if there is none. Without a
-// store nothing works, and every command ends with the code of what is wrong with it.
+// store nothing works, and every command ends with the code of its failure.
 func (r Report) ExitCode() int {
 	for _, c := range r.Checks {
 		if c.Name == dataCheck && c.State == Failed {

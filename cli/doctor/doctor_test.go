@@ -64,7 +64,7 @@ func (s tried) Access(_ context.Context, paths []string) (all []doctor.Access, e
 	return all, s.accerr
 }
 
-// layers are those of two workspaces.
+// layers are the layers of two workspaces.
 type layers struct{ err error }
 
 func (l layers) CacheLayers(context.Context) ([]doctor.Layer, error) {

@@ -7,14 +7,14 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Engine is what runs containers, for sandboxes that are containers.
+// Engine runs containers, for sandboxes that are containers.
 type Engine interface {
-	// Engine describes it: address, version, whether it is rootless, its runtimes, what
-	// it isolates with, and the images that are there.
+	// Engine describes it: address, version, whether it is rootless, its runtimes, its
+	// isolation, and its images.
 	Engine(ctx context.Context) ([]Item, error)
 }
 
-// checkEngine asks the engine what it is.
+// checkEngine asks the engine for its kind and version.
 func (h Host) checkEngine(ctx context.Context) []Check {
 	if h.Engine == nil {
 		return nil

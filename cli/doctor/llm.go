@@ -6,8 +6,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Model is what is known of the LLM that is used by default. No request is made to
-// find out.
+// Model describes the default LLM. No request is made to find out.
 type Model struct {
 	// Name is the model's; "" if none is chosen.
 	Name string

@@ -17,11 +17,11 @@ import (
 // write that much in minutes.
 const leastFree = 16 << 20
 
-// space is what is left of a file system. A negative number is unknown.
+// space is the free space of a file system. A negative number is unknown.
 type space struct{ bytes, files int64 }
 
-// spaceAt returns what is left of the file system of a directory, or of the nearest
-// one above it that exists.
+// spaceAt returns the free space of the file system of a directory, or of the
+// nearest one above it that exists.
 func spaceAt(dir string) space {
 	for {
 		var s unix.Statfs_t
@@ -82,8 +82,8 @@ func namespaces(settings string) (found, refusing []Item) {
 	return found, refusing
 }
 
-// checkNamespaces looks at the kernel's settings, and at what kept the sandbox from
-// using namespaces.
+// checkNamespaces looks at the kernel's settings, and at the reason that kept the
+// sandbox from using namespaces.
 func (h Host) checkNamespaces(isolation *sandbox.Report) Check {
 	settings := h.Settings
 	if settings == "" {

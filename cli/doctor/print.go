@@ -9,7 +9,7 @@ import (
 )
 
 // Print writes the report for a person: a line for each check with a mark, the next
-// step below it, and what was tried in the sandbox. It returns w's first error.
+// step below it, and the trials in the sandbox. It returns w's first error.
 func (r Report) Print(w io.Writer, color bool) error {
 	var b strings.Builder
 	for _, c := range r.Checks {

@@ -46,7 +46,7 @@ func checkProxies(env func(string) string) Check {
 const notURL = "set, but not a URL"
 
 // proxyAddress returns the address of a proxy without its user and password. It is
-// false for what is not an address with a host and nothing behind it: a password
+// false for anything but an address with a host and nothing behind it: a password
 // that is not encoded could be anywhere in it.
 func proxyAddress(value string) (string, bool) {
 	short := !strings.Contains(value, "://")

@@ -12,7 +12,7 @@ import (
 // levelNone is the level of a sandbox that isolates nothing.
 const levelNone = "none"
 
-// trySandbox tries what must be forbidden.
+// trySandbox tries everything that must be forbidden.
 func (r *Report) trySandbox(ctx context.Context, h Host) Check {
 	if h.SandboxError != nil {
 		return failed("sandbox", fault.ExitError, h.SandboxError)

@@ -57,7 +57,7 @@ func readStore(ctx context.Context, s Store) error {
 	}
 }
 
-// unlessLate is nil where time is up: what was read until then is sound.
+// unlessLate is nil where time is up: everything read until then is sound.
 func unlessLate(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && !fault.Is(err, fault.Corrupt) {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// What commands in the sandbox can do with an Item.
+// How commands in the sandbox can use an Item.
 const (
 	writable = "writable"
 	readOnly = "read-only"
@@ -24,8 +24,8 @@ const (
 // toolchainPrograms are programs that projects are built and tested with.
 var toolchainPrograms = []string{"go", "python3", "pip", "uv", "node", "npm", "cargo", "java", "mvn", "gradle", "ruby", "php", "dotnet", "gcc", "clang", "make", "cmake"}
 
-// cacheDirs are the caches of toolchains: the variable that names one, what is
-// below that, and where it is in the home directory without it.
+// cacheDirs are the caches of toolchains: the variable that names one, the path
+// below that, and its place in the home directory without it.
 var cacheDirs = []struct{ tool, variable, below, home string }{
 	{"go build", "GOCACHE", "", ".cache/go-build"},
 	{"go modules", "GOMODCACHE", "", "go/pkg/mod"},
@@ -103,7 +103,7 @@ func caches(env func(string) string) (all []Item) {
 	return all
 }
 
-// tryAccess tries in the sandbox what commands can do with items.
+// tryAccess tries in the sandbox how commands can use items.
 func tryAccess(ctx context.Context, s Sandbox, items []Item) (map[string]string, error) {
 	if len(items) == 0 {
 		return nil, nil
@@ -129,7 +129,7 @@ func tryAccess(ctx context.Context, s Sandbox, items []Item) (map[string]string,
 	return found, err
 }
 
-// with adds what was tried to items.
+// with adds the trials to items.
 func with(items []Item, access map[string]string) []Item {
 	items = slices.Clone(items)
 	for i := range items {

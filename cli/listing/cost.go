@@ -16,14 +16,14 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// Bill is what conversations used, as their events say.
+// Bill is the usage of conversations, by their events.
 type Bill struct {
 	Conversations int   `json:"conversations"`
 	Total         Row   `json:"total"`
 	Rows          []Row `json:"rows"` // dearest first
 }
 
-// CostOf returns the bill of one conversation, with what its sub-agents have used.
+// CostOf returns the bill of one conversation, with the usage of its sub-agents.
 func CostOf(ctx context.Context, s Store, id event.ConversationID) (Bill, error) {
 	b := newBill()
 	err := b.conversation(ctx, s, id)
@@ -49,7 +49,7 @@ func (b *bill) finished() Bill {
 	return Bill{b.conversations, total, rows}
 }
 
-// bill sums what conversations used.
+// bill sums the usage of conversations.
 type bill struct {
 	conversations int
 	whole         bool              // the conversations of sub-agents are billed by themselves
@@ -133,8 +133,8 @@ func (b *bill) conversation(ctx context.Context, s Store, id event.ConversationI
 	return nil
 }
 
-// update returns what a record says about calls: nothing, if it is another
-// update or was billed before.
+// update returns the calls in a record: none, if it is another update or was
+// billed before.
 func (b *bill) update(rec eventstream.Record) map[string]llm.Metrics {
 	var up struct {
 		Key   string          `json:"key"`
@@ -250,7 +250,7 @@ func (r Row) SecondsPerCall() float64 {
 	return r.Seconds / float64(r.Calls)
 }
 
-// Price says what a row cost, and what is not known of it.
+// Price shows the cost of a row, and its unknown part.
 func (r Row) Price() string {
 	switch {
 	case r.Unpriced == 0:

@@ -73,8 +73,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestCostOfSubAgents bills what a sub-agent has used once in all, and with the conversation
-// that gave the task.
+// TestCostOfSubAgents bills a sub-agent's usage once in all, and with the conversation that
+// gave the task.
 func TestCostOfSubAgents(t *testing.T) {
 	t.Parallel()
 	s := open(t)

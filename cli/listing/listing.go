@@ -1,5 +1,5 @@
-// Package listing reads stored conversations without loading or running them: what
-// they are, which are running, and what they cost; for `deft conversations list`, `deft
+// Package listing reads stored conversations without loading or running them: their
+// descriptions, which are running, and their cost; for `deft conversations list`, `deft
 // llm cost` and the completion of shells.
 //
 // # Usage
@@ -56,7 +56,7 @@ type Conversation struct {
 	Status  string               `json:"status"` // of package state, or [Interrupted]
 	Events  int64                `json:"events"`
 	Model   string               `json:"model,omitempty"` // of its agent; "" if unknown
-	// CostUSD is what the calls of known price cost; Unpriced counts the others.
+	// CostUSD is the cost of the calls of known price; Unpriced counts the others.
 	CostUSD   float64              `json:"cost_usd"`
 	Unpriced  int                  `json:"unpriced_calls"`
 	Title     string               `json:"title"`
@@ -73,7 +73,7 @@ func Describe(i eventstream.Info, locks Locks) (Conversation, error) {
 	}, err
 }
 
-// Cost says what the conversation cost.
+// Cost shows the conversation's cost.
 func (c Conversation) Cost() string {
 	switch {
 	case c.Unpriced == 0:
@@ -84,7 +84,7 @@ func (c Conversation) Cost() string {
 	return llm.Dollars(c.CostUSD) + " + unknown"
 }
 
-// unpriced counts the calls of unknown price in what describes a conversation.
+// unpriced counts the calls of unknown price in the summary of a conversation.
 func unpriced(summary json.RawMessage) (n int) {
 	var s struct {
 		Stats struct {
@@ -121,8 +121,8 @@ func statusOf(i eventstream.Info, locks Locks) (string, error) {
 	return Interrupted, nil
 }
 
-// modelOf is the model of a conversation's agent; "" if there is none, or it is not
-// known without what the conversation was made from.
+// modelOf is the model of a conversation's agent; "" if there is none, or if the
+// summary does not name it.
 func modelOf(i eventstream.Info) string {
 	for _, raw := range []json.RawMessage{i.Meta.Extra, i.Meta.Summary} {
 		var made struct {
@@ -141,16 +141,16 @@ func modelOf(i eventstream.Info) string {
 
 // Query selects conversations.
 type Query struct {
-	Status string // those of this status only; "" for all
+	Status string // conversations of this status only; "" for all
 	Limit  int    // at most so many; 0 for all
 	// Damaged is called for each damaged record, which is left out; id is "" if it
 	// cannot be read. May be nil.
 	Damaged func(id event.ConversationID, err error)
 }
 
-// List hands the conversations of a query to show, those that were changed last
-// first, and returns how many there were. It ends with show's first error, and after
-// all others with that of the last damaged record.
+// List hands the conversations of a query to show, the last changed ones first, and
+// returns how many there were. It ends with show's first error, and after all others
+// with the error of the last damaged record.
 func List(ctx context.Context, s Store, locks Locks, q Query, show func(Conversation) error) (n int, err error) {
 	var damaged error
 	stored := eventstream.ListQuery{ByUpdated: true, Status: q.Status, Damaged: func(id event.ConversationID, err error) {

@@ -204,7 +204,8 @@ func (p pages) Search(_ context.Context, id event.ConversationID, _ eventstream.
 	}}}, nil
 }
 
-// TestDamaged wants what is sound to be listed and billed, and the damage as an error.
+// TestDamaged wants sound conversations to be listed and billed, and the damage as
+// an error.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	var ids, damaged []event.ConversationID

@@ -9,9 +9,9 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// tools are those of the agent of a new conversation, in the order in which the
-// model sees them; finish and think follow by default
-// (docs/openhands/tools.md section 1).
+// tools are the tools of the agent of a new conversation, in the order in which
+// the model sees them; finish and think follow by default (docs/openhands/tools.md
+// section 1).
 var tools = []string{"terminal", "file_editor", "task_tracker", "glob", "grep", spec.SubAgentsTool}
 
 // Models are the LLMs that a run names for an agent. Agent is nil for a replay
@@ -61,7 +61,7 @@ func NewAgent(m Models, servers *schema.Map) (*spec.Agent, error) {
 }
 
 // UpdateAgent returns the agent of a conversation that continues, with other
-// models and with more MCP servers, those of a name that it has replaced. A
+// models and with more MCP servers, which replace servers of the same name. A
 // condenser with an LLM of its own keeps that unless summaries says otherwise.
 func UpdateAgent(a *spec.Agent, m Models, summaries bool, servers *schema.Map) (*spec.Agent, error) {
 	var err error

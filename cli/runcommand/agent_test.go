@@ -18,7 +18,7 @@ func served(model, key string) *spec.LLM {
 	return l
 }
 
-// summary is what matters of an agent here.
+// summary has the parts of an agent that matter here.
 type summary struct {
 	Model, Condenser string
 	Tools, Servers   []string

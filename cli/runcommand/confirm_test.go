@@ -117,7 +117,7 @@ func TestPrompterStops(t *testing.T) {
 	}
 }
 
-// TestPendingIsExact shows what an action does, with nothing that the terminal
+// TestPendingIsExact shows an action's effect, with nothing that the terminal
 // would act on and nothing left out.
 func TestPendingIsExact(t *testing.T) {
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestPendingIsExact(t *testing.T) {
 	}
 }
 
-// TestConfirmation holds that the documents mean what the flag says.
+// TestConfirmation: the documents agree with the flag.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
 	for confirm, want := range map[string]struct {

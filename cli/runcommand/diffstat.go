@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/workspace"
 )
 
-// gitTimeout bounds what git is asked at either end of a run.
+// gitTimeout bounds git's questions at either end of a run.
 const gitTimeout = 5 * time.Second
 
 // git asks git a question inside the sandbox. It returns "" when the
@@ -40,7 +40,7 @@ func (r *runner) startHead(ctx context.Context) (base func() string) {
 }
 
 // repositories returns the files in which the workspace's repository is: all of this
-// machine, or those of a workspace inside the sandbox.
+// machine, or the files of a workspace inside the sandbox.
 func (r *runner) repositories(ctx context.Context) (workspace.Files, error) {
 	inside, err := r.c.WorkspaceInside()
 	switch {
@@ -69,9 +69,8 @@ func (r *runner) head(ctx context.Context) string {
 	return commit
 }
 
-// diffstat says what has changed since the commit base, untracked files included,
-// and how much of it had been changed before the run began. Names of files are foreign
-// text.
+// diffstat shows the changes since the commit base, untracked files included, and how
+// much of it had been changed before the run began. Names of files are foreign text.
 func (r *runner) diffstat(ctx context.Context, base string, began time.Time) string {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()

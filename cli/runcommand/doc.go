@@ -1,6 +1,6 @@
-// Package runcommand is what `deft run` does: it continues one conversation of
-// package session in the foreground, shows it in the terminal, asks the user
-// where actions wait for confirmation, and stops on Ctrl-C.
+// Package runcommand implements `deft run`: it continues one conversation of
+// package session in the foreground, shows it in the terminal, asks the user where
+// actions wait for confirmation, and stops on Ctrl-C.
 //
 // # Usage
 //

@@ -13,7 +13,7 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// drive replays what there is to be, and runs.
+// drive replays the recorded steps, if any, and runs.
 func (r *runner) drive(ctx context.Context) error {
 	s, err := r.c.State(ctx)
 	if err != nil {

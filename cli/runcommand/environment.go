@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
-// VariableName is what names of environment variables look like.
+// VariableName matches names of environment variables.
 var VariableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // maxEnvFile bounds a file with variables, in bytes.
@@ -30,7 +30,7 @@ type Environment struct {
 	Secrets map[string]json.RawMessage // sources of masked values, by name
 }
 
-// ReadEnvironment returns what given and files say. An element of given is
+// ReadEnvironment returns the variables of given and files. An element of given is
 // NAME=VALUE, or the name of a variable whose value env returns. Values of files
 // are masked as secrets, unless plain says otherwise or they are shorter than six
 // bytes, numbers or truth values. The error is of kind Invalid.

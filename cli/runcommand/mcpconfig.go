@@ -212,7 +212,7 @@ func (p Project) read() ([]byte, error) {
 	return readConfig(f)
 }
 
-// answers reads what the user has answered, by project.
+// answers reads the user's answers, by project.
 func (p Project) answers() (map[string]string, error) {
 	out := map[string]string{}
 	raw, err := os.ReadFile(p.Answers)

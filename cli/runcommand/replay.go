@@ -15,8 +15,8 @@ import (
 type difference struct {
 	Step int    `json:"step"` // from 1
 	Tool string `json:"tool"`
-	// Recorded and Now are the first lines that differ, or what differs beside
-	// the text.
+	// Recorded and Now are the first lines that differ, or the differences beside the
+	// text.
 	Recorded string `json:"recorded"`
 	Now      string `json:"now"`
 }
@@ -32,7 +32,7 @@ type outcome struct {
 	exit             string
 }
 
-// outcomeOf returns what an event says about the result of an action.
+// outcomeOf returns an event's part about the result of an action.
 func outcomeOf(ev event.Event) (o outcome, ok bool) {
 	switch e := ev.(type) {
 	case *event.ObservationEvent:
@@ -115,7 +115,7 @@ func lineAt(lines []string, i int) string {
 // duration matches how long something took, which differs each time.
 var duration = lazyregexp.New(`\b[0-9]+(\.[0-9]+)?\s?(ns|µs|us|ms|s|sec|seconds)\b`)
 
-// steady returns a text without what differs each time.
+// steady returns a text without the parts that differ each time.
 func steady(s string) string {
 	return strings.TrimSpace(duration().ReplaceAllString(strings.ReplaceAll(s, "\r\n", "\n"), "TIME"))
 }

@@ -16,38 +16,35 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// Options say what a run does. Sessions, View, ID and Spec are required.
+// Options configure a run. Sessions, View, ID and Spec are required.
 type Options struct {
 	Sessions *session.Manager
 	View     *View
 	// ID is the conversation's: of a new one, or of a stored one for Resume.
 	ID     event.ConversationID
 	Resume bool
-	// Spec returns what a new conversation, or an imported one, is made from.
+	// Spec returns the specification of a new conversation, or of an imported one.
 	Spec func() (session.Spec, error)
-	// Change returns what is changed about a stored conversation; nil for
-	// nothing.
+	// Change returns the changes of a stored conversation; nil for none.
 	Change func(*session.Conversation) (session.Changes, error)
 	// Task is sent; its zero value to continue without one.
 	Task Task
 	// Replay is a trajectory that is run again before the task; nil for none.
 	Replay []event.Event
-	// ReplayFrom is the directory in which the trajectory was recorded; if it is
-	// empty, it is that of [controller.RecordedWorkspace]. Its paths are replaced by those of
-	// the conversation's workspace.
+	// ReplayFrom is the directory in which the trajectory was recorded;
+	// [controller.RecordedWorkspace] gives it if it is empty. Its paths are replaced by paths
+	// of the conversation's workspace.
 	ReplayFrom string
 	// Confirm is ConfirmNever, ConfirmRisky or ConfirmAlways. If it is empty, a
 	// new conversation has ConfirmNever, and a stored one keeps its policy.
 	Confirm string
 	// Prompter asks the user; nil where there is no terminal.
 	Prompter Prompter
-	// Secrets are added to those of a stored conversation; see
-	// [session.Spec].
+	// Secrets are added to a stored conversation's; see [session.Spec].
 	Secrets map[string]json.RawMessage
 	// Keep leaves the sandbox of a run that can go on running for a while.
 	Keep bool
-	// Done is called at the end of the run, with what was shown; nil for
-	// nothing.
+	// Done is called at the end of the run, with its summary; nil for nothing.
 	Done func(context.Context) error
 }
 
@@ -142,7 +139,7 @@ func (r *runner) find(ctx context.Context) error {
 	return nil
 }
 
-// setUp gives an agent to an imported conversation. why is what Get returned.
+// setUp gives an agent to an imported conversation. why is the error of Get.
 func (r *runner) setUp(ctx context.Context, why error) error {
 	s, err := r.Spec()
 	if err != nil {
@@ -155,13 +152,13 @@ func (r *runner) setUp(ctx context.Context, why error) error {
 	return err
 }
 
-// configure applies what is set by events.
+// configure applies settings that are events.
 func (r *runner) configure(ctx context.Context) error {
 	s, err := r.c.State(ctx)
 	if err != nil {
 		return err
 	}
-	var warnings []string // what the conversation does without
+	var warnings []string // missing parts of the conversation
 	s.Field("warnings", &warnings)
 	for _, w := range warnings {
 		r.view.Warn("warning: " + safeText(w))
@@ -220,7 +217,7 @@ func (r *runner) work(ctx context.Context) error {
 	}
 	if runCtx.Err() == nil { // else it is closed with the sessions, while it runs
 		if cerr := r.Sessions.Evict(ctx, r.ID, !r.through(s)); err == nil && cerr != nil {
-			r.warnOfRemains(cerr) // what was asked for is done
+			r.warnOfRemains(cerr) // the request is done
 		} else {
 			err = errors.Join(err, cerr)
 		}
@@ -287,7 +284,7 @@ func (r *runner) show(ctx context.Context, from eventstream.Seq) (stop func(last
 	wg.Go(func() {
 		next := from
 		live := store.Follow(ctx, r.ID, from)
-		if !r.view.live() { // what the end needs is read at the end
+		if !r.view.live() { // facts for the end are read at the end
 			live = func(func(eventstream.Record, error) bool) {}
 		}
 		for rec, err := range live {

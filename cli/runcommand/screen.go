@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// screen is a terminal with a status line below what is written: the line is
-// erased before each write and drawn again after it. Without one it is a
-// plain writer.
+// screen is a terminal with a status line below the output: the line is erased
+// before each write and drawn again after it. Without one it is a plain writer.
 type screen struct {
 	out    io.Writer
 	color  bool

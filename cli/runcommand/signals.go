@@ -21,8 +21,8 @@ var active = slices.DeleteFunc(slices.Clone(stopSignals), signal.Ignored)
 // do. An empty list must not be passed to signal.Notify, which would take all.
 func ActiveSignals() []os.Signal { return slices.Clone(active) }
 
-// catchSignals makes the first signal pause the run, the second interrupt what
-// runs in the sandbox, and the third leave at once.
+// catchSignals makes the first signal pause the run, the second interrupt actions
+// in the sandbox, and the third leave at once.
 func (r *runner) catchSignals(ctx context.Context, leave func()) (stop func()) {
 	signals := make(chan os.Signal, 3)
 	if len(active) > 0 {

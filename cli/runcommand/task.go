@@ -11,9 +11,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// maxTask bounds a task, standard input and each attached text file, in bytes.
-// It is far more than a model reads with care, and less than what would fill its
-// context window at once.
+// maxTask bounds a task, standard input and each attached text file, in bytes. It
+// is far more than a model reads with care, and less than its context window.
 const maxTask = 1 << 20
 
 // NoTask tells users how to give a task.
@@ -31,7 +30,7 @@ type TaskSource struct {
 	Optional bool     // there may be no task: the conversation continues as it is
 }
 
-// Task is what the user asks. The zero value is no task.
+// Task is the user's request. The zero value is no task.
 type Task struct {
 	Text     string
 	Pictures []event.Content
@@ -53,7 +52,7 @@ func (t TaskSource) Read() (Task, error) {
 	return task.attach(t.Attach)
 }
 
-// text reads the task without what is attached.
+// text reads the task without attachments.
 func (t TaskSource) text() (task Task, err error) {
 	switch {
 	case len(t.Words) > 0 && t.File != "":
@@ -114,7 +113,7 @@ func checkTask(task, name string) (string, error) {
 	return strings.TrimSpace(task), nil
 }
 
-// checkText refuses what no model could make sense of, rather than changing
+// checkText refuses text that no model could make sense of, rather than changing
 // or cutting it in silence.
 func checkText(b []byte, name string) error {
 	switch {
@@ -140,7 +139,7 @@ func fenced(heading, text string) string {
 	return "\n\n" + heading + "\n" + fence + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
 }
 
-// Title is what lists call a conversation that begins with a task.
+// Title is the name in lists of a conversation that begins with a task.
 func Title(task string) string {
 	const most = 80
 	line, _, _ := strings.Cut(strings.TrimSpace(task), "\n")

@@ -41,7 +41,7 @@ type ViewOptions struct {
 // View shows a run: to a person, as JSON lines, or only its answer.
 type View struct {
 	printer   *console.Printer // nil when nothing is shown as it happens
-	screen    *screen          // what the printer writes to
+	screen    *screen          // the printer's writer
 	warnTo    io.Writer
 	json      io.Writer // nil unless events are printed as JSON
 	answer    io.Writer // where the final answer goes, nil if it is shown already
@@ -85,7 +85,7 @@ func NewView(o ViewOptions) *View {
 	}
 	v.screen = &screen{out: out, color: o.Color && tty, status: o.Status && tty}
 	v.printer = console.New(console.Options{Out: v.screen, Color: o.Color && tty, Thoughts: o.Thoughts})
-	if !o.OutTTY && !o.Same { // else the answer is among what is shown
+	if !o.OutTTY && !o.Same { // else the answer was shown already
 		v.answer = o.Out
 	}
 	return v
@@ -107,7 +107,7 @@ func (v *View) thinking(active bool) {
 	}
 }
 
-// recall takes the agent's last words from what an earlier run left.
+// recall takes the agent's last words from an earlier run.
 func (v *View) recall(s *state.State) {
 	for _, ev := range s.View {
 		if _, isError := ev.(*event.ConversationErrorEvent); !isError {
@@ -137,7 +137,7 @@ func (v *View) record(rec eventstream.Record) {
 	}
 }
 
-// remember keeps what the end of the run needs.
+// remember keeps facts for the end of the run.
 func (v *View) remember(ev event.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -178,8 +178,8 @@ func (v *View) exit(status state.Status) error {
 	return exitOf(status, v.code)
 }
 
-// transient shows what is not stored: what the model writes, and what commands
-// print.
+// transient shows records that are not stored: the model's text, and commands'
+// output.
 func (v *View) transient(t session.Transient) {
 	switch {
 	case t.Warning != "":
@@ -233,7 +233,7 @@ func (v *View) retried(r controller.Retry, err error) {
 	v.order.Lock()
 	defer v.order.Unlock()
 	v.pieces = nil
-	v.printer.Retry(what) // which also drops what was shown of the failed attempt
+	v.printer.Retry(what) // which also drops the shown part of the failed attempt
 }
 
 // isolation warns if less isolation is in force than there should be.
@@ -290,7 +290,7 @@ type result struct {
 	Status       state.Status         `json:"status"`
 	Error        string               `json:"error,omitempty"`
 	Answer       string               `json:"answer"`
-	// CostUSD is what the calls of known price cost; Unpriced counts the others.
+	// CostUSD is the cost of the calls of known price; Unpriced counts the others.
 	CostUSD      float64 `json:"cost_usd"`
 	Unpriced     int     `json:"unpriced_calls,omitempty"`
 	InputTokens  int     `json:"input_tokens"`
@@ -350,7 +350,7 @@ func safeText(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// short rounds a duration to what a person reads.
+// short rounds a duration for people.
 func short(d time.Duration) time.Duration {
 	if d < time.Second {
 		return d.Round(time.Millisecond)
@@ -358,8 +358,8 @@ func short(d time.Duration) time.Duration {
 	return d.Round(100 * time.Millisecond)
 }
 
-// spent says what a conversation cost in tokens and money. calls are those of
-// this run.
+// spent shows the cost of a conversation in tokens and money. calls are this
+// run's.
 func spent(stats state.Stats, calls int) string {
 	t := stats.Tokens()
 	switch {

@@ -12,9 +12,9 @@ import (
 
 const useProject = "give a project's directory with --workspace"
 
-// Workspace resolves and checks the directory to work in. data is the directory
-// of Deft's own data; home, unless empty, is that of the user. The error is of
-// kind Invalid or Denied.
+// Workspace resolves and checks the directory to work in. data is the directory of
+// Deft's own data; home, unless empty, is the user's. The error is of kind Invalid
+// or Denied.
 func Workspace(dir, data, home string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {

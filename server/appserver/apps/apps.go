@@ -1,6 +1,6 @@
 // Package apps shows the programs that listen in the sandbox of a conversation, and passes
-// browsers on to them. What they serve may be hostile, so each port has an origin of its
-// own: a host name that is never the App Server's, and so gets none of its cookies.
+// browsers on to them. Their pages may be hostile, so each port has an origin of its own:
+// a host name that is never the App Server's, and so gets none of its cookies.
 //
 // # Usage
 //
@@ -55,14 +55,14 @@ type Link interface {
 	Close() error
 }
 
-// Options say what a Service works with. All but Domain are required.
+// Options configure a Service. All but Domain are required.
 type Options struct {
 	Conversations *conversations.Service
 	Store         *store.Store
 	// Link connects to the sandbox of a conversation. NotFound if it does not run,
 	// Unsupported for one without a network of its own.
 	Link func(ctx context.Context, r session.BuildRequest) (Link, error)
-	// Domain is what host names of ports end with, such as apps.example.org. Empty for
+	// Domain ends the host names of ports, such as apps.example.org. Empty for
 	// localhost, if the server is reached by a name of this machine.
 	Domain string
 	// URL is where the client of a request reaches this server, without a last slash.
@@ -96,7 +96,7 @@ type shown struct {
 	URL *string `json:"url"`
 }
 
-// list lists what listens. Why there may be nothing is in "detail".
+// list lists listening programs. The reason for an empty list is in "detail".
 func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 	info, err := s.one(r)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 
 var noSandbox = fault.New(fault.NotFound, "the conversation has no sandbox")
 
-// setDomain is what can be done if browsers reach no port.
+// setDomain is the operator's next step if browsers reach no port.
 const setDomain = "the operator can set server.apps_domain, so that browsers reach these ports"
 
 // one is the conversation that a request names, if it is its caller's.
@@ -176,7 +176,7 @@ func (s *Service) conversation(ctx context.Context, in store.Sandbox, id event.C
 // local is the domain whose names browsers know to be this machine (RFC 6761 section 6.3).
 const local = "localhost"
 
-// domain returns what host names end with, "" if there is no domain for the request.
+// domain returns the end of host names, "" if there is no domain for the request.
 func (s *Service) domain(r *http.Request) string {
 	if s.o.Domain != "" {
 		return s.o.Domain

@@ -15,7 +15,7 @@ import (
 )
 
 // findEditor sets $e to the program of VS Code that a sandbox has, $d to where Deft keeps
-// its log and port. The first two places are those of OpenHands' images.
+// its log and port. The first two places belong to OpenHands' images.
 const findEditor = `d="${TMPDIR:-/tmp}/.deft-editor-$(id -u)"
 for e in "${OPENVSCODE_SERVER_ROOT:-/nowhere}/bin/openvscode-server" /openhands/.openvscode-server/bin/openvscode-server openvscode-server code-server; do
   command -v "$e" >/dev/null && break
@@ -28,10 +28,10 @@ const lookForEditor = findEditor + `[ -n "$e" ] || exit 0
 echo "${e##*/}"
 [ ! -f "$d/port" ] || cat "$d/port"`
 
-// startEditor starts it for the directory $0, and prints its port, which is in what it says
-// first. It has no password: only programs of the sandbox reach the port, and who has its
-// address. Like a server that the agent starts it goes on when Deft ends, as long as the
-// sandbox is there.
+// startEditor starts it for the directory $0, and prints its port, which is in its first
+// output. It has no password: only programs of the sandbox reach the port, and clients with
+// its address. Like a server that the agent starts it goes on when Deft ends, as long as
+// the sandbox is there.
 const startEditor = findEditor + `[ -n "$e" ] || exit 1
 mkdir -p -m 700 "$d" || exit 1
 case "${e##*/}" in
@@ -58,7 +58,7 @@ const editorSeconds = 120
 
 // shownEditor is VS Code of a sandbox.
 type shownEditor struct {
-	// Name is that of the program; null if the sandbox has none.
+	// Name is its program's; null if the sandbox has none.
 	Name *string `json:"name"`
 	// URL is where it is, null if it does not run.
 	URL *string `json:"url"`
@@ -118,7 +118,7 @@ func (s *Service) OpenEditor(r *http.Request, info *conversations.Info) (string,
 }
 
 // EditorState reports whether the sandbox of a conversation has VS Code, and whether it runs.
-// Errors are those of OpenEditor.
+// It has the errors of OpenEditor.
 func (s *Service) EditorState(ctx context.Context, info *conversations.Info) (has, runs bool, err error) {
 	e, err := s.lookForEditor(ctx, info)
 	return e.name != "", e.port != 0, err

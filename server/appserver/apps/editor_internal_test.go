@@ -54,7 +54,7 @@ func (m machine) run(script, dir string, env ...string) (stdout, stderr string) 
 	return strings.TrimSpace(out.String()), strings.TrimSpace(errs.String())
 }
 
-// TestEditorScripts runs the scripts with programs that say what they were started with.
+// TestEditorScripts runs the scripts with programs that print their arguments.
 func TestEditorScripts(t *testing.T) {
 	t.Parallel()
 	// says is a program that prints its arguments and its directory, and then where it listens.

@@ -4,7 +4,7 @@ import (
 	"github.com/deft-dev/deft/forge"
 )
 
-// What follows are the contract's forms.
+// The contract's forms.
 
 type repository struct {
 	ID         string         `json:"id"`
@@ -67,7 +67,7 @@ type page[T any] struct {
 	Next  *string `json:"next_page_id"`
 }
 
-// mapped returns what f makes of items, never nil.
+// mapped returns f's results for items, never nil.
 func mapped[A, B any](all []A, f func(A) B) []B {
 	out := make([]B, len(all))
 	for i, one := range all {

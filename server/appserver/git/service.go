@@ -1,7 +1,7 @@
-// Package git serves what a user sees at the Git hosts that have a token: installations,
+// Package git serves a user's view of the Git hosts that have a token: installations,
 // repositories, branches, suggested tasks and microagents, below /api/v1/git and, for
 // OpenHands' older web interface, /api/user (docs/openhands/app-server-v0.md section 4.2).
-// What hosts are is package forge's.
+// Package forge reaches the hosts.
 //
 // # Usage
 //
@@ -32,7 +32,7 @@ import (
 	"github.com/deft-dev/deft/settings"
 )
 
-// Options say what a Service works with.
+// Options configure a Service.
 type Options struct {
 	// Tokens returns an owner's tokens by provider.
 	Tokens func(ctx context.Context, owner identity.Tenant) (map[string]settings.ProviderToken, error)
@@ -91,8 +91,8 @@ func v0(h rest.Handler) rest.Handler {
 
 var errNoToken = fault.New(fault.Auth, "no token of a Git provider is stored").Hint("store one in the settings")
 
-// hosts returns the caller's hosts in the order of the providers, or only that of a
-// provider; never none.
+// hosts returns the caller's hosts in the order of the providers, or only a
+// provider's; never none.
 func (s *Service) hosts(ctx context.Context, provider string) ([]forge.Host, error) {
 	tokens, err := s.o.Tokens(ctx, identity.CallerOf(ctx).Owner)
 	if err != nil {
@@ -161,7 +161,7 @@ func Find(ctx context.Context, all []forge.Host, repository string) (forge.Host,
 	return nil, fault.New(fault.NotFound, "there is no repository "+repository+", or the tokens may not see it")
 }
 
-// each asks hosts side by side, and returns what they answer in their order.
+// each asks hosts side by side, and returns their answers in their order.
 func each[T any](ctx context.Context, s *Service, all []forge.Host, ask func(forge.Host) ([]T, error)) ([]T, error) {
 	parts, errs := make([][]T, len(all)), make([]error, len(all))
 	var wait sync.WaitGroup

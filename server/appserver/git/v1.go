@@ -131,7 +131,8 @@ func (s *Service) info(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, user{u.ID, u.Login, u.AvatarURL, orNull(u.Company), orNull(u.Name), orNull(u.Email)})
 }
 
-// organisations answers with those of the first provider, without the user.
+// organisations answers with the organisations of the first provider, without the
+// user.
 func (s *Service) organisations(w http.ResponseWriter, r *http.Request) error {
 	h, err := s.one(r.Context(), "")
 	if err != nil {

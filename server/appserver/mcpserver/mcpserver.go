@@ -11,7 +11,7 @@
 //
 // # Concurrency and failure
 //
-// A Service is safe for concurrent use. What a tool cannot do is a result that says why,
+// A Service is safe for concurrent use. A failure of a tool is a result with the reason,
 // for the model. Tokens and keys never reach the agent.
 package mcpserver
 
@@ -35,7 +35,7 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// Options say what a Service works with. All are required, but Search.
+// Options configure a Service. All are required, but Search.
 type Options struct {
 	Conversations *conversations.Service
 	Store         *store.Store
@@ -62,7 +62,7 @@ func New(o Options) *Service {
 	return &Service{o: o}
 }
 
-// Name is that of the server among those of an agent.
+// Name is the server's among the servers of an agent.
 const Name = "deft"
 
 // Handler returns the MCP server of a conversation, nil if it has no tools: pull requests

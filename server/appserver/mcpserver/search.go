@@ -60,7 +60,7 @@ func (s *Service) addSearch(server *sdk.Server, key llm.Secret) {
 	})
 }
 
-// ask sends a request to Tavily, and writes what it has found for the model.
+// ask sends a request to Tavily, and writes the results for the model.
 func (s *Service) ask(ctx context.Context, key llm.Secret, path string, body any) (*sdk.CallToolResult, error) {
 	sent, err := json.Marshal(body)
 	if err != nil {

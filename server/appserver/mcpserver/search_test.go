@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestSearch: the key is in a header, and what is found is text for the model.
+// TestSearch: the key is in a header, and results are text for the model.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	status := http.StatusOK
