@@ -1,7 +1,7 @@
-// Command bench measures Deft end to end, as a user sees it: the built
-// binary, a real HTTP server in the place of the LLM, the real sandbox. It
-// prints a table of the budgets, what was measured, and, where it is
-// installed, what OpenHands' SDK takes for the same on this machine.
+// Command bench measures Deft end to end, as a user sees it: the built binary, a
+// real HTTP server in the place of the LLM, the real sandbox. It prints a table of
+// the budgets, the measured values, and, where it is installed, the values of
+// OpenHands' SDK for the same on this machine.
 //
 // Usage: go run ./test/bench -deft bin/deft [-openhands python]
 //

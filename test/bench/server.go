@@ -39,8 +39,8 @@ func (b *bench) server(ctx context.Context) error {
 	return nil
 }
 
-// script sets what the server answers to the next conversation: so many calls
-// of the terminal, then finish.
+// script sets the server's answers to the next conversation: so many calls of the
+// terminal, then finish.
 func (b *bench) script(steps int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,9 +13,9 @@
 //
 // # Concurrency and failure
 //
-// Each server has a folder and a port of its own and ends with its test, so
-// any number may run side by side. One that panics fails its test; what it said
-// is logged where the test failed.
+// Each server has a folder and a port of its own and ends with its test, so any
+// number may run side by side. One that panics fails its test; its output is
+// logged where the test failed.
 package binary
 
 import (

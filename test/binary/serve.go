@@ -80,8 +80,8 @@ func ServeIn(t *testing.T, dir string, args []string, more ...string) Server {
 
 var listens = regexp.MustCompile(`on (http://\S+)`)
 
-// listen keeps what a server says, finds the address that it listens on, and
-// closes found when the server says nothing more.
+// listen keeps a server's output, finds the address that it listens on, and closes
+// found when the server prints nothing more.
 func listen(errs io.Reader, said *strings.Builder, found chan<- string) {
 	defer close(found)
 	told := false

@@ -1,5 +1,5 @@
-// Package chromium finds the browser of tests and keeps it from what other tests do to
-// the machine's networks, see test/chromium/steady.
+// Package chromium finds the browser of tests and keeps it from other tests' changes
+// of the machine's networks, see test/chromium/steady.
 //
 // # Usage
 //

@@ -194,7 +194,7 @@ func actionsOf(events []event.Event) []*askedAction {
 	for _, ev := range events {
 		switch e := ev.(type) {
 		case *event.ActionEvent:
-			args, _ := json.Marshal(e.Action) // what was decoded encodes
+			args, _ := json.Marshal(e.Action) // a decoded event encodes
 			all = append(all, &askedAction{id: e.ID, call: e.ToolCallID, args: string(args)})
 		case *event.ObservationEvent:
 			answer(func(a *askedAction) bool { return a.id == e.ActionID }, event.JoinText(e.Observation.Result().Content))

@@ -88,7 +88,7 @@ func (s scriptBuilder) turn(text string, calls ...call) {
 	s.Turns = append(s.Turns, llmtest.Turn{Reply: r})
 }
 
-// shownBy is what the observation of the n-th action must contain.
+// shownBy is the text that the observation of the n-th action must contain.
 func shownBy(n int) string {
 	if n%6 == 5 {
 		return fmt.Sprintf("line-%d", n)

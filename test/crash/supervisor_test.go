@@ -54,7 +54,7 @@ func (b *bench) supervisor() *supervisor {
 	return nil
 }
 
-// kill does what a crash does.
+// kill acts like a crash.
 func (s *supervisor) kill() error {
 	err := unix.PidfdSendSignal(s.pidfd, unix.SIGKILL, nil, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -206,7 +206,7 @@ func (b *bench) remain(in spaces, moment time.Duration) []process {
 	}
 }
 
-// end kills what is left, so that no test leaves processes behind.
+// end kills the remaining processes, so that no test leaves any behind.
 func (b *bench) end(orphans []process) {
 	for _, p := range orphans {
 		if !descends(p.pid) {

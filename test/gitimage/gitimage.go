@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// library is a line of ldd: what a program loads.
+// library is a line of ldd: a library of a program.
 var library = regexp.MustCompile(`(?m)^\s+(?:\S+ => )?(/\S+) \(0x`)
 
 // base is the image that it is made from.

@@ -76,7 +76,7 @@ func TestHugeBodies(t *testing.T) {
 	v.small(t)
 }
 
-// closed reports whether an error is that of a connection that the server has
+// closed reports whether an error comes from a connection that the server has
 // closed.
 func closed(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF)
@@ -198,7 +198,7 @@ func TestReconnects(t *testing.T) {
 	v.small(t)
 }
 
-// TestKeys shows no key, a wrong one, and that of another server.
+// TestKeys shows no key, a wrong one, and another server's.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	v, other := start(t, "a-key-of-the-test"), start(t, "a-key-of-another")

@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/test/binary"
 )
 
-// TestHidden looks inside a conversation's sandbox for what holds a key of the server
-// or belongs to another conversation.
+// TestHidden looks inside a conversation's sandbox for files and processes that hold
+// a key of the server or belong to another conversation.
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd() // temporary directories are private in any case

@@ -1,6 +1,6 @@
-// Package hostile sends the Agent Server what no correct client sends: broken
-// bodies, paths that climb, bodies without end, clients that are slow, deaf or
-// come back a thousand times, and wrong keys. Whatever comes, the built binary
+// Package hostile sends the Agent Server requests that no correct client sends:
+// broken bodies, paths that climb, bodies without end, clients that are slow, deaf
+// or come back a thousand times, and wrong keys. Whatever comes, the built binary
 // answers with a status of its document and with the reference's error schema,
 // does not panic, keeps its memory bounded, and keeps serving.
 //
@@ -157,7 +157,7 @@ func (v *victim) small(t *testing.T) {
 }
 
 // files returns how many files and connections the server has open. Only root may list
-// those of a process that is not dumpable; Linux 6.2 says how many there are.
+// the files of a process that is not dumpable; Linux 6.2 says how many there are.
 func (v *victim) files(t *testing.T) int {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/fd", v.pid)

@@ -18,7 +18,7 @@ import (
 const nobody = 65534
 
 // TestServerMemory looks, in a command that runs without a sandbox as the server's
-// user, for what the server holds. Root may look anywhere, so root runs it as nobody.
+// user, for the server's secrets. Root may look anywhere, so root runs it as nobody.
 func TestServerMemory(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() == 0 {

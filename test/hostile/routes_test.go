@@ -83,7 +83,7 @@ func fieldsOf(all map[string]schema, s schema, depth int) (out []string) {
 	return out
 }
 
-// never are operations that do what they say with anything: they end the
+// never are operations that have their effect with any input: they end the
 // server's use for the others.
 func never(o operation) bool {
 	return o.path == "/api/init" || o.path == "/api/bash/bash_events" && o.method == "DELETE"
@@ -208,13 +208,13 @@ var bodies = []string{
 	`{"` + strings.Repeat("k", 100_000) + `":1}`,
 }
 
-// values are what fields are set to.
+// values are the values of fields.
 var values = []string{
 	"null", "true", "-1", "1e400", "99999999999999999999", `""`, `"a\u0000b"`, `"../../../../etc/passwd"`, `"\ud800"`, "[]", "[null]",
 	"{}", `{"kind":"Nobody"}`, `[{"kind":7}]`,
 }
 
-// TestBodies sends every operation that takes a body what it cannot take.
+// TestBodies sends every operation that takes a body bodies that it cannot take.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	v := start(t, "a-key-of-the-test")

@@ -10,9 +10,9 @@ import (
 	"github.com/deft-dev/deft/test/binary"
 )
 
-// TestAnotherSecretKey stores secrets under one key and uses them under another: what
-// needs them answers 503 and names the remedy, instead of working without them. What
-// shows the rest keeps working.
+// TestAnotherSecretKey stores secrets under one key and uses them under another:
+// routes that need them answer 503 and name the remedy, instead of working without
+// them. Routes that show the rest keep working.
 func TestAnotherSecretKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -21,7 +21,7 @@ var tools = []llm.Tool{{
 	Parameters: []byte(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`),
 }}
 
-// answer is what a call gave, with the text of its deltas.
+// answer is the result of a call, with the text of its deltas.
 type answer struct {
 	*llm.Response
 	text string

@@ -14,7 +14,8 @@ import (
 const left = `(file/upload|file/create_directory|bash/start_bash_command|bash/execute_bash_command` +
 	`|app-backends|vscode/url|/device/)`
 
-// phases are what schemathesis does; DEFT_PROOF=1 adds minutes of random input.
+// phases are the phases of schemathesis; DEFT_PROOF=1 adds minutes of random
+// input.
 func phases() []string {
 	if os.Getenv("DEFT_PROOF") != "" {
 		return []string{"--phases", "coverage,fuzzing", "--max-examples", "30"}
@@ -22,7 +23,7 @@ func phases() []string {
 	return []string{"--phases", "coverage"}
 }
 
-// schemathesis runs it on the server and fails with what it found.
+// schemathesis runs it on the server and fails with its findings.
 func schemathesis(t *testing.T, url, settings string, args ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,8 +65,9 @@ func TestSchemathesis(t *testing.T) {
 }
 
 // TestSchemathesisConversation calls the operations of a conversation that is
-// there. What would take it away or give it another model is left out, and the
-// security analyzer, which is shown as it was sent, not as it is understood.
+// there. Operations that would take it away or give it another model are left out,
+// and the security analyzer, which is shown as it was sent, not as it is
+// understood.
 func TestSchemathesisConversation(t *testing.T) {
 	t.Parallel()
 	python(t)

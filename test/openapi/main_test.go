@@ -1,8 +1,8 @@
 // Package openapi checks the Agent Server against its document: docs/agent-server.md
-// lists each route with its state, the document of the built binary has what
-// the reference's has, schemathesis finds no failure of the server and no
-// status that is not in it, and OpenAI's Python client works with the gateway. The App
-// Server is held to OpenHands' documents, of which testdata/appserver.json has the facts.
+// lists each route with its state, the document of the built binary has everything that
+// the reference's has, schemathesis finds no failure of the server and no status that is
+// not in it, and OpenAI's Python client works with the gateway. The App Server is held to
+// OpenHands' documents, of which testdata/appserver.json has the facts.
 //
 // # Usage
 //

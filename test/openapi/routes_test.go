@@ -70,8 +70,8 @@ func table(t *testing.T) map[string]string {
 	return out
 }
 
-// TestTable holds docs/agent-server.md to the routes of the binary and to
-// those of the reference.
+// TestTable holds docs/agent-server.md to the routes of the binary and of the
+// reference.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	url := server(t)

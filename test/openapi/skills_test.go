@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestProfileSkills uses what the features skill_catalog_v1 and
-// profile_public_skills_v1 promise: a profile selects from the catalogue, and
-// an agent that is started with it is given what was selected.
+// TestProfileSkills uses the features skill_catalog_v1 and
+// profile_public_skills_v1 as promised: a profile selects from the catalogue, and
+// an agent that is started with it gets the selected skills.
 func TestProfileSkills(t *testing.T) {
 	t.Parallel()
 	public, home := t.TempDir(), t.TempDir()

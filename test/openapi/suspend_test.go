@@ -13,7 +13,7 @@ import (
 )
 
 // TestPrepareForSandboxPause wants nothing to run after the answer: neither the
-// command of an agent nor that of a client.
+// command of an agent nor a client's.
 func TestPrepareForSandboxPause(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 
 const example = "../../examples/outside"
 
-// command runs a program in dir and returns what it printed.
+// command runs a program in dir and returns its output.
 func command(t *testing.T, dir string, argv ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)

@@ -64,8 +64,8 @@ func TestPublicAPI(t *testing.T) {
 	}
 }
 
-// exposed visits what of a declaration is seen from outside: the types of
-// exported functions, methods, fields, constants and variables.
+// exposed visits the parts of a declaration that are seen from outside: the types
+// of exported functions, methods, fields, constants and variables.
 func exposed(d ast.Decl, visit func(ast.Node)) {
 	all := func(n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool { visit(n); return true })

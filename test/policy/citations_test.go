@@ -147,7 +147,7 @@ func comments(t *testing.T, file string) []string {
 		}
 		return out
 	case ".md":
-		// What stands in code is an example or a file of the user's.
+		// Text in code is an example or a file of the user's.
 		text = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`|(?m)^    .*$").ReplaceAllString(text, "")
 		text = regexp.MustCompile(`\[[^\]]*\]\(([^)#\s]+)[^)]*\)`).ReplaceAllString(text, " $1")
 		return []string{strings.Join(strings.Fields(text), " ")}

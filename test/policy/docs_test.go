@@ -84,7 +84,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// commandWords returns what users can type or set, from struct tags.
+// commandWords returns the words that users can type or set, from struct tags.
 func commandWords(t *testing.T, file string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, 0)

@@ -36,7 +36,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// vagueNames are names that say nothing about what is inside.
+// vagueNames are names that do not tell the content.
 var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "model", "models", "type", "types", "shared", "base"}
 
 // vague reports whether a package or file has such a name.
@@ -88,8 +88,8 @@ func TestFinished(t *testing.T) {
 	}
 }
 
-// TestPackageComments wants exactly one package comment for each package, and
-// it says what the package is.
+// TestPackageComments wants exactly one package comment for each package, which
+// describes the package.
 func TestPackageComments(t *testing.T) {
 	t.Parallel()
 	type comment struct{ file, text, name string }
@@ -140,8 +140,8 @@ func commentOf(f *ast.File) string {
 	return f.Doc.Text()
 }
 
-// TestRunArtefacts keeps what a server writes while it runs out of the
-// repository: tests give servers directories of their own.
+// TestRunArtefacts keeps a running server's files out of the repository: tests
+// give servers directories of their own.
 func TestRunArtefacts(t *testing.T) {
 	t.Parallel()
 	for _, f := range files(t, "") {

@@ -21,7 +21,7 @@ var layers = map[string]int{
 	"workspace":   3, // shows repositories, loads skills
 	"hook":        4, // described by spec's contract
 	"forge":       3, // tokens are llm's secrets
-	"server/rest": 2, // what the routes of all servers use
+	"server/rest": 2, // shared by the routes of all servers
 	"settings":    4,
 	"executor":    4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
 	"agent":                5,
@@ -104,24 +104,24 @@ const servers = 9
 var parts = []string{
 	"llm/broker",          // wraps the models of any adapter
 	"llm/catalog",         // data about models
-	"llm/probe",           // asks any model what it can do
+	"llm/probe",           // asks any model for its abilities
 	"llm/structured",      // asks any model
-	"sandbox/bootstrap",   // what the program of any provider's sandbox is told
+	"sandbox/bootstrap",   // the assignment of the program of any provider's sandbox
 	"sandbox/pool",        // keeps sandboxes of any provider
 	"forge/exchange",      // the requests of all git hosts
 	"workspace/link",      // the wire form that client and server agree on
 	"runtime/protocol",    // the wire form that client and server agree on
 	"runtime/tunnel",      // how client and server reach each other through HTTP
 	"tool/terminal/ahead", // a shell that starts before its terminal
-	"sandbox/image",       // what is built for sandboxes, by any builder
+	"sandbox/image",       // images for sandboxes, by any builder
 }
 
 // trees are domains of several packages, which may import one another.
 var trees = []string{"settings"}
 
-// withoutHTTP are packages, with all below them, that import neither net/http
-// nor what the routes of the server share: they work the same for every way
-// in, and their errors carry kinds instead of statuses.
+// withoutHTTP are packages, with all below them, that import neither net/http nor
+// server/rest: they work the same for every way in, and their errors carry kinds
+// instead of statuses.
 var withoutHTTP = []string{"schema", "spec", "settings", "session", "cli/doctor", "cli/listing", "sandbox/bootstrap", "sandbox/pool", "server/runtimeapi/registry", "server/runtimeapi/builds",
 	"server/appserver/store", "server/appserver/sandboxes", "server/appserver/callbacks", "server/appserver/conversations", "internal/gitfetch", "callback"}
 
@@ -131,7 +131,7 @@ var routers = map[string][]string{
 	"llm/route":     {"llm"},
 	"forge/route":   {"forge"},
 	"session/build": {"agent", "executor", "llm", "runtime", "sandbox", "tool"},
-	// What runs inside of sandboxes.
+	// Programs inside of sandboxes.
 	"executor/standard":      {"executor", "sandbox", "tool"},
 	"runtime/standardserver": {"executor", "runtime", "sandbox"},
 }

@@ -1,6 +1,6 @@
 // Package policy holds the rules of the project that a compiler does not check:
-// which package may import which, what every package says about itself, how
-// large files are, and that the documents name what exists.
+// which package may import which, the comment of every package, how large files
+// are, and that the documents name existing things.
 //
 // # Usage
 //
@@ -34,8 +34,8 @@ const module = "github.com/deft-dev/deft"
 // root is the top of the repository, seen from this folder.
 const root = "../.."
 
-// pkg is what the rules need to know of a package. Import paths are relative
-// to the module; imports of other modules are left out.
+// pkg has the facts of a package that the rules need. Import paths are relative to
+// the module; imports of other modules are left out.
 type pkg struct {
 	Path    string
 	Imports []string // of the program
@@ -92,8 +92,8 @@ func packages(t *testing.T) []pkg {
 	return all
 }
 
-// notOurs are folders that the rules do not reach into: what tools produce,
-// and data of tests.
+// notOurs are folders that the rules do not reach into: output of tools, and data
+// of tests.
 var notOurs = map[string]bool{
 	".git": true, "bin": true, "dist": true, "node_modules": true, "testdata": true,
 	".venv": true, "__pycache__": true, "generated": true,

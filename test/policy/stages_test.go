@@ -8,19 +8,19 @@ import (
 )
 
 // stages are packages that become another program, or start one, while they are initialized. Go
-// initializes packages as soon as what they import is, so what these import delays each
-// start of a sandbox or of a command in it.
+// initializes packages as soon as their imports are, so these imports delay each start of a
+// sandbox or of a command in it.
 var stages = []string{
 	"./sandbox/process/internal/inside", "./sandbox/docker/internal/inside", commandStage,
 	"./sandbox/internal/earlyshell",
 }
 
-// commandStage runs before each command, and before all other modules are initialized: what
-// has "golang.org" in its path comes after what has "github.com", if that is ready.
+// commandStage runs before each command, and before all other modules are initialized:
+// paths with "golang.org" come after paths with "github.com", if that is ready.
 const commandStage = "./sandbox/internal/signalscope"
 
-// TestStagesImportLittle refuses what takes long to initialize, or comes late in the order
-// of paths that decides between packages that could be next.
+// TestStagesImportLittle refuses imports that take long to initialize, or come late in the
+// order of paths that decides between packages that could be next.
 func TestStagesImportLittle(t *testing.T) {
 	t.Parallel()
 	for _, stage := range stages {

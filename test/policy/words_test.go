@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// metaphors are words that the project has given up for those of the field;
-// each has what is said instead.
+// metaphors are words that the project has given up for words of the field; each
+// has its replacement.
 var metaphors = map[string]string{
 	"house": "agent server, or project", "outfit": "resources", "turnstile": "limiter", "lump": "chunk",
 	"jail": "workspace scope", "door": "handler", "heeded": "active", "overheard": "streamed", "habits": "normalized arguments",
@@ -59,7 +59,7 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
-// TestMetaphors proves that the rule can fail, and what it lets pass.
+// TestMetaphors proves that the rule can fail, and its limits.
 func TestMetaphors(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

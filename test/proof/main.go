@@ -1,6 +1,6 @@
 // Command proof tries the attacks of docs/security.md, all of them: it runs the tests
 // that the table names, uncached, as root and as an ordinary user, and prints the table
-// with what came out. The tests of the sandbox try both levels of isolation.
+// with the results. The tests of the sandbox try both levels of isolation.
 //
 //	go run ./test/proof
 //	go run ./test/proof sandbox/docker test/runtimeapi    (what these packages try)
@@ -44,8 +44,8 @@ func main() {
 // asksGo is a package whose test asks the go command for modules, which are root's.
 const asksGo = "internal/licenses"
 
-// parent is where homes are: the tests try what is hidden in them, and temporary
-// directories are hidden in any case.
+// parent is where homes are: the tests try paths that are hidden in them, and
+// temporary directories are hidden in any case.
 func parent() string {
 	if info, err := os.Stat("/home"); err == nil && info.IsDir() && os.Getuid() == 0 {
 		return "/home"
@@ -81,7 +81,7 @@ func attacks(text string) (all []attack) {
 	return all
 }
 
-// run tries all, or what some packages try.
+// run tries all, or the attacks of some packages.
 func run(ctx context.Context, out io.Writer, only []string) error {
 	text, err := os.ReadFile("docs/security.md")
 	if err != nil {
@@ -105,7 +105,7 @@ func run(ctx context.Context, out io.Writer, only []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := &proof{dir: dir, results: map[string]string{}}
-	if err := os.Chmod(dir, 0o755); err != nil { // the ordinary user runs what is in it
+	if err := os.Chmod(dir, 0o755); err != nil { // the ordinary user runs programs in it
 		return err
 	}
 	if os.Getuid() == 0 {
@@ -193,7 +193,7 @@ func (p *proof) build(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// copySources copies what git has of the repository, for the ordinary user's tests:
+// copySources copies git's files of the repository, for the ordinary user's tests:
 // some make files beside them.
 func (p *proof) copySources(ctx context.Context) error {
 	sources := filepath.Join(p.dir, "src")
@@ -280,7 +280,7 @@ func (p *proof) try(ctx context.Context, user, pkg string, names []string) error
 	return nil
 }
 
-// of is what came out of the tests of an attack for a user.
+// of is the result of the tests of an attack for a user.
 func (p *proof) of(user string, tests []string) string {
 	if len(tests) == 1 && strings.HasPrefix(tests[0], asksGo+" ") && user == "user" && os.Getuid() == 0 {
 		return "the same for all"

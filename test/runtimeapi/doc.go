@@ -1,3 +1,3 @@
 // Package runtimeapi runs the built `deft runtime-api` and is its client: the contract,
-// races, and what is left when it is killed.
+// races, and the state after it is killed.
 package runtimeapi

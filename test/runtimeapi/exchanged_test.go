@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// exchanging is what a hostile model does: it tries to end the server of the sandbox, then
+// exchanging acts like a hostile model: it tries to end the server of the sandbox, then
 // exchanges files for links while its editor and the server's routes read them.
 const exchanging = `
 api_key: ` + llmKey + `
@@ -37,7 +37,7 @@ turns:
 const besideSecret = "secret-of-the-host-41c2"
 
 // TestExchangedFiles: neither the model's editor nor the routes of the server, which run
-// with different rights by different providers, read or write what a link leads to.
+// with different rights by different providers, read or write the target of a link.
 func TestExchangedFiles(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(t *testing.T) *placement{
@@ -89,7 +89,7 @@ func TestExchangedFiles(t *testing.T) {
 	}
 }
 
-// hasSecret reports whether a text has what nobody may see.
+// hasSecret reports whether a text has the secret that nobody may see.
 func hasSecret(text string) bool {
 	for _, secret := range []string{besideSecret, serverKey, llmKey, "SESSION_API_KEY=", key} {
 		if strings.Contains(text, secret) {
@@ -145,7 +145,7 @@ func (c *placed) get(t *testing.T, route string) string {
 		t.Fatal(err)
 	}
 	if z, err := gzip.NewReader(bytes.NewReader(raw)); err == nil {
-		raw, _ = io.ReadAll(z) // of one that was cut off, what there is
+		raw, _ = io.ReadAll(z) // of one that was cut off, the beginning
 	}
 	return string(raw)
 }

@@ -26,7 +26,7 @@ func (s *server) state(session string) (status, reason string) {
 }
 
 // TestLateFailure: a start that fails after it was answered is found by its session, with
-// the reason and what to do.
+// the reason and the next step.
 func TestLateFailure(t *testing.T) {
 	t.Parallel()
 	host := engine(t)

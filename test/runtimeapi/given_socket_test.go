@@ -190,7 +190,7 @@ func (r runtime) talks(t *testing.T) {
 	}
 }
 
-// hears reads what the program says first, and compares what it was asked for.
+// hears reads the program's first words, and compares its request.
 func hears(t *testing.T, c *websocket.Conn, uri string) string {
 	t.Helper()
 	_, raw, err := c.Read(t.Context())

@@ -146,7 +146,7 @@ func (s *server) givenFails(more map[string]any) {
 	}
 }
 
-// output is what the sandbox of a runtime has written.
+// output is the output of a runtime's sandbox.
 func (s *server) output(id string) string {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.dir, "data/runtime-api/sandboxes", id, "log"))

@@ -219,7 +219,7 @@ func (s *server) begin(session string, command any) runtime {
 	return r
 }
 
-// run runs a command in an action server, and returns what it wrote.
+// run runs a command in an action server, and returns its output.
 func (r runtime) run(t *testing.T, command string) string {
 	t.Helper()
 	var o struct{ Content, Observation string }

@@ -21,7 +21,7 @@ func (c *placed) seenInside(t *testing.T) {
 	const plain, turned = "abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm"
 	var out struct{ Stdout string }
 	status := c.do(t, "POST", c.path()+"/bash/execute_bash_command", map[string]any{
-		// In another alphabet: what the server masks would be missing here.
+		// In another alphabet: masked text would be missing here.
 		"command": `cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\0` + plain + `' '\n` + turned + `'`, "timeout": 60,
 	}, &out)
 	found := strings.Map(func(r rune) rune {
@@ -39,10 +39,10 @@ func (c *placed) seenInside(t *testing.T) {
 		}
 	}
 	if os.Geteuid() != 0 {
-		return // what it could read, the command has
+		return // text it could read, the command has
 	}
 	pids := c.processes(t)
-	if len(pids) < 3 { // an action server, a shell, what it runs
+	if len(pids) < 3 { // an action server, a shell, its command
 		t.Fatalf("processes %v", pids)
 	}
 	searched := false // where a command's own text is
@@ -153,7 +153,7 @@ func readProcess(t *testing.T, pid string) map[string][]byte {
 		}
 		if strings.HasPrefix(rights, "rw") && to-from < 1<<30 {
 			page := make([]byte, to-from)
-			n, _ := memory.ReadAt(page, int64(from)) // what is not there cannot be read
+			n, _ := memory.ReadAt(page, int64(from)) // a missing file cannot be read
 			all["memory"] = append(all["memory"], page[:n]...)
 		}
 	}

@@ -185,7 +185,7 @@ func ofEngine(docker string) *http.Client {
 	}}}
 }
 
-// killContainer kills what has the workspace of a runtime.
+// killContainer kills the container that has the workspace of a runtime.
 func killContainer(t *testing.T, docker, id string) {
 	t.Helper()
 	c := ofEngine(docker)

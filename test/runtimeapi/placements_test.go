@@ -41,7 +41,7 @@ const (
 	usedSecret   = "secret-of-the-first-command-91fd"
 )
 
-// script is what the model says, by the number of its earlier answers. MARK becomes a number
+// script has the model's answers, by the number of its earlier ones. MARK becomes a number
 // of seconds that no other process sleeps.
 const script = `
 api_key: ` + llmKey + `
@@ -249,7 +249,7 @@ func (p *placement) uploadTo(t *testing.T, route, path string, content []byte) i
 	return answer.StatusCode
 }
 
-// files reads what the command wrote, wherever the workspace is.
+// files reads the command's files, wherever the workspace is.
 func (c *placed) files(t *testing.T) {
 	if text, status := c.download(t, "made"); status != http.StatusOK || text != "one\n" {
 		t.Errorf("download: %d %q", status, text)
@@ -267,8 +267,8 @@ func (c *placed) files(t *testing.T) {
 	}
 }
 
-// pause stops the run after its command, and goes on. What the sandbox can see meanwhile
-// has no key where the server is outside.
+// pause stops the run after its command, and goes on. The visible processes of the
+// sandbox have no key meanwhile where the server is outside.
 func (c *placed) pause(t *testing.T) {
 	c.send(t, "go on")
 	await(t, func() bool { _, status := c.download(t, "waiting"); return status == http.StatusOK })

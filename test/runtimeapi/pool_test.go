@@ -65,8 +65,8 @@ func (s *server) metric(name string) int {
 	return sum
 }
 
-// TestPool: what is claimed has an identity of its own and nothing of the pool's past, and
-// the pool follows its file.
+// TestPool: a claimed sandbox has an identity of its own and nothing of the pool's past,
+// and the pool follows its file.
 func TestPool(t *testing.T) {
 	t.Parallel()
 	s, file := withPool(t, 3)
@@ -79,8 +79,8 @@ func TestPool(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, r := range all {
-		// The identity of a machine, what is random, the time, the environment, and what
-		// others may have left.
+		// The identity of a machine, random values, the time, the environment, and
+		// leftovers of others.
 		for what, command := range map[string]string{
 			"machine id": "cat /etc/machine-id 2>/dev/null; true", "files": "ls -A . | wc -l", "environment": "env | grep -ci 'key\\|OF_THE_SERVER'",
 			"clock": "echo $(( $(date +%s) - " + strconv.FormatInt(time.Now().Unix(), 10) + " ))",

@@ -25,7 +25,7 @@ import (
 )
 
 // The faults of a faultyProxy, in their order: with the first and the third the API has
-// done what it was asked for.
+// carried out the request.
 var faults = []string{"reset after", "bad gateway", "cut answer", "unavailable", "reset before"}
 
 // faultyProxy stands between a client and a Runtime API with its runtimes. Of each kind of
@@ -126,9 +126,9 @@ func (p *faultyProxy) cut() {
 	p.links = nil
 }
 
-// TestRemoteFaults: what is between a client and the API fails in every way, for every kind
-// of request, before and after the API has done what was asked. A client sees none of it,
-// and nothing happens twice.
+// TestRemoteFaults: the connection between a client and the API fails in every way, for
+// every kind of request, before and after the API has carried it out. A client sees none of
+// it, and nothing happens twice.
 func TestRemoteFaults(t *testing.T) {
 	t.Parallel()
 	between := newFaultyProxy(t)

@@ -66,7 +66,7 @@ func inRemote(t *testing.T, box sandbox.Sandbox, id event.ID, text string) strin
 	return event.JoinText(o.(*event.TerminalObservation).Content)
 }
 
-// TestRemote uses sandboxes of a Runtime API as those of this machine are used.
+// TestRemote uses sandboxes of a Runtime API like sandboxes of this machine.
 func TestRemote(t *testing.T) {
 	t.Parallel()
 	s := openWith(t, engine(t), "--sandbox", "docker")
@@ -86,7 +86,7 @@ func TestRemote(t *testing.T) {
 	if got := inRemote(t, box, "one", `pwd; echo "$GIVEN"; touch made; env | grep -i -e session_api -e runtime_api; true`); got != "/workspace\nhere" {
 		t.Errorf("the command wrote %q", got)
 	}
-	// What was answered already is not run again: the journal is that of the sandbox.
+	// An answered action is not run again: the journal is the sandbox's.
 	if got := inRemote(t, box, "one", "echo twice"); got != "/workspace\nhere" {
 		t.Errorf("again: %q", got)
 	}
@@ -181,7 +181,7 @@ func TestRemoteSurvives(t *testing.T) {
 	}
 }
 
-// TestRemoteRefused says what is wrong, and that at once.
+// TestRemoteRefused names the mistake at once.
 func TestRemoteRefused(t *testing.T) {
 	t.Parallel()
 	s := open(t)

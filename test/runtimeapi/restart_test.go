@@ -105,7 +105,8 @@ func await(t *testing.T, what func() bool) {
 	}
 }
 
-// TestReaper: what nobody uses is paused, and removed later; what works, or is used, is not.
+// TestReaper: unused runtimes are paused, and removed later; busy or used ones are
+// not.
 func TestReaper(t *testing.T) {
 	t.Parallel()
 	s := open(t, "--ignore", ignored, "--idle", "1s", "--keep", "2s")

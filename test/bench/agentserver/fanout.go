@@ -16,8 +16,8 @@ const followers = 1000
 // stacks, and bring the system prompt along.
 const warmUp = 5
 
-// fanOut measures how fast all followers of a conversation see an event, and
-// what one that reads nothing costs.
+// fanOut measures how fast all followers of a conversation see an event, and the
+// cost of one that reads nothing.
 func (b *bench) fanOut(ctx context.Context) (err error) {
 	s, err := b.deftServer(ctx, filepath.Join(b.dir, "fanout"))
 	if err != nil {

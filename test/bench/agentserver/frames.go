@@ -15,9 +15,9 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// frames is a WebSocket to a conversation's events that does hardly anything
-// with them: a thousand busy clients would take processor time from the server,
-// which runs on the same machine and is what is measured.
+// frames is a WebSocket to a conversation's events that does hardly anything with
+// them: a thousand busy clients would take processor time from the measured
+// server, which runs on the same machine.
 type frames struct {
 	net.Conn
 	in      *bufio.Reader
@@ -73,7 +73,7 @@ func (f *frames) next() ([]byte, error) {
 		case op != opPing:
 			return payload, nil
 		}
-		// Clients mask what they send; here with zeros.
+		// Clients mask their frames; here with zeros.
 		pong := append([]byte{0x80 | opPong, 0x80 | byte(len(payload)), 0, 0, 0, 0}, payload...)
 		if _, err := f.Write(pong); err != nil {
 			return nil, err

@@ -60,8 +60,8 @@ func (b *bench) crowds(ctx context.Context, dir string, delay time.Duration, lis
 	return nil
 }
 
-// crowd measures one crowd. How soon an idle server beside it answers shows
-// what the processors allow while clients, shells and the LLM share them.
+// crowd measures one crowd. How soon an idle server beside it answers shows the
+// limits of the processors while clients, shells and the LLM share them.
 func (b *bench) crowd(ctx context.Context, s, idle *server, c crowd, alone time.Duration) error {
 	server, shells, err := s.cpu()
 	if err != nil {

@@ -47,7 +47,7 @@ func main() {
 		}
 		return
 	}
-	debug.SetGCPercent(800) // what the clients and the LLM need is taken from the same cores
+	debug.SetGCPercent(800) // clients and the LLM take their time from the same cores
 	if err := (&bench{python: *python, many: *many}).measure(context.Background(), *deft, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

@@ -127,8 +127,8 @@ func (s *server) memory() (int64, error) {
 	return pages * int64(os.Getpagesize()), err
 }
 
-// cpu returns the processor time that the server and its ended children have
-// used, and that of the children that live: the shells.
+// cpu returns the processor time that the server and its ended children have used,
+// and the time of the children that live: the shells.
 func (s *server) cpu() (server, shells time.Duration, err error) {
 	own := strconv.Itoa(s.cmd.Process.Pid)
 	if server, _, err = usage(own); err != nil {
@@ -151,8 +151,8 @@ func (s *server) cpu() (server, shells time.Duration, err error) {
 	return server, shells, nil
 }
 
-// usage reads what a process and its ended children have used, in steps of 10
-// ms, and the process's parent (proc(5)).
+// usage reads the processor time that a process and its ended children have used,
+// in steps of 10 ms, and the process's parent (proc(5)).
 func usage(pid string) (used time.Duration, parent string, err error) {
 	raw, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {

@@ -19,7 +19,7 @@ func (b *bench) start(ctx context.Context) error {
 			return err
 		}
 		took = append(took, s.took)
-		time.Sleep(200 * time.Millisecond) // idle is what is left when it has settled
+		time.Sleep(200 * time.Millisecond) // idle is its use when it has settled
 		m, err := s.memory()
 		if err = errors.Join(err, s.stop()); err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// start measures from the request for a conversation to what its agent does first.
+// start measures from the request for a conversation to its agent's first action.
 func (b *bench) start(ctx context.Context) error {
 	for _, one := range []struct {
 		what, budget string
@@ -194,7 +194,7 @@ func (b *bench) latencies(ctx context.Context, s *server, workspace string) (too
 	return took, nil
 }
 
-// Conversations with a follower each, and what each is sent.
+// Conversations with a follower each, and each one's frames.
 const (
 	conversations = 500
 	messages      = 20
@@ -229,7 +229,7 @@ func (b *bench) many(ctx context.Context) (err error) {
 }
 
 // twoServers measures how many events two App Servers store in one PostgreSQL database, and
-// what processor time that takes.
+// their processor time.
 func (b *bench) twoServers(ctx context.Context) (err error) {
 	if b.postgres == "" {
 		b.note("two App Servers on PostgreSQL: durable events", ">= 2,000/s", "not measured: no database was named")

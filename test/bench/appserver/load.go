@@ -18,8 +18,8 @@ import (
 )
 
 // post sends a body to a path n times, one after the other answer, on one connection. The
-// request is written as it is and the answer's body not looked at: what clients need is taken
-// from the cores that are measured.
+// request is written unchanged and the answer's body not looked at: clients take their time
+// from the measured cores.
 func (s *server) post(ctx context.Context, path string, body any, n int) (err error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -71,7 +71,7 @@ func processor(pid int) (used time.Duration, err error) {
 	return used, nil
 }
 
-// use is what has been used, and stored, since everything was started.
+// use is the use of resources and storage since everything was started.
 type use struct {
 	servers           []time.Duration // processor time
 	database, clients time.Duration

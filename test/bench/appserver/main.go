@@ -41,7 +41,7 @@ func main() {
 	flag.StringVar(&b.image, "image", "deft-test-busybox:1", "image for containers")
 	only := flag.String("only", "", "comma-separated parts: stored, start, forward, many, postgres (default: all)")
 	flag.Parse()
-	debug.SetGCPercent(400) // what the clients need is taken from the same cores
+	debug.SetGCPercent(400) // clients take their time from the same cores
 	if err := b.measure(context.Background(), *deft, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

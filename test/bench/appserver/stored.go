@@ -77,7 +77,7 @@ func (b *bench) lists(ctx context.Context, what, dir, database string, n int) (e
 	first := time.Since(s.began)
 	if n == 10_000 {
 		b.row(what+"start to first page", "<= 60 ms", first)
-		time.Sleep(2 * time.Second) // what the start needed is given back
+		time.Sleep(2 * time.Second) // the memory of the start is given back
 		m, err := s.memory()
 		if err != nil {
 			return err
@@ -153,8 +153,8 @@ func fill(ctx context.Context, dir, database string, from, to int) (err error) {
 	return g.Wait()
 }
 
-// settle does what the PostgreSQL server would do in the background in the next minute, on
-// the cores that are measured, because so many conversations were made at once.
+// settle does the work that the PostgreSQL server would do in the background in the next
+// minute, on the measured cores, because so many conversations were made at once.
 func settle(ctx context.Context, database string) error {
 	c, err := pgx.Connect(ctx, database)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // engine is the engine, and Deft's provider of its containers.
 type engine struct {
 	*bench
-	self     string // what runs in its containers
+	self     string // the program in its containers
 	client   *client.Client
 	provider *docker.Provider
 }
@@ -41,7 +41,7 @@ func (e *engine) close() {
 	_ = e.client.Close()
 }
 
-// starts compares Deft's cold start with that of a plain container, one after the other.
+// starts compares Deft's cold start with a plain container's, one after the other.
 func (e *engine) starts(ctx context.Context, what, ociRuntime string) error {
 	var plain, answered, deft, actions []time.Duration
 	for i := range e.runs + 1 {

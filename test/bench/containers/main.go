@@ -5,7 +5,7 @@
 // Usage: go run ./test/bench/containers -deft bin/deft [-docker unix:///…] [-image NAME] [-runsc PATH]
 //
 // The binary must be static. Rows whose part is not there are printed as not measured. Reading
-// the memory of what runs inside needs root. Any other failure ends it: a wrong number is
+// the memory of the programs inside needs root. Any other failure ends it: a wrong number is
 // worse than none.
 package main
 
@@ -23,10 +23,10 @@ import (
 	"time"
 )
 
-// bench is what all measurements need.
+// bench is the start of all measurements.
 type bench struct {
 	deft   string // the binary
-	inner  string // what it runs in sandboxes
+	inner  string // its program in sandboxes
 	server string // testdata/server, built
 	dir    string
 	docker string // the engine's address; empty for none
@@ -93,7 +93,7 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	return nil
 }
 
-// note says what a start does that the plain server does not.
+// note names the extra work of a start beside the plain server's.
 const note = `
 Beside the server a sandbox has a first stage, which makes its descriptors and loads the filter,
 mounts for the workspace and its own files, and the terminal's shell, which the plain server has

@@ -111,7 +111,8 @@ func (e *engine) inside(ctx context.Context, id string) (pss, rss int64, err err
 	return memoryOf(c.Container.State.Pid)
 }
 
-// memoryOf is the memory of a process: PSS shares out what several of them map.
+// memoryOf is the memory of a process: PSS shares out pages that several of them
+// map.
 func memoryOf(pid int) (pss, rss int64, err error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {

@@ -91,7 +91,7 @@ func sequence(ctx context.Context, bin, docker, image string, pool, n int, comma
 		if err := s.await(ctx, pool); err != nil { // one at a time: nothing is started beside it
 			return nil, err
 		}
-		time.Sleep(20 * time.Millisecond) // until what was started is quiet
+		time.Sleep(20 * time.Millisecond) // until all sandboxes are quiet
 		began := time.Now()
 		r, err := s.begin(ctx, fmt.Sprint(i), command)
 		if err == nil {

@@ -2,9 +2,9 @@
 
 // Command steady runs Chromium so that the machine's networks do not disturb it.
 //
-// Chromium drops all requests under way (net::ERR_NETWORK_CHANGED), those to this machine
-// too, when an address of an interface comes or goes. Tests with containers beside those
-// of a page make and remove interfaces all the time. Without netlink sockets
+// Chromium drops all requests under way (net::ERR_NETWORK_CHANGED), requests to this
+// machine too, when an address of an interface comes or goes. Tests with containers
+// beside tests of a page make and remove interfaces all the time. Without netlink sockets
 // Chromium does not hear of it.
 //
 // Usage: steady CHROMIUM [ARGUMENT...]. It ends with status 1 and a message where it

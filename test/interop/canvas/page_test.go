@@ -38,7 +38,7 @@ func TestPage(t *testing.T) {
 }
 
 // TestAppServer uses the page with `deft serve` as its backend, which it takes for
-// OpenHands' cloud. What it asks a sandbox it sends to its own origin's /api/cloud-proxy.
+// OpenHands' cloud. It sends requests to a sandbox to its own origin's /api/cloud-proxy.
 func TestAppServer(t *testing.T) {
 	t.Parallel()
 	port := freePort(t)

@@ -60,9 +60,9 @@ type result struct {
 	Error   string  `json:"error"`
 }
 
-// Script runs a script of the test's folder in Node, with what it needs to know
-// as JSON in DEFT_INTEROP, and makes a test of each case that it reports.
-// Modules come from the installed packages; scripts beside it may be imported.
+// Script runs a script of the test's folder in Node, with its parameters as JSON
+// in DEFT_INTEROP, and makes a test of each case that it reports. Modules come
+// from the installed packages; scripts beside it may be imported.
 func Script(t *testing.T, name string, about map[string]any) {
 	t.Helper()
 	node, dir := Node(t), t.TempDir()

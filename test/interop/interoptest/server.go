@@ -1,5 +1,5 @@
-// Package interoptest starts what tests of OpenHands' published clients need:
-// the built program as an agent server, the scripted LLM, and Node.
+// Package interoptest starts the parts that tests of OpenHands' published clients
+// need: the built program as an agent server, the scripted LLM, and Node.
 //
 // # Usage
 //
@@ -14,8 +14,8 @@
 //
 // # Concurrency and failure
 //
-// Each test has servers of its own, on free ports of the loopback interface.
-// They end with the test; what they said is logged where it failed.
+// Each test has servers of its own, on free ports of the loopback interface. They
+// end with the test; their output is logged where it failed.
 package interoptest
 
 import (
@@ -68,7 +68,7 @@ func LLM(t *testing.T, script string) string {
 	return start(t, regexp.MustCompile(`listening on (http://\S+)`), binary.Path(), args, nil)
 }
 
-// Options are what a server is started with.
+// Options configure a server.
 type Options struct {
 	Key     string   // session key; without one the server asks for none
 	Sandbox string   // "", none or process
@@ -159,8 +159,8 @@ func (s Server) clear(t *testing.T, key string) {
 	}
 }
 
-// Start runs a program until the test ends, and returns the first group of
-// ready in what it says, on either stream.
+// Start runs a program until the test ends, and returns the first group of ready
+// in its output, on either stream.
 func Start(t *testing.T, ready *regexp.Regexp, program string, args, env []string) string {
 	t.Helper()
 	return start(t, ready, program, args, env)
@@ -209,7 +209,7 @@ func start(t *testing.T, ready *regexp.Regexp, program string, args, env []strin
 	return ""
 }
 
-// environment is this process's, without what would configure a server.
+// environment is this process's, without variables that would configure a server.
 func environment() []string {
 	var kept []string
 	for _, v := range os.Environ() {

@@ -56,7 +56,8 @@ func interpreter(t *testing.T, wanted ...string) string {
 	return python
 }
 
-// line is what main.py prints: first the plan, then each scenario's outcome.
+// line is a line of main.py's output: first the plan, then each scenario's
+// outcome.
 type line struct {
 	Plan   []string `json:"plan"`
 	Folder string   `json:"folder"`

@@ -1,5 +1,5 @@
-// Command socket is a program of a client with a WebSocket: it says what the handshake had,
-// and then what it is told.
+// Command socket is a program of a client with a WebSocket: it prints the handshake, and
+// then its input.
 package main
 
 import (
