@@ -1,7 +1,7 @@
-// Package agentserver is the Agent Server: OpenHands' REST and WebSocket
-// contract over the session layer (docs/openhands/sdk-wire.md,
+// Package agentserver is the Agent Server: OpenHands' REST and WebSocket contract
+// over the session layer (docs/openhands/sdk-wire.md,
 // docs/openhands/sdk-wire-1.58.md). The packages below it serve one area each;
-// this one opens what they share and puts them behind one listener.
+// this one opens their shared services and puts them behind one listener.
 //
 // # Usage
 //

@@ -37,7 +37,7 @@ const (
 )
 
 // exchanged is a workspace in which a program exchanges directories, files and
-// repositories for links to what is outside.
+// repositories for links to the outside.
 type exchanged struct {
 	t       *testing.T
 	ws, out string
@@ -156,7 +156,7 @@ func (x *exchanged) ask(method, route string, query url.Values, upload string) (
 }
 
 // TestExchangedLinks uses all routes of a conversation while a program exchanges
-// what they name for links to the outside.
+// the named paths for links to the outside.
 func TestExchangedLinks(t *testing.T) {
 	t.Parallel()
 	x := newExchanged(t)
@@ -196,8 +196,8 @@ func TestExchangedLinks(t *testing.T) {
 					for range r.often {
 						status, text := x.ask(r.method, r.route, r.query, r.upload)
 						name := fmt.Sprintf("%s %s %s", r.method, r.route, r.query)
-						// Without Landlock git itself is not confined. What it says of files
-						// that are exchanged while it reads them is an error of the server.
+						// Without Landlock git itself is not confined. Its message about files that are
+						// exchanged while it reads them is an error of the server.
 						delta := r.query.Get("format") == "git-delta"
 						if strings.Contains(text, "somebody else") && (spawn.CanConfine() || !delta && !strings.HasPrefix(r.route, "/git")) {
 							t.Errorf("%s: %d: what is outside was returned", name, status)
@@ -224,7 +224,7 @@ func TestExchangedLinks(t *testing.T) {
 	}
 	for name, n := range sent {
 		t.Logf("%6d of %6d worked: %s", worked[name], n, name)
-		if worked[name] == 0 && n >= 100 { // those of git seldom find all in its place
+		if worked[name] == 0 && n >= 100 { // git's seldom find all in its place
 			t.Errorf("none of %d worked: %s", n, name)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// Time limits of clients. The body of a request may be a long upload, so only
-// the head is bounded; handlers that read JSON bound what they read.
+// Time limits of clients. The body of a request may be a long upload, so only the
+// head is bounded; handlers that read JSON bound their bodies.
 const (
 	headTime = 10 * time.Second
 	idleTime = 2 * time.Minute

@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// webhookObserver passes what happens to conversations on to the webhooks.
+// webhookObserver passes changes of conversations on to the webhooks.
 type webhookObserver struct{ *webhook.Service }
 
 // Changed implements [session.Observer].

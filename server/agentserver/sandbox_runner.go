@@ -12,7 +12,7 @@ import (
 )
 
 // sandboxRunner runs the shell commands of a conversation's clients in its
-// sandbox. What they print is available when they have ended.
+// sandbox. Their output is available when they have ended.
 type sandboxRunner struct {
 	s  *services
 	id string

@@ -18,7 +18,7 @@ type routing struct{ Adapters }
 func (routing) NewModel(c llm.Config) (llm.Model, error) { return route.New(c) }
 func (routing) Providers() []string                      { return route.Prefixes() }
 
-// TestPing says what is wrong with the settings of a model at a server that does not
+// TestPing names the mistake in the settings of a model at a server that does not
 // exist: the server, or the model's name where no provider has it.
 func TestPing(t *testing.T) {
 	t.Parallel()

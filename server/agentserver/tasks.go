@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// tasks are what a server does beside its requests. They are started while it is opened.
+// tasks are a server's work beside its requests. They are started while it is
+// opened.
 type tasks struct {
 	cancels []context.CancelFunc
 	running sync.WaitGroup

@@ -59,7 +59,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// level is that of what has failed for a request.
+// level is the level of a request's failure.
 func level(r *http.Request) slog.Level {
 	if r.Context().Err() != nil {
 		return slog.LevelInfo // the client has left, which is nothing wrong here
@@ -125,7 +125,7 @@ func (f front) sandboxOf(r *http.Request) (b store.Sandbox, found bool, err erro
 	return b, false, nil
 }
 
-// sessionKeys are what in a request may be the key of a sandbox.
+// sessionKeys are the parts of a request that may be the key of a sandbox.
 func sessionKeys(r *http.Request) (keys []string) {
 	if strings.HasPrefix(r.URL.Path, "/api/v1/") || strings.HasPrefix(r.URL.Path, "/mcp/") {
 		return nil // never part of the agent-server contract

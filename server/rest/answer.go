@@ -37,8 +37,8 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	return Bytes(w, status, b.Bytes()[:b.Len()-1])
 }
 
-// Off answers in the reference's words for what is switched off or not there. It is no failure
-// of the server, so nothing is logged.
+// Off answers in the reference's words for features that are switched off or not there. It is
+// no failure of the server, so nothing is logged.
 func Off(w http.ResponseWriter, status int, why string) error {
 	return JSON(w, status, map[string]string{"detail": http.StatusText(http.StatusInternalServerError), "exception": why})
 }

@@ -34,8 +34,8 @@ func (e *Error) Error() string {
 // Fail returns an [Error].
 func Fail(status int, detail any) error { return &Error{Status: status, Detail: detail} }
 
-// detailed is an error of a domain that says in a form of the contract what is
-// wrong, such as launch.Error.
+// detailed is an error of a domain that names its mistake in a form of the
+// contract, such as launch.Error.
 type detailed interface{ Detail() any }
 
 // answer returns the status and the body for an error.

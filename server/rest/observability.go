@@ -39,7 +39,7 @@ func CheckObservability(r *http.Request, inBody bool) error {
 
 var spanName = lazyregexp.New(`^[A-Za-z0-9._:/-]{1,128}$`)
 
-// CheckSpanName returns what is wrong with the name of a span.
+// CheckSpanName describes the mistake in the name of a span.
 func CheckSpanName(v any) error {
 	if name, ok := v.(string); ok && spanName().MatchString(name) {
 		return nil
@@ -47,8 +47,8 @@ func CheckSpanName(v any) error {
 	return errors.New("a span is named by 1 to 128 letters, digits and the marks . _ : / -")
 }
 
-// CheckTraceMetadata returns what is wrong with the metadata of traces: an object
-// of single values and of lists of one type of them.
+// CheckTraceMetadata describes the mistake in the metadata of traces: they are an
+// object of single values and of lists of one type of them.
 func CheckTraceMetadata(v any) error {
 	m, ok := v.(*schema.Map)
 	if !ok {

@@ -21,7 +21,7 @@ func query(t *testing.T, name, value string) *rest.Query {
 func TestUUID(t *testing.T) {
 	t.Parallel()
 	const plain = "00c99065547642c1b1a4c565ba69dbbe"
-	for text, want := range map[string]string{ // an id, or what pydantic says is wrong
+	for text, want := range map[string]string{ // an id, or pydantic's error
 		plain: plain, "00C99065-5476-42C1-B1A4-C565BA69DBBE": plain,
 		"{00c99065-5476-42c1-b1a4-c565ba69dbbe}":        plain,
 		"urn:uuid:00c99065-5476-42c1-b1a4-c565ba69dbbe": plain,

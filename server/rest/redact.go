@@ -8,7 +8,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// redacted replaces what could be a secret.
+// redacted replaces text that could be a secret.
 const redacted = "<redacted>"
 
 // Names of fields with secrets contain one of secretParts; below a field of whole
@@ -24,7 +24,7 @@ func secretName(name string) bool {
 	return slices.ContainsFunc(secretParts, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// sanitized returns the violations without secrets in what they quote of a
+// sanitized returns the violations without secrets in their quotations of a
 // request: an answer goes through proxies and into logs and reports.
 func sanitized(v schema.Violations) schema.Violations {
 	out := slices.Clone(v[:min(len(v), schema.MostViolations)])

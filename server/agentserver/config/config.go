@@ -9,8 +9,8 @@ type Config struct {
 	// SessionAPIKeys are the keys that clients send; without any the server
 	// answers to this machine only.
 	SessionAPIKeys []llm.Secret `json:"session_api_keys"`
-	// AllowCORSOrigins and AllowCORSOriginRegex are pages that may use the
-	// server, beside those of this machine.
+	// AllowCORSOrigins and AllowCORSOriginRegex are pages that may use the server,
+	// beside pages of this machine.
 	AllowCORSOrigins     []string `json:"allow_cors_origins"`
 	AllowCORSOriginRegex *string  `json:"allow_cors_origin_regex"`
 

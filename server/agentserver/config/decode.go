@@ -16,8 +16,8 @@ import (
 // presetter is a type with defaults other than zero.
 type presetter interface{ preset() }
 
-// fields yields the settings of a struct by their names, those of embedded
-// structs too.
+// fields yields the settings of a struct by their names, with the settings of
+// embedded structs.
 func fields(t reflect.Type) iter.Seq2[string, reflect.StructField] {
 	return func(yield func(string, reflect.StructField) bool) {
 		for _, f := range reflect.VisibleFields(t) {

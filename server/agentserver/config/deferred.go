@@ -14,10 +14,10 @@ var Deferred = []string{
 	"conversation_worktree_root", "webhooks", "web_url", "allow_cors_origins", "max_concurrent_runs", "telemetry",
 }
 
-// With returns the configuration of a server that waited for the rest of it.
-// Names are those of [Deferred], values are decoded JSON; null leaves a setting
-// unchanged. Errors are those of [Load]: a server that others can reach must get a
-// key.
+// With returns the configuration of a server that waited for the rest of it. Names
+// are names of [Deferred], values are decoded JSON; null leaves a setting
+// unchanged. It has the errors of [Load]: a server that others can reach must get
+// a key.
 func (l *Loaded) With(given map[string]any) (*Loaded, error) {
 	c, out := *l.Config, *l
 	var d decoder

@@ -12,10 +12,10 @@ func (l *Loaded) Data() []string {
 	return absolute(l.ConversationsPath, filepath.Join(l.ConversationsPath, "..", ".openhands"), l.PersistenceDir, l.BashEventsDir)
 }
 
-// Private are the absolute paths that no sandbox shows: those of [Loaded.Data], the
-// files with settings and keys, what is served to browsers, and the directories
-// below which conversations have their workspaces and worktrees. A sandbox shows the
-// workspace of its own conversation there.
+// Private are the absolute paths that no sandbox shows: [Loaded.Data], the files
+// with settings and keys, files served to browsers, and the directories below which
+// conversations have their workspaces and worktrees. A sandbox shows the workspace
+// of its own conversation there.
 func (l *Loaded) Private() []string {
 	paths := append([]string{l.WorkspacePath, l.ConversationWorktreeRoot}, l.files...)
 	if l.StaticFilesPath != nil {

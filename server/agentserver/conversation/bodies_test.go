@@ -74,9 +74,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestPastTheForm sends what could get past the form of a body to who uses it:
-// keys in other cases, keys given twice, and deep nesting beside the fields. What
-// is used is what was checked, and only fields of that name.
+// TestPastTheForm sends bodies that could get past their form to their user: keys
+// in other cases, keys given twice, and deep nesting beside the fields. Only
+// checked fields are used, and only fields of that name.
 func TestPastTheForm(t *testing.T) {
 	t.Parallel()
 	h := setup(t, nil, nil)

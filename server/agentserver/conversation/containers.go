@@ -13,11 +13,12 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// Sandboxes are those of conversations.
+// Sandboxes are the sandboxes of conversations.
 type Sandboxes interface {
 	// SandboxStatus says how a conversation's sandbox is. NotFound if none runs.
 	SandboxStatus(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Status, error)
-	// SandboxStates says how those of all conversations are that run or are paused.
+	// SandboxStates returns the states of all conversations' sandboxes that run or are
+	// paused.
 	SandboxStates(ctx context.Context, p session.Placement) (map[event.ConversationID]sandbox.Status, error)
 	// StopSandbox ends it, if one runs.
 	StopSandbox(ctx context.Context, p session.Placement, id event.ConversationID) error
@@ -27,8 +28,8 @@ type Sandboxes interface {
 // (docs/openhands/sdk-wire-1.58.md section D).
 type Containers struct {
 	Sandboxes Sandboxes
-	// Docker is the placement of conversations in containers, and Local that of
-	// others.
+	// Docker is the placement of conversations in containers, and Local the placement
+	// of others.
 	Docker, Local session.Placement
 	// Default says that conversations get one whose request does not choose, and
 	// Selectable that requests may choose.
@@ -40,8 +41,8 @@ const (
 	runtimeDocker = "docker"
 )
 
-// placement returns where the conversation of a request is to work, and what is wrong
-// with what it asks for.
+// placement returns where the conversation of a request is to work, and the mistakes
+// of the request.
 func (s *Service) placement(asked *string) (session.Placement, schema.Violations) {
 	c, usual := s.o.Containers, runtimeLocal
 	if c != nil && c.Default {
@@ -188,7 +189,7 @@ func containerError(doing string, err error) error {
 	return rest.Fail(status, doing+": "+message(err))
 }
 
-// message is an error with what to do about it.
+// message is an error with the user's next step.
 func message(err error) string {
 	if hint := fault.HintOf(err); hint != "" {
 		return err.Error() + "; " + hint

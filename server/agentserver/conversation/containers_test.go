@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// containers are those of some conversations.
+// containers are the containers of some conversations.
 type containers struct {
 	states map[event.ConversationID]sandbox.Status
 	err    error

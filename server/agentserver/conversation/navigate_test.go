@@ -54,8 +54,7 @@ func TestNavigateAnywhere(t *testing.T) {
 	}
 }
 
-// TestEmptyFilters holds that a filter without a value selects what the
-// reference selects by it.
+// TestEmptyFilters: a filter without a value selects the same as at the reference.
 func TestEmptyFilters(t *testing.T) {
 	t.Parallel()
 	h := setup(t, []*llm.Response{says("done")}, nil)

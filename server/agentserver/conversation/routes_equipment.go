@@ -8,7 +8,7 @@ import (
 	"github.com/deft-dev/deft/skill"
 )
 
-// equipment is what an agent can use, as the web app shows it.
+// equipment lists an agent's tools, skills and servers, as the web app shows them.
 type equipment struct {
 	Tools    []toolShown  `json:"tools"`
 	Skills   []skill.Info `json:"skills"`
@@ -21,8 +21,8 @@ type toolShown struct {
 	Parameters  json.RawMessage `json:"parameters"` // a JSON schema
 }
 
-// getEquipment is Deft's own: the reference says what tools there are in the events only,
-// without their schemas.
+// getEquipment is Deft's own: the reference names the tools in the events only, without
+// their schemas.
 func (s *Service) getEquipment(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.conversation(r)
 	if err != nil {

@@ -29,7 +29,7 @@ type runtimeError struct {
 	Message string `json:"message"`
 }
 
-// runtimeInfoOf describes a container. err is that of looking for it.
+// runtimeInfoOf describes a container. err is the error of looking for it.
 func runtimeInfoOf(status sandbox.Status, err error) runtimeInfo {
 	info := runtimeInfo{Status: "available", CanResume: true, Sandbox: status.State}
 	switch {
@@ -48,7 +48,7 @@ func runtimeInfoOf(status sandbox.Status, err error) runtimeInfo {
 const listTimeout = 3 * time.Second
 
 // describeContainers replaces the runtime_info of those descriptions whose
-// conversations, those of ids, have a container each. The engine is asked once.
+// conversations, ids, have a container each. The engine is asked once.
 func (s *Service) describeContainers(ctx context.Context, items []json.RawMessage, ids []event.ConversationID) error {
 	if s.o.Containers == nil {
 		return nil

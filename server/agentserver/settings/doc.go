@@ -1,6 +1,6 @@
-// Package settings has the routes of what users configure: settings, secrets,
-// profiles, provider connections and workspaces. What they do is in package
-// settings.
+// Package settings has the routes of users' configuration: settings, secrets,
+// profiles, provider connections and workspaces. Package settings at the top does
+// the work.
 //
 // # Usage
 //

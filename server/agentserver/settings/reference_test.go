@@ -84,7 +84,8 @@ var (
 	tokens = regexp.MustCompile(`gAAAAA[A-Za-z0-9_=-]+`)
 )
 
-// normal takes out of an answer what no two servers share, and the prose.
+// normal takes out of an answer the values that no two servers share, and the
+// prose.
 func normal(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -145,7 +146,7 @@ func (s step) send(t *testing.T, base string, vars map[string]string) reply {
 	return r
 }
 
-// everything is what both servers must read the same from one directory.
+// everything is the part of one directory that both servers must read the same.
 var everything = []string{
 	"/api/settings X-Expose-Secrets: plaintext", "/api/settings/secrets", "/api/settings/secrets/TOKEN", "/api/profiles",
 	"/api/profiles/fast X-Expose-Secrets: plaintext", "/api/profiles/linked X-Expose-Secrets: plaintext", "/api/llm/provider-connections",
@@ -205,7 +206,7 @@ func empty(t *testing.T, dir string) {
 	}
 }
 
-// sameReading compares what both servers read from one directory.
+// sameReading compares both servers' reading of one directory.
 func sameReading(t *testing.T, one, other string) {
 	t.Helper()
 	for _, path := range everything {

@@ -14,8 +14,8 @@ import (
 // named are the things of one kind that are saved under names.
 type named struct {
 	what string // as messages call one
-	// list returns all of them; listKey is its field of the answer, active
-	// that of the pointer to the one in use.
+	// list returns all of them; listKey is its field of the answer, active the field
+	// of the pointer to the one in use.
 	list    func(s server, ctx context.Context) (any, error)
 	listKey string
 	active  func(doc *settings.Document) (key string, pointer *string)

@@ -38,7 +38,7 @@ func (s server) getLLM(r *http.Request, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	load := s.Profiles.LLMs.Stored // an editor sees what is stored
+	load := s.Profiles.LLMs.Stored // an editor sees the stored values
 	if mode == schema.Plain {
 		load = s.Profiles.LLMs.Load // a caller of the model needs the connection
 	}

@@ -17,7 +17,7 @@ func conversationSchema(server, *http.Request) (any, error) {
 	return agentsettings.ConversationPage(), nil
 }
 
-// answer returns settings as clients see them; err is that of reading or changing
+// answer returns settings as clients see them; err comes from reading or changing
 // them.
 func (s server) answer(doc *settings.Document, err error, mode schema.Mode) (any, error) {
 	if err != nil {

@@ -1,6 +1,6 @@
 package settings_test
 
-// step is a request; {x} in path and body is what an earlier step kept.
+// step is a request; {x} in path and body is a value that an earlier step kept.
 type step struct {
 	method, path, body string
 	keep               string // "name=a.b" keeps a value of the answer

@@ -285,8 +285,8 @@ func TestSecretsOfNobody(t *testing.T) {
 	}
 }
 
-// FuzzPatch changes settings by anything: what is accepted can be read again,
-// and the answer is never a defect of ours.
+// FuzzPatch changes settings by anything: accepted settings can be read again, and
+// the answer is never a defect of ours.
 func FuzzPatch(f *testing.F) {
 	for _, s := range scenario {
 		if s.method == "PATCH" && s.path == "/api/settings" {

@@ -19,7 +19,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// decoder turns values of one source into those of settings.
+// decoder turns values of one source into values of settings.
 type decoder struct {
 	setting Setting
 	source  Source

@@ -18,7 +18,7 @@ type Setting struct {
 	Variable, Flag string
 	// Default is in the form of a variable; empty for none.
 	Default string
-	// Help says in a sentence or two what it means; Example is a value.
+	// Help explains it in a sentence or two; Example is a value.
 	Help, Example string
 	// Secret says that the value is never shown.
 	Secret bool
@@ -75,7 +75,7 @@ func (s Setting) TOML(text string) string {
 	return strconv.Quote(text)
 }
 
-// separator is what separates the items of a variable with a list.
+// separator stands between the items of a variable with a list.
 func (s Setting) separator() string {
 	if sep := s.tag.Get("sep"); sep != "" {
 		return sep

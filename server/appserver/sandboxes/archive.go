@@ -19,11 +19,11 @@ import (
 	"github.com/deft-dev/deft/server/appserver/store"
 )
 
-// Bounds of an archive of a workspace. What is larger has checkpoints only.
+// Bounds of an archive of a workspace. A larger one has checkpoints only.
 const (
 	maxArchive = 4 << 30 // bytes of files
 	maxMembers = 500_000
-	maxHeaders = 4 << 30 // bytes of what is in an archive beside files
+	maxHeaders = 4 << 30 // bytes of an archive beside its files
 )
 
 // archiveKey names the archive of a sandbox's workspace in the file store.
@@ -73,12 +73,12 @@ func (s *Service) BringBack(ctx context.Context, b store.Sandbox) (found bool, e
 	return true, nil
 }
 
-// Forget deletes what is kept of the workspace of a sandbox that was deleted.
+// Forget deletes the kept files of the workspace of a sandbox that was deleted.
 func (s *Service) Forget(ctx context.Context, sandbox string) error {
 	return s.o.Files.Delete(ctx, archiveKey(sandbox))
 }
 
-// empty removes what is in a directory.
+// empty removes the content of a directory.
 func empty(root *os.Root) error {
 	all, err := fs.ReadDir(root.FS(), ".")
 	for _, one := range all {
@@ -108,8 +108,8 @@ type packer struct {
 	members int
 }
 
-// pack writes what is in a directory: files, links and directories. Sockets, pipes and
-// devices are left out.
+// pack writes the content of a directory: files, links and directories. Sockets, pipes
+// and devices are left out.
 func pack(ctx context.Context, root *os.Root, w io.Writer) error {
 	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
@@ -190,8 +190,8 @@ func makeDirectory(root *os.Root, name string) error {
 	return nil
 }
 
-// unpack makes what an archive has, of which it reads at most so many unzipped bytes. What
-// leads out of the directory is refused.
+// unpack makes the files of an archive, of which it reads at most so many unzipped bytes.
+// Entries that lead out of the directory are refused.
 func unpack(ctx context.Context, root *os.Root, r io.Reader, most int64) error {
 	z, err := gzip.NewReader(r)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/deft-dev/deft/server/appserver/store"
 )
 
-// describe lists what is in a directory.
+// describe lists the content of a directory.
 func describe(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -68,7 +68,8 @@ func open(t *testing.T, dir string) *os.Root {
 	return root
 }
 
-// TestPack: what is unpacked is what was packed, but for what tools fill again.
+// TestPack: unpacked files equal the packed ones, except files that tools make
+// again.
 func TestPack(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
@@ -196,7 +197,7 @@ func TestMakeDirectory(t *testing.T) {
 }
 
 // TestUnpackHeaders: an archive of nothing but headers ends. The tar reader alone follows
-// those of one entry for ever.
+// the headers of one entry for ever.
 func TestUnpackHeaders(t *testing.T) {
 	t.Parallel()
 	var one bytes.Buffer
@@ -247,7 +248,8 @@ func TestPackLimits(t *testing.T) {
 	}
 }
 
-// TestPackRepository: Git works with what was unpacked, with commits that are nowhere else.
+// TestPackRepository: Git works with the unpacked files, with commits that are
+// nowhere else.
 func TestPackRepository(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()

@@ -10,16 +10,17 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// Isolation is what isolates conversations: containers and groups of processes, which
-// outlive what a conversation works with, and this process.
+// Isolation isolates conversations: containers and groups of processes, which outlive
+// the workers of a conversation, and this process.
 type Isolation interface {
-	// SandboxStates says how those of all conversations are that run or are paused.
+	// SandboxStates returns the states of all conversations' sandboxes that run or are
+	// paused.
 	SandboxStates(ctx context.Context, p session.Placement) (map[event.ConversationID]sandbox.Status, error)
-	// StopSandbox ends that of a conversation, if one runs or is paused.
+	// StopSandbox ends the sandbox of a conversation, if one runs or is paused.
 	StopSandbox(ctx context.Context, p session.Placement, id event.ConversationID) error
 }
 
-// adoptTime bounds the search for what an earlier server has paused.
+// adoptTime bounds the search for sandboxes that an earlier server has paused.
 const adoptTime = 20 * time.Second
 
 // Adopt has the containers that an earlier server has paused end when they have been paused
@@ -42,8 +43,8 @@ func (s *Service) Adopt(ctx context.Context) {
 	}
 }
 
-// release interrupts what a conversation does and ends its processes, also those in a
-// container that is paused, and those that an earlier server has left.
+// release interrupts a conversation's work and ends its processes, also in a
+// container that is paused, and processes that an earlier server has left.
 func (s *Service) release(ctx context.Context, c event.ConversationID) error {
 	return s.o.Sessions.Release(ctx, c, func(ctx context.Context) error { return s.stop(ctx, c) })
 }

@@ -1,7 +1,7 @@
 // Package sandboxes is the Sandbox Service of the App Server: it places conversations
 // on sandboxes, and pauses, resumes and deletes these. A sandbox is a workspace with a
-// session key. What isolates the actions of its conversations is made when they work,
-// by session/build, around that workspace.
+// session key. The isolation of its conversations' actions is made when they work, by
+// session/build, around that workspace.
 //
 // # Usage
 //
@@ -60,8 +60,8 @@ const (
 	Lost    Status = "ERROR"
 )
 
-// What has happened to a Lost sandbox, where the workspace was on this machine, and where it
-// was inside of what isolates it.
+// The end of a Lost sandbox, where the workspace was on this machine, and where it was
+// inside of the isolation.
 const (
 	lostFiles   = "the workspace has vanished from the server's disk: a conversation that is resumed gets a new one with the files of its last checkpoint"
 	lostRuntime = "the runtime has vanished, and with it the workspace: a conversation that is resumed gets a new runtime, without the files that it had"
@@ -74,7 +74,7 @@ const (
 	ProjectDirectory = "project"
 )
 
-// Options say what a Service works with. All but Most are required.
+// Options configure a Service. All but Most are required.
 type Options struct {
 	Store    *store.Store
 	Sessions *session.Manager
@@ -86,12 +86,11 @@ type Options struct {
 	Spec string
 	// Most is how many sandboxes an owner may have; 0 for no limit.
 	Most int
-	// Isolation is what isolates conversations; nil where there is nothing, or the workspaces
-	// are inside.
+	// Isolation isolates conversations; nil where nothing does, or the workspaces are inside.
 	Isolation Isolation
-	// Vanished is set where workspaces are inside what isolates them, not below Root. It
-	// returns the conversations, of those given, whose workspaces are gone with it, and
-	// when that was started.
+	// Vanished is set where workspaces are inside the isolation, not below Root. It
+	// returns the conversations, of the given ones, whose workspaces are gone with it,
+	// and when that was started.
 	Vanished func(ctx context.Context, ids []event.ConversationID) (map[event.ConversationID]time.Time, error)
 	Log      *slog.Logger
 }
@@ -134,8 +133,8 @@ func (s *Service) lost(ctx context.Context, b store.Sandbox) bool {
 	return false
 }
 
-// vanished reports whether there is nothing any more in a workspace, not even the directory
-// of the project. What else clients have put there is not to be lost with that directory.
+// vanished reports whether a workspace is empty, without even the directory of the project.
+// Other files that clients have put there are not to be lost with that directory.
 func vanished(workspace string) bool {
 	if _, err := os.Stat(filepath.Join(workspace, ProjectDirectory)); !errors.Is(err, os.ErrNotExist) {
 		return false
@@ -144,7 +143,7 @@ func vanished(workspace string) bool {
 	return len(left) == 0 && (err == nil || errors.Is(err, os.ErrNotExist))
 }
 
-// LostDetail says what has happened to a Lost sandbox.
+// LostDetail describes the end of a Lost sandbox.
 func (s *Service) LostDetail() string {
 	if s.o.Vanished == nil {
 		return lostFiles
@@ -265,7 +264,7 @@ func (s *Service) Conversations(ctx context.Context, owner identity.Tenant, id s
 	return append([]event.ConversationID{}, in...), err
 }
 
-// Pause interrupts what the conversations of a sandbox do and ends their processes.
+// Pause interrupts the work of a sandbox's conversations and ends their processes.
 // The workspace stays.
 func (s *Service) Pause(ctx context.Context, owner identity.Tenant, id string) error {
 	if err := s.o.Store.SetSandboxPaused(ctx, string(owner), id, true); err != nil {
@@ -326,7 +325,7 @@ func (s *Service) Delete(ctx context.Context, owner identity.Tenant, id string) 
 	return s.Discard(ctx, b)
 }
 
-// GiveUp ends what the conversations of a Lost sandbox do and forgets it, so that it can
+// GiveUp ends the work of a Lost sandbox's conversations and forgets it, so that it can
 // be revived.
 func (s *Service) GiveUp(ctx context.Context, b store.Sandbox) error {
 	err := s.each(ctx, b.ID, func(c event.ConversationID) error { return s.release(ctx, c) })
@@ -363,7 +362,7 @@ func (s *Service) each(ctx context.Context, id string, f func(event.Conversation
 	return errors.Join(errs...)
 }
 
-// Scope returns what the session key of a sandbox may use: its conversations.
+// Scope returns the rights of a sandbox's session key: its conversations.
 func (s *Service) Scope(b store.Sandbox) *session.Scope {
 	return s.o.Sessions.Scope(identity.Tenant(b.Owner), members{s, b})
 }
@@ -445,7 +444,7 @@ func Locate(b store.Sandbox, named string) (string, error) {
 		where = filepath.Join(b.Directory, ProjectDirectory)
 	case named == ClientDirectory || strings.HasPrefix(named, ClientDirectory+"/"):
 		where = b.Directory + strings.TrimPrefix(named, ClientDirectory)
-	case !filepath.IsAbs(named): // "workspace/project" is what the SDK sends by default
+	case !filepath.IsAbs(named): // the SDK sends "workspace/project" by default
 		where = filepath.Join(b.Directory, strings.TrimPrefix(named, strings.TrimPrefix(ClientDirectory, "/")+"/"))
 	}
 	clean := filepath.Clean(where)
@@ -455,13 +454,14 @@ func Locate(b store.Sandbox, named string) (string, error) {
 	return clean, nil
 }
 
-// Elsewhere reports whether workspaces are inside what isolates them, and not on this machine.
+// Elsewhere reports whether workspaces are inside the isolation, and not on this
+// machine.
 func (s *Service) Elsewhere() bool { return s.o.Vanished != nil }
 
-// Inside returns where a path in the workspace of a sandbox is for what runs in the sandbox,
-// given where it is on this machine. It is the same, unless workspaces are inside what
-// isolates them: there they are in [ClientDirectory], whose files a Runtime API keeps when
-// the runtime of a conversation ends.
+// Inside returns the path of a file of a sandbox's workspace as programs in the sandbox see
+// it, given its path on this machine. It is the same, unless workspaces are inside the
+// isolation: there they are in [ClientDirectory], whose files a Runtime API keeps when the
+// runtime of a conversation ends.
 func (s *Service) Inside(b store.Sandbox, dir string) string {
 	if !s.Elsewhere() || dir != b.Directory && !strings.HasPrefix(dir, b.Directory+"/") {
 		return dir
@@ -470,7 +470,7 @@ func (s *Service) Inside(b store.Sandbox, dir string) string {
 }
 
 // Directory is [Locate] for a directory to work in: it may be missing, but neither it
-// nor what is above it may be a file or a link, which could lead out of the workspace.
+// nor its parents may be a file or a link, which could lead out of the workspace.
 func Directory(b store.Sandbox, named string) (string, error) {
 	clean, err := Locate(b, named)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// Pool starts what isolates the actions of conversations before there are these:
-// session/build has it. A member has the id of its conversation.
+// Pool starts the isolation of conversations' actions before there are
+// conversations: session/build has it. A member has the id of its conversation.
 type Pool interface {
 	// Start begins to fill the pool.
 	Start()
@@ -34,9 +34,9 @@ type Pool interface {
 type OpenPool func(prepare func(context.Context, event.ConversationID) (string, error), discard func(context.Context, event.ConversationID) error) (Pool, error)
 
 // Warm are sandboxes that wait for their conversations: workspaces without an owner, around
-// which a [Pool] has started what isolates actions. The sandbox and the conversation get the
-// same id. Each has a file by its id, and a lock that this server holds, until it is
-// claimed: those of a server that was killed are found by that.
+// which a [Pool] has started the isolation. The sandbox and the conversation get the same
+// id. Each has a file by its id, and a lock that this server holds, until it is claimed: so
+// sandboxes of a server that was killed are found.
 type Warm struct {
 	s    *Service
 	lock session.Lock
@@ -55,7 +55,8 @@ func (s *Service) OpenWarm(dir string, lock session.Lock, open OpenPool) (_ *War
 	return w, err
 }
 
-// Start removes what servers have left that were killed, and begins to start sandboxes.
+// Start removes the sandboxes of servers that were killed, and begins to start new
+// ones.
 func (w *Warm) Start(ctx context.Context) error {
 	err := w.sweep(ctx)
 	w.pool.Start()
@@ -113,7 +114,7 @@ func (w *Warm) discard(_ context.Context, id event.ConversationID) error {
 	return nil
 }
 
-// sweep removes what servers have left that were killed.
+// sweep removes the sandboxes of servers that were killed.
 func (w *Warm) sweep(ctx context.Context) error {
 	left, err := os.ReadDir(w.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -51,7 +51,7 @@ var answered = []string{
 // no change.
 var nullable = []string{"max_budget_per_task", "security_analyzer"}
 
-// change applies what a client sends to the settings. A blank key of a service removes it
+// change applies a client's change to the settings. A blank key of a service removes it
 // if blank is true; older clients send one always.
 func (u user) change(ctx context.Context, body *schema.Map, blank bool) error {
 	preferences, err := given(settings.PreferenceFields, body)
@@ -169,7 +169,7 @@ func (u user) diff(flat *schema.Map) settings.Diff {
 	}
 	if v, ok := flat.Lookup("llm_base_url"); ok {
 		if v == "" {
-			v = nil // that of the provider
+			v = nil // the provider's
 		}
 		model.Set("base_url", v)
 	}
@@ -199,7 +199,7 @@ func (u user) diff(flat *schema.Map) settings.Diff {
 		agent.Set("agent_context", skills)
 	}
 	d.Servers = replacedServers(flat.Object("mcp_config"))
-	// With its masks, which stand for what is stored.
+	// With its masks, which stand for the stored values.
 	if servers := flat.Object("agent_settings_diff").Object("mcp_config"); servers != nil && d.Servers == nil {
 		if all, ok := servers.Lookup("mcpServers"); ok { // as the cloud's MCPConfig has them
 			agent.Delete("mcp_config")

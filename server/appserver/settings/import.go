@@ -16,14 +16,15 @@ var importBody = &schema.Object{Fields: []schema.Field{
 	{Name: "apply", Type: schema.Bool{}, Default: false},
 }}
 
-// imported is what files of OpenHands lead to. Nothing in it is a secret.
+// imported is the result of reading files of OpenHands. Nothing in it is a secret.
 type imported struct {
 	Taken   []openhands.Taken `json:"taken"`
 	Left    []openhands.Left  `json:"left"`
 	Applied bool              `json:"applied"`
 }
 
-// takeOver reads files of OpenHands, and stores what they lead to if it is told to apply.
+// takeOver reads files of OpenHands, and stores their settings if it is told to
+// apply.
 func (u user) takeOver(w http.ResponseWriter, r *http.Request) error {
 	var form struct {
 		Files []struct {

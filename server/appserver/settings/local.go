@@ -39,7 +39,7 @@ var localServers = []server{
 	{"vLLM", "http://127.0.0.1:8000", "/v1/models", "openai/", "/v1", openAIModels("vllm")},
 }
 
-// Bounds of what local programs answer.
+// Bounds of local programs' answers.
 const (
 	localTimeout = time.Second
 	localBody    = 1 << 20 // bytes
@@ -48,7 +48,7 @@ const (
 )
 
 // local lists the models of programs on this machine. A server for others does not look:
-// what runs beside it is none of its users' business.
+// programs beside it are none of its users' business.
 func (u user) local(w http.ResponseWriter, r *http.Request) error {
 	if outbound.Restricted() {
 		return fault.New(fault.Denied, "this server serves others, and does not look for models on its own machine")

@@ -121,9 +121,9 @@ func keyOf(server *schema.Map) any {
 	return nil
 }
 
-// replacedServers returns what makes the MCP servers those of a config, nil for no
-// config. Masked and missing secrets stay as they are stored, and so do servers that are
-// switched off, and lists that the config does not have.
+// replacedServers returns a change that replaces the MCP servers by a config's, nil for
+// no config. Masked and missing secrets keep their stored values, and so do servers that
+// are switched off, and lists that the config does not have.
 func replacedServers(config *schema.Map) func(present *schema.Map) (*schema.Map, error) {
 	if config == nil {
 		return nil
@@ -186,7 +186,7 @@ func unmasked(m, stored *schema.Map) *schema.Map {
 // of the server that has it already.
 func listedServers(config, present *schema.Map) (*schema.Map, error) {
 	out := schema.NewMap()
-	for _, name := range present.Keys() { // what the lists do not show
+	for _, name := range present.Keys() { // fields that the lists do not show
 		server := present.Object(name)
 		if _, sent := config.Lookup(transportOf(server)); !sent || server.Get("enabled") == false {
 			out.Set(name, server)

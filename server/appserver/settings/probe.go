@@ -12,10 +12,10 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// tested is what a model has answered to a small request. The contract has no such route.
+// tested is a model's answer to a small request. The contract has no such route.
 type tested struct {
 	Works bool `json:"works"`
-	// Kind is that of the failure, such as "auth"; Message is for people.
+	// Kind is the kind of the failure, such as "auth"; Message is for people.
 	Kind    *string `json:"kind"`
 	Message *string `json:"message"`
 }

@@ -73,7 +73,7 @@ var profileBody = &schema.Object{Fields: []schema.Field{
 	{Name: "preserve_existing_api_key", Type: schema.Bool{}, Default: false},
 }}
 
-// saveProfile saves the LLM in the body, or that of the settings, as a profile.
+// saveProfile saves the LLM in the body, or the settings' LLM, as a profile.
 func (u user) saveProfile(w http.ResponseWriter, r *http.Request) error {
 	name, err := profileName(r)
 	if err != nil {
@@ -109,8 +109,8 @@ func (u user) saveProfile(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusCreated, named{name, "Profile '" + name + "' saved"})
 }
 
-// sentLLM checks an LLM, of which unknown fields are refused; without one it is that of
-// the settings.
+// sentLLM checks an LLM, of which unknown fields are refused; without one it is the
+// settings' own.
 func (u user) sentLLM(sent *schema.Map) (*spec.LLM, error) {
 	if sent == nil {
 		doc, err := u.Load()

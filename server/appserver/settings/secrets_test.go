@@ -88,7 +88,7 @@ func TestGitProviders(t *testing.T) {
 	if d := cmp.Diff(map[string]any{"github": nil, "gitlab": "git.example.org"}, hosts()); d != "" {
 		t.Error(d)
 	}
-	// An empty token keeps the stored one; what is not sent is gone.
+	// An empty token keeps the stored one; missing ones are gone.
 	s.want(200, alice, "POST", "/api/add-git-providers", `{"provider_tokens":{"gitlab":{"token":"","host":"other.example.org"},"bitbucket":{"token":""}}}`)
 	own, err := s.of(t.Context(), "alice")
 	if err != nil {
@@ -143,7 +143,7 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// TestSandboxSecrets checks what the session key of a sandbox gives access to.
+// TestSandboxSecrets checks the access of a sandbox's session key.
 func TestSandboxSecrets(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -135,7 +135,7 @@ func TestMCPServers(t *testing.T) {
 	if d := cmp.Diff(want, at(got.Body, "mcp_config")); d != "" {
 		t.Error(d)
 	}
-	// The same, sent back with one server less, keeps what is masked.
+	// The same, sent back with one server less, keeps masked values.
 	s.want(200, alice, "POST", "/api/settings", `{"mcp_config":{"sse_servers":[],
 		"stdio_servers":[{"name":"files","command":"srv2","args":[],"env":{"K":"**********"}}],
 		"shttp_servers":[{"url":"https://a.example/mcp","api_key":"**********","timeout":30},{"url":"https://b.example/mcp"}]}}`)
@@ -295,7 +295,7 @@ func TestMCPServerIsTested(t *testing.T) {
 	s.want(404, "Cookie bob", "POST", "/api/v1/settings/mcp-servers/docs/test", "")
 }
 
-// TestUnfitSettings: what does not fit is named, without its value.
+// TestUnfitSettings: mistakes are named, without their values.
 func TestUnfitSettings(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

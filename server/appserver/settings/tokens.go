@@ -45,7 +45,7 @@ func gitHost(s string) error {
 	return nil
 }
 
-// renewable reads what a token is renewed by.
+// renewable reads the parameters of a token's renewal.
 func (u user) renewable(provider string, one *schema.Map, t *settings.ProviderToken) error {
 	var r struct {
 		RefreshToken string `json:"refresh_token"`

@@ -16,7 +16,7 @@ var features = map[string]bool{
 	"enable_agent_canvas_banner": false,
 }
 
-// webClient answers what a page needs before anyone has signed in.
+// webClient answers a page's questions before anyone has signed in.
 func (s *Service) webClient(w http.ResponseWriter, _ *http.Request) error {
 	flags := map[string]any{"deployment_mode": "self_hosted"}
 	for name, on := range features {

@@ -14,7 +14,7 @@
 //		}
 //	}
 //
-// [Page] reads one page of events, [Parse] reads what a client sends.
+// [Page] reads one page of events, [Parse] reads a client's events.
 //
 // # Ids
 //
@@ -24,14 +24,15 @@
 //
 // # What an action waits for
 //
-// In V0 an action says itself whether it awaits the user's confirmation, what it
-// cost and with how many others it was called. The store has that in later events of
-// the same append. So a [Translator] holds the actions and messages of the agent back
-// until an event follows that decides it, or until [Translator.Flush].
+// In V0 an action says itself whether it awaits the user's confirmation, its cost and
+// with how many others it was called. The store has that in later events of the same
+// append. So a [Translator] holds the actions and messages of the agent back until an
+// event follows that decides it, or until [Translator.Flush].
 //
 // # Concurrency and failure
 //
 // A Translator belongs to one reader. Everything else is safe for concurrent use.
-// Events that cannot be decoded have no V0 form; what a client sends is refused with
-// fault.Invalid, or fault.Unsupported for actions that only agents take.
+// Events that cannot be decoded have no V0 form; wrong events of a client are
+// refused with fault.Invalid, or fault.Unsupported for actions that only agents
+// take.
 package v0event

@@ -9,7 +9,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Metrics are what a conversation has used. The lists of single calls, which grow with
+// Metrics are the usage of a conversation. The lists of single calls, which grow with
 // the conversation, are empty.
 type Metrics struct {
 	AccumulatedCost       float64        `json:"accumulated_cost"`

@@ -159,7 +159,8 @@ func toolObservation(ev *event.ObservationEvent, act *event.ActionEvent) *Event 
 	return observation("mcp", string(raw), string(raw), map[string]any{"name": ev.ToolName, "arguments": arguments})
 }
 
-// recallOf is what a message's skills added for the model; nil if there were none.
+// recallOf is the text that a message's skills added for the model; nil if there
+// were none.
 func recallOf(ev *event.MessageEvent) *Event {
 	if len(ev.ActivatedSkills) == 0 {
 		return nil

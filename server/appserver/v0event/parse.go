@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Request is what a client asks for with a V0 event.
+// Request is a client's request in the form of a V0 event.
 type Request struct {
 	// Message is a message to the agent, which then runs; nil for none.
 	Message []event.Content
@@ -34,8 +34,8 @@ const (
 const maxImages = 100
 
 // Parse reads an event of a client: a message, a change of the agent's state, or init,
-// which asks for nothing. Invalid for what is none, Unsupported for other actions: they
-// are the agent's.
+// which asks for nothing. Invalid for anything else, Unsupported for other actions:
+// they are the agent's.
 func Parse(raw []byte) (Request, error) {
 	var in struct {
 		Action      *string         `json:"action"`

@@ -29,10 +29,11 @@ type recorded struct {
 
 // Trajectory reads a V0 trajectory to replay it: a list of events, or an object with one, as
 // downloads have it. Messages and the agent's actions become events; observations do not, for
-// actions are done anew, but that of a first command, which says where it was recorded. What
-// the environment did is left out, as the reference leaves it out. Invalid, with the number of
-// the event, for what is no trajectory and for actions that no tool does here: Python cells,
-// delegation, edits by another model and steps in a browser's own language.
+// actions are done anew, except the observation of a first command, which says where it was
+// recorded. Events of the environment are left out, as the reference leaves them out. Invalid,
+// with the number of the event, for anything but a trajectory and for actions that no tool
+// does here: Python cells, delegation, edits by another model and steps in a browser's own
+// language.
 func Trajectory(raw []byte) ([]event.Event, error) {
 	all, err := recordedEvents(raw)
 	if err != nil {

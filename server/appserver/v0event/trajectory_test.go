@@ -41,7 +41,7 @@ const recordedByOpenHands = `{"trajectory":[
 {"id":20,"source":"agent","action":"finish","args":{"final_thought":"all","outputs":{}}}
 ]}`
 
-// replayed says what an event of a replay does.
+// replayed describes an event of a replay.
 func replayed(t *testing.T, ev event.Event) string {
 	t.Helper()
 	switch e := ev.(type) {
@@ -101,8 +101,8 @@ func TestTrajectory(t *testing.T) {
 	}
 }
 
-// TestTrajectoryOfOwn: what this server shows to V0 clients can be replayed, but for what no
-// tool does.
+// TestTrajectoryOfOwn: this server's V0 events can be replayed, except actions that no tool
+// does.
 func TestTrajectoryOfOwn(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/conversation.json")

@@ -19,7 +19,7 @@ type Translator struct {
 	// observations and the ids of condensed events. Without it those stay unknown.
 	Find Lookup
 
-	held    []held // what the agent did in the newest append
+	held    []held // the agent's events of the newest append
 	actions map[event.ID]known
 	reason  string // of the error that the next status tells
 }
@@ -42,7 +42,8 @@ const maxKnown = 256
 // Holds reports whether events are held back.
 func (t *Translator) Holds() bool { return len(t.held) > 0 }
 
-// Add translates the next record. It returns what can be sent now, in order.
+// Add translates the next record. It returns the events that can be sent now, in
+// order.
 func (t *Translator) Add(rec eventstream.Record) []*Event {
 	stored, err := rec.Event()
 	if err != nil {
@@ -67,10 +68,11 @@ func (t *Translator) Add(rec eventstream.Record) []*Event {
 	return append(t.Flush(), place(rec, stored.Meta().Source, t.translate(stored))...)
 }
 
-// Flush returns what is held back, when nothing follows it.
+// Flush returns the events that are held back, when nothing follows them.
 func (t *Translator) Flush() []*Event { return t.release(confirmed) }
 
-// update translates a change of the state, which may say more of what is held back.
+// update translates a change of the state, which may complete the events that are
+// held back.
 func (t *Translator) update(rec eventstream.Record, up *event.ConversationStateUpdateEvent) []*Event {
 	switch up.Key {
 	case state.KeyStats:
@@ -111,7 +113,8 @@ func (t *Translator) remember(act *event.ActionEvent, id int64) {
 	t.actions[act.ID] = known{id, act}
 }
 
-// release returns what was held back. state is that of the actions.
+// release returns the events that were held back. state is the state of the
+// actions.
 func (t *Translator) release(state string) []*Event {
 	if len(t.held) == 0 {
 		return nil
@@ -255,8 +258,8 @@ func (t *Translator) condensation(ev *event.Condensation) *Event {
 	return out
 }
 
-// place gives the V0 events of a record their ids, and those without a source that of
-// the record.
+// place gives the V0 events of a record their ids, and events without a source the
+// record's.
 func place(rec eventstream.Record, source event.Source, evs ...*Event) []*Event {
 	for i, ev := range evs {
 		if ev == nil {

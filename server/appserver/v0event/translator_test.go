@@ -220,8 +220,8 @@ func encode(t *testing.T, evs []*v0event.Event) []string {
 	return out
 }
 
-// Whatever the event from which a client goes on, it gets what it would have got, with
-// the same ids.
+// Whatever the event from which a client goes on, it gets the same events as without
+// the break, with the same ids.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	s, id := stored(t, conversation(t))
@@ -302,7 +302,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A window of a page that is read backwards does not part what belongs together.
+// A window of a page that is read backwards does not part events that belong
+// together.
 func TestManyPages(t *testing.T) {
 	t.Parallel()
 	sc := &script{t: t}

@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// What the contract has not: forks and undo with the files of the workspace, conversations
+// Additions to the contract: forks and undo with the files of the workspace, conversations
 // that go on in a new sandbox, and the demo.
 
 var (
@@ -49,14 +49,14 @@ func (s *Service) fork(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusCreated, s.show(r, info))
 }
 
-// undone is what an undo did, or would do.
+// undone is the result of an undo, or of its preview.
 type undone struct {
 	From    event.ID `json:"from_event_id"`
 	To      event.ID `json:"to_event_id"`
 	Written []string `json:"files_written"`
 	Removed []string `json:"files_removed"`
-	// Checkout is what Git has checked out again; null where that stays, KeptWhy then says
-	// why if it was another one.
+	// Checkout is the commit that Git has checked out again; null where that stays,
+	// KeptWhy then says why if it was another one.
 	Checkout *checkpoint.Checkout `json:"checkout"`
 	KeptWhy  *string              `json:"checkout_kept"`
 }

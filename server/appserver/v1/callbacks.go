@@ -13,7 +13,7 @@ import (
 type eventCallback struct {
 	ID           event.ConversationID `json:"id"`
 	Conversation event.ConversationID `json:"conversation_id"`
-	Processor    processor            `json:"processor"` // what else it has may be secret
+	Processor    processor            `json:"processor"` // other parts may be secret
 	Status       string               `json:"status"`
 	Created      string               `json:"created_at"`
 	Updated      string               `json:"updated_at"`

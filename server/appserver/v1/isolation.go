@@ -11,15 +11,16 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// Isolations say what isolates conversations.
+// Isolations describe the isolation of conversations.
 type Isolations interface {
-	// Isolation is what the sandbox of a conversation reports. NotFound if none runs.
+	// Isolation is the report of a conversation's sandbox. NotFound if none runs.
 	Isolation(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Report, error)
-	// TryIsolation is what a sandbox of a new conversation would report: it starts one.
+	// TryIsolation is the report of a new conversation's sandbox: it starts one.
 	TryIsolation(ctx context.Context) (sandbox.Report, error)
 }
 
-// isolation is what is in force; without a report, detail says why there is none.
+// isolation is the isolation in force; without a report, detail says why there is
+// none.
 type isolation struct {
 	Report *sandbox.Report `json:"report"`
 	Detail *string         `json:"detail"`

@@ -8,7 +8,8 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// What the contract has not: the push of a conversation's commits, and its pull request.
+// Additions to the contract: the push of a conversation's commits, and its pull
+// request.
 
 var (
 	pushForm = &schema.Object{Name: "AppConversationPushRequest", Fields: []schema.Field{

@@ -52,7 +52,7 @@ func (s *Service) searchSkills(w http.ResponseWriter, r *http.Request) error {
 
 var acpModelForm = &schema.Object{Name: "SwitchAcpModelRequest", Fields: []schema.Field{{Name: "model", Type: schema.String{Min: 1}, Required: true}}}
 
-// switchACPModel refuses what the reference refuses for agents that do not speak the Agent
+// switchACPModel gives the reference's refusal for agents that do not speak the Agent
 // Client Protocol: here none do.
 func (s *Service) switchACPModel(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)

@@ -96,7 +96,7 @@ func (s *Service) gitDiff(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, diff)
 }
 
-// gitError is nil where there is no repository, which has no changes. What git refuses names
+// gitError is nil where there is no repository, which has no changes. git's refusals name
 // the path as the client did.
 func gitError(err error, path, name string) error {
 	switch {

@@ -34,7 +34,7 @@ func locations(t *testing.T, err error) string {
 	return strings.Join(out, "; ")
 }
 
-// TestStart has what the reference's model said of the same requests on
+// TestStart has the answers of the reference's model to the same requests on
 // 2026-11-21; without a working_dir it fails.
 func TestStart(t *testing.T) {
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// fits checks a body as package rest does; what is no JSON is refused there.
+// fits checks a body as package rest does; invalid JSON is refused there.
 func fits(form *schema.Object, body string) error {
 	if !json.Valid([]byte(body)) {
 		return nil
