@@ -205,7 +205,7 @@ func (c *Conversation) Ask(ctx context.Context, question string) (string, error)
 	if err := c.takeModel(ctx, w); err != nil {
 		return "", err
 	}
-	answer, err := w.res.Agent.Ask(ctx, w.models.get("ask-agent-llm"), w.State(), c.id, question)
+	answer, err := w.res.Agent().Ask(ctx, w.models.get("ask-agent-llm"), w.State(), c.id, question)
 	if err != nil {
 		return "", fmt.Errorf("ask the agent: %w", err)
 	}
@@ -271,5 +271,5 @@ func (c *Conversation) RunProgram(ctx context.Context, p Program) (ProgramResult
 	if err != nil {
 		return ProgramResult{}, err
 	}
-	return w.res.Programs(ctx, p)
+	return w.res.RunProgram(ctx, p)
 }

@@ -77,7 +77,7 @@ type Conversation struct {
 // worker is what a conversation has while it can work.
 type worker struct {
 	*controller.Controller
-	res     *Resources
+	res     Resources
 	models  *models
 	guard   *guard
 	skills  []skill.Skill
@@ -263,7 +263,7 @@ var errEvicted = fault.New(fault.Conflict, "the conversation has been loaded aga
 // without.
 func (c *Conversation) recordWarnings(ctx context.Context, w *worker) {
 	c.mu.Lock()
-	all := slices.Concat(c.rec.Warnings, w.res.Warnings)
+	all := slices.Concat(c.rec.Warnings, w.res.Warnings())
 	c.mu.Unlock()
 	for i, text := range all { // that of an MCP server may show how it is called
 		all[i] = c.secrets.Mask(text)
@@ -343,16 +343,20 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 	}
 	build := c.m.o.Builder.Build
 	if host != nil {
-		build = host.res.Guest
+		lender, ok := host.res.(Host)
+		if !ok {
+			return nil, fault.New(fault.Unsupported, "the resources of this conversation cannot be shared with sub-agents")
+		}
+		build = lender.Guest
 	}
 	if w.res, err = build(ctx, request); err != nil {
 		return nil, err
 	}
 	w.review, w.answers, w.checkpoints = &review{c: c, w: w}, newAnswerStream(c, w), newCheckpointer()
 	w.streams.Store(a.LLM != nil && a.LLM.Stream)
-	w.agent = streamedAgent{w.res.Agent, w.answers}
+	w.agent = streamedAgent{w.res.Agent(), w.answers}
 	w.Controller, err = controller.Open(ctx, controller.Config{
-		ID: c.id, Stream: c.m.o.Store, Agent: w.agent, Runtime: w.res.Runtime, Local: w.res.Local,
+		ID: c.id, Stream: c.m.o.Store, Agent: w.agent, Runtime: w.res.Runtime(), Local: w.res.Local(),
 		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, MaxCost: rec.MaxCost, Parallel: max(a.ToolConcurrencyLimit, 1),
 		Review: w.review.judge, Guard: w.guard, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: c.printed, OnOutputEnd: c.printedAll,
 		BeforeActions: c.checkpointBefore(w),
@@ -436,7 +440,7 @@ func (w *worker) close(ctx context.Context, keep bool) error {
 }
 
 func (w *worker) closeResources(ctx context.Context, keep bool) error {
-	if w.res == nil || w.res.Close == nil {
+	if w.res == nil {
 		return nil
 	}
 	return w.res.Close(ctx, keep)
@@ -455,7 +459,7 @@ func (c *Conversation) State(ctx context.Context) (*state.State, error) {
 // cannot. A run need not wait for it.
 func (c *Conversation) Ready(ctx context.Context) error {
 	w, err := c.work(ctx)
-	if err != nil || w.res.Ready == nil {
+	if err != nil {
 		return err
 	}
 	return w.res.Ready(ctx)
@@ -465,7 +469,7 @@ func (c *Conversation) Ready(ctx context.Context) error {
 // of the sandbox's class; "" before it is known.
 func (c *Conversation) Isolation() string {
 	w := c.active.Load()
-	if w == nil || w.res.Isolation == nil {
+	if w == nil {
 		return ""
 	}
 	return w.res.Isolation()

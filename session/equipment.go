@@ -24,11 +24,9 @@ func (c *Conversation) Equipment(ctx context.Context) (Equipment, error) {
 	if err != nil {
 		return Equipment{}, err
 	}
-	if w.res.Ready != nil {
-		if err := w.res.Ready(ctx); err != nil {
-			return Equipment{}, err
-		}
+	if err := w.res.Ready(ctx); err != nil {
+		return Equipment{}, err
 	}
 	tools, err := w.agent.Tools().Offered()
-	return Equipment{Tools: tools, Skills: w.skills, Warnings: w.res.Warnings}, err
+	return Equipment{Tools: tools, Skills: w.skills, Warnings: w.res.Warnings()}, err
 }

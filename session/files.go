@@ -32,10 +32,10 @@ func (c *Conversation) Files(ctx context.Context) (workspace.Files, error) {
 		if err != nil {
 			return nil, err
 		}
-		if w.res.Files == nil {
-			return nil, fault.New(fault.Unsupported, "the files of a workspace inside the sandbox cannot be reached")
+		if files := w.res.Files(); files != nil {
+			return shared{files}, nil
 		}
-		return shared{w.res.Files}, nil
+		return nil, fault.New(fault.Unsupported, "the files of a workspace inside the sandbox cannot be reached")
 	}
 	c.mu.Lock()
 	rec := c.rec

@@ -78,6 +78,12 @@ func (m *Manager) notPaused(id event.ConversationID) {
 	delete(m.paused, id)
 }
 
+// pauser returns the resources if their sandbox can be paused, else nil.
+func (w *worker) pauser() Pauser {
+	p, _ := w.res.(Pauser)
+	return p
+}
+
 // idleAt is when a conversation will have been idle for its time if nothing uses it
 // until then; now is a time before which it cannot be.
 func (c *Conversation) idleAt(now time.Time) time.Time {
@@ -89,7 +95,7 @@ func (c *Conversation) idleAt(now time.Time) time.Time {
 		ttl = min(ttl, viewedTTL)
 	case w == nil, w.Busy(), w.guests.busy():
 		return now.Add(ttl)
-	case w.res.Pause != nil: // who only watches does not need its sandbox
+	case w.pauser() != nil: // who only watches does not need its sandbox
 		last = max(c.worked.Load(), c.ended.Load())
 	case watched:
 		return now.Add(ttl)
@@ -131,9 +137,9 @@ func (m *Manager) evictIdle(now time.Time) (next time.Time) {
 // evict closes an idle conversation and pauses its sandbox, and reports whether it is
 // not loaded any more: one that is watched stays.
 func (m *Manager) evict(c *Conversation, now time.Time) bool {
-	if w := c.active.Load(); w != nil && w.res.InUse != nil {
+	if w := c.active.Load(); w != nil && w.pauser() != nil {
 		ctx, cancel := context.WithTimeout(m.ctx, inUseTimeout)
-		used := w.res.InUse(ctx)
+		used := w.pauser().InUse(ctx)
 		cancel()
 		if used {
 			c.worked.Store(now.UnixNano())
@@ -147,10 +153,11 @@ func (m *Manager) evict(c *Conversation, now time.Time) bool {
 		return false
 	}
 	err := c.closeBy(m.ctx, func(w *worker) error {
-		if w.res.Pause == nil {
+		p := w.pauser()
+		if p == nil {
 			return w.closeResources(m.ctx, true)
 		}
-		stop, err := w.res.Pause(m.ctx)
+		stop, err := p.Pause(m.ctx)
 		if stop != nil {
 			m.mu.Lock()
 			m.paused[c.id] = pausedSandbox{now, stop}

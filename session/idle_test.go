@@ -16,6 +16,8 @@ type pausing struct {
 	mu   sync.Mutex
 	done []string
 	used bool
+	// paused, unless nil, is closed by the first pause.
+	paused chan struct{}
 }
 
 func (p *pausing) note(what string) {
@@ -31,22 +33,34 @@ func (p *pausing) take() []string {
 	return p.done
 }
 
-func (p *pausing) extend(res *session.Resources) {
+func (p *pausing) extend(res session.Resources) session.Resources {
 	p.note("start")
-	end := res.Close
-	res.Close = func(ctx context.Context, keep bool) error {
-		p.note(fmt.Sprint("close, keep ", keep))
-		return end(ctx, keep)
+	return pausable{res, p}
+}
+
+// pausable are resources that a pausing records.
+type pausable struct {
+	session.Resources
+	p *pausing
+}
+
+func (r pausable) Close(ctx context.Context, keep bool) error {
+	r.p.note(fmt.Sprint("close, keep ", keep))
+	return r.Resources.Close(ctx, keep)
+}
+
+func (r pausable) Pause(ctx context.Context) (func(context.Context) error, error) {
+	r.p.note("pause")
+	if r.p.paused != nil {
+		close(r.p.paused)
 	}
-	res.Pause = func(ctx context.Context) (func(context.Context) error, error) {
-		p.note("pause")
-		return func(context.Context) error { p.note("stop"); return nil }, end(ctx, true)
-	}
-	res.InUse = func(context.Context) bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.used
-	}
+	return func(context.Context) error { r.p.note("stop"); return nil }, r.Resources.Close(ctx, true)
+}
+
+func (r pausable) InUse(context.Context) bool {
+	r.p.mu.Lock()
+	defer r.p.mu.Unlock()
+	return r.p.used
 }
 
 func (p *pausing) use(used bool) {
@@ -150,22 +164,14 @@ func TestPauseIdle(t *testing.T) {
 // TestPauseByItself: the manager notices by itself that a conversation is idle.
 func TestPauseByItself(t *testing.T) {
 	t.Parallel()
-	var p pausing
+	p := pausing{paused: make(chan struct{})}
 	h := setup(t, inTurn(says("one")), func(o *session.Options) { o.IdleTTL = 10 * time.Millisecond })
-	paused := make(chan struct{})
-	h.extend = func(res *session.Resources) {
-		p.extend(res)
-		pause := res.Pause
-		res.Pause = func(ctx context.Context) (func(context.Context) error, error) {
-			close(paused)
-			return pause(ctx)
-		}
-	}
+	h.extend = p.extend
 	c := h.begin(t, "")
 	send(t, c, "first")
 	settle(t, c)
 	select {
-	case <-paused:
+	case <-p.paused:
 	case <-t.Context().Done():
 		t.Fatal("it was not paused")
 	}

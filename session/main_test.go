@@ -32,6 +32,7 @@ import (
 	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/conversationlock"
+	"github.com/deft-dev/deft/session/sessiontest"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
@@ -234,15 +235,15 @@ type fixture struct {
 	inside workspace.Files // of workspaces inside sandboxes; nil for those on this machine
 
 	mu       sync.Mutex
-	models   map[string]*model                  // others, by name
-	budgets  []*broker.Budget                   // of the models that were opened
-	profiles map[string]string                  // LLMs as JSON
-	assigned map[string]string                  // profiles by service
-	changes  []string                           // statuses passed to Changed
-	built    map[event.ConversationID]int       // how often resources were built
-	reject   func(r session.BuildRequest) error // makes builds fail
-	extend   func(*session.Resources)           // changes what was built
-	asked    session.BuildRequest               // the latest
+	models   map[string]*model                         // others, by name
+	budgets  []*broker.Budget                          // of the models that were opened
+	profiles map[string]string                         // LLMs as JSON
+	assigned map[string]string                         // profiles by service
+	changes  []string                                  // statuses passed to Changed
+	built    map[event.ConversationID]int              // how often resources were built
+	reject   func(r session.BuildRequest) error        // makes builds fail
+	extend   func(session.Resources) session.Resources // changes what was built
+	asked    session.BuildRequest                      // the latest
 }
 
 func setup(t testing.TB, answer reply, change func(*session.Options)) *fixture {
@@ -363,7 +364,7 @@ func (h *fixture) WorkspaceInside(session.Placement) (bool, error) { return h.in
 func (h *fixture) Remove(context.Context, event.ConversationID) error { return nil }
 
 // Build implements [session.Builder].
-func (h *fixture) Build(ctx context.Context, r session.BuildRequest) (*session.Resources, error) {
+func (h *fixture) Build(ctx context.Context, r session.BuildRequest) (session.Resources, error) {
 	h.mu.Lock()
 	h.built[r.ID]++
 	reject := h.reject
@@ -396,19 +397,11 @@ func (h *fixture) Build(ctx context.Context, r session.BuildRequest) (*session.R
 	h.mu.Lock()
 	h.asked = r
 	h.mu.Unlock()
-	res := &session.Resources{
-		Agent: a, Runtime: rt, Local: withTasks{rt, r.TaskRuntime}, Files: h.inside, Guest: h.guest, Close: func(context.Context, bool) error { return rt.Close() },
-	}
+	res := &sessiontest.Resources{An: a, Runs: rt, Beside: withTasks{rt, r.TaskRuntime}, Inside: h.inside, Share: h.Build}
 	if h.extend != nil {
-		h.extend(res)
+		return h.extend(res), nil
 	}
 	return res, nil
-}
-
-// guest makes the resources of a sub-agent, see [session.Resources]: as those of any other
-// conversation.
-func (h *fixture) guest(ctx context.Context, r session.BuildRequest) (*session.Resources, error) {
-	return h.Build(ctx, r)
 }
 
 // withTasks has tasks run beside the other actions.

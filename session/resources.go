@@ -24,9 +24,9 @@ import (
 // one that ships; it chooses classes by the names in the request's Placement.
 type Builder interface {
 	// Build makes the resources of a conversation. What it starts may outlive
-	// ctx, and ends with [Resources.Close]. A part that is not available is a
+	// ctx, and ends with Close of the resources. A part that is not available is a
 	// warning; an error means that the conversation cannot work.
-	Build(ctx context.Context, r BuildRequest) (*Resources, error)
+	Build(ctx context.Context, r BuildRequest) (Resources, error)
 	// WorkspaceInside reports whether the workspace of a conversation is inside its
 	// sandbox, and not on this machine's disk.
 	WorkspaceInside(p Placement) (bool, error)
@@ -105,38 +105,53 @@ type ProgramResult struct {
 	Stdout, Stderr string
 }
 
-// Resources are what a conversation works with.
-type Resources struct {
-	Agent   Agent
-	Runtime runtime.Runtime
-	Local   runtime.Runtime
-	// Warnings name the parts that are not available.
-	Warnings []string
-	// Warm prepares what the first actions will need; nil for nothing. It is
-	// called when a run begins, while the model answers, and again with each.
-	Warm func(ctx context.Context) error
-	// Ready returns when actions can run, or why they never will; nil for at
-	// once. Isolation, valid after that, is the level of isolation in force.
-	Ready     func(ctx context.Context) error
-	Isolation func() string
-	// Files are those of a workspace that is inside its sandbox; nil for one on this
+// Place is where the actions of a conversation run.
+type Place interface {
+	// Runtime executes actions.
+	Runtime() runtime.Runtime
+	// Warm prepares what the first actions will need. It is called when a run begins,
+	// while the model answers, and again with each.
+	Warm(ctx context.Context) error
+	// Ready returns when actions can run, or why they never will. Isolation, valid after
+	// that, is the level of isolation in force.
+	Ready(ctx context.Context) error
+	Isolation() string
+	// Files returns the files of a workspace inside the sandbox; nil for one on this
 	// machine.
-	Files workspace.Files
-	// Programs runs a program beside the actions, in the same runtime.
-	Programs func(ctx context.Context, p Program) (ProgramResult, error)
-	// Terminals are the pseudo terminals of the runtime; nil if there are none.
-	Terminals tool.PTYs
-	// Guest makes the resources of a sub-agent that works within these: in the same runtime
-	// and with the same MCP servers. They end before these do, and end nothing of them.
-	Guest func(ctx context.Context, r BuildRequest) (*Resources, error)
-	// Close ends what the resources run. keep leaves the sandbox and the
-	// processes in it running for a while, so that it can be reused.
-	Close func(ctx context.Context, keep bool) error
+	Files() workspace.Files
+	// Terminals returns the pseudo terminals of the runtime; nil if there are none.
+	Terminals() tool.PTYs
+	// Close ends what runs there. keep leaves the sandbox and the processes in it running
+	// for a while, so that it can be reused.
+	Close(ctx context.Context, keep bool) error
+}
+
+// Resources are what a conversation works with. They may implement [Pauser] and [Host].
+type Resources interface {
+	Place
+	Agent() Agent
+	// Local executes the actions of tools that run beside the controller.
+	Local() runtime.Runtime
+	// Warnings name the parts that are not available.
+	Warnings() []string
+	// RunProgram runs a program beside the actions, in the same runtime.
+	RunProgram(ctx context.Context, p Program) (ProgramResult, error)
+}
+
+// Pauser are resources, or a place, whose sandbox can be paused.
+type Pauser interface {
 	// Pause is Close for a conversation that is idle: the sandbox uses no processor
 	// until the resources are built again, and nothing in it is lost. stop ends it.
-	// Nil where sandboxes are not paused.
-	Pause func(ctx context.Context) (stop func(context.Context) error, err error)
+	Pause(ctx context.Context) (stop func(context.Context) error, err error)
 	// InUse reports whether somebody uses the sandbox beside the conversation, as in
-	// a terminal; nil where Pause is.
-	InUse func(ctx context.Context) bool
+	// a terminal.
+	InUse(ctx context.Context) bool
+}
+
+// Host are resources that sub-agents can share.
+type Host interface {
+	// Guest makes the resources of a sub-agent that works within these: in the same
+	// runtime and with the same MCP servers. They end before these do, and end nothing
+	// of them.
+	Guest(ctx context.Context, r BuildRequest) (Resources, error)
 }

@@ -125,9 +125,6 @@ func (c *Conversation) busy() bool {
 
 // warm prepares the resources while the model answers.
 func (c *Conversation) warm(w *worker) {
-	if w.res.Warm == nil {
-		return
-	}
 	c.m.running.Go(func() {
 		if err := w.res.Warm(c.m.ctx); err != nil { // the first action will tell
 			c.m.o.Log.Debug("prepare a conversation", "conversation", c.id, "err", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/sessiontest"
 )
 
 // slowBuilder builds once it may, or gives up when its context ends.
@@ -23,7 +24,7 @@ type slowBuilder struct {
 	may   chan struct{}
 }
 
-func (b slowBuilder) Build(ctx context.Context, r session.BuildRequest) (*session.Resources, error) {
+func (b slowBuilder) Build(ctx context.Context, r session.BuildRequest) (session.Resources, error) {
 	b.begun <- struct{}{}
 	select {
 	case <-b.may:
@@ -140,10 +141,11 @@ type warningBuilder struct {
 	warning string
 }
 
-func (b warningBuilder) Build(ctx context.Context, r session.BuildRequest) (*session.Resources, error) {
+func (b warningBuilder) Build(ctx context.Context, r session.BuildRequest) (session.Resources, error) {
 	res, err := b.fixture.Build(ctx, r)
 	if err == nil {
-		res.Warnings = append(res.Warnings, b.warning)
+		parts := res.(*sessiontest.Resources)
+		parts.Missing = append(parts.Missing, b.warning)
 	}
 	return res, err
 }
@@ -171,7 +173,7 @@ type endingBuilder struct {
 	told chan func(sandbox.Status)
 }
 
-func (b endingBuilder) Build(ctx context.Context, r session.BuildRequest) (*session.Resources, error) {
+func (b endingBuilder) Build(ctx context.Context, r session.BuildRequest) (session.Resources, error) {
 	b.told <- r.SandboxEnded
 	return b.fixture.Build(ctx, r)
 }

@@ -16,10 +16,10 @@ func (c *Conversation) Terminals(ctx context.Context) (tool.PTYs, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.res.Terminals == nil {
-		return nil, fault.New(fault.Unsupported, "the runtime of this conversation has no terminals")
+	if terminals := w.res.Terminals(); terminals != nil {
+		return terminals, nil
 	}
-	return w.res.Terminals, nil
+	return nil, fault.New(fault.Unsupported, "the runtime of this conversation has no terminals")
 }
 
 // SandboxRequest returns the part of a [BuildRequest] that the conversation's sandbox

@@ -73,7 +73,7 @@ func (c *Conversation) Undo(ctx context.Context, o UndoOptions) (u Undone, err e
 				return err
 			}
 			if o.Commits {
-				u.Commits = undoCommits(ctx, w.res.Programs, c.Workspace(), present.Checkout, r.Checkout, o.Preview)
+				u.Commits = undoCommits(ctx, w.res.RunProgram, c.Workspace(), present.Checkout, r.Checkout, o.Preview)
 			}
 		}
 		if o.Preview || u.To == u.From {

@@ -240,12 +240,10 @@ func (b scopeRunner) alone(ctx context.Context, j bash.Job) (code int, err error
 			b.o.Log.Warn("what isolated a command could not be removed", "err", left)
 		}
 	}()
-	if res.Ready != nil {
-		if err := res.Ready(ctx); err != nil {
-			return 0, err
-		}
+	if err := res.Ready(ctx); err != nil {
+		return 0, err
 	}
-	return runShell(ctx, res.Programs, j, b.o.Inside(j.Dir))
+	return runShell(ctx, res.RunProgram, j, b.o.Inside(j.Dir))
 }
 
 // runShell runs a client's command as a program of a sandbox.

@@ -140,7 +140,7 @@ func New(o Options) (*Builder, error) {
 }
 
 // Build implements [session.Builder].
-func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session.Resources, err error) {
+func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ session.Resources, err error) {
 	r.Placement = b.placement(r.Placement)
 	if err := b.o.Classes.check(r.Placement); err != nil {
 		return nil, err
@@ -188,48 +188,27 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 		}
 	}()
 	own := len(p.defs)
-	if e.Tools != nil {
-		if err := p.addExternal(ctx, e.Tools); err != nil {
-			keep = false // the next try starts the executors anew
-			return nil, err
-		}
+	if err := p.addExternal(ctx, e.Tools); err != nil {
+		keep = false // the next try starts the executors anew
+		return nil, err
 	}
+	res := &resources{Place: e, b: b, parts: p, local: e.Local()}
 	if mcpTools != nil { // its programs start in the sandbox of the runtime
-		p.addMCP(ctx, r, mcpTools, e.Programs, b.o.Log)
+		p.addMCP(ctx, r, mcpTools, e.Programs(), b.o.Log)
+		res.mcp = mcpTools
 	}
-	lends := &host{b: b, e: e, more: p.defs[own:len(p.defs):len(p.defs)]}
-	if mcpTools != nil {
-		lends.mcp = mcpTools
-	}
+	res.lent = p.defs[own:len(p.defs):len(p.defs)]
 	if err := p.addClientTools(clientTools); err != nil {
 		return nil, err
 	}
-	a, err := b.newAgent(r, p)
-	if err != nil {
+	if res.agent, err = b.newAgent(r, p); err != nil {
 		return nil, err
 	}
-	beside := e.Local
 	if r.TaskRuntime != nil {
-		beside = withTasks{e.Local, r.TaskRuntime}
+		res.local = withTasks{res.local, r.TaskRuntime}
 	}
-	res := &session.Resources{
-		Agent: a, Runtime: e.Runtime, Local: beside, Guest: lends.guest, Warnings: p.warnings, Warm: e.Warm,
-		Ready: e.Ready, Isolation: e.Isolation, Terminals: e.Terminals, Files: e.Files,
-		Programs: func(ctx context.Context, prog session.Program) (session.ProgramResult, error) {
-			return runProgram(ctx, e.Runtime, prog)
-		},
-		Close: func(ctx context.Context, keep bool) error {
-			// MCP servers end in order once nothing calls them, before their sandbox.
-			return errors.Join(e.Local.Close(), p.close(), e.Close(ctx, keep))
-		},
-		InUse: e.InUse,
-	}
-	if e.Pause != nil {
-		res.Pause = func(ctx context.Context) (func(context.Context) error, error) {
-			err := errors.Join(e.Local.Close(), p.close())
-			stop, perr := e.Pause(ctx)
-			return stop, errors.Join(err, perr)
-		}
+	if place, ok := e.(session.Pauser); ok {
+		return pausable{res, place}, nil
 	}
 	return res, nil
 }

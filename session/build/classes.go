@@ -17,7 +17,6 @@ import (
 	"github.com/deft-dev/deft/sandbox/remote"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
-	"github.com/deft-dev/deft/workspace"
 )
 
 // Names of the classes that ship with Deft.
@@ -55,7 +54,7 @@ type AgentConfig struct {
 }
 
 // RuntimeClass makes the runtime of one conversation.
-type RuntimeClass func(context.Context, RuntimeConfig) (*Execution, error)
+type RuntimeClass func(context.Context, RuntimeConfig) (Execution, error)
 
 // RuntimeConfig is what a runtime is made from.
 type RuntimeConfig struct {
@@ -77,29 +76,17 @@ type RuntimeConfig struct {
 	EnvMark string
 }
 
-// Execution is where the actions of a conversation run. Ready, Isolation and
-// Warm may be nil; see [session.Resources].
-type Execution struct {
-	Runtime runtime.Runtime
-	Local   runtime.Runtime
-	// Tools returns the tools that the executors bring; nil if they bring none. It
-	// waits until actions can run.
-	Tools func(ctx context.Context) ([]tool.External, error)
-	// Programs starts the programs of MCP servers, beside the actions; nil if it
-	// can start none.
-	Programs tool.Starter
-	// Files are those of a workspace that is inside its sandbox; nil for one on this
-	// machine.
-	Files workspace.Files
-	// Terminals are the pseudo terminals of where actions run; nil if there are none.
-	Terminals tool.PTYs
-	Ready     func(ctx context.Context) error
-	Isolation func() string
-	Warm      func(ctx context.Context) error
-	Close     func(ctx context.Context, keep bool) error
-	// Pause and InUse are those of [session.Resources], or nil.
-	Pause func(ctx context.Context) (stop func(context.Context) error, err error)
-	InUse func(ctx context.Context) bool
+// Execution is where the actions of a conversation run. It may implement [session.Pauser].
+type Execution interface {
+	session.Place
+	// Local executes the actions of tools that run beside the controller.
+	Local() runtime.Runtime
+	// Tools returns the tools that the executors bring. It waits until actions can run
+	// if the executors may bring some.
+	Tools(ctx context.Context) ([]tool.External, error)
+	// Programs starts the programs of MCP servers, beside the actions; nil if it can
+	// start none.
+	Programs() tool.Starter
 }
 
 // SandboxClass makes a provider of sandboxes.

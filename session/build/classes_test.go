@@ -39,7 +39,7 @@ func TestClasses(t *testing.T) {
 			made = append(made, "agent")
 			return codeAct(a)
 		}
-		c.Runtimes["mine"] = func(ctx context.Context, r build.RuntimeConfig) (*build.Execution, error) {
+		c.Runtimes["mine"] = func(ctx context.Context, r build.RuntimeConfig) (build.Execution, error) {
 			made = append(made, "runtime "+r.Request.ExecutorClass)
 			return local(ctx, r)
 		}
@@ -63,10 +63,10 @@ func TestClasses(t *testing.T) {
 	if got := strings.Join(made, ", "); got != "runtime standard, agent" {
 		t.Errorf("made %s", got)
 	}
-	if len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "no_such_tool") {
-		t.Errorf("warnings %q", res.Warnings)
+	if len(res.Warnings()) != 1 || !strings.Contains(res.Warnings()[0], "no_such_tool") {
+		t.Errorf("warnings %q", res.Warnings())
 	}
-	got, err := res.Programs(t.Context(), session.Program{Argv: []string{"sh", "-c", "echo out; exit 3"}, Dir: r.Workspace})
+	got, err := res.RunProgram(t.Context(), session.Program{Argv: []string{"sh", "-c", "echo out; exit 3"}, Dir: r.Workspace})
 	if err != nil || got.Stdout != "out\n" || got.ExitCode != 3 {
 		t.Errorf("ran %+v: %v", got, err)
 	}

@@ -11,51 +11,50 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// host is what the resources of a conversation lend to those of its sub-agents.
-type host struct {
-	b    *Builder
-	e    *Execution
-	more []*tool.Definition // of executors and of MCP servers
-	mcp  tool.Executor      // calls the tools of MCP servers; nil without any
-}
-
-// guest makes the resources of a sub-agent, see [session.Resources].
-func (h *host) guest(ctx context.Context, r session.BuildRequest) (*session.Resources, error) {
-	r.Placement = h.b.placement(r.Placement)
-	if r.Project != nil && h.e.Files != nil {
-		if err := r.Project(ctx, h.e.Files, &r); err != nil {
+// Guest implements [session.Host].
+func (r *resources) Guest(ctx context.Context, q session.BuildRequest) (session.Resources, error) {
+	q.Placement = r.b.placement(q.Placement)
+	if files := r.Files(); q.Project != nil && files != nil {
+		if err := q.Project(ctx, files, &q); err != nil {
 			return nil, err
 		}
 	}
-	p := &parts{local: localTools(r.Tasks), more: h.b.o.Classes.Tools}
-	if err := p.addTools(ctx, r, h.b.o.Log); err != nil {
+	p := &parts{local: localTools(q.Tasks), more: r.b.o.Classes.Tools}
+	if err := p.addTools(ctx, q, r.b.o.Log); err != nil {
 		return nil, err
 	}
-	if h.mcp != nil {
-		p.local[(&event.MCPToolAction{}).Kind()] = h.mcp
+	if r.mcp != nil {
+		p.local[(&event.MCPToolAction{}).Kind()] = r.mcp
 	}
-	for _, d := range h.more {
+	for _, d := range r.lent {
 		if !slices.Contains(p.names(), d.Name) {
 			p.defs = append(p.defs, d)
 		}
 	}
-	a, err := h.b.newAgent(r, p)
+	a, err := r.b.newAgent(q, p)
 	if err != nil {
 		return nil, err
 	}
-	local := newBesideRuntime(p.local)
-	return &session.Resources{
-		Agent: a, Runtime: lent{h.e.Runtime, string(r.ID)}, Local: local, Warnings: p.warnings,
-		Ready: h.e.Ready, Isolation: h.e.Isolation, Terminals: h.e.Terminals, Files: h.e.Files,
-		Programs: func(ctx context.Context, prog session.Program) (session.ProgramResult, error) {
-			return runProgram(ctx, h.e.Runtime, prog)
-		},
-		Close: func(context.Context, bool) error { return local.Close() },
-	}, nil
+	return &resources{Place: guestPlace{r.Place, string(q.ID)}, b: r.b, agent: a, local: newBesideRuntime(p.local), parts: p, lent: r.lent, mcp: r.mcp}, nil
 }
 
-// lent is the runtime of a host as its guests have it: they do not close it, and they do
-// not say that none of its actions is pending, for they know of their own only.
+// guestPlace is the place of a host for one of its sub-agents, which does not end it.
+type guestPlace struct {
+	session.Place
+	agent string // whose shell is used
+}
+
+// Runtime implements [session.Place].
+func (g guestPlace) Runtime() runtime.Runtime { return lent{g.Place.Runtime(), g.agent} }
+
+// Warm implements [session.Place]. The host does it.
+func (guestPlace) Warm(context.Context) error { return nil }
+
+// Close implements [session.Place].
+func (guestPlace) Close(context.Context, bool) error { return nil }
+
+// lent is the runtime of a host for one of its guests. It is no [runtime.Preparer]: a guest
+// does not know which other actions are pending.
 type lent struct {
 	rt    runtime.Runtime
 	agent string // whose shell is used

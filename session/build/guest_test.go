@@ -63,25 +63,25 @@ func TestGuest(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if got := names(t, parent.Agent); !slices.Equal(got, []string{"terminal", "task", "finish"}) {
+	if got := names(t, parent.Agent()); !slices.Equal(got, []string{"terminal", "task", "finish"}) {
 		t.Errorf("the parent has the tools %v", got)
 	}
-	if _, err := parent.Local.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TaskAction{Prompt: "help"}}}); err != nil || !slices.Equal(given.given, []string{"help"}) {
+	if _, err := parent.Local().Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TaskAction{Prompt: "help"}}}); err != nil || !slices.Equal(given.given, []string{"help"}) {
 		t.Errorf("given %v, %v", given.given, err)
 	}
 	own := request
 	own.ID, own.TaskRuntime, own.SubAgents = event.NewConversationID(), nil, nil
 	own.Agent = &spec.Agent{Tools: []spec.Tool{{Name: "terminal"}}, IncludeDefaultTools: []string{"FinishTool"}, SystemPromptFilename: "system_prompt.j2"}
-	guest, err := parent.Guest(t.Context(), own)
+	guest, err := parent.(session.Host).Guest(t.Context(), own)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := names(t, guest.Agent); !slices.Equal(got, []string{"terminal", "finish"}) || len(guest.Warnings) > 0 {
-		t.Errorf("the sub-agent has the tools %v, and warnings %v", got, guest.Warnings)
+	if got := names(t, guest.Agent()); !slices.Equal(got, []string{"terminal", "finish"}) || len(guest.Warnings()) > 0 {
+		t.Errorf("the sub-agent has the tools %v, and warnings %v", got, guest.Warnings())
 	}
-	run := func(r *session.Resources, command string) string {
+	run := func(r session.Resources, command string) string {
 		t.Helper()
-		obs, err := r.Runtime.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TerminalAction{Command: command}}})
+		obs, err := r.Runtime().Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TerminalAction{Command: command}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestGuest(t *testing.T) {
 	if got := run(parent, "echo [$mark]; cat file"); got != "[]\nof the guest" {
 		t.Errorf("the parent finds %q", got)
 	}
-	if _, ok := guest.Runtime.(runtime.Preparer); ok {
+	if _, ok := guest.Runtime().(runtime.Preparer); ok {
 		t.Error("a guest says what the parent alone can know")
 	}
 	if err := guest.Close(t.Context(), false); err != nil {

@@ -59,10 +59,10 @@ func TestLocalRuntimeRepeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Local.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.FinishAction{}}, Again: true}); err != nil || finished != 1 {
+	if _, err := e.Local().Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.FinishAction{}}, Again: true}); err != nil || finished != 1 {
 		t.Errorf("finish: %v, done %d times", err, finished)
 	}
-	if _, err := e.Runtime.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TerminalAction{}}, Again: true}); !fault.Is(err, fault.Interrupted) || ran != 0 {
+	if _, err := e.Runtime().Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TerminalAction{}}, Again: true}); !fault.Is(err, fault.Interrupted) || ran != 0 {
 		t.Errorf("terminal: %v, done %d times", err, ran)
 	}
 	if err := e.Close(t.Context(), false); err != nil {

@@ -39,10 +39,11 @@ func (b *Builder) readProject(ctx context.Context, r *session.BuildRequest, env 
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close(context.WithoutCancel(ctx), true)) }()
-	if e.Files == nil {
+	files := e.Files()
+	if files == nil {
 		return fault.New(fault.Unsupported, "the runtime class "+r.RuntimeClass+" shows no files of the workspace inside the sandbox")
 	}
-	if err := r.Project(ctx, e.Files, r); err != nil {
+	if err := r.Project(ctx, files, r); err != nil {
 		return fmt.Errorf("read the project in the sandbox: %w", err)
 	}
 	return nil

@@ -6,11 +6,13 @@ import (
 
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/workspace"
 )
 
@@ -18,6 +20,27 @@ import (
 type far struct{ sandbox.Provider }
 
 func (far) WorkspaceInside() bool { return true }
+
+// execution runs no actions, and shows files.
+type execution struct {
+	build.Execution
+	rt     *local.Runtime
+	files  workspace.Files
+	closed func(keep bool)
+}
+
+func (e execution) Runtime() runtime.Runtime { return e.rt }
+
+func (e execution) Local() runtime.Runtime { return e.rt }
+
+func (e execution) Files() workspace.Files { return e.files }
+
+func (execution) Tools(context.Context) ([]tool.External, error) { return nil, nil }
+
+func (e execution) Close(_ context.Context, keep bool) error {
+	e.closed(keep)
+	return e.rt.Close()
+}
 
 // TestProjectInside reads a project that is inside its sandbox before the agent is made.
 func TestProjectInside(t *testing.T) {
@@ -30,20 +53,19 @@ func TestProjectInside(t *testing.T) {
 	open := 0
 	classes := build.StandardClasses()
 	classes.Sandboxes["far"] = func(build.SandboxConfig) (sandbox.Provider, error) { return far{}, nil }
-	runtime := func(shown workspace.Files) build.RuntimeClass {
-		return func(context.Context, build.RuntimeConfig) (*build.Execution, error) {
+	class := func(shown workspace.Files) build.RuntimeClass {
+		return func(context.Context, build.RuntimeConfig) (build.Execution, error) {
 			rt := local.New(executor.New(nil, executor.InMemory()))
 			open++
-			return &build.Execution{Runtime: rt, Local: rt, Files: shown, Close: func(_ context.Context, keep bool) error {
+			return execution{rt: rt, files: shown, closed: func(keep bool) {
 				if !keep {
 					t.Error("the sandbox was stopped")
 				}
 				open--
-				return rt.Close()
 			}}, nil
 		}
 	}
-	classes.Runtimes["showing"], classes.Runtimes["blind"] = runtime(files), runtime(nil)
+	classes.Runtimes["showing"], classes.Runtimes["blind"] = class(files), class(nil)
 	b, err := build.New(build.Options{Dir: t.TempDir(), Classes: classes})
 	if err != nil {
 		t.Fatal(err)
@@ -66,8 +88,8 @@ func TestProjectInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Files != workspace.Files(files) || read != 1 || open != 1 {
-		t.Errorf("files %v, read %d times, %d runtimes are open", res.Files, read, open)
+	if res.Files() != workspace.Files(files) || read != 1 || open != 1 {
+		t.Errorf("files %v, read %d times, %d runtimes are open", res.Files(), read, open)
 	}
 	if err := res.Close(t.Context(), true); err != nil || open != 0 {
 		t.Errorf("close: %v, %d are open", err, open)

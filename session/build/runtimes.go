@@ -20,35 +20,79 @@ import (
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/pty"
 	"github.com/deft-dev/deft/tool/terminal"
 	"github.com/deft-dev/deft/workspace"
 	"github.com/deft-dev/deft/workspace/link"
 )
 
-// newLocalRuntime runs all actions in this process.
-func newLocalRuntime(_ context.Context, c RuntimeConfig) (*Execution, error) {
+// localExecution runs all actions in this process.
+type localExecution struct {
+	rt        *local.Runtime
+	beside    *besideRuntime
+	offered   []tool.External
+	programs  tool.Starter
+	terminals *pty.Host
+	shell     tool.Warmer // nil for an agent without terminal
+}
+
+var _ Execution = (*localExecution)(nil)
+
+func newLocalRuntime(_ context.Context, c RuntimeConfig) (Execution, error) {
 	execs, err := c.NewExecutors(c.Executors)
 	if err != nil {
 		return nil, fmt.Errorf("set up tools: %w", err)
 	}
-	offered := tool.OfferedBy(execs)
-	rt, beside := local.New(executor.New(execs, executor.InMemory())), newBesideRuntime(c.Local)
-	terminals := hostPTYs(c.Executors.Workspace, c.Executors.Env)
-	return &Execution{
-		Runtime: rt, Local: beside, Programs: HostPrograms(c.Executors.Workspace), Terminals: terminals, Warm: warmShell(execs, c.Tools), Isolation: func() string { return NoSandbox },
-		Tools: func(context.Context) ([]tool.External, error) { return offered, nil },
-		Close: func(context.Context, bool) error { return errors.Join(rt.Close(), beside.Close(), terminals.Close()) },
+	return &localExecution{
+		rt: local.New(executor.New(execs, executor.InMemory())), beside: newBesideRuntime(c.Local), offered: tool.OfferedBy(execs),
+		programs: HostPrograms(c.Executors.Workspace), terminals: hostPTYs(c.Executors.Workspace, c.Executors.Env), shell: shellOf(execs, c.Tools),
 	}, nil
 }
 
-// warmShell starts the shell with the first run of an agent that has the
-// terminal: nearly all use it, and a model takes longer to answer than a shell
-// to start. Nil for an agent without.
-func warmShell(execs map[string]tool.Executor, tools []*tool.Definition) func(context.Context) error {
+// Runtime implements [session.Place].
+func (e *localExecution) Runtime() runtime.Runtime { return e.rt }
+
+// Local implements [Execution].
+func (e *localExecution) Local() runtime.Runtime { return e.beside }
+
+// Tools implements [Execution].
+func (e *localExecution) Tools(context.Context) ([]tool.External, error) { return e.offered, nil }
+
+// Programs implements [Execution].
+func (e *localExecution) Programs() tool.Starter { return e.programs }
+
+// Warm implements [session.Place]: it starts the shell, since nearly all agents use it and
+// a model takes longer to answer than a shell to start.
+func (e *localExecution) Warm(ctx context.Context) error {
+	if e.shell == nil {
+		return nil
+	}
+	return e.shell.Warm(ctx)
+}
+
+// Ready implements [session.Place].
+func (*localExecution) Ready(context.Context) error { return nil }
+
+// Isolation implements [session.Place].
+func (*localExecution) Isolation() string { return NoSandbox }
+
+// Files implements [session.Place].
+func (*localExecution) Files() workspace.Files { return nil }
+
+// Terminals implements [session.Place].
+func (e *localExecution) Terminals() tool.PTYs { return e.terminals }
+
+// Close implements [session.Place].
+func (e *localExecution) Close(context.Context, bool) error {
+	return errors.Join(e.rt.Close(), e.beside.Close(), e.terminals.Close())
+}
+
+// shellOf returns the shell of an agent that has the terminal; nil for any other.
+func shellOf(execs map[string]tool.Executor, tools []*tool.Definition) tool.Warmer {
 	d := terminal.Definition()
 	shell, ok := execs[d.ActionKind].(tool.Warmer)
 	if ok && slices.ContainsFunc(tools, func(own *tool.Definition) bool { return own.Name == d.Name }) {
-		return shell.Warm
+		return shell
 	}
 	return nil
 }
@@ -62,9 +106,23 @@ const stopTimeout = closeHooks + 30*time.Second
 // askEnd bounds the question how a sandbox has ended.
 const askEnd = 2 * time.Second
 
-// newSandboxedRuntime runs actions in a sandbox of the conversation's own, which
-// starts in the background.
-func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, error) {
+// sandboxedExecution runs actions in a sandbox of the conversation's own, which starts in
+// the background.
+type sandboxedExecution struct {
+	box      *sandboxed.Runtime
+	beside   *besideRuntime
+	programs tool.Starter
+	files    workspace.Files // nil unless the workspace is inside
+	standard bool            // the executors bring no tools
+	level    atomic.Value    // of isolation, a string
+}
+
+var (
+	_ Execution      = (*sandboxedExecution)(nil)
+	_ session.Pauser = pausableExecution{}
+)
+
+func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (Execution, error) {
 	r := c.Request
 	provider, err := c.Builder.Sandboxes(r.SandboxClass, r.Isolation)
 	if err != nil {
@@ -74,60 +132,88 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	if err != nil {
 		return nil, err
 	}
-	var shutdown time.Duration
-	if r.ExecutorClass != StandardExecutor {
-		shutdown = closeHooks
-	}
-	var level atomic.Value
-	level.Store("")
+	e := &sandboxedExecution{beside: newBesideRuntime(c.Local), standard: r.ExecutorClass == StandardExecutor}
+	e.level.Store("")
 	options := sandboxed.Options{Provider: replacing{provider, r.CheckWorkspace}, Spec: box, Connect: connect}
 	shared := options
-	shared.Shutdown = shutdown
-	shared.OnStart = func(s sandbox.Sandbox) { level.Store(s.Report().Level) }
+	if !e.standard {
+		shared.Shutdown = closeHooks
+	}
+	shared.OnStart = func(s sandbox.Sandbox) { e.level.Store(s.Report().Level) }
 	if r.SandboxEnded != nil {
 		shared.OnEnd = func(s sandbox.Sandbox) { r.SandboxEnded(endOf(s)) }
 	}
-	w := sandboxed.Start(context.WithoutCancel(ctx), shared)
-	rt := newBesideRuntime(c.Local)
-	var programs tool.Starter
+	e.box = sandboxed.Start(context.WithoutCancel(ctx), shared)
 	if r.Isolation == process.LevelNone {
-		programs = HostPrograms(box.Workspace)
+		e.programs = HostPrograms(box.Workspace)
 	} else {
-		programs = &ownSandboxes{shared: w, options: options, provider: provider}
+		e.programs = &ownSandboxes{shared: e.box, options: options, provider: provider}
 	}
-	var tools func(context.Context) ([]tool.External, error)
-	if r.ExecutorClass != StandardExecutor { // asking waits for the sandbox
-		tools = w.Tools
-	}
-	var files workspace.Files
 	if sandbox.WorkspaceInside(provider) {
-		files = link.New(box.Workspace, w)
-	}
-	e := &Execution{
-		Runtime: w, Local: rt, Programs: programs, Terminals: w, Tools: tools, Files: files,
-		Isolation: func() string { return level.Load().(string) },
-		Ready: func(ctx context.Context) error {
-			_, err := w.Ready(ctx)
-			return err
-		},
-		Close: func(ctx context.Context, keep bool) error {
-			if keep {
-				return errors.Join(w.Close(), rt.Close())
-			}
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-			defer cancel()
-			return errors.Join(w.Stop(ctx), rt.Close())
-		},
+		e.files = link.New(box.Workspace, e.box)
 	}
 	if r.SandboxClass == DockerSandbox { // others end by themselves after their grace
-		e.InUse = w.InUse
-		e.Pause = func(ctx context.Context) (func(context.Context) error, error) {
-			stop, err := w.Pause(ctx)
-			return stop, errors.Join(err, rt.Close())
-		}
+		return pausableExecution{e}, nil
 	}
 	return e, nil
 }
+
+// Runtime implements [session.Place].
+func (e *sandboxedExecution) Runtime() runtime.Runtime { return e.box }
+
+// Local implements [Execution].
+func (e *sandboxedExecution) Local() runtime.Runtime { return e.beside }
+
+// Tools implements [Execution].
+func (e *sandboxedExecution) Tools(ctx context.Context) ([]tool.External, error) {
+	if e.standard { // asking would wait for the sandbox
+		return nil, nil
+	}
+	return e.box.Tools(ctx)
+}
+
+// Programs implements [Execution].
+func (e *sandboxedExecution) Programs() tool.Starter { return e.programs }
+
+// Warm implements [session.Place]: the sandbox has begun to start.
+func (*sandboxedExecution) Warm(context.Context) error { return nil }
+
+// Ready implements [session.Place].
+func (e *sandboxedExecution) Ready(ctx context.Context) error {
+	_, err := e.box.Ready(ctx)
+	return err
+}
+
+// Isolation implements [session.Place].
+func (e *sandboxedExecution) Isolation() string { return e.level.Load().(string) }
+
+// Files implements [session.Place].
+func (e *sandboxedExecution) Files() workspace.Files { return e.files }
+
+// Terminals implements [session.Place].
+func (e *sandboxedExecution) Terminals() tool.PTYs { return e.box }
+
+// Close implements [session.Place].
+func (e *sandboxedExecution) Close(ctx context.Context, keep bool) error {
+	if keep {
+		return errors.Join(e.box.Close(), e.beside.Close())
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	return errors.Join(e.box.Stop(ctx), e.beside.Close())
+}
+
+// pausableExecution is one whose sandbox is paused while the conversation is idle.
+type pausableExecution struct{ *sandboxedExecution }
+
+// Pause implements [session.Pauser].
+func (e pausableExecution) Pause(ctx context.Context) (stop func(context.Context) error, err error) {
+	stop, err = e.box.Pause(ctx)
+	return stop, errors.Join(err, e.beside.Close())
+}
+
+// InUse implements [session.Pauser].
+func (e pausableExecution) InUse(ctx context.Context) bool { return e.box.InUse(ctx) }
 
 // endOf says how a sandbox has ended, as far as its provider tells in time.
 func endOf(s sandbox.Sandbox) sandbox.Status {

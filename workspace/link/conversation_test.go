@@ -26,7 +26,7 @@ func (inside) WorkspaceInside() bool { return true }
 
 // conversation is one whose workspace is inside a real sandbox.
 type conversation struct {
-	*session.Resources
+	session.Resources
 	id        event.ConversationID
 	dir       string
 	sandboxes sandbox.Provider
@@ -94,10 +94,10 @@ func TestConversation(t *testing.T) {
 		started, err = p.List(ctx)
 		return err
 	})
-	if _, err := c.Files.Write(t.Context(), "made", strings.NewReader("through the link")); err != nil {
+	if _, err := c.Files().Write(t.Context(), "made", strings.NewReader("through the link")); err != nil {
 		t.Fatal(err)
 	}
-	f, err := c.Files.Open(t.Context(), "made")
+	f, err := c.Files().Open(t.Context(), "made")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestServerEnds(t *testing.T) {
 	c := converse(t, nil)
 	for _, text := range []string{"one", "two"} {
 		c.stop(t)
-		if n, err := c.Files.Write(t.Context(), text, strings.NewReader(text)); n != 3 || err != nil {
+		if n, err := c.Files().Write(t.Context(), text, strings.NewReader(text)); n != 3 || err != nil {
 			t.Errorf("write: %d %v", n, err)
 		}
 		got, err := os.ReadFile(filepath.Join(c.dir, text))
@@ -138,11 +138,11 @@ func TestServerEnds(t *testing.T) {
 			t.Errorf("written: %q %v", got, err)
 		}
 		c.stop(t)
-		if st, err := c.Files.Stat(t.Context(), text); err != nil || st.Size() != 3 {
+		if st, err := c.Files().Stat(t.Context(), text); err != nil || st.Size() != 3 {
 			t.Errorf("described: %v %v", st, err)
 		}
 		c.stop(t)
-		f, err := c.Files.Open(t.Context(), text)
+		f, err := c.Files().Open(t.Context(), text)
 		if err != nil {
 			t.Fatal(err)
 		}

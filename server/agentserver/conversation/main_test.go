@@ -27,6 +27,7 @@ import (
 	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/conversationlock"
+	"github.com/deft-dev/deft/session/sessiontest"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
@@ -118,7 +119,7 @@ type blocking struct{ *fixture }
 func (blocking) Close() error { return nil }
 
 // Build implements [session.Builder].
-func (f *fixture) Build(_ context.Context, r session.BuildRequest) (*session.Resources, error) {
+func (f *fixture) Build(_ context.Context, r session.BuildRequest) (session.Resources, error) {
 	set, err := tool.NewSet(&tool.Definition{
 		Name: "terminal", Kind: "TerminalTool", ActionKind: "TerminalAction", ObservationKind: "TerminalObservation",
 		Parameters: tool.Schema{Properties: []tool.Property{{Name: "command", Type: "string", Required: true}}},
@@ -133,7 +134,7 @@ func (f *fixture) Build(_ context.Context, r session.BuildRequest) (*session.Res
 		return nil, err
 	}
 	rt := local.New(executor.New(map[string]tool.Executor{"TerminalAction": blocking{f}, "FinishAction": finish.New()}, executor.InMemory()))
-	return &session.Resources{Agent: a, Runtime: rt, Local: rt, Close: func(context.Context, bool) error { return rt.Close() }}, nil
+	return &sessiontest.Resources{An: a, Runs: rt, Beside: rt}, nil
 }
 
 // WorkspaceInside implements [session.Builder].

@@ -38,6 +38,7 @@ import (
 	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/conversationlock"
+	"github.com/deft-dev/deft/session/sessiontest"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
@@ -175,7 +176,7 @@ func (f *fixture) Generate(context.Context, llm.Request, func(llm.Delta)) (*llm.
 }
 
 // Build implements [session.Builder].
-func (f *fixture) Build(_ context.Context, r session.BuildRequest) (*session.Resources, error) {
+func (f *fixture) Build(_ context.Context, r session.BuildRequest) (session.Resources, error) {
 	set, err := tool.NewSet(finish.Definition())
 	if err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func (f *fixture) Build(_ context.Context, r session.BuildRequest) (*session.Res
 		return nil, err
 	}
 	rt := local.New(executor.New(map[string]tool.Executor{"FinishAction": finish.New()}, executor.InMemory()))
-	return &session.Resources{Agent: a, Runtime: rt, Local: rt, Close: func(context.Context, bool) error { return rt.Close() }}, nil
+	return &sessiontest.Resources{An: a, Runs: rt, Beside: rt}, nil
 }
 
 // WorkspaceInside implements [session.Builder].
