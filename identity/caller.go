@@ -1,19 +1,12 @@
-// Package identity says who sends a request: the owner of a laptop's App Server,
-// a program with an API key, or a client that has the session key of one sandbox.
+// Package identity says who sends a request: the user of a program that has one, a program
+// with an API key, or a client that has the session key of one sandbox.
 //
 // # Usage
 //
-// The server authenticates a request once, before any route sees it:
+// A server authenticates a request once, before any route sees it, and puts the [Caller]
+// into the request's context with [With]. A route asks for the owner of rows:
 //
-//	caller, err := auth.Authenticate(r)
-//	r = r.WithContext(identity.With(r.Context(), caller))
-//
-// and a route asks for it:
-//
-//	owner := identity.CallerOf(r.Context()).Owner
-//
-// [UserAuth] is the only interface that answers the question. [Local] implements it
-// for a server whose users are those of its own records.
+//	tenant := identity.CallerOf(r.Context()).Tenant()
 //
 // # Concurrency
 //
@@ -21,21 +14,29 @@
 //
 // # Failure
 //
-// A request without valid credentials is an error of kind Auth. Records that cannot
-// be read are an error of their own kind, never a refusal.
+// Nothing fails. A request without a known caller has the zero Caller, who may do nothing.
 package identity
 
 import (
 	"context"
-	"net/http"
+	"slices"
 )
+
+// User is a person, or a program that acts for one.
+type User string
+
+// Organization is a group of users that owns rows together.
+type Organization string
 
 // Tenant owns rows: conversations, settings, secrets and files. It is a user of its own
 // or an organization. It is stored with each row, and rows are found by it.
 type Tenant string
 
-// LocalTenant owns the rows of a program that has one user.
-const LocalTenant Tenant = "local"
+// LocalTenant owns the rows of a program that has one user, LocalUser.
+const (
+	LocalUser   User   = "local"
+	LocalTenant Tenant = Tenant(LocalUser)
+)
 
 // Method is how a caller proved who it is.
 type Method string
@@ -47,24 +48,57 @@ const (
 	SessionKey Method = "session_key"
 )
 
+// Role is what a user is in the caller's organization, or on a server without any.
+type Role string
+
+// Owner may do everything with the tenant's rows.
+const Owner Role = "owner"
+
+// Scope is a part of what a user may do. A credential grants some of them.
+type Scope string
+
+// The scopes.
+const (
+	// Account is about everything that a tenant has: settings, secrets, keys, sandboxes.
+	Account Scope = "account"
+	// Sandbox is about one sandbox: its conversations, files and commands.
+	Sandbox Scope = "sandbox"
+)
+
 // Caller is who sends a request. Its zero value is nobody.
 type Caller struct {
-	// Owner is whose conversations, settings and secrets the request is about.
-	Owner  Tenant
+	User User
+	// Organization is for whom the user acts; empty for nobody else.
+	Organization Organization
+	Roles        []Role
+	// Scopes are what the credential grants.
+	Scopes []Scope
 	Method Method
-	// Sandbox is the only sandbox that the caller may use, for SessionKey; empty
-	// for all of the owner's.
-	Sandbox string
-	// Credential identifies the API key or the browser's session.
-	Credential string
+	// Credential identifies the API key or the browser's session, Sandbox the sandbox of a
+	// session key.
+	Credential, Sandbox string
 }
 
-// UserAuth says who sends requests.
-type UserAuth interface {
-	// Authenticate returns who sends a request. Auth if the request has no
-	// credentials, or wrong ones.
-	Authenticate(r *http.Request) (Caller, error)
+// Local returns the user of a program that has one.
+func Local() Caller {
+	return Caller{User: LocalUser, Roles: []Role{Owner}, Scopes: []Scope{Account, Sandbox}}
 }
+
+// InSandbox returns a client with the session key of a tenant's sandbox.
+func InSandbox(t Tenant, sandbox string) Caller {
+	return Caller{User: User(t), Scopes: []Scope{Sandbox}, Method: SessionKey, Sandbox: sandbox}
+}
+
+// Tenant returns the owner of the rows that a request is about.
+func (c Caller) Tenant() Tenant {
+	if c.Organization != "" {
+		return Tenant(c.Organization)
+	}
+	return Tenant(c.User)
+}
+
+// May reports whether the caller's credential grants a scope.
+func (c Caller) May(s Scope) bool { return slices.Contains(c.Scopes, s) }
 
 type contextKey struct{}
 

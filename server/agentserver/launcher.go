@@ -8,7 +8,6 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
 	"github.com/deft-dev/deft/server/agentserver/mcp"
@@ -20,7 +19,7 @@ import (
 // launcher implements [conversation.Launcher].
 type launcher struct {
 	settings *settings.Service
-	ring     *keyring.Ring
+	ring     schema.Keys // opens sealed values; nil for none
 	adapters Adapters
 }
 

@@ -9,14 +9,12 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
-	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/server/agentserver/bash"
 	"github.com/deft-dev/deft/server/agentserver/config"
@@ -41,12 +39,12 @@ type ScopedOptions struct {
 	Sessions *session.Manager
 	// Owner is whose sandbox it is.
 	Owner identity.Tenant
-	// Scope are the conversations, Key is what their clients send.
-	Scope *session.Scope
-	Key   string
+	// Sandbox is its id, Scope are its conversations, Key is what their clients send.
+	Sandbox string
+	Scope   *session.Scope
+	Key     string
 	// Settings are those of the conversations' owner.
 	Settings *settings.Service
-	Ring     *keyring.Ring
 	Builder  session.Builder
 	Adapters Adapters
 	// Dir is the directory of all conversations' data, BashDir that of the events of
@@ -83,12 +81,12 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 	v := &services{
 		cfg:      &config.Loaded{Config: config.Default(), Sandbox: config.SandboxProcess},
 		adapters: o.Adapters, backend: &Backend{Builder: o.Builder, Sandboxed: true}, log: o.Log,
-		ring: o.Ring, settings: o.Settings, scope: o.Scope,
+		settings: o.Settings, scope: o.Scope,
 	}
 	v.sessions.Store(o.Sessions)
 	v.cfg.ConversationsPath, v.cfg.WorkspacePath = o.Dir, o.Project
 	v.conversations = conversation.New(conversation.Options{
-		Sessions: o.Scope, Launcher: launcher{o.Settings, o.Ring, o.Adapters}, Keys: keys,
+		Sessions: o.Scope, Launcher: launcher{o.Settings, nil, o.Adapters}, Keys: keys,
 	})
 	s := &Scoped{v: v}
 	ws := workspacescope.Directory(o.Workspace)
@@ -113,18 +111,18 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	of := workspacescope.WorkspaceOf(v.workspaceOf)
-	f := files.New(files.Options{WorkspaceOf: of, Trajectory: v.trajectory, Home: o.Project})
+	f := files.New(files.Options{WorkspaceOf: of, Trajectory: o.trajectory, Home: o.Project})
 	g := v.newGit(o.Settings)
 	routes := slices.Concat(
 		s.details.Routes(), v.conversations.Routes(), v.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(o.Settings), o.Log),
 		llmlist.New(catalog.Default(), o.Adapters.Providers()).Routes(),
 		v.bash.Routes(), workspacescope.Locate(o.Inside, slices.Concat(v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of))),
-		workspacescope.Confine(only(o, ws, of), o.Inside, confinable(slices.Concat(f.Routes(), g.Routes()))), others(f.Routes()),
-		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: remoteOnly(o.Adapters.ProbeMCP), Keys: o.Ring, Tools: mcp.Catalogue()}).Routes(),
+		workspacescope.Confine(only(o, ws, of), o.Inside, slices.Concat(f.WorkspaceRoutes(), g.Routes())), f.ConversationRoutes(),
+		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: remoteOnly(o.Adapters.ProbeMCP), Tools: mcp.Catalogue()}).Routes(),
 		unsupported.Extensions(),
 		unsupported.Routes(), vscode.Routes(vscode.Options{Editor: o.Editor, Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
-	if s.table, err = rest.New(rest.Options{Routes: routes, Keys: keys, Log: o.Log}); err != nil {
+	if s.table, err = rest.New(rest.Options{Caller: identity.InSandbox(o.Owner, o.Sandbox), Routes: routes, Keys: keys, Log: o.Log}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -164,26 +162,16 @@ func remoteOnly(probe func(context.Context, mcp.Probe) (mcp.Result, error)) func
 	}
 }
 
-// confinable are the routes that name files of a workspace by their paths.
-func confinable(all []rest.Route) (out []rest.Route) {
-	for _, r := range all {
-		switch {
-		case r.Path == "/api/file/search_subdirs", strings.Contains(r.Path, "download-trajectory"):
-		case strings.HasPrefix(r.Path, "/api/file/"), strings.HasPrefix(r.Path, "/api/git/"):
-			out = append(out, r)
-		}
+// trajectory writes the files of a conversation of the sandbox.
+func (o ScopedOptions) trajectory(ctx context.Context, id string, add files.AddFile) error {
+	cid, ok := event.ParseConversationID(id)
+	if !ok {
+		return fault.New(fault.NotFound, "Conversation not found: "+id)
 	}
-	return out
-}
-
-// others are the routes of files that name a conversation.
-func others(all []rest.Route) (out []rest.Route) {
-	for _, r := range all {
-		if strings.HasPrefix(r.Path, "/api/conversations/") || strings.HasPrefix(r.Path, "/api/auth/") || strings.Contains(r.Path, "download-trajectory") {
-			out = append(out, r)
-		}
+	if _, err := o.Scope.Get(ctx, cid); err != nil {
+		return err
 	}
-	return out
+	return trajectory(ctx, o.Adapters, o.Sessions.Store(), cid, add)
 }
 
 // ServeHTTP implements [http.Handler].

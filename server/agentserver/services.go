@@ -266,7 +266,7 @@ func (s *services) routes() []rest.Route {
 		s.conversations.Routes(), s.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(s.settings), s.log),
 		settingsroutes.Workspaces(workspaces.New(filepath.Join(s.cfg.ConversationsPath, "..", ".openhands"))),
 		llmlist.New(catalog.Default(), s.adapters.Providers()).Routes(),
-		[]rest.Route{{Method: "POST", Path: "/api/conversations/prepare-for-sandbox-pause", Hidden: true, Handle: s.suspend}},
+		[]rest.Route{{Method: "POST", Path: "/api/conversations/prepare-for-sandbox-pause", Hidden: true, Scope: rest.Sandbox, Handle: s.suspend}},
 		s.bash.Routes(), s.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
 		s.skills.Routes(), hooks.Routes(s.log, s.checkProject),
 		plugins.New(plugins.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log, CheckProject: s.checkProject}).Routes(),

@@ -150,7 +150,7 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 		return path
 	}
 	return agentserver.NewScoped(agentserver.ScopedOptions{
-		Sessions: s.sessions, Owner: identity.Tenant(b.Owner), Scope: s.sandboxes.Scope(b), Key: b.SessionKey, Settings: owned, Ring: s.o.Ring,
+		Sessions: s.sessions, Owner: identity.Tenant(b.Owner), Sandbox: b.ID, Scope: s.sandboxes.Scope(b), Key: b.SessionKey, Settings: owned,
 		Builder: s.backend.Builder, Adapters: s.o.Adapters, Dir: s.o.Conversations, BashDir: filepath.Join(s.o.Dir, "sandbox-events", b.ID),
 		Workspace: b.Directory, Project: project, Version: s.o.Version, Log: s.o.Log, Uptime: s.uptime,
 		Locate: locate,

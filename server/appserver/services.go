@@ -158,11 +158,8 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, URL: o.baseURL, MCPServers: settingsroutes.MCPServers, Log: o.Log})
 	s.mcp = s.newMCP()
 	if s.table, err = rest.New(rest.Options{
-		Routes: markCostly(s.routes()), SameOrigin: true, Origin: o.allowedOrigin, Costly: costlyLimit(o.CostlyPerMinute), Log: o.Log,
-		Authenticate: func(r *http.Request) (*http.Request, error) {
-			c, err := s.signin.Authenticate(r)
-			return r.WithContext(identity.With(r.Context(), c)), err
-		},
+		Routes: s.routes(), SameOrigin: true, Origin: o.allowedOrigin, Costly: costlyLimit(o.CostlyPerMinute), Log: o.Log,
+		Authenticate: s.signin.Authenticate,
 	}); err != nil {
 		return nil, err
 	}
@@ -184,7 +181,7 @@ func (s *services) routes() []rest.Route {
 		git.New(git.Options{Tokens: s.owners.tokens, Forges: s.o.Forges, Log: s.o.Log}).Routes(),
 		s.apps.Routes(),
 		s.mcp.Routes(),
-		[]rest.Route{{Method: "POST", Path: "/api/cloud-proxy", Tag: "Server", Access: rest.Open, Handle: front{s}.cloudProxy}},
+		[]rest.Route{{Method: "POST", Path: "/api/cloud-proxy", Tag: "Server", Scope: rest.Public, Limit: rest.MaxPublicBody, Trusted: rest.DefaultBody, Handle: front{s}.cloudProxy}},
 	)
 }
 
@@ -198,7 +195,7 @@ func (o *Options) modelName() string {
 
 // callerSettings returns the settings of a request's caller.
 func (s *services) callerSettings(ctx context.Context) (*settings.Service, error) {
-	return s.owners.of(ctx, identity.CallerOf(ctx).Owner)
+	return s.owners.of(ctx, identity.CallerOf(ctx).Tenant())
 }
 
 // health says that the server works.
@@ -207,7 +204,7 @@ func (s *services) health() []rest.Route {
 		return func(w http.ResponseWriter, _ *http.Request) error { return rest.JSON(w, http.StatusOK, v) }
 	}
 	open := func(path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: "GET", Path: path, Tag: "Server", Access: rest.Open, Handle: h}
+		return rest.Route{Method: "GET", Path: path, Tag: "Server", Scope: rest.Public, Limit: rest.NoBody, Handle: h}
 	}
 	return []rest.Route{
 		open("/alive", answer(map[string]string{"status": "ok"})),

@@ -8,6 +8,9 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 )
 
 // Headers and the cookie that carry a key (docs/openhands/sdk-wire.md sections 2 and 4.2).
@@ -19,22 +22,26 @@ const (
 // admit checks who sends a request. A server that is not initialised yet says so
 // first, whatever the key (docs/openhands/sdk-wire-1.58.md section B.4).
 func (s *Server) admit(route Route, r *http.Request) (*http.Request, error) {
-	if !route.Dormant && route.Access != Open && s.o.Ready != nil && !s.o.Ready() {
+	if !route.Dormant && route.Scope != Public && s.o.Ready != nil && !s.o.Ready() {
 		return r, &Error{Status: http.StatusServiceUnavailable, Detail: "Server is not initialized"}
 	}
+	var caller identity.Caller
+	var err error
 	switch {
-	case route.Access == Open:
+	case route.Scope == Public:
 		return r, nil
 	case s.o.Authenticate == nil:
-		return r, s.checkKey(route, r)
-	case route.Access == Own:
-		return r, nil
+		caller, err = s.o.Caller, s.checkKey(route, r)
+	case route.Scope != Checked:
+		caller, err = s.o.Authenticate(r)
 	}
-	known, err := s.o.Authenticate(r)
-	if err != nil {
+	if err != nil || route.Scope == Checked {
 		return r, err
 	}
-	return known, nil
+	if !caller.May(route.Scope) {
+		return r, fault.New(fault.Denied, "the key of a sandbox does not open this").Hint("sign in, or send an API key of the sandbox's owner")
+	}
+	return r.WithContext(identity.With(r.Context(), caller)), nil
 }
 
 // checkKey checks the key of a request.
@@ -43,15 +50,15 @@ func (s *Server) checkKey(route Route, r *http.Request) error {
 	if len(keys) == 0 && s.crossOrigin(r) {
 		return Fail(http.StatusForbidden, "Pages of this origin may not use the server")
 	}
-	if route.Access == Own || len(keys) == 0 || Allowed(keys, r.Header.Get(KeyHeader)) {
+	if route.Scope == Checked || len(keys) == 0 || Allowed(keys, r.Header.Get(KeyHeader)) {
 		return nil
 	}
-	if route.Access == Bearer {
+	if route.Carrier == Bearer {
 		if key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && Allowed(keys, key) {
 			return nil
 		}
 	}
-	if route.Access == Cookie {
+	if route.Carrier == Cookie {
 		if c, err := r.Cookie(WorkspaceCookie); err == nil && Allowed(keys, c.Value) {
 			return nil
 		}

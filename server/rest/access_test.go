@@ -19,7 +19,7 @@ func TestForeignPages(t *testing.T) {
 	ok := func(w http.ResponseWriter, _ *http.Request) error { return rest.OK(w) }
 	var keys []string
 	s, err := rest.New(rest.Options{
-		Routes: []rest.Route{{Method: "POST", Path: "/api/x", Handle: ok}, {Method: "GET", Path: "/api/x", Handle: ok}},
+		Routes: []rest.Route{{Method: "POST", Path: "/api/x", Scope: rest.Account, Handle: ok}, {Method: "GET", Path: "/api/x", Scope: rest.Account, Handle: ok}},
 		Keys:   func() []string { return keys },
 		Origin: func(origin string) bool { return origin == "https://ui.example" },
 	})
@@ -67,7 +67,7 @@ func TestHost(t *testing.T) {
 	var keys []string
 	s, err := rest.New(rest.Options{
 		Keys: func() []string { return keys }, Host: func(host string) bool { return host == "localhost:8000" },
-		Routes: []rest.Route{{Method: "GET", Path: "/x", Handle: func(w http.ResponseWriter, _ *http.Request) error { return rest.OK(w) }}},
+		Routes: []rest.Route{{Method: "GET", Path: "/x", Scope: rest.Account, Handle: func(w http.ResponseWriter, _ *http.Request) error { return rest.OK(w) }}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -97,9 +97,9 @@ func TestCORS(t *testing.T) {
 	ok := func(w http.ResponseWriter, _ *http.Request) error { return rest.OK(w) }
 	var routes []rest.Route
 	for _, method := range []string{"POST", "DELETE"} {
-		routes = append(routes, rest.Route{Method: method, Path: "/api/auth/workspace-session", Handle: ok})
+		routes = append(routes, rest.Route{Method: method, Path: "/api/auth/workspace-session", Scope: rest.Account, Handle: ok})
 	}
-	routes = append(routes, rest.Route{Method: "GET", Path: "/api/conversations/{id}/workspace/{path...}", Access: rest.Cookie, Handle: ok})
+	routes = append(routes, rest.Route{Method: "GET", Path: "/api/conversations/{id}/workspace/{path...}", Scope: rest.Sandbox, Carrier: rest.Cookie, Handle: ok})
 	for _, keys := range [][]string{nil, {"k"}} {
 		s, err := rest.New(rest.Options{
 			Routes: routes, Keys: func() []string { return keys }, Origin: func(origin string) bool { return origin == "https://ui.example" },
@@ -142,7 +142,7 @@ func TestSealedSecret(t *testing.T) {
 	t.Parallel()
 	s, err := rest.New(rest.Options{
 		Keys: func() []string { return nil },
-		Routes: []rest.Route{{Method: "GET", Path: "/x", Handle: func(http.ResponseWriter, *http.Request) error {
+		Routes: []rest.Route{{Method: "GET", Path: "/x", Scope: rest.Account, Handle: func(http.ResponseWriter, *http.Request) error {
 			return fmt.Errorf("load the profile p: %w", schema.ErrSealed)
 		}}},
 	})

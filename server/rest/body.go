@@ -21,15 +21,19 @@ func Raw(r *http.Request) ([]byte, error) {
 		return body.raw, nil
 	}
 	raw, err := readAll(r)
-	var long *http.MaxBytesError
-	switch {
-	case errors.As(err, &long):
-		return nil, errTooLarge
-	case err != nil:
-		return nil, Fail(http.StatusBadRequest, "There was an error parsing the body")
+	if err != nil {
+		return nil, BodyError(err)
 	}
 	r.Body = &readBody{ReadCloser: r.Body, raw: raw}
 	return raw, nil
+}
+
+// BodyError is the answer to a body that cannot be read because of err.
+func BodyError(err error) error {
+	if _, long := errors.AsType[*http.MaxBytesError](err); long {
+		return errTooLarge
+	}
+	return Fail(http.StatusBadRequest, "There was an error parsing the body")
 }
 
 // Document reads the body of a request as a JSON document of package schema.

@@ -8,7 +8,7 @@
 //
 //	func (s *Service) Routes() []rest.Route {
 //		return []rest.Route{
-//			{Method: "GET", Path: "/api/things/{name}", Tag: "Things", Handle: s.get},
+//			{Method: "GET", Path: "/api/things/{name}", Tag: "Things", Scope: rest.Account, Handle: s.get},
 //		}
 //	}
 //
@@ -26,6 +26,9 @@
 //	}
 //
 // and [New] makes the server's handler from all of them.
+//
+// [Route] declares everything that holds for an operation: whose credential opens it, how
+// long its body may be, whether it is costly. [New] refuses a route without a scope.
 //
 // # Concurrency
 //

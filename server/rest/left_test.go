@@ -30,7 +30,7 @@ func TestClientLeaves(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		h, err := rest.New(rest.Options{
-			Routes: []rest.Route{{Method: "GET", Path: "/x", Access: rest.Open, Handle: func(http.ResponseWriter, *http.Request) error { return c.err }}},
+			Routes: []rest.Route{{Method: "GET", Path: "/x", Scope: rest.Public, Limit: rest.NoBody, Handle: func(http.ResponseWriter, *http.Request) error { return c.err }}},
 			Keys:   func() []string { return nil }, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		if err != nil {

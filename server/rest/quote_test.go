@@ -43,7 +43,7 @@ func TestQuoted(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s, err := rest.New(rest.Options{Keys: func() []string { return nil }, Routes: []rest.Route{{
-				Method: "POST", Path: "/x", Handle: func(_ http.ResponseWriter, r *http.Request) error {
+				Method: "POST", Path: "/x", Scope: rest.Account, Handle: func(_ http.ResponseWriter, r *http.Request) error {
 					for range 2 { // the second time it is not read anew
 						if raw, err := rest.Raw(r); err != nil || string(raw) != c.body {
 							t.Errorf("got %q, %v", raw, err)

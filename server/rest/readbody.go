@@ -45,6 +45,42 @@ func (p timedBody) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// openBody is the body of a request without a checked credential.
+type openBody struct {
+	io.ReadCloser
+	trusted io.ReadCloser
+}
+
+// Trust lets the client of a Public or Checked route send a body of [Route].Trusted bytes.
+// The handler calls it when it has checked who the client is.
+func Trust(r *http.Request) {
+	if b, ok := r.Body.(*openBody); ok {
+		b.ReadCloser = b.trusted
+	}
+}
+
+// boundBody bounds the body of a request. It returns false if the client announces a
+// longer one.
+func (r Route) boundBody(w http.ResponseWriter, req *http.Request) bool {
+	limitBodyTime(w, req)
+	limit := r.Limit
+	switch {
+	case limit < 0:
+		return true
+	case limit == 0:
+		limit = DefaultBody
+	}
+	if req.ContentLength > max(limit, r.Trusted) {
+		return false
+	}
+	body := req.Body
+	req.Body = http.MaxBytesReader(w, body, limit)
+	if r.Trusted > limit {
+		req.Body = &openBody{req.Body, http.MaxBytesReader(w, body, r.Trusted)}
+	}
+	return true
+}
+
 // Bodies up to chunk are read without a limit on their number, longer ones few at
 // a time, so that the memory of bodies that are being read is bounded.
 const (

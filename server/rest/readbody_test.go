@@ -19,7 +19,7 @@ func mirror(t *testing.T, limit int64) *httptest.Server {
 	t.Helper()
 	h, err := rest.New(rest.Options{
 		Keys: func() []string { return nil },
-		Routes: []rest.Route{{Method: "POST", Path: "/mirror", Access: rest.Open, Limit: limit, Handle: func(w http.ResponseWriter, r *http.Request) error {
+		Routes: []rest.Route{{Method: "POST", Path: "/mirror", Scope: rest.Account, Limit: limit, Handle: func(w http.ResponseWriter, r *http.Request) error {
 			raw, err := rest.Raw(r)
 			if err != nil {
 				return err

@@ -49,7 +49,7 @@ func TestRedacted(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s, err := rest.New(rest.Options{Keys: func() []string { return nil }, Routes: []rest.Route{{
-				Method: "POST", Path: "/x", Handle: func(http.ResponseWriter, *http.Request) error {
+				Method: "POST", Path: "/x", Scope: rest.Account, Handle: func(http.ResponseWriter, *http.Request) error {
 					return schema.Violations{{Type: "value_error", Loc: c.loc, Msg: "no", Input: c.input}}
 				},
 			}}})

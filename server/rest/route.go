@@ -1,39 +1,54 @@
 package rest
 
 import (
+	"errors"
 	"net/http"
 	"strings"
+
+	"github.com/deft-dev/deft/identity"
 )
 
 // Handler answers one request, or returns why it cannot. After it has begun
 // to write the body it must return nil or [ErrBroken].
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
-// Access says how a client proves that it may use a route.
-type Access int
-
-// The kinds of access (docs/openhands/sdk-wire.md section 2).
+// The scopes of routes: a credential must grant Account or Sandbox; the others ask for
+// none.
 const (
-	// Key needs the header X-Session-API-Key if keys are configured.
-	Key Access = iota
-	// Bearer also takes the key as "Authorization: Bearer".
-	Bearer
-	// Cookie also takes the key from the workspace cookie, of any origin.
-	Cookie
-	// Open needs no key.
-	Open
-	// Own routes check for themselves (sockets, /api/init).
-	Own
+	// Account routes are about a user's account, and all that it has.
+	Account = identity.Account
+	// Sandbox routes are about one sandbox: its session key opens them too.
+	Sandbox = identity.Sandbox
+	// Public routes need no credential.
+	Public identity.Scope = "public"
+	// Checked routes check a credential themselves, before they read a body (sockets,
+	// /api/init).
+	Checked identity.Scope = "checked"
 )
 
-// Route is one operation of the server.
+// Carrier says where a key may be, besides the header X-Session-API-Key.
+type Carrier int
+
+// The carriers of keys (docs/openhands/sdk-wire.md section 2).
+const (
+	// Header is X-Session-API-Key alone.
+	Header Carrier = iota
+	// Bearer is "Authorization: Bearer".
+	Bearer
+	// Cookie is the workspace cookie, of any origin.
+	Cookie
+)
+
+// Route is one operation of the server, with everything that holds for it.
 type Route struct {
 	Method string
 	// Path is a pattern of net/http, "/api/things/{name}"; a last
 	// "{rest...}" takes the rest of the path.
-	Path   string
-	Tag    string // the group in the API's document
-	Access Access
+	Path string
+	Tag  string // the group in the API's document
+	// Scope is what the credential of a request must grant. [New] refuses a route without it.
+	Scope   identity.Scope
+	Carrier Carrier
 	// Dormant routes also answer before the deferred initialisation.
 	Dormant bool
 	// Hidden routes are not in the API's document.
@@ -41,17 +56,65 @@ type Route struct {
 	// Unsupported routes answer as the reference does where it lacks a feature.
 	// The API's document marks them.
 	Unsupported bool
+	// Legacy routes belong to OpenHands' first contract (V0).
+	Legacy bool
 	// Limit bounds the body in bytes; 0 takes DefaultBody, a negative value
-	// takes any length.
+	// takes any length. Public and Checked routes must name one of at most MaxPublicBody.
 	Limit int64
+	// Trusted takes the place of Limit once the handler of a Public or Checked route has
+	// called [Trust]; 0 for no other limit.
+	Trusted int64
 	// Costly routes take long or start things; [Options].Costly bounds them.
 	Costly bool
-	Handle Handler
+	// Audited routes show or change credentials: the log has who used them.
+	Audited bool
+	Handle  Handler
 }
 
-// DefaultBody bounds bodies that a route does not bound itself: messages with
-// images are some megabytes.
-const DefaultBody = 32 << 20
+// Bounds of bodies, in bytes.
+const (
+	// DefaultBody bounds bodies that a route does not bound itself: messages with
+	// images are some megabytes.
+	DefaultBody = 32 << 20
+	// MaxPublicBody is the most that a client without a credential may send.
+	MaxPublicBody = 64 << 10
+	// NoBody is the limit of public routes that read no body.
+	NoBody = 1 << 10
+)
+
+// Costly, Audited and Legacy return a route with the mark of that name.
+func Costly(r Route) Route {
+	r.Costly = true
+	return r
+}
+
+// Audited: see [Costly].
+func Audited(r Route) Route {
+	r.Audited = true
+	return r
+}
+
+// Legacy: see [Costly].
+func Legacy(r Route) Route {
+	r.Legacy = true
+	return r
+}
+
+// check refuses a route that does not say who may use it.
+func (r Route) check() error {
+	switch {
+	case r.Scope == "":
+		return errors.New("route " + r.Pattern() + " has no scope")
+	case !r.open():
+		return nil
+	case r.Limit <= 0 || r.Limit > MaxPublicBody:
+		return errors.New("route " + r.Pattern() + " is open and must name a small limit of its body")
+	}
+	return nil
+}
+
+// open reports whether the handler is called without a credential.
+func (r Route) open() bool { return r.Scope == Public || r.Scope == Checked }
 
 // Pattern returns the route as net/http wants it.
 func (r Route) Pattern() string { return r.Method + " " + r.Path }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -24,10 +25,12 @@ type Options struct {
 	// Keys returns the keys that clients must send; without any the server is
 	// open.
 	Keys func() []string
-	// Authenticate takes the place of Keys: it returns the request with its caller in
-	// the context, or why it is refused. It is not called for Open and Own routes. Nil
-	// for Keys.
-	Authenticate func(r *http.Request) (*http.Request, error)
+	// Caller is who sends one of Keys; without scopes the one user of the server, who may
+	// do everything.
+	Caller identity.Caller
+	// Authenticate takes the place of Keys: it returns who sends a request, or why it is
+	// refused. It is not called for Public and Checked routes. Nil for Keys.
+	Authenticate func(r *http.Request) (identity.Caller, error)
 	// SameOrigin says that only pages of the server itself may use it, not even those of
 	// other servers of this machine.
 	SameOrigin bool
@@ -61,12 +64,18 @@ func New(o Options) (s *Server, err error) {
 	if s.o.Log == nil {
 		s.o.Log = slog.New(slog.DiscardHandler)
 	}
+	if s.o.Caller.Scopes == nil {
+		s.o.Caller = identity.Local()
+	}
 	defer func() {
 		if p := recover(); p != nil { // net/http refuses a pattern by a panic
 			err = fmt.Errorf("route: %v", p)
 		}
 	}()
 	for _, r := range o.Routes {
+		if err := r.check(); err != nil {
+			return nil, err
+		}
 		s.mux.Handle(r.Pattern(), s.handler(r))
 	}
 	return s, nil
@@ -141,18 +150,14 @@ func (s *Server) handler(route Route) http.Handler {
 				return
 			}
 		}
-		limitBodyTime(w, r)
-		limit := route.Limit
-		if limit == 0 {
-			limit = DefaultBody
+		if route.Audited {
+			caller := identity.CallerOf(r.Context())
+			s.o.Log.Info("audit", "route", route.Pattern(), "path", r.URL.Path, "user", string(caller.User), "method", string(caller.Method), "credential", caller.Credential, "client", r.RemoteAddr)
 		}
-		if limit > 0 {
-			if r.ContentLength > limit { // nothing of it is read
-				w.Header().Set("Connection", "close")
-				s.fail(w, r, errTooLarge)
-				return
-			}
-			r.Body = http.MaxBytesReader(w, r.Body, limit)
+		if !route.boundBody(w, r) { // nothing of it is read
+			w.Header().Set("Connection", "close")
+			s.fail(w, r, errTooLarge)
+			return
 		}
 		if err := route.Handle(w, r); err != nil {
 			s.fail(w, r, err)

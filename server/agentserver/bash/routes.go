@@ -41,15 +41,15 @@ func routes(of func(*http.Request) (*Service, func(), error)) []rest.Route {
 		}
 	}
 	return []rest.Route{
-		{Method: "GET", Path: "/api/bash/bash_events/search", Tag: "Bash", Handle: with(search)},
-		{Method: "GET", Path: "/api/bash/bash_events/{event_id}", Tag: "Bash", Handle: with(get)},
-		{Method: "GET", Path: "/api/bash/bash_events/{$}", Tag: "Bash", Handle: with(batch)},
-		{Method: "DELETE", Path: "/api/bash/bash_events", Tag: "Bash", Handle: with(clear)},
+		{Method: "GET", Path: "/api/bash/bash_events/search", Tag: "Bash", Scope: rest.Sandbox, Handle: with(search)},
+		{Method: "GET", Path: "/api/bash/bash_events/{event_id}", Tag: "Bash", Scope: rest.Sandbox, Handle: with(get)},
+		{Method: "GET", Path: "/api/bash/bash_events/{$}", Tag: "Bash", Scope: rest.Sandbox, Handle: with(batch)},
+		{Method: "DELETE", Path: "/api/bash/bash_events", Tag: "Bash", Scope: rest.Sandbox, Handle: with(clear)},
 		// Otherwise net/http redirects it to the batch.
-		{Method: "GET", Path: "/api/bash/bash_events", Tag: "Bash", Hidden: true, Handle: notAllowed},
-		{Method: "POST", Path: "/api/bash/start_bash_command", Tag: "Bash", Handle: with(start)},
-		{Method: "POST", Path: "/api/bash/execute_bash_command", Tag: "Bash", Handle: with(execute)},
-		{Method: "POST", Path: "/api/bash/bash_commands/{command_id}/stop", Tag: "Bash", Handle: with(stop)},
+		{Method: "GET", Path: "/api/bash/bash_events", Tag: "Bash", Hidden: true, Scope: rest.Sandbox, Handle: notAllowed},
+		{Method: "POST", Path: "/api/bash/start_bash_command", Tag: "Bash", Scope: rest.Sandbox, Handle: with(start)},
+		{Method: "POST", Path: "/api/bash/execute_bash_command", Tag: "Bash", Scope: rest.Sandbox, Handle: with(execute)},
+		{Method: "POST", Path: "/api/bash/bash_commands/{command_id}/stop", Tag: "Bash", Scope: rest.Sandbox, Handle: with(stop)},
 	}
 }
 

@@ -40,7 +40,7 @@ func New(o Options) *Service { return &Service{o} }
 func (s *Service) Routes() []rest.Route {
 	const one = "/api/conversations/{conversation_id}"
 	r := func(method, path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: method, Path: path, Tag: tag, Handle: h}
+		return rest.Route{Method: method, Path: path, Tag: tag, Scope: rest.Sandbox, Handle: h}
 	}
 	routes := []rest.Route{
 		r("POST", "/api/conversations", s.postConversation),

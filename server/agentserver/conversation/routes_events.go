@@ -20,7 +20,7 @@ import (
 func (s *Service) eventRoutes() []rest.Route {
 	const events = "/api/conversations/{conversation_id}/events"
 	r := func(method, path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: method, Path: path, Tag: "Events", Handle: h}
+		return rest.Route{Method: method, Path: path, Tag: "Events", Scope: rest.Sandbox, Handle: h}
 	}
 	return []rest.Route{
 		r("GET", events+"/search", s.searchEvents),

@@ -100,7 +100,7 @@ func New(o Options) (*Service, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{o: o, state: State{State: Dormant}}
-	notReady := rest.Route{Path: "/", Access: rest.Own, Dormant: true, Hidden: true, Handle: s.notReady}
+	notReady := rest.Route{Path: "/", Scope: rest.Checked, Limit: rest.NoBody, Trusted: rest.DefaultBody, Dormant: true, Hidden: true, Handle: s.notReady}
 	early, err := rest.New(rest.Options{
 		Routes: slices.Concat(o.Dormant, s.Routes(), []rest.Route{notReady}),
 		Keys:   func() []string { return nil }, Log: o.Log,
@@ -128,8 +128,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
-		{Method: "GET", Path: "/api/init", Tag: "Init", Access: rest.Own, Dormant: true, Handle: s.get},
-		{Method: "POST", Path: "/api/init", Tag: "Init", Access: rest.Own, Dormant: true, Handle: s.post},
+		{Method: "GET", Path: "/api/init", Tag: "Init", Scope: rest.Checked, Limit: rest.NoBody, Dormant: true, Handle: s.get},
+		{Method: "POST", Path: "/api/init", Tag: "Init", Scope: rest.Checked, Limit: rest.MaxPublicBody, Trusted: rest.DefaultBody, Audited: true, Dormant: true, Handle: s.post},
 	}
 }
 
@@ -170,6 +170,7 @@ func (s *Service) post(w http.ResponseWriter, r *http.Request) error {
 	if err := s.offered(); err != nil {
 		return err
 	}
+	rest.Trust(r)
 	req, err := read(r)
 	if err != nil {
 		return err

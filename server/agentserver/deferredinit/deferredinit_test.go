@@ -25,7 +25,7 @@ func server(t *testing.T, key string, start func(context.Context, deferredinit.R
 	t.Helper()
 	o := deferredinit.Options{
 		Key:     func() (string, bool) { return key, key == "" },
-		Dormant: []rest.Route{{Method: "GET", Path: "/health", Access: rest.Open, Handle: say("well")}},
+		Dormant: []rest.Route{{Method: "GET", Path: "/health", Scope: rest.Public, Limit: rest.NoBody, Handle: say("well")}},
 	}
 	var s *deferredinit.Service
 	if start != nil {
@@ -35,7 +35,7 @@ func server(t *testing.T, key string, start func(context.Context, deferredinit.R
 			}
 			return rest.New(rest.Options{
 				Keys:   func() []string { return nil },
-				Routes: append(s.Routes(), rest.Route{Method: "GET", Path: "/api/things", Handle: say("thing")}),
+				Routes: append(s.Routes(), rest.Route{Method: "GET", Path: "/api/things", Scope: rest.Account, Handle: say("thing")}),
 			})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -41,30 +42,47 @@ const tag = "Files"
 // Routes returns the global operations, and the older forms with the path in
 // the URL.
 func (s *Service) Routes() []rest.Route {
-	return append(s.shared(),
-		rest.Route{Method: "GET", Path: "/api/file/home", Tag: tag, Handle: s.home},
-		rest.Route{Method: "GET", Path: "/api/file/search_subdirs", Tag: tag, Handle: s.subdirs},
-		rest.Route{Method: "POST", Path: "/api/file/upload/{path...}", Tag: tag, Hidden: true, Limit: -1, Handle: s.upload},
-		rest.Route{Method: "GET", Path: "/api/file/download/{path...}", Tag: tag, Hidden: true, Handle: s.download},
-		rest.Route{Method: "GET", Path: "/api/conversations/{conversation_id}/workspace", Tag: "Workspace", Access: rest.Cookie, Handle: s.page},
-		rest.Route{Method: "GET", Path: "/api/conversations/{conversation_id}/workspace/{file_path...}", Tag: "Workspace", Access: rest.Cookie, Handle: s.page},
-		rest.Route{Method: "POST", Path: "/api/auth/workspace-session", Tag: "Auth", Handle: openSession},
-		rest.Route{Method: "DELETE", Path: "/api/auth/workspace-session", Tag: "Auth", Handle: closeSession},
+	return append(slices.Concat(s.WorkspaceRoutes(), s.ConversationRoutes()),
+		rest.Route{Method: "GET", Path: "/api/file/search_subdirs", Tag: tag, Scope: rest.Sandbox, Handle: s.subdirs},
 	)
+}
+
+// WorkspaceRoutes returns the global operations on files of a workspace, by their paths.
+func (s *Service) WorkspaceRoutes() []rest.Route {
+	return append(s.shared(),
+		rest.Route{Method: "GET", Path: "/api/file/home", Tag: tag, Scope: rest.Sandbox, Handle: s.home},
+		rest.Route{Method: "POST", Path: "/api/file/upload/{path...}", Tag: tag, Hidden: true, Limit: -1, Scope: rest.Sandbox, Handle: s.upload},
+		rest.Route{Method: "GET", Path: "/api/file/download/{path...}", Tag: tag, Hidden: true, Scope: rest.Sandbox, Handle: s.download},
+	)
+}
+
+// ConversationRoutes returns the global operations that name a conversation, and the
+// cookie of its files.
+func (s *Service) ConversationRoutes() []rest.Route {
+	return []rest.Route{
+		s.trajectories(),
+		{Method: "GET", Path: "/api/conversations/{conversation_id}/workspace", Tag: "Workspace", Carrier: rest.Cookie, Scope: rest.Sandbox, Handle: s.page},
+		{Method: "GET", Path: "/api/conversations/{conversation_id}/workspace/{file_path...}", Tag: "Workspace", Carrier: rest.Cookie, Scope: rest.Sandbox, Handle: s.page},
+		{Method: "POST", Path: "/api/auth/workspace-session", Tag: "Auth", Scope: rest.Sandbox, Handle: openSession},
+		{Method: "DELETE", Path: "/api/auth/workspace-session", Tag: "Auth", Scope: rest.Sandbox, Handle: closeSession},
+	}
+}
+
+func (s *Service) trajectories() rest.Route {
+	return rest.Route{Method: "GET", Path: "/api/file/download-trajectory/{conversation_id}", Tag: tag, Scope: rest.Sandbox, Handle: s.trajectory}
 }
 
 // ScopedRoutes returns the operations under each conversation.
 func (s *Service) ScopedRoutes(of workspacescope.WorkspaceOf) []rest.Route {
-	return of.Routes(append(s.shared(), rest.Route{Method: "GET", Path: "/api/file/list", Tag: tag, Hidden: true, Handle: s.list}))
+	return of.Routes(append(s.shared(), s.trajectories(), rest.Route{Method: "GET", Path: "/api/file/list", Tag: tag, Hidden: true, Scope: rest.Sandbox, Handle: s.list}))
 }
 
 func (s *Service) shared() []rest.Route {
 	return []rest.Route{
-		{Method: "POST", Path: "/api/file/upload", Tag: tag, Limit: -1, Handle: s.upload},
-		{Method: "GET", Path: "/api/file/download", Tag: tag, Handle: s.download},
-		{Method: "POST", Path: "/api/file/create_directory", Tag: tag, Handle: s.makeDirectory},
-		{Method: "GET", Path: "/api/file/archive", Tag: tag, Handle: s.archive},
-		{Method: "GET", Path: "/api/file/download-trajectory/{conversation_id}", Tag: tag, Handle: s.trajectory},
+		{Method: "POST", Path: "/api/file/upload", Tag: tag, Limit: -1, Scope: rest.Sandbox, Handle: s.upload},
+		{Method: "GET", Path: "/api/file/download", Tag: tag, Scope: rest.Sandbox, Handle: s.download},
+		{Method: "POST", Path: "/api/file/create_directory", Tag: tag, Scope: rest.Sandbox, Handle: s.makeDirectory},
+		{Method: "GET", Path: "/api/file/archive", Tag: tag, Scope: rest.Sandbox, Handle: s.archive},
 	}
 }
 

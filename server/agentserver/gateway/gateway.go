@@ -118,9 +118,9 @@ func New(o Options) *Service {
 func (s *Service) Routes() []rest.Route {
 	const tag = "OpenAI Compatibility"
 	return []rest.Route{
-		{Method: "GET", Path: "/v1/models", Tag: tag, Access: rest.Bearer, Handle: withOpenAIError(s.models)},
-		{Method: "POST", Path: "/v1/chat/completions", Tag: tag, Access: rest.Bearer, Handle: withOpenAIError(s.chat)},
-		{Method: "POST", Path: "/v1/responses", Tag: tag, Access: rest.Bearer, Handle: withOpenAIError(s.responses)},
+		{Method: "GET", Path: "/v1/models", Tag: tag, Carrier: rest.Bearer, Scope: rest.Sandbox, Handle: withOpenAIError(s.models)},
+		{Method: "POST", Path: "/v1/chat/completions", Tag: tag, Carrier: rest.Bearer, Scope: rest.Sandbox, Handle: withOpenAIError(s.chat)},
+		{Method: "POST", Path: "/v1/responses", Tag: tag, Carrier: rest.Bearer, Scope: rest.Sandbox, Handle: withOpenAIError(s.responses)},
 	}
 }
 

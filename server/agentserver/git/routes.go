@@ -58,9 +58,9 @@ const tag = "Git"
 // path in the URL.
 func (s *Service) Routes() []rest.Route {
 	return append(s.shared(),
-		rest.Route{Method: "GET", Path: "/api/git/repositories/search", Tag: tag, Handle: s.repositories},
-		rest.Route{Method: "GET", Path: "/api/git/changes/{path...}", Tag: tag, Hidden: true, Handle: s.changes},
-		rest.Route{Method: "GET", Path: "/api/git/diff/{path...}", Tag: tag, Hidden: true, Handle: s.diff},
+		rest.Route{Method: "GET", Path: "/api/git/repositories/search", Tag: tag, Scope: rest.Sandbox, Handle: s.repositories},
+		rest.Route{Method: "GET", Path: "/api/git/changes/{path...}", Tag: tag, Hidden: true, Scope: rest.Sandbox, Handle: s.changes},
+		rest.Route{Method: "GET", Path: "/api/git/diff/{path...}", Tag: tag, Hidden: true, Scope: rest.Sandbox, Handle: s.diff},
 	)
 }
 
@@ -71,10 +71,10 @@ func (s *Service) ScopedRoutes(of workspacescope.WorkspaceOf) []rest.Route {
 
 func (s *Service) shared() []rest.Route {
 	return []rest.Route{
-		{Method: "GET", Path: "/api/git/changes", Tag: tag, Handle: s.changes},
-		{Method: "GET", Path: "/api/git/diff", Tag: tag, Handle: s.diff},
-		{Method: "GET", Path: "/api/git/commits", Tag: tag, Handle: s.commits},
-		{Method: "GET", Path: "/api/git/commits/{sha}/changes", Tag: tag, Handle: s.commitChanges},
+		{Method: "GET", Path: "/api/git/changes", Tag: tag, Scope: rest.Sandbox, Handle: s.changes},
+		{Method: "GET", Path: "/api/git/diff", Tag: tag, Scope: rest.Sandbox, Handle: s.diff},
+		{Method: "GET", Path: "/api/git/commits", Tag: tag, Scope: rest.Sandbox, Handle: s.commits},
+		{Method: "GET", Path: "/api/git/commits/{sha}/changes", Tag: tag, Scope: rest.Sandbox, Handle: s.commitChanges},
 	}
 }
 

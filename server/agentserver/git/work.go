@@ -61,7 +61,7 @@ const (
 // work returns the operations that change the repository of a conversation.
 func (s *Service) work() []rest.Route {
 	r := func(method, path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: method, Path: "/api/git/" + path, Tag: tag, Hidden: true, Handle: h}
+		return rest.Route{Method: method, Path: "/api/git/" + path, Tag: tag, Hidden: true, Scope: rest.Sandbox, Handle: h}
 	}
 	return []rest.Route{
 		r("GET", "status", s.status),

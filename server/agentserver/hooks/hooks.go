@@ -26,7 +26,7 @@ var bodySchema = spec.Reference("HooksRequest", schema.Object{})
 
 // Routes returns the operations. check is asked before a project is read.
 func Routes(log *slog.Logger, check workspacescope.CheckProject) []rest.Route {
-	return []rest.Route{{Method: "POST", Path: "/api/hooks", Tag: "Hooks", Handle: func(w http.ResponseWriter, r *http.Request) error {
+	return []rest.Route{{Method: "POST", Path: "/api/hooks", Tag: "Hooks", Scope: rest.Sandbox, Handle: func(w http.ResponseWriter, r *http.Request) error {
 		var body struct {
 			ProjectDir string `json:"project_dir"`
 		}

@@ -199,15 +199,15 @@ func orUnknown(s string) string {
 func (s *Service) Routes() []rest.Route {
 	const tag = "Server Details"
 	routes := []rest.Route{
-		{Method: "GET", Path: "/alive", Tag: tag, Access: rest.Open, Dormant: true, Handle: s.well},
-		{Method: "GET", Path: "/health", Tag: tag, Access: rest.Open, Dormant: true, Handle: s.well},
-		{Method: "GET", Path: "/ready", Tag: tag, Access: rest.Open, Dormant: true, Handle: s.ready},
-		{Method: "GET", Path: "/server_info", Tag: tag, Access: rest.Open, Dormant: true, Handle: s.info},
-		{Method: "GET", Path: "/{$}", Tag: tag, Access: rest.Open, Dormant: true, Handle: s.root},
+		{Method: "GET", Path: "/alive", Tag: tag, Dormant: true, Scope: rest.Public, Limit: rest.NoBody, Handle: s.well},
+		{Method: "GET", Path: "/health", Tag: tag, Dormant: true, Scope: rest.Public, Limit: rest.NoBody, Handle: s.well},
+		{Method: "GET", Path: "/ready", Tag: tag, Dormant: true, Scope: rest.Public, Limit: rest.NoBody, Handle: s.ready},
+		{Method: "GET", Path: "/server_info", Tag: tag, Dormant: true, Scope: rest.Public, Limit: rest.NoBody, Handle: s.info},
+		{Method: "GET", Path: "/{$}", Tag: tag, Dormant: true, Scope: rest.Public, Limit: rest.NoBody, Handle: s.root},
 	}
 	if s.static != nil {
 		routes = append(routes, rest.Route{
-			Method: "GET", Path: "/static/{path...}", Access: rest.Open, Dormant: true, Hidden: true, Handle: s.file,
+			Method: "GET", Path: "/static/{path...}", Dormant: true, Hidden: true, Scope: rest.Public, Limit: rest.NoBody, Handle: s.file,
 		})
 	}
 	return routes

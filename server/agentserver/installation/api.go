@@ -52,12 +52,12 @@ func (a API) Routes() []rest.Route {
 	one := base + "installed/{" + a.Noun + "_name}"
 	tag := a.title() + "s"
 	return []rest.Route{
-		{Method: "POST", Path: base + "install", Tag: tag, Handle: a.install},
-		{Method: "GET", Path: base + "installed", Tag: tag, Handle: a.list},
-		{Method: "GET", Path: one, Tag: tag, Handle: a.get},
-		{Method: "PATCH", Path: one, Tag: tag, Handle: a.enable},
-		{Method: "DELETE", Path: one, Tag: tag, Handle: a.uninstall},
-		{Method: "POST", Path: one + "/refresh", Tag: tag, Handle: a.refresh},
+		{Method: "POST", Path: base + "install", Tag: tag, Scope: rest.Account, Handle: a.install},
+		{Method: "GET", Path: base + "installed", Tag: tag, Scope: rest.Account, Handle: a.list},
+		{Method: "GET", Path: one, Tag: tag, Scope: rest.Account, Handle: a.get},
+		{Method: "PATCH", Path: one, Tag: tag, Scope: rest.Account, Handle: a.enable},
+		{Method: "DELETE", Path: one, Tag: tag, Scope: rest.Account, Handle: a.uninstall},
+		{Method: "POST", Path: one + "/refresh", Tag: tag, Scope: rest.Account, Handle: a.refresh},
 	}
 }
 

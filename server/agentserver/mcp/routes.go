@@ -11,12 +11,12 @@ import (
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
-		{Method: "POST", Path: "/api/mcp/test", Tag: "MCP", Handle: s.handleTest},
-		{Method: "POST", Path: "/api/mcp/oauth/start", Tag: "MCP", Unsupported: true, Handle: s.oauthStart},
-		{Method: "GET", Path: "/api/mcp/oauth/status/{job_id}", Tag: "MCP", Unsupported: true, Handle: s.oauthStatus},
-		{Method: "POST", Path: "/api/mcp/oauth/callback/{job_id}", Tag: "MCP", Unsupported: true, Handle: s.oauthCallback},
-		{Method: "GET", Path: "/api/tools/{$}", Tag: "Tools", Handle: s.tools},
-		{Method: "GET", Path: "/api/tools/catalog", Tag: "Tools", Handle: s.catalogue},
+		{Method: "POST", Path: "/api/mcp/test", Tag: "MCP", Scope: rest.Sandbox, Handle: s.handleTest},
+		{Method: "POST", Path: "/api/mcp/oauth/start", Tag: "MCP", Unsupported: true, Scope: rest.Sandbox, Handle: s.oauthStart},
+		{Method: "GET", Path: "/api/mcp/oauth/status/{job_id}", Tag: "MCP", Unsupported: true, Scope: rest.Sandbox, Handle: s.oauthStatus},
+		{Method: "POST", Path: "/api/mcp/oauth/callback/{job_id}", Tag: "MCP", Unsupported: true, Scope: rest.Sandbox, Handle: s.oauthCallback},
+		{Method: "GET", Path: "/api/tools/{$}", Tag: "Tools", Scope: rest.Sandbox, Handle: s.tools},
+		{Method: "GET", Path: "/api/tools/catalog", Tag: "Tools", Scope: rest.Sandbox, Handle: s.catalogue},
 	}
 }
 

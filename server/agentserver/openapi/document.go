@@ -86,7 +86,7 @@ func describe(r rest.Route, known map[string]described, ours map[string]operatio
 	} else {
 		op["operationId"] = identifier(r.Method, path)
 		op["parameters"] = pathParameters(path)
-		if r.Access != rest.Open {
+		if r.Scope != rest.Public {
 			op["security"] = []any{object{"APIKeyHeader": []any{}}}
 		}
 	}
@@ -128,7 +128,7 @@ func also(responses object, status, media string) {
 
 // general are the statuses that follow from the kind of a route.
 func general(r rest.Route, op object) (out []string) {
-	if r.Access != rest.Open && r.Access != rest.Own {
+	if r.Scope != rest.Public && r.Scope != rest.Checked {
 		out = append(out, "401", "403")
 	}
 	if !r.Dormant {

@@ -193,7 +193,7 @@ func TestChoices(t *testing.T) {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	o := Options{Version: "1.58.0", Routes: []rest.Route{
-		{Method: "GET", Path: "/api/bash/bash_events/{$}", Tag: "Bash"}, {Method: "GET", Path: "/alive", Access: rest.Open, Dormant: true},
+		{Method: "GET", Path: "/api/bash/bash_events/{$}", Tag: "Bash"}, {Method: "GET", Path: "/alive", Scope: rest.Public, Limit: rest.NoBody, Dormant: true},
 		{Method: "GET", Path: "/api/conversations/{id}/workspace/{rest...}"}, {Method: "GET", Path: "/hidden", Hidden: true},
 		{Method: "PUT", Path: "/api/new/{thing}", Tag: "New"},
 	}}

@@ -44,9 +44,9 @@ func New(o Options) *Service {
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
-		{Method: "GET", Path: "/openapi.json", Access: rest.Open, Dormant: true, Hidden: true, Handle: s.document},
-		{Method: "GET", Path: "/docs", Access: rest.Open, Dormant: true, Hidden: true, Handle: show},
-		{Method: "GET", Path: "/redoc", Access: rest.Open, Dormant: true, Hidden: true, Handle: show},
+		{Method: "GET", Path: "/openapi.json", Dormant: true, Hidden: true, Scope: rest.Public, Limit: rest.NoBody, Handle: s.document},
+		{Method: "GET", Path: "/docs", Dormant: true, Hidden: true, Scope: rest.Public, Limit: rest.NoBody, Handle: show},
+		{Method: "GET", Path: "/redoc", Dormant: true, Hidden: true, Scope: rest.Public, Limit: rest.NoBody, Handle: show},
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 func (s *Service) Routes() []rest.Route {
 	const tag = "Plugins"
 	own := []rest.Route{
-		{Method: "POST", Path: "/api/plugins", Tag: tag, Handle: s.list},
-		{Method: "POST", Path: "/api/plugins/fetch", Tag: tag, Handle: s.fetch},
-		{Method: "GET", Path: "/api/plugins/marketplace", Tag: tag, Unsupported: true, Handle: s.marketplace},
+		{Method: "POST", Path: "/api/plugins", Tag: tag, Scope: rest.Account, Handle: s.list},
+		{Method: "POST", Path: "/api/plugins/fetch", Tag: tag, Scope: rest.Account, Handle: s.fetch},
+		{Method: "GET", Path: "/api/plugins/marketplace", Tag: tag, Unsupported: true, Scope: rest.Account, Handle: s.marketplace},
 	}
 	return append(own, installation.API{
 		Store: s.installed, Noun: "plugin", Invalid: "it has a valid kebab-case name", Log: s.o.Log, Show: s.show,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/settings"
@@ -59,7 +60,7 @@ func Routes(of ServiceOf, log *slog.Logger) []rest.Route {
 		{"PUT", "/secrets", server.putSecret, 0},
 		{"DELETE", "/secrets/{name}", server.deleteSecret, 0},
 	})
-	all = append(all, rest.Route{Method: "GET", Path: "/api/settings/secrets/{name}", Tag: "Settings", Handle: t.getSecret})
+	all = append(all, rest.Route{Method: "GET", Path: "/api/settings/secrets/{name}", Tag: "Settings", Scope: rest.Account, Audited: true, Handle: t.getSecret})
 	all = append(all, t.group("Profiles", "/api/profiles", llms())...)
 	all = append(all, t.group("Agent Profiles", "/api/agent-profiles", agents())...)
 	all = append(all, t.group("Meta-profiles", "/api/meta-profiles", metas())...)
@@ -89,13 +90,16 @@ func (t routes) group(tag, base string, list []operation) []rest.Route {
 		if o.status == 0 {
 			o.status = http.StatusOK
 		}
-		out[i] = rest.Route{Method: o.method, Path: base + o.path, Tag: tag, Handle: answer(o.status, func(r *http.Request) (any, error) {
+		out[i] = rest.Route{Method: o.method, Path: base + o.path, Tag: tag, Scope: rest.Account, Handle: answer(o.status, func(r *http.Request) (any, error) {
 			s, err := t.server(r.Context())
 			if err != nil {
 				return nil, err
 			}
 			return o.handle(s, r)
 		})}
+		if o.method == http.MethodGet { // a sandbox sees names and masks
+			out[i].Scope = rest.Sandbox
+		}
 	}
 	return out
 }
@@ -144,9 +148,13 @@ func given(r *http.Request, o *schema.Object) (m, sent *schema.Map, err error) {
 }
 
 // exposure reads the header with the form in which secrets are returned; Masked
-// if there is none.
+// if there is none. The key of a sandbox may ask for no other form.
 func exposure(r *http.Request) (schema.Mode, error) {
-	switch v := strings.TrimSpace(strings.ToLower(r.Header.Get("X-Expose-Secrets"))); v {
+	v := strings.TrimSpace(strings.ToLower(r.Header.Get("X-Expose-Secrets")))
+	if v != "" && !identity.CallerOf(r.Context()).May(rest.Account) {
+		return 0, fault.New(fault.Denied, "the key of a sandbox shows no secrets")
+	}
+	switch v {
 	case "":
 		return schema.Masked, nil
 	case "encrypted", "true":

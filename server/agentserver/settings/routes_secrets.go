@@ -56,7 +56,6 @@ func (t routes) getSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return refused(err)
 	}
-	s.log.Info("a secret was read", "name", name, "client", r.RemoteAddr)
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(value.Reveal())))

@@ -12,7 +12,7 @@ import (
 func Workspaces(s *workspaces.Store) []rest.Route {
 	const base = "/api/workspaces"
 	route := func(method, path string, handle func(r *http.Request) (any, error)) rest.Route {
-		return rest.Route{Method: method, Path: path, Tag: "Workspaces", Handle: answer(http.StatusOK, handle)}
+		return rest.Route{Method: method, Path: path, Tag: "Workspaces", Scope: rest.Account, Handle: answer(http.StatusOK, handle)}
 	}
 	return []rest.Route{
 		route("GET", base, func(*http.Request) (any, error) {

@@ -14,10 +14,10 @@ import (
 func (s *Service) Routes() []rest.Route {
 	const tag = "Skills"
 	own := []rest.Route{
-		{Method: "POST", Path: "/api/skills", Tag: tag, Handle: s.postList},
-		{Method: "GET", Path: "/api/skills/catalog", Tag: tag, Handle: s.getCatalog},
-		{Method: "POST", Path: "/api/skills/sync", Tag: tag, Handle: s.postSync},
-		{Method: "GET", Path: "/api/skills/marketplace", Tag: tag, Unsupported: true, Handle: s.getMarketplace},
+		{Method: "POST", Path: "/api/skills", Tag: tag, Scope: rest.Account, Handle: s.postList},
+		{Method: "GET", Path: "/api/skills/catalog", Tag: tag, Scope: rest.Account, Handle: s.getCatalog},
+		{Method: "POST", Path: "/api/skills/sync", Tag: tag, Scope: rest.Account, Handle: s.postSync},
+		{Method: "GET", Path: "/api/skills/marketplace", Tag: tag, Unsupported: true, Scope: rest.Account, Handle: s.getMarketplace},
 	}
 	return append(own, installation.API{
 		Store: s.installed, Noun: "skill", Invalid: "the source contains a valid SKILL.md", Log: s.o.Log,

@@ -14,8 +14,8 @@ import (
 func (s *Service) terminalRoutes() []rest.Route {
 	const all = "/api/conversations/{conversation_id}/terminals"
 	return []rest.Route{
-		{Method: http.MethodGet, Path: all, Tag: "Conversations", Hidden: true, Handle: s.listTerminals},
-		{Method: http.MethodDelete, Path: all + "/{terminal_id}", Tag: "Conversations", Hidden: true, Handle: s.closeTerminal},
+		{Method: http.MethodGet, Path: all, Tag: "Conversations", Hidden: true, Scope: rest.Sandbox, Handle: s.listTerminals},
+		{Method: http.MethodDelete, Path: all + "/{terminal_id}", Tag: "Conversations", Hidden: true, Scope: rest.Sandbox, Handle: s.closeTerminal},
 	}
 }
 

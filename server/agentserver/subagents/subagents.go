@@ -37,7 +37,7 @@ var querySchema = spec.Reference("SubAgentsRequest", schema.Object{})
 
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
-	return []rest.Route{{Method: "POST", Path: "/api/sub-agents", Tag: "Sub Agents", Handle: func(w http.ResponseWriter, r *http.Request) error {
+	return []rest.Route{{Method: "POST", Path: "/api/sub-agents", Tag: "Sub Agents", Scope: rest.Sandbox, Handle: func(w http.ResponseWriter, r *http.Request) error {
 		var q subagent.Query
 		if err := rest.Read(r, querySchema, &q); err != nil {
 			return err

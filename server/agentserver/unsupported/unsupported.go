@@ -78,21 +78,21 @@ func Extensions() []rest.Route {
 	const tag, base = "Canvas Extensions", "/api/canvas-extensions"
 	const one, back = base + "/installed/{extension_name}", base + "/installed/{extension_name}/backend"
 	return marked([]rest.Route{
-		{Method: "POST", Path: base + "/install", Tag: tag, Handle: install},
-		{Method: "GET", Path: base + "/installed", Tag: tag, Handle: func(w http.ResponseWriter, _ *http.Request) error {
+		{Method: "POST", Path: base + "/install", Tag: tag, Scope: rest.Sandbox, Handle: install},
+		{Method: "GET", Path: base + "/installed", Tag: tag, Scope: rest.Sandbox, Handle: func(w http.ResponseWriter, _ *http.Request) error {
 			return rest.JSON(w, http.StatusOK, map[string]any{"canvas_extensions": []any{}})
 		}},
-		{Method: "GET", Path: one, Tag: tag, Handle: missing("is not installed")},
-		{Method: "DELETE", Path: one, Tag: tag, Handle: missing("is not installed")},
-		{Method: "PATCH", Path: one, Tag: tag, Handle: checked(enableSchema, missing("is not installed"))},
-		{Method: "GET", Path: one + "/bundle", Tag: tag, Handle: missing("bundle not found")},
-		{Method: "GET", Path: one + "/icon", Tag: tag, Handle: missing("icon not found")},
-		{Method: "GET", Path: back, Tag: tag, Handle: named(stateless)},
-		{Method: "GET", Path: back + "/logs", Tag: tag, Handle: named(logs)},
-		{Method: "DELETE", Path: back + "/data", Tag: tag, Handle: named(stateless)},
-		{Method: "POST", Path: back + "/prepare", Tag: tag, Handle: checked(revisionSchema, named(stateless))},
-		{Method: "POST", Path: back + "/start", Tag: tag, Handle: checked(revisionSchema, named(stateless))},
-		{Method: "POST", Path: back + "/stop", Tag: tag, Handle: named(stateless)},
+		{Method: "GET", Path: one, Tag: tag, Scope: rest.Sandbox, Handle: missing("is not installed")},
+		{Method: "DELETE", Path: one, Tag: tag, Scope: rest.Sandbox, Handle: missing("is not installed")},
+		{Method: "PATCH", Path: one, Tag: tag, Scope: rest.Sandbox, Handle: checked(enableSchema, missing("is not installed"))},
+		{Method: "GET", Path: one + "/bundle", Tag: tag, Scope: rest.Sandbox, Handle: missing("bundle not found")},
+		{Method: "GET", Path: one + "/icon", Tag: tag, Scope: rest.Sandbox, Handle: missing("icon not found")},
+		{Method: "GET", Path: back, Tag: tag, Scope: rest.Sandbox, Handle: named(stateless)},
+		{Method: "GET", Path: back + "/logs", Tag: tag, Scope: rest.Sandbox, Handle: named(logs)},
+		{Method: "DELETE", Path: back + "/data", Tag: tag, Scope: rest.Sandbox, Handle: named(stateless)},
+		{Method: "POST", Path: back + "/prepare", Tag: tag, Scope: rest.Sandbox, Handle: checked(revisionSchema, named(stateless))},
+		{Method: "POST", Path: back + "/start", Tag: tag, Scope: rest.Sandbox, Handle: checked(revisionSchema, named(stateless))},
+		{Method: "POST", Path: back + "/stop", Tag: tag, Scope: rest.Sandbox, Handle: named(stateless)},
 	})
 }
 
@@ -120,20 +120,20 @@ func backends() []rest.Route {
 	})
 	const tag, one = "Canvas App Backends", "/app-backends/{extension_name}"
 	return []rest.Route{
-		{Method: "POST", Path: one + "/session", Tag: tag, Handle: none},
-		{Method: "DELETE", Path: one + "/session", Tag: tag, Handle: none},
-		{Path: one, Tag: tag, Hidden: true, Access: rest.Own, Handle: none},
-		{Path: one + "/{path...}", Tag: tag, Hidden: true, Access: rest.Own, Handle: none},
+		{Method: "POST", Path: one + "/session", Tag: tag, Scope: rest.Sandbox, Handle: none},
+		{Method: "DELETE", Path: one + "/session", Tag: tag, Scope: rest.Sandbox, Handle: none},
+		{Path: one, Tag: tag, Hidden: true, Scope: rest.Checked, Limit: rest.NoBody, Trusted: rest.DefaultBody, Handle: none},
+		{Path: one + "/{path...}", Tag: tag, Hidden: true, Scope: rest.Checked, Limit: rest.NoBody, Trusted: rest.DefaultBody, Handle: none},
 	}
 }
 
 // agents are the routes of ACP agents and what belongs to them.
 func agents() []rest.Route {
 	return []rest.Route{
-		{Method: "POST", Path: "/api/acp/models", Tag: "ACP", Handle: checked(modelsSchema, models)},
+		{Method: "POST", Path: "/api/acp/models", Tag: "ACP", Scope: rest.Sandbox, Handle: checked(modelsSchema, models)},
 		{
 			Method: "PUT", Path: "/api/conversations/{conversation_id}/credential-bindings/{secret_name}", Tag: "Conversations",
-			Hidden: true, Handle: checked(bindingSchema, bind),
+			Scope: rest.Sandbox, Hidden: true, Handle: checked(bindingSchema, bind),
 		},
 	}
 }

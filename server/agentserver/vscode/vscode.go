@@ -50,10 +50,10 @@ func Routes(o Options) []rest.Route {
 	}
 	off := o.Editor == nil
 	return []rest.Route{
-		{Method: "GET", Path: "/api/vscode/status", Tag: tag, Handle: newest(o.status), Unsupported: off},
-		{Method: "GET", Path: "/api/vscode/url", Tag: tag, Handle: newest(o.url), Unsupported: off},
-		{Method: "GET", Path: scope + "/status", Tag: tag, Handle: o.scoped(o.status), Unsupported: off},
-		{Method: "GET", Path: scope + "/url", Tag: tag, Handle: o.scoped(o.url), Unsupported: off},
+		{Method: "GET", Path: "/api/vscode/status", Tag: tag, Scope: rest.Sandbox, Handle: newest(o.status), Unsupported: off},
+		{Method: "GET", Path: "/api/vscode/url", Tag: tag, Scope: rest.Sandbox, Handle: newest(o.url), Unsupported: off},
+		{Method: "GET", Path: scope + "/status", Tag: tag, Scope: rest.Sandbox, Handle: o.scoped(o.status), Unsupported: off},
+		{Method: "GET", Path: scope + "/url", Tag: tag, Scope: rest.Sandbox, Handle: o.scoped(o.url), Unsupported: off},
 	}
 }
 

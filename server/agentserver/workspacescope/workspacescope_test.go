@@ -19,7 +19,7 @@ func TestRepeatedPath(t *testing.T) {
 	routes := workspacescope.WorkspaceOf(func(context.Context, string) (workspacescope.Workspace, error) {
 		return workspacescope.Directory(ws), nil
 	}).Routes([]rest.Route{{
-		Method: "GET", Path: "/api/file", Handle: func(w http.ResponseWriter, r *http.Request) error {
+		Method: "GET", Path: "/api/file", Scope: rest.Account, Handle: func(w http.ResponseWriter, r *http.Request) error {
 			return rest.JSON(w, http.StatusOK, rest.QueryOf(r).String("path", ""))
 		},
 	}})
@@ -45,7 +45,7 @@ func TestQuotes(t *testing.T) {
 	routes := workspacescope.WorkspaceOf(func(context.Context, string) (workspacescope.Workspace, error) {
 		return workspacescope.Directory(ws), nil
 	}).Routes([]rest.Route{{
-		Method: "POST", Path: "/api/x", Handle: func(_ http.ResponseWriter, r *http.Request) error {
+		Method: "POST", Path: "/api/x", Scope: rest.Account, Handle: func(_ http.ResponseWriter, r *http.Request) error {
 			if _, err := rest.Raw(r); err != nil {
 				return err
 			}

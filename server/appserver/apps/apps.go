@@ -82,9 +82,9 @@ func New(o Options) *Service { return &Service{o: o} }
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
-		{Method: "GET", Path: "/api/v1/app-conversations/{conversation_id}/apps", Tag: "Apps", Handle: s.list},
-		{Method: "GET", Path: "/api/v1/app-conversations/{conversation_id}/editor", Tag: "Apps", Handle: s.editor},
-		{Method: "POST", Path: "/api/v1/app-conversations/{conversation_id}/editor", Tag: "Apps", Handle: s.openEditor},
+		{Method: "GET", Path: "/api/v1/app-conversations/{conversation_id}/apps", Tag: "Apps", Scope: rest.Account, Handle: s.list},
+		{Method: "GET", Path: "/api/v1/app-conversations/{conversation_id}/editor", Tag: "Apps", Scope: rest.Account, Handle: s.editor},
+		{Method: "POST", Path: "/api/v1/app-conversations/{conversation_id}/editor", Tag: "Apps", Scope: rest.Account, Handle: s.openEditor},
 	}
 }
 
@@ -144,7 +144,7 @@ func (s *Service) one(r *http.Request) (*conversations.Info, error) {
 	if !ok {
 		return nil, schema.Invalid("Input should be a valid UUID", r.PathValue("conversation_id"), "path", "conversation_id")
 	}
-	return s.o.Conversations.One(r.Context(), identity.CallerOf(r.Context()).Owner, id)
+	return s.o.Conversations.One(r.Context(), identity.CallerOf(r.Context()).Tenant(), id)
 }
 
 func (s *Service) ports(ctx context.Context, in store.Sandbox, id event.ConversationID) (found []Port, err error) {

@@ -55,7 +55,7 @@ func New(o Options) *Service {
 func (s *Service) Routes() []rest.Route {
 	const user, v1 = "/api/user", "/api/v1/git"
 	r := func(path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: "GET", Path: path, Tag: "Git", Handle: h}
+		return rest.Route{Method: "GET", Path: path, Tag: "Git", Scope: rest.Account, Handle: h}
 	}
 	return []rest.Route{
 		r(v1+"/installations/search", s.installations),
@@ -94,7 +94,7 @@ var errNoToken = fault.New(fault.Auth, "no token of a Git provider is stored").H
 // hosts returns the caller's hosts in the order of the providers, or only a
 // provider's; never none.
 func (s *Service) hosts(ctx context.Context, provider string) ([]forge.Host, error) {
-	tokens, err := s.o.Tokens(ctx, identity.CallerOf(ctx).Owner)
+	tokens, err := s.o.Tokens(ctx, identity.CallerOf(ctx).Tenant())
 	if err != nil {
 		return nil, err
 	}

@@ -43,8 +43,8 @@ func serve(t *testing.T) (string, map[string]*forgetest.Server) {
 		}
 		return out, nil
 	}})
-	h, err := rest.New(rest.Options{Routes: s.Routes(), Authenticate: func(r *http.Request) (*http.Request, error) {
-		return r.WithContext(identity.With(r.Context(), identity.Caller{Owner: identity.Tenant(r.Header.Get("Owner"))})), nil
+	h, err := rest.New(rest.Options{Routes: s.Routes(), Authenticate: func(r *http.Request) (identity.Caller, error) {
+		return identity.Caller{User: identity.User(r.Header.Get("Owner")), Scopes: []identity.Scope{identity.Account}}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)

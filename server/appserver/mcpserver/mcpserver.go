@@ -46,9 +46,7 @@ type Options struct {
 	SearchKey func(ctx context.Context, owner identity.Tenant) (llm.Secret, error)
 	// Search is the address of Tavily's API; "" for the public one.
 	Search string
-	// Authenticate says who sends a request without the key of a sandbox.
-	Authenticate func(r *http.Request) (identity.Caller, error)
-	Log          *slog.Logger
+	Log    *slog.Logger
 }
 
 // Service makes the tools.
@@ -99,7 +97,7 @@ const maxBody = 1 << 20
 func (s *Service) Routes() []rest.Route {
 	var out []rest.Route
 	for _, method := range []string{"POST", "GET", "DELETE"} {
-		out = append(out, rest.Route{Method: method, Path: "/mcp/mcp", Tag: "MCP", Access: rest.Own, Limit: maxBody, Handle: s.serve})
+		out = append(out, rest.Route{Method: method, Path: "/mcp/mcp", Tag: "MCP", Limit: maxBody, Scope: rest.Sandbox, Handle: s.serve})
 	}
 	return out
 }
@@ -125,26 +123,19 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) error {
 func (s *Service) conversationOf(r *http.Request) (identity.Tenant, event.ConversationID, error) {
 	ctx := r.Context()
 	id, named := event.ParseConversationID(r.Header.Get(conversationHeader))
-	if key := r.Header.Get(rest.KeyHeader); key != "" {
-		b, err := s.o.Store.SandboxOfKey(ctx, key)
-		if err != nil {
-			return "", "", err
-		}
-		in, err := s.o.Store.InSandbox(ctx, b.ID)
+	caller := identity.CallerOf(ctx)
+	if caller.Sandbox != "" {
+		in, err := s.o.Store.InSandbox(ctx, caller.Sandbox)
 		if err != nil {
 			return "", "", err
 		}
 		if !named && len(in) == 1 {
-			return identity.Tenant(b.Owner), in[0], nil
+			return caller.Tenant(), in[0], nil
 		}
 		if !named || !slices.Contains(in, id) {
 			return "", "", fault.New(fault.NotFound, "the sandbox has no such conversation").Hint("name it in the header " + conversationHeader)
 		}
-		return identity.Tenant(b.Owner), id, nil
-	}
-	caller, err := s.o.Authenticate(r)
-	if err != nil {
-		return "", "", err
+		return caller.Tenant(), id, nil
 	}
 	if caller.Method != identity.APIKey {
 		return "", "", fault.New(fault.Auth, "an API key, or the session key of a sandbox, is needed")
@@ -152,8 +143,8 @@ func (s *Service) conversationOf(r *http.Request) (identity.Tenant, event.Conver
 	if !named {
 		return "", "", fault.New(fault.Invalid, "the header "+conversationHeader+" names no conversation")
 	}
-	_, err = s.o.Conversations.One(ctx, caller.Owner, id)
-	return caller.Owner, id, err
+	_, err := s.o.Conversations.One(ctx, caller.Tenant(), id)
+	return caller.Tenant(), id, err
 }
 
 // text is a result of a tool.

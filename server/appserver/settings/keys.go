@@ -60,7 +60,7 @@ func (s *Service) listKeys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.o.Keys.Keys(r.Context(), caller.Owner)
+	list, err := s.o.Keys.Keys(r.Context(), caller.Tenant())
 	if err != nil {
 		return err
 	}
@@ -118,14 +118,14 @@ func (s *Service) createKey(w http.ResponseWriter, r *http.Request) error {
 			return schema.Invalid("keys that become valid later are not supported", nil, "body", "not_before")
 		}
 	}
-	if v := body.Text("org_id"); v != "" && v != organisation(caller.Owner) {
+	if v := body.Text("org_id"); v != "" && v != organisation(caller.Tenant()) {
 		return fault.New(fault.Denied, "the organisation is not yours")
 	}
-	c, secret, err := s.o.Keys.NewKey(r.Context(), caller.Owner, body.Text("name"), lasts)
+	c, secret, err := s.o.Keys.NewKey(r.Context(), caller.Tenant(), body.Text("name"), lasts)
 	if err != nil {
 		return err
 	}
-	s.o.Log.Info("an API key was made", "owner", caller.Owner, "key", c.ID)
+	s.o.Log.Info("an API key was made", "owner", caller.Tenant(), "key", c.ID)
 	return rest.JSON(w, http.StatusOK, struct {
 		keyInfo
 		Key string `json:"key"`
@@ -134,7 +134,7 @@ func (s *Service) createKey(w http.ResponseWriter, r *http.Request) error {
 
 // findKey returns the key of the caller's that is the wanted one.
 func (s *Service) findKey(ctx context.Context, caller identity.Caller, is func(store.Credential) bool) (store.Credential, error) {
-	list, err := s.o.Keys.Keys(ctx, caller.Owner)
+	list, err := s.o.Keys.Keys(ctx, caller.Tenant())
 	if err != nil {
 		return store.Credential{}, err
 	}
@@ -159,10 +159,10 @@ func (s *Service) deleteKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.o.Keys.DeleteKey(r.Context(), caller.Owner, c.ID); err != nil {
+	if err := s.o.Keys.DeleteKey(r.Context(), caller.Tenant(), c.ID); err != nil {
 		return err
 	}
-	s.o.Log.Info("an API key was revoked", "owner", caller.Owner, "key", c.ID)
+	s.o.Log.Info("an API key was revoked", "owner", caller.Tenant(), "key", c.ID)
 	return done(w, "API key deleted successfully")
 }
 
@@ -178,9 +178,9 @@ func (s *Service) currentKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	org := organisation(caller.Owner)
+	org := organisation(caller.Tenant())
 	return rest.JSON(w, http.StatusOK, map[string]any{
-		"id": keyNumber(c.ID), "name": text(c.Name), "org_id": org, "bound_org_id": org, "user_id": string(caller.Owner), "auth_type": "bearer",
+		"id": keyNumber(c.ID), "name": text(c.Name), "org_id": org, "bound_org_id": org, "user_id": string(caller.Tenant()), "auth_type": "bearer",
 	})
 }
 

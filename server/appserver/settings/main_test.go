@@ -102,21 +102,22 @@ func serve(t *testing.T) *server {
 		return open[owner], nil
 	}
 	service := settings.New(settings.Options{Of: s.of, Keys: keys, Sandboxes: s.store, Tokens: hosts{}, Began: time.Now(), Log: log, ProbeMCP: probeMCP})
-	h, err := rest.New(rest.Options{Routes: service.Routes(), Log: log, Authenticate: func(r *http.Request) (*http.Request, error) {
+	h, err := rest.New(rest.Options{Routes: service.Routes(), Log: log, Authenticate: func(r *http.Request) (identity.Caller, error) {
 		scheme, who, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		c := identity.Caller{Owner: identity.Tenant(who), Method: identity.Cookie}
+		c := identity.Local()
+		c.User, c.Method = identity.User(who), identity.Cookie
 		switch scheme {
 		case "Key":
 			c.Method, c.Credential = identity.APIKey, "none"
 		case "Sandbox":
-			c.Method = identity.SessionKey
-		case "Bearer":
-			return signedIn(keys, r)
+			c = identity.InSandbox(identity.Tenant(who), "")
+		case "Bearer", "":
+			return keys.Authenticate(r)
 		case "Cookie":
 		default:
-			return r, fault.New(fault.Auth, "not signed in")
+			return c, fault.New(fault.Auth, "not signed in")
 		}
-		return r.WithContext(identity.With(r.Context(), c)), nil
+		return c, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -131,11 +132,6 @@ func serve(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func signedIn(keys *signin.Service, r *http.Request) (*http.Request, error) {
-	c, err := keys.Authenticate(r)
-	return r.WithContext(identity.With(r.Context(), c)), err
 }
 
 // locked is a writer for several goroutines.

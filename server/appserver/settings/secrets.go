@@ -166,21 +166,17 @@ func (u user) deleteSecretV0(w http.ResponseWriter, r *http.Request) error {
 	return done(w, "Secret deleted successfully")
 }
 
-// ofSandbox returns the settings of the owner of the sandbox that a path names. Its
-// session key must be in the header.
+// ofSandbox returns the settings of the owner of the sandbox that a path names, for a
+// client with its session key.
 func (s *Service) ofSandbox(r *http.Request) (*settings.Service, error) {
-	key := r.Header.Get(rest.KeyHeader)
-	if key == "" {
+	caller := identity.CallerOf(r.Context())
+	switch caller.Sandbox {
+	case r.PathValue("sandbox_id"):
+		return s.o.Of(r.Context(), caller.Tenant())
+	case "":
 		return nil, fault.New(fault.Auth, "the session key of the sandbox is missing")
 	}
-	b, err := s.o.Sandboxes.SandboxOfKey(r.Context(), key)
-	if err != nil {
-		return nil, err
-	}
-	if b.ID != r.PathValue("sandbox_id") {
-		return nil, fault.New(fault.Denied, "the session key is that of another sandbox")
-	}
-	return s.o.Of(r.Context(), identity.Tenant(b.Owner))
+	return nil, fault.New(fault.Denied, "the session key is for another sandbox")
 }
 
 func (s *Service) sandboxSecrets(w http.ResponseWriter, r *http.Request) error {
@@ -207,7 +203,6 @@ func (s *Service) sandboxSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.o.Log.Info("a secret was looked up from a sandbox", "name", name, "sandbox", r.PathValue("sandbox_id"), "client", r.RemoteAddr)
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(value.Reveal())))

@@ -106,10 +106,10 @@ func New(o Options) *Service {
 func (s *Service) Routes() []rest.Route {
 	const v1, profile = "/api/v1/settings", "/api/v1/settings/profiles/{name}"
 	r := func(tag, method, path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: method, Path: path, Tag: tag, Limit: 1 << 20, Handle: h}
+		return rest.Route{Method: method, Path: path, Tag: tag, Limit: 1 << 20, Scope: rest.Account, Handle: h}
 	}
-	open := func(r rest.Route, access rest.Access) rest.Route {
-		r.Access = access
+	scope := func(r rest.Route, s identity.Scope, limit int64) rest.Route {
+		r.Scope, r.Limit = s, limit
 		return r
 	}
 	later := func(r rest.Route) rest.Route {
@@ -132,40 +132,40 @@ func (s *Service) Routes() []rest.Route {
 		r("Settings", "DELETE", profile, s.user(user.deleteProfile)),
 		r("Settings", "POST", profile+"/activate", s.user(user.activateProfile)),
 		r("Settings", "POST", profile+"/rename", s.user(user.renameProfile)),
-		r("Secrets", "POST", "/api/v1/secrets/git-providers", s.user(user.setTokens)),
-		r("Secrets", "DELETE", "/api/v1/secrets/git-providers", s.user(user.unsetTokens)),
+		rest.Audited(r("Secrets", "POST", "/api/v1/secrets/git-providers", s.user(user.setTokens))),
+		rest.Audited(r("Secrets", "DELETE", "/api/v1/secrets/git-providers", s.user(user.unsetTokens))),
 		r("Secrets", "GET", "/api/v1/secrets/search", s.user(user.searchSecrets)),
-		r("Secrets", "POST", "/api/v1/secrets", s.user(user.saveSecret)),
-		r("Secrets", "PUT", "/api/v1/secrets/{secret_id}", s.user(user.changeSecret)),
-		r("Secrets", "DELETE", "/api/v1/secrets/{secret_id}", s.user(user.deleteSecret)),
-		open(r("Sandboxes", "GET", "/api/v1/sandboxes/{sandbox_id}/settings/secrets", s.sandboxSecrets), rest.Own),
-		open(r("Sandboxes", "GET", "/api/v1/sandboxes/{sandbox_id}/settings/secrets/{secret_name}", s.sandboxSecret), rest.Own),
+		rest.Audited(r("Secrets", "POST", "/api/v1/secrets", s.user(user.saveSecret))),
+		rest.Audited(r("Secrets", "PUT", "/api/v1/secrets/{secret_id}", s.user(user.changeSecret))),
+		rest.Audited(r("Secrets", "DELETE", "/api/v1/secrets/{secret_id}", s.user(user.deleteSecret))),
+		scope(r("Sandboxes", "GET", "/api/v1/sandboxes/{sandbox_id}/settings/secrets", s.sandboxSecrets), rest.Sandbox, 0),
+		rest.Audited(scope(r("Sandboxes", "GET", "/api/v1/sandboxes/{sandbox_id}/settings/secrets/{secret_name}", s.sandboxSecret), rest.Sandbox, 0)),
 		r("User", "GET", "/api/v1/users/me", s.user(user.me)),
 		r("Config", "GET", "/api/v1/config/models/search", s.searchModels),
 		r("Config", "GET", "/api/v1/config/providers/search", s.searchProviders),
-		open(r("Config", "GET", "/api/v1/web-client/config", s.webClient), rest.Open),
+		scope(r("Config", "GET", "/api/v1/web-client/config", s.webClient), rest.Public, rest.NoBody),
 		r("Keys", "GET", "/api/keys", s.listKeys),
-		r("Keys", "POST", "/api/keys", s.createKey),
-		r("Keys", "DELETE", "/api/keys/{key_id}", s.deleteKey),
+		rest.Audited(r("Keys", "POST", "/api/keys", s.createKey)),
+		rest.Audited(r("Keys", "DELETE", "/api/keys/{key_id}", s.deleteKey)),
 		r("Keys", "GET", "/api/keys/current", s.currentKey),
 		later(r("Keys", "GET", "/api/keys/llm/byor/permitted", notPermitted)),
 		later(r("Keys", "GET", "/api/keys/llm/byor", noManagedKey)),
 		later(r("Keys", "POST", "/api/keys/llm/byor/refresh", noManagedKey)),
 		later(r("Keys", "POST", "/api/keys/llm/managed/refresh", notRefreshed)),
 		// Of OpenHands 0.62.
-		open(r("V0", "GET", "/api/options/config", s.optionsConfig), rest.Open),
-		r("V0", "GET", "/api/options/models", s.optionsModels),
-		r("V0", "GET", "/api/options/agents", optionsAgents),
-		r("V0", "GET", "/api/options/security-analyzers", optionsAnalyzers),
-		r("V0", "GET", "/api/settings", s.v0(user.getV0)),
-		r("V0", "POST", "/api/settings", s.v0(user.postV0)),
-		r("V0", "POST", "/api/reset-settings", resetV0),
-		r("V0", "POST", "/api/add-git-providers", s.v0(user.setTokens)),
-		r("V0", "POST", "/api/unset-provider-tokens", s.v0(user.unsetTokens)),
-		r("V0", "GET", "/api/secrets", s.v0(user.listSecretsV0)),
-		r("V0", "POST", "/api/secrets", s.v0(user.createSecretV0)),
-		r("V0", "PUT", "/api/secrets/{secret_id}", s.v0(user.changeSecretV0)),
-		r("V0", "DELETE", "/api/secrets/{secret_id}", s.v0(user.deleteSecretV0)),
+		rest.Legacy(scope(r("V0", "GET", "/api/options/config", s.optionsConfig), rest.Public, rest.NoBody)),
+		rest.Legacy(r("V0", "GET", "/api/options/models", s.optionsModels)),
+		rest.Legacy(r("V0", "GET", "/api/options/agents", optionsAgents)),
+		rest.Legacy(r("V0", "GET", "/api/options/security-analyzers", optionsAnalyzers)),
+		rest.Legacy(r("V0", "GET", "/api/settings", s.v0(user.getV0))),
+		rest.Legacy(r("V0", "POST", "/api/settings", s.v0(user.postV0))),
+		rest.Legacy(r("V0", "POST", "/api/reset-settings", resetV0)),
+		rest.Legacy(r("V0", "POST", "/api/add-git-providers", s.v0(user.setTokens))),
+		rest.Legacy(r("V0", "POST", "/api/unset-provider-tokens", s.v0(user.unsetTokens))),
+		rest.Legacy(r("V0", "GET", "/api/secrets", s.v0(user.listSecretsV0))),
+		rest.Legacy(r("V0", "POST", "/api/secrets", s.v0(user.createSecretV0))),
+		rest.Legacy(r("V0", "PUT", "/api/secrets/{secret_id}", s.v0(user.changeSecretV0))),
+		rest.Legacy(r("V0", "DELETE", "/api/secrets/{secret_id}", s.v0(user.deleteSecretV0))),
 	}
 }
 
@@ -186,7 +186,7 @@ func (s *Service) user(h handler) rest.Handler {
 		if err != nil {
 			return err
 		}
-		service, err := s.o.Of(r.Context(), caller.Owner)
+		service, err := s.o.Of(r.Context(), caller.Tenant())
 		if err != nil {
 			return err
 		}
@@ -199,9 +199,9 @@ func (s *Service) user(h handler) rest.Handler {
 func person(ctx context.Context) (identity.Caller, error) {
 	caller := identity.CallerOf(ctx)
 	switch {
-	case caller.Owner == "":
+	case caller.Tenant() == "":
 		return caller, fault.New(fault.Auth, "not signed in")
-	case caller.Method == identity.SessionKey:
+	case !caller.May(identity.Account):
 		return caller, fault.New(fault.Denied, "the key of a sandbox gives no access to settings")
 	}
 	return caller, nil

@@ -80,7 +80,7 @@ func (u user) me(w http.ResponseWriter, r *http.Request) error {
 	if v.servers = schema.Nulled; show == exposed || u.inSandbox(r) {
 		v.servers = schema.Plain
 		if show == hidden {
-			u.s.o.Log.Warn("MCP servers are read with their secrets in the clear", "owner", u.caller.Owner, "key", u.caller.Credential, "client", r.RemoteAddr)
+			u.s.o.Log.Warn("MCP servers are read with their secrets in the clear", "owner", u.caller.Tenant(), "key", u.caller.Credential, "client", r.RemoteAddr)
 		}
 	}
 	m, err := v.flat()
@@ -93,7 +93,7 @@ func (u user) me(w http.ResponseWriter, r *http.Request) error {
 	}
 	m = schema.MergeFields(m, nested)
 	for key, value := range map[string]any{
-		"id": string(u.caller.Owner), "org_id": organisation(u.caller.Owner), "org_name": "Personal", "role": "owner", "permissions": nil,
+		"id": string(u.caller.Tenant()), "org_id": organisation(u.caller.Tenant()), "org_name": "Personal", "role": "owner", "permissions": nil,
 	} {
 		m.Set(key, value)
 	}

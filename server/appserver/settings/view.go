@@ -29,7 +29,7 @@ func (u user) mayExpose(r *http.Request) error {
 		return fault.New(fault.Denied, "secrets are shown only to programs with an API key")
 	}
 	u.s.o.Log.Warn("settings are read with their secrets in the clear",
-		"owner", u.caller.Owner, "key", u.caller.Credential, "client", r.RemoteAddr)
+		"owner", u.caller.Tenant(), "key", u.caller.Credential, "client", r.RemoteAddr)
 	return nil
 }
 
@@ -41,7 +41,7 @@ func (u user) inSandbox(r *http.Request) bool {
 		return false
 	}
 	b, err := u.s.o.Sandboxes.SandboxOfKey(r.Context(), key)
-	return err == nil && identity.Tenant(b.Owner) == u.caller.Owner
+	return err == nil && identity.Tenant(b.Owner) == u.caller.Tenant()
 }
 
 // organisation is the id of the organisation that every owner is alone in.
@@ -218,7 +218,7 @@ func (v view) profiles(ctx context.Context) (*schema.Map, error) {
 		}
 		l, err := load(ctx, name)
 		if err != nil {
-			v.u.s.o.Log.Warn("an LLM profile cannot be shown", "owner", v.u.caller.Owner, "name", name, "err", err)
+			v.u.s.o.Log.Warn("an LLM profile cannot be shown", "owner", v.u.caller.Tenant(), "name", name, "err", err)
 			continue
 		}
 		config, err := profileConfig(l, v.mode())

@@ -1,11 +1,12 @@
-// Package signin tells the App Server who its callers are: programs with API keys, and
-// browsers that signed in with a code, which the server's owner gets on the terminal.
+// Package signin tells the App Server who its callers are: programs with API keys, browsers
+// that signed in with a code, which the server's owner gets on the terminal, and clients
+// with the session key of a sandbox.
 //
 // # Usage
 //
 //	s := signin.New(signin.Options{Store: store})
 //	code, err := s.NewCode(ctx, owner)        // for a link that signs in once
-//	caller, err := s.Authenticate(r)          // identity.UserAuth
+//	caller, err := s.Authenticate(r)          // for rest.Options
 //	routes := s.Routes()
 //
 // # Concurrency and failure
@@ -65,7 +66,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Service implements [identity.UserAuth].
+// Service has the routes, and authenticates requests.
 type Service struct {
 	o        Options
 	attempts *ratelimit.Limiter // to sign in, by address
@@ -74,8 +75,6 @@ type Service struct {
 	mu   sync.Mutex
 	used map[string]time.Time // when the use of a credential was written, by id
 }
-
-var _ identity.UserAuth = (*Service)(nil)
 
 // New returns a service.
 func New(o Options) *Service {
@@ -91,8 +90,8 @@ func New(o Options) *Service {
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
-		{Method: "POST", Path: "/api/v1/login", Tag: "Authentication", Access: rest.Open, Limit: 4 << 10, Handle: s.login},
-		{Method: "POST", Path: "/api/logout", Tag: "Authentication", Handle: s.logout},
+		{Method: "POST", Path: "/api/v1/login", Tag: "Authentication", Scope: rest.Public, Limit: 4 << 10, Audited: true, Handle: s.login},
+		{Method: "POST", Path: "/api/logout", Tag: "Authentication", Scope: rest.Account, Handle: s.logout},
 	}
 }
 
@@ -152,8 +151,9 @@ func KeyOf(r *http.Request) string {
 	return ""
 }
 
-// Authenticate implements [identity.UserAuth]. A key in a header counts before a cookie,
-// even a wrong one. With a cookie, only pages of this server may ask for a change.
+// Authenticate returns who sends a request. A key in a header counts before a cookie, even
+// a wrong one. With a cookie, only pages of this server may ask for a change. Without
+// credentials, or with wrong ones, the error is of kind Auth.
 func (s *Service) Authenticate(r *http.Request) (identity.Caller, error) {
 	method, secret := identity.APIKey, KeyOf(r)
 	kind := store.APIKey
@@ -169,6 +169,9 @@ func (s *Service) Authenticate(r *http.Request) (identity.Caller, error) {
 	}
 	now := time.Now()
 	c, err := s.o.Store.Credential(r.Context(), secret, now)
+	if key := r.Header.Get(rest.KeyHeader); key != "" && fault.Is(err, fault.Auth) {
+		return s.inSandbox(r, key, err)
+	}
 	if err != nil {
 		return identity.Caller{}, err
 	}
@@ -176,7 +179,22 @@ func (s *Service) Authenticate(r *http.Request) (identity.Caller, error) {
 		return identity.Caller{}, fault.New(fault.Auth, "the key is unknown, or no longer valid")
 	}
 	s.noteUse(r.Context(), c.ID, now)
-	return identity.Caller{Owner: identity.Tenant(c.Owner), Method: method, Credential: c.ID}, nil
+	caller := identity.Local()
+	caller.User, caller.Method, caller.Credential = identity.User(c.Owner), method, c.ID
+	return caller, nil
+}
+
+// inSandbox returns the client of a sandbox by its session key, or an error for a key that
+// is none.
+func (s *Service) inSandbox(r *http.Request, key string, unknown error) (identity.Caller, error) {
+	b, err := s.o.Store.SandboxOfKey(r.Context(), key)
+	if fault.Is(err, fault.Auth) {
+		err = unknown
+	}
+	if err != nil {
+		return identity.Caller{}, err
+	}
+	return identity.InSandbox(identity.Tenant(b.Owner), b.ID), nil
 }
 
 // noteUse writes when a credential was used, now and then.
@@ -238,7 +256,7 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request) error {
 func (s *Service) logout(w http.ResponseWriter, r *http.Request) error {
 	caller := identity.CallerOf(r.Context())
 	if caller.Method == identity.Cookie {
-		if err := s.o.Store.DeleteCredential(r.Context(), string(caller.Owner), caller.Credential); err != nil && !fault.Is(err, fault.NotFound) {
+		if err := s.o.Store.DeleteCredential(r.Context(), string(caller.User), caller.Credential); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
 	}

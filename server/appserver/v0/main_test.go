@@ -95,12 +95,14 @@ func setup(t *testing.T) *fixture {
 	f.conversations = conversations.New(conversations.Options{Sessions: sessions, Sandboxes: places, Store: rows, Settings: f, Files: kept, Lock: locks, Callbacks: calls, Log: log})
 	s := v0.New(v0.Options{Conversations: f.conversations, Sandboxes: places, URL: func(*http.Request) string { return "http://app" }, Log: log})
 	f.routes = s.Routes()
-	f.handler, err = rest.New(rest.Options{Routes: f.routes, Log: log, Authenticate: func(r *http.Request) (*http.Request, error) {
+	f.handler, err = rest.New(rest.Options{Routes: f.routes, Log: log, Authenticate: func(r *http.Request) (identity.Caller, error) {
 		who := r.Header.Get("Authorization")
 		if who == "" {
-			return r, fault.New(fault.Auth, "not signed in")
+			return identity.Caller{}, fault.New(fault.Auth, "not signed in")
 		}
-		return r.WithContext(identity.With(r.Context(), identity.Caller{Owner: identity.Tenant(who), Method: identity.Cookie})), nil
+		c := identity.Local()
+		c.User, c.Method = identity.User(who), identity.Cookie
+		return c, nil
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -53,24 +53,24 @@ const maxUpload = 1 << 30
 func (s *Service) Routes() []rest.Route {
 	const base, one = "/api/conversations", "/api/conversations/{conversation_id}"
 	r := func(method, path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: method, Path: path, Tag: "V0", Handle: s.v0(h)}
+		return rest.Route{Method: method, Path: path, Tag: "V0", Legacy: true, Scope: rest.Account, Handle: s.v0(h)}
 	}
 	upload := r("POST", one+"/upload-files", s.upload)
 	upload.Limit = maxUpload
 	return []rest.Route{
-		r("POST", base, s.create),
+		rest.Costly(r("POST", base, s.create)),
 		r("GET", base, s.search),
 		r("GET", one, s.get),
 		r("PATCH", one, s.patch),
 		r("DELETE", one, s.delete),
-		r("POST", one+"/start", s.start),
+		rest.Costly(r("POST", one+"/start", s.start)),
 		r("POST", one+"/stop", s.stop),
 		r("GET", one+"/events", s.events),
 		r("POST", one+"/events", s.addEvent),
-		r("GET", one+"/trajectory", s.trajectory),
+		rest.Costly(r("GET", one+"/trajectory", s.trajectory)),
 		r("GET", one+"/list-files", s.listFiles),
 		r("GET", one+"/select-file", s.selectFile),
-		r("GET", one+"/zip-directory", s.zipDirectory),
+		rest.Costly(r("GET", one+"/zip-directory", s.zipDirectory)),
 		r("GET", one+"/git/changes", s.gitChanges),
 		r("GET", one+"/git/diff", s.gitDiff),
 		upload,
@@ -130,7 +130,7 @@ func describe(err error) string {
 }
 
 // owner returns whose request it is.
-func owner(r *http.Request) identity.Tenant { return identity.CallerOf(r.Context()).Owner }
+func owner(r *http.Request) identity.Tenant { return identity.CallerOf(r.Context()).Tenant() }
 
 // pathID returns the conversation that a path names. What is no id names none.
 func pathID(r *http.Request) (event.ConversationID, error) {

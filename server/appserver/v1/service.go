@@ -60,14 +60,14 @@ func New(o Options) *Service { return &Service{o: o} }
 func (s *Service) Routes() []rest.Route {
 	const base, one = "/api/v1/app-conversations", "/api/v1/app-conversations/{conversation_id}"
 	r := func(tag, method, path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: method, Path: path, Tag: tag, Handle: h}
+		return rest.Route{Method: method, Path: path, Tag: tag, Scope: rest.Account, Handle: h}
 	}
 	return append(s.webhooks(),
 		r("Conversations", "GET", base+"/search", s.search),
 		r("Conversations", "GET", base+"/count", s.count),
 		r("Conversations", "GET", base, s.batch),
-		r("Conversations", "POST", base, s.start),
-		r("Conversations", "POST", base+"/stream-start", s.streamStart),
+		rest.Costly(r("Conversations", "POST", base, s.start)),
+		rest.Costly(r("Conversations", "POST", base+"/stream-start", s.streamStart)),
 		r("Conversations", "GET", base+"/start-tasks/search", s.searchTasks),
 		r("Conversations", "GET", base+"/start-tasks/count", s.countTasks),
 		r("Conversations", "GET", base+"/start-tasks", s.batchTasks),
@@ -79,23 +79,23 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "POST", one+"/fork", s.fork),
 		r("Conversations", "POST", one+"/undo", s.undo),
 		r("Conversations", "GET", one+"/checkpoint", s.checkpoint),
-		r("Conversations", "POST", one+"/resume", s.resume),
+		rest.Costly(r("Conversations", "POST", one+"/resume", s.resume)),
 		r("Conversations", "GET", one+"/isolation", s.isolation),
-		r("Sandboxes", "POST", "/api/v1/sandbox-specs/try", s.tryIsolation),
+		rest.Costly(r("Sandboxes", "POST", "/api/v1/sandbox-specs/try", s.tryIsolation)),
 		r("Conversations", "POST", base+"/demo", s.demo),
-		rest.Route{Method: "POST", Path: base + "/import", Tag: "Conversations", Limit: maxImported, Handle: s.imports},
-		rest.Route{Method: "POST", Path: base + "/replay", Tag: "Conversations", Limit: maxReplayed, Handle: s.replays},
+		rest.Route{Method: "POST", Path: base + "/import", Tag: "Conversations", Costly: true, Limit: maxImported, Scope: rest.Account, Handle: s.imports},
+		rest.Route{Method: "POST", Path: base + "/replay", Tag: "Conversations", Costly: true, Limit: maxReplayed, Scope: rest.Account, Handle: s.replays},
 		r("Conversations", "POST", one+"/switch_profile", s.switchProfile),
 		r("Conversations", "POST", one+"/switch_acp_model", s.switchACPModel),
 		r("Conversations", "GET", one+"/file", s.file),
 		r("Conversations", "GET", one+"/files", s.tree),
 		r("Conversations", "GET", one+"/git/changes", s.gitChanges),
 		r("Conversations", "GET", one+"/git/diff", s.gitDiff),
-		r("Conversations", "POST", one+"/git/push", s.push),
+		rest.Costly(r("Conversations", "POST", one+"/git/push", s.push)),
 		r("Conversations", "POST", one+"/git/pull-request", s.pullRequest),
 		r("Conversations", "GET", one+"/skills", s.skills),
 		r("Conversations", "GET", one+"/hooks", s.hooks),
-		r("Conversations", "GET", one+"/download", s.download),
+		rest.Costly(r("Conversations", "GET", one+"/download", s.download)),
 		r("Conversations", "POST", "/api/v1/conversations/{conversation_id}/pending-messages", s.pendingMessage),
 		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/search", s.searchEvents),
 		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/count", s.countEvents),
@@ -106,7 +106,7 @@ func (s *Service) Routes() []rest.Route {
 		r("Events", "GET", "/api/v1/events", s.batchEvents),
 		r("Sandboxes", "GET", "/api/v1/sandboxes/search", s.searchSandboxes),
 		r("Sandboxes", "GET", "/api/v1/sandboxes", s.batchSandboxes),
-		r("Sandboxes", "POST", "/api/v1/sandboxes", s.createSandbox),
+		rest.Costly(r("Sandboxes", "POST", "/api/v1/sandboxes", s.createSandbox)),
 		r("Sandboxes", "POST", "/api/v1/sandboxes/{id}/pause", s.pauseSandbox),
 		r("Sandboxes", "POST", "/api/v1/sandboxes/{id}/resume", s.resumeSandbox),
 		r("Sandboxes", "DELETE", "/api/v1/sandboxes/{id}", s.deleteSandbox),
@@ -123,7 +123,7 @@ func (s *Service) Routes() []rest.Route {
 
 // shared routes need no key.
 func shared(method, path string, h rest.Handler) rest.Route {
-	return rest.Route{Method: method, Path: path, Tag: "Shared", Access: rest.Open, Handle: h}
+	return rest.Route{Method: method, Path: path, Tag: "Shared", Scope: rest.Public, Limit: rest.NoBody, Handle: h}
 }
 
 // page is one page of a list.
@@ -148,7 +148,7 @@ func orNull(s string) *string {
 }
 
 // owner returns whose request it is.
-func owner(r *http.Request) identity.Tenant { return identity.CallerOf(r.Context()).Owner }
+func owner(r *http.Request) identity.Tenant { return identity.CallerOf(r.Context()).Tenant() }
 
 // pathID returns the conversation that a path names.
 func pathID(r *http.Request) (event.ConversationID, error) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
@@ -21,7 +22,7 @@ const (
 // is, and nothing in a body does.
 func (s *Service) webhooks() []rest.Route {
 	r := func(path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: "POST", Path: "/api/v1/webhooks" + path, Tag: "Webhooks", Access: rest.Own, Limit: maxReported, Handle: h}
+		return rest.Route{Method: "POST", Path: "/api/v1/webhooks" + path, Tag: "Webhooks", Limit: maxReported, Scope: rest.Sandbox, Handle: h}
 	}
 	return []rest.Route{
 		r("/conversations", s.reportedConversation),
@@ -34,18 +35,14 @@ func (s *Service) webhooks() []rest.Route {
 
 // reporter returns the sandbox whose session key a request has.
 func (s *Service) reporter(r *http.Request) (store.Sandbox, error) {
-	key := r.Header.Get(rest.KeyHeader)
-	if key == "" {
+	caller := identity.CallerOf(r.Context())
+	if caller.Sandbox == "" {
 		return store.Sandbox{}, fault.New(fault.Auth, "the session key of the sandbox is missing")
 	}
-	b, err := s.o.Sandboxes.OfKey(r.Context(), key)
-	if err != nil {
-		return b, err
+	if named := r.PathValue("sandbox_id"); named != "" && named != caller.Sandbox {
+		return store.Sandbox{}, fault.New(fault.Auth, "the session key is for another sandbox")
 	}
-	if named := r.PathValue("sandbox_id"); named != "" && named != b.ID {
-		return b, fault.New(fault.Auth, "the session key is not that of the sandbox")
-	}
-	return b, nil
+	return s.o.Sandboxes.Get(r.Context(), caller.Tenant(), caller.Sandbox)
 }
 
 // reportedConversation keeps a conversation of an Agent Server. Of its description (an

@@ -111,14 +111,14 @@ func (s *Service) Routes() []rest.Route {
 	}
 	notConnected := always(object{"vendor": "openai", "connected": false, "account_email": nil, "expires_at": nil})
 	return []rest.Route{
-		{Method: "GET", Path: base + "/providers", Tag: tag, Handle: always(object{"providers": s.providers})},
-		{Method: "GET", Path: base + "/models", Tag: tag, Handle: s.listModels},
-		{Method: "GET", Path: base + "/models/verified", Tag: tag, Handle: always(object{"models": s.verified})},
-		{Method: "GET", Path: sub + "/models", Tag: tag, Unsupported: true, Handle: always(object{"vendor": "openai", "models": subscribed})},
-		{Method: "GET", Path: sub + "/status", Tag: tag, Unsupported: true, Handle: notConnected},
-		{Method: "POST", Path: sub + "/device/start", Tag: tag, Unsupported: true, Handle: startLogin},
-		{Method: "POST", Path: sub + "/device/poll", Tag: tag, Unsupported: true, Handle: pollLogin},
-		{Method: "POST", Path: sub + "/logout", Tag: tag, Unsupported: true, Handle: notConnected},
+		{Method: "GET", Path: base + "/providers", Tag: tag, Scope: rest.Sandbox, Handle: always(object{"providers": s.providers})},
+		{Method: "GET", Path: base + "/models", Tag: tag, Scope: rest.Sandbox, Handle: s.listModels},
+		{Method: "GET", Path: base + "/models/verified", Tag: tag, Scope: rest.Sandbox, Handle: always(object{"models": s.verified})},
+		{Method: "GET", Path: sub + "/models", Tag: tag, Unsupported: true, Scope: rest.Sandbox, Handle: always(object{"vendor": "openai", "models": subscribed})},
+		{Method: "GET", Path: sub + "/status", Tag: tag, Unsupported: true, Scope: rest.Sandbox, Handle: notConnected},
+		{Method: "POST", Path: sub + "/device/start", Tag: tag, Unsupported: true, Scope: rest.Account, Handle: startLogin},
+		{Method: "POST", Path: sub + "/device/poll", Tag: tag, Unsupported: true, Scope: rest.Account, Handle: pollLogin},
+		{Method: "POST", Path: sub + "/logout", Tag: tag, Unsupported: true, Scope: rest.Account, Handle: notConnected},
 	}
 }
 
