@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
 )
@@ -119,6 +120,15 @@ func (c *Conversation) Respond(ctx context.Context, accept bool, reason string) 
 	}
 	c.PublishState()
 	return nil
+}
+
+// SetConfirm changes when actions wait for the user, and who rates them, to those of a preset.
+func (c *Conversation) SetConfirm(ctx context.Context, p security.Preset) error {
+	// The analyzer first: a stricter policy never holds without it.
+	if err := c.SetAnalyzer(ctx, p.Analyzer()); err != nil {
+		return err
+	}
+	return c.SetPolicy(ctx, p.Policy())
 }
 
 // SetPolicy changes when actions wait for the user.

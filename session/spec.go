@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/subagent"
 )
@@ -71,6 +72,9 @@ type Common struct {
 	HookConfig json.RawMessage `json:"hook_config,omitempty"`
 }
 
+// Confirm takes over a preset's policy and analyzer.
+func (c *Common) Confirm(p security.Preset) { c.Policy, c.Analyzer = p.Policy(), p.Analyzer() }
+
 // Setup is what the starter of a conversation chooses beside its agent. A start
 // request has these fields, they are stored, and descriptions show them.
 type Setup struct {
@@ -91,7 +95,7 @@ type Setup struct {
 func DefaultSetup() Setup {
 	return Setup{
 		Common: Common{
-			MaxIterations: 500, StuckDetection: true, Policy: json.RawMessage(`{"kind":"NeverConfirm"}`),
+			MaxIterations: 500, StuckDetection: true, Policy: security.Never.Policy(),
 		},
 		Autotitle: true,
 	}

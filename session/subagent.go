@@ -99,8 +99,7 @@ func (c *Conversation) makeSubAgent(ctx context.Context, id event.ConversationID
 	r.SubAgent, r.Autotitle, r.ClientTools, r.Agents, r.Imported = d.Name, false, nil, nil, nil
 	r.Warnings = unhonoured(d)
 	s := w.State()
-	r.Analyzer = c.analyzer(s)
-	if r.Policy, err = policyOf(c.policy(s), d); err != nil {
+	if r.Policy, r.Analyzer, err = confirmationOf(c.policy(s), c.analyzer(s), d); err != nil {
 		return nil, err
 	}
 	if d.MaxIterations != nil {
@@ -189,25 +188,32 @@ func toolDocs(doc *schema.Map, d subagent.Definition) []any {
 	return out
 }
 
-// policies are those that a definition can ask for.
-var policies = map[string]string{
-	"always_confirm": `{"kind":"AlwaysConfirm"}`, "confirm_risky": `{"kind":"ConfirmRisky"}`,
-}
+// permissionModes are the presets that a definition can ask for.
+var permissionModes = map[string]security.Preset{"always_confirm": security.Always, "confirm_risky": security.Risky}
 
-// policyOf is the confirmation policy of a sub-agent: its parent's, or the definition's if
-// that is stricter. A file of a project must not take away what the user has to confirm.
-func policyOf(parent json.RawMessage, d subagent.Definition) (json.RawMessage, error) {
-	if d.PermissionMode == nil || policies[*d.PermissionMode] == "" {
-		return parent, nil
+// confirmationOf returns the confirmation policy and the analyzer of a sub-agent: its parent's,
+// or the definition's preset where that is stricter. A file of a project must not take away what
+// the user has to confirm.
+func confirmationOf(policy, analyzer json.RawMessage, d subagent.Definition) (ownPolicy, ownAnalyzer json.RawMessage, err error) {
+	if d.PermissionMode == nil || permissionModes[*d.PermissionMode] == "" {
+		return policy, analyzer, nil
 	}
-	p, err := security.ParsePolicy(parent)
+	p, err := security.ParsePolicy(policy)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if _, never := p.(security.NeverConfirm); never || *d.PermissionMode == "always_confirm" {
-		return normalPolicy(json.RawMessage(policies[*d.PermissionMode]))
+	preset := permissionModes[*d.PermissionMode]
+	_, never := p.(security.NeverConfirm)
+	switch {
+	case never:
+		if analyzer, err = normalAnalyzer(preset.Analyzer()); err != nil {
+			return nil, nil, err
+		}
+	case preset != security.Always:
+		return policy, analyzer, nil
 	}
-	return parent, nil
+	policy, err = normalPolicy(preset.Policy())
+	return policy, analyzer, err
 }
 
 // unhonoured says which parts of a definition have no effect.
@@ -222,7 +228,7 @@ func unhonoured(d subagent.Definition) (parts []string) {
 	note(len(d.MCPConfig) > 0 && string(d.MCPConfig) != "null" && string(d.MCPConfig) != "{}", "mcp_config", "sub-agents have the MCP servers of the conversation that gives the task")
 	note(len(d.Condenser) > 0 && string(d.Condenser) != "null", "condenser", "sub-agents have the condenser of the conversation that gives the task")
 	note(d.ProfileStoreDir != nil, "profile_store_dir", "LLM profiles are those of the user's settings")
-	note(d.PermissionMode != nil && policies[*d.PermissionMode] == "", "permission_mode", "what the user has to confirm is not taken away")
+	note(d.PermissionMode != nil && permissionModes[*d.PermissionMode] == "", "permission_mode", "what the user has to confirm is not taken away")
 	return parts
 }
 
@@ -238,9 +244,9 @@ func (c *Conversation) bringUpToDate(ctx context.Context, child *Conversation) e
 	if err != nil {
 		return err
 	}
-	policy := c.policy(s)
+	policy, analyzer := c.policy(s), c.analyzer(s)
 	if d, err := w.subAgent(child.subAgent()); err == nil { // else it is not there any more
-		if policy, err = policyOf(policy, d); err != nil {
+		if policy, analyzer, err = confirmationOf(policy, analyzer, d); err != nil {
 			return err
 		}
 	}
@@ -249,7 +255,7 @@ func (c *Conversation) bringUpToDate(ctx context.Context, child *Conversation) e
 			return err
 		}
 	}
-	if analyzer := c.analyzer(s); string(analyzer) != string(child.analyzer(was)) {
+	if string(analyzer) != string(child.analyzer(was)) {
 		if err := child.SetAnalyzer(ctx, analyzer); err != nil {
 			return err
 		}

@@ -27,17 +27,21 @@ type Document struct {
 	Misc *schema.Map
 }
 
-var documentSchema = &schema.Object{
-	Before: func(m *schema.Map) error { return filestore.CheckVersion(m, "PersistedSettings", version) },
-	Fields: []schema.Field{
-		{Name: "agent_settings", Type: agentsettings.Settings, Default: agentsettings.Settings.Of["openhands"]},
-		{Name: "conversation_settings", Type: agentsettings.Conversation, Default: agentsettings.Conversation},
-		{Name: "active_profile", Type: schema.Opt(schema.String{})},
-		{Name: "active_agent_profile_id", Type: schema.Opt(schema.String{})},
-		{Name: "active_meta_profile", Type: schema.Opt(schema.String{})},
-		{Name: "misc_settings", Type: schema.Dict{Of: schema.Any{}}, Default: func() any { return schema.NewMap() }},
-		{Name: "schema_version", Type: schema.Any{}, Default: schema.Count(version)},
-	},
+var documentSchema = documentWith(agentsettings.Conversation)
+
+func documentWith(conversation *schema.Object) *schema.Object {
+	return &schema.Object{
+		Before: func(m *schema.Map) error { return filestore.CheckVersion(m, "PersistedSettings", version) },
+		Fields: []schema.Field{
+			{Name: "agent_settings", Type: agentsettings.Settings, Default: agentsettings.Settings.Of["openhands"]},
+			{Name: "conversation_settings", Type: conversation, Default: conversation},
+			{Name: "active_profile", Type: schema.Opt(schema.String{})},
+			{Name: "active_agent_profile_id", Type: schema.Opt(schema.String{})},
+			{Name: "active_meta_profile", Type: schema.Opt(schema.String{})},
+			{Name: "misc_settings", Type: schema.Dict{Of: schema.Any{}}, Default: func() any { return schema.NewMap() }},
+			{Name: "schema_version", Type: schema.Any{}, Default: schema.Count(version)},
+		},
+	}
 }
 
 func documentOf(m *schema.Map) *Document {

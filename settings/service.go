@@ -11,6 +11,8 @@ import (
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
+	"github.com/deft-dev/deft/settings/agentsettings"
 	"github.com/deft-dev/deft/settings/filestore"
 	"github.com/deft-dev/deft/settings/launch"
 	"github.com/deft-dev/deft/settings/profiles"
@@ -34,6 +36,9 @@ type Options struct {
 	PublicSkills func(ctx context.Context) ([]string, error)
 	// Usable says whether this server can run a tool; nil for all.
 	Usable func(tool string) bool
+	// Confirm is what new conversations of users have who have chosen nothing; empty for
+	// [security.Never].
+	Confirm security.Preset
 	// Browser says whether the browser tools can run.
 	Browser bool
 	// Changed is called with settings that were written; nil for no call.
@@ -77,8 +82,12 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 			return nil, fmt.Errorf("make the persistence directory: %w", err)
 		}
 	}
+	described := documentSchema
+	if o.Confirm != "" {
+		described = documentWith(agentsettings.ConversationWith(o.Confirm))
+	}
 	s.settings = &filestore.Document{
-		Path: filepath.Join(o.Dir, "settings.json"), Lock: ".settings.lock", Schema: documentSchema, Keys: s.keys, Files: o.Files,
+		Path: filepath.Join(o.Dir, "settings.json"), Lock: ".settings.lock", Schema: described, Keys: s.keys, Files: o.Files,
 	}
 	s.secrets = &filestore.Document{
 		Path: filepath.Join(o.Dir, "secrets.json"), Lock: ".secrets.lock", Schema: secretsSchema, Keys: s.keys, Files: o.Files,

@@ -12,36 +12,15 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
 )
 
-// When actions wait for the user.
-const (
-	ConfirmNever  = "never"
-	ConfirmRisky  = "risky"  // those of high or unknown risk
-	ConfirmAlways = "always" // all but finish and think
-)
-
-// ConfirmationOf returns the confirmation policy and the security analyzer of a
-// value of Options.Confirm, as a conversation stores them.
-func ConfirmationOf(confirm string) (policy, analyzer json.RawMessage) {
-	// The worst of the model's own rating and of what is found in the text.
-	analyzer = json.RawMessage(`{"kind":"EnsembleSecurityAnalyzer","analyzers":[` +
-		`{"kind":"LLMSecurityAnalyzer"},{"kind":"PatternSecurityAnalyzer"},{"kind":"PolicyRailSecurityAnalyzer"}]}`)
-	switch confirm {
-	case ConfirmRisky:
-		return json.RawMessage(`{"kind":"ConfirmRisky"}`), analyzer
-	case ConfirmAlways:
-		return json.RawMessage(`{"kind":"AlwaysConfirm"}`), analyzer
-	}
-	return json.RawMessage(`{"kind":"NeverConfirm"}`), json.RawMessage("null")
-}
-
 // checkConfirm refuses at the start what could only fail later.
 func checkConfirm(o Options) error {
-	if (o.Confirm == ConfirmRisky || o.Confirm == ConfirmAlways) && o.Prompter == nil {
-		return fault.New(fault.Denied, "--confirm "+o.Confirm+" needs a terminal to ask in").
+	if o.Confirm != "" && o.Confirm != security.Never && o.Prompter == nil {
+		return fault.New(fault.Denied, "--confirm "+string(o.Confirm)+" needs a terminal to ask in").
 			Hint("run it in a terminal whose standard input is not redirected, or leave --confirm out")
 	}
 	return nil
@@ -95,7 +74,7 @@ func (t *terminal) Ask(ctx context.Context, prompt string) (string, error) {
 // true, a run does what was accepted, or tells the agent what was refused.
 func (r *runner) confirm(ctx context.Context, c *session.Conversation, s *state.State) (answered bool, err error) {
 	r.mu.Lock()
-	accepting := r.accepting || r.Confirm == ConfirmNever
+	accepting := r.accepting || r.Confirm == security.Never
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.endPrompt = cancel

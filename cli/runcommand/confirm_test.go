@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/security"
@@ -46,7 +44,7 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		answers   []string
-		confirm   string
+		confirm   security.Preset
 		answered  bool
 		accepting bool
 		asked     int
@@ -56,7 +54,7 @@ func TestAnswers(t *testing.T) {
 		"always":            {answers: []string{"a"}, answered: true, accepting: true, asked: 1},
 		"end of input":      {asked: 1},
 		"end before a why":  {answers: []string{"n"}, asked: 2},
-		"never":             {confirm: ConfirmNever, answered: true},
+		"never":             {confirm: security.Never, answered: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +81,7 @@ func TestNobodyToAsk(t *testing.T) {
 	if _, err := r.confirm(t.Context(), r.c, pendingState(terminalAction("ls", event.RiskLow))); !fault.Is(err, fault.Denied) {
 		t.Errorf("without a terminal: %v", err)
 	}
-	for confirm, refused := range map[string]bool{"": false, ConfirmNever: false, ConfirmRisky: true, ConfirmAlways: true} {
+	for confirm, refused := range map[security.Preset]bool{"": false, security.Never: false, security.Risky: true, security.Always: true} {
 		if err := checkConfirm(Options{Confirm: confirm}); fault.Is(err, fault.Denied) != refused {
 			t.Errorf("%q at the start: %v", confirm, err)
 		}
@@ -142,37 +140,5 @@ func TestPendingIsExact(t *testing.T) {
 	}
 	if strings.ContainsAny(got, "\x1b\r") {
 		t.Errorf("control characters reach the terminal: %.200q", got)
-	}
-}
-
-// TestConfirmation: the documents agree with the flag.
-func TestConfirmation(t *testing.T) {
-	t.Parallel()
-	for confirm, want := range map[string]struct {
-		waits    []event.Risk
-		analyzed bool
-	}{
-		"": {}, ConfirmNever: {},
-		ConfirmRisky:  {[]event.Risk{event.RiskHigh, event.RiskUnknown}, true},
-		ConfirmAlways: {[]event.Risk{event.RiskLow, event.RiskMedium, event.RiskHigh, event.RiskUnknown}, true},
-	} {
-		rawPolicy, rawAnalyzer := ConfirmationOf(confirm)
-		policy, err := security.ParsePolicy(rawPolicy)
-		if err != nil {
-			t.Fatal(err)
-		}
-		analyzer, err := security.ParseAnalyzer(rawAnalyzer)
-		if err != nil || (analyzer != nil) != want.analyzed {
-			t.Errorf("%q: analyzer %v, %v", confirm, analyzer, err)
-		}
-		var waits []event.Risk
-		for _, r := range []event.Risk{event.RiskLow, event.RiskMedium, event.RiskHigh, event.RiskUnknown} {
-			if policy.Confirms(r) {
-				waits = append(waits, r)
-			}
-		}
-		if diff := cmp.Diff(want.waits, waits); diff != "" {
-			t.Errorf("%q: what waits (-want +got):\n%s", confirm, diff)
-		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
 )
@@ -35,9 +36,9 @@ type Options struct {
 	// [controller.RecordedWorkspace] gives it if it is empty. Its paths are replaced by paths
 	// of the conversation's workspace.
 	ReplayFrom string
-	// Confirm is ConfirmNever, ConfirmRisky or ConfirmAlways. If it is empty, a
-	// new conversation has ConfirmNever, and a stored one keeps its policy.
-	Confirm string
+	// Confirm says which actions wait for the user. If it is empty, a new conversation has
+	// [security.Never], and a stored one keeps its policy.
+	Confirm security.Preset
 	// Prompter asks the user; nil where there is no terminal.
 	Prompter Prompter
 	// Secrets are added to a stored conversation's; see [session.Spec].
@@ -178,8 +179,7 @@ func (r *runner) configure(ctx context.Context) error {
 	if r.Confirm == "" {
 		return nil
 	}
-	policy, analyzer := ConfirmationOf(r.Confirm)
-	return errors.Join(r.c.SetPolicy(ctx, policy), r.c.SetAnalyzer(ctx, analyzer))
+	return r.c.SetConfirm(ctx, r.Confirm)
 }
 
 // HasTask reports whether a user has said anything in these events.

@@ -21,6 +21,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -108,7 +109,7 @@ func warnIgnored(view *runcommand.View, variables []string) {
 // options says what the flags make of a run. A new conversation, with its
 // models, is checked here, before anything is stored.
 func (c *runCmd) options(ctx context.Context, r *foreground) (o runcommand.Options, err error) {
-	o = runcommand.Options{Task: c.task, Confirm: c.Confirm, ReplayFrom: c.ReplayFrom}
+	o = runcommand.Options{Task: c.task, Confirm: security.Preset(c.Confirm), ReplayFrom: c.ReplayFrom}
 	if c.Replay != "" {
 		defer func() { // what is wrong with other flags is said first
 			if err == nil {
@@ -191,7 +192,7 @@ func (c *runCmd) spec(ctx context.Context, r *foreground, o runcommand.Options, 
 		Placement: r.placement(), MaxCost: c.MaxCost,
 	}
 	s.Workspace.WorkingDir, s.MaxIterations, s.Autotitle = dir, c.MaxIterations, false
-	s.Policy, s.Analyzer = runcommand.ConfirmationOf(c.Confirm)
+	s.Confirm(security.Preset(c.Confirm))
 	if s.Note, err = c.note(models).encode(); err != nil {
 		return session.Spec{}, err
 	}

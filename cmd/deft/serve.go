@@ -34,6 +34,7 @@ import (
 	"github.com/deft-dev/deft/internal/outbound"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/agentserver"
 	serversettings "github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/appserver"
@@ -174,7 +175,8 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		CostlyPerMinute: cfg.Server.CostlyPerMinute,
 		SearchKey:       cfg.Conversations.SearchAPIKey,
 		IdleTTL:         cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,
-		Page: web.Handler(), Model: commonModel(cfg.LLM),
+		Confirm: security.Preset(cfg.Conversations.Confirm),
+		Page:    web.Handler(), Model: commonModel(cfg.LLM),
 		Demo: &conversations.Demo{Title: demo.Task, Unpack: unpackDemo}, Trajectories: trajectories{},
 		Version: version, Out: std.err, Log: log,
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
 	"github.com/deft-dev/deft/server/agentserver/gateway"
 	"github.com/deft-dev/deft/session"
@@ -96,14 +97,11 @@ func ApplySettings(r *session.Setup, settings *schema.Map) {
 	if v.MaxIterations != nil {
 		r.MaxIterations = *v.MaxIterations
 	}
-	if v.Analyzer == "llm" {
+	switch preset := security.PresetOf(v.Confirm, v.Analyzer); {
+	case preset != security.Never:
+		r.Confirm(preset)
+	case v.Analyzer == "llm": // ratings are recorded, although nothing waits
 		r.Analyzer = json.RawMessage(`{"kind":"LLMSecurityAnalyzer"}`)
-	}
-	switch {
-	case v.Confirm && v.Analyzer == "llm":
-		r.Policy = json.RawMessage(`{"kind":"ConfirmRisky"}`)
-	case v.Confirm:
-		r.Policy = json.RawMessage(`{"kind":"AlwaysConfirm"}`)
 	}
 }
 

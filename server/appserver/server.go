@@ -46,6 +46,7 @@ import (
 	"github.com/deft-dev/deft/internal/objectstore"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/appserver/apps"
 	"github.com/deft-dev/deft/server/appserver/conversations"
@@ -95,6 +96,9 @@ type Options struct {
 	// say nothing else; 0 for the default and for no limit.
 	MaxIterations int
 	MaxCost       float64
+	// Confirm says which actions wait for users whose settings say nothing else; empty for
+	// [security.Never].
+	Confirm security.Preset
 	// Model is the LLM of owners who have chosen none, as its schema has it; nil for none.
 	Model *schema.Map
 	// Checkpoints keeps the files of workspaces at CheckpointTimes, for undo and forks; nil

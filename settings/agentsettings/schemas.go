@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/settings/filestore"
 	"github.com/deft-dev/deft/spec"
 )
@@ -72,7 +73,17 @@ var summarizing = spec.Reference("LLMSummarizingCondenserSettings", s.Object{},
 var verification = spec.Reference("VerificationSettings", s.Object{})
 
 // Conversation describes settings of new conversations.
-var Conversation = spec.Reference("ConversationSettings", s.Object{
+var Conversation = spec.Reference("ConversationSettings", conversation)
+
+// ConversationWith describes [Conversation] with a preset in the place of the contract's
+// default, which is [security.Never].
+func ConversationWith(p security.Preset) *s.Object {
+	confirm, analyzer := p.Settings()
+	return spec.Variant("ConversationSettings", conversation,
+		s.Field{Name: "confirmation_mode", Default: confirm}, s.Field{Name: "security_analyzer", Default: analyzer})
+}
+
+var conversation = s.Object{
 	Before: func(m *s.Map) error {
 		return filestore.CheckVersion(m, "ConversationSettings", ConversationVersion)
 	},
@@ -82,7 +93,7 @@ var Conversation = spec.Reference("ConversationSettings", s.Object{
 		}
 		return nil
 	},
-})
+}
 
 // MetaProfile describes how tasks are routed to models.
 var MetaProfile = spec.Reference("MetaProfile", s.Object{After: CheckMeta})

@@ -192,7 +192,7 @@ turns:
 		d.owner.do(t, "POST", d.url+"/api/v1/secrets/git-providers", map[string]any{"provider_tokens": map[string]any{"github": map[string]any{"token": token, "host": hub.URL}}}, nil)
 	}
 	token(gitToken)
-	made, _ := d.begin(t, map[string]any{"title": "Fix", "selected_repository": "octocat/r", "git_provider": "github", "initial_message": text("fix it")})
+	made, _ := d.begin(t, map[string]any{"title": "Fix", "selected_repository": "octocat/r", "git_provider": "github", "confirm": "never", "initial_message": text("fix it")})
 	d.follow(t, made, "finished")
 	one := d.url + "/api/v1/app-conversations/" + made.ID + "/git/"
 	c := &client{http: http.DefaultClient, key: made.Key}

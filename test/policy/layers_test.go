@@ -19,11 +19,12 @@ var layers = map[string]int{
 	"spec":        3, // llm's settings
 	"state":       3, // what a conversation cost is in llm's metrics
 	"workspace":   3, // shows repositories, loads skills
+	"security":    3, // masks secrets; settings offer its presets
 	"hook":        4, // described by spec's contract
 	"forge":       3, // tokens are llm's secrets
 	"server/rest": 2, // shared by the routes of all servers
 	"settings":    4,
-	"executor":    4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
+	"executor":    4, "memory": 4, "runtime": 4, "sandbox": 4,
 	"agent":                5,
 	"subagent":             5, // describes hooks, and limits of spec's contract
 	"controller":           6,

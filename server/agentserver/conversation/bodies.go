@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/session"
 )
@@ -48,6 +49,13 @@ func setPolicy(ctx context.Context, c *session.Conversation, req *struct {
 },
 ) error {
 	return located(c.SetPolicy(ctx, req.Policy), "policy")
+}
+
+func setConfirm(ctx context.Context, c *session.Conversation, req *struct {
+	Confirm security.Preset `json:"confirm"`
+},
+) error {
+	return c.SetConfirm(ctx, req.Confirm)
 }
 
 func setAnalyzer(ctx context.Context, c *session.Conversation, req *struct {

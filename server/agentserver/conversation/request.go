@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/subagent"
@@ -21,6 +22,8 @@ import (
 // section B.2).
 type StartRequest struct {
 	session.Setup
+	// ConfirmPreset, unless empty, is set in the place of the policy and the analyzer.
+	ConfirmPreset        security.Preset            `json:"confirm"`
 	Tags                 map[string]string          `json:"tags"`
 	Worktree             bool                       `json:"worktree"`
 	WorktreeOptions      *session.WorktreeOptions   `json:"worktree_options"`
@@ -105,6 +108,9 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 		}
 	}
 	parent, _ := event.ParseConversationID(r.ParentConversationID) // checked
+	if r.ConfirmPreset != "" {
+		r.Confirm(r.ConfirmPreset)
+	}
 	out := session.Spec{
 		ID: id, Parent: parent, Owner: identity.LocalTenant, Setup: r.Setup, Placement: placement, Tags: r.Tags, Secrets: r.Secrets, SecretsSealed: r.SecretsEncrypted, Message: r.InitialMessage,
 	}

@@ -130,6 +130,7 @@ type Conversations struct {
 	IdleTimeout time.Duration `toml:"idle_timeout" min:"0" default:"20m" example:"1h" help:"After what time without use a conversation is unloaded from memory and its container paused; 0 for never."`
 	// Checkpoints is when the files of workspaces are kept.
 	Checkpoints   string     `toml:"checkpoints" oneof:"off turn step" default:"step" example:"turn" help:"When the files are kept so that a conversation can be forked or rewound with them: turn, before the first action after a message; step, before the actions of each answer too; or off."`
+	Confirm       string     `toml:"confirm" oneof:"never risky always" default:"risky" example:"never" help:"Which actions wait for the user's yes, unless the start of a conversation or the user's settings say otherwise: never, risky (of high or unknown risk) or always."`
 	MaxIterations int        `toml:"max_iterations" min:"1" default:"500" example:"200" help:"Steps of the agent after which a conversation stops, unless the user's settings say otherwise."`
 	MaxBudget     float64    `toml:"max_budget" min:"0" example:"5" help:"US dollars that a conversation may cost, unless the user's settings say otherwise; 0 for no limit."`
 	SearchAPIKey  llm.Secret `toml:"search_api_key" example:"tvly-…" help:"Key of Tavily, with which agents search the web, unless the user's settings have one."`

@@ -21,6 +21,7 @@ import (
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/session"
@@ -45,9 +46,8 @@ type StartRequest struct {
 	ParentID       string           `json:"parent_conversation_id,omitempty"`
 	AgentType      string           `json:"agent_type,omitempty"`
 	Public         bool             `json:"public,omitempty"`
-	// Confirm has risky actions wait for the user, whatever the settings say; false
-	// leaves it to them.
-	Confirm bool                       `json:"confirmation_mode,omitempty"`
+	// Confirm says which actions wait for the user; "" leaves it to the settings.
+	Confirm security.Preset            `json:"confirm,omitempty"`
 	Secrets map[string]json.RawMessage `json:"secrets,omitempty"`
 	// Processors are those of event callbacks (package callback), and CallbackIDs the ids of
 	// the callbacks, which Start makes.
@@ -596,8 +596,8 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		spec.Secrets = map[string]json.RawMessage{}
 	}
 	maps.Copy(spec.Secrets, r.Secrets)
-	if r.Confirm && string(spec.Policy) == string(session.DefaultSetup().Policy) {
-		spec.Policy, spec.Analyzer = json.RawMessage(`{"kind":"ConfirmRisky"}`), json.RawMessage(`{"kind":"LLMSecurityAnalyzer"}`)
+	if r.Confirm != "" {
+		spec.Confirm(r.Confirm)
 	}
 	if err := s.o.Callbacks.Add(ctx, callbacksOf(t, r)...); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
@@ -97,7 +98,7 @@ var startForm = &schema.Object{Name: "AppConversationStartRequest", Fields: []sc
 	{Name: "observability_span_name", Type: schema.Opt(schema.String{})},
 	{Name: "plugins", Type: schema.Opt(schema.List{Of: schema.Any{}})},
 	{Name: "secrets", Type: schema.Opt(schema.Dict{Of: schema.String{}})},
-	{Name: "confirmation_mode", Type: schema.Opt(schema.Bool{})}, // ours
+	{Name: "confirm", Type: schema.Opt(schema.Enum(security.Presets()))}, // ours
 }}
 
 // readStart reads the request of a start task.

@@ -1,13 +1,11 @@
 // The agent of one conversation: its model, its rules, and its equipment.
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import type { Preset } from './confirmation';
 import type { Conversation } from './conversation';
 import type { components } from './generated/agent-server';
 import { request } from './http';
 
 export type ConversationInfo = components['schemas']['ConversationInfo'];
-
-// Policy says which actions wait for the user.
-export type Policy = 'NeverConfirm' | 'ConfirmRisky' | 'AlwaysConfirm';
 
 // Equipment are the tools and skills that the agent can use.
 export interface Equipment {
@@ -65,10 +63,8 @@ async function hooks(id: string): Promise<Hook[]> {
 
 export const hooksQuery = (conversation: Conversation) => queryOptions({ queryKey: ['hooks', conversation.id], queryFn: () => hooks(conversation.id), staleTime: 0, retry: false });
 
-export async function setPolicy(conversation: Conversation, kind: Policy): Promise<void> {
-  // Risks are judged by the model; without an analyzer none is known.
-  if (kind !== 'NeverConfirm') await conversation.ask('POST', 'security_analyzer', { security_analyzer: { kind: 'LLMSecurityAnalyzer' } });
-  await conversation.ask('POST', 'confirmation_policy', { policy: { kind } });
+export async function setConfirm(conversation: Conversation, confirm: Preset): Promise<void> {
+  await conversation.ask('POST', 'confirm', { confirm });
 }
 
 export async function switchProfile(conversation: Conversation, name: string): Promise<void> {

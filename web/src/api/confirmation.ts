@@ -2,9 +2,12 @@
 import { queryOptions } from '@tanstack/react-query';
 import { changeSettings, settings } from './settings';
 
+// Preset names the actions that wait for the user.
+export type Preset = 'never' | 'risky' | 'always';
+
 export interface Safety {
   confirm: boolean;
-  analyze: boolean; // the model judges how risky its actions are
+  analyze: boolean; // only risky actions wait
 }
 
 async function safety(): Promise<Safety> {

@@ -1,6 +1,7 @@
 // Starts of conversations: tasks of the server that go on without the page.
 import { queryOptions } from '@tanstack/react-query';
 import { tr } from '../i18n/text';
+import type { Preset } from './confirmation';
 import { Failure } from './failure';
 import { query, request } from './http';
 
@@ -15,7 +16,7 @@ export interface NewTask {
   branch?: string;
   provider?: string; // the repository's Git host
   sandbox?: string; // an existing one, with its files; empty: a new one
-  confirm: boolean; // ask before risky actions
+  confirm?: Preset; // undefined: as the settings say
   plan?: boolean; // an agent that studies and plans, and changes nothing else
   parent?: string; // the conversation that the new one is a part of, and whose files it shares
 }
@@ -92,7 +93,7 @@ export async function start(task: NewTask): Promise<string> {
     selected_branch: task.branch || null,
     git_provider: task.provider || null,
     ...(task.sandbox ? { sandbox_id: task.sandbox } : {}),
-    confirmation_mode: task.confirm,
+    ...(task.confirm ? { confirm: task.confirm } : {}),
     ...(task.plan ? { agent_type: 'plan' } : {}),
     ...(task.parent ? { parent_conversation_id: task.parent } : {}),
   });

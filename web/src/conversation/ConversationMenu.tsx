@@ -1,8 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
-import { infoQuery, setPolicy, switchProfile, type Policy } from '../api/agent';
+import { infoQuery, setConfirm, switchProfile } from '../api/agent';
 import { fork } from '../api/branching';
+import type { Preset } from '../api/confirmation';
 import type { Conversation } from '../api/conversation';
 import { conversationKey, exported, listsKey, share } from '../api/conversations';
 import { describe } from '../api/failure';
@@ -110,21 +111,21 @@ function Profiles({ conversation, onClose }: { conversation: Conversation; onClo
   );
 }
 
-const policies: { kind: Policy; label: string }[] = [
-  { kind: 'NeverConfirm', label: tr('Never ask') },
-  { kind: 'ConfirmRisky', label: tr('Ask before risky actions') },
-  { kind: 'AlwaysConfirm', label: tr('Ask before every action') },
+const policies: { preset: Preset; kind: string; label: string }[] = [
+  { preset: 'never', kind: 'NeverConfirm', label: tr('Never ask') },
+  { preset: 'risky', kind: 'ConfirmRisky', label: tr('Ask before risky actions') },
+  { preset: 'always', kind: 'AlwaysConfirm', label: tr('Ask before every action') },
 ];
 
 function Policies({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
   const info = useQuery(infoQuery(conversation));
-  const change = useMutation({ mutationFn: (kind: Policy) => setPolicy(conversation, kind), onSuccess: onClose });
+  const change = useMutation({ mutationFn: (preset: Preset) => setConfirm(conversation, preset), onSuccess: onClose });
   const now = (info.data as { confirmation_policy?: { kind?: string } } | undefined)?.confirmation_policy?.kind;
   return (
     <Dialog title={tr('When does the agent ask?')} onClose={onClose}>
       <div className="dialog-form">
         {policies.map((p) => (
-          <button key={p.kind} className="button" aria-pressed={p.kind === now} disabled={change.isPending} onClick={() => change.mutate(p.kind)}>
+          <button key={p.kind} className="button" aria-pressed={p.kind === now} disabled={change.isPending} onClick={() => change.mutate(p.preset)}>
             {p.kind === now && <Icon name="check" size={14} />} {p.label}
           </button>
         ))}

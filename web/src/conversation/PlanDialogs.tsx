@@ -17,7 +17,7 @@ export function PlanDialog({ id, onClose }: { id: string; onClose: () => void })
   const [, navigate] = useLocation();
   const [text, setText] = useState('');
   const start = useMutation({
-    mutationFn: () => startConversation({ text: text.trim(), images: [], confirm: false, plan: true, parent: id }),
+    mutationFn: () => startConversation({ text: text.trim(), images: [], plan: true, parent: id }),
     onSuccess: (started) => {
       void queries.invalidateQueries({ queryKey: conversationKey(id) });
       navigate(`/starting/${started}`);
@@ -42,7 +42,7 @@ export function PlanBar({ summary }: { summary: ConversationSummary }) {
         await connect(parent).send(carryOut, []);
         return `/conversations/${parent.id}`;
       }
-      return `/starting/${await startConversation({ text: carryOut, images: [], confirm: false, parent: summary.id })}`;
+      return `/starting/${await startConversation({ text: carryOut, images: [], parent: summary.id })}`;
     },
     onSuccess: (path) => navigate(path),
   });

@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
+import { safetyQuery } from '../api/confirmation';
 import { demo, newestQuery } from '../api/conversations';
 import { describe } from '../api/failure';
 import { activateProfile, modelQuery, profilesQuery } from '../api/models';
@@ -25,7 +26,9 @@ export function Home() {
   const ready = model.data && model.data.model !== '' && model.data.keySet; // undefined: not known yet
   // A start that failed leads back here, with its task.
   const [text, setText] = useState(() => String((window.history.state as { text?: string } | null)?.text ?? ''));
-  const [confirm, setConfirm] = useState(false);
+  const [asks, setAsks] = useState<boolean | null>(null); // null: as the settings say
+  const safety = useQuery(safetyQuery).data;
+  const usual = safety?.confirm ?? true;
   const [plan, setPlan] = useState(false);
   const [choice, setChoice] = useState(nothing);
   const [sandbox, setSandbox] = useState('');
@@ -44,7 +47,7 @@ export function Home() {
       startConversation({
         text: [text.trim(), ...(await Promise.all(files.map(quotedFile)))].filter(Boolean).join('\n\n'),
         images,
-        confirm,
+        ...(asks === null || asks === usual ? {} : { confirm: asks ? ('risky' as const) : ('never' as const) }),
         plan,
         ...(sandbox ? { sandbox } : trimmed(choice)),
       }),
@@ -91,7 +94,8 @@ export function Home() {
               {!sandbox && <Repository choice={choice} onChoice={setChoice} />}
               <SandboxChoice sandbox={sandbox} onSandbox={setSandbox} />
               <label className="row">
-                <input type="checkbox" checked={confirm} onChange={(e) => setConfirm(e.target.checked)} /> {tr('Ask before risky actions')}
+                <input type="checkbox" checked={asks ?? usual} onChange={(e) => setAsks(e.target.checked)} />{' '}
+                {usual && safety?.analyze === false ? tr('Ask before every action') : tr('Ask before risky actions')}
               </label>
               <label className="row">
                 <input type="checkbox" checked={plan} onChange={(e) => setPlan(e.target.checked)} /> {tr('Plan first')}

@@ -5,7 +5,7 @@ import { tr } from '../i18n/text';
 
 const choices: { label: string; hint: string; value: Choice }[] = [
   { label: tr('Never'), hint: tr('The agent works alone. The sandbox still limits what it can do.'), value: { confirm: false, analyze: true } },
-  { label: tr('Before risky actions'), hint: tr('The model says how risky each action is; medium is allowed, high and unknown wait for you.'), value: { confirm: true, analyze: true } },
+  { label: tr('Before risky actions'), hint: tr('The model and Deft say how risky each action is; medium is allowed, high and unknown wait for you.'), value: { confirm: true, analyze: true } },
   { label: tr('Before every action'), hint: tr('Nothing happens without you.'), value: { confirm: true, analyze: false } },
 ];
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -65,6 +66,12 @@ func checkTags(v any) error {
 	}
 	return nil
 }
+
+// Confirm is the body of a request that names a preset; it is not in the contract.
+var Confirm = &s.Object{Fields: []s.Field{{Name: "confirm", Type: presets, Required: true}}}
+
+// presets are the names of package security.
+var presets = s.Enum(security.Presets())
 
 // Title is the body of a request for a title, which the contract does not have.
 var Title = &s.Object{Fields: []s.Field{{Name: "max_length", Type: s.Int{Bounds: s.Bounds{GE: &least, LE: &most}}, Default: s.Count(50)}}}

@@ -15,6 +15,7 @@ import (
 // Start is the body of a request for a conversation.
 var Start = spec.Reference("StartConversationRequest", s.Object{Before: notBoth, After: checkSource},
 	tags,
+	s.Field{Name: "confirm", Type: s.Opt(presets)},
 	s.Field{Name: "observability_metadata", Type: blank(rest.CheckTraceMetadata, s.Any{})},
 	s.Field{Name: "observability_tags", Type: blank(checkTraceTags, s.Any{})},
 	s.Field{Name: "observability_span_name", Type: blank(rest.CheckSpanName, s.Any{})},
@@ -25,10 +26,14 @@ var Start = spec.Reference("StartConversationRequest", s.Object{Before: notBoth,
 func isNamed(m *s.Map) bool { return m.Get("agent_profile_id") != nil }
 func isGiven(m *s.Map) bool { return m.Get("agent") != nil || m.Get("agent_settings") != nil }
 
-// notBoth refuses two sources of an agent before all other checks.
+// notBoth refuses two sources of an agent, or of what waits for the user, before all other
+// checks.
 func notBoth(m *s.Map) error {
 	if isNamed(m) && isGiven(m) {
 		return errors.New("agent_profile_id cannot be combined with agent or agent_settings")
+	}
+	if m.Get("confirm") != nil && (m.Get("confirmation_policy") != nil || m.Get("security_analyzer") != nil) {
+		return errors.New("confirm cannot be combined with confirmation_policy or security_analyzer")
 	}
 	return nil
 }

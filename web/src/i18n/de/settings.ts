@@ -91,7 +91,7 @@ export const settings = {
   Never: 'Nie',
   'The agent works alone. The sandbox still limits what it can do.': 'Der Agent arbeitet allein. Die Sandbox begrenzt weiter, was er tun kann.',
   'Before risky actions': 'Vor riskanten Aktionen',
-  'The model says how risky each action is; medium is allowed, high and unknown wait for you.': 'Das Modell sagt, wie riskant jede Aktion ist; mittleres Risiko ist erlaubt, hohes und unbekanntes wartet auf Zustimmung.',
+  'The model and Deft say how risky each action is; medium is allowed, high and unknown wait for you.': 'Das Modell und Deft sagen, wie riskant jede Aktion ist; mittleres Risiko ist erlaubt, hohes und unbekanntes wartet auf Zustimmung.',
   'Before every action': 'Vor jeder Aktion',
   'Nothing happens without you.': 'Nichts geschieht ohne Zustimmung.',
   'This holds for new conversations. Each one can be changed in its menu.': 'Dies gilt für neue Unterhaltungen. Jede lässt sich in ihrem Menü ändern.',
