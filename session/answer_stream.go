@@ -42,7 +42,7 @@ func (o streamedAgent) Step(ctx context.Context, t agent.Turn) ([]event.Event, e
 	o.p.next()
 	asking, answered := context.WithCancel(ctx)
 	defer answered()
-	o.p.c.checkpointAhead(asking, o.p.w)
+	o.p.w.checkpoints.ahead(asking)
 	t.Delta = func(item event.ID, d llm.Delta) { o.p.delta(t.State, item, d) }
 	evs, err := o.Agent.Step(ctx, t)
 	o.p.stepped(ctx, evs, err)

@@ -48,7 +48,7 @@ func (h *fixture) events(t *testing.T, id event.ConversationID, kind string) (id
 func forked(t *testing.T, c *session.Conversation, at event.ID, file string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "fork")
-	_, err := c.Fork(t.Context(), session.ForkOptions{From: at, Files: &session.ForkFiles{Dir: dir}})
+	_, err := c.Branches().Fork(t.Context(), session.ForkOptions{From: at, Files: &session.ForkFiles{Dir: dir}})
 	if errors.Is(err, session.ErrNoCheckpoint) {
 		return ""
 	}
@@ -95,7 +95,7 @@ func TestCheckpointsOfSteps(t *testing.T) {
 				if got := forked(t, conv, done[i], "a.txt"); got != c.files[i] {
 					t.Errorf("after step %d the fork has %q, want %q", i+1, got, c.files[i])
 				}
-				k, err := conv.FilesKept(t.Context(), done[i])
+				k, err := conv.Branches().FilesKept(t.Context(), done[i])
 				want := asked
 				if c.near[i] >= 0 {
 					want = done[c.near[i]]
@@ -105,7 +105,7 @@ func TestCheckpointsOfSteps(t *testing.T) {
 				}
 			}
 			last := done[3] // of finish: no action has followed
-			if k, err := conv.FilesKept(t.Context(), last); err != nil || k.At != last || !k.Time.IsZero() {
+			if k, err := conv.Branches().FilesKept(t.Context(), last); err != nil || k.At != last || !k.Time.IsZero() {
 				t.Errorf("at the end %+v, %v", k, err)
 			}
 			if got := forked(t, conv, last, "a.txt"); got != "three" {
@@ -114,7 +114,7 @@ func TestCheckpointsOfSteps(t *testing.T) {
 			if c.files[0] == "" {
 				return
 			}
-			u, err := conv.Undo(t.Context(), session.UndoOptions{To: done[0]})
+			u, err := conv.Branches().Undo(t.Context(), session.UndoOptions{To: done[0]})
 			text, rerr := os.ReadFile(filepath.Join(h.work, "a.txt"))
 			if err = errors.Join(err, rerr); err != nil || string(text) != "one" || cmp.Diff([]string{"a.txt"}, u.Files.Written) != "" {
 				t.Errorf("undo to the first step: %q, %+v, %v", text, u, err)

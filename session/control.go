@@ -159,21 +159,6 @@ func (c *Conversation) setField(ctx context.Context, key string, raw json.RawMes
 	})
 }
 
-// Navigate moves HEAD to an event, or to nothing for an empty id.
-func (c *Conversation) Navigate(ctx context.Context, to event.ID) error {
-	return c.withWorker(ctx, func(w *worker) error {
-		at, err := c.onTree(ctx, to)
-		if err != nil {
-			return err
-		}
-		if err := w.Navigate(ctx, at); err != nil {
-			return err
-		}
-		c.saveIfIdle(w)
-		return nil
-	})
-}
-
 // Condense shortens what the model sees; it goes on when ctx ends. Conflict if the
 // agent has no condenser, or there is nothing to leave out. What else fails is in the
 // events too.

@@ -91,7 +91,7 @@ type worker struct {
 	// bill records what the title cost; nil if that is recorded.
 	bill atomic.Pointer[func(context.Context) error]
 	// checkpoints keep the workspace's files.
-	checkpoints checkpointer
+	checkpoints *checkpointer
 	// ctx is that of runs. abandon ends it where another process goes on.
 	ctx     context.Context
 	abandon context.CancelFunc
@@ -352,14 +352,14 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 	if w.res, err = build(ctx, request); err != nil {
 		return nil, err
 	}
-	w.review, w.answers, w.checkpoints = &review{c: c, w: w}, newAnswerStream(c, w), newCheckpointer()
+	w.review, w.answers, w.checkpoints = &review{c: c, w: w}, newAnswerStream(c, w), newCheckpointer(c, w)
 	w.streams.Store(a.LLM != nil && a.LLM.Stream)
 	w.agent = streamedAgent{w.res.Agent(), w.answers}
 	w.Controller, err = controller.Open(ctx, controller.Config{
 		ID: c.id, Stream: c.m.o.Store, Agent: w.agent, Runtime: w.res.Runtime(), Local: w.res.Local(),
 		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, MaxCost: rec.MaxCost, Parallel: max(a.ToolConcurrencyLimit, 1),
 		Review: w.review.judge, Guard: w.guard, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: c.printed, OnOutputEnd: c.printedAll,
-		BeforeActions: c.checkpointBefore(w),
+		BeforeActions: w.checkpoints.before(),
 		Log:           c.m.o.Log,
 	})
 	if err != nil {

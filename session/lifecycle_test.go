@@ -385,14 +385,14 @@ func TestFork(t *testing.T) {
 	}
 	send(t, c, "two")
 	settle(t, c)
-	f, err := c.Fork(t.Context(), session.ForkOptions{From: at, Title: "a fork"})
+	f, err := c.Branches().Fork(t.Context(), session.ForkOptions{From: at, Title: "a fork"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Fork(t.Context(), session.ForkOptions{ID: f.ID()}); !fault.Is(err, fault.Conflict) {
+	if _, err := c.Branches().Fork(t.Context(), session.ForkOptions{ID: f.ID()}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a fork to a taken id: %v", err)
 	}
-	if _, err := c.Fork(t.Context(), session.ForkOptions{From: "nothing"}); !fault.Is(err, fault.NotFound) {
+	if _, err := c.Branches().Fork(t.Context(), session.ForkOptions{From: "nothing"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a fork from nothing: %v", err)
 	}
 	before := h.stored(t, c.ID())
@@ -414,13 +414,13 @@ func TestFork(t *testing.T) {
 		}
 	}
 	// HEAD moves back, and what follows hangs there.
-	if err := c.Navigate(t.Context(), at); err != nil {
+	if err := c.Branches().Navigate(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(describe(t, c), `"leaf_event_id":"`+string(at)+`"`) {
 		t.Error("HEAD did not move")
 	}
-	if err := c.Navigate(t.Context(), "nothing"); !fault.Is(err, fault.NotFound) {
+	if err := c.Branches().Navigate(t.Context(), "nothing"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a move to nothing: %v", err)
 	}
 }
@@ -510,7 +510,7 @@ func TestWorktreeShared(t *testing.T) {
 	c := h.begin(t, `"worktree":true`)
 	send(t, c, "hi")
 	settle(t, c)
-	f, err := c.Fork(t.Context(), session.ForkOptions{})
+	f, err := c.Branches().Fork(t.Context(), session.ForkOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,10 +130,10 @@ func orNotFound(err error, id event.ConversationID) error {
 	return err
 }
 
-// Fork is [Conversation.Fork], whose result belongs to the scope, too.
+// Fork is [Branches.Fork]; the fork belongs to the scope, too.
 func (s *Scope) Fork(ctx context.Context, c *Conversation, o ForkOptions) (*Conversation, error) {
 	if s.members == nil {
-		return c.Fork(ctx, o)
+		return c.Branches().Fork(ctx, o)
 	}
 	if o.ID == "" {
 		o.ID = event.NewConversationID()
@@ -147,7 +147,7 @@ func (s *Scope) Fork(ctx context.Context, c *Conversation, o ForkOptions) (*Conv
 	if err := s.members.Admit(ctx, &spec); err != nil {
 		return nil, err
 	}
-	return c.Fork(ctx, o)
+	return c.Branches().Fork(ctx, o)
 }
 
 // Get is [Manager.Get].

@@ -51,7 +51,7 @@ func (c *undoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		o := session.UndoOptions{To: c.To, KeepFiles: c.KeepFiles, Commits: !c.KeepGit, Preview: c.Preview || !c.Yes}
 		var u session.Undone
 		undo := func() (err error) {
-			u, err = conv.Undo(ctx, o)
+			u, err = conv.Branches().Undo(ctx, o)
 			return err
 		}
 		what := "taking the files back"
@@ -178,7 +178,7 @@ type pointJSON struct {
 }
 
 func (c *undoCmd) list(ctx context.Context, std *streams, conv *session.Conversation) error {
-	points, err := conv.Points(ctx)
+	points, err := conv.Branches().Points(ctx)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (c *forkCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		}
 		var f *session.Conversation
 		if err := std.telling("writing the files of the fork", func() (err error) {
-			f, err = conv.Fork(ctx, session.ForkOptions{Title: c.Title, From: c.At, Files: files})
+			f, err = conv.Branches().Fork(ctx, session.ForkOptions{Title: c.Title, From: c.At, Files: files})
 			return err
 		}); err != nil {
 			return err

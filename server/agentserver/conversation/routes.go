@@ -447,7 +447,7 @@ func (s *Service) postNavigate(w http.ResponseWriter, r *http.Request) error {
 			return fault.New(fault.NotFound, "Unknown event_id: ")
 		}
 	}
-	if err := c.Navigate(r.Context(), to); err != nil {
+	if err := c.Branches().Navigate(r.Context(), to); err != nil {
 		return err
 	}
 	return answerDescribed(w, r, http.StatusOK, c)

@@ -42,7 +42,7 @@ func (s *Service) Fork(ctx context.Context, owner identity.Tenant, id event.Conv
 	row := info.Conversation
 	row.ID, row.Owner, row.Created, row.Public, row.PRNumbers, row.PRURLs = o.ID, string(owner), now(), false, nil, nil
 	if row.Sandbox == "" || r.SameFiles {
-		if _, err := c.Fork(ctx, o); err != nil {
+		if _, err := c.Branches().Fork(ctx, o); err != nil {
 			return nil, err
 		}
 	} else {
@@ -57,7 +57,7 @@ func (s *Service) Fork(ctx context.Context, owner identity.Tenant, id event.Conv
 		}
 		row.Sandbox = b.ID
 		o.Files = &session.ForkFiles{Dir: filepath.Join(b.Directory, sandboxes.ProjectDirectory, below)}
-		if _, err := c.Fork(ctx, o); err != nil {
+		if _, err := c.Branches().Fork(ctx, o); err != nil {
 			if gone := s.o.Sandboxes.Delete(context.WithoutCancel(ctx), owner, b.ID); gone != nil {
 				s.o.Log.Warn("the sandbox of a fork that was not made is left", "sandbox", b.ID, "err", gone)
 			}
@@ -72,7 +72,7 @@ func (s *Service) Fork(ctx context.Context, owner identity.Tenant, id event.Conv
 
 // Undo takes a conversation back to an event, with the files of its workspace unless
 // they are to stay, in a new sandbox if the former one was deleted. See
-// [session.Conversation.Undo].
+// [session.Branches.Undo].
 func (s *Service) Undo(ctx context.Context, owner identity.Tenant, id event.ConversationID, o session.UndoOptions) (session.Undone, error) {
 	open := s.Continue
 	if o.Preview {
@@ -82,7 +82,7 @@ func (s *Service) Undo(ctx context.Context, owner identity.Tenant, id event.Conv
 	if err != nil {
 		return session.Undone{}, err
 	}
-	return c.Undo(ctx, o)
+	return c.Branches().Undo(ctx, o)
 }
 
 // FilesKept says which files of an event a fork or an undo can take. See
@@ -92,5 +92,5 @@ func (s *Service) FilesKept(ctx context.Context, owner identity.Tenant, id event
 	if err != nil {
 		return session.FilesKept{}, err
 	}
-	return c.FilesKept(ctx, at)
+	return c.Branches().FilesKept(ctx, at)
 }

@@ -169,7 +169,7 @@ func (s *Service) bringBack(ctx context.Context, owner identity.Tenant, b store.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fault.Wrap(err, fault.Denied, "make the directory of the conversation")
 	}
-	found, err := c.BringBackFiles(ctx)
+	found, err := c.Branches().Restore(ctx)
 	if err != nil {
 		return fault.Wrap(err, fault.KindOf(err), "bring back the files of the conversation")
 	}

@@ -317,7 +317,7 @@ func (s *Service) Delete(ctx context.Context, owner identity.Tenant, id string) 
 	if err := s.keep(ctx, b); err != nil {
 		s.o.Log.Warn("the workspace of a sandbox is deleted without an archive", "sandbox", b.ID, "err", err)
 		for _, one := range members {
-			if err := one.KeepFiles(ctx); err != nil {
+			if err := one.Branches().Keep(ctx); err != nil {
 				s.o.Log.Warn("the files of a conversation are deleted without a checkpoint", "conversation", one.ID(), "err", err)
 			}
 		}

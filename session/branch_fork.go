@@ -40,43 +40,43 @@ type ForkFiles struct {
 // Fork makes a conversation that shares the events up to one of this one.
 // Conflict if the id is taken, NotFound for an unknown event, or one without a
 // checkpoint if the fork is to have files of its own.
-func (c *Conversation) Fork(ctx context.Context, o ForkOptions) (*Conversation, error) {
+func (b Branches) Fork(ctx context.Context, o ForkOptions) (*Conversation, error) {
 	if o.ID == "" {
 		o.ID = event.NewConversationID()
 	}
-	w, err := c.work(ctx)
+	w, err := b.c.work(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e := c.m.hold(o.ID)
+	e := b.c.m.hold(o.ID)
 	if e.c != nil {
-		c.m.release(o.ID, e, e.c)
+		b.c.m.release(o.ID, e, e.c)
 		return nil, errTaken(o.ID)
 	}
-	f, err := c.forkTo(ctx, w, o)
-	c.m.release(o.ID, e, f)
+	f, err := b.forkTo(ctx, w, o)
+	b.c.m.release(o.ID, e, f)
 	if err != nil || o.Files == nil {
 		return f, err
 	}
-	return f, f.recordMove(ctx, c.Workspace())
+	return f, f.Branches().recordMove(ctx, b.c.Workspace())
 }
 
 func errTaken(id event.ConversationID) error {
 	return fault.New(fault.Conflict, "Conversation with id "+string(id)+" already exists")
 }
 
-func (c *Conversation) forkTo(ctx context.Context, w *worker, o ForkOptions) (_ *Conversation, err error) {
-	c.mu.Lock()
-	f := &Conversation{m: c.m, id: o.ID, rec: c.rec, agent: c.agent, view: c.m.o.View.Open()}
+func (b Branches) forkTo(ctx context.Context, w *worker, o ForkOptions) (_ *Conversation, err error) {
+	b.c.mu.Lock()
+	f := &Conversation{m: b.c.m, id: o.ID, rec: b.c.rec, agent: b.c.agent, view: b.c.m.o.View.Open()}
 	f.meta = eventstream.Meta{
-		Owner: c.meta.Owner, Title: o.Title, Tags: maps.Clone(o.Tags), WorkingDir: c.meta.WorkingDir, ForkOf: c.id,
+		Owner: b.c.meta.Owner, Title: o.Title, Tags: maps.Clone(o.Tags), WorkingDir: b.c.meta.WorkingDir, ForkOf: b.c.id,
 	}
-	c.mu.Unlock()
+	b.c.mu.Unlock()
 	f.rec.Children, f.rec.ForkedAt, f.rec.SubAgent = nil, o.From, ""
 	f.created = time.Now()
 	f.meta.Created = f.created
 	if o.Files != nil {
-		remove, err := c.forkFiles(ctx, w, f, o)
+		remove, err := b.forkFiles(ctx, w, f, o)
 		if err != nil {
 			return nil, err
 		}
@@ -105,20 +105,20 @@ func (c *Conversation) forkTo(ctx context.Context, w *worker, o ForkOptions) (_ 
 }
 
 // forkFiles gives f a workspace with the files of the event that it begins at.
-func (c *Conversation) forkFiles(ctx context.Context, w *worker, f *Conversation, o ForkOptions) (remove func(context.Context) error, err error) {
-	cps, err := c.checkpoints(ctx)
+func (b Branches) forkFiles(ctx context.Context, w *worker, f *Conversation, o ForkOptions) (remove func(context.Context) error, err error) {
+	cps, err := b.checkpoints(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, all, err := c.filesToFork(ctx, cps, w, o.From)
+	r, all, err := b.filesToFork(ctx, cps, w, o.From)
 	if err != nil {
 		return nil, err
 	}
-	root, dir, remove, err := c.forkDirectory(ctx, o, r)
+	root, dir, remove, err := b.forkDirectory(ctx, o, r)
 	if err != nil {
 		return nil, err
 	}
-	from := checkpoint.Point{Workspace: c.Workspace(), Conversation: c.id}
+	from := checkpoint.Point{Workspace: b.c.Workspace(), Conversation: b.c.id}
 	to := checkpoint.Point{Workspace: dir, Conversation: f.id, Event: r.Event}
 	if err = cps.Fork(ctx, from, to, all, r); err == nil {
 		f.rec.Directory, err = workspacedir.Identify(dir)
@@ -133,42 +133,42 @@ func (c *Conversation) forkFiles(ctx context.Context, w *worker, f *Conversation
 // filesToFork returns the checkpoint of an event, "" for HEAD, and the events up to it
 // that have one. At HEAD, and where no action has followed and none is kept, the files are taken as
 // they are now.
-func (c *Conversation) filesToFork(ctx context.Context, cps *checkpoint.Store, w *worker, at event.ID) (r checkpoint.Record, have []event.ID, err error) {
+func (b Branches) filesToFork(ctx context.Context, cps *checkpoint.Store, w *worker, at event.ID) (r checkpoint.Record, have []event.ID, err error) {
 	head := w.State().Head
 	if at == "" {
 		at = head
 	}
-	t, err := c.eventTree(ctx)
+	t, err := b.tree(ctx)
 	if err != nil {
 		return r, nil, err
 	}
-	if at, err = c.onTree(ctx, at); err != nil {
+	if at, err = b.onTree(ctx, at); err != nil {
 		return r, nil, err
 	}
-	all, err := cps.All(ctx, c.Workspace(), c.id)
+	all, err := cps.All(ctx, b.c.Workspace(), b.c.id)
 	if err != nil {
 		return r, nil, err
 	}
-	r, known := t.filesAt(at, all)
+	r, known := t.FilesAt(at, all)
 	switch {
-	case at == head, !known && !t.acted(at, head):
+	case at == head, !known && !t.Acted(at, head):
 		if w.Busy() {
 			return r, nil, fault.New(fault.Conflict, "the conversation is running").Hint("stop it first, or fork at an earlier event")
 		}
-		p := c.pointOf(ctx, head)
+		p := b.present(ctx, head)
 		p.Again = true
 		if r, err = cps.Take(ctx, p); err != nil {
 			return r, nil, fmt.Errorf("keep the files: %w", err)
 		}
 	default:
-		if err := c.settled(ctx, at); err != nil {
+		if err := b.settled(ctx, at); err != nil {
 			return r, nil, err
 		}
 		if !known {
 			return r, nil, noFilesAt(at)
 		}
 	}
-	for shared := at; shared != ""; shared = t.events[shared].parent {
+	for shared := at; shared != ""; shared = t.Parent(shared) {
 		if _, ok := all[shared]; ok {
 			have = append(have, shared)
 		}
@@ -179,20 +179,20 @@ func (c *Conversation) filesToFork(ctx context.Context, cps *checkpoint.Store, w
 
 // forkDirectory makes the directory of a fork: dir, and the root of its worktree if it
 // is in one. remove takes it away again.
-func (c *Conversation) forkDirectory(ctx context.Context, o ForkOptions, r checkpoint.Record) (root, dir string, remove func(context.Context) error, err error) {
+func (b Branches) forkDirectory(ctx context.Context, o ForkOptions, r checkpoint.Record) (root, dir string, remove func(context.Context) error, err error) {
 	if dir = o.Files.Dir; dir == "" {
 		base := WorktreeOptions{Base: "head"}
 		if r.Commit != "" {
 			base.Base, base.Ref = "ref", &r.Commit
 		}
-		if root, dir, err = c.m.o.Files.AddWorktree(ctx, c.Workspace(), o.ID, &base); err != nil {
+		if root, dir, err = b.c.m.o.Files.AddWorktree(ctx, b.c.Workspace(), o.ID, &base); err != nil {
 			return "", "", nil, err
 		}
 		if root == "" {
-			return "", "", nil, fault.New(fault.Invalid, "the workspace "+c.Workspace()+" is in no Git repository with a commit").
+			return "", "", nil, fault.New(fault.Invalid, "the workspace "+b.c.Workspace()+" is in no Git repository with a commit").
 				Hint("name a directory for its files: --workspace DIR")
 		}
-		return root, dir, func(ctx context.Context) error { return c.m.o.Files.RemoveWorktree(ctx, root) }, nil
+		return root, dir, func(ctx context.Context) error { return b.c.m.o.Files.RemoveWorktree(ctx, root) }, nil
 	}
 	dir = realpath.Resolve(dir)
 	found, err := os.ReadDir(dir)
@@ -203,7 +203,7 @@ func (c *Conversation) forkDirectory(ctx context.Context, o ForkOptions, r check
 	case len(found) > 0:
 		return "", "", nil, fault.New(fault.Conflict, dir+" is not empty").Hint("name an empty directory, or a new one")
 	}
-	if err := c.m.o.Files.Prepare(ctx, dir, true); err != nil {
+	if err := b.c.m.o.Files.Prepare(ctx, dir, true); err != nil {
 		return "", "", nil, err
 	}
 	return "", dir, func(context.Context) error {
@@ -215,9 +215,9 @@ func (c *Conversation) forkDirectory(ctx context.Context, o ForkOptions, r check
 }
 
 // recordMove tells the model of a fork that its files are in another directory.
-func (c *Conversation) recordMove(ctx context.Context, from string) error {
-	text := "From here on you work in a copy of the files in " + c.Workspace() + ". Paths below " + from + " that were used so far are of another copy: use " + c.Workspace() + " in their place."
+func (b Branches) recordMove(ctx context.Context, from string) error {
+	text := "From here on you work in a copy of the files in " + b.c.Workspace() + ". Paths below " + from + " that were used so far are of another copy: use " + b.c.Workspace() + " in their place."
 	m := event.NewUserMessage(text)
 	m.Source = event.SourceEnvironment
-	return c.withWorker(ctx, func(w *worker) error { return w.Record(ctx, m) })
+	return b.c.withWorker(ctx, func(w *worker) error { return w.Record(ctx, m) })
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/session/internal/history"
 )
 
 // FilesKept says which files of an event can be brought back.
@@ -23,64 +24,64 @@ type FilesKept struct {
 	Slow  bool
 }
 
-// FilesKept returns which files of an event can be brought back, HEAD's if at is "": what
-// [Conversation.Undo] and [Conversation.Fork] take. NotFound for an unknown event, Invalid
-// for one at which a call has no result yet.
-func (c *Conversation) FilesKept(ctx context.Context, at event.ID) (k FilesKept, err error) {
-	s, err := c.State(ctx)
+// FilesKept returns the files of an event that [Branches.Undo] and [Branches.Fork] can bring
+// back; of HEAD if at is "". NotFound for an unknown event, Invalid for one at which a call
+// has no result yet.
+func (b Branches) FilesKept(ctx context.Context, at event.ID) (k FilesKept, err error) {
+	s, err := b.c.State(ctx)
 	if err != nil {
 		return k, err
 	}
 	if at == "" {
 		at = s.Head
 	}
-	t, err := c.eventTree(ctx)
+	t, err := b.tree(ctx)
 	if err != nil {
 		return k, err
 	}
-	if at, err = c.onTree(ctx, at); err != nil {
+	if at, err = b.onTree(ctx, at); err != nil {
 		return k, err
 	}
 	if at != s.Head {
-		if err := c.settled(ctx, at); err != nil {
+		if err := b.settled(ctx, at); err != nil {
 			return k, err
 		}
 	}
-	if k.Times = CheckpointsOff; c.keepsFiles() {
-		k.Times, k.Slow = c.m.o.CheckpointTimes, c.m.o.Checkpoints.Slow(c.Workspace())
+	if k.Times = CheckpointsOff; b.keepsFiles() {
+		k.Times, k.Slow = b.c.m.o.CheckpointTimes, b.c.m.o.Checkpoints.Slow(b.c.Workspace())
 	}
-	if !t.acted(at, s.Head) {
+	if !t.Acted(at, s.Head) {
 		k.At = at
 		return k, nil
 	}
 	if k.Times == CheckpointsOff {
 		return k, nil
 	}
-	cps, err := c.checkpoints(ctx)
+	cps, err := b.checkpoints(ctx)
 	if err != nil {
 		return k, err
 	}
-	all, err := cps.All(ctx, c.Workspace(), c.id)
+	all, err := cps.All(ctx, b.c.Workspace(), b.c.id)
 	if err != nil {
 		return k, err
 	}
-	if r, ok := t.filesAt(at, all); ok {
+	if r, ok := t.FilesAt(at, all); ok {
 		k.At, k.Time = at, r.Time
 		return k, nil
 	}
-	k.At, k.Time, err = c.nearest(ctx, t, at, all)
+	k.At, k.Time, err = b.nearest(ctx, t, at, all)
 	return k, err
 }
 
 // nearest returns the last event before another one that has a checkpoint and that a
 // conversation can go on from, "" if there is none, and when that was taken.
-func (c *Conversation) nearest(ctx context.Context, t eventTree, at event.ID, all map[event.ID]checkpoint.Record) (event.ID, time.Time, error) {
-	for before := t.events[at].parent; before != ""; before = t.events[before].parent {
+func (b Branches) nearest(ctx context.Context, t history.Tree, at event.ID, all map[event.ID]checkpoint.Record) (event.ID, time.Time, error) {
+	for before := t.Parent(at); before != ""; before = t.Parent(before) {
 		r, ok := all[before]
 		if !ok {
 			continue
 		}
-		err := c.settled(ctx, before)
+		err := b.settled(ctx, before)
 		if err == nil {
 			return before, r.Time, nil
 		}

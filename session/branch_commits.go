@@ -10,22 +10,21 @@ import (
 // detached is the Ref of a checkout without a branch.
 const detached = "HEAD"
 
-// Moved is what an undo did, or would do, to what Git has checked out: the branch that
-// was checked out then is checked out again, at the commit of then, and the staging area is
-// that commit's. Commits themselves stay; Git's reflog has those that no branch has any
-// more. Nothing of this happens where the same commit of the same branch is checked out.
+// Moved is the effect of an undo on Git's checkout: the former branch is checked out again
+// at its former commit, and the staging area is reset to it. No commit is deleted; Git's
+// reflog has commits that are on no branch any more. Nothing changes if the same commit of
+// the same branch is checked out.
 type Moved struct {
-	// From and To are what was and what is checked out; both are empty if that is the same.
+	// From and To are the checkouts before and after; both are empty if they are the same.
 	From, To checkpoint.Checkout
-	// Kept says why Git's part stays as it is, although it was another one; "" where it does
-	// not.
+	// Kept says why a different checkout stays as it is; "" if it does not.
 	Kept string
 }
 
 // programs runs a program where the actions of a conversation run.
 type programs func(ctx context.Context, p Program) (ProgramResult, error)
 
-// undoCommits takes what Git has checked out back. Git runs where the agent's commands do:
+// undoCommits takes Git's checkout back. Git runs where the agent's commands do:
 // the repository can name programs that it runs.
 func undoCommits(ctx context.Context, run programs, dir string, now, then checkpoint.Checkout, preview bool) Moved {
 	if now == then || then.Ref == "" {
@@ -80,7 +79,7 @@ func (g inRepository) git(ctx context.Context, args ...string) (out, failed stri
 	return strings.TrimSpace(res.Stdout), ""
 }
 
-// unmovable says why what is checked out must stay, "" if it need not.
+// unmovable says why the checkout must stay, "" if it need not.
 func (g inRepository) unmovable(ctx context.Context, now, then checkpoint.Checkout) string {
 	switch {
 	case then.Commit == "":

@@ -1,4 +1,4 @@
-package session
+package history
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 func TestFilesAt(t *testing.T) {
 	t.Parallel()
 	// prompt, m1, a1, o1, done, then m2, a2, o2; beside m2 a branch with other, a3, o3.
-	tree := eventTree{map[event.ID]treeEvent{}, map[event.ID][]event.ID{}}
+	tree := Tree{map[event.ID]treeEvent{}, map[event.ID][]event.ID{}}
 	for _, e := range []struct{ id, parent, kind string }{
 		{"prompt", "", "SystemPromptEvent"},
 		{"m1", "prompt", "MessageEvent"}, {"a1", "m1", "ActionEvent"}, {"o1", "a1", "ObservationEvent"}, {"done", "o1", "MessageEvent"},
@@ -37,7 +37,7 @@ func TestFilesAt(t *testing.T) {
 		"other": "", "a3": "", "o3": "o3",
 		"m3": "m3", "finished": "m3", "a5": "m3",
 	} {
-		r, ok := tree.filesAt(at, all)
+		r, ok := tree.FilesAt(at, all)
 		if r.Tree != want || ok != (want != "") {
 			t.Errorf("at %q: %q, %v; want %q", at, r.Tree, ok, want)
 		}
