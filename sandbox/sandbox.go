@@ -116,23 +116,6 @@ func (c Container) Or(more Container) Container {
 	return c
 }
 
-// First names the first field that is set, "" for none: a provider without
-// containers refuses it.
-func (c Container) First() string {
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"image", c.Image != ""}, {"pull policy", c.Pull != ""}, {"user", c.User != ""}, {"mounts", len(c.Mounts) > 0},
-		{"extra hosts", len(c.ExtraHosts) > 0}, {"GPUs", c.GPUs != "" && c.GPUs != NoGPUs}, {"read-only image", c.ReadOnly}, {"disk limit", c.DiskBytes > 0}, {"OCI runtime", c.Runtime != ""},
-	} {
-		if f.set {
-			return f.name
-		}
-	}
-	return ""
-}
-
 // When an image is fetched.
 const (
 	PullMissing = "missing"
@@ -196,14 +179,6 @@ type Provider interface {
 	// Remove stops a sandbox, if it runs, and deletes its kept files: journal, log,
 	// and the container's own files. Nothing happens if there is none.
 	Remove(ctx context.Context, id string) error
-}
-
-// WorkspaceInside reports whether the workspaces of a provider's sandboxes are inside
-// them and not on this machine's disk: then their files are reached through the sandbox.
-// A provider for which that is so says it by a method of this name.
-func WorkspaceInside(p Provider) bool {
-	w, ok := p.(interface{ WorkspaceInside() bool })
-	return ok && w.WorkspaceInside()
 }
 
 // Vanished returns the sandboxes, of those with the ids, that have run and are gone with

@@ -61,38 +61,12 @@ type Item struct {
 	Sandbox string `json:"in_sandbox,omitempty"`
 }
 
-// Attempt is something forbidden that was tried in the sandbox.
-type Attempt struct {
-	Name   string `json:"name"`
-	Detail string `json:"detail"`
-	OK     bool   `json:"ok"` // it was refused
-}
-
-// Access says how commands in the sandbox can use a path of the host.
-type Access struct {
-	Path               string
-	Readable, Writable bool
-	Layered            bool // writable in a layer of the workspace's own
-}
-
-// Sandbox has the trials in a sandbox. Package sandbox/process has one.
+// Sandbox is what can be tried in a sandbox; see [Trial].
 type Sandbox interface {
-	// Doctor tries everything that must be forbidden.
-	Doctor(ctx context.Context) (sandbox.Report, []Attempt, error)
+	// Doctor tries what must be forbidden.
+	Doctor(ctx context.Context) (sandbox.Report, []sandbox.Attempt, error)
 	// Access tries to read and to change paths.
-	Access(ctx context.Context, paths []string) ([]Access, error)
-}
-
-// Layer describes the files that the sandboxes of a workspace have written to
-// caches of toolchains.
-type Layer struct {
-	Workspace, Dir string
-	Bytes          int64
-}
-
-// Layers lists them. Package sandbox/process has them.
-type Layers interface {
-	CacheLayers(ctx context.Context) ([]Layer, error)
+	Access(ctx context.Context, paths []string) ([]sandbox.Access, error)
 }
 
 // Host is the machine that Examine looks at.
@@ -114,9 +88,9 @@ type Host struct {
 	Sandbox      Sandbox
 	SandboxError error
 	// Layers has the layers over caches; nil where sandboxes have none.
-	Layers Layers
-	// Engine runs the sandboxes that are containers; nil where they are none.
-	Engine Engine
+	Layers sandbox.CacheLister
+	// Engine describes what runs the sandboxes; nil where nothing beside this program does.
+	Engine sandbox.Describer
 }
 
 // Report is everything that was found out.
@@ -126,8 +100,8 @@ type Report struct {
 	Isolation *sandbox.Report `json:"sandbox,omitempty"`
 	// Attempts are the forbidden things that were tried in it, for TriedMS
 	// milliseconds.
-	Attempts []Attempt `json:"attempts,omitempty"`
-	TriedMS  float64   `json:"tried_ms,omitempty"`
+	Attempts []sandbox.Attempt `json:"attempts,omitempty"`
+	TriedMS  float64           `json:"tried_ms,omitempty"`
 }
 
 // Examine looks at everything and really tries everything that must be forbidden.

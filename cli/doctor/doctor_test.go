@@ -45,17 +45,17 @@ func (s store) Read(_ context.Context, id event.ConversationID, _ eventstream.Se
 // tried is a sandbox whose answers are known.
 type tried struct {
 	report   sandbox.Report
-	attempts []doctor.Attempt
+	attempts []sandbox.Attempt
 	err      error
-	access   map[string]doctor.Access
+	access   map[string]sandbox.Access
 	accerr   error
 }
 
-func (s tried) Doctor(context.Context) (sandbox.Report, []doctor.Attempt, error) {
+func (s tried) Doctor(context.Context) (sandbox.Report, []sandbox.Attempt, error) {
 	return s.report, s.attempts, s.err
 }
 
-func (s tried) Access(_ context.Context, paths []string) (all []doctor.Access, err error) {
+func (s tried) Access(_ context.Context, paths []string) (all []sandbox.Access, err error) {
 	for _, p := range paths {
 		a := s.access[p]
 		a.Path = p
@@ -67,8 +67,8 @@ func (s tried) Access(_ context.Context, paths []string) (all []doctor.Access, e
 // layers are the layers of two workspaces.
 type layers struct{ err error }
 
-func (l layers) CacheLayers(context.Context) ([]doctor.Layer, error) {
-	return []doctor.Layer{{"/a", "/data/caches/1", 3 << 20}, {"/b", "/data/caches/2", 2 << 20}}, l.err
+func (l layers) CacheLayers(context.Context) ([]sandbox.CacheLayer, error) {
+	return []sandbox.CacheLayer{{Workspace: "/a", Dir: "/data/caches/1", Bytes: 3 << 20}, {Workspace: "/b", Dir: "/data/caches/2", Bytes: 2 << 20}}, l.err
 }
 
 // machine is a host on which all is well: a home with the program go and a cache.
@@ -84,8 +84,8 @@ func machine(t *testing.T) (h doctor.Host, env map[string]string) {
 	}
 	isolated := tried{
 		report:   sandbox.Report{Level: "namespaces", Features: []string{"seccomp", "net-open"}},
-		attempts: []doctor.Attempt{{Name: "write-outside", OK: true}, {Name: "mount", OK: true}},
-		access: map[string]doctor.Access{
+		attempts: []sandbox.Attempt{{Name: "write-outside", OK: true}, {Name: "mount", OK: true}},
+		access: map[string]sandbox.Access{
 			filepath.Join(home, "bin/go"): {Readable: true}, filepath.Join(home, "go/pkg/mod"): {Readable: true, Writable: true},
 		},
 	}
@@ -270,13 +270,13 @@ func TestChecks(t *testing.T) {
 		{
 			"something forbidden works", func(_ *testing.T, h *doctor.Host, _ map[string]string) {
 				s := h.Sandbox.(tried)
-				s.attempts = append(s.attempts, doctor.Attempt{Name: "proc-root"})
+				s.attempts = append(s.attempts, sandbox.Attempt{Name: "proc-root"})
 				h.Sandbox = s
 			}, "sandbox", doctor.Failed, "1 of 3 forbidden things worked: proc-root", "untrusted", fault.ExitError,
 		},
 		{
 			"no isolation", func(_ *testing.T, h *doctor.Host, _ map[string]string) {
-				h.Sandbox = tried{report: sandbox.Report{Level: "none"}, attempts: []doctor.Attempt{{Name: "write-outside"}}}
+				h.Sandbox = tried{report: sandbox.Report{Level: "none"}, attempts: []sandbox.Attempt{{Name: "write-outside"}}}
 			}, "sandbox", doctor.Warning, "all rights of the user", "leave out", 0,
 		},
 	} {
@@ -382,7 +382,7 @@ func TestPrint(t *testing.T) {
 			Missing: []sandbox.Missing{{Feature: "cgroup-memory", Reason: "not allowed"}},
 			Bounds:  []sandbox.Bound{{Resource: "memory", Value: "not bounded: not allowed"}, {Resource: "processes", Value: "1024 with their threads"}},
 		},
-		Attempts: []doctor.Attempt{{Name: "mount", Detail: "mounted", OK: false}, {Name: "write", Detail: "refused", OK: true}},
+		Attempts: []sandbox.Attempt{{Name: "mount", Detail: "mounted", OK: false}, {Name: "write", Detail: "refused", OK: true}},
 	}
 	var b strings.Builder
 	if err := r.Print(&b, false); err != nil {
@@ -413,7 +413,7 @@ func TestJSON(t *testing.T) {
 			Name: "proxies", State: doctor.Failed, Text: "t", Next: "n", Exit: 7,
 			Items: []doctor.Item{{Name: "HTTP_PROXY", Value: "v", Sandbox: "hidden"}},
 		}},
-		Isolation: &sandbox.Report{Level: "none", Features: []string{}}, Attempts: []doctor.Attempt{{Name: "mount", Detail: "d", OK: true}}, TriedMS: 1.5,
+		Isolation: &sandbox.Report{Level: "none", Features: []string{}}, Attempts: []sandbox.Attempt{{Name: "mount", Detail: "d", OK: true}}, TriedMS: 1.5,
 	})
 	if err != nil {
 		t.Fatal(err)

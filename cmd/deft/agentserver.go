@@ -56,6 +56,7 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 	if p, err := findPaths(g.Data, std.env); err == nil { // else there is no home
 		c.DefaultConversationsPath = p.store()
 	}
+	c.Classes = sandboxClasses()
 	cfg, err := config.Load(os.Environ(), c.Flags)
 	if err == nil {
 		err = c.checkRuntimeAPI(c.Sandbox, std.env)

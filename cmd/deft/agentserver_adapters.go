@@ -23,6 +23,8 @@ import (
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/docker"
+	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/agentserver/config"
@@ -52,15 +54,12 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (*agentserver.Ba
 	if err != nil {
 		return nil, err
 	}
-	p := session.Placement{SandboxClass: build.NoSandbox, Network: cfg.Net, Limits: cfg.Limits, Readable: cfg.Readable, Writable: cfg.Writable}
-	if cfg.Sandbox == config.SandboxProcess {
-		p.SandboxClass = build.ProcessSandbox
-	}
-	if cfg.Sandbox == config.SandboxRemote {
-		p.SandboxClass, p.Container = build.RemoteSandbox, cfg.Container
+	p := session.Placement{SandboxClass: cfg.Sandbox.Name, Network: cfg.Net, Limits: cfg.Limits, Readable: cfg.Readable, Writable: cfg.Writable}
+	if cfg.Sandbox.Has(sandbox.FeatureImage) {
+		p.Container = cfg.Container
 	}
 	containers := containersOf(cfg, p)
-	if cfg.Sandbox == config.SandboxDocker {
+	if cfg.Sandbox.Name == docker.Class.Name {
 		p = containers.Docker
 	}
 	p = build.FromEnvironment(p, os.Getenv)
@@ -145,7 +144,8 @@ func (a adapters) open(ctx context.Context, o backendOptions) (_ *agentserver.Ba
 	}
 	b.Builder, b.Orphans, b.Sandboxes, b.Vanished = builder, builder, builder, builder.Vanished
 	closers = append(closers, builder.Close)
-	if b.Sandboxed = o.placement.SandboxClass != build.NoSandbox; b.Sandboxed { // what is wrong with it is said at the start
+	b.Sandbox = a.classes.Sandboxes.Get(o.placement.SandboxClass)
+	if b.Sandboxed = b.Sandbox.New != nil; b.Sandboxed { // what is wrong with it is said at the start
 		err := o.prepare()
 		if err == nil {
 			_, err = builder.Sandboxes(o.placement.SandboxClass, o.placement.Isolation)
@@ -167,9 +167,9 @@ func containersOf(cfg *config.Loaded, local session.Placement) *conversation.Con
 		Docker: local, Local: local, Default: cfg.ConversationRuntime == config.RuntimeDocker, Selectable: cfg.ConversationRuntimeSelectable,
 	}
 	if c.Default {
-		c.Local.SandboxClass = build.ProcessSandbox
+		c.Local.SandboxClass = process.Class.Name
 	}
-	c.Docker.SandboxClass, c.Docker.Container, c.Docker.Limits = build.DockerSandbox, cfg.Container, cfg.ContainerLimits
+	c.Docker.SandboxClass, c.Docker.Container, c.Docker.Limits = docker.Class.Name, cfg.Container, cfg.ContainerLimits
 	return c
 }
 

@@ -21,13 +21,13 @@ func TestServerSandbox(t *testing.T) {
 	}{
 		"neither":                 {"none", "", false},
 		"the flag":                {"process", "", true},
-		"none by the environment": {"process", build.NoSandbox, false},
-		"one by the environment":  {"none", build.ProcessSandbox, true},
+		"none by the environment": {"process", "none", false},
+		"one by the environment":  {"none", "process", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(build.SandboxClassVariable, c.class)
 			dir := t.TempDir()
-			cfg, err := config.Load([]string{"HOME=" + dir}, config.Flags{ConversationsPath: dir, Sandbox: c.flag})
+			cfg, err := config.Load([]string{"HOME=" + dir}, config.Flags{ConversationsPath: dir, Sandbox: c.flag, Classes: build.StandardClasses().Sandboxes})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,7 @@ func TestForeignWorktrees(t *testing.T) {
 		}
 	}
 	cfg, err := config.Load([]string{"HOME=" + dir, "OH_CONVERSATION_WORKTREE_ROOT=" + root, "OH_BASH_EVENTS_DIR=" + dir + "/bash"},
-		config.Flags{ConversationsPath: filepath.Join(dir, "conversations"), WorkspacePath: filepath.Join(dir, "project")})
+		config.Flags{Classes: build.StandardClasses().Sandboxes, ConversationsPath: filepath.Join(dir, "conversations"), WorkspacePath: filepath.Join(dir, "project")})
 	if err != nil {
 		t.Fatal(err)
 	}

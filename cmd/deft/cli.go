@@ -142,7 +142,7 @@ func newCommandLine(ctx context.Context, command string, std *streams) (*command
 		kong.Exit(func(code int) { c.exited = code; panic(exitEarly{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.TypeMapper(reflect.TypeFor[sandbox.Network](), networkFlag{}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, flags),
+		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, flags),
 	)
 	return c, err
 }

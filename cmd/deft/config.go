@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/server/appserver/config"
-	"github.com/deft-dev/deft/session/build"
 )
 
 // configCmd works with the configuration of deft serve.
@@ -89,14 +87,7 @@ func configSources(std *streams, g *globalFlags, f config.Flags) (config.Sources
 	if err != nil && g.Data == "" {
 		return config.Sources{}, err
 	}
-	s := config.Sources{Environ: os.Environ(), Flags: f, Data: g.Data, DefaultData: p.data}
-	for class := range build.StandardClasses().Sandboxes {
-		if !slices.Contains(config.SandboxClasses, class) {
-			s.Classes = append(s.Classes, class)
-		}
-	}
-	slices.Sort(s.Classes)
-	return s, nil
+	return config.Sources{Environ: os.Environ(), Flags: f, Data: g.Data, DefaultData: p.data, Classes: sandboxClasses()}, nil
 }
 
 func warnAll(std *streams, warnings []string) {
@@ -151,7 +142,7 @@ type configCheckCmd struct {
 
 // Run checks a file.
 func (c *configCheckCmd) Run(std *streams) error {
-	report, err := config.Check(c.File, os.Environ())
+	report, err := config.Check(c.File, os.Environ(), sandboxClasses())
 	if report != nil {
 		warnAll(std, report.Warnings)
 	}

@@ -6,13 +6,17 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/session/build"
+	"github.com/deft-dev/deft/sandbox"
 )
 
 // AfterApply drops what variables say of containers where this run has none: they are
 // set for other runs. Flags stay, for [runCmd.check] to refuse.
 func (c *runCmd) AfterApply(k *kong.Context) error {
-	contained := c.Sandbox == build.DockerSandbox || c.Sandbox == build.RemoteSandbox
+	chosen, err := sandboxClasses().Choice(c.Sandbox)
+	if err != nil {
+		return err
+	}
+	contained := chosen.Has(sandbox.FeatureImage)
 	for name, value := range map[string]*string{"image": &c.Image, "pull": &c.Pull, "oci-runtime": &c.OCIRuntime} {
 		if (!contained || name == "image" && c.Dockerfile != "") && !given(k, name) {
 			*value = ""
@@ -25,8 +29,9 @@ func (c *runCmd) AfterApply(k *kong.Context) error {
 	return nil
 }
 
-// localLimit is a flag that a sandbox of a Runtime API cannot be given.
+// localLimit is a flag that some sandboxes cannot be given.
 type localLimit struct {
+	feature        sandbox.Feature
 	flag, variable string
 	set            bool
 	clear          func()
@@ -35,23 +40,24 @@ type localLimit struct {
 // localLimits are those of this run.
 func (c *runCmd) localLimits() []localLimit {
 	return []localLimit{
-		{"net", "DEFT_NET", c.Net != "", func() { c.Net = "" }},
-		{"read", "DEFT_READ", len(c.Read) > 0, func() { c.Read = nil }},
-		{"write", "DEFT_WRITE", len(c.Write) > 0, func() { c.Write = nil }},
-		{"memory", "DEFT_MEMORY", c.Memory != 0, func() { c.Memory = 0 }},
-		{"pids", "DEFT_PIDS", c.Pids != 0, func() { c.Pids = 0 }},
-		{"cpus", "DEFT_CPUS", c.CPUs != 0, func() { c.CPUs = 0 }},
+		{sandbox.FeatureNetwork, "net", "DEFT_NET", c.Net != "", func() { c.Net = "" }},
+		{sandbox.FeatureGrants, "read", "DEFT_READ", len(c.Read) > 0, func() { c.Read = nil }},
+		{sandbox.FeatureGrants, "write", "DEFT_WRITE", len(c.Write) > 0, func() { c.Write = nil }},
+		{sandbox.FeatureLimits, "memory", "DEFT_MEMORY", c.Memory != 0, func() { c.Memory = 0 }},
+		{sandbox.FeatureLimits, "pids", "DEFT_PIDS", c.Pids != 0, func() { c.Pids = 0 }},
+		{sandbox.FeatureLimits, "cpus", "DEFT_CPUS", c.CPUs != 0, func() { c.CPUs = 0 }},
 	}
 }
 
-// forRemote drops what variables say of sandboxes of this machine, and returns the names
-// of these variables: they are set for other runs. Flags are an error.
-func (c *runCmd) forRemote() (ignored []string, err error) {
+// dropLimits drops limits that the sandbox cannot be given and that variables set for
+// other runs, and returns the names of these variables. Flags are an error.
+func (c *runCmd) dropLimits(chosen sandbox.Choice) (ignored []string, err error) {
 	for _, l := range c.localLimits() {
-		switch {
-		case !l.set:
+		asked := sandbox.Asked{Feature: l.feature, Settings: []string{"--" + l.flag}, Given: l.set}
+		switch err := sandboxClasses().Refuse(chosen, asked); {
+		case err == nil:
 		case c.given[l.flag]:
-			return nil, fault.New(fault.Invalid, "--"+l.flag+" cannot be given to a sandbox of a Runtime API").Hint("the API's own settings decide on that")
+			return nil, err
 		default:
 			l.clear()
 			ignored = append(ignored, l.variable)
@@ -62,28 +68,29 @@ func (c *runCmd) forRemote() (ignored []string, err error) {
 
 // AfterApply is as that of [runCmd].
 func (c *demoCmd) AfterApply(k *kong.Context) error {
-	return withoutSandboxes(k, &c.Sandbox, build.DockerSandbox, build.RemoteSandbox)
+	return onlySandboxes(k, &c.Sandbox, withoutImages())
 }
 
 // AfterApply is as that of [runCmd].
 func (c *doctorCmd) AfterApply(k *kong.Context) error {
-	if err := withoutSandboxes(k, &c.Sandbox, build.RemoteSandbox); err != nil {
+	if err := onlySandboxes(k, &c.Sandbox, trialClasses()); err != nil {
 		return err
 	}
-	if c.Sandbox != build.DockerSandbox && !given(k, "image") {
+	chosen, err := sandboxClasses().Choice(c.Sandbox)
+	if !chosen.Has(sandbox.FeatureImage) && !given(k, "image") {
 		c.Image = ""
 	}
-	return nil
+	return err
 }
 
-// withoutSandboxes is for a command that cannot use some of the sandboxes.
-func withoutSandboxes(k *kong.Context, chosen *string, cannot ...string) error {
+// onlySandboxes is for a command that can use some classes only.
+func onlySandboxes(k *kong.Context, chosen *string, of sandbox.Classes) error {
 	switch {
-	case !slices.Contains(cannot, *chosen):
+	case slices.Contains(of.ChoiceNames(), *chosen):
 	case given(k, "sandbox"):
 		return fault.New(fault.Invalid, "this command has no --sandbox "+*chosen)
 	default:
-		*chosen = "auto"
+		*chosen = autoSandbox
 	}
 	return nil
 }

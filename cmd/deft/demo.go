@@ -18,7 +18,7 @@ import (
 // demoCmd replays the bundled session.
 type demoCmd struct {
 	Dir     string `help:"Where to put the small repository (default: a new temporary directory)." type:"path"`
-	Sandbox string `help:"Isolation: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none,docker,remote" default:"auto" env:"DEFT_SANDBOX"`
+	Sandbox string `help:"Isolation: ${demo_choice_help}." enum:"${sandbox_choices}" default:"auto" env:"DEFT_SANDBOX"`
 }
 
 // Help is shown by `deft demo --help`.

@@ -3,8 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/deft-dev/deft/cli/doctor"
 	"github.com/deft-dev/deft/cli/runcommand"
@@ -13,15 +13,12 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/docker"
-	"github.com/deft-dev/deft/sandbox/process"
-	"github.com/deft-dev/deft/session/build"
 )
 
 // doctorCmd shows what works here.
 type doctorCmd struct {
-	Sandbox string   `help:"Isolation to look at: auto, namespaces, landlock or none; or docker, a container." enum:"auto,namespaces,landlock,none,docker,remote" default:"auto" env:"DEFT_SANDBOX"`
-	Image   string   `help:"Image to try with --sandbox docker (default: that of deft run)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
+	Sandbox string   `help:"Isolation to look at: ${doctor_choice_help}." enum:"${sandbox_choices}" default:"auto" env:"DEFT_SANDBOX"`
+	Image   string   `help:"Image to try with --sandbox ${doctor_image_classes} (default: that of deft run)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
 	Read    []string `help:"As for deft run: whether toolchains and caches are visible is tried with it." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
 	Write   []string `help:"As for deft run." placeholder:"DIR" type:"path" env:"DEFT_WRITE" sep:":"`
 	JSON    bool     `name:"json" help:"Print as a JSON object."`
@@ -54,34 +51,36 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 	}
 	host.Store, host.StoreError = store, err
 	rules := workspacedir.Rules{Home: std.env("HOME"), Data: append(userDirs(std.env), p.data)}
-	var tried triedSandbox
-	if tried.grants.Readable, err = rules.Granted("--read", c.Read); err != nil {
+	var tried doctor.Trial
+	if tried.Grants.Readable, err = rules.Granted("--read", c.Read); err != nil {
 		return err
 	}
-	if tried.grants.Writable, err = rules.Granted("--write", c.Write); err != nil {
+	if tried.Grants.Writable, err = rules.Granted("--write", c.Write); err != nil {
 		return err
 	}
-	if c.Image != "" && c.Sandbox != build.DockerSandbox {
-		return fault.New(fault.Invalid, "--image is for containers").Hint("add --sandbox docker")
+	chosen, err := sandboxClasses().Choice(c.Sandbox)
+	if err == nil {
+		err = sandboxClasses().Refuse(chosen, sandbox.Asked{Feature: sandbox.FeatureImage, Settings: []string{"--image"}, Given: c.Image != ""})
 	}
-	if c.Sandbox == build.DockerSandbox {
-		if len(c.Read)+len(c.Write) > 0 {
-			return fault.New(fault.Invalid, "--read and --write are tried in the built-in sandbox only").Hint("leave them out, or --sandbox docker")
+	if err != nil {
+		return err
+	}
+	class := chosen.Class
+	provider, err := class.New(sandbox.Config{Dir: class.DirIn(p.sandboxes()), Level: chosen.Level, Hidden: []string{p.data}})
+	if host.SandboxError = err; err == nil {
+		if closer, ok := provider.(io.Closer); ok {
+			defer closer.Close()
 		}
-		containers, err := docker.New(docker.Options{Dir: filepath.Join(p.sandboxes(), build.DockerSandbox)})
-		if err != nil {
-			return err
+		if _, ok := provider.(sandbox.AccessProber); !ok && len(c.Read)+len(c.Write) > 0 {
+			return fault.New(fault.Invalid, "--read and --write are tried in the built-in sandbox only").Hint("leave them out, or --sandbox " + c.Sandbox)
 		}
-		defer containers.Close()
-		t := triedContainer{containers, c.Image}
-		host.Sandbox, host.Engine = t, t
-	} else {
-		tried.Provider, host.SandboxError = process.New(process.Options{Dir: p.sandboxes(), Level: c.Sandbox, Hidden: []string{p.data}})
-		if host.SandboxError == nil {
-			defer tried.Close()
-			host.Layers = tried
+		tried.Provider = provider
+		if class.Has(sandbox.FeatureImage) {
+			tried.Container = sandbox.Container{Image: c.Image, Pull: sandbox.PullNever}
 		}
 		host.Sandbox = tried
+		host.Layers, _ = provider.(sandbox.CacheLister)
+		host.Engine, _ = provider.(sandbox.Describer)
 	}
 	report := doctor.Examine(ctx, host)
 	if c.JSON {
@@ -120,38 +119,4 @@ func defaultModel(ctx context.Context, std *streams) (m doctor.Model) {
 	}
 	m.Name = model.Info().Name
 	return m
-}
-
-// triedSandbox is a provider as the doctor tries it.
-type triedSandbox struct {
-	*process.Provider
-	grants sandbox.Spec
-}
-
-// Doctor implements [doctor.Sandbox].
-func (t triedSandbox) Doctor(ctx context.Context) (sandbox.Report, []doctor.Attempt, error) {
-	rep, checks, err := t.Provider.Doctor(ctx)
-	var attempts []doctor.Attempt
-	for _, c := range checks {
-		attempts = append(attempts, doctor.Attempt(c))
-	}
-	return rep, attempts, err
-}
-
-// Access implements [doctor.Sandbox].
-func (t triedSandbox) Access(ctx context.Context, paths []string) (found []doctor.Access, err error) {
-	all, err := t.Provider.Access(ctx, t.grants, paths)
-	for _, a := range all {
-		found = append(found, doctor.Access(a))
-	}
-	return found, err
-}
-
-// CacheLayers implements [doctor.Layers].
-func (t triedSandbox) CacheLayers(ctx context.Context) (found []doctor.Layer, err error) {
-	all, err := t.Caches(ctx)
-	for _, c := range all {
-		found = append(found, doctor.Layer{Workspace: c.Workspace, Dir: c.Dir, Bytes: c.Bytes})
-	}
-	return found, err
 }

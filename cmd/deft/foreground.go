@@ -34,7 +34,7 @@ type foreground struct {
 	store   *sqlite.Store
 	view    *runcommand.View
 	models  *runModels
-	sandbox string          // level of isolation, docker or remote
+	sandbox string          // choice of a sandbox
 	api     runtimeAPIFlags // for remote sandboxes
 	network sandbox.Network // of --net; "": not given
 	read    []string        // of --read, checked
@@ -57,7 +57,7 @@ type foreground struct {
 // newForeground returns what runs conversations of a store.
 func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.View) *foreground {
 	return &foreground{
-		std: std, paths: p, store: store, view: view, sandbox: "auto", grace: build.DefaultGrace,
+		std: std, paths: p, store: store, view: view, sandbox: autoSandbox, grace: build.DefaultGrace,
 		checkpoints: session.CheckpointTurns, published: &portforward.Open{},
 		api: runtimeAPIFromEnvironment(std.env),
 		models: &runModels{
@@ -81,13 +81,46 @@ func (r *foreground) placement() session.Placement {
 // isolate writes what --sandbox, --image and their like say. What they leave out stays as
 // it was where the sandbox is of the same kind.
 func (r *foreground) isolate(p *session.Placement) {
+	chosen := r.chosen()
 	var was sandbox.Container
-	if p.SandboxClass == r.sandbox {
+	if p.SandboxClass == chosen.Class.Name {
 		was = p.Container
 	}
-	p.SandboxClass, p.Isolation, p.Container = build.ProcessSandbox, r.sandbox, sandbox.Container{}
-	if r.sandbox == build.DockerSandbox || r.sandbox == build.RemoteSandbox {
-		p.SandboxClass, p.Isolation, p.Container = r.sandbox, "", r.container.Or(was)
+	p.SandboxClass, p.Isolation, p.Container = chosen.Class.Name, chosen.Level, sandbox.Container{}
+	if chosen.Has(sandbox.FeatureImage) {
+		p.Container = r.container.Or(was)
+	}
+}
+
+// chosen is the sandbox of --sandbox, which was checked.
+func (r *foreground) chosen() sandbox.Choice {
+	chosen, err := sandboxClasses().Choice(r.sandbox)
+	if err != nil {
+		chosen.Name = r.sandbox
+	}
+	return chosen
+}
+
+// chosenFor is the sandbox of a stored conversation: its own, unless --sandbox names
+// another one or it was not made by deft run.
+func (r *foreground) chosenFor(p session.Placement) sandbox.Choice {
+	class := sandboxClasses().Get(p.SandboxClass)
+	if r.sandbox != autoSandbox || class.New == nil || len(class.Levels) > 0 && p.Isolation == "" {
+		return r.chosen()
+	}
+	return sandbox.Choice{Name: first(p.Isolation, class.Name), Class: class, Level: p.Isolation}
+}
+
+// dropLimits drops what a class cannot be given.
+func (r *foreground) dropLimits(class sandbox.Class) {
+	if !class.Has(sandbox.FeatureNetwork) {
+		r.network = ""
+	}
+	if !class.Has(sandbox.FeatureLimits) {
+		r.limits = sandbox.Limits{}
+	}
+	if !class.Has(sandbox.FeatureGrants) {
+		r.read, r.write = nil, nil
 	}
 }
 

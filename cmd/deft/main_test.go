@@ -14,6 +14,7 @@ import (
 // first stage and the action server of its sandboxes.
 func TestMain(m *testing.M) {
 	process.MaybeInit()
+	registerTrial()
 	if len(os.Args) > 1 && os.Args[1] == "action-server" {
 		main()
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/session"
@@ -46,10 +45,12 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		return err
 	}
 	var ignored []string
-	if c.Sandbox == build.RemoteSandbox {
-		if ignored, err = c.forRemote(); err != nil {
-			return err
-		}
+	chosen, err := sandboxClasses().Choice(c.Sandbox)
+	if err == nil {
+		ignored, err = c.dropLimits(chosen)
+	}
+	if err != nil {
+		return err
 	}
 	if err := errors.Join(c.check(), c.checkRuntimeAPI(c.Sandbox, std.env)); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	}
 	defer store.Close()
 	r := newForeground(std, p, store, newView(c, std, g))
-	warnIgnored(r.view, ignored)
+	warnSandbox(r.view, chosen.Class, ignored)
 	r.sandbox, r.network, r.grace, r.api = c.Sandbox, c.Net, c.Grace, c.runtimeAPIFlags
 	r.checkpoints = session.CheckpointTimes(c.Checkpoints)
 	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
@@ -99,10 +100,13 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return r.run(ctx, o)
 }
 
-// warnIgnored names variables that have no effect on this run.
-func warnIgnored(view *runcommand.View, variables []string) {
-	if len(variables) > 0 {
-		view.Warn("no effect on a sandbox of a Runtime API, whose own settings decide: " + strings.Join(variables, ", "))
+// warnSandbox passes on the warning of a class, and names variables that have no effect.
+func warnSandbox(view *runcommand.View, class sandbox.Class, ignored []string) {
+	if class.Warning != "" {
+		view.Warn(class.Warning)
+	}
+	if len(ignored) > 0 {
+		view.Warn("no effect on " + class.Noun + ", whose own settings decide: " + strings.Join(ignored, ", "))
 	}
 }
 
@@ -160,20 +164,17 @@ func (c *runCmd) workspace(r *foreground, or string, inside bool) (string, error
 	return runcommand.Workspace(first(c.Workspace, or), r.paths.data, r.std.env("HOME"))
 }
 
-// remoteWorkspace is where Runtime APIs have it.
-const remoteWorkspace = "/workspace"
-
 // spec is what a new conversation is made from. dir, unless empty, is where an
 // imported one worked.
 func (c *runCmd) spec(ctx context.Context, r *foreground, o runcommand.Options, dir string) (session.Spec, error) {
 	if err := c.choose(r.std); err != nil {
 		return session.Spec{}, err
 	}
-	remote := r.sandbox == build.RemoteSandbox
-	if remote && c.Workspace == "" {
-		dir = remoteWorkspace
+	inside := r.chosen().Class.Inside
+	if inside != "" && c.Workspace == "" {
+		dir = inside
 	}
-	dir, err := c.workspace(r, first(dir, "."), remote)
+	dir, err := c.workspace(r, first(dir, "."), inside != "")
 	if err != nil {
 		return session.Spec{}, err
 	}
@@ -205,11 +206,11 @@ func (c *runCmd) servers(ctx context.Context, r *foreground, o runcommand.Option
 	if len(c.MCPConfig) > 0 {
 		return runcommand.ReadServers(c.MCPConfig...)
 	}
-	if c.Replay != "" && c.task.Text == "" || r.sandbox == build.RemoteSandbox {
+	if c.Replay != "" && c.task.Text == "" || r.chosen().Class.Inside != "" {
 		return nil, nil // nothing would call them, or the project is not on this machine
 	}
 	return runcommand.Project{
-		Dir: dir, Answers: r.paths.mcpAnswers(), Unsandboxed: r.sandbox == build.NoSandbox, Prompter: o.Prompter, Tell: r.view.Warn,
+		Dir: dir, Answers: r.paths.mcpAnswers(), Unsandboxed: r.chosen().Open(), Prompter: o.Prompter, Tell: r.view.Warn,
 	}.Servers(ctx)
 }
 
@@ -221,16 +222,16 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 			return ch, err
 		}
 	}
-	remote := r.sandbox == build.RemoteSandbox || r.sandbox == "auto" && conv.Placement().SandboxClass == build.RemoteSandbox
-	if remote {
-		ignored, err := c.forRemote()
-		if err != nil {
-			return ch, err
-		}
-		warnIgnored(r.view, ignored)
-		r.network, r.limits, r.read, r.write = "", sandbox.Limits{}, nil, nil
+	chosen := r.chosenFor(conv.Placement())
+	ignored, err := c.dropLimits(chosen)
+	if err != nil {
+		return ch, err
 	}
-	dir, err := c.workspace(r, conv.Workspace(), remote)
+	if len(ignored) > 0 {
+		warnSandbox(r.view, chosen.Class, ignored)
+	}
+	r.dropLimits(chosen.Class)
+	dir, err := c.workspace(r, conv.Workspace(), chosen.Class.Inside != "")
 	if err != nil {
 		return ch, err
 	}
@@ -245,8 +246,7 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 		ch.Placement = &p
 	}
 	if p.SandboxClass != "" {
-		known := p.SandboxClass == build.DockerSandbox || p.SandboxClass == build.RemoteSandbox || p.SandboxClass == build.ProcessSandbox && p.Isolation != ""
-		if r.sandbox != "auto" || !known {
+		if chosen.Class.Name != p.SandboxClass || chosen.Level != p.Isolation || r.sandbox != autoSandbox {
 			r.isolate(&p)
 		}
 		p.RuntimeClass = ""
@@ -268,7 +268,8 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 	if err != nil {
 		return ch, err
 	}
-	if was := conv.Placement().Isolation; was != process.LevelNone && p.Isolation == process.LevelNone {
+	was := conv.Placement()
+	if !sandboxClasses().Get(was.SandboxClass).Open(was.Isolation) && sandboxClasses().Get(p.SandboxClass).Open(p.Isolation) {
 		if err := withoutSandbox(conv.Agent().MCPServers, servers); err != nil {
 			return ch, err
 		}

@@ -14,8 +14,6 @@ import (
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/process"
-	"github.com/deft-dev/deft/session/build"
 )
 
 // runCmd works on a task.
@@ -35,11 +33,11 @@ type runCmd struct {
 	ReplayFrom    string            `name:"replay-workspace" help:"Directory in which the trajectory was recorded (default: that of its first command). Its paths become those of the workspace." placeholder:"DIR"`
 	Resume        string            `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID" complete:"conversations"`
 	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
-	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none; docker, a container of its own; or remote, a sandbox of a Runtime API." enum:"auto,namespaces,landlock,none,docker,remote" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
+	Sandbox       string            `help:"Isolation of what the agent runs: ${sandbox_choice_help}." enum:"${sandbox_choices}" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
 	runtimeAPIFlags
 	portFlags
-	Image       string          `help:"Image for --sandbox docker and remote; any image will do (default for docker: python:3.13-bookworm)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
-	Dockerfile  string          `help:"Build the image for --sandbox docker or remote from a Dockerfile, unless that was done." placeholder:"PATH" type:"path"`
+	Image       string          `help:"Image for --sandbox ${image_classes}; any image will do (default for ${default_images})." placeholder:"IMAGE" env:"DEFT_IMAGE"`
+	Dockerfile  string          `help:"Build the image for --sandbox ${image_classes} from a Dockerfile, unless that was done." placeholder:"PATH" type:"path"`
 	ExtraDeps   string          `help:"A command that adds to the image, as root: 'apt-get install -y jq'." placeholder:"COMMAND"`
 	Pull        string          `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_PULL"`
 	OCIRuntime  string          `name:"oci-runtime" help:"Runtime of the container, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_OCI_RUNTIME"`
@@ -123,20 +121,6 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--cpus must not be negative").Hint("leave it out for no limit")
 	case c.Grace < 0:
 		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
-	case c.Image+c.Pull+c.OCIRuntime != "" && c.Sandbox != build.DockerSandbox && c.Sandbox != build.RemoteSandbox:
-		return fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker")
-	case c.Disk > 0 && c.Sandbox != build.DockerSandbox:
-		return fault.New(fault.Invalid, "--disk is for containers").Hint("add --sandbox docker")
-	case len(c.Publish) > 0 && (c.Sandbox == build.NoSandbox || c.Sandbox == process.LevelLandlock):
-		return fault.New(fault.Invalid, "with --sandbox "+c.Sandbox+" there is no network of the sandbox's own whose ports could be published").Hint("leave --publish out")
-	case len(c.AddHost) > 0 && c.Sandbox != build.DockerSandbox:
-		return fault.New(fault.Invalid, "--add-host is for containers").Hint("add --sandbox docker")
-	case (len(c.Mount) > 0 || c.ReadOnly || c.GPUs != "") && c.Sandbox != build.DockerSandbox:
-		return fault.New(fault.Invalid, "--mount, --read-only-image and --gpus are for containers").Hint("add --sandbox docker; --read and --write grant directories at their own paths")
-	case c.Dockerfile+c.ExtraDeps != "" && c.Sandbox != build.DockerSandbox && c.Sandbox != build.RemoteSandbox:
-		return fault.New(fault.Invalid, "--dockerfile and --extra-deps are for containers").Hint("add --sandbox docker")
-	case c.Sandbox == build.RemoteSandbox && c.ExtraDeps != "" && c.Image+c.Dockerfile == "":
-		return fault.New(fault.Invalid, "--extra-deps adds to an image of the Runtime API, which is missing").Hint("add --image IMAGE or --dockerfile PATH")
 	case c.Dockerfile != "" && c.Image != "":
 		return fault.New(fault.Invalid, "--image and --dockerfile exclude each other").Hint("the Dockerfile names the image that it begins with")
 	case c.Dockerfile+c.ExtraDeps != "" && c.Pull == sandbox.PullNever:
@@ -150,11 +134,38 @@ func (c *runCmd) check() error {
 	case c.JSON && c.Quiet:
 		return fault.New(fault.Invalid, "--json and --quiet exclude each other").Hint("the last line of --json has the answer")
 	}
+	if err := c.checkSandbox(); err != nil {
+		return err
+	}
 	if c.Export != "" {
 		return openhands.CheckTarget(c.Export)
 	}
 	return nil
 }
+
+// checkSandbox refuses flags that the chosen sandbox has no use for.
+func (c *runCmd) checkSandbox() error {
+	chosen, err := sandboxClasses().Choice(c.Sandbox)
+	if err != nil {
+		return err
+	}
+	if chosen.Has(sandbox.FeatureBuild) && chosen.Class.Image == "" && c.ExtraDeps != "" && c.Image+c.Dockerfile == "" {
+		return fault.New(fault.Invalid, "--extra-deps adds to an image of "+chosen.Class.By+", which is missing").Hint("add --image IMAGE or --dockerfile PATH")
+	}
+	return sandboxClasses().Refuse(chosen,
+		sandbox.Asked{Feature: sandbox.FeatureImage, Settings: []string{"--image", "--pull", "--oci-runtime"}, Given: c.Image+c.Pull+c.OCIRuntime != ""},
+		sandbox.Asked{Feature: sandbox.FeatureDisk, Settings: []string{"--disk"}, Given: c.Disk > 0},
+		sandbox.Asked{Feature: sandbox.FeaturePorts, Settings: []string{"--publish"}, Given: len(c.Publish) > 0},
+		sandbox.Asked{Feature: sandbox.FeatureExtraHosts, Settings: []string{"--add-host"}, Given: len(c.AddHost) > 0},
+		sandbox.Asked{Feature: sandbox.FeatureMounts, Settings: containerFlags, Given: len(c.Mount) > 0},
+		sandbox.Asked{Feature: sandbox.FeatureReadOnly, Settings: containerFlags, Given: c.ReadOnly},
+		sandbox.Asked{Feature: sandbox.FeatureGPUs, Settings: containerFlags, Given: c.GPUs != ""},
+		sandbox.Asked{Feature: sandbox.FeatureBuild, Settings: []string{"--dockerfile", "--extra-deps"}, Given: c.Dockerfile+c.ExtraDeps != ""},
+	)
+}
+
+// containerFlags are named together where one of them is refused.
+var containerFlags = []string{"--mount", "--read-only-image", "--gpus"}
 
 // newView returns the view of a run.
 func newView(c *runCmd, std *streams, g *globalFlags) *runcommand.View {

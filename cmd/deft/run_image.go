@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/image"
-	"github.com/deft-dev/deft/sandbox/remote"
-	"github.com/deft-dev/deft/session/build"
 )
 
 // buildImage builds what --dockerfile and --extra-deps ask for, and returns the
@@ -26,9 +24,18 @@ func (c *runCmd) buildImage(ctx context.Context, std *streams, p paths, with san
 			return with, err
 		}
 	}
-	builder, err := c.builder(std, p)
+	chosen, err := c.sandboxes(std.env).Choice(c.Sandbox)
 	if err != nil {
 		return with, err
+	}
+	class := chosen.Class
+	provider, err := class.New(sandbox.Config{Dir: class.DirIn(p.sandboxes())})
+	if err != nil {
+		return with, err
+	}
+	builder, ok := provider.(imageBuilder)
+	if !ok {
+		return with, fault.New(fault.Unsupported, "sandboxes of the class "+class.Name+" build no images")
 	}
 	defer func() { err = errors.Join(err, builder.Close()) }()
 	show := func(line string) {
@@ -40,23 +47,14 @@ func (c *runCmd) buildImage(ctx context.Context, std *streams, p paths, with san
 		Base: c.Image, Dockerfile: c.Dockerfile, ExtraDeps: c.ExtraDeps, Hidden: hidden, Refresh: c.Pull == sandbox.PullAlways,
 	}, show)
 	with.Image, with.Pull = name, sandbox.PullNever // it is on this machine only
-	if c.Sandbox == build.RemoteSandbox {
-		with.Pull = sandbox.PullMissing // another machine of the API may run it
+	if class.Inside != "" {
+		with.Pull = sandbox.PullMissing // another machine may run it
 	}
 	return with, err
 }
 
-// builder is what builds images where the sandboxes are.
-func (c *runCmd) builder(std *streams, p paths) (interface {
+// imageBuilder is a provider that builds images where its sandboxes are.
+type imageBuilder interface {
 	image.Builder
 	Close() error
-}, error,
-) {
-	if c.Sandbox == build.RemoteSandbox {
-		name := first(c.RuntimeAPIKeyEnv, "DEFT_RUNTIME_API_KEY")
-		return remote.New(remote.Options{
-			Dir: filepath.Join(p.sandboxes(), build.RemoteSandbox), URL: c.RuntimeAPI, Key: std.env(name), KeyName: name,
-		})
-	}
-	return docker.New(docker.Options{Dir: filepath.Join(p.sandboxes(), build.DockerSandbox)})
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/remote"
 	"github.com/deft-dev/deft/session/build"
 )
 
@@ -20,26 +22,42 @@ func runtimeAPIFromEnvironment(env func(string) string) runtimeAPIFlags {
 }
 
 // checkRuntimeAPI refuses flags that do not go together.
-func (f runtimeAPIFlags) checkRuntimeAPI(sandbox string, env func(string) string) error {
+func (f runtimeAPIFlags) checkRuntimeAPI(class string, env func(string) string) error {
 	switch {
-	case sandbox == build.RemoteSandbox && f.RuntimeAPI == "":
+	case class == remoteSandbox && f.RuntimeAPI == "":
 		return fault.New(fault.Invalid, "--sandbox remote needs the address of a Runtime API").Hint("add --runtime-api URL, or set DEFT_RUNTIME_API")
-	case f.RuntimeAPIKeyEnv != "" && env(f.RuntimeAPIKeyEnv) == "" && sandbox == build.RemoteSandbox:
+	case f.RuntimeAPIKeyEnv != "" && env(f.RuntimeAPIKeyEnv) == "" && class == remoteSandbox:
 		return fault.New(fault.Invalid, "--runtime-api-key-env names a variable that is empty").Hint("it takes the name of a variable, not the key")
 	}
 	return nil
 }
 
-// classes are the standard ones, with sandboxes of this Runtime API.
+// remoteSandbox is the class whose sandboxes these flags are for.
+var remoteSandbox = remote.Class(remote.API{}).Name
+
+// sandboxes are the registered classes, with sandboxes of this Runtime API.
+func (f runtimeAPIFlags) sandboxes(env func(string) string) sandbox.Classes {
+	all := sandboxClasses()
+	if f.RuntimeAPI != "" {
+		all = all.With(remote.Class(remote.API{URL: f.RuntimeAPI, Key: env(f.keyVariable()), KeyName: f.keyVariable()}))
+	}
+	return all
+}
+
+// keyVariable is the variable with the key.
+func (f runtimeAPIFlags) keyVariable() string {
+	return first(f.RuntimeAPIKeyEnv, "DEFT_RUNTIME_API_KEY")
+}
+
+// classes are the standard ones, with sandboxes of this Runtime API. Programs that are
+// started do not get its key.
 func (f runtimeAPIFlags) classes(env func(string) string) (build.Classes, error) {
 	c := build.StandardClasses()
-	if f.RuntimeAPI == "" {
-		return c, nil
-	}
-	name := first(f.RuntimeAPIKeyEnv, "DEFT_RUNTIME_API_KEY")
-	build.RuntimeAPI{URL: f.RuntimeAPI, Key: env(name), KeyName: name}.Use(c)
-	if err := os.Unsetenv(name); err != nil { // programs that are started do not need it
-		return c, fmt.Errorf("hide the Runtime API's key: %w", err)
+	c.Sandboxes = f.sandboxes(env)
+	if f.RuntimeAPI != "" {
+		if err := os.Unsetenv(f.keyVariable()); err != nil {
+			return c, fmt.Errorf("hide the Runtime API's key: %w", err)
+		}
 	}
 	return c, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -19,9 +20,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/filelock"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/image"
-	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/server/runtimeapi"
 	"github.com/deft-dev/deft/server/runtimeapi/builds"
 	"github.com/deft-dev/deft/server/runtimeapi/registry"
@@ -36,7 +35,7 @@ type runtimeAPICmd struct {
 	APIKeyFile   string          `name:"api-key-file" help:"File with the keys of clients: on each line KEY, NAME KEY or NAME KEY QUOTA." placeholder:"FILE" type:"path"`
 	APIKeyEnv    string          `name:"api-key-env" help:"Variable that holds the keys, in the same form (default: DEFT_RUNTIME_API_KEYS)." placeholder:"NAME"`
 	Quota        int             `help:"How many runtimes each key may have; 0 for no limit." default:"100" placeholder:"N"`
-	Sandbox      string          `help:"What runtimes are: process (a built-in sandbox) or docker (a container)." enum:"process,docker" default:"process"`
+	Sandbox      string          `help:"What runtimes are: ${runtime_classes}." enum:"${runtime_names}" default:"process"`
 	Pool         string          `help:"JSON file that says which sandboxes wait for requests; SIGHUP reads it again." placeholder:"FILE" type:"path"`
 	RuntimeURL   string          `name:"runtime-url" help:"Where runtimes are reached: an address with {port}, each at a port of its own, or with {runtime_id} in the host's name or in the path, at the port of this server (default: http://HOST:{port})." placeholder:"URL"`
 	Ignore       []string        `help:"Fields of start requests that are passed over where the sandbox cannot do as they say; otherwise the request is refused: image, image_pull_policy, run_as_user, run_as_group, fs_group, runtime_class, resource_factor." placeholder:"FIELD"`
@@ -110,13 +109,13 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 		Dir: filepath.Join(dir, "workspaces"), Network: c.Net, Ignore: c.Ignore, Store: kept, Addresses: addresses,
 		Limits: sandbox.Limits{MemoryBytes: int64(c.Memory), CPUs: c.CPUs, PIDs: c.Pids}, Idle: c.Idle, Keep: c.Keep, Log: log,
 	}
-	provider, err := c.provider(dir, p, &o)
+	closeProvider, err := c.open(dir, p, &o)
 	if err != nil {
 		return err
 	}
-	images, _ := provider.(runtimeapi.Images) // where there are any
-	defer func() { err = errors.Join(err, provider.Close()) }()
-	queue, closeBuilds, err := c.openBuilds(ctx, provider, kept, filepath.Join(dir, "builds"), log)
+	defer func() { err = errors.Join(err, closeProvider()) }()
+	images, _ := o.Provider.(runtimeapi.Images) // where there are any
+	queue, closeBuilds, err := c.openBuilds(ctx, o.Provider, kept, filepath.Join(dir, "builds"), log)
 	if err != nil {
 		return err
 	}
@@ -164,8 +163,10 @@ func (c *runtimeAPICmd) openBuilds(ctx context.Context, provider sandbox.Provide
 }
 
 func (c *runtimeAPICmd) check() error {
-	if c.BuildNetwork && c.Sandbox != "docker" {
-		return fault.New(fault.Invalid, "--build-network is for --sandbox docker: process sandboxes have no images")
+	chosen := sandbox.Choice{Name: c.Sandbox, Class: sandboxClasses().Get(c.Sandbox)}
+	builds := sandbox.Asked{Feature: sandbox.FeatureBuild, Settings: []string{"--build-network"}, Given: c.BuildNetwork}
+	if err := sandboxClasses().Refuse(chosen, builds); err != nil {
+		return err
 	}
 	for _, name := range c.Ignore {
 		if !slices.Contains(registry.Fields, name) {
@@ -209,36 +210,25 @@ func lockRuntimes(ctx context.Context, dir string) (unlock func(), err error) {
 	return unlock, err
 }
 
-// closingProvider is a provider with goroutines of its own.
-type closingProvider interface {
-	sandbox.Provider
-	Close() error
-}
-
-// provider makes the provider of sandboxes, and sets what the registry needs to know of it.
-func (c *runtimeAPICmd) provider(dir string, p paths, o *registry.Options) (closingProvider, error) {
+// open makes the provider of sandboxes, and sets what the registry needs to know of it.
+func (c *runtimeAPICmd) open(dir string, p paths, o *registry.Options) (closeIt func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the binary: %w", err)
 	}
 	o.Self, o.Hidden = self, []string{p.data}
-	sandboxes := filepath.Join(dir, "sandboxes")
-	if c.Sandbox == "docker" {
-		o.Containers = true
-		provider, err := docker.New(docker.Options{Dir: sandboxes, Self: self})
-		if err != nil {
-			return nil, err
-		}
-		o.Provider = provider
-		return provider, nil
+	class := sandboxClasses().Get(c.Sandbox)
+	if o.Containers = class.Has(sandbox.FeatureImage); !o.Containers {
+		o.Env = build.CommandEnv(os.Environ())
 	}
-	o.Env = build.CommandEnv(os.Environ())
-	provider, err := process.New(process.Options{Dir: sandboxes, Hidden: o.Hidden})
-	if err != nil {
+	if o.Provider, err = class.New(sandbox.Config{Dir: filepath.Join(dir, "sandboxes"), Hidden: o.Hidden}); err != nil {
 		return nil, err
 	}
-	o.Provider = provider
-	return provider, nil
+	closer, ok := o.Provider.(io.Closer)
+	if !ok {
+		return func() error { return nil }, nil
+	}
+	return closer.Close, nil
 }
 
 // pooled is an entry of the file of --pool. Its fields are those of start requests.

@@ -20,9 +20,10 @@ import (
 
 // sandboxCmd looks at the sandboxes of conversations.
 type sandboxCmd struct {
-	Logs  sandboxLogsCmd  `cmd:"" help:"Show what the server in a sandbox has logged; the output of commands is in the conversation."`
-	Stats sandboxStatsCmd `cmd:"" help:"Show what a sandbox uses."`
-	Prune sandboxPruneCmd `cmd:"" help:"Remove images that were built for sandboxes, and that no stored conversation uses."`
+	Logs    sandboxLogsCmd    `cmd:"" help:"Show what the server in a sandbox has logged; the output of commands is in the conversation."`
+	Stats   sandboxStatsCmd   `cmd:"" help:"Show what a sandbox uses."`
+	Classes sandboxClassesCmd `cmd:"" help:"List the classes of sandboxes, and what each accepts."`
+	Prune   sandboxPruneCmd   `cmd:"" help:"Remove images that were built for sandboxes, and that no stored conversation uses."`
 }
 
 // withSandbox calls f with the sandbox of a conversation that runs or is paused.

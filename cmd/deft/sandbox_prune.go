@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -13,8 +13,8 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/sandbox/docker"
-	"github.com/deft-dev/deft/session/build"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/image"
 )
 
 // sandboxPruneCmd removes images that deft run has built.
@@ -47,12 +47,12 @@ func (c *sandboxPruneCmd) Run(ctx context.Context, std *streams, g *globalFlags)
 		return fault.New(fault.Invalid, "--older-than must not be negative").Hint("leave it out for images of any age")
 	}
 	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) (err error) {
-		engine, err := docker.New(docker.Options{Dir: filepath.Join(p.sandboxes(), build.DockerSandbox)})
+		keepers, closeAll, err := imageKeepers(p)
+		defer func() { err = errors.Join(err, closeAll()) }()
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, engine.Close()) }()
-		unused, err := c.unused(ctx, std, p, s, engine)
+		unused, err := c.unused(ctx, std, p, s, keepers)
 		if err != nil {
 			return err
 		}
@@ -63,15 +63,55 @@ func (c *sandboxPruneCmd) Run(ctx context.Context, std *streams, g *globalFlags)
 		if err := c.confirm(ctx, std, unused); err != nil {
 			return err
 		}
-		return c.remove(ctx, std, engine, unused)
+		return c.remove(ctx, std, unused)
 	})
 }
 
+// builtImage is an image with what keeps it.
+type builtImage struct {
+	image.Built
+	by image.Keeper
+}
+
+// imageKeepers are the providers of the classes that build images and keep them.
+func imageKeepers(p paths) (all []image.Keeper, closeAll func() error, err error) {
+	var closers []func() error
+	closeAll = func() error {
+		var errs []error
+		for _, c := range closers {
+			errs = append(errs, c())
+		}
+		return errors.Join(errs...)
+	}
+	for _, class := range sandboxClasses().Accepting(sandbox.FeatureBuild) {
+		provider, err := class.New(sandbox.Config{Dir: class.DirIn(p.sandboxes())})
+		if err != nil {
+			return all, closeAll, err
+		}
+		if c, ok := provider.(io.Closer); ok {
+			closers = append(closers, c.Close)
+		}
+		if k, ok := provider.(image.Keeper); ok {
+			all = append(all, k)
+		}
+	}
+	return all, closeAll, nil
+}
+
 // unused are the images that no stored conversation names.
-func (c *sandboxPruneCmd) unused(ctx context.Context, std *streams, p paths, s *sqlite.Store, engine *docker.Provider) (unused []docker.BuiltImage, err error) {
-	all, err := engine.BuiltImages(ctx)
-	if err != nil || len(all) == 0 {
-		return nil, err
+func (c *sandboxPruneCmd) unused(ctx context.Context, std *streams, p paths, s *sqlite.Store, keepers []image.Keeper) (unused []builtImage, err error) {
+	var all []builtImage
+	for _, k := range keepers {
+		built, err := k.BuiltImages(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range built {
+			all = append(all, builtImage{b, k})
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
 	}
 	named, err := namedImages(ctx, std, p, s)
 	if err != nil {
@@ -112,7 +152,7 @@ func namedImages(ctx context.Context, std *streams, p paths, s *sqlite.Store) (n
 	}
 }
 
-func (c *sandboxPruneCmd) confirm(ctx context.Context, std *streams, unused []docker.BuiltImage) error {
+func (c *sandboxPruneCmd) confirm(ctx context.Context, std *streams, unused []builtImage) error {
 	if !c.JSON {
 		w := tabwriter.NewWriter(std.err, 0, 0, 2, ' ', 0)
 		for _, b := range unused {
@@ -129,12 +169,12 @@ func (c *sandboxPruneCmd) confirm(ctx context.Context, std *streams, unused []do
 }
 
 // remove removes images. One that a container uses stays, and is no error.
-func (c *sandboxPruneCmd) remove(ctx context.Context, std *streams, engine *docker.Provider, unused []docker.BuiltImage) error {
+func (c *sandboxPruneCmd) remove(ctx context.Context, std *streams, unused []builtImage) error {
 	var errs []error
 	for _, b := range unused {
 		line := prunedImage{Image: b.Name, Created: b.Created.UTC().Format(time.RFC3339), Bytes: b.Bytes}
 		if !c.DryRun {
-			err := engine.RemoveBuiltImage(ctx, b)
+			err := b.by.RemoveBuiltImage(ctx, b.Built)
 			if line.Removed = err == nil; err != nil {
 				line.Kept = oneLine(err.Error())
 			}

@@ -114,7 +114,11 @@ func newLog(std *streams, c config.Log) *slog.Logger {
 
 // newAppServer makes the server of a configuration, and listens.
 func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *slog.Logger) (*appserver.Server, net.Listener, error) {
-	if err := checkServe(cfg); err != nil {
+	class, err := sandboxClasses().Find(cfg.Sandbox.Class)
+	if err == nil {
+		err = checkServe(cfg, class)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	if cfg.Server.Restricted() {
@@ -155,7 +159,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		Open: func(ctx context.Context) (*agentserver.Backend, error) {
 			b, builder, err := a.open(ctx, backendOptions{
 				dir: paths.store(), settings: settings, ring: ring, hidden: append(cfg.Private(), paths.store(), settings),
-				placement: placement(cfg), store: eventStore(cfg, paths.store(), replicaAddress(cfg.Server, l.Addr(), log), log),
+				placement: placement(cfg, class), store: eventStore(cfg, paths.store(), replicaAddress(cfg.Server, l.Addr(), log), log),
 				prepare:  func() error { return makeAll(cfg.Data, paths.store(), settings, cfg.FilesDir()) },
 				profiles: func() (*profiles.Stores, error) { return s.LocalProfiles(context.WithoutCancel(ctx)) },
 				mcp: func(ctx context.Context, r session.BuildRequest) (mcp.Local, error) {
@@ -165,7 +169,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 			links.builder = builder
 			return b, err
 		},
-		Warm: links.warm(cfg), Link: links.link, Isolations: &links, AppsDomain: cfg.Server.AppsDomain,
+		Warm: links.warm(cfg, class), Link: links.link, Isolations: &links, AppsDomain: cfg.Server.AppsDomain,
 		OpenFiles:   func(ctx context.Context) (appserver.FileStore, error) { return fileStore(ctx, cfg, std.env) },
 		OpenStore:   func(ctx context.Context) (*store.Store, error) { return appStore(ctx, cfg, dir, ring) },
 		InternalURL: serversettings.InternalURL(l.Addr()), WebURL: cfg.Server.PublicURL, AllowedOrigins: cfg.Server.AllowedOrigins,
@@ -236,16 +240,16 @@ func makeAll(dirs ...string) error {
 }
 
 // checkServe refuses what would harm.
-func checkServe(cfg *config.Config) error {
-	if cfg.Sandbox.Class == config.SandboxNone && !cfg.Server.Local() {
+func checkServe(cfg *config.Config, class sandbox.Class) error {
+	if class.Open("") && !cfg.Server.Local() {
 		return fault.New(fault.Denied, "without a sandbox, commands of agents have your rights on this machine: that is not served to others").
-			Hint("use --sandbox process or docker, or listen on 127.0.0.1")
+			Hint("use --sandbox " + sandbox.Or(sandboxClasses().Outside().Names()) + ", or listen on 127.0.0.1")
 	}
 	return nil
 }
 
 // placement says how conversations are isolated.
-func placement(cfg *config.Config) session.Placement {
+func placement(cfg *config.Config, class sandbox.Class) session.Placement {
 	b, c := cfg.Sandbox, cfg.Classes
 	p := session.Placement{
 		AgentClass: c.Agent, RuntimeClass: c.Runtime, ExecutorClass: c.Executor, SandboxClass: b.Class,
@@ -255,7 +259,7 @@ func placement(cfg *config.Config) session.Placement {
 		p.Env = append(p.Env, name+"="+value)
 	}
 	slices.Sort(p.Env)
-	if b.Class == config.SandboxDocker || b.Class == config.SandboxRemote {
+	if class.Has(sandbox.FeatureImage) {
 		p.Container = sandbox.Container{Image: b.Image, Pull: b.Pull, Runtime: b.OCIRuntime, DiskBytes: max(0, int64(b.Disk)), Mounts: b.Mounts}
 	}
 	if class, err := build.AbsoluteExecutor(p.ExecutorClass); err == nil { // else package build says what is wrong

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net"
-	"slices"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -40,15 +39,15 @@ func (s *sandboxLinks) TryIsolation(ctx context.Context) (sandbox.Report, error)
 
 // warm opens the pool of sandboxes that wait for conversations; nil where there can be none.
 // One that is switched off has no member, and removes those that an earlier server has left.
-func (s *sandboxLinks) warm(cfg *config.Config) sandboxes.OpenPool {
-	ready := cfg.Sandbox.Warm
-	switch {
-	case cfg.Sandbox.Class == config.SandboxNone, cfg.Sandbox.Class == config.SandboxRemote:
+func (s *sandboxLinks) warm(cfg *config.Config, class sandbox.Class) sandboxes.OpenPool {
+	if class.New == nil || class.Inside != "" {
 		return nil
-	case sandboxes.Strategy(cfg.Sandbox.Grouping) != sandboxes.NoGrouping:
+	}
+	ready := cfg.Sandbox.Warm
+	if sandboxes.Strategy(cfg.Sandbox.Grouping) != sandboxes.NoGrouping {
 		ready = 0
 	}
-	if standard := slices.Contains(config.SandboxClasses, cfg.Sandbox.Class) && cfg.Classes.Runtime == ""; ready == 0 && !standard {
+	if ready == 0 && cfg.Classes.Runtime != "" {
 		return nil
 	}
 	return func(prepare func(context.Context, event.ConversationID) (string, error), discard func(context.Context, event.ConversationID) error) (sandboxes.Pool, error) {

@@ -182,7 +182,7 @@ func TestBuiltImages(t *testing.T) {
 	}
 	for _, b := range []struct {
 		p *docker.Provider
-		b docker.BuiltImage
+		b sandboximage.Built
 	}{{other, theirs[0]}, {p, got[0]}, {p, got[0]}} { // twice is no error
 		if err := b.p.RemoveBuiltImage(t.Context(), b.b); err != nil {
 			t.Error(err)

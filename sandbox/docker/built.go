@@ -22,20 +22,9 @@ func (p *Provider) labelBuilt() string { return "dev.deft.built." + p.owner }
 // localPrefix is Podman's prefix of names without a registry.
 const localPrefix = "localhost/"
 
-// BuiltImage is an image that BuildImage has made.
-type BuiltImage struct {
-	// Name is the one that sandboxes were started with.
-	Name    string
-	Created time.Time
-	// Bytes is its size with the layers that it shares with its base.
-	Bytes int64
-	// tags are all of its names in image.Repository.
-	tags []string
-}
-
 // BuiltImages returns the present images that BuildImage has made for this
 // Options.Dir, oldest first.
-func (p *Provider) BuiltImages(ctx context.Context) ([]BuiltImage, error) {
+func (p *Provider) BuiltImages(ctx context.Context) ([]image.Built, error) {
 	if p.unusable != nil {
 		return nil, p.unusable
 	}
@@ -45,29 +34,29 @@ func (p *Provider) BuiltImages(ctx context.Context) ([]BuiltImage, error) {
 	if err != nil {
 		return nil, engineError(err, "list images")
 	}
-	var all []BuiltImage
+	var all []image.Built
 	for _, found := range got.Items {
-		b := BuiltImage{Name: found.Labels[p.labelBuilt()], Created: time.Unix(found.Created, 0), Bytes: found.Size}
+		b := image.Built{Name: found.Labels[p.labelBuilt()], Created: time.Unix(found.Created, 0), Bytes: found.Size}
 		for _, tag := range found.RepoTags {
 			for _, prefix := range []string{localPrefix, "docker.io/library/"} {
 				tag = strings.TrimPrefix(tag, prefix)
 			}
 			if strings.HasPrefix(tag, image.Repository+":") {
-				b.tags = append(b.tags, tag)
+				b.Tags = append(b.Tags, tag)
 			}
 		}
-		if slices.Contains(b.tags, b.Name) {
+		if slices.Contains(b.Tags, b.Name) {
 			all = append(all, b)
 		}
 	}
-	slices.SortFunc(all, func(a, b BuiltImage) int { return a.Created.Compare(b.Created) })
+	slices.SortFunc(all, func(a, b image.Built) int { return a.Created.Compare(b.Created) })
 	return all, nil
 }
 
 // RemoveBuiltImage removes an image by the names that Deft has given it, the one of its Name
 // last: under others it stays. Conflict if a container uses it, which leaves its Name.
-func (p *Provider) RemoveBuiltImage(ctx context.Context, b BuiltImage) error {
-	names := append(slices.DeleteFunc(slices.Clone(b.tags), func(tag string) bool { return tag == b.Name }), b.Name)
+func (p *Provider) RemoveBuiltImage(ctx context.Context, b image.Built) error {
+	names := append(slices.DeleteFunc(slices.Clone(b.Tags), func(tag string) bool { return tag == b.Name }), b.Name)
 	var errs []error
 	for _, name := range names {
 		_, err := p.engine.ImageRemove(ctx, name, client.ImageRemoveOptions{PruneChildren: true})

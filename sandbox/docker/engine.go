@@ -1,11 +1,14 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/moby/moby/client"
+
+	"github.com/deft-dev/deft/sandbox"
 )
 
 // Engine describes the engine of a Provider.
@@ -68,6 +71,23 @@ func (p *Provider) Engine(ctx context.Context) (e Engine, err error) {
 	}
 	slices.Sort(e.Images)
 	return e, nil
+}
+
+// Describe implements [sandbox.Describer].
+func (p *Provider) Describe(ctx context.Context) ([]sandbox.Fact, error) {
+	e, err := p.Engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rootless := "no: its user has root's rights on this machine"
+	if e.Rootless {
+		rootless = "yes"
+	}
+	return []sandbox.Fact{
+		{Name: "version", Value: e.Version}, {Name: "address", Value: e.Address}, {Name: "rootless", Value: rootless},
+		{Name: "runtimes", Value: strings.Join(e.Runtimes, ", ")}, {Name: "security", Value: cmp.Or(strings.Join(e.Security, ", "), "none")},
+		{Name: "images", Value: cmp.Or(strings.Join(e.Images, ", "), "none")},
+	}, nil
 }
 
 // shortName is the name of an image as users give it: Podman shows where it is from.

@@ -26,6 +26,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/moby/patternmatcher"
 
@@ -38,6 +39,25 @@ type Builder interface {
 	// it is there. progress gets each line of the log. The error of a step that fails
 	// has the last lines of its output.
 	BuildImage(ctx context.Context, r Request, progress func(line string)) (name string, err error)
+}
+
+// Keeper lists and removes what a Builder has made. It is safe for concurrent use.
+type Keeper interface {
+	// BuiltImages returns the images that are there, oldest first.
+	BuiltImages(ctx context.Context) ([]Built, error)
+	// RemoveBuiltImage removes one. Conflict if a container uses it, which keeps it.
+	RemoveBuiltImage(ctx context.Context, b Built) error
+}
+
+// Built is an image that a Builder has made.
+type Built struct {
+	// Name is the one that sandboxes were started with.
+	Name    string
+	Created time.Time
+	// Bytes is its size with the layers that it shares with its base.
+	Bytes int64
+	// Tags are all of its names in [Repository].
+	Tags []string
 }
 
 // ContextBuilder builds images from contexts that were uploaded. It is safe for concurrent

@@ -15,20 +15,11 @@ import (
 	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
-// Access says how commands in a sandbox can use a file or a directory of the host.
-type Access struct {
-	Path     string `json:"path"`
-	Readable bool   `json:"readable"` // it is the host's own that can be read, not an empty stand-in
-	Writable bool   `json:"writable"`
-	// Layered: a cache that can be read, and written to in a layer of the workspace's own.
-	Layered bool `json:"layered"`
-}
-
 // Access starts a sandbox with an empty workspace, without network and with the grants
 // of grants (its Readable and Writable), and tries in it to read and to change each
 // path. Nothing of its writes is left. The answers are in the order of paths; it
 // returns an error if the sandbox could not be started or did not answer.
-func (p *Provider) Access(ctx context.Context, grants sandbox.Spec, paths []string) (all []Access, err error) {
+func (p *Provider) Access(ctx context.Context, grants sandbox.Spec, paths []string) (all []sandbox.Access, err error) {
 	workspace, err := os.MkdirTemp("", "deft-access-")
 	if err != nil {
 		return nil, fmt.Errorf("make directory to probe in: %w", err)
@@ -48,7 +39,7 @@ func (p *Provider) Access(ctx context.Context, grants sandbox.Spec, paths []stri
 		same := a.Inode != 0 && a.Inode == inodeOf(a.Path)
 		granted := slices.ContainsFunc(grants.Writable, func(dir string) bool { return within(a.Path, dir) })
 		layered := a.Writable && !granted && p.inCache(a.Path) && slices.Contains(s.Report().Features, inside.FeatureCaches)
-		all = append(all, Access{
+		all = append(all, sandbox.Access{
 			Path: a.Path, Readable: a.Readable && (same || layered), Writable: a.Writable && same && !layered, Layered: layered,
 		})
 	})
@@ -60,7 +51,7 @@ func (p *Provider) Access(ctx context.Context, grants sandbox.Spec, paths []stri
 
 // access is the probe's result for a path.
 type access struct {
-	Access
+	sandbox.Access
 	Inode uint64
 }
 
@@ -68,7 +59,7 @@ type access struct {
 func tryPaths(paths []string, w io.Writer) error {
 	enc := json.NewEncoder(w)
 	for _, path := range paths {
-		if err := enc.Encode(access{Access{Path: path, Readable: canRead(path), Writable: canWrite(path)}, inodeOf(path)}); err != nil {
+		if err := enc.Encode(access{sandbox.Access{Path: path, Readable: canRead(path), Writable: canWrite(path)}, inodeOf(path)}); err != nil {
 			return err
 		}
 	}

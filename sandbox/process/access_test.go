@@ -27,7 +27,7 @@ func TestAccess(t *testing.T) {
 				missing(t, err)
 			}
 			isolated := level != process.LevelNone
-			want := []process.Access{
+			want := []sandbox.Access{
 				{Path: tool, Readable: true, Writable: !isolated},
 				{Path: filepath.Dir(tool), Readable: true, Writable: !isolated},
 				{Path: cache, Readable: level != process.LevelLandlock, Writable: !isolated, Layered: level == process.LevelNamespaces},

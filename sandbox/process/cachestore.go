@@ -202,6 +202,15 @@ func (p *Provider) Caches(ctx context.Context) ([]WorkspaceCaches, error) {
 	return all, nil
 }
 
+// CacheLayers implements [sandbox.CacheLister].
+func (p *Provider) CacheLayers(ctx context.Context) (found []sandbox.CacheLayer, err error) {
+	all, err := p.Caches(ctx)
+	for _, c := range all {
+		found = append(found, sandbox.CacheLayer{Workspace: c.Workspace, Dir: c.Dir, Bytes: c.Bytes})
+	}
+	return found, err
+}
+
 // diskUsage sums up the disk space of a tree's files. Unreadable files count as
 // nothing.
 func diskUsage(ctx context.Context, dir string) (sum int64, err error) {

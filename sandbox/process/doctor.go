@@ -16,16 +16,6 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// Check is one thing that a sandbox must refuse and that was really tried.
-type Check struct {
-	// Name is short and stable, for example "write-outside".
-	Name string `json:"name"`
-	// Detail describes the attempt and its result.
-	Detail string `json:"detail"`
-	// OK reports that it was refused, as it must be.
-	OK bool `json:"ok"`
-}
-
 // targets are things on this host that the probe must not reach.
 type targets struct {
 	Workspace string
@@ -54,7 +44,7 @@ func (t targets) service() string { return filepath.Join(t.Readable, "sock") }
 // one with each network that the level has ("net-list", "net-open" in the
 // report). It returns the first sandbox's report and every check, failed ones too;
 // it returns an error if a sandbox could not be started or did not answer.
-func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []Check, err error) {
+func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []sandbox.Attempt, err error) {
 	base, err := os.MkdirTemp("", "deft-doctor-")
 	if err != nil {
 		return rep, nil, fmt.Errorf("make directory to probe in: %w", err)
@@ -87,7 +77,7 @@ func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []Che
 }
 
 // probe tries in one sandbox.
-func (p *Provider) probe(ctx context.Context, id string, t targets) (rep sandbox.Report, checks []Check, err error) {
+func (p *Provider) probe(ctx context.Context, id string, t targets) (rep sandbox.Report, checks []sandbox.Attempt, err error) {
 	s, err := p.startProbe(ctx, id, t, []string{t.Readable}, nil)
 	if err != nil {
 		return rep, nil, err
@@ -199,9 +189,9 @@ func (p *Provider) unreachable(t targets) []string {
 
 // readChecks reads the probe's lines. A probe that ends early was killed by one of
 // its attempts; those that it did not reach count as failed.
-func readChecks(ctx context.Context, s sandbox.Sandbox, t targets) (checks []Check, err error) {
+func readChecks(ctx context.Context, s sandbox.Sandbox, t targets) (checks []sandbox.Attempt, err error) {
 	seen := map[string]bool{}
-	err = readProbe(ctx, s, func(c Check) {
+	err = readProbe(ctx, s, func(c sandbox.Attempt) {
 		seen[c.Name] = true
 		checks = append(checks, c)
 	})
@@ -210,7 +200,7 @@ func readChecks(ctx context.Context, s sandbox.Sandbox, t targets) (checks []Che
 	}
 	for _, a := range attempts(s.Report().Level, t) {
 		if !seen[a.name] {
-			checks = append(checks, Check{Name: a.name, Detail: "the probe ended before it reported this"})
+			checks = append(checks, sandbox.Attempt{Name: a.name, Detail: "the probe ended before it reported this"})
 		}
 	}
 	return checks, nil
@@ -244,12 +234,12 @@ type attempt struct {
 	do    func(t targets) error
 }
 
-func (a attempt) check(t targets) Check {
+func (a attempt) check(t targets) sandbox.Attempt {
 	err := a.do(t)
 	if err != nil {
-		return Check{Name: a.name, Detail: a.tried + ": " + err.Error(), OK: true}
+		return sandbox.Attempt{Name: a.name, Detail: a.tried + ": " + err.Error(), OK: true}
 	}
-	return Check{Name: a.name, Detail: a.tried + ": it worked"}
+	return sandbox.Attempt{Name: a.name, Detail: a.tried + ": it worked"}
 }
 
 // attempts lists the attempts of a level, the riskiest last.

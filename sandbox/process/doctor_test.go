@@ -76,7 +76,7 @@ func TestDoctorSeesWhatIsOpen(t *testing.T) {
 		"write-outside", "delete-outside", "symlink-escape", "proc-root", "read-secrets", "read-deft-data", "other-projects", "write-granted", "set-user-id", "limit-others", "signal-first-threads",
 		"host-loopback", "abstract-socket", "unix-socket", "service-socket", "user-namespace", "io-uring", "signal-host-process",
 	} {
-		i := slices.IndexFunc(checks, func(c process.Check) bool { return c.Name == name })
+		i := slices.IndexFunc(checks, func(c sandbox.Attempt) bool { return c.Name == name })
 		if i < 0 {
 			t.Errorf("no check %s", name)
 		} else if checks[i].OK {

@@ -15,7 +15,7 @@ var (
 	SplitHome       = splitHome
 	Connect         = socketpath.Dial
 	Trim            = (*Provider).trim
-	ProxyChecks     = func(service string) (all []Check) {
+	ProxyChecks     = func(service string) (all []sandbox.Attempt) {
 		for _, a := range modeAttempts(sandbox.NetworkOpen) {
 			if strings.HasSuffix(a.tried, " through the proxy") { // the others would send something
 				all = append(all, a.check(targets{TCP: service}))

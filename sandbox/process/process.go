@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -72,14 +73,10 @@ var validID = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 // New returns a Provider. It fails with fault.Invalid for bad options and
 // fault.Denied if Dir cannot be made.
 func New(o Options) (*Provider, error) {
-	switch o.Level {
-	case "":
-		o.Level = LevelAuto
-	case LevelAuto, LevelNamespaces, LevelLandlock, LevelNone:
-	default:
-		return nil, fault.New(fault.Invalid, "unknown sandbox level "+o.Level).
-			Hint("use auto, namespaces, landlock or none")
+	if err := described.CheckLevel(o.Level); err != nil {
+		return nil, err
 	}
+	o.Level = cmp.Or(o.Level, LevelAuto)
 	if !filepath.IsAbs(o.Dir) {
 		return nil, fault.New(fault.Invalid, "the sandbox directory must be an absolute path")
 	}
@@ -236,9 +233,8 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 	if !filepath.IsAbs(s.Workspace) {
 		return s, fault.New(fault.Invalid, "the workspace must be an absolute path: "+s.Workspace)
 	}
-	if field := s.Container.First(); field != "" {
-		return s, fault.New(fault.Unsupported, "the process sandbox has no "+field).
-			Hint("use a sandbox of containers, such as docker")
+	if err := described.Check(s); err != nil {
+		return s, err
 	}
 	real, err := filepath.EvalSymlinks(s.Workspace)
 	if err != nil {

@@ -99,10 +99,6 @@ func New(o Options) (*Provider, error) {
 	return p, nil
 }
 
-// WorkspaceInside says that workspaces are not on this machine, see
-// [sandbox.WorkspaceInside].
-func (p *Provider) WorkspaceInside() bool { return true }
-
 // Close lets go of the sandboxes, which run on.
 func (p *Provider) Close() error {
 	p.mu.Lock() // no watch begins after that

@@ -32,18 +32,8 @@ var pullPolicies = map[string]string{"": "", sandbox.PullAlways: "Always", sandb
 // request is the contract's form of s.
 func (p *Provider) request(s sandbox.Spec, session string) (startRequest, error) {
 	c := s.Container
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"a network", !s.Network.None()}, {"readable directories", len(s.Readable) > 0}, {"writable directories", len(s.Writable) > 0},
-		{"limits", s.Limits != sandbox.Limits{}}, {"mounts", len(c.Mounts) > 0}, {"extra hosts", len(c.ExtraHosts) > 0},
-		{"GPUs", c.GPUs != "" && c.GPUs != sandbox.NoGPUs}, {"a read-only image", c.ReadOnly}, {"a disk limit", c.DiskBytes > 0},
-	} {
-		if f.set {
-			return startRequest{}, fault.New(fault.Unsupported, "a sandbox of a Runtime API cannot be given "+f.name).
-				Hint("the API's own settings decide on that")
-		}
+	if err := described.Check(s); err != nil {
+		return startRequest{}, err
 	}
 	switch {
 	case !validID().MatchString(s.ID):

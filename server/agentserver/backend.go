@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
 	"github.com/deft-dev/deft/server/agentserver/mcp"
@@ -21,8 +22,10 @@ type Backend struct {
 	Lock    session.Lock
 	Builder session.Builder
 	Models  session.Models
-	// Sandboxed says that each conversation gets a sandbox.
+	// Sandboxed says that each conversation gets a sandbox; Sandbox is its class, unless it
+	// chooses one.
 	Sandboxed bool
+	Sandbox   sandbox.Class
 	// Containers are those of conversations; nil where there are none.
 	Containers *conversation.Containers
 	// Orphans removes sandboxes; nil where there are none.

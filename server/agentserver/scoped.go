@@ -79,7 +79,7 @@ type Scoped struct {
 func NewScoped(o ScopedOptions) (*Scoped, error) {
 	keys := func() []string { return []string{o.Key} }
 	v := &services{
-		cfg:      &config.Loaded{Config: config.Default(), Sandbox: config.SandboxProcess},
+		cfg:      &config.Loaded{Config: config.Default()},
 		adapters: o.Adapters, backend: &Backend{Builder: o.Builder, Sandboxed: true}, log: o.Log,
 		settings: o.Settings, scope: o.Scope,
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/server/agentserver/bash"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
@@ -313,10 +314,14 @@ func (s *services) isolation() string {
 		if inContainer(os.Getenv, "/") {
 			return "isolation: none but that of this container: commands of agents have the rights of this server"
 		}
-		return "isolation: none\n  WARNING: commands of agents have your rights on this machine. Start the server with --sandbox process, or in a container"
+		return "isolation: none\n  WARNING: " + sandbox.None.Warning + ". Start the server with --sandbox process, or in a container"
 	}
-	if s.cfg.Sandbox == config.SandboxRemote {
-		return "isolation: a runtime of the Runtime API for each conversation, as that API isolates it"
+	class, warning := s.backend.Sandbox, ""
+	if class.Warning != "" {
+		warning = "\n  WARNING: " + class.Warning
+	}
+	if !class.Has(sandbox.FeatureNetwork) {
+		return "isolation: " + class.Summary + ": " + class.Why + warning
 	}
 	network := "no network"
 	switch s.cfg.Net.Mode() {
@@ -325,10 +330,7 @@ func (s *services) isolation() string {
 	case "list":
 		network = "the hosts of --net"
 	}
-	if s.cfg.Sandbox == config.SandboxDocker {
-		return "isolation: a container for each conversation, which reaches " + network
-	}
-	return "isolation: a sandbox around the workspace of each conversation, which reaches " + network
+	return "isolation: " + class.Summary + ", which reaches " + network + warning
 }
 
 // close closes the parts in the opposite order of openServices.

@@ -5,7 +5,7 @@
 //
 // # Usage
 //
-//	b, err := build.New(build.Options{Dir: dir, Defaults: session.Placement{SandboxClass: build.ProcessSandbox}})
+//	b, err := build.New(build.Options{Dir: dir, Defaults: session.Placement{SandboxClass: "process"}})
 //	m, err := session.Open(session.Options{Builder: b, Models: build.NewModels(log), …})
 //	…
 //	err = b.Close()
@@ -130,6 +130,9 @@ func New(o Options) (*Builder, error) {
 	if o.Classes.empty() {
 		o.Classes = StandardClasses()
 	}
+	if _, err := o.Classes.Sandboxes.Find(sandbox.None.Name); err != nil {
+		o.Classes.Sandboxes = o.Classes.Sandboxes.With(sandbox.None)
+	}
 	if o.Defaults.ExecutorClass, err = AbsoluteExecutor(o.Defaults.ExecutorClass); err != nil {
 		return nil, err
 	}
@@ -244,7 +247,7 @@ func (b *Builder) placement(p session.Placement) session.Placement {
 		name *string
 		or   string
 	}{
-		{&p.AgentClass, d.AgentClass}, {&p.AgentClass, CodeActAgent}, {&p.SandboxClass, NoSandbox},
+		{&p.AgentClass, d.AgentClass}, {&p.AgentClass, CodeActAgent}, {&p.SandboxClass, sandbox.None.Name},
 		{&p.RuntimeClass, d.RuntimeClass}, {&p.ExecutorClass, d.ExecutorClass}, {&p.ExecutorClass, StandardExecutor},
 	} {
 		if *f.name == "" {
@@ -253,7 +256,7 @@ func (b *Builder) placement(p session.Placement) session.Placement {
 	}
 	if p.RuntimeClass == "" {
 		p.RuntimeClass = SandboxedRuntime
-		if p.SandboxClass == NoSandbox {
+		if b.class(p).New == nil {
 			p.RuntimeClass = LocalRuntime
 		}
 	}
@@ -264,8 +267,8 @@ func (b *Builder) placement(p session.Placement) session.Placement {
 func (b *Builder) Remove(ctx context.Context, id event.ConversationID) error {
 	var errs []error
 	if _, err := os.Stat(b.o.SandboxDir); err == nil { // an earlier process may have started it
-		for class := range b.o.Classes.Sandboxes {
-			_, err := b.Sandboxes(class, "")
+		for _, class := range b.o.Classes.Sandboxes.Isolating() {
+			_, err := b.Sandboxes(class.Name, "")
 			errs = append(errs, err)
 		}
 	}
@@ -273,8 +276,8 @@ func (b *Builder) Remove(ctx context.Context, id event.ConversationID) error {
 	all := slices.Collect(maps.Values(b.sandboxes))
 	b.mu.Unlock()
 	ids := []string{id.Hex()}
-	for _, class := range []string{ProcessSandbox, DockerSandbox} {
-		own, err := filepath.Glob(filepath.Join(b.sandboxDir(class), id.Hex()+ownSandboxMark+"*")) // of a process that was killed
+	for _, class := range b.o.Classes.Sandboxes.Isolating() {
+		own, err := filepath.Glob(filepath.Join(class.DirIn(b.o.SandboxDir), id.Hex()+ownSandboxMark+"*")) // of a process that was killed
 		errs = append(errs, err)
 		for _, dir := range own {
 			ids = append(ids, filepath.Base(dir))
@@ -303,6 +306,11 @@ func (b *Builder) Close() error {
 	return errors.Join(errs...)
 }
 
+// class is the class of a placement's sandbox.
+func (b *Builder) class(p session.Placement) sandbox.Class {
+	return b.o.Classes.Sandboxes.Get(p.SandboxClass)
+}
+
 // Sandboxes returns the provider of a class of sandboxes at a level of
 // isolation. It is made when it is first needed.
 func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
@@ -312,9 +320,15 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 	if p := b.sandboxes[key]; p != nil {
 		return p, nil
 	}
-	newProvider := b.o.Classes.Sandboxes[class]
-	if newProvider == nil {
-		return nil, unknownClass("sandbox", class, b.o.Classes.Sandboxes)
+	of, err := b.o.Classes.Sandboxes.Find(class)
+	if err == nil && of.New == nil {
+		err = fault.New(fault.Unsupported, "this conversation works without a sandbox")
+	}
+	if err == nil {
+		err = of.CheckLevel(isolation)
+	}
+	if err != nil {
+		return nil, err
 	}
 	hidden := append([]string{b.o.Dir}, b.o.Hidden...)
 	if err := os.MkdirAll(b.o.Dir, 0o700); err != nil { // what is hidden must exist
@@ -327,11 +341,11 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 	if err != nil { // as on a full disk, where conversations must be removed
 		b.o.Log.Warn("sandboxes cannot be started", "err", err)
 	}
-	c := SandboxConfig{Dir: b.o.SandboxDir, Program: own, Isolation: isolation, Hidden: hidden}
+	c := sandbox.Config{Dir: of.DirIn(b.o.SandboxDir), Program: own, Level: isolation, Hidden: hidden, GitIdentity: true}
 	if shared, ok := b.o.Store.(interface{ Installation() string }); ok {
 		c.Installation = shared.Installation()
 	}
-	p, err := newProvider(c)
+	p, err := of.New(c)
 	if err != nil {
 		return nil, err
 	}

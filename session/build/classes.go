@@ -2,8 +2,6 @@ package build
 
 import (
 	"context"
-	"maps"
-	"path/filepath"
 	"time"
 
 	"github.com/deft-dev/deft/agent/codeact"
@@ -24,10 +22,6 @@ const (
 	CodeActAgent     = "CodeActAgent"
 	LocalRuntime     = "local"     // in this process
 	SandboxedRuntime = "sandboxed" // in an Action Execution Server inside a sandbox
-	ProcessSandbox   = "process"
-	DockerSandbox    = "docker"
-	RemoteSandbox    = "remote" // of a Runtime API, see [RuntimeAPI]
-	NoSandbox        = "none"
 	StandardExecutor = "standard"
 )
 
@@ -35,7 +29,7 @@ const (
 type Classes struct {
 	Agents    map[string]AgentClass
 	Runtimes  map[string]RuntimeClass
-	Sandboxes map[string]SandboxClass
+	Sandboxes sandbox.Classes
 	Executors map[string]ExecutorClass
 	// Tools are further tools, by the name by which agents ask for them. Those
 	// with an effect on the sandbox need an executor class that runs them.
@@ -89,20 +83,6 @@ type Execution interface {
 	Programs() tool.Starter
 }
 
-// SandboxClass makes a provider of sandboxes.
-type SandboxClass func(SandboxConfig) (sandbox.Provider, error)
-
-// SandboxConfig is what a provider of sandboxes is made from.
-type SandboxConfig struct {
-	Dir       string   // for its own files
-	Program   string   // path of what runs in sandboxes; "" for this process's
-	Isolation string   // level of isolation; empty for the best there is
-	Hidden    []string // paths that no sandbox shows
-	// Installation is the name that programs on several machines have in common which
-	// work on the same conversations, letters and digits; "" for this machine alone.
-	Installation string
-}
-
 // ExecutorClass makes the executors of the tools that have an effect on the
 // sandbox, by kind of action.
 type ExecutorClass func(ExecutorConfig) (map[string]tool.Executor, error)
@@ -127,6 +107,9 @@ func FromEnvironment(p session.Placement, env func(string) string) session.Place
 		{&p.SandboxClass, SandboxClassVariable}, {&p.ExecutorClass, ExecutorClassVariable},
 	} {
 		if v := env(f.variable); v != "" {
+			if f.class == &p.SandboxClass && v != p.SandboxClass {
+				p.Isolation = "" // a level of the other class
+			}
 			*f.class = v
 		}
 	}
@@ -144,7 +127,7 @@ func StandardClasses() Classes {
 		Runtimes: map[string]RuntimeClass{
 			LocalRuntime: newLocalRuntime, SandboxedRuntime: newSandboxedRuntime,
 		},
-		Sandboxes: map[string]SandboxClass{ProcessSandbox: newProcessSandbox, DockerSandbox: newDockerSandbox, RemoteSandbox: RuntimeAPI{}.newSandbox},
+		Sandboxes: sandbox.Classes{process.Class, docker.Class, remote.Class(remote.API{}), sandbox.None},
 		Executors: map[string]ExecutorClass{StandardExecutor: NewExecutors},
 		Tools:     map[string]*tool.Definition{},
 	}
@@ -159,13 +142,14 @@ func (c Classes) empty() bool {
 // check returns an error if a placement names a class that is not registered,
 // or a sandbox beside the runtime that uses none.
 func (c Classes) check(p session.Placement) error {
-	sandboxes := maps.Clone(c.Sandboxes)
-	if sandboxes == nil {
-		sandboxes = map[string]SandboxClass{}
-	}
-	sandboxes[NoSandbox] = nil
-	if _, ok := sandboxes[p.SandboxClass]; !ok && p.SandboxClass != "" {
-		return unknownClass("sandbox", p.SandboxClass, sandboxes)
+	if p.SandboxClass != "" {
+		class, err := c.Sandboxes.Find(p.SandboxClass)
+		if err == nil {
+			err = class.CheckLevel(p.Isolation)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if p.AgentClass != "" && c.Agents[p.AgentClass] == nil {
 		return unknownClass("agent", p.AgentClass, c.Agents)
@@ -178,42 +162,13 @@ func (c Classes) check(p session.Placement) error {
 			return err
 		}
 	}
-	if p.RuntimeClass == LocalRuntime && p.SandboxClass != NoSandbox && p.SandboxClass != "" {
+	if p.RuntimeClass == LocalRuntime && p.SandboxClass != "" && c.Sandboxes.Get(p.SandboxClass).New != nil {
 		return fault.New(fault.Invalid, "the runtime class "+LocalRuntime+" uses no sandbox, but the sandbox class is "+p.SandboxClass).
-			Hint("choose the runtime class " + SandboxedRuntime + ", or the sandbox class " + NoSandbox)
+			Hint("choose the runtime class " + SandboxedRuntime + ", or the sandbox class " + sandbox.None.Name)
 	}
 	return nil
 }
 
 func newCodeAct(c AgentConfig) (session.Agent, error) {
 	return codeact.New(codeact.Config{Tools: c.Tools, Condenser: c.Condenser, ReportRisk: true, Prompt: c.Prompt})
-}
-
-func newDockerSandbox(c SandboxConfig) (sandbox.Provider, error) {
-	if c.Isolation != "" {
-		return nil, fault.New(fault.Invalid, "containers have no level of isolation "+c.Isolation)
-	}
-	return docker.New(docker.Options{Dir: filepath.Join(c.Dir, DockerSandbox), Self: c.Program, Hidden: c.Hidden, GitIdentity: true})
-}
-
-func newProcessSandbox(c SandboxConfig) (sandbox.Provider, error) {
-	return process.New(process.Options{Dir: c.Dir, Self: c.Program, Level: c.Isolation, Hidden: c.Hidden})
-}
-
-// RuntimeAPI is where the sandboxes of the class RemoteSandbox run. Without an address
-// they cannot be started.
-type RuntimeAPI struct {
-	// URL is its address, Key this client's key for it, and KeyName the variable that
-	// holds the key, for messages.
-	URL, Key, KeyName string
-}
-
-// Use makes the class RemoteSandbox one of this API.
-func (a RuntimeAPI) Use(c Classes) { c.Sandboxes[RemoteSandbox] = a.newSandbox }
-
-func (a RuntimeAPI) newSandbox(c SandboxConfig) (sandbox.Provider, error) {
-	if c.Isolation != "" {
-		return nil, fault.New(fault.Invalid, "sandboxes of a Runtime API have no level of isolation "+c.Isolation)
-	}
-	return remote.New(remote.Options{Dir: filepath.Join(c.Dir, RemoteSandbox), Client: c.Installation, URL: a.URL, Key: a.Key, KeyName: a.KeyName, GitIdentity: true})
 }

@@ -93,7 +93,7 @@ func TestClasses(t *testing.T) {
 // TestUnusedSandbox refuses a sandbox that the runtime would silently do without.
 func TestUnusedSandbox(t *testing.T) {
 	t.Parallel()
-	both := session.Placement{RuntimeClass: build.LocalRuntime, SandboxClass: build.ProcessSandbox}
+	both := session.Placement{RuntimeClass: build.LocalRuntime, SandboxClass: "process"}
 	if _, err := build.New(build.Options{Dir: t.TempDir(), Defaults: both}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("defaults: %v", err)
 	}
@@ -102,7 +102,7 @@ func TestUnusedSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := request(t)
-	r.SandboxClass = build.ProcessSandbox
+	r.SandboxClass = "process"
 	if _, err := b.Build(t.Context(), r); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a conversation with a sandbox runs outside of one: %v", err)
 	}

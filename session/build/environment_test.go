@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -26,7 +27,7 @@ func TestDefaultEnv(t *testing.T) {
 	t.Parallel()
 	b, err := New(Options{
 		Dir: t.TempDir(), Env: []string{"PATH=/bin", "LANG=C"},
-		Defaults: session.Placement{SandboxClass: NoSandbox, Env: []string{"LANG=C.UTF-8", "REGION=eu"}},
+		Defaults: session.Placement{SandboxClass: sandbox.None.Name, Env: []string{"LANG=C.UTF-8", "REGION=eu"}},
 	})
 	if err != nil {
 		t.Fatal(err)

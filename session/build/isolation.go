@@ -15,7 +15,7 @@ import (
 // paused. NotFound if none does.
 func (b *Builder) Isolation(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Report, error) {
 	if b.placement(p).RuntimeClass == LocalRuntime {
-		return sandbox.Report{Level: NoSandbox}, nil
+		return sandbox.Report{Level: sandbox.None.Name}, nil
 	}
 	s, err := b.Sandbox(ctx, p, id)
 	if err != nil {
@@ -25,16 +25,16 @@ func (b *Builder) Isolation(ctx context.Context, p session.Placement, id event.C
 }
 
 // TryIsolation says what would isolate a new conversation: it starts a sandbox with an
-// empty workspace and removes it. An image is not fetched for it. Unsupported for runtimes
-// of a Runtime API, which take long to start and may cost money.
+// empty workspace and removes it. An image is not fetched for it. Unsupported for classes
+// whose sandboxes take long to start or may cost money ([sandbox.Class.NoTrial]).
 func (b *Builder) TryIsolation(ctx context.Context) (rep sandbox.Report, err error) {
 	r := session.BuildRequest{ID: event.NewConversationID(), Placement: b.placement(session.Placement{})}
+	class := b.class(r.Placement)
 	switch {
 	case r.RuntimeClass == LocalRuntime:
-		return sandbox.Report{Level: NoSandbox}, nil
-	case r.SandboxClass == RemoteSandbox:
-		return rep, fault.New(fault.Unsupported, "the Runtime API decides on the isolation of its runtimes, and none is started to find out").
-			Hint("a conversation that works says what is in force")
+		return sandbox.Report{Level: sandbox.None.Name}, nil
+	case class.NoTrial != "":
+		return rep, fault.New(fault.Unsupported, class.NoTrial).Hint("a conversation that works says what is in force")
 	}
 	provider, err := b.Sandboxes(r.SandboxClass, r.Isolation)
 	if err != nil {
@@ -44,7 +44,7 @@ func (b *Builder) TryIsolation(ctx context.Context) (rep sandbox.Report, err err
 		return rep, fault.Wrap(err, fault.Full, "make a directory to try a sandbox in")
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(r.Workspace)) }()
-	if r.Container.Image != "" || r.SandboxClass == DockerSandbox {
+	if class.Has(sandbox.FeatureImage) {
 		r.Container.Pull = sandbox.PullNever
 	}
 	spec, err := b.sandboxSpec(ctx, r, b.o.Env, "")

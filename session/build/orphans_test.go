@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/session/build"
 )
 
@@ -40,12 +41,12 @@ func TestRemoveOrphansBesideStart(t *testing.T) {
 	p := &listed{ids: []string{old.Hex(), begun.Hex(), begun.Hex() + ".program-x", gone.Hex(), gone.Hex() + ".program-y", "mine", string(gone)}}
 	p.listing = func() { stored[begun] = true }
 	classes := build.StandardClasses()
-	classes.Sandboxes[build.DockerSandbox] = func(build.SandboxConfig) (sandbox.Provider, error) { return p, nil }
+	classes.Sandboxes = classes.Sandboxes.With(docker.Class.Made(func(sandbox.Config) (sandbox.Provider, error) { return p, nil }))
 	b, err := build.New(build.Options{Dir: t.TempDir(), Classes: classes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := b.RemoveOrphans(t.Context(), build.DockerSandbox, func(_ context.Context, id event.ConversationID) (bool, error) {
+	n, err := b.RemoveOrphans(t.Context(), docker.Class.Name, func(_ context.Context, id event.ConversationID) (bool, error) {
 		return stored[id], nil
 	})
 	if err != nil {

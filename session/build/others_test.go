@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session/build"
 )
 
@@ -55,15 +56,15 @@ func TestOtherWorkspaces(t *testing.T) {
 			t.Parallel()
 			specs := make(chan sandbox.Spec, 1)
 			classes := build.StandardClasses()
-			classes.Sandboxes[build.ProcessSandbox] = func(build.SandboxConfig) (sandbox.Provider, error) {
+			classes.Sandboxes = classes.Sandboxes.With(process.Class.Made(func(sandbox.Config) (sandbox.Provider, error) {
 				return startedSandbox{specs: specs}, nil
-			}
+			}))
 			b, err := build.New(build.Options{Dir: t.TempDir(), Store: all, OneUser: test.oneUser, Classes: classes})
 			if err != nil {
 				t.Fatal(err)
 			}
 			r := request(t)
-			r.Workspace, r.SandboxClass, r.Readable = filepath.Join(dir, "repo/sub"), build.ProcessSandbox, []string{filepath.Join(dir, "granted")}
+			r.Workspace, r.SandboxClass, r.Readable = filepath.Join(dir, "repo/sub"), process.Class.Name, []string{filepath.Join(dir, "granted")}
 			res, err := b.Build(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)

@@ -31,12 +31,12 @@ func TestProgram(t *testing.T) {
 			dir := t.TempDir()
 			p := &listed{}
 			classes := build.StandardClasses()
-			classes.Sandboxes = map[string]build.SandboxClass{"own": func(o build.SandboxConfig) (sandbox.Provider, error) {
+			classes.Sandboxes = sandbox.Classes{{Name: "own", New: func(o sandbox.Config) (sandbox.Provider, error) {
 				if o.Program != c.path {
 					t.Errorf("the provider runs %q", o.Program)
 				}
 				return p, nil
-			}}
+			}}}
 			b, err := build.New(build.Options{Dir: dir, Classes: classes, Program: func(d string) (string, error) {
 				if d != filepath.Join(dir, "program") {
 					t.Errorf("it was to be in %s", d)

@@ -6,21 +6,14 @@ import (
 	"fmt"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 )
 
-// WorkspaceInside implements [session.Builder]: the provider of the sandbox says it.
+// WorkspaceInside implements [session.Builder]: the class of the sandbox says it.
 func (b *Builder) WorkspaceInside(p session.Placement) (bool, error) {
 	p = b.placement(p)
-	if p.RuntimeClass == LocalRuntime || p.SandboxClass == NoSandbox {
-		return false, nil
-	}
-	provider, err := b.Sandboxes(p.SandboxClass, p.Isolation)
-	if err != nil {
-		return false, err
-	}
-	return sandbox.WorkspaceInside(provider), nil
+	class, err := b.o.Classes.Sandboxes.Find(p.SandboxClass)
+	return err == nil && p.RuntimeClass != LocalRuntime && class.Inside != "", err
 }
 
 // readProject starts the sandbox before anything else is made, so that the agent can

@@ -19,8 +19,6 @@ import (
 // far is a provider of sandboxes on other machines.
 type far struct{ sandbox.Provider }
 
-func (far) WorkspaceInside() bool { return true }
-
 // execution runs no actions, and shows files.
 type execution struct {
 	build.Execution
@@ -52,7 +50,9 @@ func TestProjectInside(t *testing.T) {
 	defer files.Close()
 	open := 0
 	classes := build.StandardClasses()
-	classes.Sandboxes["far"] = func(build.SandboxConfig) (sandbox.Provider, error) { return far{}, nil }
+	classes.Sandboxes = classes.Sandboxes.With(sandbox.Class{Name: "far", Inside: "/only", New: func(sandbox.Config) (sandbox.Provider, error) {
+		return far{}, nil
+	}})
 	class := func(shown workspace.Files) build.RuntimeClass {
 		return func(context.Context, build.RuntimeConfig) (build.Execution, error) {
 			rt := local.New(executor.New(nil, executor.InMemory()))
@@ -97,7 +97,7 @@ func TestProjectInside(t *testing.T) {
 	if _, err := b.Build(t.Context(), request("blind")); !fault.Is(err, fault.Unsupported) || open != 0 {
 		t.Errorf("a runtime without files: %v, %d are open", err, open)
 	}
-	for class, want := range map[string]bool{"far": true, build.ProcessSandbox: false, build.DockerSandbox: false, build.NoSandbox: false, "": false} {
+	for class, want := range map[string]bool{"far": true, "process": false, "docker": false, "none": false, "": false} {
 		if got, err := b.WorkspaceInside(session.Placement{SandboxClass: class}); got != want || err != nil {
 			t.Errorf("class %q: inside %v %v", class, got, err)
 		}

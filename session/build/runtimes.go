@@ -17,7 +17,6 @@ import (
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/runtime/sandboxed"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/pty"
@@ -74,7 +73,7 @@ func (e *localExecution) Warm(ctx context.Context) error {
 func (*localExecution) Ready(context.Context) error { return nil }
 
 // Isolation implements [session.Place].
-func (*localExecution) Isolation() string { return NoSandbox }
+func (*localExecution) Isolation() string { return sandbox.None.Name }
 
 // Files implements [session.Place].
 func (*localExecution) Files() workspace.Files { return nil }
@@ -144,15 +143,16 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (Execution, error
 		shared.OnEnd = func(s sandbox.Sandbox) { r.SandboxEnded(endOf(s)) }
 	}
 	e.box = sandboxed.Start(context.WithoutCancel(ctx), shared)
-	if r.Isolation == process.LevelNone {
+	class := c.Builder.class(r.Placement)
+	if class.Open(r.Isolation) {
 		e.programs = HostPrograms(box.Workspace)
 	} else {
 		e.programs = &ownSandboxes{shared: e.box, options: options, provider: provider}
 	}
-	if sandbox.WorkspaceInside(provider) {
+	if class.Inside != "" {
 		e.files = link.New(box.Workspace, e.box)
 	}
-	if r.SandboxClass == DockerSandbox { // others end by themselves after their grace
+	if class.PauseIdle {
 		return pausableExecution{e}, nil
 	}
 	return e, nil
@@ -269,7 +269,7 @@ func (b *Builder) sandboxSpec(ctx context.Context, r session.BuildRequest, env [
 	for _, name := range r.SecretEnv {
 		box.Argv = append(box.Argv, "--mask", name)
 	}
-	if r.Isolation != process.LevelNone {
+	if !b.class(r.Placement).Open(r.Isolation) {
 		network, err := sandbox.ParseNetwork(string(r.Network))
 		if err != nil {
 			return sandbox.Spec{}, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -49,7 +48,7 @@ func (b *Builder) SandboxStates(ctx context.Context, p session.Placement) (map[e
 // the workspaces inside them, and when these were started, see [sandbox.Vanished].
 func (b *Builder) Vanished(ctx context.Context, p session.Placement, ids []event.ConversationID) (map[event.ConversationID]time.Time, error) {
 	p = b.placement(p)
-	if p.RuntimeClass == LocalRuntime || p.SandboxClass == NoSandbox {
+	if p.RuntimeClass == LocalRuntime || b.class(p).New == nil {
 		return nil, nil
 	}
 	provider, err := b.Sandboxes(p.SandboxClass, p.Isolation)
@@ -138,7 +137,7 @@ func (b *Builder) RemoveOrphans(ctx context.Context, class string, exists func(c
 // have ended.
 func (b *Builder) kept(class string) (map[string]bool, error) {
 	ids := map[string]bool{}
-	entries, err := os.ReadDir(b.sandboxDir(class))
+	entries, err := os.ReadDir(b.o.Classes.Sandboxes.Get(class).DirIn(b.o.SandboxDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list sandboxes: %w", err)
 	}
@@ -146,12 +145,4 @@ func (b *Builder) kept(class string) (map[string]bool, error) {
 		ids[e.Name()] = true
 	}
 	return ids, nil
-}
-
-// sandboxDir is where the sandboxes of a class have their directories.
-func (b *Builder) sandboxDir(class string) string {
-	if class == DockerSandbox || class == RemoteSandbox {
-		return filepath.Join(b.o.SandboxDir, class)
-	}
-	return b.o.SandboxDir
 }

@@ -50,9 +50,9 @@ func (b *Builder) Warm(o WarmOptions) (*Warm, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.RuntimeClass != SandboxedRuntime || p.SandboxClass == NoSandbox || inside {
+	if p.RuntimeClass != SandboxedRuntime || b.class(p).New == nil || inside {
 		return nil, fault.New(fault.Unsupported, "only sandboxes of this machine can wait for conversations").
-			Hint("choose the sandbox class process or docker, or a Runtime API that has a pool")
+			Hint("choose the sandbox class " + sandbox.Or(b.o.Classes.Sandboxes.Outside().Names()))
 	}
 	w := &Warm{b: b, o: o, waiting: map[event.ConversationID]*remote.Runtime{}}
 	w.pool = pool.New(pool.Options{Maker: warmMaker{w}, Log: b.o.Log})

@@ -19,11 +19,6 @@ import (
 	"github.com/deft-dev/deft/workspace"
 )
 
-// inside is a provider that says that the workspaces are in its sandboxes.
-type inside struct{ sandbox.Provider }
-
-func (inside) WorkspaceInside() bool { return true }
-
 // conversation is one whose workspace is inside a real sandbox.
 type conversation struct {
 	session.Resources
@@ -52,7 +47,9 @@ func converse(t *testing.T, project func(ctx context.Context, p sandbox.Provider
 		t.Fatal(err)
 	}
 	classes := build.StandardClasses()
-	classes.Sandboxes["inside"] = func(build.SandboxConfig) (sandbox.Provider, error) { return inside{p}, nil }
+	classes.Sandboxes = classes.Sandboxes.With(sandbox.Class{Name: "inside", Inside: "/workspace", New: func(sandbox.Config) (sandbox.Provider, error) {
+		return p, nil
+	}})
 	b, err := build.New(build.Options{Dir: filepath.Join(base, "data"), Classes: classes, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}})
 	if err != nil {
 		t.Fatal(err)

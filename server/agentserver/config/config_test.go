@@ -15,6 +15,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/server/agentserver/config"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // load loads with a settings file and variables; HOME is the test's.
@@ -26,6 +27,7 @@ func load(t *testing.T, file string, f config.Flags, environ ...string) (*config
 			t.Fatal(err)
 		}
 	}
+	f.Classes = build.StandardClasses().Sandboxes
 	return config.Load(append(environ, "HOME="+t.TempDir()), f)
 }
 
@@ -49,11 +51,11 @@ func TestDefaults(t *testing.T) {
 	}
 	want := map[string]any{
 		"conversations": "workspace/conversations", "bash": "workspace/bash_events", "idle": 1200.0, "keys": 0,
-		"runs": config.Runs(), "vscode": true, "sandbox": config.SandboxNone, "persist": ".openhands",
+		"runs": config.Runs(), "vscode": true, "sandbox": "none", "persist": ".openhands",
 	}
 	got := map[string]any{
 		"conversations": l.ConversationsPath, "bash": l.BashEventsDir, "idle": *l.ConversationIdleTTLSeconds,
-		"keys": len(l.Keys()), "runs": l.MaxConcurrentRuns, "vscode": l.EnableVSCode, "sandbox": l.Sandbox,
+		"keys": len(l.Keys()), "runs": l.MaxConcurrentRuns, "vscode": l.EnableVSCode, "sandbox": l.Sandbox.Name,
 		"persist": filepath.Base(l.PersistenceDir),
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -175,7 +177,7 @@ func TestRefused(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	if l, err := config.Load([]string{"HOME=/h", "OPENHANDS_AGENT_SERVER_CONFIG_PATH=/gone/c.json"}, config.Flags{}); err != nil ||
+	if l, err := config.Load([]string{"HOME=/h", "OPENHANDS_AGENT_SERVER_CONFIG_PATH=/gone/c.json"}, config.Flags{Classes: build.StandardClasses().Sandboxes}); err != nil ||
 		!slices.Equal(l.Warnings, []string{"the settings file does not exist: /gone/c.json"}) {
 		t.Errorf("a file that is not there: %v, %v", l, err)
 	}

@@ -21,14 +21,14 @@ func (l *Loaded) Containers() bool {
 // chooseRuntime makes --sandbox docker and conversation_runtime say the same.
 func (f *Flags) chooseRuntime(c *Config) error {
 	switch {
-	case f.Sandbox == SandboxDocker:
+	case f.Sandbox == RuntimeDocker: // the class of containers has the contract's name
 		c.ConversationRuntime = RuntimeDocker
 	case c.ConversationRuntime != RuntimeDocker:
-	case f.Sandbox == SandboxProcess, f.Sandbox == SandboxRemote:
+	case f.Sandbox != "" && f.Sandbox != sandbox.None.Name:
 		return fault.New(fault.Invalid, "--sandbox "+f.Sandbox+" and conversation_runtime docker exclude each other").
 			Hint("leave one of them out")
 	default:
-		f.Sandbox = SandboxDocker
+		f.Sandbox = RuntimeDocker
 		f.Image = cmp.Or(f.Image, c.ConversationImage)
 	}
 	return nil
@@ -37,11 +37,10 @@ func (f *Flags) chooseRuntime(c *Config) error {
 // applyContainer fills in what containers are made with: the flags, then the
 // settings of the contract.
 func (l *Loaded) applyContainer(f Flags) error {
-	if l.Sandbox == SandboxRemote {
-		l.Container = sandbox.Container{Image: f.Image, Pull: f.Pull, Runtime: f.OCIRuntime}
-		return nil
-	}
 	if !l.Containers() {
+		if l.Sandbox.Has(sandbox.FeatureImage) {
+			l.Container = f.container()
+		}
 		return nil
 	}
 	d := l.DockerRuntime
@@ -49,10 +48,8 @@ func (l *Loaded) applyContainer(f Flags) error {
 	if d.ConversationImage != Default().ConversationImage {
 		image = cmp.Or(image, d.ConversationImage)
 	}
-	l.Container = sandbox.Container{
-		Image: image, Pull: f.Pull, Runtime: f.OCIRuntime, DiskBytes: max(0, int64(f.Disk)),
-		ExtraHosts: f.AddHost, ReadOnly: f.ReadOnly, GPUs: f.GPUs,
-	}
+	l.Container = f.container()
+	l.Container.Image = image
 	memory := sandbox.Size(-1)
 	if d.ConversationContainerMemory != nil {
 		if memory.UnmarshalText([]byte(*d.ConversationContainerMemory)) != nil {
@@ -68,6 +65,14 @@ func (l *Loaded) applyContainer(f Flags) error {
 	}
 	l.ContainerLimits = l.Limits.Or(or)
 	return nil
+}
+
+// container is what the flags say of containers. Mounts are checked later.
+func (f Flags) container() sandbox.Container {
+	return sandbox.Container{
+		Image: f.Image, Pull: f.Pull, Runtime: f.OCIRuntime, DiskBytes: max(0, int64(f.Disk)),
+		ExtraHosts: f.AddHost, ReadOnly: f.ReadOnly, GPUs: f.GPUs,
+	}
 }
 
 // ineffective warns of settings without effect.

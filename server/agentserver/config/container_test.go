@@ -39,7 +39,7 @@ func TestContainers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := []any{l.Sandbox, l.Container.Image, l.ContainerLimits}
+			got := []any{l.Sandbox.Name, l.Container.Image, l.ContainerLimits}
 			if d := cmp.Diff([]any{tt.sandbox, tt.image, tt.limits}, got); d != "" {
 				t.Error(d)
 			}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"os"
 	"strings"
 	"time"
@@ -8,14 +9,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox"
-)
-
-// Isolation of the commands of conversations.
-const (
-	SandboxNone    = "none"    // they run where the server stands
-	SandboxProcess = "process" // in a built-in sandbox around the workspace
-	SandboxDocker  = "docker"  // in a container of their own
-	SandboxRemote  = "remote"  // in a runtime of a Runtime API
 )
 
 // Flags are the command line, for kong. Zero values leave a setting to the
@@ -29,25 +22,27 @@ type Flags struct {
 	ConversationsPath string `help:"Directory of conversations (default: those of deft run)." placeholder:"DIR"`
 	// DefaultConversationsPath is the directory of conversations if nothing names
 	// one; empty for OpenHands' own default, that of [Default].
-	DefaultConversationsPath string              `kong:"-"`
-	WorkspacePath            string              `help:"Directory that conversations of the OpenAI gateway work in (default: workspace/project)." placeholder:"DIR"`
-	MaxConcurrentRuns        int                 `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
-	Sandbox                  string              `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox), process (a built-in sandbox around each workspace), docker (a container per conversation) or remote (a runtime of a Runtime API per conversation)." enum:"none,process,docker,remote" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
-	Image                    string              `help:"Image for --sandbox docker and remote; any image will do (default for docker: python:3.13-bookworm, or conversation_image if that is set)." placeholder:"IMAGE" env:"DEFT_AGENT_SERVER_IMAGE"`
-	Pull                     string              `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_AGENT_SERVER_PULL"`
-	OCIRuntime               string              `name:"oci-runtime" help:"Runtime of containers, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_AGENT_SERVER_OCI_RUNTIME"`
-	Net                      sandbox.Network     `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process or docker (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
-	Read                     []string            `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox process or docker." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
-	Write                    []string            `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox process or docker." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
-	Mount                    []sandbox.Mount     `help:"Directory or volume that containers have as well, rw (the default), ro or overlay: what is written to an overlay stays in its sandbox. May be repeated. Needs --sandbox docker." placeholder:"SOURCE:TARGET[:MODE]" sep:"none"`
-	AddHost                  []sandbox.ExtraHost `name:"add-host" help:"A name that containers know the address of. May be repeated. Needs --sandbox docker." placeholder:"NAME:ADDRESS" sep:"none"`
-	ReadOnly                 bool                `name:"read-only-image" help:"Make the containers' own files read-only; /tmp, /run and the home are in memory. Needs --sandbox docker."`
-	GPUs                     string              `name:"gpus" help:"GPUs of each container: all, a number, or ids (default: none). Needs --sandbox docker." placeholder:"GPUS"`
-	Memory                   sandbox.Size        `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's; 4G in a container)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
-	Pids                     int                 `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 1024, or 64 for each processor; 512 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
-	Disk                     sandbox.Size        `help:"How much each container may write beside the workspace and mounts, for example 10G, where the engine can limit it (default: no limit)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_DISK"`
-	IdleTimeout              *time.Duration      `help:"After what time without use a conversation is unloaded from memory and its container paused, until it is used again; 0 for never (default: 20m, or conversation_idle_ttl_seconds)." placeholder:"DURATION" env:"DEFT_AGENT_SERVER_IDLE_TIMEOUT"`
-	CPUs                     float64             `name:"cpus" help:"How many processors each sandbox may use (default: all; 2 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
+	DefaultConversationsPath string `kong:"-"`
+	// Classes are the registered classes of sandboxes. Required.
+	Classes           sandbox.Classes     `kong:"-"`
+	WorkspacePath     string              `help:"Directory that conversations of the OpenAI gateway work in (default: workspace/project)." placeholder:"DIR"`
+	MaxConcurrentRuns int                 `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
+	Sandbox           string              `help:"Isolation of what agents run: ${sandbox_classes}." enum:"${sandbox_names}" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
+	Image             string              `help:"Image for --sandbox ${image_classes}; any image will do (default for ${default_images}, or conversation_image if that is set)." placeholder:"IMAGE" env:"DEFT_AGENT_SERVER_IMAGE"`
+	Pull              string              `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_AGENT_SERVER_PULL"`
+	OCIRuntime        string              `name:"oci-runtime" help:"Runtime of containers, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_AGENT_SERVER_OCI_RUNTIME"`
+	Net               sandbox.Network     `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox ${network_classes} (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
+	Read              []string            `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox ${grant_classes}." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
+	Write             []string            `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox ${grant_classes}." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
+	Mount             []sandbox.Mount     `help:"Directory or volume that containers have as well, rw (the default), ro or overlay: what is written to an overlay stays in its sandbox. May be repeated. Needs --sandbox ${mount_classes}." placeholder:"SOURCE:TARGET[:MODE]" sep:"none"`
+	AddHost           []sandbox.ExtraHost `name:"add-host" help:"A name that containers know the address of. May be repeated. Needs --sandbox ${host_classes}." placeholder:"NAME:ADDRESS" sep:"none"`
+	ReadOnly          bool                `name:"read-only-image" help:"Make the containers' own files read-only; /tmp, /run and the home are in memory. Needs --sandbox ${readonly_classes}."`
+	GPUs              string              `name:"gpus" help:"GPUs of each container: all, a number, or ids (default: none). Needs --sandbox ${gpu_classes}." placeholder:"GPUS"`
+	Memory            sandbox.Size        `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's; 4G in a container)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
+	Pids              int                 `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 1024, or 64 for each processor; 512 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
+	Disk              sandbox.Size        `help:"How much each container may write beside the workspace and mounts, for example 10G, where the engine can limit it (default: no limit)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_DISK"`
+	IdleTimeout       *time.Duration      `help:"After what time without use a conversation is unloaded from memory and its container paused, until it is used again; 0 for never (default: 20m, or conversation_idle_ttl_seconds)." placeholder:"DURATION" env:"DEFT_AGENT_SERVER_IDLE_TIMEOUT"`
+	CPUs              float64             `name:"cpus" help:"How many processors each sandbox may use (default: all; 2 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
 
 	Checkpoints string `help:"When the files are kept so that deft undo and deft conversations fork can bring them back: turn, before the first action after a message; step, before the actions of each answer too; or off (default)." enum:"off,turn,step" default:"off" placeholder:"WHEN" env:"DEFT_AGENT_SERVER_CHECKPOINTS"`
 
@@ -99,30 +94,34 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 	if f.CPUs < 0 {
 		return nil, fault.New(fault.Invalid, "--cpus must not be negative").Hint("leave it out for no limit")
 	}
-	if f.Sandbox == SandboxRemote && (f.Net != "" || len(f.Read)+len(f.Write) > 0 || f.Memory != 0 || f.Pids != 0 || f.CPUs != 0) {
-		return nil, fault.New(fault.Invalid, "--net, --read, --write, --memory, --pids and --cpus cannot be given to sandboxes of a Runtime API").
-			Hint("the API's own settings decide on that")
+	more, err := f.checkSandbox(c)
+	return append(warnings, more...), err
+}
+
+// checkSandbox refuses what the class of sandboxes cannot do. Containers may still come
+// where conversations choose them.
+func (f Flags) checkSandbox(c *Config) (warnings []string, err error) {
+	class := f.Classes.Get(cmp.Or(f.Sandbox, sandbox.None.Name))
+	asked := []sandbox.Asked{
+		{Feature: sandbox.FeatureNetwork, Settings: []string{"--net"}, Given: f.Net != "" && class.New != nil},
+		{Feature: sandbox.FeatureLimits, Settings: []string{"--memory", "--pids", "--cpus"}, Given: f.Memory != 0 || f.Pids != 0 || f.CPUs != 0},
+		{Feature: sandbox.FeatureGrants, Settings: []string{"--read", "--write"}, Given: len(f.Read)+len(f.Write) > 0},
 	}
-	sandboxed := f.Sandbox == SandboxProcess || f.Sandbox == SandboxDocker
-	if (f.Memory != 0 || f.Pids != 0 || f.CPUs != 0) && !sandboxed {
-		return nil, fault.New(fault.Invalid, "--memory, --pids and --cpus are for sandboxes, and commands run without one").
-			Hint("add --sandbox process, or leave them out")
+	if !c.ConversationRuntimeSelectable {
+		asked = append(asked, []sandbox.Asked{
+			{Feature: sandbox.FeatureMounts, Settings: []string{"--mount"}, Given: len(f.Mount) > 0},
+			{Feature: sandbox.FeatureExtraHosts, Settings: []string{"--add-host"}, Given: len(f.AddHost) > 0},
+			{Feature: sandbox.FeatureReadOnly, Settings: []string{"--read-only-image"}, Given: f.ReadOnly},
+			{Feature: sandbox.FeatureGPUs, Settings: []string{"--gpus"}, Given: f.GPUs != ""},
+			{Feature: sandbox.FeatureDisk, Settings: []string{"--disk"}, Given: f.Disk > 0},
+			{Feature: sandbox.FeatureImage, Settings: []string{"--image", "--pull", "--oci-runtime"}, Given: f.Image+f.Pull+f.OCIRuntime != ""},
+		}...)
 	}
-	if len(f.Read)+len(f.Write) > 0 && !sandboxed {
-		return nil, fault.New(fault.Invalid, "--read and --write are for sandboxes, and commands run without one").
-			Hint("add --sandbox process, or leave them out")
+	if err := f.Classes.Refuse(sandbox.Choice{Name: class.Name, Class: class}, asked...); err != nil {
+		return nil, err
 	}
-	if (len(f.Mount)+len(f.AddHost) > 0 || f.ReadOnly || f.GPUs != "") && f.Sandbox != SandboxDocker && !c.ConversationRuntimeSelectable {
-		return nil, fault.New(fault.Invalid, "--mount, --add-host, --read-only-image and --gpus are for containers").Hint("add --sandbox docker, or leave them out")
-	}
-	if f.Disk > 0 && f.Sandbox != SandboxDocker && !c.ConversationRuntimeSelectable {
-		return nil, fault.New(fault.Invalid, "--disk is for containers").Hint("add --sandbox docker, or leave it out")
-	}
-	if f.Image+f.Pull+f.OCIRuntime != "" && f.Sandbox != SandboxDocker && f.Sandbox != SandboxRemote && !c.ConversationRuntimeSelectable {
-		return nil, fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker, or leave them out")
-	}
-	if f.Net != "" && !sandboxed {
-		warnings = append(warnings, "--net limits commands in a sandbox: without --sandbox process they have the network of the server")
+	if f.Net != "" && !class.Has(sandbox.FeatureNetwork) {
+		warnings = append(warnings, "--net limits commands in a sandbox: without --sandbox "+f.Classes.Accepting(sandbox.FeatureNetwork)[0].Name+" they have the network of the server")
 	}
 	return warnings, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/server/agentserver/config"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // FuzzLoad loads any file and any variables: no panic, errors with a kind, and
@@ -24,7 +25,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		const secret = "zq9-not-to-be-told"
 		environ := append(strings.Split(vars, "\n"), "HOME=/nowhere", "OH_SECRET_KEY="+secret)
-		l, err := config.Load(environ, config.Flags{Config: name})
+		l, err := config.Load(environ, config.Flags{Config: name, Classes: build.StandardClasses().Sandboxes})
 		if err != nil {
 			if fault.KindOf(err) == fault.Internal || strings.Contains(err.Error(), secret) {
 				t.Fatalf("error %v", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/server/agentserver/config"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // TestSecretKey looks for the key where the reference does, in its order.
@@ -160,7 +161,7 @@ func TestKeyFileFlag(t *testing.T) {
 
 func TestOrigin(t *testing.T) {
 	t.Parallel()
-	l := mustLoad(t, `{"allow_cors_origins": ["https://a.example"], "allow_cors_origin_regex": "https://.*\\.b\\.example"}`, config.Flags{})
+	l := mustLoad(t, `{"allow_cors_origins": ["https://a.example"], "allow_cors_origin_regex": "https://.*\\.b\\.example"}`, config.Flags{Classes: build.StandardClasses().Sandboxes})
 	for origin, want := range map[string]bool{
 		"https://a.example": true, "https://x.b.example": true, "https://x.b.example.evil": false,
 		"https://a.example.evil": false, "http://a.example": false, "": false,
@@ -175,7 +176,7 @@ func TestOrigin(t *testing.T) {
 // lead here.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	l := mustLoad(t, `{"web_url": "https://agent.example/base", "allow_cors_origins": ["https://ui.example"]}`, config.Flags{})
+	l := mustLoad(t, `{"web_url": "https://agent.example/base", "allow_cors_origins": ["https://ui.example"]}`, config.Flags{Classes: build.StandardClasses().Sandboxes})
 	for host, want := range map[string]bool{
 		"localhost:8000": true, "127.0.0.1": true, "127.8.8.8:1": true, "[::1]:8000": true, "agent.example": true, "Agent.Example:443": true,
 		"ui.example": true, "evil.example:8000": false, "127.0.0.1.evil.example": false, "localhost.evil": false, "": false,
@@ -200,7 +201,7 @@ func TestAllOrigins(t *testing.T) {
 		{[]string{`OH_ALLOW_CORS_ORIGINS=["*"]`, "OH_SESSION_API_KEYS_0=k"}, true},
 		{[]string{`OH_ALLOW_CORS_ORIGINS=["https://ui.example"]`, `OH_ALLOW_CORS_ORIGIN_REGEX=https://.*\.ui\.example`}, true},
 	} {
-		l, err := config.Load(append(c.env, "HOME="+t.TempDir()), config.Flags{})
+		l, err := config.Load(append(c.env, "HOME="+t.TempDir()), config.Flags{Classes: build.StandardClasses().Sandboxes})
 		if (err == nil) != c.fine || err != nil && !fault.Is(err, fault.Denied) {
 			t.Errorf("%v: %v", c.env, err)
 		}
@@ -209,7 +210,7 @@ func TestAllOrigins(t *testing.T) {
 		}
 	}
 	// What POST /api/init sends is checked as well.
-	l, err := config.Load([]string{"HOME=" + t.TempDir(), "OH_DEFERRED_INIT=true", "OH_SECRET_KEY=s"}, config.Flags{})
+	l, err := config.Load([]string{"HOME=" + t.TempDir(), "OH_DEFERRED_INIT=true", "OH_SECRET_KEY=s"}, config.Flags{Classes: build.StandardClasses().Sandboxes})
 	if err != nil {
 		t.Fatal(err)
 	}

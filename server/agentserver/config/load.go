@@ -35,8 +35,8 @@ type Loaded struct {
 	// Host and Port are where to listen; a port of 0 is any.
 	Host string
 	Port int
-	// Sandbox is SandboxNone, SandboxProcess, SandboxDocker or SandboxRemote.
-	Sandbox string
+	// Sandbox is the class of sandboxes.
+	Sandbox sandbox.Class
 	// Container and ContainerLimits are those of conversations in containers.
 	Container       sandbox.Container
 	ContainerLimits sandbox.Limits
@@ -86,7 +86,11 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	if err := f.chooseRuntime(c); err != nil {
 		return nil, err
 	}
-	l := &Loaded{Config: c, files: []string{cmpOr(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone), Checkpoints: session.CheckpointTimes(cmpOr(f.Checkpoints, string(session.CheckpointsOff))), Net: f.Net, Limits: sandbox.Limits{MemoryBytes: int64(f.Memory), PIDs: f.Pids, CPUs: f.CPUs}}
+	class, err := f.Classes.Find(cmpOr(f.Sandbox, sandbox.None.Name))
+	if err != nil {
+		return nil, err
+	}
+	l := &Loaded{Config: c, files: []string{cmpOr(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: class, Checkpoints: session.CheckpointTimes(cmpOr(f.Checkpoints, string(session.CheckpointsOff))), Net: f.Net, Limits: sandbox.Limits{MemoryBytes: int64(f.Memory), PIDs: f.Pids, CPUs: f.CPUs}}
 	c.applyKeys(tree, e)
 	ignored, err := f.apply(c)
 	if err != nil {

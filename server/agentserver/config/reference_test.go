@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // TestReference compares with what the reference makes of variables and files.
@@ -44,7 +45,7 @@ func TestReference(t *testing.T) {
 		if err := os.WriteFile(file, c.File, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		l, err := Load(environ, Flags{Config: file})
+		l, err := Load(environ, Flags{Config: file, Classes: build.StandardClasses().Sandboxes})
 		if err != nil {
 			t.Errorf("%v %s: %v", c.Variables, c.File, err)
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/agentserver/deferredinit"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session/build"
 )
 
 func say(text string) rest.Handler {
@@ -156,7 +157,7 @@ func TestNotOffered(t *testing.T) {
 // TestSettings merges the request's settings with the stored ones.
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	base, err := config.Load([]string{"HOME=" + t.TempDir(), "OH_DEFERRED_INIT=1", "OH_SECRET_KEY=pool"}, config.Flags{Host: "0.0.0.0", Config: "/nowhere"})
+	base, err := config.Load([]string{"HOME=" + t.TempDir(), "OH_DEFERRED_INIT=1", "OH_SECRET_KEY=pool"}, config.Flags{Host: "0.0.0.0", Config: "/nowhere", Classes: build.StandardClasses().Sandboxes})
 	if err != nil {
 		t.Fatal(err)
 	}

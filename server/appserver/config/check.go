@@ -15,17 +15,6 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// Classes of sandboxes that ship with Deft.
-const (
-	SandboxNone    = "none"
-	SandboxProcess = "process"
-	SandboxDocker  = "docker"
-	SandboxRemote  = "remote"
-)
-
-// SandboxClasses are the classes that ship with Deft.
-var SandboxClasses = []string{SandboxProcess, SandboxDocker, SandboxRemote, SandboxNone}
-
 // check checks what the tags of single settings cannot, and reads the files with secrets.
 func (l *loader) check() {
 	if len(l.errs) > 0 {
@@ -179,26 +168,39 @@ func (l *loader) checkLLM() {
 // checkSandbox refuses limits that the class cannot keep, and warns of what it has no use for.
 func (l *loader) checkSandbox() {
 	c := &l.config.Sandbox
-	classes := slices.Concat(SandboxClasses, l.Classes)
-	if !slices.Contains(classes, c.Class) {
-		l.bad("sandbox.class", "must be one of "+strings.Join(classes, ", "))
+	class, err := l.Classes.Find(c.Class)
+	if err != nil {
+		l.bad("sandbox.class", "must be one of "+strings.Join(l.Classes.Names(), ", "))
 		return
 	}
-	none, remote, docker := c.Class == SandboxNone, c.Class == SandboxRemote, c.Class == SandboxDocker
-	standard := slices.Contains(SandboxClasses, c.Class)
-	l.limits(none, "commands run without a sandbox", "net", "memory", "pids", "cpus")
-	l.limits(remote, "the Runtime API decides on that", "net", "memory", "pids", "cpus")
-	l.limits(standard && !docker, "it is for containers", "disk")
-	l.useless(standard && !docker && !remote, "image", "pull", "oci_runtime")
-	l.useless(standard && !docker, "mounts")
-	l.useless(none || remote, "read", "write")
+	remote := class.Name == remoteClass
+	for _, r := range []struct {
+		feature sandbox.Feature
+		refuse  bool // what is not kept would be missed; else it is a warning
+		names   []string
+	}{
+		{sandbox.FeatureNetwork, true, []string{"net"}},
+		{sandbox.FeatureLimits, true, []string{"memory", "pids", "cpus"}},
+		{sandbox.FeatureDisk, true, []string{"disk"}},
+		{sandbox.FeatureImage, false, []string{"image", "pull", "oci_runtime"}},
+		{sandbox.FeatureMounts, false, []string{"mounts"}},
+		{sandbox.FeatureGrants, false, []string{"read", "write"}},
+	} {
+		if !class.Has(r.feature) && r.refuse {
+			l.limits(r.names...)
+		} else {
+			l.useless(!class.Has(r.feature), r.names...)
+		}
+	}
 	l.useless(!remote, "runtime_api")
-	l.useless(none || remote || c.Grouping != "NO_GROUPING", "warm")
+	l.useless(class.New == nil || class.Inside != "" || c.Grouping != "NO_GROUPING", "warm")
 	if remote {
 		l.checkRuntimeAPI()
 	}
+	if class.New != nil && class.Warning != "" {
+		l.warn(l.from["sandbox.class"].String() + ": sandbox.class " + class.Name + ": " + class.Warning)
+	}
 	rules := workspacedir.Rules{Home: l.env("HOME"), Data: []string{l.config.Data}}
-	var err error
 	if c.Read, err = rules.Granted("sandbox.read", c.Read); err != nil {
 		l.refused("sandbox.read", err)
 	}
@@ -215,11 +217,11 @@ func (l *loader) refused(key string, err error) {
 	l.fail(fault.New(fault.Invalid, l.from[key].String()).Because(err).Hint(fault.HintOf(err)))
 }
 
-// limits refuses limits that were set where they cannot be kept.
-func (l *loader) limits(where bool, why string, names ...string) {
+// limits refuses limits that were set and cannot be kept.
+func (l *loader) limits(names ...string) {
 	for _, name := range names {
-		if key := "sandbox." + name; where && l.from[key].Kind != FromDefault {
-			l.bad(key, "cannot be kept with sandbox.class "+l.config.Sandbox.Class+": "+why)
+		if key := "sandbox." + name; l.from[key].Kind != FromDefault {
+			l.bad(key, "cannot be kept with sandbox.class "+l.config.Sandbox.Class)
 		}
 	}
 }
@@ -232,6 +234,9 @@ func (l *loader) useless(where bool, names ...string) {
 		}
 	}
 }
+
+// remoteClass is the class whose sandboxes the settings of a Runtime API are for.
+const remoteClass = "remote"
 
 func (l *loader) checkRuntimeAPI() {
 	c := &l.config.Sandbox

@@ -86,8 +86,8 @@ func (d Database) PostgreSQL() bool { return d.URL != "" }
 
 // Sandbox is what conversations run in.
 type Sandbox struct {
-	Class      string          `toml:"class" default:"process" example:"docker" help:"Isolation of what agents run: process (a built-in sandbox around each workspace), docker (a container per conversation), remote (a runtime of a Runtime API per conversation), none (where the server runs, which itself should be a sandbox) or a class that is linked in."`
-	Image      string          `toml:"image" example:"python:3.13-bookworm" help:"Image for docker and remote; any image will do (default for docker: python:3.13-bookworm)."`
+	Class      string          `toml:"class" default:"process" example:"docker" help:"Class of sandboxes, which isolates what agents run; deft sandbox classes lists them."`
+	Image      string          `toml:"image" example:"python:3.13-bookworm" help:"Image for classes with images; any image will do (default: that of the class)."`
 	Pull       string          `toml:"pull" oneof:"missing always never" example:"always" help:"When the image is fetched: missing, always or never (default: missing)."`
 	OCIRuntime string          `toml:"oci_runtime" example:"runsc" help:"Runtime of containers, for example runsc for gVisor (default: the engine's)."`
 	Net        sandbox.Network `toml:"net" default:"none" example:"go,npm,.example.com:443" help:"What commands may reach: open (every public host), hosts, the registries of go, npm, pypi, cargo, maven or debian, or none. This machine is never reached."`

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/server/appserver/config"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // machine is a root directory with files, and a home in it.
@@ -34,7 +35,7 @@ func newMachine(t *testing.T, files map[string]string, environ ...string) *machi
 			t.Fatal(err)
 		}
 	}
-	m.Sources = config.Sources{Root: m.root, DefaultData: filepath.Join(home, "data"), Environ: append([]string{"HOME=" + home}, environ...)}
+	m.Sources = config.Sources{Classes: build.StandardClasses().Sandboxes, Root: m.root, DefaultData: filepath.Join(home, "data"), Environ: append([]string{"HOME=" + home}, environ...)}
 	return m
 }
 
@@ -65,7 +66,7 @@ func TestDefaults(t *testing.T) {
 	if len(from) > 0 || len(report.Warnings) > 0 || len(report.Files) > 0 {
 		t.Errorf("%v %v %v", from, report.Warnings, report.Files)
 	}
-	if c.Server.Address != "127.0.0.1:3000" || c.Sandbox.Class != config.SandboxProcess || c.Conversations.IdleTimeout != 20*time.Minute ||
+	if c.Server.Address != "127.0.0.1:3000" || c.Sandbox.Class != "process" || c.Conversations.IdleTimeout != 20*time.Minute ||
 		c.Data != m.DefaultData || c.Database.PostgreSQL() || c.Log.Level != "info" || c.Conversations.MaxIterations != 500 || c.Sandbox.Net != sandbox.NetworkNone {
 		t.Errorf("%+v", c)
 	}

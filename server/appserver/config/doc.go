@@ -9,7 +9,7 @@
 //	}
 //
 //	cfg, report, err := config.Load(config.Sources{
-//		Environ: os.Environ(), Flags: c.Flags, Data: g.Data, DefaultData: p.data,
+//		Environ: os.Environ(), Flags: c.Flags, Data: g.Data, DefaultData: p.data, Classes: classes,
 //	})
 //	for _, w := range report.Warnings { log.Warn("configuration", "warning", w) }
 //	listener, err := net.Listen("tcp", cfg.Server.Address)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/server/appserver/config"
+	"github.com/deft-dev/deft/session/build"
 )
 
 var update = flag.Bool("update", false, "rewrite the table of docs/configuration.md")
@@ -70,7 +71,7 @@ func TestExample(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		report, err := config.Check(name, []string{"HOME=/home/u"})
+		report, err := config.Check(name, []string{"HOME=/home/u"}, build.StandardClasses().Sandboxes)
 		if err == nil {
 			for _, v := range report.Values {
 				if text == example && v.Source.Kind != config.FromDefault {

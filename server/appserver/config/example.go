@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/tomlfile"
+	"github.com/deft-dev/deft/sandbox"
 )
 
 // Example returns a file with all settings, commented out.
@@ -68,8 +69,8 @@ func comment(text string) string {
 // Check checks one of our own files alone, with the defaults for what it does not say, and
 // the environment for the variables that it names. The error has one line for each
 // mistake.
-func Check(name string, environ []string) (*Report, error) {
-	l := newLoader(Sources{Environ: environ})
+func Check(name string, environ []string, classes sandbox.Classes) (*Report, error) {
+	l := newLoader(Sources{Environ: environ, Classes: classes})
 	l.defaults()
 	l.current++
 	f, err := tomlfile.Read(name)

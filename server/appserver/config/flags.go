@@ -20,8 +20,8 @@ type Flags struct {
 	TLSKey        *string         `setting:"server.tls_key" name:"tls-key" help:"File with the certificate's key." placeholder:"FILE"`
 	TrustedProxy  []string        `setting:"server.trusted_proxies" name:"trusted-proxy" help:"Network of a proxy whose X-Forwarded headers count. May be repeated." placeholder:"CIDR"`
 	DatabaseFile  *string         `setting:"database.url_file" name:"database-url-file" help:"File with the address of a PostgreSQL database. As a variable: DEFT_DATABASE_URL (default: SQLite in the data directory)." placeholder:"FILE"`
-	Sandbox       *string         `setting:"sandbox.class" help:"Isolation of what agents run: process (default), docker, remote, none, or a class that is linked in." placeholder:"CLASS"`
-	Image         *string         `setting:"sandbox.image" help:"Image for --sandbox docker and remote; any image will do (default for docker: python:3.13-bookworm)." placeholder:"IMAGE"`
+	Sandbox       *string         `setting:"sandbox.class" help:"Isolation of what agents run: ${sandbox_classes} (default: process)." placeholder:"CLASS"`
+	Image         *string         `setting:"sandbox.image" help:"Image for --sandbox ${image_classes}; any image will do (default for ${default_images})." placeholder:"IMAGE"`
 	Pull          *string         `setting:"sandbox.pull" help:"When the image is fetched: missing, always or never." placeholder:"WHEN"`
 	OCIRuntime    *string         `setting:"sandbox.oci_runtime" name:"oci-runtime" help:"Runtime of containers, for example runsc for gVisor." placeholder:"NAME"`
 	Net           sandbox.Network `setting:"sandbox.net" help:"What commands may reach: every public host (--net), these hosts, the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none (default)." placeholder:"HOSTS"`

@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/server/appserver/config"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // FuzzFile checks that any file is refused with an error of the kind Invalid or makes a
@@ -22,7 +23,7 @@ func FuzzFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		root := filepath.Join(dir, "root")
-		_, report, err := config.Load(config.Sources{Root: root, DefaultData: "/d", Flags: config.Flags{Config: name}})
+		_, report, err := config.Load(config.Sources{Classes: build.StandardClasses().Sandboxes, Root: root, DefaultData: "/d", Flags: config.Flags{Config: name}})
 		if err != nil {
 			if !fault.Is(err, fault.Invalid) {
 				t.Fatal(err)
@@ -40,7 +41,7 @@ func FuzzFile(f *testing.F) {
 				environ = append(environ, v.Setting.Variable+"="+v.Text)
 			}
 		}
-		_, again, err := config.Load(config.Sources{Root: root, DefaultData: "/d", Data: data, Environ: environ})
+		_, again, err := config.Load(config.Sources{Classes: build.StandardClasses().Sandboxes, Root: root, DefaultData: "/d", Data: data, Environ: environ})
 		if err != nil {
 			t.Fatalf("%v of %q", err, environ)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/tomlfile"
+	"github.com/deft-dev/deft/sandbox"
 )
 
 // Sources are where a configuration is read from.
@@ -20,8 +21,8 @@ type Sources struct {
 	// Data is the value of the flag --data, which may come from DEFT_DATA; DefaultData is
 	// the directory without one.
 	Data, DefaultData string
-	// Classes are the classes of sandboxes beside [SandboxClasses].
-	Classes []string
+	// Classes are the registered classes of sandboxes. Required.
+	Classes sandbox.Classes
 	// Root stands for "/" in the path of the machine's file; it is for tests.
 	Root string
 }

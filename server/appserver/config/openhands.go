@@ -201,9 +201,9 @@ func (l *loader) openHands(key string, value any, from Source) {
 	switch key {
 	case "core.runtime":
 		switch value {
-		case SandboxDocker, SandboxRemote:
+		case "docker", "remote": // OpenHands' names
 		default: // what has no isolation there is never chosen silently
-			l.warn(from.String() + ": core.runtime has no effect in Deft: the sandbox stays as sandbox.class says, which may be " + strings.Join(SandboxClasses, ", "))
+			l.warn(from.String() + ": core.runtime has no effect in Deft: the sandbox stays as sandbox.class says, which may be " + strings.Join(l.Classes.Names(), ", "))
 			return
 		}
 	case "core.debug":

@@ -138,7 +138,7 @@ func TestOpenHandsIsolation(t *testing.T) {
 	for _, runtime := range []string{"local", "cli", "kubernetes", "none"} {
 		m := newMachine(t, nil, "RUNTIME="+runtime)
 		c, _, report := m.load(t)
-		if c.Sandbox.Class != config.SandboxProcess || len(report.Warnings) != 1 || !strings.HasPrefix(report.Warnings[0], "RUNTIME: core.runtime has no effect") {
+		if c.Sandbox.Class != "process" || len(report.Warnings) != 1 || !strings.HasPrefix(report.Warnings[0], "RUNTIME: core.runtime has no effect") {
 			t.Errorf("%s: %s, %v", runtime, c.Sandbox.Class, report.Warnings)
 		}
 	}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/session/build"
+)
+
+// sandboxClasses are the registered classes of sandboxes.
+var sandboxClasses = sync.OnceValue(func() sandbox.Classes { return build.StandardClasses().Sandboxes })
+
+// autoSandbox is the choice of who chooses none.
+const autoSandbox = process.LevelAuto
+
+// withoutImages are the classes in which commands use the programs of this machine.
+func withoutImages() sandbox.Classes {
+	return sandboxClasses().Where(func(c sandbox.Class) bool { return !c.Has(sandbox.FeatureImage) })
+}
+
+// trialClasses are those of which a sandbox may be started only to look at it.
+func trialClasses() sandbox.Classes {
+	return sandboxClasses().Where(func(c sandbox.Class) bool { return c.NoTrial == "" })
+}
+
+// sandboxVars are the words of flags that the registered classes decide.
+func sandboxVars() kong.Vars {
+	all := sandboxClasses()
+	accepting := func(f sandbox.Feature) string { return sandbox.Or(all.Accepting(f).Names()) }
+	return kong.Vars{
+		"sandbox_names": strings.Join(all.Names(), ","), "sandbox_classes": all.Help(),
+		"sandbox_choices": strings.Join(all.ChoiceNames(), ","), "sandbox_choice_help": all.ChoiceHelp(),
+		"demo_choice_help": withoutImages().ChoiceHelp(), "doctor_choice_help": trialClasses().ChoiceHelp(),
+		"doctor_image_classes": sandbox.Or(trialClasses().Accepting(sandbox.FeatureImage).Names()),
+		"runtime_names":        strings.Join(all.Outside().Names(), ","), "runtime_classes": all.Outside().Help(),
+		"image_classes": accepting(sandbox.FeatureImage), "default_images": all.Images(),
+		"network_classes": accepting(sandbox.FeatureNetwork), "grant_classes": accepting(sandbox.FeatureGrants),
+		"mount_classes": accepting(sandbox.FeatureMounts), "host_classes": accepting(sandbox.FeatureExtraHosts),
+		"readonly_classes": accepting(sandbox.FeatureReadOnly), "gpu_classes": accepting(sandbox.FeatureGPUs),
+	}
+}
+
+type sandboxClassesCmd struct {
+	JSON bool `name:"json" help:"Print each class as a line of JSON."`
+}
+
+// sandboxClass is a line of --json.
+type sandboxClass struct {
+	Name      string            `json:"name"`
+	Summary   string            `json:"summary"`
+	Levels    []string          `json:"levels,omitempty"`
+	Accepts   []sandbox.Feature `json:"accepts"`
+	Workspace string            `json:"workspace,omitempty"`
+	Image     string            `json:"image,omitempty"`
+	Warning   string            `json:"warning,omitempty"`
+}
+
+// Run lists the classes.
+func (c *sandboxClassesCmd) Run(_ context.Context, std *streams) error {
+	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	for _, one := range sandboxClasses() {
+		line := sandboxClass{
+			Name: one.Name, Summary: one.Summary, Levels: one.LevelNames(), Accepts: one.Accepts, Workspace: one.Inside, Image: one.Image, Warning: one.Warning,
+		}
+		if line.Accepts == nil {
+			line.Accepts = []sandbox.Feature{}
+		}
+		if c.JSON {
+			if err := printJSON(std, line); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\n", line.Name, line.Summary)
+		for _, about := range []struct{ what, text string }{
+			{"levels", strings.Join(line.Levels, ", ")}, {"accepts", strings.Join(words(line.Accepts), ", ")},
+			{"workspace inside", line.Workspace}, {"image", line.Image}, {"warning", line.Warning},
+		} {
+			if about.text != "" {
+				fmt.Fprintf(w, "\t%s: %s\n", about.what, about.text)
+			}
+		}
+	}
+	return w.Flush()
+}
+
+func words(features []sandbox.Feature) (out []string) {
+	for _, f := range features {
+		out = append(out, string(f))
+	}
+	return out
+}
