@@ -1,7 +1,7 @@
 // What the agent works with, and VS Code where a sandbox has it.
 import { join } from 'node:path';
 import { clean } from './axe';
-import { expect, finish, log, panel, run, task, test } from './deft';
+import { expect, finish, log, panel, run, test } from './deft';
 
 for (const theme of ['light', 'dark'] as const) {
   test(`the system prompt, tools with schemas, skills and hooks in force are shown: ${theme}`, async ({ deft, page }) => {

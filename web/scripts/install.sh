@@ -10,7 +10,7 @@ if ! command -v npm >/dev/null; then
     [[ ${CI:-} == true ]] && exit 1
     exit 0
 fi
-echo "web: installing packages in web/node_modules (about 140 MB)"
+echo "web: installing packages in web/node_modules (about 270 MB)"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # No package of ours needs its install script.

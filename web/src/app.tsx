@@ -32,9 +32,10 @@ export function App() {
 
 function SignedIn() {
   const signedIn = useQuery(signedInQuery);
-  const [menu, setMenu] = useState(false);
   const [location] = useLocation();
-  useEffect(() => setMenu(false), [location]);
+  const [menuAt, setMenuAt] = useState<string | null>(null); // another page closes the menu
+  const menu = menuAt === location;
+  const closeMenu = () => setMenuAt(null);
   useEffect(() => {
     // The next page is most likely that of a conversation; whoever opens it must not wait.
     const timer = setTimeout(() => void ConversationPage.preload().catch(() => {}), 500);
@@ -50,10 +51,10 @@ function SignedIn() {
         {tr('Skip to the content')}
       </a>
       <div className="shell" data-menu={menu || undefined}>
-        <Sidebar onClose={() => setMenu(false)} />
-        {menu && <button className="scrim" aria-label={tr('Close the menu')} onClick={() => setMenu(false)} />}
+        <Sidebar onClose={closeMenu} />
+        {menu && <button className="scrim" aria-label={tr('Close the menu')} onClick={closeMenu} />}
         <main id="main" tabIndex={-1}>
-          <button className="icon-button menu-button" aria-label={tr('Open the menu')} aria-expanded={menu} onClick={() => setMenu(true)}>
+          <button className="icon-button menu-button" aria-label={tr('Open the menu')} aria-expanded={menu} onClick={() => setMenuAt(location)}>
             <Icon name="menu" />
           </button>
           <Switch>

@@ -40,7 +40,8 @@ export function reasonIn(text: string): string {
       .join('; ');
   }
   const inner = (reason ?? {}) as { message?: unknown; detail?: unknown };
-  return String(inner.message ?? inner.detail ?? '');
+  const said = inner.message ?? inner.detail;
+  return typeof said === 'string' ? said : '';
 }
 
 // describe says what went wrong in words for people.

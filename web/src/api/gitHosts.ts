@@ -27,8 +27,10 @@ export const hostsQuery = queryOptions({ queryKey: ['git-hosts'], queryFn: hosts
 
 // setGitToken keeps the tokens of the other providers: an empty token does so.
 export async function setGitToken(provider: string, token: string, host: string): Promise<void> {
-  const kept = Object.entries(await hosts()).map(([name, at]) => [name, { token: '', host: at ?? '' }]);
-  await request('POST', '/api/v1/secrets/git-providers', { provider_tokens: { ...Object.fromEntries(kept), [provider]: { token, host } } });
+  const tokens: Record<string, { token: string; host: string }> = {};
+  for (const [name, at] of Object.entries(await hosts())) tokens[name] = { token: '', host: at ?? '' };
+  tokens[provider] = { token, host };
+  await request('POST', '/api/v1/secrets/git-providers', { provider_tokens: tokens });
 }
 
 export async function removeGitTokens(): Promise<void> {

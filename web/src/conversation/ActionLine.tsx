@@ -4,7 +4,7 @@ import { duration } from '../design/format';
 import { Icon } from '../design/Icon';
 import { visible } from '../design/visible';
 import { loaded } from '../design/loaded';
-import { textOf, type ObservationData } from '../events/event';
+import { plain, textOf, type ObservationData } from '../events/event';
 import type { ActionItem, Outcome, ResultItem } from '../events/item';
 import { picturesOf } from '../events/pictures';
 import { actionText, argumentsText, editOf, lineCounts, ownSummary, riskText } from './actionText';
@@ -93,7 +93,7 @@ function Details({ item, waiting }: { item: ActionItem; waiting: boolean }) {
       <>
         <pre className="code command">
           <span aria-hidden="true">$ </span>
-          {visible(String(a.command ?? ''))}
+          {visible(plain(a.command))}
         </pre>
         <CommandOutput action={item.id} running={!outcome && !waiting} result={observation && textOf(observation.content)} />
       </>

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState, type ClipboardEvent, type DragEvent, type Ref } from 'react';
+import { useLayoutEffect, useRef, useState, type ClipboardEvent, type DragEvent, type Ref } from 'react';
 import { describe } from '../api/failure';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
@@ -16,7 +16,7 @@ interface Props {
   sendLabel: string;
   onSend: (images: string[], files: File[]) => Promise<boolean>; // true: sent, the box is emptied
   onQueue?: () => void; // holds the text back for later
-  onFile: (file: File) => Promise<string>; // why a file that is no image cannot be sent; empty: it can
+  onFile: (file: File) => string | Promise<string>; // why a file that is no image cannot be sent; empty: it can
 }
 
 // largestImage is how large an attached image may be, in bytes.
@@ -43,10 +43,12 @@ export function Composer({ ref, label, placeholder, text, onText, busy, reachabl
     box.style.height = `${Math.min(box.scrollHeight, window.innerHeight * 0.4)}px`;
   }, [text]);
 
-  // What has failed because of the connection can be sent again.
-  useEffect(() => {
+  // After a lost connection the same can be sent again.
+  const [reached, setReached] = useState(reachable);
+  if (reached !== reachable) {
+    setReached(reachable);
     if (reachable) setProblem('');
-  }, [reachable]);
+  }
 
   const attach = async (given: Iterable<File>) => {
     setProblem('');
@@ -186,7 +188,7 @@ export function Composer({ ref, label, placeholder, text, onText, busy, reachabl
 function dataURL(file: File): Promise<string> {
   return new Promise((done, fail) => {
     const reader = new FileReader();
-    reader.onload = () => done(String(reader.result));
+    reader.onload = () => done(reader.result as string);
     reader.onerror = () => fail(new Error(tr('{name} cannot be read.', { name: file.name })));
     reader.readAsDataURL(file);
   });

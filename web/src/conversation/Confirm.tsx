@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { describe } from '../api/failure';
 import { visible } from '../design/visible';
+import { plain } from '../events/event';
 import type { ActionItem } from '../events/item';
 import { actionText, argumentsText, editOf, ownSummary, riskText } from './actionText';
 import { tr } from '../i18n/text';
@@ -99,7 +100,7 @@ export function Confirm({ actions, directory, keys, onAnswer }: Props) {
 
 // wholeOf is all that an action would do: nobody should allow what is not shown.
 function wholeOf({ action }: ActionItem): string {
-  if (action.action?.kind === 'TerminalAction') return visible(String(action.action.command ?? ''));
+  if (action.action?.kind === 'TerminalAction') return visible(plain(action.action.command));
   const edit = editOf(action, null);
   if (!edit) return argumentsText(action);
   if (edit.before === '') return visible(edit.after);

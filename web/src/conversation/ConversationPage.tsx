@@ -1,17 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
-import { useRef } from 'react';
+import { useState } from 'react';
 import { Link } from 'wouter';
 import { conversationQuery } from '../api/conversations';
 import { describe } from '../api/failure';
 import type { ConversationSummary } from '../api/summary';
 import { tr } from '../i18n/text';
+import { emptyDraft } from './draft';
 import { OpenConversation } from './OpenConversation';
 import './conversation.css';
 import './thread.css';
 
 export default function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
   const summary = useQuery({ ...conversationQuery(id), refetchInterval: ({ state }) => (state.data && untitled(state.data) ? 2000 : 30_000) });
-  const draft = useRef('');
+  const [draft] = useState(emptyDraft);
   if (summary.data === null) return <Gone />;
   if (summary.data === undefined) return summary.isError ? <Unopened error={summary.error} onRetry={() => void summary.refetch()} /> : null;
   // Another state of the sandbox means another connection.

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useLayoutEffect, useState, type RefObject } from 'react';
+import { useCallback, useEffect, useLayoutEffect, useState } from 'react';
 import { connect } from '../api/conversation';
 import type { ConversationSummary } from '../api/summary';
 import { Outputs, OutputsContext } from '../events/output';
@@ -6,6 +6,7 @@ import { EventStore } from '../events/store';
 import { useView } from '../events/useView';
 import { Banners } from './Banners';
 import { ConversationBar } from './ConversationBar';
+import type { Draft } from './draft';
 import { Find } from './Find';
 import { PanelTabs } from './PanelTabs';
 import { Parts } from './Parts';
@@ -22,7 +23,7 @@ interface Props {
   id: string;
   panel: string | null;
   summary: ConversationSummary;
-  draft: RefObject<string>;
+  draft: Draft;
 }
 
 // OpenConversation is a conversation with its connection and its store. It is drawn again when
@@ -60,7 +61,6 @@ export function OpenConversation({ id, panel, summary, draft }: Props) {
     clear(); // a found event is marked during the search only
   }, [clear]);
   const onSent = useCallback(() => setSent((n) => n + 1), []);
-  const older = useCallback(() => void store.loadOlder(), [store]);
 
   return (
     <div className="conversation" data-panel={panel ? '' : undefined}>
@@ -72,11 +72,11 @@ export function OpenConversation({ id, panel, summary, draft }: Props) {
         {dialog}
         {summary.parts.length > 0 && <Parts conversation={conversation} ids={summary.parts} />}
         <OutputsContext value={outputs}>
-          <Timeline store={store} address={`/conversations/${id}`} target={target} onOlder={older} onRetry={control.run} onBranch={onBranch} sent={sent} />
+          <Timeline store={store} address={`/conversations/${id}`} target={target} onOlder={store.loadOlder} onRetry={control.run} onBranch={onBranch} sent={sent} />
         </OutputsContext>
         <Reply conversation={conversation} store={store} summary={summary} draft={draft} onSent={onSent} onGoto={goto} />
       </div>
-      {panel && <SidePanel name={panel} id={id} conversation={conversation} store={store} onOlder={older} />}
+      {panel && <SidePanel name={panel} id={id} conversation={conversation} store={store} onOlder={store.loadOlder} />}
     </div>
   );
 }

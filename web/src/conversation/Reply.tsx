@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { memo, useCallback, useEffect, useRef, useState, type RefObject } from 'react';
+import { memo, useCallback, useEffect, useRef, useState } from 'react';
 import type { Conversation } from '../api/conversation';
 import { conversationKey } from '../api/conversations';
 import { store as storeFile } from '../api/files';
@@ -7,6 +7,7 @@ import type { ConversationSummary } from '../api/summary';
 import type { EventStore } from '../events/store';
 import { useView } from '../events/useView';
 import { Composer } from './Composer';
+import type { Draft } from './draft';
 import { GoalBar } from './GoalBar';
 import { PlanBar } from './PlanDialogs';
 import { Queue } from './Queue';
@@ -20,7 +21,7 @@ interface Props {
   conversation: Conversation;
   store: EventStore;
   summary: ConversationSummary;
-  draft: RefObject<string>; // what is being written; it outlives a new connection
+  draft: Draft;
   onSent: () => void;
   onGoto: (event: string) => void;
 }
@@ -53,7 +54,7 @@ function Box({ conversation, store, id, running, draft, onSent }: BoxProps) {
   const queries = useQueryClient();
   const loaded = useView(store, (v) => v.loaded);
   const live = useView(store, (v) => v.connection === 'live');
-  const [text, setText] = useState(draft.current);
+  const [text, setText] = useState(draft.get);
   const box = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     if (loaded && window.matchMedia('(min-width: 821px)').matches) box.current?.focus();
@@ -62,7 +63,7 @@ function Box({ conversation, store, id, running, draft, onSent }: BoxProps) {
   const change = useCallback((by: (before: string[]) => string[]) => setMessages(by), []);
   useEffect(() => keepQueued(id, messages), [id, messages]);
   const write = (next: string) => {
-    draft.current = next;
+    draft.set(next);
     setText(next);
   };
   return (
@@ -86,7 +87,7 @@ function Box({ conversation, store, id, running, draft, onSent }: BoxProps) {
         busy={false}
         reachable={live}
         sendLabel={tr('Send')}
-        onFile={async (file) => (conversation.live ? (file.size > largestFile ? tr('{name} is larger than 100 MB.', { name: file.name }) : '') : tr('Resume the sandbox first: files go into it.'))}
+        onFile={(file) => (conversation.live ? (file.size > largestFile ? tr('{name} is larger than 100 MB.', { name: file.name }) : '') : tr('Resume the sandbox first: files go into it.'))}
         onSend={async (images, files) => {
           if (files.length > 0 && !store.get().loaded) throw new Error(tr('Files can be sent once the conversation has loaded.'));
           const paths: string[] = [];
@@ -100,7 +101,7 @@ function Box({ conversation, store, id, running, draft, onSent }: BoxProps) {
           onSent();
           // A message starts a sandbox that does not run.
           if (!conversation.live) {
-            draft.current = '';
+            draft.set('');
             await queries.invalidateQueries({ queryKey: conversationKey(id) });
           }
           return true;

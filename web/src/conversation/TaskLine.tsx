@@ -42,7 +42,7 @@ type Known = Props & { task: AgentTask };
 const isGiven = ({ item, task, waiting }: Known): boolean => task.conversation !== '' && !['rejected', 'unstarted'].includes(endingOf(item) ?? '') && !(waiting && item.outcome === null);
 
 function OwnTask({ task, ...props }: Known) {
-  const Thread = useContext(ThreadContext);
+  const thread = useContext(ThreadContext);
   const { item, open } = props;
   const working = props.working && item.outcome === null;
   const child = useQuery({ ...taskQuery(task.conversation, working), enabled: isGiven({ ...props, task }) });
@@ -69,15 +69,15 @@ function OwnTask({ task, ...props }: Known) {
       {followed && found ? (
         <>
           <NoAnswer item={item} />
-          <Thread
-            store={followed.store}
-            conversation={followed.conversation}
-            outputs={followed.outputs}
-            onOlder={followed.store.loadOlder}
-            resumes={working && status === 'paused'}
-            address={`/conversations/${found.id}`}
-            label={labelOf(task)}
-          />
+          {thread({
+            store: followed.store,
+            conversation: followed.conversation,
+            outputs: followed.outputs,
+            onOlder: followed.store.loadOlder,
+            resumes: working && status === 'paused',
+            address: `/conversations/${found.id}`,
+            label: labelOf(task),
+          })}
         </>
       ) : (
         <>
@@ -93,7 +93,7 @@ function OwnTask({ task, ...props }: Known) {
 // SharedTask is a task in a conversation that others read. That of the sub-agent is shown if
 // it is shared, too.
 function SharedTask({ task, ...props }: Known) {
-  const Thread = useContext(ThreadContext);
+  const thread = useContext(ThreadContext);
   const { item, open } = props;
   const shared = useQuery({ ...sharedQuery(task.conversation), enabled: open && isGiven({ ...props, task }) });
   const store = useMemo(() => fixed(shared.data?.events ?? []), [shared.data]);
@@ -102,7 +102,7 @@ function SharedTask({ task, ...props }: Known) {
       {shared.data ? (
         <>
           <NoAnswer item={item} />
-          <Thread store={store} conversation={null} outputs={null} onOlder={nothing} resumes={false} address={`/shared/${task.conversation}`} label={labelOf(task)} />
+          {thread({ store, conversation: null, outputs: null, onOlder: nothing, resumes: false, address: `/shared/${task.conversation}`, label: labelOf(task) })}
         </>
       ) : (
         <>

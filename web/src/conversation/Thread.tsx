@@ -24,6 +24,7 @@ export function Thread({ store, conversation, outputs, onOlder, resumes, address
   const [shown, setShown] = useState(step);
   const { rows } = view;
   const first = useRef<string | null>(null); // the first row that is drawn
+  // eslint-disable-next-line react-hooks/refs -- rows that the user reads stay, as the layout effect has left them
   const from = firstShown(rows, shown, following.current ? null : first.current);
   useLayoutEffect(() => {
     first.current = rows[from]?.id ?? null;

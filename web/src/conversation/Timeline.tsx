@@ -6,7 +6,7 @@ import { useView } from '../events/useView';
 import type { Group, Row } from './groups';
 import type { Branching } from './branching';
 import { Thread } from './Thread';
-import { ThreadContext } from './threadContext';
+import { ThreadContext, type ThreadProps } from './threadContext';
 import { Tail, tailOf, TimelineRow } from './TimelineRow';
 import { FollowingContext, near, useFollowing } from './useFollowing';
 import { useRows } from './useRows';
@@ -97,7 +97,7 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
       )}
       <div ref={scroller} className="timeline-list" tabIndex={0} onScroll={onScroll} onClickCapture={clicked}>
         <FollowingContext value={following}>
-          <ThreadContext value={Thread}>
+          <ThreadContext value={drawThread}>
             <Virtualizer ref={list} data={rows} shift={shift} onResize={settle} bufferSize={400} keepMounted={kept}>
               {(item, i) =>
                 item === tailRow ? (
@@ -129,6 +129,8 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
     </div>
   );
 });
+
+const drawThread = (props: ThreadProps) => <Thread {...props} />;
 
 // tailRow stands for the row behind the last event.
 const tailRow = { id: 'tail' } as Row;

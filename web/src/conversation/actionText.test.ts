@@ -3,7 +3,7 @@ import type { ActionEvent } from '../events/event';
 import { actionText, editOf, lineCounts, ownSummary } from './actionText';
 
 const action = (kind: string, fields: Record<string, unknown>, more: Partial<ActionEvent> = {}): ActionEvent =>
-  ({ id: '1', kind: 'ActionEvent', timestamp: '', source: 'agent', tool_name: 'some_tool', tool_call_id: 'c', action: { kind, ...fields }, ...more }) as ActionEvent;
+  ({ id: '1', kind: 'ActionEvent', timestamp: '', source: 'agent', tool_name: 'some_tool', tool_call_id: 'c', action: { kind, ...fields }, ...more });
 
 describe('actionText', () => {
   it.each([

@@ -1,5 +1,5 @@
 // What an action does, in a few words.
-import type { ActionEvent } from '../events/event';
+import { plain, type ActionEvent } from '../events/event';
 import type { IconName } from '../design/Icon';
 import { visible } from '../design/visible';
 import { tr } from '../i18n/text';
@@ -10,9 +10,7 @@ export interface ActionText {
   subject: string; // a command, path or query; shown in the code font
 }
 
-const raw = (value: unknown): string => (typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value));
-
-const text = (value: unknown): string => visible(raw(value));
+const text = (value: unknown): string => visible(plain(value));
 
 export function actionText(e: ActionEvent, directory: string): ActionText {
   const a = e.action;
@@ -95,13 +93,13 @@ export interface Edit {
 export function editOf(e: ActionEvent, observation: Record<string, unknown> | null): Edit | null {
   const a = e.action;
   if (!a) return null;
-  const path = raw(a.path ?? a.file_path);
+  const path = plain(a.path ?? a.file_path);
   const after = observation?.new_content;
-  if (typeof after === 'string' && observation?.is_error !== true) return { path, before: raw(observation?.old_content), after };
-  if (a.command === 'create' || a.kind === 'WriteFileAction') return { path, before: '', after: raw(a.file_text ?? a.content) };
-  if (a.command === 'str_replace') return { path, before: raw(a.old_str), after: raw(a.new_str) };
-  if (a.command === 'insert') return { path, before: '', after: raw(a.new_str) };
-  if (a.kind === 'EditAction') return { path, before: raw(a.old_string), after: raw(a.new_string) };
+  if (typeof after === 'string' && observation?.is_error !== true) return { path, before: plain(observation?.old_content), after };
+  if (a.command === 'create' || a.kind === 'WriteFileAction') return { path, before: '', after: plain(a.file_text ?? a.content) };
+  if (a.command === 'str_replace') return { path, before: plain(a.old_str), after: plain(a.new_str) };
+  if (a.command === 'insert') return { path, before: '', after: plain(a.new_str) };
+  if (a.kind === 'EditAction') return { path, before: plain(a.old_string), after: plain(a.new_string) };
   return null;
 }
 

@@ -1,6 +1,6 @@
 // What the actions of a group did, in a few words.
 import type { Item, Outcome } from '../events/item';
-import type { ActionEvent } from '../events/event';
+import { plain, type ActionEvent } from '../events/event';
 import { hasError, hasFailed } from './outcome';
 import { plural, tr } from '../i18n/text';
 
@@ -56,7 +56,7 @@ const deeds = Object.keys(say) as Deed[];
 
 // deedOf is what an action does, and to which file; files are counted once.
 function deedOf({ action: a }: ActionEvent): [Deed, string] {
-  const path = String(a?.path ?? a?.file_path ?? '');
+  const path = plain(a?.path ?? a?.file_path);
   switch (a?.kind) {
     case 'TerminalAction':
       return ['command', ''];

@@ -1,4 +1,4 @@
-import { createContext, type ComponentType } from 'react';
+import { createContext, type ReactNode } from 'react';
 import type { Conversation } from '../api/conversation';
 import type { Outputs } from '../events/output';
 import type { Readable } from '../events/store';
@@ -13,6 +13,6 @@ export interface ThreadProps {
   label: string;
 }
 
-// ThreadContext has the component that draws the conversation of a sub-agent inside another
-// one: threads consist of rows, and rows of tasks contain threads.
-export const ThreadContext = createContext<ComponentType<ThreadProps>>(() => null);
+// ThreadContext draws the conversation of a sub-agent inside another one: threads consist of
+// rows, and rows of tasks contain threads.
+export const ThreadContext = createContext<(props: ThreadProps) => ReactNode>(() => null);

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import type { EventStore } from '../events/store';
 import { useView } from '../events/useView';
 
@@ -7,8 +7,6 @@ import { useView } from '../events/useView';
 export function useFailure(store: EventStore): { failure: string; setFailure: (text: string) => void } {
   const [failure, setFailure] = useState('');
   const repeated = useView(store, (v) => v.timeline.items.slice(-3).some((item) => item.type === 'error' && item.detail !== '' && failure.startsWith(item.detail.split('\n', 1)[0] as string)));
-  useEffect(() => {
-    if (repeated) setFailure('');
-  }, [repeated]);
+  if (failure !== '' && repeated) setFailure('');
   return { failure, setFailure };
 }

@@ -35,10 +35,12 @@ export function useRows(store: Readable, following: RefObject<boolean>): Rows {
 
   const gone = useMemo(() => undone(events, path), [events, path]);
   const lastThreads = useRef(none);
+  // eslint-disable-next-line react-hooks/refs -- threads that the user reads stay open, as the layout effect has left them
   const threads = useMemo(() => openTasks(items, { chosen: opened, working, reading: !following.current }, lastThreads.current), [items, opened, working, following]);
   const isOpen = useCallback((id: string) => threads.has(id) || (opened.get(id) ?? false), [threads, opened]);
   const lines = useMemo(() => folded(items, gone, opened), [items, gone, opened]);
   const lastGroups = useRef<Grouped | null>(null);
+  // eslint-disable-next-line react-hooks/refs -- groups that the user reads stay as the layout effect has left them
   const groups = useMemo(() => grouped(lines, { gone, chosen, waiting, older, reading: !following.current }, lastGroups.current), [lines, gone, chosen, waiting, older, following]);
   useLayoutEffect(() => {
     lastThreads.current = threads;

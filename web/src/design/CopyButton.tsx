@@ -1,17 +1,17 @@
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { tr } from '../i18n/text';
 
 // CopyButton copies a text, and says whether it did: browsers have no clipboard for pages
 // that come without TLS from another machine.
 export function CopyButton({ text }: { text: string }) {
-  const [outcome, setOutcome] = useState<'copied' | 'refused' | null>(null);
-  useEffect(() => setOutcome(null), [text]);
+  const [tried, setTried] = useState({ text, outcome: '' as '' | 'copied' | 'refused' });
+  const outcome = tried.text === text ? tried.outcome : ''; // of another text nothing is said
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
-      setOutcome('copied');
+      setTried({ text, outcome: 'copied' });
     } catch {
-      setOutcome('refused');
+      setTried({ text, outcome: 'refused' });
     }
   };
   return (

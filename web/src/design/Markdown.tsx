@@ -1,5 +1,5 @@
 import DOMPurify from 'dompurify';
-import { memo, useMemo, useRef } from 'react';
+import { memo, useMemo, useState } from 'react';
 import { blocksOf } from './blocks';
 import { misleads, toMarkup } from './markup';
 import './markdown.css';
@@ -50,11 +50,11 @@ export const Plain = memo(function Plain({ text }: { text: string }) {
 // GrowingMarkdown shows a text that grows at its end, as a model writes it: only what is
 // not settled yet is read again. References to a later block are not resolved.
 export function GrowingMarkdown({ text }: { text: string }) {
-  const last = useRef<string[]>([]);
-  const blocks = useMemo(() => (last.current = blocksOf(text, last.current)), [text]);
+  const [read, setRead] = useState({ text: '', blocks: [] as string[] });
+  if (read.text !== text) setRead({ text, blocks: blocksOf(text, read.blocks) });
   return (
     <div className="markdown">
-      {blocks.map((block, i) => block.trim() && <Block key={i} text={block} />)}
+      {read.blocks.map((block, i) => block.trim() && <Block key={i} text={block} />)}
     </div>
   );
 }

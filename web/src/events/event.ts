@@ -150,6 +150,12 @@ export function stored(e: Event): boolean {
   return e.kind !== 'StreamingDeltaEvent' && e.kind !== 'ServerErrorEvent' && !(e.kind === 'ConversationStateUpdateEvent' && passing.includes(e.key));
 }
 
+// plain returns a field of an action as text; JSON for any other value.
+export function plain(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
 export function textOf(content: Content[] | undefined): string {
   return (content ?? [])
     .filter((c) => c.type === 'text')

@@ -1,7 +1,7 @@
 // From events to the lines of the page. Later events change the lines of earlier ones: a
 // result is shown with its action. What comes before its action, in a newer window, waits
 // for it, so that no window has to be read twice.
-import { imagesOf, textOf, type ActionEvent, type Event } from './event';
+import { imagesOf, plain, textOf, type ActionEvent, type Event } from './event';
 import type { ActionItem, Item, Outcome } from './item';
 import { plural, tr } from '../i18n/text';
 
@@ -179,7 +179,7 @@ function addAction(items: Item[], index: Index, e: ActionEvent): void {
   const said = textOf(e.thought);
   let reasoning = e.reasoning_content ?? '';
   if (e.action?.kind === 'FinishAction') {
-    const text = [said, String(e.action.message ?? '')].filter(Boolean).join('\n\n');
+    const text = [said, plain(e.action.message)].filter(Boolean).join('\n\n');
     items.push({ type: 'message', id: e.id, time: e.timestamp, from: 'agent', text, images: [], reasoning });
     return;
   }
@@ -188,7 +188,7 @@ function addAction(items: Item[], index: Index, e: ActionEvent): void {
     reasoning = '';
   }
   if (e.action?.kind === 'ThinkAction') {
-    reasoning = [reasoning, String(e.action.thought ?? '')].filter(Boolean).join('\n\n');
+    reasoning = [reasoning, plain(e.action.thought)].filter(Boolean).join('\n\n');
     items.push({ type: 'message', id: e.id, time: e.timestamp, from: 'agent', text: '', images: [], reasoning });
     return;
   }

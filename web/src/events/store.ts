@@ -155,16 +155,20 @@ export class EventStore {
     this.set({ connection, timeline: append(this.view.timeline, this.waiting.splice(0)) });
   }
 
-  readonly loadOlder = async (): Promise<void> => {
+  readonly loadOlder = (): void => {
     if (this.view.older !== 'more' || this.next === null) return;
     this.set({ older: 'loading' });
+    void this.loadBefore(this.next);
+  };
+
+  private async loadBefore(page: string): Promise<void> {
     try {
-      const { events, next } = await this.conversation.eventsBefore(this.next);
+      const { events, next } = await this.conversation.eventsBefore(page);
       if (this.closed) return;
       this.next = next;
       this.set({ timeline: prepend(this.view.timeline, events.toReversed()), older: next ? 'more' : 'none' });
     } catch {
       this.set({ older: 'more' }); // scrolling up tries again
     }
-  };
+  }
 }

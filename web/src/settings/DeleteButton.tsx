@@ -7,13 +7,13 @@ interface Props {
   name: string; // of what is deleted
   loses: string; // what the user has no more then
   disabled?: boolean;
-  onDelete: () => Promise<unknown>;
+  onDelete: () => Promise<unknown> | void;
 }
 
 // DeleteButton deletes an entry of a list after a question: no entry comes back.
 export function DeleteButton({ name, loses, disabled = false, onDelete }: Props) {
   const [asking, setAsking] = useState(false);
-  const remove = useMutation({ mutationFn: onDelete, onSuccess: () => setAsking(false) });
+  const remove = useMutation({ mutationFn: async () => onDelete(), onSuccess: () => setAsking(false) });
   const close = () => {
     remove.reset();
     setAsking(false);

@@ -63,7 +63,7 @@ export function McpServers() {
               name={key}
               loses={tr('What is stored of it, a token too, is deleted for good; new conversations do not have its tools.')}
               disabled={servers.pending}
-              onDelete={async () => servers.choose(Object.fromEntries(Object.entries(all).filter(([other]) => other !== key)))}
+              onDelete={() => servers.choose(Object.fromEntries(Object.entries(all).filter(([other]) => other !== key)))}
             />
           </li>
         ))}
