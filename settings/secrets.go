@@ -106,17 +106,6 @@ func (s *Service) SetSecret(ctx context.Context, name string, value llm.Secret, 
 	})
 }
 
-// CreateSecret makes a secret, a Conflict if there is one of that name.
-func (s *Service) CreateSecret(ctx context.Context, name string, value llm.Secret, description *string) error {
-	return s.changeSecrets(ctx, func(all, _ *schema.Map) error {
-		if _, ok := all.Lookup(name); ok {
-			return fault.New(fault.Conflict, "Secret "+name+" already exists")
-		}
-		all.Set(name, schema.Of("name", name, "secret", value.Reveal(), "description", nullable(description)))
-		return nil
-	})
-}
-
 // RenameSecret gives a secret another name and, unless it is nil, another
 // description; its value stays. NotFound where there is none, Conflict if the name
 // is taken.

@@ -279,18 +279,11 @@ func tasks(t *testing.T, h forge.Host) {
 
 func files(t *testing.T, h forge.Host) {
 	ctx := t.Context()
-	got, err := forge.Microagents(ctx, h, "acme/api")
-	equal(t, "microagents", []forge.Microagent{{Name: "cursorrules", Path: ".cursorrules"}, {Name: "deploy", Path: ".openhands/microagents/deploy.md"}}, got, err)
-	if _, err = forge.Microagents(ctx, h, "acme/none"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("of a repository that does not exist: %v", err)
-	}
-	text, triggers, err := forge.MicroagentText(ctx, h, "acme/api", ".openhands/microagents/deploy.md")
-	equal(t, "text", "# Deploy\nRun `make deploy`.", text, err)
-	equal(t, "triggers", []string{"deploy", "release"}, triggers, nil)
-	for _, bad := range []string{"../x", "README.md", ".openhands/microagents/../../x.md", "/etc/passwd", ".openhands/microagents/a/b.md", ""} {
-		if _, _, err = forge.MicroagentText(ctx, h, "acme/api", bad); !fault.Is(err, fault.NotFound) {
-			t.Errorf("%q: %v", bad, err)
-		}
+	got, err := h.Files(ctx, "acme/api", ".openhands/microagents")
+	equal(t, "files", []string{".openhands/microagents/README.md", ".openhands/microagents/deploy.md"}, got, err)
+	text, err := h.File(ctx, "acme/api", ".openhands/microagents/deploy.md")
+	if !strings.HasSuffix(text, "# Deploy\nRun `make deploy`.\n") || err != nil {
+		t.Errorf("a file: %q, %v", text, err)
 	}
 }
 

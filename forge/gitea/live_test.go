@@ -178,8 +178,8 @@ func TestServer(t *testing.T) {
 		}
 	})
 	t.Run("files", func(t *testing.T) {
-		got, err := forge.Microagents(ctx, h, "acme/api")
-		if diff := cmp.Diff([]forge.Microagent{{Name: "cursorrules", Path: ".cursorrules"}, {Name: "deploy", Path: ".openhands/microagents/deploy.md"}}, got); diff != "" || err != nil {
+		got, err := h.Files(ctx, "acme/api", ".openhands/microagents")
+		if diff := cmp.Diff([]string{".openhands/microagents/deploy.md"}, got); diff != "" || err != nil {
 			t.Error(diff, err)
 		}
 		if text, err := h.File(ctx, "acme/api", ".openhands/microagents/deploy.md"); text != microagent || err != nil {

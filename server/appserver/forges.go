@@ -21,8 +21,7 @@ import (
 	"github.com/deft-dev/deft/settings"
 )
 
-// tokenVariables are the secrets by which agents get the tokens of Git providers
-// (docs/openhands/app-server-v0.md section 4.2).
+// tokenVariables are the secrets by which agents get the tokens of Git providers.
 var tokenVariables = map[forge.Provider]string{
 	forge.GitHub: "GITHUB_TOKEN", forge.GitLab: "GITLAB_TOKEN", forge.Bitbucket: "BITBUCKET_TOKEN", forge.Forgejo: "FORGEJO_TOKEN",
 }

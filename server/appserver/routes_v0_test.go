@@ -39,7 +39,7 @@ func TestV0Routes(t *testing.T) {
 		got = append(got, parameter.ReplaceAllString(m[1], "{}"))
 	}
 	for _, r := range appserver.Routes() {
-		if r.Tag == "V0" || strings.HasPrefix(r.Path, "/api/user/") && !strings.HasSuffix(r.Path, "{path...}") {
+		if r.Tag == "V0" {
 			want = append(want, parameter.ReplaceAllString(r.Method+" "+r.OpenAPIPath(), "{}"))
 		}
 	}

@@ -115,7 +115,7 @@ turns:
 	store := func(token string) (int, []byte) {
 		return d.owner.send(t, "POST", d.url+"/api/v1/secrets/git-providers", map[string]any{"provider_tokens": map[string]any{"github": map[string]any{"token": token, "host": hub.URL}}})
 	}
-	if status, said := d.owner.send(t, "GET", d.url+"/api/user/repositories", nil); status != http.StatusUnauthorized {
+	if status, said := d.owner.send(t, "GET", d.url+"/api/v1/git/suggested-tasks/search", nil); status != http.StatusUnauthorized {
 		t.Errorf("without a token: %d %s", status, said)
 	}
 	if status, said := store("wrong"); status != http.StatusUnauthorized || !strings.Contains(string(said), "github") {
@@ -344,7 +344,7 @@ func TestInternalGitHosts(t *testing.T) {
 	if a := store(g, hub.URL); a.status != http.StatusOK {
 		t.Errorf("a host that the operator has named: %d %s", a.status, a.body)
 	}
-	if a := g.send(t, "GET", "/api/user/info", ""); a.status != http.StatusOK || !strings.Contains(a.body, "octocat") {
+	if a := g.send(t, "GET", "/api/v1/users/git-info", ""); a.status != http.StatusOK || !strings.Contains(a.body, "octocat") {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 }

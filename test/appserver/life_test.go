@@ -154,7 +154,7 @@ func TestScope(t *testing.T) {
 		}
 	}
 	nobody := &client{http: outside.http}
-	for _, path := range []string{"/api/v1/app-conversations/search", "/api/settings", "/api/v1/app-conversations/" + one.ID + "/download"} {
+	for _, path := range []string{"/api/v1/app-conversations/search", "/api/v1/settings", "/api/v1/app-conversations/" + one.ID + "/download"} {
 		if got, raw := nobody.send(t, "GET", d.url+path, nil); got != http.StatusUnauthorized {
 			t.Errorf("GET %s without a key: %d: %.200s", path, got, raw)
 		}

@@ -230,7 +230,7 @@ func TestForeignPages(t *testing.T) {
 	g.signIn(t)
 	for _, origin := range []string{"https://evil.example", "http://localhost:3000", "http://127.0.0.1:1", "null"} {
 		g.want(t, 403, "POST", "/api/v1/sandboxes", "", "Origin: "+origin)
-		g.want(t, 403, "POST", "/api/settings", "{}", "Origin: "+origin)
+		g.want(t, 403, "POST", "/api/v1/settings", "{}", "Origin: "+origin)
 		g.want(t, 403, "DELETE", "/api/conversations/1", "", "Origin: "+origin)
 		a := g.want(t, 200, "GET", "/api/v1/app-conversations/search", "", "Origin: "+origin)
 		if a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Vary") != "Origin" {
@@ -247,7 +247,7 @@ func TestForeignPages(t *testing.T) {
 		t.Errorf("its own page is refused: %d %s", a.status, a.body)
 	}
 	for _, host := range []string{"evil.example", "evil.example:3000", "localhost.evil.example", "127.0.0.1.evil.example"} {
-		for _, path := range []string{"/", "/api/settings", "/alive"} {
+		for _, path := range []string{"/", "/api/v1/settings", "/alive"} {
 			a := g.want(t, 421, "GET", path, "", "Host: "+host)
 			if !strings.Contains(a.body, "--public-url") {
 				t.Errorf("it does not say what to do: %s", a.body)
@@ -435,7 +435,7 @@ func TestAttempts(t *testing.T) {
 	g.want(t, 200, "GET", "/api/v1/app-conversations/search", "")
 
 	g.want(t, 413, "POST", "/api/v1/login", `{"code":"`+strings.Repeat("x", 5<<10)+`"}`, "X-Forwarded-For: 192.0.2.3")
-	g.want(t, 413, "POST", "/api/settings", `{"llm_model":"`+strings.Repeat("x", 33<<20)+`"}`)
+	g.want(t, 413, "POST", "/api/v1/settings", `{"llm_model":"`+strings.Repeat("x", 33<<20)+`"}`)
 }
 
 // TestAPIKeys: keys are shown once, stored as hashes, and end when they are revoked.
@@ -494,8 +494,8 @@ func TestPublicBind(t *testing.T) {
 		g.want(t, 200, "GET", path, "")
 	}
 	for _, one := range []string{
-		"GET /api/v1/app-conversations/search", "POST /api/v1/app-conversations", "GET /api/v1/sandboxes/search", "GET /api/settings",
-		"GET /api/secrets", "GET /api/conversations", "POST /api/conversations", "GET /api/keys", "POST /api/keys",
+		"GET /api/v1/app-conversations/search", "POST /api/v1/app-conversations", "GET /api/v1/sandboxes/search", "GET /api/v1/settings",
+		"GET /api/v1/secrets/search", "GET /api/conversations", "POST /api/conversations", "GET /api/keys", "POST /api/keys",
 		"POST /api/logout", "GET /api/v1/users/me", "GET /api/conversations/x/events/search", "GET /api/none",
 	} {
 		method, path, _ := strings.Cut(one, " ")
@@ -527,7 +527,7 @@ func TestInternalAddresses(t *testing.T) {
 		g.signIn(t)
 		asked.Store(0)
 		settings := `{"llm_model":"openai/m","llm_api_key":"k","llm_base_url":"` + internal.URL + `/v1"}`
-		g.want(t, 200, "POST", "/api/settings", settings)
+		g.want(t, 200, "POST", "/api/v1/settings", settings)
 		said := runOf(t, g, `{"initial_message":{"role":"user","run":true,"content":[{"type":"text","text":"hello"}]}}`)
 		if reached := asked.Load() > 0; reached != c.reached {
 			t.Errorf("%s: the model's address was asked: %v; the conversation says %.600s", name, reached, said)

@@ -116,7 +116,7 @@ turns:
 		return map[string]any{"stdio_servers": []any{map[string]any{"name": "w", "command": "bash", "args": []string{"-c", mcpProgram}, "env": map[string]string{"TOWN": town}}}}
 	}
 	c := v0Of(t, d)
-	c.call(http.StatusOK, "POST", "/api/settings", map[string]any{"mcp_config": servers("Ulm")}, nil)
+	c.call(http.StatusOK, "POST", "/api/v1/settings", map[string]any{"mcp_config": servers("Ulm")}, nil)
 	for _, test := range []struct {
 		body map[string]any
 		want string

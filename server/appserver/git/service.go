@@ -1,7 +1,6 @@
 // Package git serves a user's view of the Git hosts that have a token: installations,
-// repositories, branches, suggested tasks and microagents, below /api/v1/git and, for
-// OpenHands' older web interface, /api/user (docs/openhands/app-server-v0.md section 4.2).
-// Package forge reaches the hosts.
+// repositories, branches and suggested tasks, below /api/v1/git. Package forge reaches the
+// hosts.
 //
 // # Usage
 //
@@ -19,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -53,7 +51,7 @@ func New(o Options) *Service {
 
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
-	const user, v1 = "/api/user", "/api/v1/git"
+	const v1 = "/api/v1/git"
 	r := func(path string, h rest.Handler) rest.Route {
 		return rest.Route{Method: "GET", Path: path, Tag: "Git", Scope: rest.Account, Handle: h}
 	}
@@ -64,28 +62,6 @@ func (s *Service) Routes() []rest.Route {
 		r(v1+"/suggested-tasks/search", s.tasks),
 		r("/api/v1/users/git-info", s.info),
 		r("/api/v1/users/git-organizations", s.organisations),
-		r(user+"/installations", v0(s.installationsV0)),
-		r(user+"/repositories", v0(s.repositoriesV0)),
-		r(user+"/info", v0(s.info)),
-		r(user+"/search/repositories", v0(s.searchRepositoriesV0)),
-		r(user+"/search/branches", v0(s.searchBranchesV0)),
-		r(user+"/suggested-tasks", v0(s.tasksV0)),
-		r(user+"/repository/branches", v0(s.branchesV0)),
-		// A repository's name has slashes, which clients encode or not.
-		r(user+"/repository/{repository_name}/microagents", v0(s.microagents)),
-		r(user+"/repository/{repository_name}/microagents/content", v0(s.microagent)),
-		r(user+"/repository/{path...}", v0(s.repositoryV0)),
-	}
-}
-
-// v0 gives refusals of credentials the older form: a bare string.
-func v0(h rest.Handler) rest.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		err := h(w, r)
-		if fault.Is(err, fault.Auth) {
-			return rest.JSON(w, http.StatusUnauthorized, err.Error())
-		}
-		return err
 	}
 }
 

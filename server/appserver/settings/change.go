@@ -41,6 +41,9 @@ var flatFields = &schema.Object{Fields: []schema.Field{
 
 var leastCondenser, one = 20.0, 1.0
 
+// agents are the names that the contract has for the one agent there is.
+var agents = []string{"CodeActAgent"}
+
 // answered are fields of answers that clients send back; they change nothing.
 var answered = []string{
 	"llm_api_key_set", "search_api_key_set", "provider_tokens_set", "llm_profiles", "secrets_store", "inherited_marketplaces",
@@ -51,9 +54,8 @@ var answered = []string{
 // no change.
 var nullable = []string{"max_budget_per_task", "security_analyzer"}
 
-// change applies a client's change to the settings. A blank key of a service removes it
-// if blank is true; older clients send one always.
-func (u user) change(ctx context.Context, body *schema.Map, blank bool) error {
+// change applies a client's change to the settings. A blank key of a service removes it.
+func (u user) change(ctx context.Context, body *schema.Map) error {
 	preferences, err := given(settings.PreferenceFields, body)
 	if err != nil {
 		return err
@@ -76,7 +78,7 @@ func (u user) change(ctx context.Context, body *schema.Map, blank bool) error {
 	for _, name := range []settings.ServiceKey{settings.SearchKey, settings.SandboxKey} {
 		key, sent := flat.Lookup(string(name))
 		value, _ := key.(string)
-		if !sent || value == schema.Mask || strings.TrimSpace(value) == "" && !blank {
+		if !sent || value == schema.Mask {
 			continue
 		}
 		if err := u.SetServiceKey(ctx, name, llm.Secret(strings.TrimSpace(value))); err != nil {

@@ -11,7 +11,7 @@ func TestProfiles(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	const base = "/api/v1/settings/profiles"
-	s.want(200, alice, "POST", "/api/settings", `{"llm_model":"openai/gpt-5","llm_api_key":"sk-settings"}`)
+	s.want(200, alice, "POST", "/api/v1/settings", `{"llm_model":"openai/gpt-5","llm_api_key":"sk-settings"}`)
 	s.want(201, alice, "POST", base+"/current", "")
 	s.want(201, alice, "POST", base+"/fast", `{"llm":{"model":"openai/gpt-5-mini","api_key":"sk-fast"}}`)
 	s.want(201, alice, "POST", base+"/fast", `{"llm":{"model":"openai/gpt-5-nano"},"preserve_existing_api_key":true}`)

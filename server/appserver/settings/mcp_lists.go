@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// The lists of MCP servers in OpenHands 0.62 (MCPConfig), which the newer map of names
-// takes the place of.
+// The lists of MCP servers that OpenHands had (MCPConfig) before the map of names. The
+// user, the flat fields and the V0 start request still have them.
 const (
 	sseList   = "sse_servers"
 	stdioList = "stdio_servers"

@@ -122,50 +122,6 @@ func (u user) deleteSecret(w http.ResponseWriter, r *http.Request) error {
 	return done(w, "Secret deleted successfully")
 }
 
-func (u user) listSecretsV0(w http.ResponseWriter, _ *http.Request) error {
-	list, err := u.Secrets()
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"custom_secrets": list})
-}
-
-// v0Refusal gives a refusal the form of OpenHands 0.62 for secrets, which has a message instead of an error.
-func v0Refusal(w http.ResponseWriter, err error) error {
-	switch fault.KindOf(err) {
-	case fault.Conflict:
-		return rest.JSON(w, http.StatusBadRequest, message{err.Error()})
-	case fault.NotFound:
-		return rest.JSON(w, http.StatusNotFound, map[string]string{"error": err.Error(), "message": err.Error()})
-	}
-	return err
-}
-
-func (u user) createSecretV0(w http.ResponseWriter, r *http.Request) error {
-	form, err := readSecret(r)
-	if err != nil {
-		return err
-	}
-	if err := u.CreateSecret(r.Context(), form.Name, llm.Secret(form.Value), form.Description); err != nil {
-		return v0Refusal(w, err)
-	}
-	return rest.JSON(w, http.StatusCreated, message{"Secret created successfully"})
-}
-
-func (u user) changeSecretV0(w http.ResponseWriter, r *http.Request) error {
-	if err := u.rename(r); err != nil {
-		return v0Refusal(w, err)
-	}
-	return done(w, "Secret updated successfully")
-}
-
-func (u user) deleteSecretV0(w http.ResponseWriter, r *http.Request) error {
-	if err := u.DeleteSecret(r.Context(), r.PathValue("secret_id")); err != nil {
-		return v0Refusal(w, err)
-	}
-	return done(w, "Secret deleted successfully")
-}
-
 // ofSandbox returns the settings of the owner of the sandbox that a path names, for a
 // client with its session key.
 func (s *Service) ofSandbox(r *http.Request) (*settings.Service, error) {

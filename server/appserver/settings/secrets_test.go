@@ -57,22 +57,6 @@ func TestSecrets(t *testing.T) {
 	}
 	s.want(422, alice, "GET", "/api/v1/secrets/search?limit=0", "")
 
-	// The same secrets by the routes of OpenHands 0.62.
-	s.want(201, alice, "POST", "/api/secrets", `{"name":"OLD","value":"v"}`)
-	if got := s.want(400, alice, "POST", "/api/secrets", `{"name":"OLD","value":"other"}`); at(got.Body, "message") == nil {
-		t.Error(got.Text)
-	}
-	s.want(200, alice, "PUT", "/api/secrets/OLD", `{"name":"OLD","description":"now"}`)
-	s.want(400, alice, "PUT", "/api/secrets/OLD", `{"name":"C"}`)
-	s.want(404, alice, "PUT", "/api/secrets/none", `{"name":"N"}`)
-	want := []any{
-		map[string]any{"name": "C", "description": "d"}, map[string]any{"name": "A2", "description": "d"}, map[string]any{"name": "OLD", "description": "now"},
-	}
-	if d := cmp.Diff(want, at(s.want(200, alice, "GET", "/api/secrets", "").Body, "custom_secrets")); d != "" {
-		t.Error(d)
-	}
-	s.want(200, alice, "DELETE", "/api/secrets/OLD", "")
-	s.want(404, alice, "DELETE", "/api/secrets/OLD", "")
 	if got := names(s.want(200, bob, "GET", "/api/v1/secrets/search", "")); got != nil {
 		t.Errorf("another owner's: %v", got)
 	}
@@ -83,13 +67,13 @@ func TestGitProviders(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.want(200, alice, "POST", "/api/v1/secrets/git-providers", `{"provider_tokens":{"github":{"token":"ghp-1"},"gitlab":{"token":"glpat-1","host":"git.example.org"}}}`)
-	s.want(200, alice, "POST", "/api/settings", `{"llm_model":"m"}`)
-	hosts := func() any { return at(s.want(200, alice, "GET", "/api/settings", "").Body, "provider_tokens_set") }
+	s.want(200, alice, "POST", "/api/v1/settings", `{"llm_model":"m"}`)
+	hosts := func() any { return at(s.want(200, alice, "GET", "/api/v1/users/me", "").Body, "provider_tokens_set") }
 	if d := cmp.Diff(map[string]any{"github": nil, "gitlab": "git.example.org"}, hosts()); d != "" {
 		t.Error(d)
 	}
 	// An empty token keeps the stored one; missing ones are gone.
-	s.want(200, alice, "POST", "/api/add-git-providers", `{"provider_tokens":{"gitlab":{"token":"","host":"other.example.org"},"bitbucket":{"token":""}}}`)
+	s.want(200, alice, "POST", "/api/v1/secrets/git-providers", `{"provider_tokens":{"gitlab":{"token":"","host":"other.example.org"},"bitbucket":{"token":""}}}`)
 	own, err := s.of(t.Context(), "alice")
 	if err != nil {
 		t.Fatal(err)
@@ -99,9 +83,6 @@ func TestGitProviders(t *testing.T) {
 	if d := cmp.Diff(want, tokens); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	if got := s.want(401, alice, "POST", "/api/add-git-providers", `{"provider_tokens":{"github":{"token":"wrong"}}}`); at(got.Body, "error") == nil {
-		t.Error(got.Text)
-	}
 	s.want(401, alice, "POST", "/api/v1/secrets/git-providers", `{"provider_tokens":{"github":{"token":"wrong"}}}`)
 	for _, bad := range []string{
 		`{"provider_tokens":{"sourcehut":{"token":"t"}}}`, `{"provider_tokens":{"github":{"token":"a b"}}}`,
@@ -109,7 +90,7 @@ func TestGitProviders(t *testing.T) {
 	} {
 		s.want(422, alice, "POST", "/api/v1/secrets/git-providers", bad)
 	}
-	s.want(200, alice, "POST", "/api/unset-provider-tokens", "")
+	s.want(200, alice, "DELETE", "/api/v1/secrets/git-providers", "")
 	if d := cmp.Diff(map[string]any{}, hosts()); d != "" {
 		t.Error(d)
 	}
@@ -119,9 +100,9 @@ func TestGitProviders(t *testing.T) {
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	s.want(200, alice, "POST", "/api/settings", `{"llm_model":"m","llm_api_key":"clear-1","search_api_key":"clear-2","sandbox_api_key":"clear-3"}`)
-	s.want(200, alice, "POST", "/api/add-git-providers", `{"provider_tokens":{"github":{"token":"clear-4"}}}`)
-	s.want(201, alice, "POST", "/api/secrets", `{"name":"S","value":"clear-5"}`)
+	s.want(200, alice, "POST", "/api/v1/settings", `{"llm_model":"m","llm_api_key":"clear-1","search_api_key":"clear-2","sandbox_api_key":"clear-3"}`)
+	s.want(200, alice, "POST", "/api/v1/secrets/git-providers", `{"provider_tokens":{"github":{"token":"clear-4"}}}`)
+	s.want(201, alice, "POST", "/api/v1/secrets", `{"name":"S","value":"clear-5"}`)
 	s.want(201, alice, "POST", "/api/v1/settings/profiles/p", `{"llm":{"model":"m","api_key":"clear-6"}}`)
 	files := 0
 	err := filepath.WalkDir(filepath.Join(s.dir, "alice"), func(path string, d os.DirEntry, err error) error {
@@ -156,8 +137,8 @@ func TestSandboxSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.want(201, alice, "POST", "/api/secrets", `{"name":"S","value":"of-alice","description":"d"}`)
-	s.want(200, alice, "POST", "/api/add-git-providers", `{"provider_tokens":{"github":{"token":"ghp-alice"}}}`)
+	s.want(201, alice, "POST", "/api/v1/secrets", `{"name":"S","value":"of-alice","description":"d"}`)
+	s.want(200, alice, "POST", "/api/v1/secrets/git-providers", `{"provider_tokens":{"github":{"token":"ghp-alice"}}}`)
 	const base = "/api/v1/sandboxes/box-alice/settings/secrets"
 	got := s.want(200, "", "GET", base, "", "X-Session-API-Key", "key-alice")
 	want := []any{
@@ -179,7 +160,7 @@ func TestSandboxSecrets(t *testing.T) {
 		s.want(401, who, "GET", base, "", "X-Session-API-Key", "key-nobody")
 	}
 	// A secret of the user's hides a token of that name.
-	s.want(201, alice, "POST", "/api/secrets", `{"name":"github_token","value":"own"}`)
+	s.want(201, alice, "POST", "/api/v1/secrets", `{"name":"github_token","value":"own"}`)
 	if got := s.want(200, "", "GET", base+"/github_token", "", "X-Session-API-Key", "key-alice"); got.Text != "own" {
 		t.Error(got.Text)
 	}

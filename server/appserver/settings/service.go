@@ -1,17 +1,15 @@
-// Package settings serves what a user of the App Server configures below /api/v1 and, for
-// OpenHands' older web interface, /api: settings, secrets, tokens of Git hosts, LLM
-// profiles, API keys, the user, and what is the same for all users: models and the
-// configuration of the web client (docs/openhands/app-server-v0.md section 4.1 and the
-// contract of OpenHands' cloud). What they do is in package settings.
+// Package settings serves what a user of the App Server configures below /api/v1: settings,
+// secrets, tokens of Git hosts, LLM profiles, API keys, the user, and what is the same for
+// all users: models and the configuration of the web client (the contract of OpenHands'
+// cloud). What they do is in package settings.
 //
 // # One truth
 //
-// The flat settings of the older interface (llm_model, confirmation_mode ...) and the
-// documents of the newer one (agent_settings, conversation_settings) are two views of the
-// document that agent servers show. Null never overwrites what is stored, but for the
-// few fields whose null means none (nullable). No answer has a secret, with two
-// exceptions, which are logged: users/me shows the owner's own to a program with an API
-// key, and a sandbox looks its owner's secrets up by name.
+// The flat fields (llm_model, confirmation_mode ...) and the documents (agent_settings,
+// conversation_settings) are two views of the document that agent servers show. Null never
+// overwrites what is stored, but for the few fields whose null means none (nullable). No
+// answer has a secret, with two exceptions, which are logged: users/me shows the owner's own
+// to a program with an API key, and a sandbox looks its owner's secrets up by name.
 //
 // # Usage
 //
@@ -21,8 +19,7 @@
 // # Concurrency and failure
 //
 // A Service is safe for concurrent use. Callers must be authenticated (package identity).
-// Errors have the form of the contract: {"detail": …} below /api/v1, {"error": …} or
-// {"message": …} elsewhere.
+// Errors have the form of the contract: {"detail": …}.
 package settings
 
 import (
@@ -152,20 +149,6 @@ func (s *Service) Routes() []rest.Route {
 		later(r("Keys", "GET", "/api/keys/llm/byor", noManagedKey)),
 		later(r("Keys", "POST", "/api/keys/llm/byor/refresh", noManagedKey)),
 		later(r("Keys", "POST", "/api/keys/llm/managed/refresh", notRefreshed)),
-		// Of OpenHands 0.62.
-		rest.Legacy(scope(r("V0", "GET", "/api/options/config", s.optionsConfig), rest.Public, rest.NoBody)),
-		rest.Legacy(r("V0", "GET", "/api/options/models", s.optionsModels)),
-		rest.Legacy(r("V0", "GET", "/api/options/agents", optionsAgents)),
-		rest.Legacy(r("V0", "GET", "/api/options/security-analyzers", optionsAnalyzers)),
-		rest.Legacy(r("V0", "GET", "/api/settings", s.v0(user.getV0))),
-		rest.Legacy(r("V0", "POST", "/api/settings", s.v0(user.postV0))),
-		rest.Legacy(r("V0", "POST", "/api/reset-settings", resetV0)),
-		rest.Legacy(r("V0", "POST", "/api/add-git-providers", s.v0(user.setTokens))),
-		rest.Legacy(r("V0", "POST", "/api/unset-provider-tokens", s.v0(user.unsetTokens))),
-		rest.Legacy(r("V0", "GET", "/api/secrets", s.v0(user.listSecretsV0))),
-		rest.Legacy(r("V0", "POST", "/api/secrets", s.v0(user.createSecretV0))),
-		rest.Legacy(r("V0", "PUT", "/api/secrets/{secret_id}", s.v0(user.changeSecretV0))),
-		rest.Legacy(r("V0", "DELETE", "/api/secrets/{secret_id}", s.v0(user.deleteSecretV0))),
 	}
 }
 

@@ -51,7 +51,7 @@ func (u user) post(w http.ResponseWriter, r *http.Request) error {
 			return rest.Fail(http.StatusUnprocessableEntity, "'"+key+"' is not accepted: send the changes as '"+key+"_diff'")
 		}
 	}
-	if err := u.change(r.Context(), body, true); err != nil {
+	if err := u.change(r.Context(), body); err != nil {
 		return err
 	}
 	return done(w, "Settings stored")
@@ -91,7 +91,9 @@ func (u user) me(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m = schema.MergeFields(m, nested)
+	for _, key := range nested.Keys() {
+		m.Set(key, nested.Get(key))
+	}
 	for key, value := range map[string]any{
 		"id": string(u.caller.Tenant()), "org_id": organisation(u.caller.Tenant()), "org_name": "Personal", "role": "owner", "permissions": nil,
 	} {

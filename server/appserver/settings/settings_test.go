@@ -16,13 +16,12 @@ const alice, bob = "Cookie alice", "Cookie bob"
 func TestFirstRun(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	if got := s.want(404, alice, "GET", "/api/settings", ""); at(got.Body, "error") != "Settings not found" {
+	if got := s.want(404, alice, "GET", "/api/v1/settings", ""); at(got.Body, "detail") != "Settings not found" {
 		t.Error(got.Text)
 	}
-	s.want(404, alice, "GET", "/api/v1/settings", "")
 	s.want(200, alice, "GET", "/api/v1/users/me", "")
-	s.want(200, alice, "POST", "/api/settings", `{"llm_model":"openai/gpt-5","llm_api_key":"sk-alice","language":"de","llm_base_url":null}`)
-	got := s.want(200, alice, "GET", "/api/settings", "")
+	s.want(200, alice, "POST", "/api/v1/settings", `{"llm_model":"openai/gpt-5","llm_api_key":"sk-alice","language":"de","llm_base_url":null}`)
+	got := s.want(200, alice, "GET", "/api/v1/users/me", "")
 	for key, want := range map[string]any{
 		"llm_model": "openai/gpt-5", "llm_api_key": nil, "llm_api_key_set": true, "language": "de", "agent": "CodeActAgent",
 		"search_api_key_set": false, "user_consents_to_analytics": false, "confirmation_mode": false,
@@ -31,15 +30,14 @@ func TestFirstRun(t *testing.T) {
 			t.Errorf("%s: %v, want %v", key, is, want)
 		}
 	}
-	s.want(404, bob, "GET", "/api/settings", "")
-	s.want(410, alice, "POST", "/api/reset-settings", "")
+	s.want(404, bob, "GET", "/api/v1/settings", "")
 }
 
 // TestTwoViews checks that the flat settings and the documents are views of one truth.
 func TestTwoViews(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	s.want(200, alice, "POST", "/api/settings", `{"llm_model":"openai/gpt-5","llm_api_key":"sk-1","llm_base_url":"http://127.0.0.1:1/v1","agent":"CodeActAgent",
+	s.want(200, alice, "POST", "/api/v1/settings", `{"llm_model":"openai/gpt-5","llm_api_key":"sk-1","llm_base_url":"http://127.0.0.1:1/v1","agent":"CodeActAgent",
 		"confirmation_mode":true,"security_analyzer":"llm","max_iterations":33,"enable_default_condenser":true,"condenser_max_size":77,
 		"max_budget_per_task":2.5,"git_user_name":"A","git_user_email":"a@example.org","search_api_key":"tvly-1","sandbox_grouping_strategy":"ADD_TO_ANY"}`)
 	v1 := s.want(200, alice, "GET", "/api/v1/settings", "").Body
@@ -64,12 +62,12 @@ func TestTwoViews(t *testing.T) {
 	}
 	s.want(200, alice, "POST", "/api/v1/settings", `{"agent_settings_diff":{"llm":{"model":"anthropic/claude-sonnet-4-5","api_key":null},"condenser":{"enabled":false}},
 		"conversation_settings_diff":{"confirmation_mode":false},"language":"fr","disabled_skills":["x"]}`)
-	v0 := s.want(200, alice, "GET", "/api/settings", "").Body
+	me := s.want(200, alice, "GET", "/api/v1/users/me", "").Body
 	for key, want := range map[string]any{
 		"llm_model": "anthropic/claude-sonnet-4-5", "llm_api_key_set": true, "enable_default_condenser": false, "condenser_max_size": 77.0,
 		"confirmation_mode": false, "language": "fr", "max_iterations": 33.0, "git_user_name": "A", "max_budget_per_task": 2.5,
 	} {
-		if is := at(v0, key); is != want {
+		if is := at(me, key); is != want {
 			t.Errorf("%s: %v, want %v", key, is, want)
 		}
 	}
@@ -92,29 +90,29 @@ func TestTwoViews(t *testing.T) {
 func TestNullsKeepWhatIsStored(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	s.want(200, alice, "POST", "/api/settings", `{"llm_model":"m","llm_api_key":"sk-1","llm_base_url":"http://127.0.0.1:1","language":"de","max_budget_per_task":3,
+	s.want(200, alice, "POST", "/api/v1/settings", `{"llm_model":"m","llm_api_key":"sk-1","llm_base_url":"http://127.0.0.1:1","language":"de","max_budget_per_task":3,
 		"search_api_key":"tvly","git_user_name":"A","confirmation_mode":true,"enable_sound_notifications":true,
 		"mcp_config":{"shttp_servers":[{"url":"https://a.example/mcp","api_key":"k"}]}}`)
-	s.want(200, alice, "POST", "/api/settings", `{"llm_model":null,"llm_api_key":null,"llm_base_url":null,"language":null,"search_api_key":"","git_user_name":null,
+	s.want(200, alice, "POST", "/api/v1/settings", `{"llm_model":null,"llm_api_key":null,"llm_base_url":null,"language":null,"search_api_key":null,"git_user_name":null,
 		"confirmation_mode":null,"mcp_config":null,"condenser_max_size":null,"enable_sound_notifications":null}`)
 	s.want(200, alice, "POST", "/api/v1/settings", `{"agent_settings_diff":{"llm":{"api_key":"**********"}},"search_api_key":null}`)
-	v0 := s.want(200, alice, "GET", "/api/settings", "").Body
+	me := s.want(200, alice, "GET", "/api/v1/users/me", "").Body
 	for key, want := range map[string]any{
 		"llm_model": "m", "llm_api_key_set": true, "llm_base_url": "http://127.0.0.1:1", "language": "de", "search_api_key_set": true,
 		"git_user_name": "A", "confirmation_mode": true, "max_budget_per_task": 3.0, "enable_sound_notifications": true,
 	} {
-		if is := at(v0, key); is != want {
+		if is := at(me, key); is != want {
 			t.Errorf("%s: %v, want %v", key, is, want)
 		}
 	}
-	if list, _ := at(v0, "mcp_config", "shttp_servers").([]any); len(list) != 1 {
+	if list, _ := at(me, "mcp_config", "shttp_servers").([]any); len(list) != 1 {
 		t.Errorf("MCP servers: %v", list)
 	}
 	// Null is the value of a budget that there is not, and "" removes.
 	s.want(200, alice, "POST", "/api/v1/settings", `{"max_budget_per_task":null,"search_api_key":"","llm_base_url":"","agent_settings_diff":{"llm":{"api_key":""}}}`)
-	v0 = s.want(200, alice, "GET", "/api/settings", "").Body
+	me = s.want(200, alice, "GET", "/api/v1/users/me", "").Body
 	for key, want := range map[string]any{"llm_api_key_set": false, "search_api_key_set": false, "max_budget_per_task": nil, "llm_base_url": nil} {
-		if is := at(v0, key); is != want {
+		if is := at(me, key); is != want {
 			t.Errorf("%s: %v, want %v", key, is, want)
 		}
 	}
@@ -123,20 +121,20 @@ func TestNullsKeepWhatIsStored(t *testing.T) {
 func TestMCPServers(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	s.want(200, alice, "POST", "/api/settings", `{"mcp_config":{"sse_servers":["https://sse.example/x"],
+	s.want(200, alice, "POST", "/api/v1/settings", `{"mcp_config":{"sse_servers":["https://sse.example/x"],
 		"stdio_servers":[{"name":"files","command":"srv","args":["-a"],"env":{"K":"secret-env"}}],
 		"shttp_servers":[{"url":"https://a.example/mcp","api_key":"secret-key","timeout":30}]}}`)
-	got := s.want(200, alice, "GET", "/api/settings", "")
+	got := s.want(200, alice, "GET", "/api/v1/users/me", "")
 	want := map[string]any{
 		"sse_servers":   []any{map[string]any{"url": "https://sse.example/x", "api_key": nil}},
-		"stdio_servers": []any{map[string]any{"name": "files", "command": "srv", "args": []any{"-a"}, "env": map[string]any{"K": "**********"}}},
-		"shttp_servers": []any{map[string]any{"url": "https://a.example/mcp", "api_key": "**********", "timeout": 30.0}},
+		"stdio_servers": []any{map[string]any{"name": "files", "command": "srv", "args": []any{"-a"}, "env": map[string]any{}}},
+		"shttp_servers": []any{map[string]any{"url": "https://a.example/mcp", "api_key": nil, "timeout": 30.0}},
 	}
 	if d := cmp.Diff(want, at(got.Body, "mcp_config")); d != "" {
 		t.Error(d)
 	}
 	// The same, sent back with one server less, keeps masked values.
-	s.want(200, alice, "POST", "/api/settings", `{"mcp_config":{"sse_servers":[],
+	s.want(200, alice, "POST", "/api/v1/settings", `{"mcp_config":{"sse_servers":[],
 		"stdio_servers":[{"name":"files","command":"srv2","args":[],"env":{"K":"**********"}}],
 		"shttp_servers":[{"url":"https://a.example/mcp","api_key":"**********","timeout":30},{"url":"https://b.example/mcp"}]}}`)
 	me := s.want(200, "Key alice", "GET", "/api/v1/users/me?expose_secrets=true", "")
@@ -203,15 +201,15 @@ func TestBadSettings(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	for _, c := range []struct{ path, body string }{
-		{"/api/settings", `[]`},
-		{"/api/settings", `{"condenser_max_size":3}`},
-		{"/api/settings", `{"max_iterations":"many"}`},
-		{"/api/settings", `{"security_analyzer":"invariant"}`},
-		{"/api/settings", `{"git_user_name":"a\nb"}`},
-		{"/api/settings", `{"sandbox_grouping_strategy":"SOME"}`},
-		{"/api/settings", `{"mcp_config":{"sse_servers":[{"url":"file:///etc/passwd"}]}}`},
-		{"/api/settings", `{"mcp_config":{"shttp_servers":["https://a.example","https://a.example"]}}`},
-		{"/api/settings", `{"mcp_config":{"stdio_servers":[{"name":"a"}]}}`},
+		{"/api/v1/settings", `[]`},
+		{"/api/v1/settings", `{"condenser_max_size":3}`},
+		{"/api/v1/settings", `{"max_iterations":"many"}`},
+		{"/api/v1/settings", `{"security_analyzer":"invariant"}`},
+		{"/api/v1/settings", `{"git_user_name":"a\nb"}`},
+		{"/api/v1/settings", `{"sandbox_grouping_strategy":"SOME"}`},
+		{"/api/v1/settings", `{"mcp_config":{"sse_servers":[{"url":"file:///etc/passwd"}]}}`},
+		{"/api/v1/settings", `{"mcp_config":{"shttp_servers":["https://a.example","https://a.example"]}}`},
+		{"/api/v1/settings", `{"mcp_config":{"stdio_servers":[{"name":"a"}]}}`},
 		{"/api/v1/settings", `{"agent_settings":{"llm":{"model":"m"}}}`},
 		{"/api/v1/settings", `{"conversation_settings":{}}`},
 		{"/api/v1/settings", `{"agent_settings_diff":{"tools":"all"}}`},
@@ -221,13 +219,13 @@ func TestBadSettings(t *testing.T) {
 		s.want(422, alice, "POST", c.path, c.body)
 	}
 	s.want(404, alice, "POST", "/api/v1/settings", `{"title_llm_profile":"none"}`)
-	s.want(404, alice, "GET", "/api/settings", "") // nothing of it was stored
+	s.want(404, alice, "GET", "/api/v1/settings", "") // nothing of it was stored
 }
 
 func TestWhoMayAsk(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	s.want(200, alice, "POST", "/api/settings", `{"llm_model":"m","llm_api_key":"sk-alice","search_api_key":"tvly-alice"}`)
+	s.want(200, alice, "POST", "/api/v1/settings", `{"llm_model":"m","llm_api_key":"sk-alice","search_api_key":"tvly-alice"}`)
 	s.want(201, alice, "POST", "/api/v1/settings/profiles/fast", `{"llm":{"model":"openai/gpt-5-mini","api_key":"sk-fast"}}`)
 	for _, who := range []string{alice, "Sandbox alice", ""} {
 		if got := s.do(who, "GET", "/api/v1/users/me?expose_secrets=true", ""); got.Status < 400 || strings.Contains(got.Text, "sk-alice") {
@@ -257,7 +255,7 @@ func TestWhoMayAsk(t *testing.T) {
 			t.Error(got.Text)
 		}
 	}
-	for _, path := range []string{"/api/settings", "/api/v1/settings", "/api/v1/settings/profiles/fast", "/api/v1/settings/profiles", "/api/keys", "/api/secrets"} {
+	for _, path := range []string{"/api/v1/users/me", "/api/v1/settings", "/api/v1/settings/profiles/fast", "/api/v1/settings/profiles", "/api/keys", "/api/v1/secrets/search"} {
 		s.want(401, "", "GET", path, "")
 		s.want(403, "Sandbox alice", "GET", path, "")
 	}

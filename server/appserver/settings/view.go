@@ -131,7 +131,7 @@ func orNull(s *string) any {
 	return *s
 }
 
-// flat is the form of OpenHands 0.62.
+// flat has the fields that programs of OpenHands read from the user.
 func (v view) flat() (*schema.Map, error) {
 	m := v.common()
 	agent := v.doc.Agent
