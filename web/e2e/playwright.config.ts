@@ -1,11 +1,12 @@
 // The page in a real browser, against the built binary (DEFT_BIN). Run by `go test ./test/web`.
 import { defineConfig } from '@playwright/test';
+import { availableParallelism } from 'node:os';
 
 export default defineConfig({
   testDir: '.',
   outputDir: process.env.DEFT_WEB_RESULTS ?? '../../bin/web-results',
   fullyParallel: true,
-  workers: 2,
+  workers: availableParallelism(),
   retries: 0,
   timeout: 300_000,
   forbidOnly: true,

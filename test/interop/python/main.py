@@ -72,7 +72,7 @@ def main():
     p.add_argument("--deft", required=True)
     p.add_argument("--reference", default="")
     p.add_argument("--sandbox", default="none")
-    p.add_argument("--workers", type=int, default=0, help="scenarios in parallel; default 8, with a reference 2")
+    p.add_argument("--workers", type=int, default=0, help="scenarios in parallel; default: processors, with a reference 2")
     p.add_argument("--keep", action="store_true", help="keep the folders of all scenarios")
     p.add_argument("names", nargs="*")
     a = p.parse_args()
@@ -106,7 +106,7 @@ def main():
     todo, results, started = queue.Queue(), queue.Queue(), {}
     for item in chosen.items():
         todo.put(item)
-    for _ in range(a.workers or (2 if a.reference else 8)):
+    for _ in range(a.workers or (2 if a.reference else max(2, os.cpu_count() or 2))):
         threading.Thread(target=work, args=(plan, todo, results, started), daemon=True).start()
 
     failed, left, limit = 0, set(chosen), LIMIT * (2 if a.reference else 1)

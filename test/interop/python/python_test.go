@@ -125,16 +125,15 @@ func play(t *testing.T, python string, args ...string) {
 
 func tail(b []byte) []byte { return b[max(0, len(b)-4000):] }
 
-// TestClient runs every scenario where commands run beside the server.
+// TestClient runs every scenario where commands run beside the server. It ends before
+// TestClientWithSandbox begins: each uses all processors.
 func TestClient(t *testing.T) {
-	t.Parallel()
 	play(t, interpreter(t, "openhands_sdk", "openhands_tools", "openhands_workspace"))
 }
 
 // TestClientWithSandbox runs those to which it makes a difference with a
 // sandbox around each conversation's workspace.
 func TestClientWithSandbox(t *testing.T) {
-	t.Parallel()
 	python := interpreter(t, "openhands_sdk", "openhands_tools", "openhands_workspace")
 	// Its exit status covers more than sandboxes.
 	if out, _ := exec.Command(binary.Path(), "doctor").CombinedOutput(); !bytes.Contains(out, []byte("✓ sandbox")) {
