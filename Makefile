@@ -13,8 +13,9 @@ BASE ?= HEAD
 # cost ten times the processor time and could find nothing of ours.
 RACE = -race -gcflags=modernc.org/...=-race=false
 
-# Everything but the race detector compiles with the flags of build.sh, so once.
-SHARED = CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath -buildvcs=false"
+# As build.sh does, so that all compile the same packages once, and clones share them.
+FLAGS = GOFLAGS="$$($(GO) env GOFLAGS) -trimpath -buildvcs=false"
+SHARED = CGO_ENABLED=0 $(FLAGS)
 
 # The reference implementation that some tests compare with; make deps
 # installs it.
@@ -67,7 +68,7 @@ SYSTEM = $$($(GO) list ./cmd/deft ./test/... | grep -vE '/test/(policy|llmmocks)
 
 .PHONY: unit
 unit: ## Run the tests of packages, with the race detector.
-	CGO_ENABLED=1 $(GO) test $(RACE) -vet=off -shuffle=on -timeout 40m $$($(GO) list ./... | grep -vE '/(test/|cmd/deft$$)') ./test/llmmocks
+	CGO_ENABLED=1 $(FLAGS) $(GO) test $(RACE) -vet=off -shuffle=on -timeout 40m $$($(GO) list ./... | grep -vE '/(test/|cmd/deft$$)') ./test/llmmocks
 
 # One package at a time: browsers, engines, databases and servers that are killed do not
 # share the processors. The tests use a copy of the binary, because some run it as another
@@ -102,7 +103,7 @@ bench: build ## Run the benchmarks, and measure bin/deft end to end against its 
 proof: deps ## Run the slow proofs: the table of attacks, every crash and chaos test in full, then fuzzing.
 	$(GO) run ./test/proof
 	DEFT_PROOF=1 $(GO) test -count=1 -timeout 120m ./...
-	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 60m ./cmd/deft
+	CGO_ENABLED=1 $(FLAGS) $(GO) test $(RACE) -timeout 60m ./cmd/deft
 	test/run/fuzz.sh $(FUZZTIME)
 
 .PHONY: fuzz

@@ -23,7 +23,7 @@ import (
 // dockerHost is the address of the engine that scripts use: that of DOCKER_HOST or
 // the usual socket, else the one that `make deps` has started.
 var dockerHost = sync.OnceValues(func() (host string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for _, host := range []string{"", os.Getenv("DEFT_TEST_DOCKER")} {
 		options := []client.Opt{client.FromEnv}
@@ -140,7 +140,7 @@ func awaitContainers(host, below, want string) (n int, err error) {
 		return 0, err
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	events := c.Events(ctx, client.EventsListOptions{})
 	for {
@@ -163,7 +163,7 @@ func containers(host, below string, remove bool) (n int, err error) {
 		return 0, err
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	found, err := c.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", "dev.deft.workspace")})
 	if err != nil {

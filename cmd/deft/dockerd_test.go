@@ -152,7 +152,7 @@ func (e *ownEngine) copyImage() error {
 		return err
 	}
 	defer to.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	image, err := source.ImageSave(ctx, []string{"deft-test-busybox:1"})
 	if err != nil {
@@ -175,7 +175,7 @@ func cmdKillContainers(ts *testscript.TestScript, neg bool, args []string) {
 	c, err := client.New(client.WithHost(ts.Getenv("DOCKER_HOST")))
 	ts.Check(err)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	found, err := c.ContainerList(ctx, client.ContainerListOptions{Filters: make(client.Filters).Add("label", "dev.deft.workspace")})
 	ts.Check(err)

@@ -6,10 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/creack/pty"
+
+	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // TestShellCommand types into a shell in the sandbox, changes the window's size, and
@@ -67,11 +68,10 @@ func TestShellBesideRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := follow(cmd, tty)
-	for exists := false; !exists; { // output of a command is shown when it has ended
+	waittest.Until(t, "the command runs", func() bool { // its output is shown when it has ended
 		_, err := os.Stat(filepath.Join(b.ws, "began"))
-		exists = err == nil
-		time.Sleep(10 * time.Millisecond)
-	}
+		return err == nil
+	})
 	if out := b.run(t, 3, "shell", "--", "sh", "-c", "touch go; echo in-$((1+1)); exit 3"); !strings.Contains(out, "in-2") {
 		t.Errorf("the shell wrote %q", out)
 	}

@@ -12,12 +12,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // bench is what a test of a whole process works with.
@@ -291,11 +291,10 @@ func TestSecondSignalStopsCommand(t *testing.T) {
 	p := b.start(t, "run", "take long")
 	p.until(t, "  started")
 	var sleeps []int
-	for end := time.Now().Add(3 * time.Minute); len(sleeps) == 0; sleeps = processes("sleep\x0098762\x00") { // it begins after the text
-		if time.Now().After(end) {
-			t.Fatal("the command does not run")
-		}
-	}
+	waittest.Until(t, "the command runs", func() bool { // it begins after the text
+		sleeps = processes("sleep\x0098762\x00")
+		return len(sleeps) > 0
+	})
 	p.signal(t, os.Interrupt)
 	p.until(t, "pausing")
 	p.signal(t, os.Interrupt)

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/postgres"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/postgrestest"
+	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/locktest"
 )
@@ -180,15 +181,13 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("called %v and %v", first, second)
 	}
 	fill(t, first.by, kept, 1)
-	for end := time.Now().Add(3 * time.Minute); ; {
+	waittest.Until(t, "the lock is free", func() bool {
 		_, err := stores[1].Locks().Acquire(t.Context(), left)
-		if err == nil {
-			break
-		}
-		if !fault.Is(err, fault.Conflict) || time.Now().After(end) {
+		if err != nil && !fault.Is(err, fault.Conflict) {
 			t.Fatalf("what was not acquired: %v", err)
 		}
-	}
+		return err == nil
+	})
 	if len(called) > 0 {
 		t.Errorf("called again: %v", <-called)
 	}
@@ -215,18 +214,13 @@ func TestReconnect(t *testing.T) {
 }
 
 // awaitHeld waits until the process that has a conversation locked is connected.
-func awaitHeld(t testing.TB, s *postgres.Store, id event.ConversationID) {
+func awaitHeld(t *testing.T, s *postgres.Store, id event.ConversationID) {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); ; {
+	waittest.Until(t, "the process comes back", func() bool {
 		held, err := s.Locks().Held(id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if held {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("the process does not come back")
-		}
-	}
+		return held
+	})
 }

@@ -3,7 +3,8 @@ package appserver_test
 import (
 	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // TestCallbacks: a server that is killed in the middle of an action and started again has
@@ -41,7 +42,7 @@ func TestCallbacks(t *testing.T) {
 		ID        string
 		Timestamp string
 	}
-	for end := time.Now().Add(3 * time.Minute); ; {
+	waittest.Until(t, "each event is processed", func() bool {
 		var events struct{ Items []event }
 		again.owner.do(t, "GET", again.url+"/api/v1/conversation/"+c.ID+"/events/search", nil, &events)
 		var results struct {
@@ -65,13 +66,8 @@ func TestCallbacks(t *testing.T) {
 			}
 			complete = complete && times[e.ID] == 1
 		}
-		if complete {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d events, %d results", len(events.Items), len(results.Items))
-		}
-	}
+		return complete
+	})
 	again.owner.do(t, "DELETE", base, nil, nil)
 	if status, raw := again.owner.send(t, "GET", base+"/callbacks", nil); status != 404 {
 		t.Errorf("the callbacks of a deleted conversation: %d %s", status, raw)

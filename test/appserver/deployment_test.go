@@ -6,11 +6,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // deployment is a server with a scripted LLM, and its owner.
@@ -107,21 +107,24 @@ func (d deployment) begin(t *testing.T, request map[string]any) (c conversation,
 	return d.conversation(t, last.Conversation), states
 }
 
-// until asks for a start task until it is as wanted, at most for half a minute.
-func (d deployment) until(t *testing.T, id string, wanted func(task) bool) task {
+// until asks for a start task until it is as wanted.
+func (d deployment) until(t *testing.T, id string, wanted func(task) bool) (found task) {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); ; {
-		var found []*task
-		d.owner.do(t, "GET", d.url+"/api/v1/app-conversations/start-tasks?ids="+id, nil, &found)
-		switch {
-		case found[0] == nil:
+	waittest.Until(t, "the state of a start task", func() bool {
+		var all []*task
+		d.owner.do(t, "GET", d.url+"/api/v1/app-conversations/start-tasks?ids="+id, nil, &all)
+		if all[0] == nil {
 			t.Fatal("the start task is gone")
-		case wanted(*found[0]):
-			return *found[0]
-		case found[0].Status == "ERROR" || time.Now().After(end):
-			t.Fatalf("the start task: %+v", *found[0])
 		}
-	}
+		if found = *all[0]; wanted(found) {
+			return true
+		}
+		if found.Status == "ERROR" {
+			t.Fatalf("the start task: %+v", found)
+		}
+		return false
+	})
+	return found
 }
 
 // started waits until the start of a conversation has ended.
@@ -170,7 +173,7 @@ func (e seen) status() (now string) {
 // until it has been in states, in their order.
 func (d deployment) follow(t *testing.T, c conversation, until ...string) (all []seen) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	url := "ws" + strings.TrimPrefix(d.url, "http") + "/sockets/events/" + c.ID + "?resend_mode=all"
 	ws, answer, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPHeader: http.Header{"X-Session-Api-Key": {c.Key}}})

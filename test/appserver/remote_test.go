@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/deft-dev/deft/internal/postgrestest"
+	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -173,11 +173,10 @@ turns:
 	c, _ := d.begin(t, map[string]any{"title": "Far", "initial_message": text("write")})
 	d.follow(t, c, "finished")
 	stopRuntimes(t, api)
-	for end := time.Now().Add(time.Minute); c.SandboxIs != "ERROR"; c = d.conversation(t, c.ID) {
-		if time.Now().After(end) {
-			t.Fatalf("the sandbox is %s", c.SandboxIs)
-		}
-	}
+	waittest.Until(t, "the lost sandbox is an error", func() bool {
+		c = d.conversation(t, c.ID)
+		return c.SandboxIs == "ERROR"
+	})
 	if c.Key != "" || c.Status != "" {
 		t.Errorf("a conversation without a runtime: %+v", c)
 	}

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/postgrestest"
+	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // command is a recorded action.
@@ -47,12 +47,11 @@ func (d deployment) replay(t *testing.T, recording []byte) (made conversation, w
 	if err := json.Unmarshal(answer, &made); status != http.StatusCreated || err != nil {
 		t.Fatalf("%d: %s: %v", status, answer, err)
 	}
-	for end, done := time.Now().Add(3*time.Minute), 0; done == 0; { // the pipes are made
+	waittest.Until(t, "the pipes are made", func() bool {
+		done := 0
 		d.owner.do(t, "GET", d.url+"/api/v1/conversation/"+made.ID+"/events/count?kind__eq=ObservationEvent", nil, &done)
-		if time.Now().After(end) {
-			t.Fatal("nothing is replayed")
-		}
-	}
+		return done > 0
+	})
 	workspace = d.workspace(made.Sandbox)
 	waitFor(t, filepath.Join(workspace, "begun"))
 	return made, workspace
@@ -89,15 +88,10 @@ func TestReplayOfKilledServer(t *testing.T) {
 	d = d.again(t, options{})
 	tell(t, filepath.Join(workspace, "go"))
 	d.whole(t, made, workspace)
-	for end := time.Now().Add(3 * time.Minute); ; { // the end is stored after the last event
+	waittest.Until(t, "the recording is removed", func() bool { // the end is stored after the last event
 		left, err := filepath.Glob(filepath.Join(d.data, "files", "replays", "*"))
-		if len(left) == 0 && err == nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("what was replayed is left: %q, %v", left, err)
-		}
-	}
+		return len(left) == 0 && err == nil
+	})
 }
 
 // TestReplayOfLostServer: another server goes on with the replay of one that is killed.

@@ -593,7 +593,7 @@ func watch(t *testing.T, g *guarded, id, after string) string {
 	if err := json.Unmarshal([]byte(a.body), &found); err != nil || len(found) != 1 {
 		t.Fatalf("%s: %v", a.body, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	socket := "ws" + strings.TrimPrefix(g.url, "http") + "/sockets/events/" + id + "?resend_all=true&session_api_key=" + found[0].Key
 	conn, res, err := websocket.Dial(ctx, socket, nil)

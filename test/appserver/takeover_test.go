@@ -79,7 +79,7 @@ func testKilledServer(t *testing.T, watched bool) {
 	if watched { // what it is asked opens the conversation
 		agent.do(t, "GET", other.url+"/api/conversations/"+id, nil, nil)
 	}
-	other.await(t, continues, 3*time.Minute)
+	other.await(t, continues)
 	t.Logf("taken over after %v", time.Since(killed))
 	tell(t, filepath.Join(workspace, "go"))
 	var kinds []string
@@ -121,15 +121,12 @@ func pipes(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// waitFor waits until a pipe is written to, at most for half a minute.
+// waitFor waits until a pipe is written to.
 func waitFor(t *testing.T, pipe string) {
 	t.Helper()
 	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for a writer
 	if err == nil {
 		defer f.Close()
-		err = f.SetReadDeadline(time.Now().Add(3 * time.Minute))
-	}
-	if err == nil {
 		_, err = f.Read(make([]byte, 64))
 	}
 	if err != nil {
@@ -170,7 +167,7 @@ func follow(t *testing.T, database, id string) func(func(eventstream.Record, err
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() {
 		cancel()
 		if err := s.Close(); err != nil {

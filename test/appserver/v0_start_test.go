@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/deft-dev/deft/internal/postgrestest"
+	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // v0Trajectory is one of V0 in whose middle a test and a command wait for each other.
@@ -50,25 +50,19 @@ func TestV0Replay(t *testing.T) {
 				t.Errorf("a message: %s", raw)
 			}
 			var made conversation
-			for end := time.Now().Add(3 * time.Minute); made.Sandbox == "" || made.Status == "idle"; {
+			waittest.Until(t, "the replay runs", func() bool {
 				var found []*conversation
 				d.owner.do(t, "GET", d.url+"/api/v1/app-conversations?ids="+c.id, nil, &found)
 				if found[0] != nil {
 					made = *found[0]
 				}
-				if time.Now().After(end) {
-					t.Fatalf("nothing is replayed: %+v", made)
-				}
-			}
+				return made.Sandbox != "" && made.Status != "idle"
+			})
 			workspace := d.workspace(made.Sandbox)
-			for end := time.Now().Add(3 * time.Minute); ; {
-				if _, err := os.Stat(filepath.Join(workspace, "go")); err == nil {
-					break
-				}
-				if time.Now().After(end) {
-					t.Fatal("the first command was not done")
-				}
-			}
+			waittest.Until(t, "the first command is done", func() bool {
+				_, err := os.Stat(filepath.Join(workspace, "go"))
+				return err == nil
+			})
 			waitFor(t, filepath.Join(workspace, "begun"))
 			d.kill(t)
 			d = d.again(t, o)

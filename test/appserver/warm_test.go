@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/postgrestest"
+	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // waits is what a server says of a sandbox in its pool.
@@ -26,10 +26,6 @@ turns:
   - reply: {tool_calls: [{name: terminal, arguments: {command: "echo made >made; echo x >begun; read x <go; cat made"}}]}
   - reply: {text: it is made}
 `
-
-// waitTime is within what time a sandbox is started for the pool, on a machine with much
-// else to do.
-const waitTime = time.Minute
 
 // TestWarm: a conversation takes a sandbox that was started before there was the
 // conversation. What a killed server has left is removed, and nothing is left by one that
@@ -52,7 +48,7 @@ func TestWarm(t *testing.T) {
 			o.args = append(o.args, "--warm", "1", "--log-level", "debug")
 			o.awaited = []string{waits}
 			d := deploy(t, warmScript, o)
-			d.await(t, waits, waitTime)
+			d.await(t, waits)
 			ready := d.pool(t)
 			if len(ready) != 1 {
 				t.Fatalf("%q wait", ready)
@@ -88,7 +84,7 @@ func TestWarm(t *testing.T) {
 			}
 			d.kill(t)
 			d = d.again(t, o)
-			d.await(t, waits, waitTime)
+			d.await(t, waits)
 			if now := d.pool(t); len(now) != 1 || now[0] == left[0] {
 				t.Errorf("after a crash %q wait, before it %q", now, left)
 			}
@@ -117,7 +113,7 @@ func TestWarm(t *testing.T) {
 func TestWarmLimit(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, warmScript, options{args: []string{"--warm", "1", "--max-sandboxes", "1", "--log-level", "debug"}, awaited: []string{waits}})
-	d.await(t, waits, waitTime)
+	d.await(t, waits)
 	first := d.pool(t)
 	got, _ := d.begin(t, map[string]any{})
 	if got.Sandbox != first[0] {
@@ -159,18 +155,11 @@ func (d deployment) pool(t *testing.T) (ids []string) {
 // refilled returns when another sandbox waits than one that has left the pool.
 func (d deployment) refilled(t *testing.T, before string) {
 	t.Helper()
-	for end := time.Now().Add(waitTime); ; {
+	waittest.Until(t, "a sandbox in the place of "+before, func() bool {
 		d.mu.Lock()
-		said := d.said.String()
-		d.mu.Unlock()
-		if strings.Count(said, waits) > 1 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("nothing waits in the place of %s", before)
-		}
-		_, _ = d.owner.send(t, "GET", d.url+"/alive", nil) // gives the server the time
-	}
+		defer d.mu.Unlock()
+		return strings.Count(d.said.String(), waits) > 1
+	})
 }
 
 // processOf identifies the built-in sandbox of a conversation; "" if there is none.

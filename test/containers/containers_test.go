@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/moby/moby/client"
 
@@ -35,7 +34,7 @@ const image = "deft-test-busybox:1"
 // engine returns a client of the engine, and its address.
 func engine(t *testing.T) (*client.Client, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	host := os.Getenv("DOCKER_HOST")
 	if host == "" {

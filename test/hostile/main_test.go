@@ -26,6 +26,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -177,11 +178,5 @@ func (v *victim) files(t *testing.T) int {
 // back waits until the server has no more open than before.
 func (v *victim) back(t *testing.T, before int) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); v.files(t) > before; {
-		if time.Now().After(end) {
-			t.Errorf("%d files are open, %d were before", v.files(t), before)
-			return
-		}
-		v.alive(t) // gives it time
-	}
+	waittest.Until(t, fmt.Sprintf("no more than %d files are open", before), func() bool { return v.files(t) <= before })
 }

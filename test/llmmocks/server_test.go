@@ -47,7 +47,7 @@ func script(t *testing.T, parts ...string) string {
 // serve starts a server and waits until it says that it listens.
 func serve(t *testing.T, ready *regexp.Regexp, args ...string) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Minute)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	cmd := exec.CommandContext(ctx, "node", args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute

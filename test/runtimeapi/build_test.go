@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 )
 
 // built is an answer about a build.
@@ -68,7 +67,7 @@ func (s *server) build(apiKey string, archive []byte, tags ...string) (built, in
 	if err := errors.Join(err, form.Close()); err != nil {
 		s.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/build", &body)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -78,20 +78,21 @@ func (s *server) start(args ...string) {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	waittest.Until(s.t, "the server listens", func() bool {
 		raw, err := os.ReadFile(out.Name())
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		if m := listens.FindSubmatch(raw); m != nil {
 			s.url = string(m[1])
-			return
+			return true
 		}
-		if time.Now().After(deadline) || s.cmd.ProcessState != nil {
+		if ended(s.cmd.Process.Pid) {
 			said, _ := os.ReadFile(s.log)
 			s.t.Fatalf("the server did not start: %s", said)
 		}
-	}
+		return false
+	})
 }
 
 // kill ends the server at once.
@@ -165,7 +166,7 @@ func request(t *testing.T, method, url string, headers map[string]string, body, 
 		}
 		r = bytes.NewReader(raw)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, method, url, r)
 	if err != nil {

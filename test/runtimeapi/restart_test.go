@@ -1,13 +1,15 @@
 package runtimeapi_test
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // TestKilled: a server that was killed goes on with its runtimes, and leaves nothing that
@@ -95,14 +97,16 @@ func (s *server) sandboxes() int {
 	return len(entries)
 }
 
-// await waits until something is so.
-func await(t *testing.T, what func() bool) {
+// await waits until the server, or what it runs, is in a state.
+func await(t *testing.T, reached func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); !what(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it did not happen")
-		}
-	}
+	waittest.Until(t, "a state of the server", reached)
+}
+
+// ended reports whether a process has ended that nobody has waited for.
+func ended(pid int) bool {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(raw), ") Z ")
 }
 
 // TestReaper: unused runtimes are paused, and removed later; busy or used ones are

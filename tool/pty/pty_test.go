@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/pty"
 )
@@ -202,18 +204,13 @@ func TestScrollback(t *testing.T) {
 
 func waitEnd(t *testing.T, h *pty.Host, id string) {
 	t.Helper()
-	for {
+	waittest.Until(t, "the program ends", func() bool { // it has no event for those that are not connected
 		list, err := h.ListPTYs(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range list {
-			if p.ID == id && p.ExitCode != nil {
-				return
-			}
-		}
-		time.Sleep(time.Millisecond) // it has no event for those that are not connected
-	}
+		return slices.ContainsFunc(list, func(p tool.PTY) bool { return p.ID == id && p.ExitCode != nil })
+	})
 }
 
 // TestBackPressure makes a flood wait for a client that does not read, and loses

@@ -1,6 +1,7 @@
-// Starts `deft serve` and a scripted LLM for a test.
+// Gives a test an account of `deft serve`, and a scripted LLM.
 import { expect, test as base, type Page } from '@playwright/test';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,52 +47,114 @@ async function ended(program: ChildProcess, signal: NodeJS.Signals): Promise<voi
   });
 }
 
-// Deft is a server with its own directory, and the model that it uses.
+// A Server is `deft serve` with its own directory, which is also its home.
+class Server {
+  url = '';
+  link = ''; // signs in once
+  said = '';
+  readonly dir = mkdtempSync(join(tmpdir(), 'deft-web-'));
+  private program: ChildProcess | null = null;
+
+  async start(address: string, variables: NodeJS.ProcessEnv): Promise<void> {
+    const data = join(this.dir, 'data');
+    mkdirSync(data, { recursive: true });
+    const program = spawn(binary, ['serve', '--data', data, '--address', address], { env: { ...environment(this.dir), ...variables }, cwd: this.dir });
+    program.stderr.on('data', (chunk: Buffer) => (this.said += chunk.toString()));
+    const [, url, code] = await started(program, /(http:\/\/\S+)\/#login=(\S+)/);
+    this.program = program;
+    this.url = url ?? '';
+    this.link = `${url}/#login=${code}`;
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    if (this.program) await ended(this.program, signal);
+  }
+
+  // addOwner stores an account that has a session in the browser and an API key, both of a secret.
+  addOwner(name: string, cookie: string, key: string): void {
+    const insert = `
+import hashlib, sqlite3, sys
+database, owner, cookie, key = sys.argv[1:]
+with sqlite3.connect(database, timeout=60) as db:
+    for kind, secret in ('cookie', cookie), ('api_key', key):
+        db.execute("INSERT INTO app_credentials (hash, id, owner, kind, name, created_at, used_at, expires_at) VALUES (?, ?, ?, ?, '', 0, 0, 0)",
+                   (hashlib.sha256(secret.encode()).hexdigest(), f"{kind} of {owner}", owner, kind))
+`;
+    const done = spawnSync('python3', ['-c', insert, join(this.dir, 'data', 'events', 'app', 'app.db'), name, cookie, key]);
+    expect(done.status, done.stderr.toString()).toBe(0);
+  }
+
+  async stop(): Promise<void> {
+    await this.end('SIGTERM');
+    spawnSync('pkill', ['-KILL', '-f', `^${this.dir}/data/`]); // sandboxes, which wait ten minutes for another server
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+const environment = (home: string): NodeJS.ProcessEnv => ({ PATH: process.env.PATH, HOME: home, NO_COLOR: '1' });
+
+const bad = /panic|level=ERROR/;
+
+// Deft is what a test has of a server: an account of its own on the server of its worker, or a
+// server of its own; and the model that it uses.
 export class Deft {
   url = '';
-  readonly dir = mkdtempSync(join(tmpdir(), 'deft-web-'));
   model = '';
-  said = '';
-  private link = '';
+  readonly dir: string;
   private programs: ChildProcess[] = [];
-  private server: ChildProcess | null = null;
+  private readonly own: Server;
+  private server: Server;
+  private from = 0; // where the test begins in what the server said
+  private readonly cookie = randomUUID();
+  private readonly key = randomUUID();
+
+  // alone are tests that restart their server, or look at its directory.
+  constructor(private readonly shared: Server, private readonly alone: boolean) {
+    this.own = new Server();
+    this.server = this.own;
+    this.dir = this.own.dir;
+  }
 
   // script starts the model. Its turns answer by the number of answers before; the title of a
   // conversation comes titleAfter a run.
   async script(turns: Turn[], titleAfter = '0s'): Promise<string> {
     const file = join(this.dir, `script-${this.programs.length}.yaml`);
     writeFileSync(file, JSON.stringify({ by_history: true, turns: [...turns, title(titleAfter)] })); // JSON is YAML
-    const program = spawn(binary, ['dev', 'scripted-llm', file, '--addr', '127.0.0.1:0'], { env: this.environment() });
+    const program = spawn(binary, ['dev', 'scripted-llm', file, '--addr', '127.0.0.1:0'], { env: environment(this.dir) });
     this.programs.push(program);
     const [, address] = await started(program, /listening on (\S+)/);
     return (this.model = `${address}/v1`);
   }
 
-  private environment(): NodeJS.ProcessEnv {
-    return { PATH: process.env.PATH, HOME: this.dir, NO_COLOR: '1' };
-  }
-
-  async serve(address = '127.0.0.1:0', variables: NodeJS.ProcessEnv = {}): Promise<void> {
-    const data = join(this.dir, 'data');
-    mkdirSync(data, { recursive: true });
-    const server = spawn(binary, ['serve', '--data', data, '--address', address], { env: { ...this.environment(), ...variables }, cwd: this.dir });
-    server.stderr.on('data', (chunk: Buffer) => (this.said += chunk.toString()));
-    const [, url, code] = await started(server, /(http:\/\/\S+)\/#login=(\S+)/);
-    this.server = server;
-    this.url = url ?? '';
-    this.link = `${url}/#login=${code}`;
+  // serve gives the test an account. One that asks for an address or for variables gets a server.
+  async serve(address = '127.0.0.1:0', variables?: NodeJS.ProcessEnv): Promise<void> {
+    if (this.alone || variables) {
+      await this.own.start(address, variables ?? {});
+    } else {
+      this.server = this.shared;
+      if (!this.shared.url) await this.shared.start(address, {});
+      this.from = this.shared.said.length;
+      this.shared.addOwner(this.cookie, this.cookie, this.key);
+    }
+    this.url = this.server.url;
   }
 
   // restart ends the server, by default without warning, and starts it at the same address.
   async restart(signal: NodeJS.Signals = 'SIGKILL', whileDown: () => Promise<void> = async () => {}): Promise<void> {
+    expect(this.server, 'a test that restarts its server is alone').toBe(this.own);
     const address = new URL(this.url).host;
-    if (this.server) await ended(this.server, signal);
+    await this.own.end(signal);
     await whileDown();
-    await this.serve(address);
+    await this.own.start(address, {});
   }
 
   async signIn(page: Page): Promise<void> {
-    await page.goto(this.link);
+    if (this.server === this.shared) {
+      await page.context().addCookies([{ name: 'deft_session', value: this.cookie, url: this.url, httpOnly: true, sameSite: 'Strict' }]);
+      await page.goto(this.url);
+    } else {
+      await page.goto(this.own.link);
+    }
     await expect(page.getByRole('main').getByRole('heading', { level: 1 })).toBeVisible();
   }
 
@@ -105,26 +168,55 @@ export class Deft {
     await page.reload();
   }
 
+  // deleteAll deletes the account's conversations, with their sandboxes.
+  private async deleteAll(): Promise<void> {
+    const ask = async (method: string, path: string): Promise<Response> => {
+      const answer = await fetch(`${this.url}/api/v1/app-conversations${path}`, { method, headers: { Authorization: `Bearer ${this.key}` } });
+      expect(answer.ok, `${method} ${path}: ${answer.status}`).toBe(true);
+      return answer;
+    };
+    for (;;) {
+      const { items } = (await (await ask('GET', '/search')).json()) as { items: { id: string }[] };
+      if (items.length === 0) return;
+      for (const { id } of items) await ask('DELETE', `/${id}`);
+    }
+  }
+
   async stop(): Promise<void> {
-    if (this.server) await ended(this.server, 'SIGTERM');
+    if (this.server === this.shared) await this.deleteAll();
+    await this.own.end('SIGTERM');
     for (const program of this.programs) await ended(program, 'SIGKILL');
-    spawnSync('pkill', ['-KILL', '-f', `^${this.dir}/data/`]); // sandboxes, which wait ten minutes for another server
-    rmSync(this.dir, { recursive: true, force: true });
+    await this.own.stop();
+    expect(this.server.said.slice(this.from), 'the server must not panic or report an error').not.toMatch(bad);
   }
 }
 
-// What the page must never do, whatever a test is about.
 interface Fixtures {
+  alone: boolean; // the test has a server of its own: it restarts it, or looks at its directory
   deft: Deft;
 }
 
-export const test = base.extend<Fixtures>({
-  deft: async ({}, use) => {
-    const deft = new Deft();
+interface OfWorkers {
+  shared: Server; // starts with the first test that uses it
+}
+
+export const test = base.extend<Fixtures, OfWorkers>({
+  alone: [false, { option: true }],
+  shared: [
+    async ({}, use) => {
+      const server = new Server();
+      await use(server);
+      await server.stop();
+      expect(server.said, 'the server must not panic or report an error').not.toMatch(bad);
+    },
+    { scope: 'worker' },
+  ],
+  deft: async ({ shared, alone }, use) => {
+    const deft = new Deft(shared, alone);
     await use(deft);
     await deft.stop();
-    expect(deft.said, 'the server must not panic or report an error').not.toMatch(/panic|level=ERROR/);
   },
+  // What the page must never do, whatever a test is about.
   page: async ({ page }, use) => {
     const problems: string[] = [];
     page.on('pageerror', (error) => problems.push(`exception: ${error.message}`));

@@ -1,5 +1,7 @@
 import { expect, finish, log, panel, run, status, task, test } from './deft';
 
+test.use({ alone: true });
+
 const texts = (page: import('@playwright/test').Page) => log(page).locator('.timeline-row').allInnerTexts();
 
 test('a page that is loaded again shows the same conversation', async ({ deft, page }) => {

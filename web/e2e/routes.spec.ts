@@ -2,6 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { expect, finish, log, run, task, test } from './deft';
 
+test.use({ alone: true });
+
 test('a fork by the contract of the sandbox is in that sandbox', async ({ deft, page }) => {
   await task(deft, page, [finish('Ready.')], 'Prepare');
   await expect(log(page).getByText('Ready.')).toBeVisible();

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { clean } from './axe';
 import { expect, finish, log, panel, run, shot, status, task, test } from './deft';
 
+test.use({ alone: true });
+
 const files = [
   {
     name: 'config.toml',

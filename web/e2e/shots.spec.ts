@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import { confirming, expect, finish, log, panel, risky, run, task, test, type Turn } from './deft';
 
+test.use({ alone: true });
+
 const directory = process.env.DEFT_SHOTS;
 test.skip(!directory, 'DEFT_SHOTS is not set');
 

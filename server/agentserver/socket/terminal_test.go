@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/pty"
@@ -274,19 +275,17 @@ func TestTerminalSlowReader(t *testing.T) {
 	c := h.dial(t, h.terminal())
 	id := c.opened().Terminal
 	c.typeIn("head -c 100000000 /dev/zero | tr '\\0' x; exit 6\n")
-	for {
+	waittest.Until(t, "the program ends", func() bool { // nobody holds it up any more
 		list, err := h.terminals.ListPTYs(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if code := list[0].ExitCode; code != nil { // nobody holds it up any more
-			if *code != 6 {
-				t.Errorf("exit code %d", *code)
-			}
-			break
+		code := list[0].ExitCode
+		if code != nil && *code != 6 {
+			t.Errorf("exit code %d", *code)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return code != nil
+	})
 	d := h.dial(t, h.terminal()+"?terminal="+id)
 	if f := d.opened(); f.Offset < 99_000_000 {
 		t.Errorf("kept from %d on", f.Offset)
