@@ -91,14 +91,14 @@ turns:
 // conversation goes on first; and nothing is kept when the last one is deleted.
 func TestArchiveOfSub(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, `
+	d := join(t, `
 by_history: true
 turns:
   - reply: {tool_calls: [{name: terminal, arguments: {command: "echo of $(cat who 2>/dev/null || echo one) >>made; echo two >who"}}]}
   - reply: {text: made}
   - reply: {tool_calls: [{name: terminal, arguments: {command: "cat made"}}]}
   - reply: {text: still there}
-`, options{})
+`)
 	parent, _ := d.begin(t, map[string]any{"initial_message": text("make it")})
 	d.follow(t, parent, "finished")
 	sub, _ := d.begin(t, map[string]any{"parent_conversation_id": parent.ID, "initial_message": text("make it")})

@@ -14,7 +14,7 @@ import (
 // workspace, and requests to a sandbox that are enclosed in one to the page's own origin.
 func TestCanvas(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, lifeScript, options{})
+	d := join(t, lifeScript)
 	c, _ := d.begin(t, map[string]any{"initial_message": text("make it")})
 	d.follow(t, c, "finished")
 

@@ -51,7 +51,7 @@ func statusUpdate(id, status string) map[string]any {
 // imported again from its download, and deleted, but not continued.
 func TestImport(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, `{turns: []}`, options{})
+	d := join(t, `{turns: []}`)
 	const base = "/api/v1/app-conversations"
 	recorded := trajectory(t, userMessage("aaaaaaaa-0000-4000-8000-000000000001", mark), statusUpdate("aaaaaaaa-0000-4000-8000-000000000002", "running"))
 	status, raw := d.owner.sendRaw(t, d.url+base+"/import?title=From+a+friend", bytes.NewReader(recorded))
@@ -119,7 +119,7 @@ func (d deployment) none(t *testing.T) {
 // TestRefusedImports: what is no trajectory is refused with the reason, and leaves nothing.
 func TestRefusedImports(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, `{turns: []}`, options{})
+	d := join(t, `{turns: []}`)
 	one := userMessage("aaaaaaaa-0000-4000-8000-000000000001", "x")
 	for name, c := range map[string]struct {
 		query  string
@@ -158,7 +158,7 @@ func (blanks) Read(b []byte) (int, error) {
 // the paths of the new workspace, and the conversation is one's own.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, lifeScript, options{})
+	d := join(t, lifeScript)
 	first, _ := d.begin(t, map[string]any{"title": "First", "initial_message": text("make it")})
 	want := acts(d.follow(t, first, "finished"))
 	var recorded struct{ Items []json.RawMessage }

@@ -131,7 +131,7 @@ func testLife(t *testing.T, d deployment) {
 // TestScope: the key of a sandbox reaches its own conversations, and nothing else.
 func TestScope(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, lifeScript, options{})
+	d := join(t, lifeScript)
 	one, _ := d.begin(t, map[string]any{"title": "one"})
 	other, _ := d.begin(t, map[string]any{"title": "other"})
 	stranger := &client{http: d.owner.http, key: one.Key}
@@ -164,7 +164,7 @@ func TestScope(t *testing.T) {
 // TestSharing: who has the link reads a public conversation, and nothing else of it.
 func TestSharing(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, lifeScript, options{})
+	d := join(t, lifeScript)
 	c, _ := d.begin(t, map[string]any{"title": "Shown", "initial_message": text("make it")})
 	d.follow(t, c, "finished")
 	reader := &client{http: &http.Client{}}
@@ -228,7 +228,7 @@ func TestRestart(t *testing.T) {
 // sandbox, and its tags can be changed whatever its sandbox does.
 func TestParts(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, lifeScript, options{})
+	d := join(t, lifeScript)
 	whole, _ := d.begin(t, map[string]any{"title": "whole"})
 	part, _ := d.begin(t, map[string]any{"title": "part", "parent_conversation_id": whole.ID, "agent_type": "plan"})
 	if part.Sandbox != whole.Sandbox {

@@ -8,8 +8,9 @@
 //
 // # Concurrency and failure
 //
-// Each test has servers, a schema and directories of its own. Tests that need PostgreSQL
-// or a Docker engine are skipped without it, or fail if CI=true.
+// Tests without options share a server, on which each has an account (join). Others, and all
+// that end a server, have servers, a schema and directories of their own (deploy, start).
+// Tests that need PostgreSQL or a Docker engine are skipped without it, or fail if CI=true.
 package appserver_test
 
 import (
@@ -17,6 +18,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -32,7 +35,14 @@ import (
 	"github.com/deft-dev/deft/test/binary"
 )
 
-func TestMain(m *testing.M) { os.Exit(binary.Run(m)) }
+func TestMain(m *testing.M) {
+	code := binary.Run(m)
+	if err := shared.close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // server is an App Server at work.
 type server struct {
@@ -66,11 +76,21 @@ func start(t *testing.T, o options) *server {
 	if o.dir == "" {
 		o.dir = t.TempDir()
 	}
+	s, err := run(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.stop(t) })
+	return s
+}
+
+// run runs a server until it is stopped.
+func run(o options) (*server, error) {
 	s := &server{data: o.dir, failing: o.failing, ended: make(chan struct{}), waiting: map[string]chan struct{}{}}
 	for _, text := range o.awaited {
 		s.waiting[text] = make(chan struct{})
 	}
-	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(), append([]string{"serve", "--data", o.dir, "--address", "127.0.0.1:0"}, o.args...)...)
+	s.cmd = exec.CommandContext(context.Background(), binary.Path(), append([]string{"serve", "--data", o.dir, "--address", "127.0.0.1:0"}, o.args...)...)
 	s.cmd.Dir = o.dir
 	s.cmd.Env = append([]string{"HOME=" + o.dir, "PATH=" + os.Getenv("PATH")}, o.env...)
 	if o.database != "" {
@@ -82,17 +102,17 @@ func start(t *testing.T, o options) *server {
 		err = s.cmd.Start()
 	}
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	ready := make(chan []string, 1)
 	go s.listen(errs, ready)
-	t.Cleanup(func() { s.stop(t) })
 	m := <-ready
 	if m == nil {
-		t.Fatal("the server did not start")
+		_ = s.cmd.Wait() // it has ended
+		return nil, fmt.Errorf("the server did not start: %s", s.said.String())
 	}
 	s.url, s.code = m[1], m[2]
-	return s
+	return s, nil
 }
 
 // workspace is the project's directory of a sandbox, on this machine.
@@ -149,16 +169,28 @@ func (s *server) kill(t *testing.T) {
 // stop ends the server as its user does, if it has not ended, and looks at what it said.
 func (s *server) stop(t *testing.T) {
 	t.Helper()
+	if err := s.end(); err != nil {
+		t.Error(err)
+	}
+	if t.Failed() {
+		t.Logf("the server said at last:\n%s", s.lastWords())
+	}
+}
+
+// end ends the server and looks at what it said.
+func (s *server) end() error {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have been killed
 	<-s.ended
 	_ = s.cmd.Wait() // ended by us
+	if said := s.said.String(); strings.Contains(said, "panic") || strings.Contains(said, "level=ERROR") && !s.failing {
+		return errors.New("the server panicked, or reported an error")
+	}
+	return nil
+}
+
+func (s *server) lastWords() string {
 	said := s.said.String()
-	if strings.Contains(said, "panic") || strings.Contains(said, "level=ERROR") && !s.failing {
-		t.Error("the server panicked, or reported an error")
-	}
-	if t.Failed() {
-		t.Logf("the server said at last:\n%s", said[max(0, len(said)-6000):])
-	}
+	return said[max(0, len(said)-6000):]
 }
 
 // newClient returns a browser that is signed in at a server. It is at all servers of the

@@ -2,6 +2,7 @@ package appserver_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
@@ -20,22 +21,29 @@ import (
 	_ "modernc.org/sqlite" // the database that gets a second owner
 )
 
-// addOwner gives a server another owner, and returns his API key.
+// addOwner gives a server another owner, with a name like this one, and returns his API key.
 func addOwner(t *testing.T, s *server, owner string) string {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(s.data, "events", "app", "app.db")+"?_pragma=busy_timeout(5000)")
+	owner += "-" + rand.Text() // the server may be shared
+	key := "key-of-" + owner
+	addCredential(t, s, owner, "api_key", key)
+	return key
+}
+
+// addCredential stores a credential in the SQLite database of a server.
+func addCredential(t *testing.T, s *server, owner, kind, secret string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(s.data, "events", "app", "app.db")+"?_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	key := "key-of-" + owner
-	sum := sha256.Sum256([]byte(key))
-	_, err = db.ExecContext(t.Context(), `INSERT INTO app_credentials (hash, id, owner, kind, name, created_at, used_at, expires_at) VALUES (?, ?, ?, 'api_key', '', ?, 0, 0)`,
-		hex.EncodeToString(sum[:]), "id-of-"+owner, owner, time.Now().UnixMicro())
+	sum := sha256.Sum256([]byte(secret))
+	_, err = db.ExecContext(t.Context(), `INSERT INTO app_credentials (hash, id, owner, kind, name, created_at, used_at, expires_at) VALUES (?, ?, ?, ?, '', ?, 0, 0)`,
+		hex.EncodeToString(sum[:]), kind+"-of-"+owner, owner, kind, time.Now().UnixMicro())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return key
 }
 
 var (

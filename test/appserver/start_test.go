@@ -17,7 +17,7 @@ import (
 // not passed over.
 func TestRefusedStarts(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, `{turns: []}`, options{})
+	d := join(t, `{turns: []}`)
 	for name, c := range map[string]struct {
 		request map[string]any
 		status  int

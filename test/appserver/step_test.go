@@ -11,14 +11,14 @@ import (
 // of that step, and says which those are.
 func TestStepFiles(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, `
+	d := join(t, `
 by_history: true
 turns:
   - reply: {tool_calls: [{name: terminal, arguments: {command: "echo one >a"}}]}
   - reply: {tool_calls: [{name: terminal, arguments: {command: "echo two >a"}}]}
   - reply: {tool_calls: [{name: terminal, arguments: {command: "echo three >a"}}]}
   - reply: {text: written}
-`, options{})
+`)
 	c, _ := d.begin(t, map[string]any{"title": "Steps", "initial_message": text("write it")})
 	d.follow(t, c, "finished")
 	var found struct{ Items []struct{ ID string } }

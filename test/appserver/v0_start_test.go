@@ -99,13 +99,13 @@ done`
 // those of the settings, and of no other one.
 func TestV0MCPConfig(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, `
+	d := join(t, `
 by_history: true
 default: {reply: {text: a title}}
 turns:
   - {match: {user: how is it, tool_results: 0, tools: [weather]}, reply: {tool_calls: [{name: weather, arguments: {}}]}}
   - {match: {user: how is it, tool_results: 1, tools: [weather]}, reply: {text: fine}}
-`, options{})
+`)
 	servers := func(town string) map[string]any {
 		return map[string]any{"stdio_servers": []any{map[string]any{"name": "w", "command": "bash", "args": []string{"-c", mcpProgram}, "env": map[string]string{"TOWN": town}}}}
 	}

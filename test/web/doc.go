@@ -13,9 +13,10 @@
 //
 // # Concurrency and failure
 //
-// Two cases run at a time, each with a server, a directory and a browser context of its
-// own. A case fails if the page asks another host for anything, breaks its policy or
-// throws, or if the server panics or reports an error. Without Chromium or Playwright
-// the test is skipped, or fails if CI=true; so are the cases with containers where
-// DEFT_TEST_DOCKER names no engine.
+// As many cases run at a time as there are processors, each with an account and a browser
+// context of its own, on the server of its worker. Cases that restart the server, or look at
+// its directory, have one of their own (alone). A case fails if the page asks another host
+// for anything, breaks its policy or throws, or if the server panics or reports an error.
+// Without Chromium or Playwright the test is skipped, or fails if CI=true; so are the cases
+// with containers where DEFT_TEST_DOCKER names no engine.
 package web
