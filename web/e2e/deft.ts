@@ -70,17 +70,17 @@ class Server {
     if (this.program) await ended(this.program, signal);
   }
 
-  // addOwner stores an account that has a session in the browser and an API key, both of a secret.
-  addOwner(name: string, cookie: string, key: string): void {
+  // addOwner stores an account with sessions of these secrets.
+  addOwner(name: string, ...sessions: string[]): void {
     const insert = `
 import hashlib, sqlite3, sys
-database, owner, cookie, key = sys.argv[1:]
+database, owner, *sessions = sys.argv[1:]
 with sqlite3.connect(database, timeout=60) as db:
-    for kind, secret in ('cookie', cookie), ('api_key', key):
-        db.execute("INSERT INTO app_credentials (hash, id, owner, kind, name, created_at, used_at, expires_at) VALUES (?, ?, ?, ?, '', 0, 0, 0)",
-                   (hashlib.sha256(secret.encode()).hexdigest(), f"{kind} of {owner}", owner, kind))
+    for secret in sessions:
+        db.execute("INSERT INTO app_credentials (hash, id, owner, kind, name, created_at, used_at, expires_at) VALUES (?, ?, ?, 'cookie', '', 0, 0, 0)",
+                   (hashlib.sha256(secret.encode()).hexdigest(), "id of " + secret, owner))
 `;
-    const done = spawnSync('python3', ['-c', insert, join(this.dir, 'data', 'events', 'app', 'app.db'), name, cookie, key]);
+    const done = spawnSync('python3', ['-c', insert, join(this.dir, 'data', 'events', 'app', 'app.db'), name, ...sessions]);
     expect(done.status, done.stderr.toString()).toBe(0);
   }
 
@@ -105,8 +105,8 @@ export class Deft {
   private readonly own: Server;
   private server: Server;
   private from = 0; // where the test begins in what the server said
-  private readonly cookie = randomUUID();
-  private readonly key = randomUUID();
+  private readonly session = randomUUID(); // the browser's
+  private readonly cleaner = randomUUID(); // a session that no test ends
 
   // alone are tests that restart their server, or look at its directory.
   constructor(private readonly shared: Server, private readonly alone: boolean) {
@@ -134,7 +134,7 @@ export class Deft {
       this.server = this.shared;
       if (!this.shared.url) await this.shared.start(address, {});
       this.from = this.shared.said.length;
-      this.shared.addOwner(this.cookie, this.cookie, this.key);
+      this.shared.addOwner(randomUUID(), this.session, this.cleaner);
     }
     this.url = this.server.url;
   }
@@ -150,7 +150,7 @@ export class Deft {
 
   async signIn(page: Page): Promise<void> {
     if (this.server === this.shared) {
-      await page.context().addCookies([{ name: 'deft_session', value: this.cookie, url: this.url, httpOnly: true, sameSite: 'Strict' }]);
+      await page.context().addCookies([{ name: 'deft_session', value: this.session, url: this.url, httpOnly: true, sameSite: 'Strict' }]);
       await page.goto(this.url);
     } else {
       await page.goto(this.own.link);
@@ -171,7 +171,7 @@ export class Deft {
   // deleteAll deletes the account's conversations, with their sandboxes.
   private async deleteAll(): Promise<void> {
     const ask = async (method: string, path: string): Promise<Response> => {
-      const answer = await fetch(`${this.url}/api/v1/app-conversations${path}`, { method, headers: { Authorization: `Bearer ${this.key}` } });
+      const answer = await fetch(`${this.url}/api/v1/app-conversations${path}`, { method, headers: { Cookie: `deft_session=${this.cleaner}`, Origin: this.url } });
       expect(answer.ok, `${method} ${path}: ${answer.status}`).toBe(true);
       return answer;
     };

@@ -90,7 +90,8 @@ for (const theme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: theme });
     if (theme === 'dark') await page.setViewportSize({ width: 390, height: 780 });
     await start(deft, page);
-    const title = await page.title();
+    const title = 'A short title · Deft'; // the model has given it
+    await expect(page).toHaveTitle(title);
     await upload(
       page,
       ['photo.png', png(60)],
