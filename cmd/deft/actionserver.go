@@ -43,15 +43,15 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	}
 	serve := standardserver.Config{
 		Workspace: c.Workspace, Grace: c.Grace, Executors: executors, Network: c.Net, IgnoreSignals: c.Signals, OwnProgram: c.Program,
-		Results: c.Results, Log: slog.New(slog.NewJSONHandler(std.err, nil)),
+		Results: c.Results, Log: slog.New(slog.NewJSONHandler(std.Err, nil)),
 	}
 	for _, name := range c.Masked {
-		serve.Masked = append(serve.Masked, std.env(name))
+		serve.Masked = append(serve.Masked, std.Env(name))
 	}
 	if std.listener != nil {
 		// In a runtime of `deft runtime-api` connections come through HTTP, with a session
 		// key that commands must not have.
-		key := std.env(sessionKeyVariable)
+		key := std.Env(sessionKeyVariable)
 		if key == "" {
 			return fault.New(fault.Invalid, "the action server needs a session key").Hint("set " + sessionKeyVariable)
 		}

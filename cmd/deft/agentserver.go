@@ -53,13 +53,13 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 	}
 	ctx, stop := untilTold(ctx)
 	defer stop()
-	if p, err := findPaths(g.Data, std.env); err == nil { // else there is no home
+	if p, err := findPaths(g.Data, std.Env); err == nil { // else there is no home
 		c.DefaultConversationsPath = p.store()
 	}
 	c.Classes = sandboxClasses()
 	cfg, err := config.Load(os.Environ(), c.Flags)
 	if err == nil {
-		err = c.checkRuntimeAPI(c.Sandbox, std.env)
+		err = c.checkRuntimeAPI(c.Sandbox, std.Env)
 	}
 	if err != nil {
 		return err
@@ -67,17 +67,17 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 	if c.Executor, err = build.AbsoluteExecutor(c.Executor); err != nil {
 		return err
 	}
-	classes, err := c.classes(std.env)
+	classes, err := c.classes(std.Env)
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	l, err := std.listen(ctx, cfg.Network(), cfg.Address())
 	if err != nil {
 		return cannotListen(cfg.Address(), "--host and --port", err)
 	}
 	s, err := agentserver.New(agentserver.Options{
-		Config: cfg, Adapters: adapters{log, classes, c.Executor}, Addr: l.Addr(), Version: version, Out: std.err, Log: log,
+		Config: cfg, Adapters: adapters{log, classes, c.Executor}, Addr: l.Addr(), Version: version, Out: std.Err, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, l.Close())

@@ -26,7 +26,7 @@ agents, runtimes and sandboxes (see docs/executors.md). It needs a Go toolchain.
 
 // Run builds the program.
 func (c *buildCmd) Run(ctx context.Context, std *streams) error {
-	o := custombuild.Options{Source: c.Source, Version: version, Output: c.Output, Log: std.err}
+	o := custombuild.Options{Source: c.Source, Version: version, Output: c.Output, Log: std.Err}
 	for _, text := range c.With {
 		m, err := custombuild.ParseModule(text)
 		if err != nil {
@@ -40,10 +40,10 @@ func (c *buildCmd) Run(ctx context.Context, std *streams) error {
 	if fi, err := os.Stat(o.Output); err == nil && fi.IsDir() {
 		return fault.New(fault.Invalid, o.Output+" is a directory").Hint("name a file with -o FILE")
 	}
-	fmt.Fprintln(std.err, "building; the first time takes minutes")
+	fmt.Fprintln(std.Err, "building; the first time takes minutes")
 	if err := custombuild.Build(ctx, o); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(std.out, o.Output)
+	_, err := fmt.Fprintln(std.Out, o.Output)
 	return err
 }

@@ -10,7 +10,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/deft-dev/deft/cli/completion"
 	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/stdio"
+	"github.com/deft-dev/deft/cli/undo"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 )
@@ -20,23 +23,23 @@ type grammar struct {
 	globalFlags
 
 	runGrammar
-	Demo          demoCmd          `cmd:"" help:"Watch a recorded session fix a failing test, with real tools and no key."`
-	Conversations conversationsCmd `cmd:"" aliases:"conv" help:"List, show, fork, export, import and delete conversations."`
-	Undo          undoCmd          `cmd:"" help:"Take a conversation and the files back to before your last message."`
-	Shell         shellCmd         `cmd:"" help:"Open a shell in the sandbox of a conversation."`
-	Forward       forwardCmd       `cmd:"" help:"Reach programs that listen in the sandbox of a conversation."`
-	Sandbox       sandboxCmd       `cmd:"" help:"Show the log of a conversation's sandbox, and what it uses."`
-	Doctor        doctorCmd        `cmd:"" help:"Show what works on this machine, and try to break out of the sandbox."`
-	LLM           llmCmd           `cmd:"" name:"llm" help:"Test models, list them, and show what they cost."`
-	Completion    completionCmd    `cmd:"" help:"Print a completion script for a shell."`
-	Complete      completeCmd      `cmd:"" hidden:"" help:"Print values for a completion script."`
-	Config        configCmd        `cmd:"" help:"Show and check the settings of deft serve."`
-	Build         buildCmd         `cmd:"" help:"Build Deft with packages of your own linked in."`
-	Licenses      licensesCmd      `cmd:"" help:"Print the licences of Deft and of everything that is linked into it."`
-	Version       versionCmd       `cmd:"" help:"Print the version."`
-	Dev           devCmd           `cmd:"" help:"Tools for those who work on Deft."`
-	RuntimeAPI    runtimeAPICmd    `cmd:"" name:"runtime-api" help:"Start sandboxes for clients of OpenHands' Runtime API."`
-	SandboxServer sandboxServerCmd `cmd:"" name:"sandbox-server" hidden:"" help:"Wait inside a sandbox for what to run."`
+	Demo          demoCmd            `cmd:"" help:"Watch a recorded session fix a failing test, with real tools and no key."`
+	Conversations conversationsCmd   `cmd:"" aliases:"conv" help:"List, show, fork, export, import and delete conversations."`
+	Undo          undo.Undo          `cmd:"" help:"Take a conversation and the files back to before your last message."`
+	Shell         shellCmd           `cmd:"" help:"Open a shell in the sandbox of a conversation."`
+	Forward       forwardCmd         `cmd:"" help:"Reach programs that listen in the sandbox of a conversation."`
+	Sandbox       sandboxCmd         `cmd:"" help:"Show the log of a conversation's sandbox, and what it uses."`
+	Doctor        doctorCmd          `cmd:"" help:"Show what works on this machine, and try to break out of the sandbox."`
+	LLM           llmCmd             `cmd:"" name:"llm" help:"Test models, list them, and show what they cost."`
+	Completion    completion.Command `cmd:"" help:"Print a completion script for a shell."`
+	Complete      completeCmd        `cmd:"" hidden:"" help:"Print values for a completion script."`
+	Config        configCmd          `cmd:"" help:"Show and check the settings of deft serve."`
+	Build         buildCmd           `cmd:"" help:"Build Deft with packages of your own linked in."`
+	Licenses      licensesCmd        `cmd:"" help:"Print the licences of Deft and of everything that is linked into it."`
+	Version       versionCmd         `cmd:"" help:"Print the version."`
+	Dev           devCmd             `cmd:"" help:"Tools for those who work on Deft."`
+	RuntimeAPI    runtimeAPICmd      `cmd:"" name:"runtime-api" help:"Start sandboxes for clients of OpenHands' Runtime API."`
+	SandboxServer sandboxServerCmd   `cmd:"" name:"sandbox-server" hidden:"" help:"Wait inside a sandbox for what to run."`
 	agentServerGrammar
 	actionServerGrammar
 }
@@ -118,7 +121,7 @@ func executeCommandLine(ctx context.Context, args []string, std *streams) (code 
 	}
 	c, err := newCommandLine(ctx, command, std)
 	if err != nil {
-		fmt.Fprintln(std.err, "deft:", err)
+		fmt.Fprintln(std.Err, "deft:", err)
 		return fault.ExitError
 	}
 	return c.execute(args)
@@ -138,11 +141,11 @@ func newCommandLine(ctx context.Context, command string, std *streams) (*command
 	var err error
 	c.parser, err = kong.New(g,
 		kong.Name("deft"), kong.Description(description),
-		kong.Writers(std.out, std.err),
+		kong.Writers(std.Out, std.Err),
 		kong.Exit(func(code int) { c.exited = code; panic(exitEarly{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.TypeMapper(reflect.TypeFor[sandbox.Network](), networkFlag{}),
-		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, flags),
+		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &std.Streams, flags, profileWiring(std), importWiring(std), conversationsOf(ctx, std, flags)),
 	)
 	return c, err
 }
@@ -160,7 +163,7 @@ func (c *commandLine) execute(args []string) (code int) {
 	if err != nil {
 		return usage(c.std, err, args)
 	}
-	return c.std.report(k.Run())
+	return c.std.Report(k.Run())
 }
 
 // normalizeArgs understands what people type without having read the help.
@@ -189,12 +192,12 @@ func usage(std *streams, err error, args []string) int {
 	}
 	next := "Try `" + cmd + " --help`."
 	if cmd == "deft" && len(args) > 0 && strings.Contains(args[0], " ") {
-		next = "A task needs `run`: deft run " + quoted(args[0])
+		next = "A task needs `run`: deft run " + stdio.Quoted(args[0])
 	}
-	fmt.Fprintln(std.err, "deft:", oneLine(err.Error()))
+	fmt.Fprintln(std.Err, "deft:", stdio.OneLine(err.Error()))
 	if hint := fault.HintOf(err); hint != "" {
-		fmt.Fprintln(std.err, "  →", oneLine(hint))
+		fmt.Fprintln(std.Err, "  →", stdio.OneLine(hint))
 	}
-	fmt.Fprintln(std.err, console.Line(next))
+	fmt.Fprintln(std.Err, console.Line(next))
 	return fault.ExitUsage
 }

@@ -30,7 +30,7 @@ var completable = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]*$`)
 func (c *completeCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	show := func(value, what string) {
 		if completable().MatchString(value) {
-			fmt.Fprintf(std.out, "%s\t%s\n", value, console.Line(what))
+			fmt.Fprintf(std.Out, "%s\t%s\n", value, console.Line(what))
 		}
 	}
 	switch c.Kind {
@@ -59,7 +59,7 @@ func (c *completeCmd) Run(ctx context.Context, std *streams, g *globalFlags) err
 		}
 		return err
 	}
-	known, err := catalog.Load(catalog.UserFile(std.env))
+	known, err := catalog.Load(catalog.UserFile(std.Env))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -9,16 +10,20 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/settingsimport"
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
+	serversettings "github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/appserver/config"
+	"github.com/deft-dev/deft/settings"
 )
 
 // configCmd works with the configuration of deft serve.
 type configCmd struct {
-	Show    configShowCmd    `cmd:"" default:"withargs" help:"Show each setting of deft serve with where it comes from, and the variables of other commands that are set."`
-	Import  configImportCmd  `cmd:"" help:"Take over what OpenHands is configured with."`
-	Check   configCheckCmd   `cmd:"" help:"Check a file of settings."`
-	Example configExampleCmd `cmd:"" help:"Print a file with all settings, commented out."`
+	Show    configShowCmd          `cmd:"" default:"withargs" help:"Show each setting of deft serve with where it comes from, and the variables of other commands that are set."`
+	Import  settingsimport.Command `cmd:"" help:"Take over what OpenHands is configured with."`
+	Check   configCheckCmd         `cmd:"" help:"Check a file of settings."`
+	Example configExampleCmd       `cmd:"" help:"Print a file with all settings, commented out."`
 }
 
 type configShowCmd struct {
@@ -49,19 +54,19 @@ func (c *configShowCmd) Run(k *kong.Context, std *streams, g *globalFlags) error
 	}
 	_, report, failed := config.Load(s)
 	warnAll(std, report.Warnings)
-	others := variablesOf(k.Model.Node, std.env)
+	others := variablesOf(k.Model.Node, std.Env)
 	if c.JSON {
 		var values []shownValue
 		for _, v := range report.Values {
 			values = append(values, shownValue{v.Setting.Key, v.Text, v.Source, v.Setting.Variable, v.Setting.Flag})
 		}
-		err = printJSON(std, map[string]any{"settings": values, "files": report.Files, "warnings": report.Warnings, "variables": others})
+		err = std.PrintJSON(map[string]any{"settings": values, "files": report.Files, "warnings": report.Warnings, "variables": others})
 		return firstError(err, failed)
 	}
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
 	for _, v := range report.Values {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Setting.Key, dash(console.Line(v.Text)), console.Line(v.Source.String()))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Setting.Key, first(console.Line(v.Text), "-"), console.Line(v.Source.String()))
 	}
 	if len(others) > 0 {
 		fmt.Fprintln(w, "\nVARIABLE\tIS\tFOR")
@@ -83,7 +88,7 @@ func firstError(errs ...error) error {
 
 // configSources are the sources of the configuration of deft serve.
 func configSources(std *streams, g *globalFlags, f config.Flags) (config.Sources, error) {
-	p, err := findPaths("", std.env)
+	p, err := findPaths("", std.Env)
 	if err != nil && g.Data == "" {
 		return config.Sources{}, err
 	}
@@ -92,7 +97,7 @@ func configSources(std *streams, g *globalFlags, f config.Flags) (config.Sources
 
 func warnAll(std *streams, warnings []string) {
 	for _, w := range warnings {
-		fmt.Fprintln(std.err, "deft: warning:", oneLine(w))
+		fmt.Fprintln(std.Err, "deft: warning:", stdio.OneLine(w))
 	}
 }
 
@@ -147,7 +152,7 @@ func (c *configCheckCmd) Run(std *streams) error {
 		warnAll(std, report.Warnings)
 	}
 	if err == nil {
-		_, err = fmt.Fprintln(std.out, c.File+" is right")
+		_, err = fmt.Fprintln(std.Out, c.File+" is right")
 		return err
 	}
 	mistakes := strings.Split(err.Error(), "\n")
@@ -155,15 +160,29 @@ func (c *configCheckCmd) Run(std *streams) error {
 		return err
 	}
 	for _, m := range mistakes {
-		fmt.Fprintln(std.err, "deft:", oneLine(m))
+		fmt.Fprintln(std.Err, "deft:", stdio.OneLine(m))
 	}
 	return fault.New(fault.Invalid, fmt.Sprintf("%s has %d mistakes", c.File, len(mistakes))).Hint(fault.HintOf(err))
+}
+
+// importWiring is where settings of OpenHands go.
+func importWiring(std *streams) settingsimport.Wiring {
+	return settingsimport.Wiring{
+		Dir: func() (string, error) { return serversettings.PersistenceDir(std.Env) },
+		Open: func(ctx context.Context, dir string) (*settings.Service, error) {
+			ring, err := openRing(std, dir)
+			if err != nil {
+				return nil, err
+			}
+			return settings.Open(ctx, settings.Options{Dir: dir, Keys: ring, Env: std.Env})
+		},
+	}
 }
 
 type configExampleCmd struct{}
 
 // Run prints the example.
 func (c *configExampleCmd) Run(std *streams) error {
-	_, err := fmt.Fprint(std.out, config.Example())
+	_, err := fmt.Fprint(std.Out, config.Example())
 	return err
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/cli/listing"
 	"github.com/deft-dev/deft/cli/runcommand"
+	"github.com/deft-dev/deft/cli/stdio"
+	"github.com/deft-dev/deft/cli/undo"
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -30,14 +32,14 @@ type conversationsCmd struct {
 	Show    showCmd    `cmd:"" help:"Show what happened in a conversation."`
 	Export  exportCmd  `cmd:"" help:"Write a conversation to a file or directory."`
 	Import  importCmd  `cmd:"" help:"Read a trajectory file or an OpenHands conversation directory."`
-	Fork    forkCmd    `cmd:"" help:"Go on from an event in another conversation, with files of its own."`
+	Fork    undo.Fork  `cmd:"" help:"Go on from an event in another conversation, with files of its own."`
 	Delete  deleteCmd  `cmd:"" help:"Delete conversations."`
 	Salvage salvageCmd `cmd:"" help:"Copy what can still be read of a damaged store to a new one."`
 }
 
 // withStore opens the store for a command and closes it after.
 func withStore(ctx context.Context, std *streams, g *globalFlags, do func(paths, *sqlite.Store) error) error {
-	p, err := findPaths(g.Data, std.env)
+	p, err := findPaths(g.Data, std.Env)
 	if err != nil {
 		return err
 	}
@@ -63,18 +65,18 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 			return err
 		}
 		defer locks.Close()
-		w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+		w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 		status := strings.TrimPrefix(c.Status, "all")
 		q := listing.Query{Status: status, Limit: c.Limit, Damaged: func(id event.ConversationID, err error) {
-			line := oneLine(err.Error())
+			line := stdio.OneLine(err.Error())
 			if id != "" { // else it is part of what is damaged
 				line = string(id) + ": " + line
 			}
-			fmt.Fprintln(std.err, "deft: a record is damaged and left out:", line)
+			fmt.Fprintln(std.Err, "deft: a record is damaged and left out:", line)
 		}}
 		n, err := listing.List(ctx, s, locks, q, func(i listing.Conversation) error {
 			if c.JSON {
-				return printJSON(std, i)
+				return std.PrintJSON(i)
 			}
 			_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d events\t%s\t%s\t%s\t%s\n", i.ID, age(time.Since(i.Updated)), i.Status, i.Events,
 				i.Cost(), console.Line(first(i.Model, "-")), console.Line(first(i.Workspace, "-")), console.Line(i.Title))
@@ -83,9 +85,9 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		switch {
 		case n > 0 || c.JSON || err != nil:
 		case status != "":
-			fmt.Fprintln(std.err, "no conversation has the status", status)
+			fmt.Fprintln(std.Err, "no conversation has the status", status)
 		default:
-			fmt.Fprintln(std.err, `no conversations yet: deft run "…" makes one`)
+			fmt.Fprintln(std.Err, `no conversations yet: deft run "…" makes one`)
 		}
 		return errors.Join(w.Flush(), err)
 	})
@@ -122,7 +124,7 @@ func (c *showCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		if c.Follow {
 			events = s.Follow(ctx, id, 1)
 		}
-		p := console.New(console.Options{Out: std.out, Color: std.color(std.outTTY), Full: c.Full})
+		p := console.New(console.Options{Out: std.Out, Color: std.Color(std.OutTTY), Full: c.Full})
 		if !c.JSON {
 			if err := showHeader(ctx, s, paths, id, p); err != nil {
 				return err
@@ -133,7 +135,7 @@ func (c *showCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 				return fmt.Errorf("read conversation %s: %w", id, err)
 			}
 			if c.JSON {
-				fmt.Fprintf(std.jsonOut(), "%s\n", rec.JSON)
+				fmt.Fprintf(std.JSONOut(), "%s\n", rec.JSON)
 				continue
 			}
 			ev, err := rec.Event()
@@ -197,7 +199,7 @@ func (c *exportCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 		case c.Format == "openhands":
 			path, err = openhands.Export(ctx, s, id, first(c.Output, "."))
 		case path == "":
-			return openhands.ExportTrajectory(ctx, s, id, std.jsonOut())
+			return openhands.ExportTrajectory(ctx, s, id, std.JSONOut())
 		default:
 			err = openhands.WriteTrajectory(ctx, s, id, path)
 		}
@@ -205,9 +207,9 @@ func (c *exportCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 			return err
 		}
 		if c.JSON {
-			return printJSON(std, map[string]string{"id": string(id), "path": path})
+			return std.PrintJSON(map[string]string{"id": string(id), "path": path})
 		}
-		fmt.Fprintln(std.err, "wrote", path)
+		fmt.Fprintln(std.Err, "wrote", path)
 		return nil
 	})
 }
@@ -259,12 +261,12 @@ func (c *importCmd) report(std *streams, read func() (openhands.Report, error)) 
 		return err
 	}
 	if c.JSON {
-		return printJSON(std, importedJSON(report))
+		return std.PrintJSON(importedJSON(report))
 	}
 	for _, w := range report.Problems {
-		fmt.Fprintln(std.err, "deft:", console.Line(w.File+": "+w.Why))
+		fmt.Fprintln(std.Err, "deft:", console.Line(w.File+": "+w.Why))
 	}
-	_, err = fmt.Fprintf(std.out, "%s  %d events\n", report.ID, report.Events)
+	_, err = fmt.Fprintf(std.Out, "%s  %d events\n", report.ID, report.Events)
 	return err
 }
 
@@ -286,7 +288,7 @@ type deleteCmd struct {
 // Run deletes conversations that nobody runs, with their sandboxes.
 func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) (err error) {
-		classes, err := runtimeAPIFromEnvironment(std.env).classes(std.env)
+		classes, err := runtimeAPIFromEnvironment(std.Env).classes(std.Env)
 		if err != nil {
 			return err
 		}
@@ -342,14 +344,14 @@ func (c *deleteCmd) print(std *streams, id event.ConversationID, left error) err
 		done.Left = left.Error()
 	}
 	if c.JSON {
-		return printJSON(std, done)
+		return std.PrintJSON(done)
 	}
-	if _, err := fmt.Fprintln(std.out, "deleted", id); err != nil || left == nil {
+	if _, err := fmt.Fprintln(std.Out, "deleted", id); err != nil || left == nil {
 		return err
 	}
-	fmt.Fprintln(std.err, "deft: warning: its sandbox is left behind:", console.Line(done.Left))
+	fmt.Fprintln(std.Err, "deft: warning: its sandbox is left behind:", console.Line(done.Left))
 	if hint != "" {
-		fmt.Fprintln(std.err, "  →", console.Line(hint))
+		fmt.Fprintln(std.Err, "  →", console.Line(hint))
 	}
 	return nil
 }

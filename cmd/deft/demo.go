@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/cli/demo"
 	"github.com/deft-dev/deft/cli/runcommand"
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
@@ -30,11 +31,11 @@ anywhere and no key is needed. At the end the test is run once more to show that
 
 // Run unpacks, replays and checks.
 func (c *demoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	p, err := findPaths(g.Data, std.env)
+	p, err := findPaths(g.Data, std.Env)
 	if err != nil {
 		return err
 	}
-	dir, err := c.unpack(p, std.env("HOME"))
+	dir, err := c.unpack(p, std.Env("HOME"))
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (c *demoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		return err
 	}
 	defer store.Close()
-	fmt.Fprintf(std.err, "A replay of a recorded session, with real tools, in %s\n\n", dir)
+	fmt.Fprintf(std.Err, "A replay of a recorded session, with real tools, in %s\n\n", dir)
 	r := newForeground(std, p, store, newView(&runCmd{}, std, g))
 	r.sandbox = c.Sandbox
 	id := event.NewConversationID()
@@ -67,12 +68,12 @@ func (c *demoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(std.err, `
+	_, err = fmt.Fprintf(std.Err, `
 Look at the result:   cat %s
 Look at the session:  deft conversations show %s
 Remove both:          rm -r %s; deft conversations delete %[2]s
 Your own task:        LLM_MODEL=… LLM_API_KEY=… deft run "…"
-`, quoted(filepath.Join(dir, "slug.sh")), id, quoted(dir))
+`, stdio.Quoted(filepath.Join(dir, "slug.sh")), id, stdio.Quoted(dir))
 	return err
 }
 

@@ -32,7 +32,7 @@ func (c *scriptedCmd) Help() string {
 // Run serves until Ctrl-C.
 func (c *scriptedCmd) Run(ctx context.Context, std *streams) error {
 	if c.Example {
-		_, err := std.out.Write(llmtest.Example)
+		_, err := std.Out.Write(llmtest.Example)
 		return err
 	}
 	if c.Script == "" {
@@ -52,7 +52,7 @@ func (c *scriptedCmd) Run(ctx context.Context, std *streams) error {
 	if err != nil {
 		return cannotListen(c.Addr, "--addr", err)
 	}
-	fmt.Fprintf(std.out, "listening on http://%s\n", ln.Addr())
-	fmt.Fprintf(std.err, "  deft run --model openai/scripted --base-url http://%s/v1 \"…\"\n", ln.Addr())
+	fmt.Fprintf(std.Out, "listening on http://%s\n", ln.Addr())
+	fmt.Fprintf(std.Err, "  deft run --model openai/scripted --base-url http://%s/v1 \"…\"\n", ln.Addr())
 	return s.Serve(ctx, ln)
 }

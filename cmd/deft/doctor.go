@@ -40,17 +40,17 @@ or the data directory is a file, 5 the key is missing, 7 the store is damaged or
 
 // Run looks at everything and really tries what must be forbidden.
 func (c *doctorCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	p, err := findPaths(g.Data, std.env)
+	p, err := findPaths(g.Data, std.Env)
 	if err != nil {
 		return err
 	}
-	host := doctor.Host{Data: p.data, Env: std.env, Root: os.Geteuid() == 0, Model: defaultModel(ctx, std)}
+	host := doctor.Host{Data: p.data, Env: std.Env, Root: os.Geteuid() == 0, Model: defaultModel(ctx, std)}
 	store, err := openStore(ctx, p)
 	if err == nil {
 		defer store.Close()
 	}
 	host.Store, host.StoreError = store, err
-	rules := workspacedir.Rules{Home: std.env("HOME"), Data: append(userDirs(std.env), p.data)}
+	rules := workspacedir.Rules{Home: std.Env("HOME"), Data: append(userDirs(std.Env), p.data)}
 	var tried doctor.Trial
 	if tried.Grants.Readable, err = rules.Granted("--read", c.Read); err != nil {
 		return err
@@ -84,9 +84,9 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 	}
 	report := doctor.Examine(ctx, host)
 	if c.JSON {
-		err = printJSON(std, report)
+		err = std.PrintJSON(report)
 	} else {
-		err = report.Print(std.out, std.color(std.outTTY))
+		err = report.Print(std.Out, std.Color(std.OutTTY))
 	}
 	if code := report.ExitCode(); err == nil && code != 0 {
 		return runcommand.Exit(code)
@@ -96,15 +96,15 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 
 // defaultModel finds the LLM that is used without flags. It makes no request.
 func defaultModel(ctx context.Context, std *streams) (m doctor.Model) {
-	if m.Name = std.env("LLM_MODEL"); m.Name != "" {
-		m.OwnServer = std.env("LLM_BASE_URL") != ""
+	if m.Name = std.Env("LLM_MODEL"); m.Name != "" {
+		m.OwnServer = std.Env("LLM_BASE_URL") != ""
 		m.KeyVariables = keyVariables(m.Name)
 		for _, name := range m.KeyVariables {
-			if std.env(name) != "" {
+			if std.Env(name) != "" {
 				m.KeySet = cmp.Or(m.KeySet, name)
 			}
 		}
-		_, m.Err = route.New(llm.Config{Model: m.Name, BaseURL: std.env("LLM_BASE_URL")})
+		_, m.Err = route.New(llm.Config{Model: m.Name, BaseURL: std.Env("LLM_BASE_URL")})
 		return m
 	}
 	usual, err := assigned(std)

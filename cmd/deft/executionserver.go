@@ -113,7 +113,7 @@ func (f *executionServerFlags) environment() []string {
 func (f *executionServerFlags) serveOpenHands(ctx context.Context, std *streams, class string) (err error) {
 	ctx, stop := untilTold(ctx)
 	defer stop()
-	key := std.env(sessionKeyVariable)
+	key := std.Env(sessionKeyVariable)
 	address, err := f.checkFlags(key)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (f *executionServerFlags) serveOpenHands(ctx context.Context, std *streams,
 		return fault.Wrap(err, fault.Denied, "make a directory for results")
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	h, err := f.openHandsServer(scratch, key, class, slog.New(slog.NewJSONHandler(std.err, nil)))
+	h, err := f.openHandsServer(scratch, key, class, slog.New(slog.NewJSONHandler(std.Err, nil)))
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (f *executionServerFlags) serveOpenHands(ctx context.Context, std *streams,
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	if std.listener == nil { // else who made it knows
-		fmt.Fprintf(std.out, "action server on http://%s\n", listener.Addr())
+		fmt.Fprintf(std.Out, "action server on http://%s\n", listener.Addr())
 	}
 	select {
 	case err = <-served:

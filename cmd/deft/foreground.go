@@ -59,7 +59,7 @@ func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.
 	return &foreground{
 		std: std, paths: p, store: store, view: view, sandbox: autoSandbox, grace: build.DefaultGrace,
 		checkpoints: session.CheckpointTurns, published: &portforward.Open{},
-		api: runtimeAPIFromEnvironment(std.env),
+		api: runtimeAPIFromEnvironment(std.Env),
 		models: &runModels{
 			by:       sync.OnceValues(func() (*opener, error) { return newOpener(std) }),
 			breakers: broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
@@ -73,7 +73,7 @@ func (r *foreground) placement() session.Placement {
 	p := session.Placement{Network: r.network, Limits: r.limits, Readable: r.read, Writable: r.write}
 	p.Env, p.SecretEnv = r.env, r.secretEnv
 	r.isolate(&p)
-	p = build.FromEnvironment(p, r.std.env)
+	p = build.FromEnvironment(p, r.std.Env)
 	p.ExecutorClass = first(r.executor, p.ExecutorClass)
 	return p
 }
@@ -156,13 +156,13 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 	if err != nil {
 		return nil, nil, err
 	}
-	classes, err := r.api.classes(r.std.env)
+	classes, err := r.api.classes(r.std.Env)
 	if err != nil {
 		return nil, nil, err
 	}
 	builder, err := build.New(build.Options{
 		Classes: classes, Program: sandboxProgram,
-		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.env)...), r.paths.data),
+		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.Env)...), r.paths.data),
 		Store: r.store, OneUser: true,
 		Grace: max(r.grace, time.Second), Defaults: r.placement(), Log: log,
 	})
@@ -178,15 +178,15 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 	if err != nil {
 		return nil, nil, err
 	}
-	home := first(r.std.env("HOME"), r.paths.data) // an empty one would be the working directory
-	persistence, err := config.PersistenceDir(r.std.env)
+	home := first(r.std.Env("HOME"), r.paths.data) // an empty one would be the working directory
+	persistence, err := config.PersistenceDir(r.std.Env)
 	if err != nil { // there is no home
 		persistence = r.paths.data
 	}
 	o := session.Options{
 		Store: r.store, Lock: locks, Dir: r.paths.store(), Ring: ring, Models: models, Builder: builder, View: view.OpenHands{},
 		Files: session.Worktrees{
-			PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(home, persistence, r.std.env("EXTENSIONS_PATH"))},
+			PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(home, persistence, r.std.Env("EXTENSIONS_PATH"))},
 			Root:             r.paths.worktrees(),
 		},
 		SubAgents: subagent.NewCatalog(home, persistence, nil),

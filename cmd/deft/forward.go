@@ -79,10 +79,10 @@ func (c *forwardCmd) list(ctx context.Context, std *streams, rt *remote.Runtime)
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 	for _, p := range list {
 		if c.JSON {
-			err = printJSON(std, p)
+			err = std.PrintJSON(p)
 		} else {
 			_, err = fmt.Fprintf(w, "%d\t%s\n", p.Port, p.Address)
 		}
@@ -91,7 +91,7 @@ func (c *forwardCmd) list(ctx context.Context, std *streams, rt *remote.Runtime)
 		}
 	}
 	if len(list) == 0 && !c.JSON {
-		fmt.Fprintln(std.err, "nothing listens in the sandbox")
+		fmt.Fprintln(std.Err, "nothing listens in the sandbox")
 	}
 	return w.Flush()
 }
@@ -103,14 +103,14 @@ func (c *forwardCmd) forward(ctx context.Context, std *streams, rt *remote.Runti
 	}
 	for _, p := range open.Ports() {
 		if c.JSON {
-			err = printJSON(std, p)
+			err = std.PrintJSON(p)
 		} else {
-			_, err = fmt.Fprintln(std.out, p)
+			_, err = fmt.Fprintln(std.Out, p)
 		}
 		if err != nil {
 			return errors.Join(err, open.Close())
 		}
 	}
-	refused := func(err error) { fmt.Fprintln(std.err, "deft:", console.Line(err.Error())) }
+	refused := func(err error) { fmt.Fprintln(std.Err, "deft:", console.Line(err.Error())) }
 	return open.Serve(ctx, func(ctx context.Context, port int) (portforward.Target, error) { return rt.DialPort(ctx, port) }, refused)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/server/agentserver/config"
@@ -17,11 +18,11 @@ import (
 // working directory, which may be a hostile project.
 func openRing(std *streams, dir string) (*keyring.Ring, error) {
 	configured := firstSet(std, []string{"OH_SECRET_KEY", "SESSION_API_KEY", "OH_SESSION_API_KEYS_0"})
-	previous, err := config.PreviousKeys(std.env)
+	previous, err := config.PreviousKeys(std.Env)
 	if err != nil {
 		return nil, err
 	}
-	own, err := config.PersistenceDir(std.env)
+	own, err := config.PersistenceDir(std.Env)
 	if fault.Is(err, fault.Invalid) { // there is no home
 		return keyring.Load(dir, configured, previous...)
 	}
@@ -30,7 +31,7 @@ func openRing(std *streams, dir string) (*keyring.Ring, error) {
 	}
 	ring, err := keyring.Load(own, configured, previous...)
 	if errors.Is(err, fs.ErrPermission) { // HOME is somebody else's, as under sudo
-		fmt.Fprintln(std.err, "deft: note:", oneLine(err.Error())+"; going on with a key in "+dir)
+		fmt.Fprintln(std.Err, "deft: note:", stdio.OneLine(err.Error())+"; going on with a key in "+dir)
 		return keyring.Load(dir, configured, previous...)
 	}
 	return ring, err

@@ -11,6 +11,6 @@ type licensesCmd struct{}
 
 // Run prints them.
 func (c *licensesCmd) Run(std *streams) error {
-	_, err := io.WriteString(std.out, licenses.Text)
+	_, err := io.WriteString(std.Out, licenses.Text)
 	return err
 }

@@ -1,5 +1,7 @@
 package main
 
+import "github.com/deft-dev/deft/cli/modellist"
+
 // llmCmd works with language models.
 type llmCmd struct {
 	Test    llmTestCmd    `cmd:"" help:"Try what works with a model: key, streaming, tools, images, length."`
@@ -10,6 +12,6 @@ type llmCmd struct {
 
 // llmModelsCmd works with the catalogue of models.
 type llmModelsCmd struct {
-	List    llmListCmd    `cmd:"" default:"withargs" help:"List models."`
-	Refresh llmRefreshCmd `cmd:"" help:"Take limits and prices over from LiteLLM's price list into a file of your own."`
+	List    modellist.List    `cmd:"" default:"withargs" help:"List models."`
+	Refresh modellist.Refresh `cmd:"" help:"Take limits and prices over from LiteLLM's price list into a file of your own."`
 }

@@ -25,7 +25,7 @@ func (c *llmCostCmd) Run(ctx context.Context, std *streams, g *globalFlags) erro
 			return err
 		}
 		if c.JSON {
-			return errors.Join(printJSON(std, b), err)
+			return errors.Join(std.PrintJSON(b), err)
 		}
 		return errors.Join(printBill(std, b), err)
 	})
@@ -44,10 +44,10 @@ func (c *llmCostCmd) bill(ctx context.Context, s *sqlite.Store) (listing.Bill, e
 
 func printBill(std *streams, b listing.Bill) error {
 	if len(b.Rows) == 0 {
-		_, err := fmt.Fprintln(std.err, "no calls of a model are stored")
+		_, err := fmt.Fprintln(std.Err, "no calls of a model are stored")
 		return err
 	}
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVICE\tMODEL\tCALLS\tPROMPT\tCACHED\tOUTPUT\tFIRST\tS/CALL\tTOKENS/S\tCOST")
 	for _, r := range append(b.Rows, b.Total) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.2f\t%.1f\t%.0f\t%s\n", console.Line(r.Service), console.Line(r.Model),

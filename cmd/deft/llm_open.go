@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/broker/debuglog"
@@ -23,17 +24,17 @@ type opener struct {
 }
 
 func newOpener(std *streams) (*opener, error) {
-	known, err := catalog.Load(catalog.UserFile(std.env))
+	known, err := catalog.Load(catalog.UserFile(std.Env))
 	if errors.Is(err, fs.ErrPermission) { // HOME is somebody else's, as under sudo
-		fmt.Fprintln(std.err, "deft: note:", oneLine(err.Error())+"; going on without it")
+		fmt.Fprintln(std.Err, "deft: note:", stdio.OneLine(err.Error())+"; going on without it")
 		known, err = catalog.Default(), nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	o := &opener{std: std, known: known}
-	if dir := std.env(debuglog.Variable); dir != "" {
-		o.log, err = debuglog.Open(dir, debuglog.Options{OnError: func(err error) { fmt.Fprintln(std.err, "deft:", oneLine(err.Error())) }})
+	if dir := std.Env(debuglog.Variable); dir != "" {
+		o.log, err = debuglog.Open(dir, debuglog.Options{OnError: func(err error) { fmt.Fprintln(std.Err, "deft:", stdio.OneLine(err.Error())) }})
 	}
 	return o, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/cli/runcommand"
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
@@ -56,7 +57,7 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 		if r.OK {
 			word = "works"
 		}
-		_, err := fmt.Fprintf(std.out, "%-9s  %s  %s\n", r.Name, word, oneLine(r.Detail))
+		_, err := fmt.Fprintf(std.Out, "%-9s  %s  %s\n", r.Name, word, stdio.OneLine(r.Detail))
 		return err
 	})
 	if err != nil {
@@ -102,17 +103,17 @@ func (c *llmTestCmd) finish(std *streams, r probe.Report) error {
 	var err error
 	switch {
 	case c.JSON:
-		err = printJSON(std, r)
+		err = std.PrintJSON(r)
 	case r.Failure == nil && r.Cost == nil:
-		_, err = fmt.Fprintf(std.out, "%-9s  unknown: the price of %s is not known\n", "cost", r.Model)
+		_, err = fmt.Fprintf(std.Out, "%-9s  unknown: the price of %s is not known\n", "cost", r.Model)
 	case r.Failure == nil:
-		_, err = fmt.Fprintf(std.out, "%-9s  %s\n", "cost", llm.Dollars(*r.Cost))
+		_, err = fmt.Fprintf(std.Out, "%-9s  %s\n", "cost", llm.Dollars(*r.Cost))
 	}
 	if r.Failure == nil || err != nil {
 		return err
 	}
 	if hint := fault.HintOf(r.Failure); hint != "" {
-		if _, err := fmt.Fprintln(std.err, "  →", oneLine(hint)); err != nil {
+		if _, err := fmt.Fprintln(std.Err, "  →", stdio.OneLine(hint)); err != nil {
 			return err
 		}
 	}

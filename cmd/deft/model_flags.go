@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/cli/profile"
 	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
@@ -35,7 +36,7 @@ type modelFlags struct {
 
 // chosen reports whether a flag, not the environment, names the model.
 func (f *modelFlags) chosen(std *streams) bool {
-	return f.Model != "" && f.Model != std.env("LLM_MODEL")
+	return f.Model != "" && f.Model != std.Env("LLM_MODEL")
 }
 
 // checkProfile refuses flags that a profile answers, and forgets what the
@@ -44,7 +45,7 @@ func (f *modelFlags) checkProfile(std *streams) error {
 	if f.Profile == "" {
 		return nil
 	}
-	odd := f.chosen(std) || f.BaseURL != "" && f.BaseURL != std.env("LLM_BASE_URL") || f.APIKeyEnv != "" || f.APIKeyFile != "" ||
+	odd := f.chosen(std) || f.BaseURL != "" && f.BaseURL != std.Env("LLM_BASE_URL") || f.APIKeyEnv != "" || f.APIKeyFile != "" ||
 		f.InputPrice != nil || f.OutputPrice != nil || f.API != "" || f.ContextLimit != 0 || f.KeepAlive != 0 || f.CacheRetention != ""
 	if odd {
 		return fault.New(fault.Invalid, "the profile "+f.Profile+" says which model is used, and how").
@@ -87,7 +88,7 @@ func (f *modelFlags) document(by *opener) (*spec.LLM, error) {
 	l := spec.NewLLM(f.Model)
 	l.UsageID, l.Stream, l.APIMode = agent.UsageAgent, true, first(f.API, llm.APIAuto)
 	l.BaseURL, l.ReasoningEffort = optional(f.BaseURL), optional(f.Effort)
-	if err := setRetention(l, f.CacheRetention); err != nil {
+	if err := profile.SetRetention(l, f.CacheRetention); err != nil {
 		return nil, err
 	}
 	x := l.Extras()
@@ -143,21 +144,21 @@ func (f *modelFlags) key(std *streams) (llm.Secret, error) {
 	case f.APIKeyFile != "" && f.APIKeyEnv != "":
 		return "", fault.New(fault.Invalid, "there are two keys: --api-key-file and --api-key-env").Hint("give one of them")
 	case f.APIKeyFile != "":
-		return keyFromFile(f.APIKeyFile)
+		return profile.KeyFromFile(f.APIKeyFile)
 	case f.APIKeyEnv != "":
 		if !runcommand.VariableName().MatchString(f.APIKeyEnv) { // perhaps the key itself: not to be shown
 			return "", fault.New(fault.Invalid, "--api-key-env takes the name of a variable, not a key").Hint("for example --api-key-env MY_KEY")
 		}
-		if std.env(f.APIKeyEnv) == "" {
+		if std.Env(f.APIKeyEnv) == "" {
 			return "", fault.New(fault.Invalid, "the environment variable "+f.APIKeyEnv+" is empty").
 				Hint("set it, or name another with --api-key-env")
 		}
-		return checkKey(std.env(f.APIKeyEnv), "the variable "+f.APIKeyEnv)
+		return profile.CheckKey(std.Env(f.APIKeyEnv), "the variable "+f.APIKeyEnv)
 	}
 	names := keyVariables(f.Model)
 	for _, name := range names {
-		if key := std.env(name); key != "" {
-			return checkKey(key, "the variable "+name)
+		if key := std.Env(name); key != "" {
+			return profile.CheckKey(key, "the variable "+name)
 		}
 	}
 	if f.BaseURL != "" || len(names) == 1 {

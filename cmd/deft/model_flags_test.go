@@ -10,12 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
 )
 
 // withEnv are streams with an environment, and nothing else.
 func withEnv(env map[string]string) *streams {
-	return &streams{env: func(name string) string { return env[name] }}
+	return &streams{Streams: stdio.Streams{Env: func(name string) string { return env[name] }}}
 }
 
 // TestKeep decides what a conversation that goes on takes over from its flags of

@@ -27,17 +27,17 @@ import (
 
 // Run works on the task until it ends.
 func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	p, err := findPaths(g.Data, std.env)
+	p, err := findPaths(g.Data, std.Env)
 	if err != nil {
 		return err
 	}
-	src := runcommand.TaskSource{Words: c.Task, File: c.File, Input: std.in, Piped: std.inPiped, Attach: c.Attach, Optional: c.Resume != "" || c.Replay != ""}
-	if std.inTTY {
+	src := runcommand.TaskSource{Words: c.Task, File: c.File, Input: std.In, Piped: std.InPiped, Attach: c.Attach, Optional: c.Resume != "" || c.Replay != ""}
+	if std.InTTY {
 		src.Input = nil
 	}
 	if src.Piped && (len(c.Task) > 0 || c.File != "") {
 		wait := time.AfterFunc(2*time.Second, func() {
-			fmt.Fprintln(std.err, "reading standard input, which is part of the message (redirect it from /dev/null to leave it out)")
+			fmt.Fprintln(std.Err, "reading standard input, which is part of the message (redirect it from /dev/null to leave it out)")
 		})
 		defer wait.Stop()
 	}
@@ -52,7 +52,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.check(), c.checkRuntimeAPI(c.Sandbox, std.env)); err != nil {
+	if err := errors.Join(c.check(), c.checkRuntimeAPI(c.Sandbox, std.Env)); err != nil {
 		return err
 	}
 	// A reader that goes away must not stop the agent half way.
@@ -79,7 +79,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	if r.executor, err = build.AbsoluteExecutor(c.Executor); err != nil {
 		return err
 	}
-	rules := workspacedir.Rules{Home: std.env("HOME"), Data: append(userDirs(std.env), p.data)}
+	rules := workspacedir.Rules{Home: std.Env("HOME"), Data: append(userDirs(std.Env), p.data)}
 	if r.read, err = rules.Granted("--read", c.Read); err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (c *runCmd) options(ctx context.Context, r *foreground) (o runcommand.Optio
 			}
 		}()
 	}
-	if r.std.inTTY && (r.std.errTTY || r.std.outTTY) {
-		o.Prompter = runcommand.NewPrompter(r.std.in, r.view.Prompts())
+	if r.std.InTTY && (r.std.ErrTTY || r.std.OutTTY) {
+		o.Prompter = runcommand.NewPrompter(r.std.In, r.view.Prompts())
 	}
 	if c.Export != "" {
 		o.Done = func(ctx context.Context) error { return openhands.WriteTrajectory(ctx, r.store, o.ID, c.Export) }
@@ -161,7 +161,7 @@ func (c *runCmd) workspace(r *foreground, or string, inside bool) (string, error
 		}
 		return dir, nil
 	}
-	return runcommand.Workspace(first(c.Workspace, or), r.paths.data, r.std.env("HOME"))
+	return runcommand.Workspace(first(c.Workspace, or), r.paths.data, r.std.Env("HOME"))
 }
 
 // spec is what a new conversation is made from. dir, unless empty, is where an

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/cli/runcommand"
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
@@ -170,12 +171,12 @@ var containerFlags = []string{"--mount", "--read-only-image", "--gpus"}
 // newView returns the view of a run.
 func newView(c *runCmd, std *streams, g *globalFlags) *runcommand.View {
 	command := "deft"
-	if g.Data != "" && g.Data != std.env("DEFT_DATA") {
-		command += " --data " + quoted(g.Data)
+	if g.Data != "" && g.Data != std.Env("DEFT_DATA") {
+		command += " --data " + stdio.Quoted(g.Data)
 	}
 	return runcommand.NewView(runcommand.ViewOptions{
-		Out: std.out, Err: std.err, OutTTY: std.outTTY, ErrTTY: std.errTTY, Same: std.same,
-		Color: std.color(true), Status: std.env("TERM") != "dumb",
+		Out: std.Out, Err: std.Err, OutTTY: std.OutTTY, ErrTTY: std.ErrTTY, Same: std.Same,
+		Color: std.Color(true), Status: std.Env("TERM") != "dumb",
 		JSON: c.JSON, Quiet: c.Quiet, Thoughts: c.Thoughts, Command: command,
 	})
 }
@@ -183,7 +184,7 @@ func newView(c *runCmd, std *streams, g *globalFlags) *runcommand.View {
 // environment returns the variables of --env, --env-file and --secret-env, those of
 // the latter among the secrets. allOf names the secrets that all commands get.
 func (c *runCmd) environment(std *streams) (out runcommand.Environment, allOf []string, err error) {
-	if out, err = runcommand.ReadEnvironment(c.Env, c.EnvFile, c.EnvUnmasked, std.env); err != nil {
+	if out, err = runcommand.ReadEnvironment(c.Env, c.EnvFile, c.EnvUnmasked, std.Env); err != nil {
 		return out, nil, err
 	}
 	allOf = slices.Sorted(maps.Keys(out.Secrets))
@@ -191,7 +192,7 @@ func (c *runCmd) environment(std *streams) (out runcommand.Environment, allOf []
 		if !runcommand.VariableName().MatchString(name) { // perhaps the secret itself: not to be shown
 			return out, nil, fault.New(fault.Invalid, "--secret-env takes the name of a variable, not a value").Hint("for example --secret-env GITHUB_TOKEN")
 		}
-		value := std.env(name)
+		value := std.Env(name)
 		if value == "" {
 			return out, nil, fault.New(fault.Invalid, "the environment variable "+name+" is empty").Hint("set it to the secret, or leave --secret-env " + name + " out")
 		}

@@ -17,14 +17,14 @@ import (
 // buildImage builds what --dockerfile and --extra-deps ask for, and returns the
 // container with that image.
 func (c *runCmd) buildImage(ctx context.Context, std *streams, p paths, with sandbox.Container) (_ sandbox.Container, err error) {
-	hidden := append(existing(userDirs(std.env)...), p.data)
+	hidden := append(existing(userDirs(std.Env)...), p.data)
 	if c.Dockerfile != "" {
-		rules := workspacedir.Rules{Home: std.env("HOME"), Data: hidden, What: "the directory of the Dockerfile"}
+		rules := workspacedir.Rules{Home: std.Env("HOME"), Data: hidden, What: "the directory of the Dockerfile"}
 		if _, err := rules.Check(filepath.Dir(c.Dockerfile)); err != nil {
 			return with, err
 		}
 	}
-	chosen, err := c.sandboxes(std.env).Choice(c.Sandbox)
+	chosen, err := c.sandboxes(std.Env).Choice(c.Sandbox)
 	if err != nil {
 		return with, err
 	}
@@ -40,7 +40,7 @@ func (c *runCmd) buildImage(ctx context.Context, std *streams, p paths, with san
 	defer func() { err = errors.Join(err, builder.Close()) }()
 	show := func(line string) {
 		if line = console.Line(line); !c.Quiet && strings.TrimSpace(line) != "" {
-			fmt.Fprintln(std.err, "image:", line)
+			fmt.Fprintln(std.Err, "image:", line)
 		}
 	}
 	name, err := builder.BuildImage(ctx, image.Request{

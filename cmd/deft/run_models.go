@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/cli/profile"
 	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
@@ -134,7 +135,7 @@ func (c *runCmd) agentDocument(ctx context.Context, by *opener, m *runModels) (*
 	if c.Profile == "" {
 		l, err := c.document(by)
 		if err == nil && c.APIKeyFile != "" {
-			m.renewed[l.APIKey] = func() (llm.Secret, error) { return keyFromFile(c.APIKeyFile) }
+			m.renewed[l.APIKey] = func() (llm.Secret, error) { return profile.KeyFromFile(c.APIKeyFile) }
 		}
 		return l, err
 	}
@@ -152,7 +153,7 @@ func (m *runModels) profile(ctx context.Context, std *streams, name, usage strin
 	if err != nil {
 		return nil, err
 	}
-	p, err := getProfile(ctx, stores, name)
+	p, err := profile.Get(ctx, stores, name)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 	if err := c.check(); err != nil {
 		return err
 	}
-	p, err := findPaths(g.Data, std.env)
+	p, err := findPaths(g.Data, std.Env)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 		return err
 	}
 	defer unlock()
-	log := slog.New(slog.NewTextHandler(std.err, nil))
+	log := slog.New(slog.NewTextHandler(std.Err, nil))
 	pattern := c.RuntimeURL
 	if pattern == "" {
 		pattern = runtimeapi.DefaultPattern(c.Host)
@@ -143,7 +143,7 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 		}
 		defer c.reread(runtimes, log)()
 	}
-	fmt.Fprintf(std.out, "runtime API on http://%s\n", listener.Addr())
+	fmt.Fprintf(std.Out, "runtime API on http://%s\n", listener.Addr())
 	return server.Serve(ctx, listener)
 }
 
@@ -190,7 +190,7 @@ func (c *runtimeAPICmd) keys(std *streams) ([]runtimeapi.Key, error) {
 		text = string(raw)
 	} else {
 		from = first(c.APIKeyEnv, defaultKeysVariable)
-		text = std.env(from)
+		text = std.Env(from)
 	}
 	keys, err := runtimeapi.ParseKeys(text, c.Quota)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
@@ -39,7 +40,7 @@ type salvagedJSON struct {
 
 // Run copies and reports.
 func (c *salvageCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	damaged, err := findPaths(g.Data, std.env)
+	damaged, err := findPaths(g.Data, std.Env)
 	if err != nil {
 		return err
 	}
@@ -63,13 +64,13 @@ func (c *salvageCmd) Run(ctx context.Context, std *streams, g *globalFlags) erro
 		out.Conversations = append(out.Conversations, salvagedJSON{s.ID, s.Events, len(s.Lost), s.LostTail, s.Unnamed})
 	}
 	if c.JSON {
-		return printJSON(std, out)
+		return std.PrintJSON(out)
 	}
 	for _, s := range out.Conversations {
-		fmt.Fprintf(std.out, "%s  %d events%s\n", s.ID, s.Events, s.losses())
+		fmt.Fprintf(std.Out, "%s  %d events%s\n", s.ID, s.Events, s.losses())
 	}
-	_, err = fmt.Fprintf(std.err, "%d conversations are in %s; the damaged files are as they were.\nLook at them:  deft --data %s conversations list\nKeep them:     export DEFT_DATA=%s\n",
-		len(out.Conversations), fresh.data, quoted(fresh.data), quoted(fresh.data))
+	_, err = fmt.Fprintf(std.Err, "%d conversations are in %s; the damaged files are as they were.\nLook at them:  deft --data %s conversations list\nKeep them:     export DEFT_DATA=%s\n",
+		len(out.Conversations), fresh.data, stdio.Quoted(fresh.data), stdio.Quoted(fresh.data))
 	return err
 }
 

@@ -88,11 +88,11 @@ func (c *sandboxLogsCmd) print(std *streams, log io.Reader) error {
 	for in := bufio.NewReader(log); ; {
 		line, err := in.ReadString('\n')
 		if text := strings.TrimSuffix(line, "\n"); line != "" && c.JSON {
-			if err := printJSON(std, map[string]string{"line": text}); err != nil {
+			if err := std.PrintJSON(map[string]string{"line": text}); err != nil {
 				return err
 			}
 		} else if line != "" {
-			if _, err := fmt.Fprintln(std.out, console.Line(text)); err != nil {
+			if _, err := fmt.Fprintln(std.Out, console.Line(text)); err != nil {
 				return err
 			}
 		}
@@ -122,7 +122,7 @@ func (c *sandboxStatsCmd) Run(ctx context.Context, std *streams, g *globalFlags)
 			return err
 		}
 		if c.JSON {
-			return printJSON(std, struct {
+			return std.PrintJSON(struct {
 				ID        event.ConversationID `json:"conversation_id"`
 				State     sandbox.State        `json:"state"`
 				Started   time.Time            `json:"started"`
@@ -133,7 +133,7 @@ func (c *sandboxStatsCmd) Run(ctx context.Context, std *streams, g *globalFlags)
 			}{id, status.State, status.Started.UTC(), status.Image, stats.MemoryBytes, stats.CPU.Seconds(), stats.Processes})
 		}
 		const mebi = 1 << 20
-		_, err = fmt.Fprintf(std.out, "state      %s\nstarted    %s\nmemory     %.1f MiB\ncpu        %s\nprocesses  %d\n",
+		_, err = fmt.Fprintf(std.Out, "state      %s\nstarted    %s\nmemory     %.1f MiB\ncpu        %s\nprocesses  %d\n",
 			status.State, status.Started.Local().Format(time.DateTime), float64(stats.MemoryBytes)/mebi, stats.CPU.Round(time.Millisecond), stats.Processes)
 		return err
 	})

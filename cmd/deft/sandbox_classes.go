@@ -64,7 +64,7 @@ type sandboxClass struct {
 
 // Run lists the classes.
 func (c *sandboxClassesCmd) Run(_ context.Context, std *streams) error {
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 	for _, one := range sandboxClasses() {
 		line := sandboxClass{
 			Name: one.Name, Summary: one.Summary, Levels: one.LevelNames(), Accepts: one.Accepts, Workspace: one.Inside, Image: one.Image, Warning: one.Warning,
@@ -73,7 +73,7 @@ func (c *sandboxClassesCmd) Run(_ context.Context, std *streams) error {
 			line.Accepts = []sandbox.Feature{}
 		}
 		if c.JSON {
-			if err := printJSON(std, line); err != nil {
+			if err := std.PrintJSON(line); err != nil {
 				return err
 			}
 			continue

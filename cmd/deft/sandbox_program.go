@@ -35,6 +35,6 @@ func (c *sandboxProgramCmd) Run(_ context.Context, std *streams) error {
 	if path == "" {
 		return fault.New(fault.Unsupported, "this binary runs itself in sandboxes").Hint("it was built by the go command alone, or with packages of others")
 	}
-	_, err = fmt.Fprintln(std.out, path)
+	_, err = fmt.Fprintln(std.Out, path)
 	return err
 }

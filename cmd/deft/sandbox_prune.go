@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
@@ -57,7 +58,7 @@ func (c *sandboxPruneCmd) Run(ctx context.Context, std *streams, g *globalFlags)
 			return err
 		}
 		if len(unused) == 0 {
-			fmt.Fprintln(std.err, "no image is unused")
+			fmt.Fprintln(std.Err, "no image is unused")
 			return nil
 		}
 		if err := c.confirm(ctx, std, unused); err != nil {
@@ -154,7 +155,7 @@ func namedImages(ctx context.Context, std *streams, p paths, s *sqlite.Store) (n
 
 func (c *sandboxPruneCmd) confirm(ctx context.Context, std *streams, unused []builtImage) error {
 	if !c.JSON {
-		w := tabwriter.NewWriter(std.err, 0, 0, 2, ' ', 0)
+		w := tabwriter.NewWriter(std.Err, 0, 0, 2, ' ', 0)
 		for _, b := range unused {
 			fmt.Fprintf(w, "%s\t%s\t%d MB\n", console.Line(b.Name), age(time.Since(b.Created)), b.Bytes/1e6)
 		}
@@ -165,7 +166,7 @@ func (c *sandboxPruneCmd) confirm(ctx context.Context, std *streams, unused []bu
 	if c.Yes || c.DryRun {
 		return nil
 	}
-	return std.confirm(ctx, "images would be removed", "remove these images?", "nothing was removed", c.JSON)
+	return std.Confirm(ctx, "images would be removed", "remove these images?", "nothing was removed", c.JSON)
 }
 
 // remove removes images. One that a container uses stays, and is no error.
@@ -176,7 +177,7 @@ func (c *sandboxPruneCmd) remove(ctx context.Context, std *streams, unused []bui
 		if !c.DryRun {
 			err := b.by.RemoveBuiltImage(ctx, b.Built)
 			if line.Removed = err == nil; err != nil {
-				line.Kept = oneLine(err.Error())
+				line.Kept = stdio.OneLine(err.Error())
 			}
 			if err != nil && !fault.Is(err, fault.Conflict) {
 				errs = append(errs, err)
@@ -185,11 +186,11 @@ func (c *sandboxPruneCmd) remove(ctx context.Context, std *streams, unused []bui
 		var err error
 		switch {
 		case c.JSON:
-			err = printJSON(std, line)
+			err = std.PrintJSON(line)
 		case line.Removed:
-			_, err = fmt.Fprintln(std.out, "removed", console.Line(b.Name))
+			_, err = fmt.Fprintln(std.Out, "removed", console.Line(b.Name))
 		case line.Kept != "":
-			_, err = fmt.Fprintln(std.err, "kept", console.Line(b.Name)+":", console.Line(line.Kept))
+			_, err = fmt.Fprintln(std.Err, "kept", console.Line(b.Name)+":", console.Line(line.Kept))
 		}
 		if err != nil {
 			return errors.Join(append(errs, err)...)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/cli/runcommand"
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/actionserver"
@@ -42,14 +43,14 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 		return fmt.Errorf("take over the sandbox's socket: %w", err)
 	}
 	defer journal.Close() // only Deft's own action server uses it
-	end, err := actionserver.OwnProcess(slog.New(slog.NewJSONHandler(std.err, nil)))
+	end, err := actionserver.OwnProcess(slog.New(slog.NewJSONHandler(std.Err, nil)))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	said := &lastText{}
 	inner := *std
-	inner.err = io.MultiWriter(std.err, said)
+	inner.Err = io.MultiWriter(std.Err, said)
 	// What can be done before anybody waits is done: the command lines are made, and each has
 	// parsed once, so that the code is in memory; and one processor is enough to start with,
 	// which spares the others from looking for work.
@@ -77,7 +78,7 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 	}
 	inner.listener, inner.journal = a.Listener, journal
 	if code := commands[a.Args[0]].execute(joinPlugins(a.Args)); code != fault.ExitOK {
-		a.Fail(fault.New(fault.Invalid, "the server did not start: "+oneLine(said.String())))
+		a.Fail(fault.New(fault.Invalid, "the server did not start: "+stdio.OneLine(said.String())))
 		return runcommand.Exit(code)
 	}
 	return nil
@@ -87,11 +88,11 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 func runGiven(ctx context.Context, std *streams, a *bootstrap.Assigned) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	code, err := a.Run(ctx, bootstrap.Program{Stdout: std.out, Stderr: std.err, Command: process.Command})
+	code, err := a.Run(ctx, bootstrap.Program{Stdout: std.Out, Stderr: std.Err, Command: process.Command})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(std.err, "deft: the program has ended with the exit code", code) // a next server may not learn it otherwise
+	fmt.Fprintln(std.Err, "deft: the program has ended with the exit code", code) // a next server may not learn it otherwise
 	if code != 0 {
 		return runcommand.Exit(code)
 	}
@@ -109,7 +110,7 @@ func prepareStore(ctx context.Context, std *streams) (wait func()) {
 	done := make(chan struct{})
 	timer := time.AfterFunc(prepareAfter, func() {
 		defer close(done)
-		p, err := findPaths(std.env("DEFT_DATA"), std.env)
+		p, err := findPaths(std.Env("DEFT_DATA"), std.Env)
 		if err == nil {
 			var s *sqlite.Store
 			if s, err = openStore(ctx, p); err == nil {
@@ -117,7 +118,7 @@ func prepareStore(ctx context.Context, std *streams) (wait func()) {
 			}
 		}
 		if err != nil { // the agent server says so if it is needed
-			fmt.Fprintln(std.err, "deft: note: the event store cannot be prepared:", oneLine(err.Error()))
+			fmt.Fprintln(std.Err, "deft: note: the event store cannot be prepared:", stdio.OneLine(err.Error()))
 		}
 		debug.FreeOSMemory()
 	})

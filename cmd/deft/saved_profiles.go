@@ -1,12 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/settings/profiles"
@@ -14,7 +13,7 @@ import (
 
 // openProfiles opens the user's LLM profiles, which the agent server uses too.
 func openProfiles(std *streams) (*profiles.Stores, error) {
-	dir, err := config.PersistenceDir(std.env)
+	dir, err := config.PersistenceDir(std.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -22,25 +21,12 @@ func openProfiles(std *streams) (*profiles.Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	return profiles.Open(profiles.Options{Dir: dir, Keys: ring, Env: std.env}), nil
-}
-
-// getProfile returns a profile. If there is none, the error names the others.
-func getProfile(ctx context.Context, s *profiles.Stores, name string) (profiles.Profile, error) {
-	p, err := s.LLMs.Profile(ctx, name)
-	if !fault.Is(err, fault.NotFound) {
-		return p, err
-	}
-	e := fault.New(fault.NotFound, "there is no profile "+name)
-	if all, err := s.LLMs.Names(ctx); err == nil && len(all) > 0 {
-		e = e.Hint("the profiles are: " + strings.Join(all, ", "))
-	}
-	return p, e
+	return profiles.Open(profiles.Options{Dir: dir, Keys: ring, Env: std.Env}), nil
 }
 
 // assigned says which profiles the user has given to services and agents.
 func assigned(std *streams) (profiles.Assignments, error) {
-	dir, err := config.PersistenceDir(std.env)
+	dir, err := config.PersistenceDir(std.Env)
 	if fault.Is(err, fault.Invalid) { // there is no home
 		return profiles.Assignments{}, nil
 	}
@@ -49,7 +35,7 @@ func assigned(std *streams) (profiles.Assignments, error) {
 	}
 	all, err := profiles.ReadAssignments(nil, dir)
 	if errors.Is(err, fs.ErrPermission) { // HOME is somebody else's, as under sudo
-		fmt.Fprintln(std.err, "deft: note:", oneLine(err.Error())+"; going on without them")
+		fmt.Fprintln(std.Err, "deft: note:", stdio.OneLine(err.Error())+"; going on without them")
 		return profiles.Assignments{}, nil
 	}
 	return all, err

@@ -95,7 +95,7 @@ func (c *serveCmd) Run(ctx context.Context, std *streams, g *globalFlags) error 
 		return errors.Join(err, l.Close(), s.Close(context.WithoutCancel(ctx)))
 	}
 	address := browserAddress(cfg.Server, l.Addr())
-	fmt.Fprintf(std.err, "deft serves on %s\n  sign in once within 15 minutes: %s/#login=%s\n", address, address, code)
+	fmt.Fprintf(std.Err, "deft serves on %s\n  sign in once within 15 minutes: %s/#login=%s\n", address, address, code)
 	return s.Serve(ctx, l)
 }
 
@@ -107,9 +107,9 @@ func newLog(std *streams, c config.Log) *slog.Logger {
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if c.Format == "json" {
-		return slog.New(slog.NewJSONHandler(std.err, o))
+		return slog.New(slog.NewJSONHandler(std.Err, o))
 	}
-	return slog.New(slog.NewTextHandler(std.err, o))
+	return slog.New(slog.NewTextHandler(std.Err, o))
 }
 
 // newAppServer makes the server of a configuration, and listens.
@@ -125,7 +125,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		outbound.Restrict(outbound.Policy{Internal: internalHosts(cfg)})
 	}
 	paths := paths{data: cfg.Data}
-	settings, err := serversettings.PersistenceDir(std.env)
+	settings, err := serversettings.PersistenceDir(std.Env)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -134,7 +134,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		return nil, nil, err
 	}
 	remote := runtimeAPIFlags{RuntimeAPI: cfg.Sandbox.RuntimeAPI, RuntimeAPIKeyEnv: cfg.Sandbox.RuntimeAPIKeyEnv}
-	classes, err := remote.classes(std.env)
+	classes, err := remote.classes(std.Env)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -170,7 +170,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 			return b, err
 		},
 		Warm: links.warm(cfg, class), Link: links.link, Isolations: &links, AppsDomain: cfg.Server.AppsDomain,
-		OpenFiles:   func(ctx context.Context) (appserver.FileStore, error) { return fileStore(ctx, cfg, std.env) },
+		OpenFiles:   func(ctx context.Context) (appserver.FileStore, error) { return fileStore(ctx, cfg, std.Env) },
 		OpenStore:   func(ctx context.Context) (*store.Store, error) { return appStore(ctx, cfg, dir, ring) },
 		InternalURL: serversettings.InternalURL(l.Addr()), WebURL: cfg.Server.PublicURL, AllowedOrigins: cfg.Server.AllowedOrigins,
 		TrustedProxy: trusted(cfg.Server.TrustedProxies), Certificate: cfg.Server.TLSCertificate, CertificateKey: cfg.Server.TLSKey,
@@ -182,7 +182,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		Confirm: security.Preset(cfg.Conversations.Confirm),
 		Page:    web.Handler(), Model: commonModel(cfg.LLM),
 		Demo: &conversations.Demo{Title: demo.Task, Unpack: unpackDemo}, Trajectories: trajectories{},
-		Version: version, Out: std.err, Log: log,
+		Version: version, Out: std.Err, Log: log,
 	}
 	if when := session.CheckpointTimes(cfg.Conversations.Checkpoints); when != session.CheckpointsOff && checkpoint.Available() {
 		// Workspaces are below Deft's data, so nothing is excluded.

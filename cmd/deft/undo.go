@@ -3,200 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"path/filepath"
-	"strings"
 
-	"github.com/deft-dev/deft/checkpoint"
-	"github.com/deft-dev/deft/cli/console"
-	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/cli/undo"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/session"
 )
-
-// undoCmd takes a conversation and its files back.
-type undoCmd struct {
-	ID        string   `arg:"" optional:"" help:"The conversation's id, the start of it, or \"last\"." default:"last" complete:"conversations"`
-	To        event.ID `help:"Go back to this event instead of the last message; an undo says how it is taken back itself." placeholder:"EVENT"`
-	List      bool     `help:"Show the events whose files are known, and change nothing."`
-	KeepFiles bool     `name:"keep-files" help:"Leave the files as they are: only the conversation goes back."`
-	KeepGit   bool     `name:"keep-commits" help:"Leave what Git has checked out as it is: branch, commit and staging area."`
-	Preview   bool     `short:"n" name:"dry-run" help:"Show what would change, and change nothing."`
-	Yes       bool     `short:"y" help:"Do not ask."`
-	JSON      bool     `name:"json" help:"Print what was done as a JSON object."`
-}
-
-// Help is shown by `deft undo --help`.
-func (c *undoCmd) Help() string {
-	return `The conversation and the files of its workspace become what they were before your last message. Ignored and untracked files are
-part of that; caches such as node_modules and files above 64 MiB are not. If the agent has made commits, or has checked out another
-branch, the branch and the commit of then are checked out again; the commits stay in Git's reflog.
-Nothing is lost: the undo itself can be taken back.
-
-Examples:
-  deft undo
-  deft undo --dry-run
-  deft undo 0f9a --to 5c1d2e3f-…`
-}
-
-// Run takes a conversation back.
-func (c *undoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	return withConversation(ctx, std, g, c.ID, func(conv *session.Conversation) error {
-		if c.List {
-			return c.list(ctx, std, conv)
-		}
-		// Who is not asked needs no comparison of all files before.
-		o := session.UndoOptions{To: c.To, KeepFiles: c.KeepFiles, Commits: !c.KeepGit, Preview: c.Preview || !c.Yes}
-		var u session.Undone
-		undo := func() (err error) {
-			u, err = conv.Branches().Undo(ctx, o)
-			return err
-		}
-		what := "taking the files back"
-		if o.Preview {
-			what = "comparing the files"
-		}
-		if err := std.telling(what, undo); err != nil {
-			return explainUndo(err)
-		}
-		if !c.JSON {
-			showChanges(std, conv.Workspace(), u)
-		}
-		if o.Preview && !c.Preview {
-			if err := c.confirm(ctx, std, u); err != nil {
-				return err
-			}
-			o.Preview = false
-			shown := u.Commits.Kept
-			if err := std.telling("taking the files back", undo); err != nil {
-				return err
-			}
-			if !c.JSON && u.Commits.Kept != shown {
-				showKept(std, u.Commits)
-			}
-		}
-		return c.report(std, conv.ID(), u)
-	})
-}
-
-// explainUndo says what to do where files are not known.
-func explainUndo(err error) error {
-	if errors.Is(err, session.ErrNoCheckpoint) || fault.Is(err, fault.Unsupported) {
-		return fault.New(fault.KindOf(err), "cannot go back").Because(err).
-			Hint("deft undo --list shows the events whose files are known; --keep-files takes only the conversation back")
-	}
-	return err
-}
-
-// maxShown is how many files of a kind are listed.
-const maxShown = 20
-
-func showChanges(std *streams, dir string, u session.Undone) {
-	if m := u.Commits; m.To.Commit != "" {
-		fmt.Fprintf(std.err, "git: %s is checked out again, in place of %s\n", shownCheckout(m.To), shownCheckout(m.From))
-	}
-	showKept(std, u.Commits)
-	ch := u.Files
-	if len(ch.Written)+len(ch.Removed) == 0 {
-		fmt.Fprintln(std.err, "no file changes in", console.Line(dir))
-		return
-	}
-	fmt.Fprintln(std.err, "in", console.Line(dir)+":")
-	for _, l := range []struct {
-		what  string
-		files []string
-	}{{"comes back", ch.Written}, {"is removed", ch.Removed}} {
-		for i, f := range l.files {
-			if i == maxShown {
-				fmt.Fprintf(std.err, "  … and %d more\n", len(l.files)-i)
-				break
-			}
-			fmt.Fprintf(std.err, "  %s  %s\n", l.what, console.Line(f))
-		}
-	}
-}
-
-// shownCheckout is the branch and the commit.
-func shownCheckout(c checkpoint.Checkout) string {
-	return console.Line(fmt.Sprintf("%s at %.10s", strings.TrimPrefix(c.Ref, "refs/heads/"), c.Commit))
-}
-
-func showKept(std *streams, m session.Moved) {
-	if m.Kept != "" {
-		fmt.Fprintln(std.err, "git: what is checked out stays:", console.Line(m.Kept))
-	}
-}
-
-func (c *undoCmd) confirm(ctx context.Context, std *streams, u session.Undone) error {
-	if len(u.Files.Written)+len(u.Files.Removed) == 0 && u.Commits.To.Commit == "" {
-		return nil
-	}
-	return std.confirm(ctx, "files would change", "go back?", "nothing was changed", c.JSON)
-}
-
-// undoneJSON is what `deft undo --json` prints.
-type undoneJSON struct {
-	ID      event.ConversationID `json:"id"`
-	From    event.ID             `json:"from"`
-	To      event.ID             `json:"to"`
-	Written []string             `json:"written"`
-	Removed []string             `json:"removed"`
-	DryRun  bool                 `json:"dry_run"`
-	// Checkout is what Git has checked out again; nil where that stays, KeptWhy then says why
-	// if it was another one.
-	Checkout *checkpoint.Checkout `json:"checkout"`
-	KeptWhy  string               `json:"checkout_kept,omitempty"`
-}
-
-func (c *undoCmd) report(std *streams, id event.ConversationID, u session.Undone) error {
-	if c.JSON {
-		var checkout *checkpoint.Checkout
-		if u.Commits.To.Commit != "" {
-			checkout = &u.Commits.To
-		}
-		return printJSON(std, undoneJSON{
-			Checkout: checkout, KeptWhy: u.Commits.Kept, ID: id, From: u.From, To: u.To, Written: append([]string{}, u.Files.Written...), Removed: append([]string{}, u.Files.Removed...),
-			DryRun: c.Preview,
-		})
-	}
-	if c.Preview {
-		fmt.Fprintln(std.err, "nothing was changed")
-		return nil
-	}
-	_, err := fmt.Fprintf(std.out, "undone. To take that back: deft undo %s --to %s\nto go on: deft run --resume %s \"…\"\n", id, u.From, id)
-	return err
-}
-
-// pointJSON is a line of `deft undo --list --json`.
-type pointJSON struct {
-	Event   event.ID `json:"event"`
-	Time    string   `json:"time"`
-	Files   int      `json:"files"`
-	LeftOut []string `json:"left_out"`
-}
-
-func (c *undoCmd) list(ctx context.Context, std *streams, conv *session.Conversation) error {
-	points, err := conv.Branches().Points(ctx)
-	if err != nil {
-		return err
-	}
-	for _, p := range points {
-		if c.JSON {
-			left := append([]string{}, p.Checkpoint.LeftOut...)
-			if err := printJSON(std, pointJSON{p.Event, p.Checkpoint.Time.Format("2006-01-02T15:04:05Z07:00"), p.Checkpoint.Files, left}); err != nil {
-				return err
-			}
-			continue
-		}
-		fmt.Fprintf(std.out, "%s  %s  %d files  %s\n", p.Event, p.Checkpoint.Time.Local().Format("2006-01-02 15:04:05"), p.Checkpoint.Files, console.Line(p.Text))
-	}
-	if len(points) == 0 && !c.JSON {
-		fmt.Fprintln(std.err, "there are no checkpoints of this conversation")
-	}
-	return nil
-}
 
 // withConversation opens a stored conversation for a command.
 func withConversation(ctx context.Context, std *streams, g *globalFlags, name string, do func(*session.Conversation) error) error {
@@ -206,7 +19,7 @@ func withConversation(ctx context.Context, std *streams, g *globalFlags, name st
 			return err
 		}
 		r := newForeground(std, p, s, nil)
-		builder, sessions, err := r.open(r.models, slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
+		builder, sessions, err := r.open(r.models, slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: slog.LevelWarn})))
 		if err != nil {
 			return err
 		}
@@ -222,36 +35,9 @@ func withConversation(ctx context.Context, std *streams, g *globalFlags, name st
 	})
 }
 
-type forkCmd struct {
-	ID        string   `arg:"" help:"The conversation's id, the start of it, or \"last\"." complete:"conversations"`
-	At        event.ID `help:"The last event that the fork has (default: the last one of the conversation). deft undo --list shows events whose files are known." placeholder:"EVENT"`
-	Workspace string   `short:"C" help:"An empty or new directory for the files of the fork (default: a Git worktree of the repository)." placeholder:"DIR" type:"path"`
-	Title     string   `help:"Title of the fork."`
-	JSON      bool     `name:"json" help:"Print the fork as a JSON object."`
-}
-
-// Run makes a fork with files of its own.
-func (c *forkCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	return withConversation(ctx, std, g, c.ID, func(conv *session.Conversation) error {
-		files := &session.ForkFiles{}
-		if c.Workspace != "" {
-			abs, err := filepath.Abs(c.Workspace)
-			if err != nil {
-				return fault.Wrap(err, fault.Invalid, "find the directory of the fork")
-			}
-			files.Dir = abs
-		}
-		var f *session.Conversation
-		if err := std.telling("writing the files of the fork", func() (err error) {
-			f, err = conv.Branches().Fork(ctx, session.ForkOptions{Title: c.Title, From: c.At, Files: files})
-			return err
-		}); err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(std, map[string]string{"id": string(f.ID()), "workspace": f.Workspace()})
-		}
-		_, err := fmt.Fprintf(std.out, "%s\nits files are in %s\nto go on: deft run --resume %s \"…\"\n", f.ID(), console.Line(f.Workspace()), f.ID())
-		return err
-	})
+// conversationsOf opens stored conversations for a command.
+func conversationsOf(ctx context.Context, std *streams, g *globalFlags) undo.With {
+	return func(name string, do func(*session.Conversation) error) error {
+		return withConversation(ctx, std, g, name, do)
+	}
 }

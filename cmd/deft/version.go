@@ -33,12 +33,12 @@ func (c *versionCmd) Run(std *streams) error {
 		if len(linkedIn) > 0 {
 			fields["with"] = linkedIn
 		}
-		return printJSON(std, fields)
+		return std.PrintJSON(fields)
 	}
-	_, err := fmt.Fprintf(std.out, "deft %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(std.Out, "deft %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, m := range linkedIn {
 		if err == nil {
-			_, err = fmt.Fprintln(std.out, "with", m)
+			_, err = fmt.Fprintln(std.Out, "with", m)
 		}
 	}
 	return err

@@ -37,6 +37,13 @@ var layers = map[string]int{
 	"cli/doctor":           8,
 	"server/view":          8, // a client of session
 	"cli/listing":          8,
+	"cli/stdio":            9,
+	"cli/completion":       10, // commands, which use stdio
+	"cli/modellist":        10,
+	"cli/profile":          10,
+	"cli/settingsimport":   10,
+	"cli/shell":            10,
+	"cli/undo":             10,
 }
 
 // serverLayers are the layers inside the agent server. A package that serves

@@ -1,4 +1,12 @@
-package main
+// Package completion is `deft completion`: a script that completes commands and flags in
+// bash, zsh or fish, made from the grammar that parses them.
+//
+// # Usage
+//
+//	type grammar struct {
+//		Completion completion.Command `cmd:""`
+//	}
+package completion
 
 import (
 	"fmt"
@@ -8,33 +16,35 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/deft-dev/deft/cli/stdio"
 )
 
-// completionCmd prints a script that completes commands and flags.
-type completionCmd struct {
+// Command prints a script that completes commands and flags.
+type Command struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
 // Help is shown by `deft completion --help`.
-func (c *completionCmd) Help() string {
+func (c *Command) Help() string {
 	return `  bash:  source <(deft completion bash)
   zsh:   source <(deft completion zsh)
   fish:  deft completion fish | source`
 }
 
 // Run prints the script, made from the same grammar that parses flags.
-func (c *completionCmd) Run(std *streams, k *kong.Kong) error {
+func (c *Command) Run(std *stdio.Streams, k *kong.Kong) error {
 	var all []place
 	collect(&all, "", k.Model.Node)
 	switch c.Shell {
 	case "fish":
-		return fishCompletion(std.out, all)
+		return fishCompletion(std.Out, all)
 	case "zsh":
-		if _, err := io.WriteString(std.out, "autoload -U +X bashcompinit && bashcompinit\n"); err != nil {
+		if _, err := io.WriteString(std.Out, "autoload -U +X bashcompinit && bashcompinit\n"); err != nil {
 			return err
 		}
 	}
-	return bashCompletion(std.out, all)
+	return bashCompletion(std.Out, all)
 }
 
 // place is a command, as its words, and what may follow it.
@@ -44,7 +54,7 @@ type place struct {
 	words   []string            // commands, and values of an argument
 	flags   []string            // with their dashes
 	values  map[string][]string // by flag that takes a value: its choices, if it has any
-	kinds   map[string]string   // by flag: what completeCmd lists for it; "" for arguments
+	kinds   map[string]string   // by flag: what `deft complete` lists for it; "" for arguments
 }
 
 func collect(all *[]place, path string, n *kong.Node) {

@@ -1,4 +1,4 @@
-package main
+package stdio_test
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/deft-dev/deft/cli/stdio"
 )
 
 // TestTelling: what takes longer than a second says what it is.
@@ -15,7 +17,7 @@ func TestTelling(t *testing.T) {
 	for took, want := range map[time.Duration]string{time.Second / 2: "", 2 * time.Second: "writing files …\n"} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
-			err := (&streams{err: &out}).telling("writing files", func() error {
+			err := (&stdio.Streams{Err: &out}).Telling("writing files", func() error {
 				time.Sleep(took) // of the bubble's own clock
 				return io.EOF
 			})

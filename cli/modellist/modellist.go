@@ -1,4 +1,17 @@
-package main
+// Package modellist is `deft llm models`: lists the models that Deft knows, with their limits
+// and prices, and takes them over from LiteLLM's price list.
+//
+// # Usage
+//
+//	type llmModelsCmd struct {
+//		List modellist.List `cmd:"" default:"withargs"`
+//	}
+//
+// # Failure
+//
+// A price list that cannot be read is fault.Invalid, one that cannot be reached
+// fault.Unavailable. Passwords and queries of its address are never shown.
+package modellist
 
 import (
 	"fmt"
@@ -9,11 +22,13 @@ import (
 	"text/tabwriter"
 
 	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/catalog"
 )
 
-type llmListCmd struct {
+// List lists models.
+type List struct {
 	Filter string `arg:"" optional:"" help:"Part of a model's name or its provider."`
 	JSON   bool   `name:"json" help:"One JSON object a line."`
 }
@@ -32,13 +47,13 @@ type modelJSON struct {
 }
 
 // Run lists models.
-func (c *llmListCmd) Run(std *streams) error {
-	path := catalog.UserFile(std.env)
+func (c *List) Run(std *stdio.Streams) error {
+	path := catalog.UserFile(std.Env)
 	known, err := catalog.Load(path)
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 	if !c.JSON {
 		fmt.Fprintln(w, "MODEL\tPROVIDER\tCONTEXT\tOUTPUT\tCAN\t$/M IN\tCACHED\tOUT")
 	}
@@ -50,7 +65,7 @@ func (c *llmListCmd) Run(std *streams) error {
 		}
 		n++
 		if c.JSON {
-			err = printJSON(std, modelJSON{e.Name, e.Aliases, e.Provider, e.Context, e.MaxOutput, e.Price, e.Vision, e.Reasoning, e.Tools})
+			err = std.PrintJSON(modelJSON{e.Name, e.Aliases, e.Provider, e.Context, e.MaxOutput, e.Price, e.Vision, e.Reasoning, e.Tools})
 		} else {
 			_, err = fmt.Fprintln(w, modelRow(e))
 		}
@@ -71,11 +86,11 @@ func (c *llmListCmd) Run(std *streams) error {
 	if _, err := os.Stat(path); err == nil {
 		from = ", and as " + path + " has them"
 	}
-	_, err = fmt.Fprintf(std.err, "%d models; prices as of %s, where they are known%s\n", n, known.Date, from)
+	_, err = fmt.Fprintf(std.Err, "%d models; prices as of %s, where they are known%s\n", n, known.Date, from)
 	return err
 }
 
-func (c *llmListCmd) none(known *catalog.Catalog) error {
+func (c *List) none(known *catalog.Catalog) error {
 	e := fault.New(fault.NotFound, fmt.Sprintf("no model is like %q", c.Filter))
 	if near := known.Near(c.Filter); len(near) > 0 {
 		e = e.Hint("near: " + strings.Join(near, ", "))
@@ -83,7 +98,7 @@ func (c *llmListCmd) none(known *catalog.Catalog) error {
 	return e
 }
 
-func (c *llmListCmd) wants(e catalog.Entry) bool {
+func (c *List) wants(e catalog.Entry) bool {
 	want := strings.ToLower(c.Filter)
 	return slices.ContainsFunc(append([]string{e.Name, e.Provider + "/" + e.Name}, e.Aliases...), func(name string) bool {
 		return strings.Contains(strings.ToLower(name), want)

@@ -1,4 +1,4 @@
-package main
+package shell_test
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/deft-dev/deft/cli/shell"
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/tool/pty"
@@ -84,8 +86,8 @@ func TestShellReattaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	shell := &remoteTerminal{terminals: rt, std: &streams{out: link, env: os.Getenv}}
-	code, err := shell.run(t.Context(), []string{"sh", "-c", "i=0; while [ $i -lt 100 ]; do echo line-$i; i=$((i+1)); sleep 0.01; done; exit 3"}, false)
+	terminal := &shell.Terminal{PTYs: rt, Streams: &stdio.Streams{Out: link, Env: os.Getenv}}
+	code, err := terminal.Run(t.Context(), []string{"sh", "-c", "i=0; while [ $i -lt 100 ]; do echo line-$i; i=$((i+1)); sleep 0.01; done; exit 3"}, false)
 	if code != 3 || err != nil || link.cuts != 2 {
 		t.Errorf("exit code %d, %v, %d cuts", code, err, link.cuts)
 	}

@@ -1,4 +1,4 @@
-package main
+package modellist
 
 import (
 	"context"
@@ -10,17 +10,19 @@ import (
 	"os"
 	"time"
 
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/catalog"
 )
 
-type llmRefreshCmd struct {
+// Refresh replaces the user's own list.
+type Refresh struct {
 	From string `required:"" help:"File or address of LiteLLM's model_prices_and_context_window.json." placeholder:"FILE|URL"`
 	JSON bool   `name:"json" help:"Print what was done as a JSON object."`
 }
 
 // Help is shown by --help.
-func (c *llmRefreshCmd) Help() string {
+func (c *Refresh) Help() string {
 	return `Deft never fetches prices by itself. The list is kept in deft/models.json below
 $XDG_CONFIG_HOME or ~/.config and goes before what Deft was built with; delete it to go back.
 
@@ -31,8 +33,8 @@ $XDG_CONFIG_HOME or ~/.config and goes before what Deft was built with; delete i
 const maxPriceList = 64 << 20
 
 // Run reads a price list and keeps it.
-func (c *llmRefreshCmd) Run(ctx context.Context, std *streams) error {
-	path := catalog.UserFile(std.env)
+func (c *Refresh) Run(ctx context.Context, std *stdio.Streams) error {
+	path := catalog.UserFile(std.Env)
 	if path == "" {
 		return fault.New(fault.Invalid, "neither HOME nor XDG_CONFIG_HOME is set").Hint("set one of them to a directory for your own files")
 	}
@@ -48,14 +50,14 @@ func (c *llmRefreshCmd) Run(ctx context.Context, std *streams) error {
 		return err
 	}
 	if c.JSON {
-		return printJSON(std, map[string]any{"path": path, "models": list.Models, "unpriced": list.Unpriced, "skipped": list.Skipped})
+		return std.PrintJSON(map[string]any{"path": path, "models": list.Models, "unpriced": list.Unpriced, "skipped": list.Skipped})
 	}
-	_, err = fmt.Fprintf(std.out, "%s: %d models, %d of them without a price; %d other entries passed over\n", path, list.Models, list.Unpriced, list.Skipped)
+	_, err = fmt.Fprintf(std.Out, "%s: %d models, %d of them without a price; %d other entries passed over\n", path, list.Models, list.Unpriced, list.Skipped)
 	return err
 }
 
 // read returns the list and where it is from, without a password or a query.
-func (c *llmRefreshCmd) read(ctx context.Context) (data []byte, source string, err error) {
+func (c *Refresh) read(ctx context.Context) (data []byte, source string, err error) {
 	u, err := url.Parse(c.From)
 	if err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 		return c.download(ctx, u)
@@ -69,7 +71,7 @@ func (c *llmRefreshCmd) read(ctx context.Context) (data []byte, source string, e
 	return data, c.From, err
 }
 
-func (c *llmRefreshCmd) download(ctx context.Context, u *url.URL) (data []byte, source string, err error) {
+func (c *Refresh) download(ctx context.Context, u *url.URL) (data []byte, source string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.From, nil)

@@ -1,4 +1,4 @@
-package main
+package profile
 
 import (
 	"cmp"
@@ -12,15 +12,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
 )
 
-// profileSetCmd makes or changes a profile. What is not given stays as it is;
+// Set makes or changes a profile. What is not given stays as it is;
 // an empty text or a limit of 0 takes a field back.
-type profileSetCmd struct {
+type Set struct {
 	Name string `arg:"" help:"The profile's name." complete:"profiles"`
 
 	Model    *string `help:"The LLM, as for deft run." placeholder:"NAME" complete:"models"`
@@ -59,7 +60,7 @@ type profileSetCmd struct {
 }
 
 // Help is shown by --help.
-func (c *profileSetCmd) Help() string {
+func (c *Set) Help() string {
 	return `What is not given stays as it is. An empty text ("") or a limit of 0 takes it back; a price, a
 temperature or a top-p goes with the profile only. A key is not given as a flag: name a variable
 or a file, or pipe it in.
@@ -72,8 +73,8 @@ Examples:
 }
 
 // Run stores the profile.
-func (c *profileSetCmd) Run(ctx context.Context, std *streams) error {
-	s, err := openProfiles(std)
+func (c *Set) Run(ctx context.Context, std *stdio.Streams, w Wiring) error {
+	s, err := w.Stores()
 	if err != nil {
 		return err
 	}
@@ -86,10 +87,10 @@ func (c *profileSetCmd) Run(ctx context.Context, std *streams) error {
 	case err != nil:
 		return err
 	}
-	if err := c.apply(&p, std.in); err != nil {
+	if err := c.apply(&p, std.In); err != nil {
 		return err
 	}
-	if err := c.check(ctx, std, s, p); err != nil {
+	if err := c.check(ctx, w, s, p); err != nil {
 		return err
 	}
 	return s.LLMs.SaveProfile(ctx, c.Name, p)
@@ -105,7 +106,7 @@ func newProfileLLM(model string) *spec.LLM {
 }
 
 // applyKey changes where the key is, if that is given.
-func (c *profileSetCmd) applyKey(p *profiles.Profile, in io.Reader) error {
+func (c *Set) applyKey(p *profiles.Profile, in io.Reader) error {
 	keys := 0
 	for _, given := range []bool{c.KeyStdin, c.KeyEnv != nil && *c.KeyEnv != "", c.KeyFile != nil && *c.KeyFile != ""} {
 		if given {
@@ -133,12 +134,12 @@ func (c *profileSetCmd) applyKey(p *profiles.Profile, in io.Reader) error {
 	if err != nil {
 		return fault.New(fault.Invalid, "the key cannot be read from standard input").Because(err)
 	}
-	p.LLM.APIKey, err = checkKey(string(b), "standard input")
+	p.LLM.APIKey, err = CheckKey(string(b), "standard input")
 	return err
 }
 
 // apply changes what is given. An empty text or 0 stands for the default.
-func (c *profileSetCmd) apply(p *profiles.Profile, in io.Reader) error {
+func (c *Set) apply(p *profiles.Profile, in io.Reader) error {
 	if err := c.applyKey(p, in); err != nil {
 		return err
 	}
@@ -173,12 +174,12 @@ func (c *profileSetCmd) apply(p *profiles.Profile, in io.Reader) error {
 	if c.CacheRetention == nil {
 		return nil
 	}
-	return setRetention(l, *c.CacheRetention)
+	return SetRetention(l, *c.CacheRetention)
 }
 
 // applyTimes changes limits of time. The LLM has whole seconds; the exact time
 // goes before them.
-func (c *profileSetCmd) applyTimes(l *spec.LLM, x *spec.LLMExtras, usual *spec.LLM) {
+func (c *Set) applyTimes(l *spec.LLM, x *spec.LLMExtras, usual *spec.LLM) {
 	for field, given := range map[*float64]*time.Duration{
 		&x.KeepAlive: c.KeepAlive, &x.FirstTokenTimeout: c.FirstTimeout, &x.ConnectTimeout: c.ConnectTimeout,
 	} {
@@ -217,10 +218,10 @@ func (c *profileSetCmd) applyTimes(l *spec.LLM, x *spec.LLMExtras, usual *spec.L
 // kept in its cache.
 const retentionCapability = "supports_prompt_cache_retention"
 
-// setRetention sets how long a provider is asked to keep prompts in its cache:
+// SetRetention sets how long a provider is asked to keep prompts in its cache:
 // "24h", "short" for as long as it does by itself, or "" for what is known of
 // the model.
-func setRetention(l *spec.LLM, retention string) error {
+func SetRetention(l *spec.LLM, retention string) error {
 	l.Capabilities = maps.Clone(l.Capabilities)
 	delete(l.Capabilities, retentionCapability)
 	l.PromptCacheRetention = spec.NewLLM(l.Model).PromptCacheRetention
@@ -268,7 +269,7 @@ var efforts = []string{"none", "low", "medium", "high", "xhigh"}
 
 // check refuses a profile that no run could use: one of an unknown model, or
 // with others that do not exist.
-func (c *profileSetCmd) check(ctx context.Context, std *streams, s *profiles.Stores, p profiles.Profile) error {
+func (c *Set) check(ctx context.Context, w Wiring, s *profiles.Stores, p profiles.Profile) error {
 	l := p.LLM
 	if l.ReasoningEffort != nil && c.Effort != nil && !slices.Contains(efforts, *c.Effort) {
 		return fault.New(fault.Invalid, "reasoning_effort must be none, low, medium, high or xhigh")
@@ -284,18 +285,14 @@ func (c *profileSetCmd) check(ctx context.Context, std *streams, s *profiles.Sto
 	if err := p.Check(); err != nil {
 		return err
 	}
-	by, err := newOpener(std)
-	if err != nil {
-		return err
-	}
-	if _, err := by.router().New(l.Config(by.known)); err != nil {
+	if err := w.CheckModel(l); err != nil {
 		return err
 	}
 	for _, other := range l.Profiles() {
 		if other == c.Name {
 			return fault.New(fault.Invalid, "a profile cannot stand in for itself")
 		}
-		if _, err := getProfile(ctx, s, other); err != nil {
+		if _, err := Get(ctx, s, other); err != nil {
 			return fmt.Errorf("the profile %s: %w", other, err)
 		}
 	}

@@ -1,4 +1,16 @@
-package main
+// Package settingsimport is `deft config import`: shows which settings of a user of OpenHands
+// are taken over, asks, and stores them.
+//
+// # Usage
+//
+//	type configCmd struct {
+//		Import settingsimport.Command `cmd:""`
+//	}
+//
+// # Failure
+//
+// Files that hold no settings are fault.Invalid. Secrets are never shown.
+package settingsimport
 
 import (
 	"context"
@@ -7,18 +19,23 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/deft-dev/deft/cli/console"
-	"github.com/deft-dev/deft/cli/runcommand"
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/settings"
 	"github.com/deft-dev/deft/settings/openhands"
 )
 
-type configImportCmd struct {
+// Wiring is the user's settings: their directory, and the service of it.
+type Wiring struct {
+	Dir  func() (string, error)
+	Open func(ctx context.Context, dir string) (*settings.Service, error)
+}
+
+// Command takes settings of OpenHands over. It is a command line, for kong.
+type Command struct {
 	Files  []string `arg:"" optional:"" help:"config.toml, settings.json, secrets.json, agent_settings.json or mcp.json (default: those of ~/.openhands that Deft does not use itself)." type:"path"`
 	DryRun bool     `short:"n" help:"Show what would be taken over."`
 	Yes    bool     `short:"y" help:"Do not ask."`
@@ -26,7 +43,7 @@ type configImportCmd struct {
 }
 
 // Help is shown by --help.
-func (c *configImportCmd) Help() string {
+func (c *Command) Help() string {
 	return `Takes over the settings of a user of OpenHands: the model and further LLM profiles, MCP
 servers, confirmation, limits, the name for commits, secrets and tokens of Git hosts. They are
 those of deft run and of deft serve on this machine. It shows what is taken and what is not, and
@@ -39,8 +56,8 @@ What config.toml has for who runs a server is read by deft serve --openhands-con
 const largestImport = 1 << 20
 
 // Run shows the settings, asks, and stores them.
-func (c *configImportCmd) Run(ctx context.Context, std *streams) error {
-	dir, err := config.PersistenceDir(std.env)
+func (c *Command) Run(ctx context.Context, std *stdio.Streams, w Wiring) error {
+	dir, err := w.Dir()
 	if err != nil {
 		return err
 	}
@@ -66,14 +83,12 @@ func (c *configImportCmd) Run(ctx context.Context, std *streams) error {
 		}
 	}
 	if !c.DryRun && len(plan.Taken) > 0 {
-		if err := c.confirm(ctx, std); err != nil {
-			return err
+		if !c.Yes {
+			if err := std.Confirm(ctx, "settings would change", "take these over?", "nothing was changed", c.JSON); err != nil {
+				return err
+			}
 		}
-		ring, err := openRing(std, dir)
-		if err != nil {
-			return err
-		}
-		s, err := settings.Open(ctx, settings.Options{Dir: dir, Keys: ring, Env: std.env})
+		s, err := w.Open(ctx, dir)
 		if err != nil {
 			return err
 		}
@@ -84,7 +99,7 @@ func (c *configImportCmd) Run(ctx context.Context, std *streams) error {
 		plan.Left = append(plan.Left, left...)
 	}
 	if c.JSON {
-		return printJSON(std, struct {
+		return std.PrintJSON(struct {
 			*openhands.Plan
 			Applied bool `json:"applied"`
 		}{plan, !c.DryRun})
@@ -92,25 +107,8 @@ func (c *configImportCmd) Run(ctx context.Context, std *streams) error {
 	return nil
 }
 
-func (c *configImportCmd) confirm(ctx context.Context, std *streams) error {
-	switch {
-	case c.Yes:
-		return nil
-	case !std.inTTY || c.JSON:
-		return fault.New(fault.Denied, "settings would change, and there is no terminal to ask in").Hint("add --yes")
-	}
-	answer, err := runcommand.NewPrompter(std.in, std.err).Ask(ctx, "take these over? [y/N] ")
-	if err != nil {
-		return fault.Wrap(err, fault.Canceled, "ask whether to take the settings over")
-	}
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return fault.New(fault.Canceled, "nothing was changed")
-	}
-	return nil
-}
-
 // names are the files to read.
-func (c *configImportCmd) names(dir string) (names []string, err error) {
+func (c *Command) names(dir string) (names []string, err error) {
 	if len(c.Files) > 0 {
 		return c.Files, nil
 	}
@@ -140,8 +138,8 @@ func readSome(name string) ([]byte, error) {
 	return raw, fault.Wrap(err, fault.Invalid, "read a file of OpenHands")
 }
 
-func printPlan(std *streams, p *openhands.Plan) error {
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+func printPlan(std *stdio.Streams, p *openhands.Plan) error {
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 	if len(p.Taken) > 0 {
 		fmt.Fprintln(w, "TAKEN\tFROM\tVALUE")
 	}
