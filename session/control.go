@@ -41,7 +41,7 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 		}
 		tried = true
 		if !stored {
-			if err := c.answerStopped(ctx, w); err != nil {
+			if err := c.Delegation().answerStopped(ctx, w); err != nil {
 				return err
 			}
 			if err := c.activate(ctx, w, ev); err != nil {

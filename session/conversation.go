@@ -365,7 +365,7 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 	if err != nil {
 		return nil, err
 	}
-	return w, c.countEarlier(ctx, w)
+	return w, w.countEarlier(ctx)
 }
 
 func stuckThresholds(rec record) controller.StuckThresholds {
@@ -392,7 +392,7 @@ func (c *Conversation) buildRequest(rec record, a *spec.Agent, w *worker) BuildR
 		Secret:    c.secrets.Value,
 	}
 	if delegates(a) && rec.SubAgent == "" {
-		w.subAgents = c.subAgents(a, nil)
+		w.subAgents = c.Delegation().agents(a, nil)
 		r.TaskRuntime, r.SubAgents = w.tasks, w.subAgents
 	}
 	return r
@@ -444,6 +444,22 @@ func (w *worker) closeResources(ctx context.Context, keep bool) error {
 		return nil
 	}
 	return w.res.Close(ctx, keep)
+}
+
+// HasWorktree reports whether the conversation has a worktree of its own.
+func (c *Conversation) HasWorktree() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Worktree != ""
+}
+
+// Status returns the present status of a conversation without loading its
+// events: idle if it is not active.
+func (c *Conversation) Status() state.Status {
+	if w := c.active.Load(); w != nil {
+		return w.State().Status
+	}
+	return state.Idle
 }
 
 // State returns the conversation's state.

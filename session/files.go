@@ -68,7 +68,7 @@ func (c *Conversation) WorkspaceContains(path string) bool {
 func (c *Conversation) addProject(a *spec.Agent, w *worker) func(context.Context, workspace.Files, *BuildRequest) error {
 	return func(ctx context.Context, files workspace.Files, r *BuildRequest) error {
 		if r.TaskRuntime != nil {
-			w.subAgents = c.subAgents(a, c.m.o.SubAgents.Project(projectFS{ctx, files}, files.Path()))
+			w.subAgents = c.Delegation().agents(a, c.m.o.SubAgents.Project(projectFS{ctx, files}, files.Path()))
 			r.SubAgents = w.subAgents
 		}
 		if a.Context == nil || !a.Context.LoadProjectSkills {

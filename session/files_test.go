@@ -67,7 +67,7 @@ func TestWorkspaceInside(t *testing.T) {
 	if _, _, err := h.Create(t.Context(), s); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a worktree: %v", err)
 	}
-	if _, err := c.StartChild(t.Context(), session.ChildOptions{Task: "a part", Worktree: true}); !fault.Is(err, fault.Invalid) {
+	if _, err := c.Delegation().Start(t.Context(), session.ChildOptions{Task: "a part", Worktree: true}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a child in a worktree: %v", err)
 	}
 	h.restart(t)

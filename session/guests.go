@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/state"
 )
 
 // A sub-agent's conversation is a guest of its parent's worker: it works with the parent's
@@ -81,6 +83,13 @@ func (c *Conversation) parentID() event.ConversationID {
 	return c.meta.Parent
 }
 
+// subAgent returns the type of agent of a task's conversation, "" for any other.
+func (c *Conversation) subAgent() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.SubAgent
+}
+
 // hostWorker starts the worker whose guest the conversation is. Nil for an ordinary one,
 // and for a sub-agent whose parent was deleted, which works with resources of its own.
 func (c *Conversation) hostWorker(ctx context.Context) (*worker, error) {
@@ -150,4 +159,34 @@ func (w *worker) leave() {
 	if w.host != nil {
 		w.host.guests.remove(w.c)
 	}
+}
+
+// countEarlier counts the spending of earlier processes: for the conversation's own limit,
+// and for its host's as far as the host does not know it.
+func (w *worker) countEarlier(ctx context.Context) error {
+	s := w.State()
+	w.models.spent(s.Stats.Cost())
+	if w.host == nil {
+		return nil
+	}
+	known := w.host.State().Stats.UsageToMetrics[taskUsage(w.c.id)].AccumulatedCost
+	if b := w.host.models.budget; b != nil {
+		b.Spend(max(0, s.Stats.Cost()-known))
+	}
+	return w.countInHost(ctx)
+}
+
+// taskUsage is the name under which a parent counts a sub-agent's usage.
+func taskUsage(id event.ConversationID) string { return state.TaskPrefix + string(id) }
+
+// countInHost records a guest's usage in its parent.
+func (w *worker) countInHost(ctx context.Context) error {
+	stats := w.Latest().Stats
+	if w.host == nil || len(stats.UsageToMetrics) == 0 {
+		return nil
+	}
+	if err := w.host.CountAs(ctx, taskUsage(w.c.id), stats.Sum(agent.UsageAgent)); err != nil {
+		return fmt.Errorf("record what a sub-agent has used: %w", err)
+	}
+	return nil
 }

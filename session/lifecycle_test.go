@@ -461,7 +461,7 @@ func TestChild(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(says("I did my part")), nil)
 	c := h.begin(t, `"tags":{"team":"a"}`)
-	child, err := c.StartChild(t.Context(), session.ChildOptions{Task: "a part", Title: "the part"})
+	child, err := c.Delegation().Start(t.Context(), session.ChildOptions{Task: "a part", Title: "the part"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -514,7 +514,7 @@ func TestWorktreeShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child, err := c.StartChild(t.Context(), session.ChildOptions{Task: "a part"})
+	child, err := c.Delegation().Start(t.Context(), session.ChildOptions{Task: "a part"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,9 @@ import (
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/controller"
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/spec"
-	"github.com/deft-dev/deft/state"
 )
 
 // models are the models of a conversation by service. A switch holds from the
@@ -79,36 +77,6 @@ func (ms *models) spent(cost float64) {
 	if ms.own {
 		ms.budget.Spend(cost)
 	}
-}
-
-// countEarlier counts what the conversation has spent in earlier processes: for its own
-// limit, and, as far as its host does not know it, for the host's.
-func (c *Conversation) countEarlier(ctx context.Context, w *worker) error {
-	s := w.State()
-	w.models.spent(s.Stats.Cost())
-	if w.host == nil {
-		return nil
-	}
-	known := w.host.State().Stats.UsageToMetrics[taskUsage(c.id)].AccumulatedCost
-	if b := w.host.models.budget; b != nil {
-		b.Spend(max(0, s.Stats.Cost()-known))
-	}
-	return c.countInHost(ctx, w)
-}
-
-// taskUsage is the name under which a parent counts what a sub-agent has used.
-func taskUsage(id event.ConversationID) string { return state.TaskPrefix + string(id) }
-
-// countInHost records in the parent what the conversation has used, if it is a guest.
-func (c *Conversation) countInHost(ctx context.Context, w *worker) error {
-	stats := w.Latest().Stats
-	if w.host == nil || len(stats.UsageToMetrics) == 0 {
-		return nil
-	}
-	if err := w.host.CountAs(ctx, taskUsage(c.id), stats.Sum(agent.UsageAgent)); err != nil {
-		return fmt.Errorf("record what a sub-agent has used: %w", err)
-	}
-	return nil
 }
 
 // set gives a service the model of an LLM.

@@ -83,7 +83,7 @@ func (c *Conversation) drive(ctx context.Context, w *worker, begin func(controll
 			c.m.o.Log.Error("a run failed", "conversation", c.id, "err", err)
 			c.publishError("RunFailed", err)
 		}
-		if err := c.countInHost(c.m.ctx, w); err != nil && w.ctx.Err() == nil {
+		if err := w.countInHost(c.m.ctx); err != nil && w.ctx.Err() == nil {
 			c.m.o.Log.Warn("count a sub-agent in its parent", "conversation", c.id, "err", err)
 		}
 		c.finished(w)

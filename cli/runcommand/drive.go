@@ -131,7 +131,7 @@ func (r *runner) runConfirmed(ctx context.Context) error {
 // sub-agents wait; without an answer the run is paused.
 func (r *runner) waitAnswering(ctx context.Context) error {
 	for {
-		asking, err := r.c.WaitOrAsked(ctx)
+		asking, err := r.c.Delegation().Wait(ctx)
 		if err != nil || asking == nil {
 			return err
 		}

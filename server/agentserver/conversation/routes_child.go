@@ -34,7 +34,7 @@ func (s *Service) postChild(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	child, err := c.StartChild(r.Context(), session.ChildOptions{
+	child, err := c.Delegation().Start(r.Context(), session.ChildOptions{
 		Task: req.Task, Title: req.Title, Worktree: req.Isolation == "worktree",
 	})
 	if err != nil {

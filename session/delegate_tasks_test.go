@@ -313,7 +313,7 @@ func TestTaskConfirmation(t *testing.T) {
 			if err := c.Run(t.Context()); err != nil { // the task itself
 				t.Fatal(err)
 			}
-			child, err := c.WaitOrAsked(t.Context())
+			child, err := c.Delegation().Wait(t.Context())
 			if err != nil || child == nil || child.ID() != h.child(t, c).ID() || status(t, child) != "waiting_for_confirmation" {
 				t.Fatalf("asked by %v, %v", child, err)
 			}
@@ -323,7 +323,7 @@ func TestTaskConfirmation(t *testing.T) {
 			if err := child.Respond(t.Context(), accept, "no"); err != nil {
 				t.Fatal(err)
 			}
-			if asking, err := c.WaitOrAsked(t.Context()); asking != nil || err != nil {
+			if asking, err := c.Delegation().Wait(t.Context()); asking != nil || err != nil {
 				t.Errorf("asked by %v, %v", asking, err)
 			}
 			if _, got := h.only(t, c.ID()); got != "general-purpose completed false: 3" {

@@ -20,19 +20,19 @@ func delegates(a *spec.Agent) bool {
 	return slices.ContainsFunc(a.Tools, func(t spec.Tool) bool { return spec.GivesTasks(t.Name) })
 }
 
-// subAgents are the agents to which one can give tasks, of each name the first: those of
-// the start request, the project's, the user's and the built-in ones. inside are those of
-// a project inside the sandbox.
-func (c *Conversation) subAgents(a *spec.Agent, inside []subagent.Definition) []subagent.Definition {
+// agents returns the agents to which an agent can give tasks, the first of each name: from
+// the start request, a project inside the sandbox, the project, the user and the built-in
+// ones.
+func (g Delegation) agents(a *spec.Agent, inside []subagent.Definition) []subagent.Definition {
 	q := subagent.Query{User: true, Builtin: true}
-	if in, err := c.WorkspaceInside(); err == nil && !in {
-		q.Project, q.ProjectDir = true, c.Workspace()
+	if in, err := g.c.WorkspaceInside(); err == nil && !in {
+		q.Project, q.ProjectDir = true, g.c.Workspace()
 	}
-	c.mu.Lock()
-	all := slices.Concat(c.rec.Agents, inside)
-	c.mu.Unlock()
+	g.c.mu.Lock()
+	all := slices.Concat(g.c.rec.Agents, inside)
+	g.c.mu.Unlock()
 	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Concat(all, c.m.o.SubAgents.List(q)), func(d subagent.Definition) bool {
+	return slices.DeleteFunc(slices.Concat(all, g.c.m.o.SubAgents.List(q)), func(d subagent.Definition) bool {
 		again := seen[d.Name] || d.Name == "" || scoped(a) && len(missingTools(a, d)) > 0
 		seen[d.Name] = true
 		return again
@@ -71,8 +71,8 @@ func missingTools(a *spec.Agent, d subagent.Definition) (missing []string) {
 }
 
 // makeSubAgent makes the conversation of the sub-agent that a task is for.
-func (c *Conversation) makeSubAgent(ctx context.Context, id event.ConversationID, a *event.TaskAction) (*Conversation, error) {
-	w, err := c.work(ctx)
+func (g Delegation) makeSubAgent(ctx context.Context, id event.ConversationID, a *event.TaskAction) (*Conversation, error) {
+	w, err := g.c.work(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +84,11 @@ func (c *Conversation) makeSubAgent(ctx context.Context, id event.ConversationID
 	if a.Description != nil && strings.TrimSpace(*a.Description) != "" {
 		title = *a.Description
 	}
-	child, err := c.newChild(id, TitleFrom(c.secrets.Mask(title)))
+	child, err := g.newChild(id, TitleFrom(g.c.secrets.Mask(title)))
 	if err != nil {
 		return nil, err
 	}
-	agent, err := c.agentOf(ctx, child.agent, d)
+	agent, err := g.agentOf(ctx, child.agent, d)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (c *Conversation) makeSubAgent(ctx context.Context, id event.ConversationID
 	r.SubAgent, r.Autotitle, r.ClientTools, r.Agents, r.Imported = d.Name, false, nil, nil, nil
 	r.Warnings = unhonoured(d)
 	s := w.State()
-	if r.Policy, r.Analyzer, err = confirmationOf(c.policy(s), c.analyzer(s), d); err != nil {
+	if r.Policy, r.Analyzer, err = confirmationOf(g.c.policy(s), g.c.analyzer(s), d); err != nil {
 		return nil, err
 	}
 	if d.MaxIterations != nil {
@@ -108,10 +108,10 @@ func (c *Conversation) makeSubAgent(ctx context.Context, id event.ConversationID
 	if d.MaxBudget != nil && (r.MaxCost <= 0 || *d.MaxBudget < r.MaxCost) {
 		r.MaxCost = *d.MaxBudget
 	}
-	if err := c.storeChild(ctx, child); err != nil {
+	if err := g.store(ctx, child); err != nil {
 		return nil, err
 	}
-	if c.m.o.Observer != nil {
+	if g.c.m.o.Observer != nil {
 		return child, child.announce()
 	}
 	return child, nil
@@ -133,10 +133,10 @@ func (w *worker) subAgent(name string) (subagent.Definition, error) {
 
 // agentOf is the agent that a definition describes, for the rest the one that gives the
 // task. It cannot give tasks itself.
-func (c *Conversation) agentOf(ctx context.Context, parent *spec.Agent, d subagent.Definition) (*spec.Agent, error) {
+func (g Delegation) agentOf(ctx context.Context, parent *spec.Agent, d subagent.Definition) (*spec.Agent, error) {
 	a := parent
 	if d.Model != "" && d.Model != "inherit" {
-		l, err := c.m.o.Settings.LLM(ctx, c.Owner(), strings.TrimSuffix(d.Model, ".json"))
+		l, err := g.c.m.o.Settings.LLM(ctx, g.c.Owner(), strings.TrimSuffix(d.Model, ".json"))
 		if err != nil {
 			return nil, fmt.Errorf("the model of the agent %s: %w", d.Name, err)
 		}
@@ -192,8 +192,8 @@ func toolDocs(doc *schema.Map, d subagent.Definition) []any {
 var permissionModes = map[string]security.Preset{"always_confirm": security.Always, "confirm_risky": security.Risky}
 
 // confirmationOf returns the confirmation policy and the analyzer of a sub-agent: its parent's,
-// or the definition's preset where that is stricter. A file of a project must not take away what
-// the user has to confirm.
+// or the definition's preset where that is stricter. A file of a project must not weaken the
+// user's policy.
 func confirmationOf(policy, analyzer json.RawMessage, d subagent.Definition) (ownPolicy, ownAnalyzer json.RawMessage, err error) {
 	if d.PermissionMode == nil || permissionModes[*d.PermissionMode] == "" {
 		return policy, analyzer, nil
@@ -232,10 +232,10 @@ func unhonoured(d subagent.Definition) (parts []string) {
 	return parts
 }
 
-// bringUpToDate gives a sub-agent that goes on the secrets, and what waits for the user,
-// of its parent as they are now.
-func (c *Conversation) bringUpToDate(ctx context.Context, child *Conversation) error {
-	w, err := c.work(ctx)
+// update gives a sub-agent the present secrets, confirmation policy and analyser of its
+// parent, before it gets another task.
+func (g Delegation) update(ctx context.Context, child *Conversation) error {
+	w, err := g.c.work(ctx)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (c *Conversation) bringUpToDate(ctx context.Context, child *Conversation) e
 	if err != nil {
 		return err
 	}
-	policy, analyzer := c.policy(s), c.analyzer(s)
+	policy, analyzer := g.c.policy(s), g.c.analyzer(s)
 	if d, err := w.subAgent(child.subAgent()); err == nil { // else it is not there any more
 		if policy, analyzer, err = confirmationOf(policy, analyzer, d); err != nil {
 			return err
@@ -260,9 +260,9 @@ func (c *Conversation) bringUpToDate(ctx context.Context, child *Conversation) e
 			return err
 		}
 	}
-	c.mu.Lock()
-	secrets := c.rec.Secrets
-	c.mu.Unlock()
+	g.c.mu.Lock()
+	secrets := g.c.rec.Secrets
+	g.c.mu.Unlock()
 	child.mu.Lock()
 	defer child.mu.Unlock()
 	if string(secrets) == string(child.rec.Secrets) || len(secrets) == 0 {
