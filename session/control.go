@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/controller"
@@ -26,10 +25,10 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 	base, untitled, tried := event.NewBase(event.SourceUser), "", false
 	base.ID = cmp.Or(m.ID, base.ID)
 	return c.withWorker(ctx, func(w *worker) error {
-		if err := c.notInReplay(ctx, w); err != nil {
+		if err := c.replaying.wait(ctx, w); err != nil {
 			return err
 		}
-		c.recordBill(ctx, w)
+		w.title.recordBill(ctx)
 		ev := &event.MessageEvent{
 			Base:       base,
 			LLMMessage: event.Message{Role: event.RoleUser, Content: m.Content},
@@ -47,10 +46,10 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 			if err := c.activate(ctx, w, ev); err != nil {
 				return err
 			}
-			untitled = c.untitledText(w, ev)
+			untitled = w.title.textOf(ev)
 		}
 		if untitled != "" {
-			w.untitled.Store(&untitled) // before the turn can end
+			w.title.first.Store(&untitled) // before the turn can end
 		}
 		var err error
 		switch {
@@ -62,9 +61,9 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 		switch {
 		case untitled == "":
 		case err == nil || errors.Is(err, ErrSaved):
-			c.autotitle(untitled)
+			w.title.begin(untitled)
 		default:
-			w.untitled.CompareAndSwap(&untitled, nil)
+			w.title.first.CompareAndSwap(&untitled, nil)
 		}
 		return err
 	})
@@ -189,22 +188,6 @@ func (c *Conversation) Condense(ctx context.Context) error {
 			return ctx.Err()
 		}
 	})
-}
-
-// Ask answers a question about the conversation without becoming part of it.
-func (c *Conversation) Ask(ctx context.Context, question string) (string, error) {
-	w, err := c.work(ctx)
-	if err != nil {
-		return "", err
-	}
-	if err := c.takeModel(ctx, w); err != nil {
-		return "", err
-	}
-	answer, err := w.res.Agent().Ask(ctx, w.models.get("ask-agent-llm"), w.State(), c.id, question)
-	if err != nil {
-		return "", fmt.Errorf("ask the agent: %w", err)
-	}
-	return c.secrets.Mask(answer), nil
 }
 
 // SwitchLLM gives the agent another LLM from its next call on, and its

@@ -18,6 +18,7 @@ import (
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/secret"
+	"github.com/deft-dev/deft/session/internal/goal"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
@@ -70,8 +71,8 @@ type Conversation struct {
 	opening sync.Mutex // held while the worker starts or ends
 	active  atomic.Pointer[worker]
 
-	resuming  atomic.Bool                   // it is opened to go on
-	replaying atomic.Pointer[chan struct{}] // nil: no replay is at work; closed when it moves on
+	resuming  atomic.Bool // it is opened to continue a run
+	replaying replayTurn
 }
 
 // worker is what a conversation has while it can work.
@@ -85,11 +86,7 @@ type worker struct {
 	agent   agent.Agent // what the controller runs, but for a replay
 	answers *answerStream
 	unlock  func() // nil before the conversation is locked
-	// untitled is the first message while no model has written a title for it.
-	untitled atomic.Pointer[string]
-	titling  atomic.Bool // a model was asked for it
-	// bill records what the title cost; nil if that is recorded.
-	bill atomic.Pointer[func(context.Context) error]
+	title   titler
 	// checkpoints keep the workspace's files.
 	checkpoints *checkpointer
 	// ctx is that of runs. abandon ends it where another process goes on.
@@ -248,7 +245,7 @@ func (c *Conversation) open(ctx context.Context, host *worker) (*worker, error) 
 	c.m.opened(c, w.State().Status)
 	c.m.notPaused(c.id)
 	// A goal that a crash left behind can be resumed.
-	if err := c.endGoal(ctx, w, goalInterrupted); err != nil {
+	if err := c.Goal().end(ctx, w, goal.Interrupted); err != nil {
 		c.m.o.Log.Warn("record the end of a goal", "conversation", c.id, "err", err)
 	}
 	c.m.running.Go(func() { c.secrets.Resolve(c.m.ctx) }) // masking looks nothing up
@@ -296,6 +293,7 @@ func (c *Conversation) newWorkerLimited(ctx context.Context, host *worker) (*wor
 // newWorker builds what a conversation works with.
 func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, err error) {
 	w := &worker{c: c}
+	w.title.c, w.title.w = c, w
 	w.tasks = newTasks(w)
 	w.ctx, w.abandon = context.WithCancel(c.m.ctx)
 	defer func() {
@@ -413,7 +411,7 @@ func (c *Conversation) closeBy(ctx context.Context, end func(*worker) error) err
 		return nil
 	}
 	if !w.Busy() {
-		c.recordBill(ctx, w)
+		w.title.recordBill(ctx)
 	}
 	if err := w.closeController(ctx); err != nil {
 		return err

@@ -197,7 +197,7 @@ func TestIndex(t *testing.T) {
 		t.Error("the new title is not listed")
 	}
 	for _, id := range ids { // and loading them changes nothing
-		if _, err := h.get(t, id).FinalResponse(t.Context()); err != nil {
+		if _, err := h.get(t, id).Assistant().FinalResponse(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

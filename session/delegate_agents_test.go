@@ -136,7 +136,7 @@ func TestSubAgentKeepsItsHost(t *testing.T) {
 	h.EvictIdle(time.Now().Add(2 * time.Hour))
 	close(h.tools.release)
 	settle(t, child)
-	if got, _ := child.FinalResponse(t.Context()); got != "2" || h.made(c.ID()) != 1 {
+	if got, _ := child.Assistant().FinalResponse(t.Context()); got != "2" || h.made(c.ID()) != 1 {
 		t.Errorf("the sub-agent says %q; its parent was made %d times", got, h.made(c.ID()))
 	}
 	h.EvictIdle(time.Now().Add(4 * time.Hour))

@@ -61,7 +61,7 @@ func (t *tasks) Execute(ctx context.Context, r tool.Request) (event.Observation,
 	if !ok {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("a sub-agent cannot be given a %T", r.Action))
 	}
-	if t.w.c.replaying.Load() != nil {
+	if t.w.c.replaying.active() {
 		return failedTask(nil, a, errNoSubAgent), nil
 	}
 	work, end := t.begin(ctx, r.ID)

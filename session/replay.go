@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
@@ -10,14 +11,13 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// ErrReplays refuses what would be taken for a part of the recording.
+// ErrReplays refuses messages that would look like a part of the recording.
 var ErrReplays = fault.New(fault.Conflict, "the conversation replays what was recorded").Hint("wait for its end, or pause it")
 
-// Replay runs a recorded trajectory again: its user messages are sent, and its
-// actions are done anew, without a model. It returns when the trajectory is
-// through, or when one of its runs does not finish, for which see the State. A
-// replay that was cut off, by the end of the process too, goes on where it was when it
-// is called again. Invalid for a trajectory without a user message, Conflict while the
+// Replay runs a recorded trajectory again: it sends the user messages and repeats the actions,
+// without a model. It returns at the end of the trajectory, or when a run does not finish, for
+// which see the State. Called again, it continues a replay that was cut off, even by the end
+// of the process. Invalid for a trajectory without a user message, Conflict while the
 // conversation runs.
 func (c *Conversation) Replay(ctx context.Context, trajectory []event.Event) (err error) {
 	w, err := c.work(ctx)
@@ -31,14 +31,21 @@ func (c *Conversation) Replay(ctx context.Context, trajectory []event.Event) (er
 	if err := w.SetAgent(p); err != nil {
 		return err
 	}
-	c.replayMoved(true)
+	c.replaying.next()
 	defer func() {
 		err = errors.Join(err, w.SetAgent(w.agent))
-		c.replayMoved(false)
+		c.replaying.end()
 	}()
+	runToEnd := func() error {
+		if err := c.Run(ctx); err != nil {
+			return err
+		}
+		c.replaying.next()
+		return c.Wait(ctx)
+	}
 	for {
 		if w.State().Status == state.Running { // an earlier replay was cut off
-			if err := c.runToEnd(ctx); err != nil {
+			if err := runToEnd(); err != nil {
 				return err
 			}
 		}
@@ -49,55 +56,14 @@ func (c *Conversation) Replay(ctx context.Context, trajectory []event.Event) (er
 		if err != nil || !more {
 			return err
 		}
-		if err := c.runToEnd(ctx); err != nil {
+		if err := runToEnd(); err != nil {
 			return err
 		}
 	}
 }
 
-// runToEnd is Run and Wait in a replay.
-func (c *Conversation) runToEnd(ctx context.Context) error {
-	if err := c.Run(ctx); err != nil {
-		return err
-	}
-	c.replayMoved(true)
-	return c.Wait(ctx)
-}
-
-// replayMoved wakes those that wait in notInReplay. more says whether the replay is
-// still at work.
-func (c *Conversation) replayMoved(more bool) {
-	var next *chan struct{}
-	if more {
-		moved := make(chan struct{})
-		next = &moved
-	}
-	if before := c.replaying.Swap(next); before != nil {
-		close(*before)
-	}
-}
-
-// notInReplay returns ErrReplays while a replay runs. Between two of its runs, which is for a
-// moment, it waits for what comes: the next one, or the end.
-func (c *Conversation) notInReplay(ctx context.Context, w *worker) error {
-	for {
-		moved := c.replaying.Load()
-		switch {
-		case moved == nil:
-			return nil
-		case w.State().Status == state.Running:
-			return ErrReplays
-		}
-		select {
-		case <-*moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// EndReplay records that a replay, which nothing works on, cannot go on: the conversation ends
-// in an error with the cause. Conflict if the conversation runs.
+// EndReplay ends the conversation in an error because its replay cannot continue. Conflict if
+// the conversation runs.
 func (c *Conversation) EndReplay(ctx context.Context, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	e := c.m.hold(c.id)
@@ -110,4 +76,47 @@ func (c *Conversation) EndReplay(ctx context.Context, cause error) error {
 		return err
 	}
 	return c.recordFailure(ctx, "ReplayFailed", cause)
+}
+
+// replayTurn lets messages wait between two runs of a replay.
+type replayTurn struct {
+	// changed is nil while no replay is at work; the channel is closed by the next turn.
+	changed atomic.Pointer[chan struct{}]
+}
+
+// active reports whether a replay is at work.
+func (r *replayTurn) active() bool { return r.changed.Load() != nil }
+
+// next begins a turn and wakes the waiting messages.
+func (r *replayTurn) next() {
+	c := make(chan struct{})
+	r.set(&c)
+}
+
+// end ends the replay.
+func (r *replayTurn) end() { r.set(nil) }
+
+func (r *replayTurn) set(next *chan struct{}) {
+	if before := r.changed.Swap(next); before != nil {
+		close(*before)
+	}
+}
+
+// wait returns ErrReplays while a run of the replay is at work. Between two runs, which is a
+// moment, it waits for the next one or the end.
+func (r *replayTurn) wait(ctx context.Context, w *worker) error {
+	for {
+		changed := r.changed.Load()
+		switch {
+		case changed == nil:
+			return nil
+		case w.State().Status == state.Running:
+			return ErrReplays
+		}
+		select {
+		case <-*changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

@@ -87,7 +87,7 @@ func (c *Conversation) drive(ctx context.Context, w *worker, begin func(controll
 			c.m.o.Log.Warn("count a sub-agent in its parent", "conversation", c.id, "err", err)
 		}
 		c.finished(w)
-		c.titleAfterTurn(w)
+		w.title.afterTurn()
 	})
 	return nil
 }

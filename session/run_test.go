@@ -35,7 +35,7 @@ func TestRun(t *testing.T) {
 	if diff := cmp.Diff(want, h.kinds(t, c.ID())); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if text, err := c.FinalResponse(t.Context()); err != nil || text != "it is done" {
+	if text, err := c.Assistant().FinalResponse(t.Context()); err != nil || text != "it is done" {
 		t.Errorf("final response %q, %v", text, err)
 	}
 	if n := h.Running(); n != 0 {

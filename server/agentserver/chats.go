@@ -158,6 +158,6 @@ func (t chat) Outcome(ctx context.Context) (out gateway.Outcome, err error) {
 			out.Usage.Reasoning += u.ReasoningTokens
 		}
 	}
-	out.Text, err = t.c.FinalResponse(ctx)
+	out.Text, err = t.c.Assistant().FinalResponse(ctx)
 	return out, err
 }

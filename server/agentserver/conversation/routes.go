@@ -68,8 +68,8 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", one+"/fork", s.postFork),
 		r("POST", one+"/navigate", s.postNavigate),
 		r("POST", one+"/goal", simpleBody(s, form.Goal, startGoal)),
-		r("POST", one+"/goal/stop", s.simple(func(c *session.Conversation, r *http.Request) error { return c.StopGoal(r.Context()) })),
-		r("POST", one+"/goal/resume", s.simple(func(c *session.Conversation, r *http.Request) error { return c.ResumeGoal(r.Context()) })),
+		r("POST", one+"/goal/stop", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Goal().Stop(r.Context()) })),
+		r("POST", one+"/goal/resume", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Goal().Resume(r.Context()) })),
 		r("POST", one+"/children", s.postChild),
 		hidden(r("GET", one+"/equipment", s.getEquipment)),
 		r("GET", one+"/runtime", s.getRuntime),
@@ -366,7 +366,7 @@ func (s *Service) getFinalResponse(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	text, err := c.FinalResponse(r.Context())
+	text, err := c.Assistant().FinalResponse(r.Context())
 	if err != nil {
 		return err
 	}
@@ -395,7 +395,7 @@ func (s *Service) postAsk(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, err := c.Ask(r.Context(), req.Question)
+	text, err := c.Assistant().Ask(r.Context(), req.Question)
 	if err != nil {
 		return err
 	}

@@ -18,5 +18,5 @@ func startGoal(ctx context.Context, c *session.Conversation, req *struct {
 	if objective == "" {
 		return rest.Fail(http.StatusBadRequest, "Goal objective must not be empty.")
 	}
-	return c.StartGoal(ctx, objective, req.MaxIterations)
+	return c.Goal().Start(ctx, objective, req.MaxIterations)
 }

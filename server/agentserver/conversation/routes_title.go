@@ -18,7 +18,7 @@ func (s *Service) postTitle(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	title, err := c.GenerateTitle(r.Context(), req.MaxLength)
+	title, err := c.Assistant().GenerateTitle(r.Context(), req.MaxLength)
 	if err != nil {
 		return worded(err)
 	}

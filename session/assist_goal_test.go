@@ -100,7 +100,7 @@ func TestGoal(t *testing.T) {
 			t.Parallel()
 			h := setup(t, judged(c.judge), nil)
 			conv := h.begin(t, "")
-			if err := conv.StartGoal(t.Context(), "make it work", c.rounds); err != nil {
+			if err := conv.Goal().Start(t.Context(), "make it work", c.rounds); err != nil {
 				t.Fatal(err)
 			}
 			settle(t, conv)
@@ -119,7 +119,8 @@ func TestGoal(t *testing.T) {
 func TestGoalStopped(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(*session.Conversation, context.Context) error{
-		"stop": (*session.Conversation).StopGoal, "pause": (*session.Conversation).Pause,
+		"stop":      func(c *session.Conversation, ctx context.Context) error { return c.Goal().Stop(ctx) },
+		"pause":     (*session.Conversation).Pause,
 		"interrupt": (*session.Conversation).Interrupt,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +135,7 @@ func TestGoalStopped(t *testing.T) {
 				return nil, ctx.Err()
 			}, nil)
 			c := h.begin(t, "")
-			if err := c.StartGoal(t.Context(), "make it work", 3); err != nil {
+			if err := c.Goal().Start(t.Context(), "make it work", 3); err != nil {
 				t.Fatal(err)
 			}
 			<-asked
@@ -166,20 +167,20 @@ func TestGoalResumed(t *testing.T) {
 		return work(ctx, r)
 	}
 	c := h.begin(t, "")
-	if err := c.ResumeGoal(t.Context()); err == nil {
+	if err := c.Goal().Resume(t.Context()); err == nil {
 		t.Error("resumed a goal that is not there")
 	}
-	if err := c.StartGoal(t.Context(), "make it work", 3); err != nil {
+	if err := c.Goal().Start(t.Context(), "make it work", 3); err != nil {
 		t.Fatal(err)
 	}
 	<-h.tools.started
-	if err := c.StartGoal(t.Context(), "another", 3); err == nil {
+	if err := c.Goal().Start(t.Context(), "another", 3); err == nil {
 		t.Error("two goals at once")
 	}
-	if err := c.StopGoal(t.Context()); err != nil {
+	if err := c.Goal().Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ResumeGoal(t.Context()); err != nil {
+	if err := c.Goal().Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	settle(t, c)
@@ -203,13 +204,13 @@ func TestGoalAfterCrash(t *testing.T) {
 		return work(ctx, r)
 	}
 	c := h.begin(t, "")
-	if err := c.StartGoal(t.Context(), "make it work", 3); err != nil {
+	if err := c.Goal().Start(t.Context(), "make it work", 3); err != nil {
 		t.Fatal(err)
 	}
 	<-h.tools.started
 	h.restart(t)
 	c = h.get(t, c.ID())
-	if err := c.ResumeGoal(t.Context()); err != nil {
+	if err := c.Goal().Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	settle(t, c)

@@ -1,7 +1,0 @@
-package session
-
-// Internals of title generation.
-var (
-	FillTitlePrompt = fillTitlePrompt
-	CleanTitle      = cleanTitle
-)
