@@ -23,7 +23,7 @@ func (a Assistant) Ask(ctx context.Context, question string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := a.c.takeModel(ctx, w); err != nil {
+	if err := w.takeModel(ctx); err != nil {
 		return "", err
 	}
 	answer, err := w.res.Agent().Ask(ctx, w.models.get("ask-agent-llm"), w.State(), a.c.id, question)

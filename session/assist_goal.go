@@ -93,7 +93,7 @@ func (p Goal) pursue(ctx context.Context, g goal.Status, prompt string) error {
 				return err
 			}
 		}
-		err := p.c.drive(ctx, w, func(o controller.RunOptions) (func(context.Context) error, error) {
+		err := w.drive(ctx, func(o controller.RunOptions) (func(context.Context) error, error) {
 			o.Judge = func(ctx context.Context) bool { return p.round(ctx, w) }
 			return w.Start(ctx, o)
 		})

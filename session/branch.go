@@ -27,7 +27,7 @@ func (b Branches) Navigate(ctx context.Context, to event.ID) error {
 		if err := w.Navigate(ctx, at); err != nil {
 			return err
 		}
-		b.c.saveIfIdle(w)
+		w.saveIfIdle()
 		return nil
 	})
 }

@@ -67,7 +67,7 @@ func errTaken(id event.ConversationID) error {
 
 func (b Branches) forkTo(ctx context.Context, w *worker, o ForkOptions) (_ *Conversation, err error) {
 	b.c.mu.Lock()
-	f := &Conversation{m: b.c.m, id: o.ID, rec: b.c.rec, agent: b.c.agent, view: b.c.m.o.View.Open()}
+	f := &Conversation{configuration: configuration{m: b.c.m, id: o.ID, rec: b.c.rec, agent: b.c.agent, view: b.c.m.o.View.Open()}}
 	f.meta = eventstream.Meta{
 		Owner: b.c.meta.Owner, Title: o.Title, Tags: maps.Clone(o.Tags), WorkingDir: b.c.meta.WorkingDir, ForkOf: b.c.id,
 	}

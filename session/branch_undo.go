@@ -82,7 +82,7 @@ func (b Branches) Undo(ctx context.Context, o UndoOptions) (u Undone, err error)
 		if err := w.Navigate(ctx, u.To); err != nil {
 			return err
 		}
-		b.c.saveIfIdle(w)
+		w.saveIfIdle()
 		return nil
 	})
 	return u, err

@@ -67,7 +67,7 @@ func (c *Conversation) Change(ctx context.Context, ch Changes) (err error) {
 
 // apply makes the changes in memory and returns the event that records a
 // changed agent, nil for none. The caller holds mu.
-func (c *Conversation) apply(ch Changes) (update event.Event, changed bool, err error) {
+func (c *configuration) apply(ch Changes) (update event.Event, changed bool, err error) {
 	before, err := json.Marshal(c.rec)
 	if err != nil {
 		return nil, false, err
@@ -212,19 +212,4 @@ func importedFrom(meta eventstream.Meta) (json.RawMessage, error) {
 		return nil, fault.Wrap(err, fault.Corrupt, "read what the import has stored")
 	}
 	return r.Imported, nil
-}
-
-// Note returns what the program that made the conversation keeps with it; see
-// [Spec].
-func (c *Conversation) Note() json.RawMessage {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rec.Note
-}
-
-// Agent returns the agent of the conversation, with its secrets in the clear.
-func (c *Conversation) Agent() *spec.Agent {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.agent
 }

@@ -43,7 +43,7 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 			if err := c.Delegation().answerStopped(ctx, w); err != nil {
 				return err
 			}
-			if err := c.activate(ctx, w, ev); err != nil {
+			if err := w.activate(ctx, ev); err != nil {
 				return err
 			}
 			untitled = w.title.textOf(ev)
@@ -54,7 +54,7 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 		var err error
 		switch {
 		case m.Run:
-			err = c.sendRun(ctx, w, ev, stored)
+			err = w.sendRun(ctx, ev, stored)
 		case !stored:
 			err = w.Send(ctx, ev)
 		}
@@ -153,7 +153,7 @@ func (c *Conversation) setField(ctx context.Context, key string, raw json.RawMes
 		if err := w.Update(ctx, key, raw); err != nil {
 			return err
 		}
-		c.saveIfIdle(w)
+		w.saveIfIdle()
 		return nil
 	})
 }
@@ -169,13 +169,13 @@ func (c *Conversation) Condense(ctx context.Context) error {
 		if why != "" {
 			return fault.New(fault.Conflict, why)
 		}
-		if err := c.takeModel(ctx, w); err != nil {
+		if err := w.takeModel(ctx); err != nil {
 			return err
 		}
 		done := make(chan error, 1)
 		c.m.running.Go(func() {
 			err := w.Condense(w.ctx)
-			c.saveIfIdle(w)
+			w.saveIfIdle()
 			done <- err
 		})
 		select {
@@ -194,13 +194,13 @@ func (c *Conversation) Condense(ctx context.Context) error {
 // condenser too if that had the same. An LLM without a usage of its own is
 // counted as the agent's.
 func (c *Conversation) SwitchLLM(ctx context.Context, l *spec.LLM) error {
-	return c.withWorker(ctx, func(w *worker) error { return c.switchTo(ctx, w, l) })
+	return c.withWorker(ctx, func(w *worker) error { return w.switchTo(ctx, l) })
 }
 
-func (c *Conversation) switchTo(ctx context.Context, w *worker, l *spec.LLM) error {
-	c.switching.Lock() // the events are in the order of the switches
-	defer c.switching.Unlock()
-	shown, err := c.switchAgent(ctx, w, l)
+func (w *worker) switchTo(ctx context.Context, l *spec.LLM) error {
+	w.c.switching.Lock() // the events are in the order of the switches
+	defer w.c.switching.Unlock()
+	shown, err := w.switchAgent(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -209,10 +209,10 @@ func (c *Conversation) switchTo(ctx context.Context, w *worker, l *spec.LLM) err
 
 // switchAgent gives the agent another LLM, stores it, and returns the agent as
 // state updates show it.
-func (c *Conversation) switchAgent(ctx context.Context, w *worker, l *spec.LLM) (json.RawMessage, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a, err := c.agent.WithLLM(l)
+func (w *worker) switchAgent(ctx context.Context, l *spec.LLM) (json.RawMessage, error) {
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	a, err := w.c.agent.WithLLM(l)
 	if err != nil {
 		return nil, err
 	}
@@ -223,13 +223,13 @@ func (c *Conversation) switchAgent(ctx context.Context, w *worker, l *spec.LLM) 
 		return nil, err
 	}
 	w.streams.Store(l.Stream)
-	if err := c.setAgent(a); err != nil {
+	if err := w.c.setAgent(a); err != nil {
 		return nil, err
 	}
-	if err := c.save(ctx); err != nil {
+	if err := w.c.save(ctx); err != nil {
 		return nil, err
 	}
-	return agentUpdate(c.agent)
+	return agentUpdate(w.c.agent)
 }
 
 // SwitchProfile is SwitchLLM to the LLM of a stored profile, whose use is

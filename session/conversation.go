@@ -15,7 +15,6 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/session/internal/goal"
@@ -42,27 +41,16 @@ const (
 // Conversation is one conversation that is loaded. Its events are read and its
 // resources are built when they are first needed.
 type Conversation struct {
-	m   *Manager
-	id  event.ConversationID
+	configuration
 	hub hub
 
-	created time.Time
-
 	used   atomic.Int64 // when it was last used, Unix nanoseconds
-	worked atomic.Int64 // when what it works with was last used
+	worked atomic.Int64 // when its worker was last used
 	ended  atomic.Int64 // when its last run ended
 	polled atomic.Int64 // when a client last read its description
 	listed atomic.Int64 // when a client last listed its events
 
-	secrets *secret.Registry
-
 	switching sync.Mutex // held while the agent gets another LLM
-
-	mu    sync.Mutex       // guards what follows; never held during an append of the controller, whose masking takes it
-	meta  eventstream.Meta // without Extra, which is rec
-	rec   record
-	agent *spec.Agent
-	view  ConversationView
 
 	outputs outputs // of actions
 
@@ -103,16 +91,6 @@ type worker struct {
 	streams atomic.Bool
 }
 
-// ID returns the conversation's id.
-func (c *Conversation) ID() event.ConversationID { return c.id }
-
-// Owner returns whom the conversation belongs to.
-func (c *Conversation) Owner() identity.Tenant {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return identity.Tenant(c.meta.Owner)
-}
-
 // Stream returns the stream with its events.
 func (c *Conversation) Stream() eventstream.Stream { return c.m.o.Store }
 
@@ -123,13 +101,6 @@ func (c *Conversation) Watch(f func(Transient)) (cancel func()) {
 		stop()
 		c.m.mayBeIdle()
 	}
-}
-
-// Workspace returns the directory where it works.
-func (c *Conversation) Workspace() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rec.Workspace.WorkingDir
 }
 
 func (c *Conversation) touch() { c.used.Store(time.Now().UnixNano()) }
@@ -145,7 +116,7 @@ func (m *Manager) restore(info eventstream.Info, deleted bool) (*Conversation, e
 	if err != nil {
 		return nil, fmt.Errorf("read the agent of conversation %s: %w", info.ID, err)
 	}
-	c := &Conversation{m: m, id: info.ID, meta: info.Meta, rec: rec, created: info.Created, view: m.o.View.Open()}
+	c := &Conversation{configuration: configuration{m: m, id: info.ID, meta: info.Meta, rec: rec, created: info.Created, view: m.o.View.Open()}}
 	c.meta.Extra = nil
 	if err := c.setAgent(a); err != nil {
 		return nil, err
@@ -159,19 +130,6 @@ func (m *Manager) restore(info eventstream.Info, deleted bool) (*Conversation, e
 	}
 	c.touch()
 	return c, nil
-}
-
-// setAgent replaces the agent. The caller holds mu or is alone.
-func (c *Conversation) setAgent(a *spec.Agent) error {
-	if a.Kind != "Agent" {
-		return fault.New(fault.Unsupported, "agents of kind "+a.Kind+" cannot run here yet")
-	}
-	sealed, err := a.JSON(schema.Writing{Mode: schema.Sealed, Keys: c.m.o.Ring})
-	if err != nil {
-		return fmt.Errorf("seal the agent: %w", err)
-	}
-	c.agent, c.rec.Agent = a, sealed
-	return nil
 }
 
 // agentUpdate is the value of the state update that records an agent.
@@ -249,7 +207,7 @@ func (c *Conversation) open(ctx context.Context, host *worker) (*worker, error) 
 		c.m.o.Log.Warn("record the end of a goal", "conversation", c.id, "err", err)
 	}
 	c.m.running.Go(func() { c.secrets.Resolve(c.m.ctx) }) // masking looks nothing up
-	c.recordWarnings(ctx, w)
+	w.recordWarnings(ctx)
 	return w, nil
 }
 
@@ -258,19 +216,19 @@ var errEvicted = fault.New(fault.Conflict, "the conversation has been loaded aga
 
 // recordWarnings tells clients which parts the conversation asked for and does
 // without.
-func (c *Conversation) recordWarnings(ctx context.Context, w *worker) {
-	c.mu.Lock()
-	all := slices.Concat(c.rec.Warnings, w.res.Warnings())
-	c.mu.Unlock()
+func (w *worker) recordWarnings(ctx context.Context) {
+	w.c.mu.Lock()
+	all := slices.Concat(w.c.rec.Warnings, w.res.Warnings())
+	w.c.mu.Unlock()
 	for i, text := range all { // that of an MCP server may show how it is called
-		all[i] = c.secrets.Mask(text)
+		all[i] = w.c.secrets.Mask(text)
 	}
 	if slices.Equal(all, names(w.State(), keyWarnings)) {
 		return
 	}
-	c.m.o.Log.Warn("parts are not available", "conversation", c.id, "warnings", all)
+	w.c.m.o.Log.Warn("parts are not available", "conversation", w.c.id, "warnings", all)
 	if err := w.Update(ctx, keyWarnings, all); err != nil {
-		c.m.o.Log.Warn("record what is not available", "conversation", c.id, "err", err)
+		w.c.m.o.Log.Warn("record what is not available", "conversation", w.c.id, "err", err)
 	}
 }
 
@@ -335,9 +293,9 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 	if w.skills, err = c.loadSkills(a, project); err != nil {
 		return nil, err
 	}
-	request := c.buildRequest(rec, a, w)
+	request := w.buildRequest(rec, a)
 	if inside && (a.Context != nil && a.Context.LoadProjectSkills || request.TaskRuntime != nil) {
-		request.Project = c.addProject(a, w)
+		request.Project = w.addProject(a)
 	}
 	build := c.m.o.Builder.Build
 	if host != nil {
@@ -373,24 +331,24 @@ func stuckThresholds(rec record) controller.StuckThresholds {
 	return controller.StuckThresholds{}
 }
 
-func (c *Conversation) buildRequest(rec record, a *spec.Agent, w *worker) BuildRequest {
+func (w *worker) buildRequest(rec record, a *spec.Agent) BuildRequest {
 	r := BuildRequest{
-		ID: c.id, Owner: c.Owner(), Workspace: rec.Workspace.WorkingDir, CheckWorkspace: c.CheckWorkspace, Placement: rec.Placement, Agent: a,
-		Model: w.models.get(agent.UsageAgent).Info(), Prompt: c.prompt(a, w), Condenser: condenser(a),
-		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { c.noteInvoked(w, name) },
-		SandboxEnded: c.publishSandboxEnd,
+		ID: w.c.id, Owner: w.c.Owner(), Workspace: rec.Workspace.WorkingDir, CheckWorkspace: w.c.CheckWorkspace, Placement: rec.Placement, Agent: a,
+		Model: w.models.get(agent.UsageAgent).Info(), Prompt: w.prompt(a), Condenser: condenser(a),
+		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { w.noteInvoked(name) },
+		SandboxEnded: w.c.publishSandboxEnd,
 		Tasks: func() []event.TaskItem {
 			if w.Controller == nil {
 				return nil
 			}
 			return w.State().Tasks
 		},
-		SwitchLLM: c.SwitchProfile,
-		Profiles:  func(ctx context.Context) ([]string, error) { return c.m.o.Settings.LLMs(ctx, c.Owner()) },
-		Secret:    c.secrets.Value,
+		SwitchLLM: w.c.SwitchProfile,
+		Profiles:  func(ctx context.Context) ([]string, error) { return w.c.m.o.Settings.LLMs(ctx, w.c.Owner()) },
+		Secret:    w.c.secrets.Value,
 	}
 	if delegates(a) && rec.SubAgent == "" {
-		w.subAgents = c.Delegation().agents(a, nil)
+		w.subAgents = w.c.Delegation().agents(a, nil)
 		r.TaskRuntime, r.SubAgents = w.tasks, w.subAgents
 	}
 	return r
@@ -416,7 +374,7 @@ func (c *Conversation) closeBy(ctx context.Context, end func(*worker) error) err
 	if err := w.closeController(ctx); err != nil {
 		return err
 	}
-	c.saveSummary(w)
+	w.saveSummary()
 	// The next worker's actions must not change the files of a checkpoint.
 	if err := w.checkpoints.wait(context.WithoutCancel(ctx)); err != nil {
 		return err
@@ -442,13 +400,6 @@ func (w *worker) closeResources(ctx context.Context, keep bool) error {
 		return nil
 	}
 	return w.res.Close(ctx, keep)
-}
-
-// HasWorktree reports whether the conversation has a worktree of its own.
-func (c *Conversation) HasWorktree() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rec.Worktree != ""
 }
 
 // Status returns the present status of a conversation without loading its

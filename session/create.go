@@ -129,9 +129,9 @@ func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) 
 	if s.Agent == nil {
 		return nil, fault.New(fault.Invalid, "a conversation needs an agent")
 	}
-	c := &Conversation{m: m, id: id, view: m.o.View.Open(), meta: eventstream.Meta{
+	c := &Conversation{configuration: configuration{m: m, id: id, view: m.o.View.Open(), meta: eventstream.Meta{
 		Owner: string(s.Owner), Title: s.Title, Tags: maps.Clone(s.Tags), Parent: s.Parent,
-	}}
+	}}}
 	if c.meta.Owner == "" {
 		c.meta.Owner = string(identity.LocalTenant)
 	}
@@ -161,7 +161,7 @@ func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) 
 }
 
 // storeNew stores a conversation that has no events yet.
-func (c *Conversation) storeNew(ctx context.Context) error {
+func (c *configuration) storeNew(ctx context.Context) error {
 	c.created = time.Now()
 	c.meta.Created = c.created
 	if err := c.summarize(&state.State{Status: state.Idle}, c.created); err != nil {
@@ -252,7 +252,7 @@ func (m *Manager) prepareWorkspace(ctx context.Context, id event.ConversationID,
 // CheckWorkspace returns an error of kind Invalid if the directory of the
 // conversation has been replaced since it was made: by another one, or by a link.
 // One that is gone is not replaced.
-func (c *Conversation) CheckWorkspace() error {
+func (c *configuration) CheckWorkspace() error {
 	if inside, err := c.WorkspaceInside(); err != nil || inside {
 		return err
 	}

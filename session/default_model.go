@@ -10,11 +10,11 @@ import (
 // takeModel gives a conversation whose model is not set up, such as one that was
 // replayed, the model that its owner's new conversations have. Where that is not set up
 // either nothing changes: the first call says so.
-func (c *Conversation) takeModel(ctx context.Context, w *worker) error {
+func (w *worker) takeModel(ctx context.Context) error {
 	if w.models.get(agent.UsageAgent).Info().Missing == "" {
 		return nil
 	}
-	l, err := c.m.o.Settings.DefaultLLM(ctx, c.Owner())
+	l, err := w.c.m.o.Settings.DefaultLLM(ctx, w.c.Owner())
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
@@ -25,5 +25,5 @@ func (c *Conversation) takeModel(ctx context.Context, w *worker) error {
 	if err != nil || m.Info().Missing != "" {
 		return err
 	}
-	return c.switchTo(ctx, w, l)
+	return w.switchTo(ctx, l)
 }

@@ -15,7 +15,7 @@ import (
 
 // WorkspaceInside reports whether the conversation's workspace is inside its sandbox,
 // and not on this machine's disk.
-func (c *Conversation) WorkspaceInside() (bool, error) {
+func (c *configuration) WorkspaceInside() (bool, error) {
 	return c.m.o.Builder.WorkspaceInside(c.Placement())
 }
 
@@ -55,7 +55,7 @@ func (shared) Close() error { return nil }
 
 // WorkspaceContains reports whether an absolute path is in the workspace, as far as
 // that can be said without its Files, which refuse what is not.
-func (c *Conversation) WorkspaceContains(path string) bool {
+func (c *configuration) WorkspaceContains(path string) bool {
 	if inside, err := c.WorkspaceInside(); err == nil && !inside {
 		return realpath.Inside(c.Workspace(), path)
 	}
@@ -65,10 +65,10 @@ func (c *Conversation) WorkspaceContains(path string) bool {
 
 // addProject completes a request by what the project says in a workspace that is inside
 // the sandbox.
-func (c *Conversation) addProject(a *spec.Agent, w *worker) func(context.Context, workspace.Files, *BuildRequest) error {
+func (w *worker) addProject(a *spec.Agent) func(context.Context, workspace.Files, *BuildRequest) error {
 	return func(ctx context.Context, files workspace.Files, r *BuildRequest) error {
 		if r.TaskRuntime != nil {
-			w.subAgents = c.Delegation().agents(a, c.m.o.SubAgents.Project(projectFS{ctx, files}, files.Path()))
+			w.subAgents = w.c.Delegation().agents(a, w.c.m.o.SubAgents.Project(projectFS{ctx, files}, files.Path()))
 			r.SubAgents = w.subAgents
 		}
 		if a.Context == nil || !a.Context.LoadProjectSkills {
@@ -78,10 +78,10 @@ func (c *Conversation) addProject(a *spec.Agent, w *worker) func(context.Context
 		if err != nil {
 			return err
 		}
-		if w.skills, err = c.loadSkills(a, func() ([]skill.Skill, []skill.Warning) { return found, warnings }); err != nil {
+		if w.skills, err = w.c.loadSkills(a, func() ([]skill.Skill, []skill.Warning) { return found, warnings }); err != nil {
 			return err
 		}
-		r.Skills, r.Prompt = w.skills, c.prompt(a, w)
+		r.Skills, r.Prompt = w.skills, w.prompt(a)
 		return nil
 	}
 }

@@ -74,20 +74,13 @@ func (g *guests) refuse(closed bool) {
 }
 
 // parentID returns the conversation whose guest this one is; "" for an ordinary one.
-func (c *Conversation) parentID() event.ConversationID {
+func (c *configuration) parentID() event.ConversationID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.rec.SubAgent == "" {
 		return ""
 	}
 	return c.meta.Parent
-}
-
-// subAgent returns the type of agent of a task's conversation, "" for any other.
-func (c *Conversation) subAgent() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rec.SubAgent
 }
 
 // hostWorker starts the worker whose guest the conversation is. Nil for an ordinary one,

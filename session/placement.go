@@ -9,7 +9,7 @@ import (
 )
 
 // Placement returns how the conversation is isolated, as it was made or changed.
-func (c *Conversation) Placement() Placement {
+func (c *configuration) Placement() Placement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rec.Placement

@@ -15,7 +15,7 @@ import (
 // ErrArchived is returned where a conversation that was archived would have to work.
 var ErrArchived = fault.New(fault.Gone, "Conversation runtime was archived; its history is read-only")
 
-func (c *Conversation) archived() bool {
+func (c *configuration) archived() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.rec.Archived.IsZero()
@@ -131,7 +131,7 @@ func (m *Manager) archive(ctx context.Context, id event.ConversationID, since ti
 }
 
 // retire stores that the conversation was archived, with its last description.
-func (c *Conversation) retire(ctx context.Context, info eventstream.Info, summarize func() error) error {
+func (c *configuration) retire(ctx context.Context, info eventstream.Info, summarize func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	meta, rec := c.meta, c.rec

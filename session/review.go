@@ -39,13 +39,13 @@ func (r *review) judge(ctx context.Context, batch []*event.ActionEvent) ([]event
 	return []event.Event{ev}, wait
 }
 
-func (c *Conversation) policy(s *state.State) json.RawMessage {
+func (c *configuration) policy(s *state.State) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return field(s, keyPolicy, c.rec.Policy)
 }
 
-func (c *Conversation) analyzer(s *state.State) json.RawMessage {
+func (c *configuration) analyzer(s *state.State) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return orDefault(field(s, keyAnalyzer, c.rec.Analyzer), null)

@@ -23,7 +23,7 @@ var ErrCapacity = fault.New(fault.RateLimit, "Conversation run limit reached. Re
 // in the events.
 func (c *Conversation) Run(ctx context.Context) error {
 	return c.withWorker(ctx, func(w *worker) error {
-		return c.drive(ctx, w, func(o controller.RunOptions) (func(context.Context) error, error) { return w.Start(ctx, o) })
+		return w.drive(ctx, func(o controller.RunOptions) (func(context.Context) error, error) { return w.Start(ctx, o) })
 	})
 }
 
@@ -45,8 +45,8 @@ func (c *Conversation) withWorker(ctx context.Context, f func(*worker) error) er
 
 // sendRun stores a message, unless it is stored, and runs for it. A run that is at
 // work takes the message in.
-func (c *Conversation) sendRun(ctx context.Context, w *worker, ev *event.MessageEvent, stored bool) error {
-	err := c.drive(ctx, w, func(o controller.RunOptions) (func(context.Context) error, error) {
+func (w *worker) sendRun(ctx context.Context, ev *event.MessageEvent, stored bool) error {
+	err := w.drive(ctx, func(o controller.RunOptions) (func(context.Context) error, error) {
 		if stored {
 			return w.Start(ctx, o)
 		}
@@ -59,8 +59,8 @@ func (c *Conversation) sendRun(ctx context.Context, w *worker, ev *event.Message
 }
 
 // drive does in the background what begin has begun, with a model if one is set up.
-func (c *Conversation) drive(ctx context.Context, w *worker, begin func(controller.RunOptions) (func(context.Context) error, error)) error {
-	if err := c.takeModel(ctx, w); err != nil {
+func (w *worker) drive(ctx context.Context, begin func(controller.RunOptions) (func(context.Context) error, error)) error {
+	if err := w.takeModel(ctx); err != nil {
 		return err
 	}
 	if !w.Busy() {
@@ -69,24 +69,24 @@ func (c *Conversation) drive(ctx context.Context, w *worker, begin func(controll
 	work, err := begin(controller.RunOptions{
 		Settled: w.answers.settle,
 		Starting: func() (stored func()) { // the end of the run before is not published any more
-			c.publishing.Lock()
-			return c.publishing.Unlock
+			w.c.publishing.Lock()
+			return w.c.publishing.Unlock
 		},
 	})
 	if err != nil || work == nil {
 		return err
 	}
-	c.warm(w)
-	c.m.running.Go(func() {
+	w.warm()
+	w.c.m.running.Go(func() {
 		err := work(w.ctx)
 		if err != nil && w.ctx.Err() == nil { // otherwise another process goes on
-			c.m.o.Log.Error("a run failed", "conversation", c.id, "err", err)
-			c.publishError("RunFailed", err)
+			w.c.m.o.Log.Error("a run failed", "conversation", w.c.id, "err", err)
+			w.c.publishError("RunFailed", err)
 		}
-		if err := w.countInHost(c.m.ctx); err != nil && w.ctx.Err() == nil {
-			c.m.o.Log.Warn("count a sub-agent in its parent", "conversation", c.id, "err", err)
+		if err := w.countInHost(w.c.m.ctx); err != nil && w.ctx.Err() == nil {
+			w.c.m.o.Log.Warn("count a sub-agent in its parent", "conversation", w.c.id, "err", err)
 		}
-		c.finished(w)
+		w.finished()
 		w.title.afterTurn()
 	})
 	return nil
@@ -124,10 +124,10 @@ func (c *Conversation) busy() bool {
 }
 
 // warm prepares the resources while the model answers.
-func (c *Conversation) warm(w *worker) {
-	c.m.running.Go(func() {
-		if err := w.res.Warm(c.m.ctx); err != nil { // the first action will tell
-			c.m.o.Log.Debug("prepare a conversation", "conversation", c.id, "err", err)
+func (w *worker) warm() {
+	w.c.m.running.Go(func() {
+		if err := w.res.Warm(w.c.m.ctx); err != nil { // the first action will tell
+			w.c.m.o.Log.Debug("prepare a conversation", "conversation", w.c.id, "err", err)
 		}
 	})
 }
@@ -135,10 +135,10 @@ func (c *Conversation) warm(w *worker) {
 // finished publishes the state at the end of a run, and once more a little
 // later: a client that starts a run begins to listen only after the answer
 // (docs/openhands/sdk-wire.md section 0).
-func (c *Conversation) finished(w *worker) {
-	c.PublishState()
-	c.saveSummaryLater(w)
-	c.m.republishLater(c)
+func (w *worker) finished() {
+	w.c.PublishState()
+	w.saveSummaryLater()
+	w.c.m.republishLater(w.c)
 }
 
 // PublishState publishes the state as it is now.

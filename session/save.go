@@ -13,7 +13,7 @@ import (
 )
 
 // save stores what lies beside the events. The caller holds mu.
-func (c *Conversation) save(ctx context.Context) error {
+func (c *configuration) save(ctx context.Context) error {
 	meta, err := c.encodeMeta()
 	if err != nil {
 		return err
@@ -25,38 +25,38 @@ func (c *Conversation) save(ctx context.Context) error {
 // the event of the change. The whole state they get at the end of a run only: a
 // client that has started a run meanwhile would take it for that end
 // (docs/openhands/sdk-wire.md section 0).
-func (c *Conversation) saveIfIdle(w *worker) {
-	if !c.busy() {
-		c.saveSummaryLater(w)
+func (w *worker) saveIfIdle() {
+	if !w.c.busy() {
+		w.saveSummaryLater()
 	}
 }
 
 // saveSummaryLater saves the summary in the background: one that is missing or
 // old is made when it is asked for.
-func (c *Conversation) saveSummaryLater(w *worker) {
-	c.m.running.Go(func() { c.saveSummary(w) })
+func (w *worker) saveSummaryLater() {
+	w.c.m.running.Go(func() { w.saveSummary() })
 }
 
 // saveSummary stores the description of the conversation as it is, unless it
 // is stored, so that the conversation can be listed without being loaded.
-func (c *Conversation) saveSummary(w *worker) {
+func (w *worker) saveSummary() {
 	s := w.State()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if seqOf(s) < c.meta.SummaryAt || seqOf(s) == c.meta.SummaryAt && c.meta.Summary != nil {
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	if seqOf(s) < w.c.meta.SummaryAt || seqOf(s) == w.c.meta.SummaryAt && w.c.meta.Summary != nil {
 		return
 	}
-	err := c.summarize(s, time.Now())
+	err := w.c.summarize(s, time.Now())
 	if err == nil {
-		err = c.save(c.m.ctx)
+		err = w.c.save(w.c.m.ctx)
 	}
 	if err != nil && !fault.Is(err, fault.NotFound) { // it may be deleted
-		c.m.o.Log.Warn("save the summary of a conversation", "conversation", c.id, "err", err)
+		w.c.m.o.Log.Warn("save the summary of a conversation", "conversation", w.c.id, "err", err)
 	}
 }
 
 // summarize makes the summary of a state. The caller holds mu or is alone.
-func (c *Conversation) summarize(s *state.State, updated time.Time) error {
+func (c *configuration) summarize(s *state.State, updated time.Time) error {
 	raw, err := c.view.Describe(c.snapshot(s, updated), true)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (c *Conversation) stateAt(ctx context.Context, info eventstream.Info) (*sta
 		if w, err = c.work(ctx); err != nil {
 			return nil, err
 		}
-		c.saveSummary(w) // so that the next one is new enough
+		w.saveSummary() // so that the next one is new enough
 	}
 	s := w.State()
 	if seqOf(s) < info.Events { // the caller may have seen them already
@@ -132,7 +132,7 @@ func (c *Conversation) stateAt(ctx context.Context, info eventstream.Info) (*sta
 
 // stateAtRest is the state of a conversation that has so many events and is not
 // active, as its summary shows it; nil if the summary is older.
-func (c *Conversation) stateAtRest(events eventstream.Seq) (*state.State, error) {
+func (c *configuration) stateAtRest(events eventstream.Seq) (*state.State, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -175,7 +175,7 @@ func (c *Conversation) currentState(ctx context.Context) (*state.State, error) {
 		return nil, err
 	}
 	if !c.busy() {
-		c.saveSummary(w) // so that the next one need not read the events
+		w.saveSummary() // so that the next one need not read the events
 	}
 	return w.Latest(), nil
 }

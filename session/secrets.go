@@ -22,14 +22,14 @@ type guard struct {
 // Mask implements [controller.Guard].
 func (g *guard) Mask(ev event.Event) event.Event {
 	g.c.clearRisk(g.w.State(), ev)
-	if err := g.c.addPathRules(g.w, ev); err != nil {
+	if err := g.w.addPathRules(ev); err != nil {
 		g.c.m.o.Log.Warn("record the rules for a file", "conversation", g.c.id, "err", err)
 	}
 	return g.Guard.Mask(ev)
 }
 
 // openSecrets reads what is stored of the secrets.
-func (c *Conversation) openSecrets(raw json.RawMessage) error {
+func (c *configuration) openSecrets(raw json.RawMessage) error {
 	c.secrets = secret.NewRegistry(secret.Options{
 		Local: func(ctx context.Context, url string) (string, bool) {
 			return c.m.o.Settings.Secret(ctx, c.Owner(), url)
@@ -46,7 +46,7 @@ func (c *Conversation) openSecrets(raw json.RawMessage) error {
 
 // takeSecrets adds secrets that come as JSON. sealed opens values that are sealed;
 // without it a value that looks like one is kept as it is.
-func (c *Conversation) takeSecrets(raw json.RawMessage, sealed bool) error {
+func (c *configuration) takeSecrets(raw json.RawMessage, sealed bool) error {
 	o := secret.ParseOptions{Server: c.m.o.BaseURL}
 	if sealed {
 		o.Ring = c.m.o.Ring
@@ -59,7 +59,7 @@ func (c *Conversation) takeSecrets(raw json.RawMessage, sealed bool) error {
 }
 
 // firstSecrets sets the secrets of a new conversation and those of its agent.
-func (c *Conversation) firstSecrets(sources map[string]json.RawMessage, sealed bool) error {
+func (c *configuration) firstSecrets(sources map[string]json.RawMessage, sealed bool) error {
 	if err := c.openSecrets(nil); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (c *Conversation) firstSecrets(sources map[string]json.RawMessage, sealed b
 
 // addSecrets sets those of the sources that the conversation's profile
 // allows, and notes them in the configuration, sealed.
-func (c *Conversation) addSecrets(sources map[string]json.RawMessage, sealed bool) error {
+func (c *configuration) addSecrets(sources map[string]json.RawMessage, sealed bool) error {
 	allowed := make(map[string]json.RawMessage, len(sources))
 	for name, raw := range sources {
 		if c.rec.SecretRefs == nil || slices.Contains(c.rec.SecretRefs, name) {
@@ -97,7 +97,7 @@ func (c *Conversation) addSecrets(sources map[string]json.RawMessage, sealed boo
 }
 
 // sealSecrets notes the secrets in the configuration.
-func (c *Conversation) sealSecrets() error {
+func (c *configuration) sealSecrets() error {
 	if len(c.secrets.Names()) == 0 {
 		return nil
 	}
@@ -111,20 +111,20 @@ func (c *Conversation) sealSecrets() error {
 
 // SetSecrets adds secrets, or replaces those of the same names.
 func (c *Conversation) SetSecrets(ctx context.Context, sources map[string]json.RawMessage) error {
-	return c.withWorker(ctx, func(w *worker) error { return c.setSecrets(ctx, w, sources) })
+	return c.withWorker(ctx, func(w *worker) error { return w.setSecrets(ctx, sources) })
 }
 
-func (c *Conversation) setSecrets(ctx context.Context, w *worker, sources map[string]json.RawMessage) (err error) {
-	c.mu.Lock()
-	before := c.rec.Secrets
-	if err = c.addSecrets(sources, false); err == nil {
-		err = c.save(ctx)
+func (w *worker) setSecrets(ctx context.Context, sources map[string]json.RawMessage) (err error) {
+	w.c.mu.Lock()
+	before := w.c.rec.Secrets
+	if err = w.c.addSecrets(sources, false); err == nil {
+		err = w.c.save(ctx)
 	}
 	if err != nil {
-		c.rec.Secrets = before
+		w.c.rec.Secrets = before
 	}
-	shown, serr := c.secrets.AppendJSON(nil, secret.Event, nil)
-	c.mu.Unlock()
+	shown, serr := w.c.secrets.AppendJSON(nil, secret.Event, nil)
+	w.c.mu.Unlock()
 	if err != nil {
 		return err
 	}

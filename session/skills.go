@@ -55,12 +55,12 @@ func (c *Conversation) loadSkills(a *spec.Agent, project func() ([]skill.Skill, 
 }
 
 // prompt returns what the system prompt contains besides its fixed text.
-func (c *Conversation) prompt(a *spec.Agent, w *worker) Prompt {
+func (w *worker) prompt(a *spec.Agent) Prompt {
 	p := Prompt{Secrets: map[string]string{}}
 	if a.Persona != nil {
 		p.Persona = *a.Persona
 	}
-	for _, s := range c.secrets.Infos() {
+	for _, s := range w.c.secrets.Infos() {
 		p.Secrets[s.Name] = s.Description
 	}
 	family := ""
@@ -83,10 +83,10 @@ func (c *Conversation) prompt(a *spec.Agent, w *worker) Prompt {
 
 // activate adds to a message what its words call up, and the agent's suffix
 // of messages.
-func (c *Conversation) activate(ctx context.Context, w *worker, ev *event.MessageEvent) error {
-	c.mu.Lock()
-	about := c.agent.Context
-	c.mu.Unlock()
+func (w *worker) activate(ctx context.Context, ev *event.MessageEvent) error {
+	w.c.mu.Lock()
+	about := w.c.agent.Context
+	w.c.mu.Unlock()
 	if about != nil && about.UserMessageSuffix != nil && *about.UserMessageSuffix != "" {
 		ev.ExtendedContent = append(ev.ExtendedContent, event.Text(*about.UserMessageSuffix))
 	}
@@ -111,19 +111,19 @@ func names(s *state.State, key string) []string {
 }
 
 // noteInvoked records that the agent asked for a skill.
-func (c *Conversation) noteInvoked(w *worker, name string) {
+func (w *worker) noteInvoked(name string) {
 	invoked := names(w.State(), keyInvoked)
 	if slices.Contains(invoked, name) {
 		return
 	}
-	if err := w.Update(c.m.ctx, keyInvoked, append(invoked, name)); err != nil {
-		c.m.o.Log.Warn("record an invoked skill", "conversation", c.id, "err", err)
+	if err := w.Update(w.c.m.ctx, keyInvoked, append(invoked, name)); err != nil {
+		w.c.m.o.Log.Warn("record an invoked skill", "conversation", w.c.id, "err", err)
 	}
 }
 
 // addPathRules adds to the result of a file tool the rules for its file, and
 // records that the agent has them.
-func (c *Conversation) addPathRules(w *worker, ev event.Event) error {
+func (w *worker) addPathRules(ev event.Event) error {
 	o, ok := ev.(*event.ObservationEvent)
 	if !ok || len(w.skills) == 0 {
 		return nil
@@ -132,12 +132,12 @@ func (c *Conversation) addPathRules(w *worker, ev event.Event) error {
 	if !ok || f.Path == nil {
 		return nil
 	}
-	workspace := c.Workspace()
+	workspace := w.c.Workspace()
 	known := names(w.State(), keyPathRules)
 	hit := skill.MatchPath(w.skills, skill.Touched(workspace, *f.Path), known)
 	if len(hit.Names) == 0 {
 		return nil
 	}
 	o.ExtendedContent = append(o.ExtendedContent, event.Text(hit.Text))
-	return w.Update(c.m.ctx, keyPathRules, slices.Concat(known, hit.Names))
+	return w.Update(w.c.m.ctx, keyPathRules, slices.Concat(known, hit.Names))
 }

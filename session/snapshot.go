@@ -55,7 +55,7 @@ type ConversationView interface {
 }
 
 // snapshot returns the conversation in a state. The caller holds mu or is alone.
-func (c *Conversation) snapshot(s *state.State, updated time.Time) *Snapshot {
+func (c *configuration) snapshot(s *state.State, updated time.Time) *Snapshot {
 	out := &Snapshot{
 		ID: c.id, Setup: c.rec.Setup, Agent: c.agent, Profile: c.rec.Profile, Secrets: c.secrets,
 		Dir: path.Join(c.m.o.Dir, c.id.Hex()), Title: c.meta.Title, Tags: c.meta.Tags,
@@ -67,21 +67,21 @@ func (c *Conversation) snapshot(s *state.State, updated time.Time) *Snapshot {
 }
 
 // describe returns the description of the conversation in a state.
-func (c *Conversation) describe(s *state.State, updated time.Time, runtime bool) (json.RawMessage, error) {
+func (c *configuration) describe(s *state.State, updated time.Time, runtime bool) (json.RawMessage, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.view.Describe(c.snapshot(s, updated), runtime)
 }
 
 // fullState returns the document that is published for a state.
-func (c *Conversation) fullState(s *state.State) (json.RawMessage, error) {
+func (c *configuration) fullState(s *state.State) (json.RawMessage, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.view.FullState(c.snapshot(s, time.Time{}))
 }
 
 // summaryState returns the state that the summary shows. The caller holds mu.
-func (c *Conversation) summaryState() (*state.State, error) {
+func (c *configuration) summaryState() (*state.State, error) {
 	s, err := c.m.o.View.State(c.meta.Summary)
 	if err != nil {
 		return nil, err

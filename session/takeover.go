@@ -95,7 +95,7 @@ func (m *Manager) resume(ctx context.Context, id event.ConversationID) error {
 		if w.State().Status != state.Running { // somebody else has continued it, and it has ended
 			return errEnded
 		}
-		return c.drive(ctx, w, func(o controller.RunOptions) (func(context.Context) error, error) { return w.Start(ctx, o) })
+		return w.drive(ctx, func(o controller.RunOptions) (func(context.Context) error, error) { return w.Start(ctx, o) })
 	})
 }
 

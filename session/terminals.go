@@ -24,7 +24,7 @@ func (c *Conversation) Terminals(ctx context.Context) (tool.PTYs, error) {
 
 // SandboxRequest returns the part of a [BuildRequest] that the conversation's sandbox
 // is made from: a terminal in it needs no model.
-func (c *Conversation) SandboxRequest() BuildRequest {
+func (c *configuration) SandboxRequest() BuildRequest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return BuildRequest{

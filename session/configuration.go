@@ -1,0 +1,123 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/rawjson"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/secret"
+	"github.com/deft-dev/deft/spec"
+)
+
+// configuration is the part of a conversation that is stored beside its events: the parts that
+// it was made from, and a summary of its last state.
+type configuration struct {
+	m       *Manager
+	id      event.ConversationID
+	created time.Time
+	secrets *secret.Registry
+
+	mu    sync.Mutex       // guards the rest; see lockorder.go
+	meta  eventstream.Meta // without Extra, which is rec
+	rec   record
+	agent *spec.Agent
+	view  ConversationView
+}
+
+// ID returns the conversation's id.
+func (c *configuration) ID() event.ConversationID { return c.id }
+
+// Owner returns the owner of the conversation.
+func (c *configuration) Owner() identity.Tenant {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return identity.Tenant(c.meta.Owner)
+}
+
+// Workspace returns the directory where it works.
+func (c *configuration) Workspace() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Workspace.WorkingDir
+}
+
+// HasWorktree reports whether the conversation has a worktree of its own.
+func (c *configuration) HasWorktree() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Worktree != ""
+}
+
+// setAgent replaces the agent. The caller holds mu or is alone.
+func (c *configuration) setAgent(a *spec.Agent) error {
+	if a.Kind != "Agent" {
+		return fault.New(fault.Unsupported, "agents of kind "+a.Kind+" cannot run here yet")
+	}
+	sealed, err := a.JSON(schema.Writing{Mode: schema.Sealed, Keys: c.m.o.Ring})
+	if err != nil {
+		return fmt.Errorf("seal the agent: %w", err)
+	}
+	c.agent, c.rec.Agent = a, sealed
+	return nil
+}
+
+// Note returns the note of the program that made the conversation, see [Spec].
+func (c *configuration) Note() json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Note
+}
+
+// Agent returns the agent of the conversation, with its secrets in the clear.
+func (c *configuration) Agent() *spec.Agent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.agent
+}
+
+// subAgent returns the type of agent of a task's conversation, "" for any other.
+func (c *configuration) subAgent() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.SubAgent
+}
+
+// decodeRecord reads the stored configuration of a conversation.
+func decodeRecord(id event.ConversationID, meta eventstream.Meta) (record, error) {
+	var r record
+	if len(meta.Extra) == 0 {
+		return r, errImported(id)
+	}
+	if err := json.Unmarshal(meta.Extra, &r); err != nil {
+		return r, fault.Wrap(err, fault.Corrupt, "read the configuration of conversation "+string(id))
+	}
+	if len(r.Agent) == 0 {
+		return r, errImported(id)
+	}
+	return r, nil
+}
+
+// errImported is returned for a conversation without an agent.
+func errImported(id event.ConversationID) error {
+	return fault.New(fault.Unsupported, "conversation "+string(id)+" has events but no agent").
+		Hint("it was imported; start a new one, or give it an agent with `deft run --resume`")
+}
+
+// encodeMeta returns the configuration as it is stored. The caller holds mu or is alone.
+func (c *configuration) encodeMeta() (eventstream.Meta, error) {
+	meta := c.meta
+	meta.Tags = maps.Clone(meta.Tags)
+	var err error
+	if meta.Extra, err = rawjson.Encode(c.rec); err != nil {
+		return meta, fmt.Errorf("encode the configuration of conversation %s: %w", c.id, err)
+	}
+	return meta, nil
+}
