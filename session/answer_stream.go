@@ -53,7 +53,7 @@ func (o streamedAgent) Step(ctx context.Context, t agent.Turn) ([]event.Event, e
 // the agent was shown: it may be on its way to the disk still, and followers
 // are to have it before the answer.
 func (p *answerStream) delta(shown *state.State, item event.ID, d llm.Delta) {
-	if !p.w.streams.Load() || !p.c.hub.watched() {
+	if !p.w.streams.Load() || !p.c.publish.hub.watched() {
 		return
 	}
 	p.mu.Lock()
@@ -107,7 +107,7 @@ func (p *answerStream) show(kind, text string) {
 // publish places a piece behind what is stored by now, and behind what the
 // agent was shown.
 func (p *answerStream) publish(piece Piece) {
-	p.c.hub.publish(Transient{After: max(seqOf(p.w.State()), p.after), Piece: &piece})
+	p.c.publish.hub.publish(Transient{After: max(seqOf(p.w.State()), p.after), Piece: &piece})
 }
 
 // next forgets the answer before, which is an event by now.

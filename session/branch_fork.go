@@ -67,7 +67,8 @@ func errTaken(id event.ConversationID) error {
 
 func (b Branches) forkTo(ctx context.Context, w *worker, o ForkOptions) (_ *Conversation, err error) {
 	b.c.mu.Lock()
-	f := &Conversation{configuration: configuration{m: b.c.m, id: o.ID, rec: b.c.rec, agent: b.c.agent, view: b.c.m.o.View.Open()}}
+	f := newConversation(b.c.m, o.ID)
+	f.rec, f.agent = b.c.rec, b.c.agent
 	f.meta = eventstream.Meta{
 		Owner: b.c.meta.Owner, Title: o.Title, Tags: maps.Clone(o.Tags), WorkingDir: b.c.meta.WorkingDir, ForkOf: b.c.id,
 	}
@@ -100,7 +101,7 @@ func (b Branches) forkTo(ctx context.Context, w *worker, o ForkOptions) (_ *Conv
 	case err != nil:
 		return nil, err
 	}
-	f.touch()
+	f.use.touch()
 	return f, f.openSecrets(f.rec.Secrets)
 }
 

@@ -22,14 +22,14 @@ const maxCallLog = 4 << 20
 // LLM; openhands-sdk 1.58, event_service.py, _setup_llm_log_streaming).
 type loggedModel struct {
 	llm.Model
-	c *Conversation
+	w *worker
 	l *spec.LLM
 }
 
 // Generate implements [llm.Model].
 func (m loggedModel) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	resp, err := m.Model.Generate(ctx, r, onDelta)
-	m.c.recordCall(m.l, m.entry(m.l.Request(r), resp, err))
+	m.w.recordCall(m.l, m.entry(m.l.Request(r), resp, err))
 	return resp, err
 }
 
@@ -109,9 +109,9 @@ func (m loggedModel) entry(r llm.Request, resp *llm.Response, err error) *callLo
 
 // recordCall writes the log of a call into the conversation. The call stands if
 // that fails; the next append of the run fails in the same way, and ends it.
-func (c *Conversation) recordCall(l *spec.LLM, entry *callLog) {
-	w := c.active.Load()
-	if w == nil {
+func (w *worker) recordCall(l *spec.LLM, entry *callLog) {
+	present := w.c.active.Load() // w may be starting, or closed
+	if present == nil {
 		return
 	}
 	raw, err := json.Marshal(entry)
@@ -121,13 +121,13 @@ func (c *Conversation) recordCall(l *spec.LLM, entry *callLog) {
 		raw, err = json.Marshal(entry)
 	}
 	if err == nil {
-		err = w.Record(c.m.ctx, &event.LLMCompletionLogEvent{
+		err = present.Record(w.c.m.ctx, &event.LLMCompletionLogEvent{
 			Base:     event.NewBase(event.SourceEnvironment),
 			Filename: fmt.Sprintf("%s-%.3f-%04x.json", strings.ReplaceAll(l.Model, "/", "__"), entry.Timestamp, rand.N(1<<16)),
-			LogData:  string(c.secrets.MaskJSON(raw)), ModelName: l.Model, UsageID: l.UsageID,
+			LogData:  string(w.c.secrets.MaskJSON(raw)), ModelName: l.Model, UsageID: l.UsageID,
 		})
 	}
 	if err != nil {
-		c.m.o.Log.Warn("record a call", "conversation", c.id, "err", err)
+		w.c.m.o.Log.Warn("record a call", "conversation", w.c.id, "err", err)
 	}
 }

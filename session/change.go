@@ -163,7 +163,7 @@ func (m *Manager) SetUp(ctx context.Context, id event.ConversationID, s Spec) (*
 		return nil, err
 	}
 	m.release(id, e, c)
-	c.touch()
+	c.use.touch()
 	return c, nil
 }
 

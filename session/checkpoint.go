@@ -181,6 +181,6 @@ func (k *checkpointer) take(ctx context.Context, at event.ID, step bool) {
 	k.spent = maxStepBytes // steps would fail as well
 	if !errors.Is(err, checkpoint.ErrSlow) {
 		k.c.m.o.Log.Warn("take a checkpoint of the files", "conversation", k.c.id, "event", at, "err", err)
-		k.c.hub.publish(Transient{Warning: "the files cannot be brought back to this point: " + err.Error()})
+		k.c.publish.hub.publish(Transient{Warning: "the files cannot be brought back to this point: " + err.Error()})
 	}
 }

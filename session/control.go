@@ -88,7 +88,7 @@ func (c *Conversation) Interrupt(ctx context.Context) error {
 
 func (c *Conversation) stop(ctx context.Context, how func(*worker) (running bool, err error)) error {
 	return c.withWorker(ctx, func(w *worker) error {
-		defer c.changed(ctx)
+		defer c.publish.changed(ctx)
 		if running, err := how(w); running {
 			return err
 		}
@@ -102,7 +102,7 @@ func (c *Conversation) stop(ctx context.Context, how func(*worker) (running bool
 		if err := w.Record(ctx, &event.PauseEvent{Base: event.NewBase(event.SourceUser)}, ev); err != nil {
 			return err
 		}
-		c.PublishState()
+		c.publish.state(true)
 		return nil
 	})
 }
@@ -117,7 +117,7 @@ func (c *Conversation) Respond(ctx context.Context, accept bool, reason string) 
 	if err != nil && !errors.Is(err, controller.ErrNothingWaits) {
 		return err
 	}
-	c.PublishState()
+	c.publish.state(true)
 	return nil
 }
 

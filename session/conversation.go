@@ -42,19 +42,10 @@ const (
 // resources are built when they are first needed.
 type Conversation struct {
 	configuration
-	hub hub
-
-	used   atomic.Int64 // when it was last used, Unix nanoseconds
-	worked atomic.Int64 // when its worker was last used
-	ended  atomic.Int64 // when its last run ended
-	polled atomic.Int64 // when a client last read its description
-	listed atomic.Int64 // when a client last listed its events
+	publish publisher
+	use     usage
 
 	switching sync.Mutex // held while the agent gets another LLM
-
-	outputs outputs // of actions
-
-	publishing sync.Mutex // held while a state is made and published, and while a run begins
 
 	opening sync.Mutex // held while the worker starts or ends
 	active  atomic.Pointer[worker]
@@ -96,14 +87,30 @@ func (c *Conversation) Stream() eventstream.Stream { return c.m.o.Store }
 
 // Watch calls f for what is published and never stored. f must not block.
 func (c *Conversation) Watch(f func(Transient)) (cancel func()) {
-	stop := c.hub.watch(f)
+	stop := c.publish.hub.watch(f)
 	return func() {
 		stop()
 		c.m.mayBeIdle()
 	}
 }
 
-func (c *Conversation) touch() { c.used.Store(time.Now().UnixNano()) }
+// newConversation returns a conversation without configuration.
+func newConversation(m *Manager, id event.ConversationID) *Conversation {
+	c := &Conversation{configuration: configuration{m: m, id: id, view: m.o.View.Open()}}
+	c.publish.c = c
+	return c
+}
+
+// usage says when a conversation was used, in Unix nanoseconds.
+type usage struct {
+	used   atomic.Int64 // last
+	worked atomic.Int64 // when the worker was last used
+	ended  atomic.Int64 // when the last run ended
+	polled atomic.Int64 // when a client last read the description
+	listed atomic.Int64 // when a client last listed the events
+}
+
+func (u *usage) touch() { u.used.Store(time.Now().UnixNano()) }
 
 // restore makes a Conversation of what is stored. Secrets that no key opens are an
 // error, schema.ErrSealed, unless it is to be deleted.
@@ -116,7 +123,8 @@ func (m *Manager) restore(info eventstream.Info, deleted bool) (*Conversation, e
 	if err != nil {
 		return nil, fmt.Errorf("read the agent of conversation %s: %w", info.ID, err)
 	}
-	c := &Conversation{configuration: configuration{m: m, id: info.ID, meta: info.Meta, rec: rec, created: info.Created, view: m.o.View.Open()}}
+	c := newConversation(m, info.ID)
+	c.meta, c.rec, c.created = info.Meta, rec, info.Created
 	c.meta.Extra = nil
 	if err := c.setAgent(a); err != nil {
 		return nil, err
@@ -128,7 +136,7 @@ func (m *Manager) restore(info eventstream.Info, deleted bool) (*Conversation, e
 			return nil, err
 		}
 	}
-	c.touch()
+	c.use.touch()
 	return c, nil
 }
 
@@ -145,8 +153,8 @@ func agentUpdate(a *spec.Agent) (json.RawMessage, error) {
 // fails if that takes longer than the start timeout; then the conversation has
 // ended in an error that says why.
 func (c *Conversation) work(ctx context.Context) (*worker, error) {
-	c.touch()
-	c.worked.Store(time.Now().UnixNano())
+	c.use.touch()
+	c.use.worked.Store(time.Now().UnixNano())
 	if w := c.active.Load(); w != nil {
 		return w, nil
 	}
@@ -280,7 +288,7 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 	if err = c.CheckWorkspace(); err != nil {
 		return nil, err
 	}
-	if w.models, err = c.openModels(a, rec.MaxCost, host); err != nil {
+	if w.models, err = w.openModels(a, rec.MaxCost); err != nil {
 		return nil, err
 	}
 	w.guard = &guard{secret.Guard{Registry: c.secrets}, c, w}
@@ -290,7 +298,7 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 		}
 		return c.m.o.Files.ProjectSkills(rec.Workspace.WorkingDir)
 	}
-	if w.skills, err = c.loadSkills(a, project); err != nil {
+	if w.skills, err = w.loadSkills(a, project); err != nil {
 		return nil, err
 	}
 	request := w.buildRequest(rec, a)
@@ -314,7 +322,7 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 	w.Controller, err = controller.Open(ctx, controller.Config{
 		ID: c.id, Stream: c.m.o.Store, Agent: w.agent, Runtime: w.res.Runtime(), Local: w.res.Local(),
 		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, MaxCost: rec.MaxCost, Parallel: max(a.ToolConcurrencyLimit, 1),
-		Review: w.review.judge, Guard: w.guard, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: c.printed, OnOutputEnd: c.printedAll,
+		Review: w.review.judge, Guard: w.guard, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: c.publish.output, OnOutputEnd: c.publish.outputEnd,
 		BeforeActions: w.checkpoints.before(),
 		Log:           c.m.o.Log,
 	})
@@ -336,7 +344,7 @@ func (w *worker) buildRequest(rec record, a *spec.Agent) BuildRequest {
 		ID: w.c.id, Owner: w.c.Owner(), Workspace: rec.Workspace.WorkingDir, CheckWorkspace: w.c.CheckWorkspace, Placement: rec.Placement, Agent: a,
 		Model: w.models.get(agent.UsageAgent).Info(), Prompt: w.prompt(a), Condenser: condenser(a),
 		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { w.noteInvoked(name) },
-		SandboxEnded: w.c.publishSandboxEnd,
+		SandboxEnded: w.c.publish.sandboxEnd,
 		Tasks: func() []event.TaskItem {
 			if w.Controller == nil {
 				return nil

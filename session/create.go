@@ -44,7 +44,7 @@ func (m *Manager) Create(ctx context.Context, s Spec) (c *Conversation, made boo
 	if err != nil {
 		return nil, false, err
 	}
-	c.touch()
+	c.use.touch()
 	if made {
 		err = c.startInitialRun(ctx, s.Message)
 	}
@@ -55,7 +55,7 @@ func (m *Manager) Create(ctx context.Context, s Spec) (c *Conversation, made boo
 // first message, if there is one.
 func (c *Conversation) startInitialRun(ctx context.Context, first *Message) error {
 	if c.m.o.Observer != nil {
-		if err := c.announce(); err != nil {
+		if err := c.publish.made(); err != nil {
 			return err
 		}
 	}
@@ -65,21 +65,6 @@ func (c *Conversation) startInitialRun(ctx context.Context, first *Message) erro
 	msg := *first
 	msg.Run = true
 	return c.Send(ctx, msg)
-}
-
-// announce notifies the observer of a new conversation.
-func (c *Conversation) announce() error {
-	shown, err := c.fullState(&state.State{Status: state.Idle})
-	if err != nil {
-		return err
-	}
-	c.m.o.Observer.Published(c.id, shown)
-	described, err := c.DescribeNew()
-	if err != nil {
-		return err
-	}
-	c.m.o.Observer.Changed(c.id, described)
-	return nil
 }
 
 // DescribeNew is [Conversation.Describe] for a conversation that [Manager.Create]
@@ -129,9 +114,8 @@ func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) 
 	if s.Agent == nil {
 		return nil, fault.New(fault.Invalid, "a conversation needs an agent")
 	}
-	c := &Conversation{configuration: configuration{m: m, id: id, view: m.o.View.Open(), meta: eventstream.Meta{
-		Owner: string(s.Owner), Title: s.Title, Tags: maps.Clone(s.Tags), Parent: s.Parent,
-	}}}
+	c := newConversation(m, id)
+	c.meta = eventstream.Meta{Owner: string(s.Owner), Title: s.Title, Tags: maps.Clone(s.Tags), Parent: s.Parent}
 	if c.meta.Owner == "" {
 		c.meta.Owner = string(identity.LocalTenant)
 	}

@@ -64,7 +64,8 @@ func (g Delegation) Start(ctx context.Context, o ChildOptions) (*Conversation, e
 // one, which works in the same directory.
 func (g Delegation) newChild(id event.ConversationID, title string) (*Conversation, error) {
 	g.c.mu.Lock()
-	child := &Conversation{configuration: configuration{m: g.c.m, id: id, rec: g.c.rec, agent: g.c.agent, view: g.c.m.o.View.Open()}}
+	child := newConversation(g.c.m, id)
+	child.rec, child.agent = g.c.rec, g.c.agent
 	child.meta = eventstream.Meta{Owner: g.c.meta.Owner, Title: title, Tags: maps.Clone(g.c.meta.Tags), Parent: g.c.id}
 	g.c.mu.Unlock()
 	child.rec.Children, child.rec.ForkedAt, child.rec.Worktree, child.rec.SubAgent = nil, "", "", ""
@@ -85,7 +86,7 @@ func (g Delegation) store(ctx context.Context, child *Conversation) error {
 		return err
 	}
 	g.c.m.release(child.id, e, child)
-	child.touch()
+	child.use.touch()
 	return g.c.addChild(ctx, child.id)
 }
 

@@ -112,7 +112,7 @@ func (g Delegation) makeSubAgent(ctx context.Context, id event.ConversationID, a
 		return nil, err
 	}
 	if g.c.m.o.Observer != nil {
-		return child, child.announce()
+		return child, child.publish.made()
 	}
 	return child, nil
 }

@@ -6,6 +6,9 @@ import (
 	"github.com/deft-dev/deft/secret"
 )
 
+// PublishState publishes the present state.
+func (c *Conversation) PublishState() { c.publish.state(true) }
+
 // Evict runs the manager's periodic eviction now.
 func (m *Manager) EvictIdle(now time.Time) (next time.Time) { return m.evictIdle(now) }
 

@@ -78,7 +78,7 @@ func (w *worker) addProject(a *spec.Agent) func(context.Context, workspace.Files
 		if err != nil {
 			return err
 		}
-		if w.skills, err = w.c.loadSkills(a, func() ([]skill.Skill, []skill.Warning) { return found, warnings }); err != nil {
+		if w.skills, err = w.loadSkills(a, func() ([]skill.Skill, []skill.Warning) { return found, warnings }); err != nil {
 			return err
 		}
 		r.Skills, r.Prompt = w.skills, w.prompt(a)

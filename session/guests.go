@@ -183,3 +183,6 @@ func (w *worker) countInHost(ctx context.Context) error {
 	}
 	return nil
 }
+
+// hostBusy reports whether the parent waits for this sub-agent, and has a permit to run.
+func (w *worker) hostBusy() bool { return w.host != nil && w.host.Busy() }

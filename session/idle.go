@@ -88,15 +88,15 @@ func (w *worker) pauser() Pauser {
 // until then; now is a time before which it cannot be.
 func (c *Conversation) idleAt(now time.Time) time.Time {
 	ttl := c.m.o.IdleTTL
-	w, watched := c.active.Load(), c.hub.watched()
-	last := max(c.used.Load(), c.ended.Load())
+	w, watched := c.active.Load(), c.publish.hub.watched()
+	last := max(c.use.used.Load(), c.use.ended.Load())
 	switch {
 	case w == nil && !watched:
 		ttl = min(ttl, viewedTTL)
 	case w == nil, w.Busy(), w.guests.busy():
 		return now.Add(ttl)
 	case w.pauser() != nil: // who only watches does not need its sandbox
-		last = max(c.worked.Load(), c.ended.Load())
+		last = max(c.use.worked.Load(), c.use.ended.Load())
 	case watched:
 		return now.Add(ttl)
 	}
@@ -142,7 +142,7 @@ func (m *Manager) evict(c *Conversation, now time.Time) bool {
 		used := w.pauser().InUse(ctx)
 		cancel()
 		if used {
-			c.worked.Store(now.UnixNano())
+			c.use.worked.Store(now.UnixNano())
 			return false
 		}
 	}
@@ -171,7 +171,7 @@ func (m *Manager) evict(c *Conversation, now time.Time) bool {
 	if err != nil {
 		m.o.Log.Warn("evict a conversation", "conversation", c.id, "err", err)
 	}
-	if c.hub.watched() {
+	if c.publish.hub.watched() {
 		return false
 	}
 	kept = nil

@@ -25,12 +25,13 @@ type models struct {
 	ids map[string]string // under which a service is counted
 }
 
-// openModels opens the models that an agent names. Those of a guest spend its host's budget.
-func (c *Conversation) openModels(a *spec.Agent, maxCost float64, host *worker) (*models, error) {
+// openModels opens the models that an agent names. The models of a guest spend its host's
+// budget.
+func (w *worker) openModels(a *spec.Agent, maxCost float64) (*models, error) {
 	ms := &models{by: map[string]llm.Model{}, ids: map[string]string{}}
 	var outer *broker.Budget
-	if host != nil {
-		outer = host.models.budget
+	if w.host != nil {
+		outer = w.host.models.budget
 	}
 	switch {
 	case maxCost > 0 && outer != nil:
@@ -40,7 +41,7 @@ func (c *Conversation) openModels(a *spec.Agent, maxCost float64, host *worker) 
 	default:
 		ms.budget = outer
 	}
-	ms.open = func(l *spec.LLM) (llm.Model, error) { return c.openModel(l, ms.budget) }
+	ms.open = func(l *spec.LLM) (llm.Model, error) { return w.openModel(l, ms.budget) }
 	if a.LLM != nil && a.LLM.Model == NoModel {
 		return ms, nil
 	}
@@ -64,12 +65,12 @@ func (ms *models) setCondensers(a *spec.Agent) error {
 }
 
 // openModel opens the model of an LLM.
-func (c *Conversation) openModel(l *spec.LLM, budget *broker.Budget) (llm.Model, error) {
-	m, err := c.m.o.Models.Open(l, ModelOptions{Retried: c.retried, Budget: budget})
+func (w *worker) openModel(l *spec.LLM, budget *broker.Budget) (llm.Model, error) {
+	m, err := w.c.m.o.Models.Open(l, ModelOptions{Retried: w.retried, Budget: budget})
 	if err != nil || !l.LogCompletions {
 		return m, err
 	}
-	return loggedModel{m, c, l}, nil
+	return loggedModel{m, w, l}, nil
 }
 
 // spent counts what was spent before.
@@ -127,17 +128,17 @@ func (noModel) Generate(context.Context, llm.Request, func(llm.Delta)) (*llm.Res
 	return nil, llm.NotSetUp("the conversation has no model")
 }
 
-// retried records that a call is made again. What was done to the call stands
-// if that fails; the next append of the run fails in the same way, and ends it.
-func (c *Conversation) retried(r controller.Retry, why error) {
-	w := c.active.Load()
-	if w == nil {
+// retried records the repetition of a call. The call is repeated even if that fails; the next
+// append of the run fails in the same way, and ends it.
+func (w *worker) retried(r controller.Retry, why error) {
+	present := w.c.active.Load() // w may be starting, or closed
+	if present == nil {
 		return
 	}
 	if r.Void && r.UsageID != agent.UsageCondenser {
-		w.answers.retry()
+		present.answers.retry()
 	}
-	if err := w.RecordRetry(c.m.ctx, r, why); err != nil {
-		c.m.o.Log.Warn("record a retry", "conversation", c.id, "err", err)
+	if err := present.RecordRetry(w.c.m.ctx, r, why); err != nil {
+		w.c.m.o.Log.Warn("record a retry", "conversation", w.c.id, "err", err)
 	}
 }

@@ -296,7 +296,7 @@ func (m *Manager) release(id event.ConversationID, e *slot, c *Conversation) {
 // none.
 func (m *Manager) Get(ctx context.Context, id event.ConversationID) (*Conversation, error) {
 	if c := m.peek(id); c != nil {
-		c.touch()
+		c.use.touch()
 		return c, nil
 	}
 	e := m.hold(id)
@@ -309,7 +309,7 @@ func (m *Manager) Get(ctx context.Context, id event.ConversationID) (*Conversati
 	if err != nil {
 		return nil, err
 	}
-	c.touch()
+	c.use.touch()
 	return c, nil
 }
 

@@ -33,36 +33,36 @@ type output struct {
 	cut  bool
 }
 
-// printed takes a piece of the output of an action and publishes it, masked.
-func (c *Conversation) printed(action event.ID, chunk tool.Chunk) {
-	c.outputs.mu.Lock()
-	defer c.outputs.mu.Unlock()
-	o := c.outputs.running[action]
+// output publishes a piece of the output of an action, masked.
+func (p *publisher) output(action event.ID, chunk tool.Chunk) {
+	p.outputs.mu.Lock()
+	defer p.outputs.mu.Unlock()
+	o := p.outputs.running[action]
 	if o == nil {
-		if c.outputs.running == nil {
-			c.outputs.running = map[event.ID]*output{}
+		if p.outputs.running == nil {
+			p.outputs.running = map[event.ID]*output{}
 		}
-		o = &output{mask: styledMask{mask: c.secrets.Stream()}}
-		c.outputs.running[action] = o
+		o = &output{mask: styledMask{mask: p.c.secrets.Stream()}}
+		p.outputs.running[action] = o
 	}
-	c.publishOutput(action, o, o.mask.feed(chunk.Text))
+	p.piece(action, o, o.mask.feed(chunk.Text))
 }
 
-// printedAll publishes what was held back of an action that runs no more. It is called
-// before the action's result is recorded.
-func (c *Conversation) printedAll(action event.ID) {
-	c.outputs.mu.Lock()
-	defer c.outputs.mu.Unlock()
-	if o := c.outputs.running[action]; o != nil {
-		delete(c.outputs.running, action)
-		c.publishOutput(action, o, o.mask.flush())
+// outputEnd publishes the withheld output of an action that has ended. It is called before the
+// action's result is recorded.
+func (p *publisher) outputEnd(action event.ID) {
+	p.outputs.mu.Lock()
+	defer p.outputs.mu.Unlock()
+	if o := p.outputs.running[action]; o != nil {
+		delete(p.outputs.running, action)
+		p.piece(action, o, o.mask.flush())
 	}
 }
 
-func (c *Conversation) publishOutput(action event.ID, o *output, text string) {
+func (p *publisher) piece(action event.ID, o *output, text string) {
 	if text != "" {
 		o.keep(text)
-		c.hub.publish(Transient{Output: &Output{Action: action, Text: text}})
+		p.hub.publish(Transient{Output: &Output{Action: action, Text: text}})
 	}
 }
 
@@ -83,13 +83,12 @@ func (o *output) keep(text string) {
 	o.tail, o.cut = append(o.tail[:0], end...), true
 }
 
-// WatchOutput calls f for what running actions print, beginning with the end of what
-// they have printed so far (at least 64 KiB of each, unless it was less). f must not
-// block.
+// WatchOutput calls f for the output of running actions, beginning with the end of their
+// output so far (at least 64 KiB of each, unless it was less). f must not block.
 func (c *Conversation) WatchOutput(f func(Output)) (cancel func()) {
-	c.outputs.mu.Lock() // nothing is published between the two
-	defer c.outputs.mu.Unlock()
-	for action, o := range c.outputs.running {
+	c.publish.outputs.mu.Lock() // nothing is published between the two
+	defer c.publish.outputs.mu.Unlock()
+	for action, o := range c.publish.outputs.running {
 		if len(o.tail) > 0 {
 			f(Output{Action: action, Text: string(o.tail), Cut: o.cut})
 		}

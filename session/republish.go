@@ -21,17 +21,17 @@ const (
 // is still at rest then and no client has listed its events, as a client does
 // that has seen the end.
 func (m *Manager) republishLater(c *Conversation) {
-	if !c.hub.watched() {
+	if !c.publish.hub.watched() {
 		return
 	}
-	ended := c.ended.Load()
+	ended := c.use.ended.Load()
 	m.running.Go(func() {
 		t := time.NewTimer(DefaultRepublish)
 		defer t.Stop()
 		select {
 		case <-t.C:
-			if !c.busy() && c.listed.Load() < ended {
-				c.publishState(false)
+			if !c.busy() && c.use.listed.Load() < ended {
+				c.publish.state(false)
 			}
 		case <-m.ctx.Done():
 		}
@@ -42,7 +42,7 @@ func (m *Manager) republishLater(c *Conversation) {
 // conversation: the client has seen how the last run ended.
 func (m *Manager) EventsListed(id event.ConversationID) {
 	if c := m.peek(id); c != nil {
-		c.listed.Store(time.Now().UnixNano())
+		c.use.listed.Store(time.Now().UnixNano())
 	}
 }
 
@@ -54,12 +54,12 @@ func (m *Manager) republishIfPolled(id event.ConversationID) {
 		return
 	}
 	now := time.Now()
-	last := c.polled.Swap(now.UnixNano())
-	ended := c.ended.Load()
+	last := c.use.polled.Swap(now.UnixNano())
+	ended := c.use.ended.Load()
 	if ended == 0 || last < ended || c.busy() || now.Sub(time.Unix(0, ended)) > time.Minute {
 		return
 	}
 	if gap := now.Sub(time.Unix(0, last)); gap >= pollShortest && gap <= pollLongest {
-		c.publishState(false)
+		c.publish.state(false)
 	}
 }

@@ -53,7 +53,7 @@ func (c *configuration) analyzer(s *state.State) json.RawMessage {
 
 // clearRisk removes the model's own rating from an action where no analyzer has
 // asked for it (docs/openhands/sdk-wire-1.58.md section A).
-func (c *Conversation) clearRisk(s *state.State, ev event.Event) {
+func (c *configuration) clearRisk(s *state.State, ev event.Event) {
 	if a, ok := ev.(*event.ActionEvent); ok && bytes.Equal(c.analyzer(s), null) {
 		a.SecurityRisk = event.RiskUnknown
 	}

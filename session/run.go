@@ -8,7 +8,6 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/sandbox"
 )
 
 // ErrRunning is returned for a run beside another one.
@@ -69,8 +68,8 @@ func (w *worker) drive(ctx context.Context, begin func(controller.RunOptions) (f
 	work, err := begin(controller.RunOptions{
 		Settled: w.answers.settle,
 		Starting: func() (stored func()) { // the end of the run before is not published any more
-			w.c.publishing.Lock()
-			return w.c.publishing.Unlock
+			w.c.publish.making.Lock()
+			return w.c.publish.making.Unlock
 		},
 	})
 	if err != nil || work == nil {
@@ -81,7 +80,7 @@ func (w *worker) drive(ctx context.Context, begin func(controller.RunOptions) (f
 		err := work(w.ctx)
 		if err != nil && w.ctx.Err() == nil { // otherwise another process goes on
 			w.c.m.o.Log.Error("a run failed", "conversation", w.c.id, "err", err)
-			w.c.publishError("RunFailed", err)
+			w.c.publish.error("RunFailed", err)
 		}
 		if err := w.countInHost(w.c.m.ctx); err != nil && w.ctx.Err() == nil {
 			w.c.m.o.Log.Warn("count a sub-agent in its parent", "conversation", w.c.id, "err", err)
@@ -95,7 +94,7 @@ func (w *worker) drive(ctx context.Context, begin func(controller.RunOptions) (f
 // permit takes one of the permits to run.
 func (c *Conversation) permit() (release func(), err error) {
 	free := func() {}
-	if runs := c.m.runs; runs != nil && !c.hostBusy() {
+	if runs, w := c.m.runs, c.active.Load(); runs != nil && (w == nil || !w.hostBusy()) {
 		select {
 		case runs <- struct{}{}:
 			free = func() { <-runs }
@@ -105,16 +104,10 @@ func (c *Conversation) permit() (release func(), err error) {
 	}
 	c.m.active.Add(1)
 	return func() {
-		c.ended.Store(time.Now().UnixNano())
+		c.use.ended.Store(time.Now().UnixNano())
 		c.m.active.Add(-1)
 		free()
 	}, nil
-}
-
-// hostBusy reports whether the conversation's parent waits for it, and has a permit.
-func (c *Conversation) hostBusy() bool {
-	w := c.active.Load()
-	return w != nil && w.host != nil && w.host.Busy()
 }
 
 // busy reports whether a run is at work.
@@ -136,62 +129,9 @@ func (w *worker) warm() {
 // later: a client that starts a run begins to listen only after the answer
 // (docs/openhands/sdk-wire.md section 0).
 func (w *worker) finished() {
-	w.c.PublishState()
+	w.c.publish.state(true)
 	w.saveSummaryLater()
 	w.c.m.republishLater(w.c)
-}
-
-// PublishState publishes the state as it is now.
-func (c *Conversation) PublishState() { c.publishState(true) }
-
-// publishState publishes the state to watchers, and to the observer too.
-func (c *Conversation) publishState(observer bool) {
-	w := c.active.Load()
-	if w == nil || !c.hub.watched() && !(observer && c.m.o.Observer != nil) {
-		return
-	}
-	c.publishing.Lock() // what is made later must not be told earlier
-	defer c.publishing.Unlock()
-	s := w.State()
-	raw, err := c.fullState(s)
-	if err != nil {
-		c.m.o.Log.Error("publish the state", "conversation", c.id, "err", err)
-		return
-	}
-	c.hub.publish(Transient{After: seqOf(s), Event: raw, FullState: true})
-	if observer && c.m.o.Observer != nil {
-		c.m.o.Observer.Published(c.id, raw)
-	}
-}
-
-// publishError publishes an error that is not part of the conversation.
-func (c *Conversation) publishError(code string, err error) {
-	c.publishEvent(&event.ServerErrorEvent{Base: event.NewBase(event.SourceEnvironment), Code: code, Detail: err.Error()})
-}
-
-// publishSandboxEnd tells watchers that the sandbox has ended, so that they ask what is left
-// of it. It is no part of the conversation: the next action has another one started.
-func (c *Conversation) publishSandboxEnd(st sandbox.Status) {
-	ev, err := event.NewStateUpdate(keySandbox, st)
-	if err != nil {
-		c.m.o.Log.Error("publish the end of a sandbox", "conversation", c.id, "err", err)
-		return
-	}
-	c.publishEvent(ev)
-}
-
-// publishEvent publishes an event that is never stored.
-func (c *Conversation) publishEvent(ev event.Event) {
-	raw, err := event.Marshal(ev)
-	if err != nil {
-		c.m.o.Log.Error("publish an event", "conversation", c.id, "kind", ev.Kind(), "err", err)
-		return
-	}
-	t := Transient{Event: raw}
-	if w := c.active.Load(); w != nil {
-		t.After = seqOf(w.State())
-	}
-	c.hub.publish(t)
 }
 
 // Wait returns when no run is at work.

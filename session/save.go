@@ -66,19 +66,6 @@ func (c *configuration) summarize(s *state.State, updated time.Time) error {
 	return nil
 }
 
-// changed notifies the observer of a change.
-func (c *Conversation) changed(ctx context.Context) {
-	if c.m.o.Observer == nil {
-		return
-	}
-	raw, err := c.Describe(context.WithoutCancel(ctx))
-	if err != nil {
-		c.m.o.Log.Warn("describe a conversation", "conversation", c.id, "err", err)
-		return
-	}
-	c.m.o.Observer.Changed(c.id, raw)
-}
-
 // lastState is the state of a conversation that is being deleted; nothing is
 // loaded for it.
 func (c *Conversation) lastState(ctx context.Context) *state.State {
@@ -207,7 +194,7 @@ func (c *Conversation) Patch(ctx context.Context, title *string, tags *map[strin
 			return err
 		}
 	}
-	c.changed(ctx)
+	c.publish.changed(ctx)
 	return nil
 }
 
@@ -236,7 +223,7 @@ func (c *Conversation) own(ctx context.Context) (release func(), err error) {
 // edit changes what lies beside the events, and the summary with it. Conflict
 // if another process works on the conversation.
 func (c *Conversation) edit(ctx context.Context, change func(*eventstream.Meta)) error {
-	c.touch()
+	c.use.touch()
 	release, err := c.own(ctx)
 	if err != nil {
 		return err

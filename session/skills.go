@@ -18,7 +18,7 @@ import (
 // loadSkills returns the skills of an agent: its own, and those of the project, the
 // user and the public repository where its context asks for them. Of one name, the
 // first is used. project loads those of the project.
-func (c *Conversation) loadSkills(a *spec.Agent, project func() ([]skill.Skill, []skill.Warning)) ([]skill.Skill, error) {
+func (w *worker) loadSkills(a *spec.Agent, project func() ([]skill.Skill, []skill.Warning)) ([]skill.Skill, error) {
 	about := a.Context
 	if about == nil {
 		return nil, nil
@@ -32,24 +32,24 @@ func (c *Conversation) loadSkills(a *spec.Agent, project func() ([]skill.Skill, 
 		all = append(all, s)
 	}
 	var warnings []skill.Warning
-	more := func(found []skill.Skill, w []skill.Warning) {
-		all, warnings = skill.Merge(all, found), append(warnings, w...)
+	more := func(found []skill.Skill, failed []skill.Warning) {
+		all, warnings = skill.Merge(all, found), append(warnings, failed...)
 	}
 	if about.LoadProjectSkills {
 		more(project())
 	}
 	if about.LoadUserSkills {
-		more(c.m.o.Files.UserSkills())
+		more(w.c.m.o.Files.UserSkills())
 	}
 	if about.LoadPublicSkills {
 		marketplace := ""
 		if about.MarketplacePath != nil {
 			marketplace = *about.MarketplacePath
 		}
-		more(c.m.o.Files.PublicSkills(marketplace))
+		more(w.c.m.o.Files.PublicSkills(marketplace))
 	}
-	for _, w := range warnings {
-		c.m.o.Log.Warn("a skill is not loaded", "conversation", c.id, "err", w)
+	for _, warning := range warnings {
+		w.c.m.o.Log.Warn("a skill is not loaded", "conversation", w.c.id, "err", warning)
 	}
 	return skill.Without(all, about.DisabledSkills), nil
 }

@@ -70,7 +70,7 @@ func (c *Conversation) recordFailure(ctx context.Context, code string, cause err
 }
 
 // foldStored folds the events of a conversation that has no controller.
-func (c *Conversation) foldStored(ctx context.Context) (*state.Fold, error) {
+func (c *configuration) foldStored(ctx context.Context) (*state.Fold, error) {
 	f := state.NewFold(func(seq int64) (event.Event, error) {
 		for rec, err := range c.m.o.Store.Read(ctx, c.id, eventstream.Seq(seq)) {
 			if err != nil {

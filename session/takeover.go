@@ -125,7 +125,7 @@ func (m *Manager) abandon(id event.ConversationID) {
 		kept := e.c
 		var err error
 		if kept == c {
-			if err = c.close(context.WithoutCancel(m.ctx), true); err == nil && !c.hub.watched() {
+			if err = c.close(context.WithoutCancel(m.ctx), true); err == nil && !c.publish.hub.watched() {
 				kept = nil
 			}
 		}
