@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/confirmation"
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -128,6 +129,16 @@ func (c *Conversation) SetConfirm(ctx context.Context, p security.Preset) error 
 		return err
 	}
 	return c.SetPolicy(ctx, p.Policy())
+}
+
+// Questions returns what the user is asked about the actions that wait; none while nothing
+// does.
+func (c *Conversation) Questions(ctx context.Context) ([]confirmation.Question, error) {
+	s, err := c.State(ctx)
+	if err != nil || s.Status != state.Confirming {
+		return []confirmation.Question{}, err
+	}
+	return confirmation.Questions(s, c.secrets.Mask), nil
 }
 
 // SetPolicy changes when actions wait for the user.

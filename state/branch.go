@@ -14,6 +14,7 @@ type branch struct {
 	tasks    []event.TaskItem
 	lastUser event.ID
 	condense bool
+	analysis *event.SecurityAnalysisEvent
 }
 
 func (b *branch) add(ev event.Event) {
@@ -40,6 +41,8 @@ func (b *branch) add(ev event.Event) {
 	case *event.AgentErrorEvent:
 		b.view = append(b.view, e)
 		b.settle("", e.ToolCallID)
+	case *event.SecurityAnalysisEvent:
+		b.analysis = e
 	case *event.CondensationRequest:
 		b.condense = true
 	case *event.Condensation:

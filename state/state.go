@@ -84,6 +84,8 @@ type State struct {
 	// Pending are the actions of the active branch that have neither an
 	// observation nor an error nor a rejection, in order.
 	Pending []*event.ActionEvent
+	// Analysis is the last rating of actions; nil for none.
+	Analysis *event.SecurityAnalysisEvent
 	// CondensationRequested is set while a CondensationRequest is unanswered.
 	CondensationRequested bool
 	LastUserMessage       event.ID

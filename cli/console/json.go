@@ -3,9 +3,10 @@ package console
 import (
 	"fmt"
 	"io"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/deft-dev/deft/internal/visible"
 )
 
 // jsonWriter escapes characters that a terminal must not get.
@@ -30,7 +31,7 @@ func (w *jsonWriter) Write(p []byte) (int, error) {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			out = append(out, `\ufffd`...)
-		case r < utf8.RuneSelf || !(unicode.IsControl(r) || deceives(r) || joins(r)):
+		case r < utf8.RuneSelf || visible.Plain(r):
 			out = append(out, text[:size]...) // JSON itself escapes the controls of ASCII
 		case r > 0xFFFF:
 			high, low := utf16.EncodeRune(r)

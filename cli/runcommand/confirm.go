@@ -3,14 +3,12 @@ package runcommand
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
-	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/confirmation"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/session"
@@ -89,7 +87,7 @@ func (r *runner) confirm(ctx context.Context, c *session.Conversation, s *state.
 		return false, fault.New(fault.Denied, "actions wait for confirmation, and there is no terminal to ask in").
 			Hint("resume it in a terminal, or with --confirm never to accept them")
 	}
-	r.view.pending(s.Pending, mcpServers(s.View))
+	r.view.pending(confirmation.Questions(s, nil)) // events have no secrets
 	for {
 		line, err := r.ask(ctx, "Run it? [y]es, [n]o, [a]lways in this run: ")
 		if err != nil {
@@ -135,57 +133,23 @@ func unanswered(err error) error {
 	return fault.Wrap(err, fault.Denied, "ask for confirmation")
 }
 
-// mcpServers returns the names of the MCP servers of tools, by the tools' names.
-func mcpServers(view []event.Event) map[string]string {
-	servers := map[string]string{}
-	for _, ev := range view {
-		prompt, ok := ev.(*event.SystemPromptEvent)
-		if !ok {
-			continue
-		}
-		for _, t := range prompt.Tools {
-			var tool struct {
-				Name string `json:"name"`
-			}
-			var meta struct {
-				Server string `json:"mcp_server"`
-			}
-			if json.Unmarshal(t.MCPTool, &tool) == nil && json.Unmarshal(t.Meta, &meta) == nil {
-				servers[tool.Name] = meta.Server
-			}
-		}
-	}
-	return servers
-}
-
-// pending shows actions that wait, each with its risk and its exact text. servers
-// are the MCP servers of tools by their names.
-func (v *View) pending(actions []*event.ActionEvent, servers map[string]string) {
+// pending shows what the user is asked.
+func (v *View) pending(questions []confirmation.Question) {
 	v.thinking(false)
-	for _, a := range actions {
-		risk := a.SecurityRisk
-		if risk == "" {
-			risk = event.RiskUnknown
+	for _, q := range questions {
+		of, why := "", ""
+		if q.Server != "" {
+			of = fmt.Sprintf(" of the MCP server %q", q.Server)
 		}
-		of := ""
-		if _, ok := a.Action.(*event.MCPToolAction); ok && servers[a.ToolName] != "" {
-			of = " of the MCP server " + strconv.Quote(servers[a.ToolName])
+		if len(q.Reasons) > 0 {
+			why = " " + strings.Join(q.Reasons, "; ")
 		}
-		v.Warn(fmt.Sprintf("The agent wants to use %s%s (risk: %s):", safeText(a.ToolName), safeText(of), risk))
-		for l := range strings.SplitSeq(exactText(a), "\n") {
+		v.Warn(safeText(fmt.Sprintf("The agent wants to use %s%s (risk: %s):%s", q.Tool, of, q.Risk, why)))
+		if q.Form != confirmation.Command || q.Title != confirmation.RunCommand {
+			v.Warn("    " + safeText(strings.TrimSuffix(q.Title+": "+q.Subject, ": ")))
+		}
+		for l := range strings.SplitSeq(strings.TrimSuffix(q.Text, "\n"), "\n") {
 			v.Warn("    " + safeText(l))
 		}
 	}
-}
-
-// exactText is what an action would do: a command as the shell reads it, else
-// the arguments of the call.
-func exactText(a *event.ActionEvent) string {
-	if t, ok := a.Action.(*event.TerminalAction); ok && t.Command != "" {
-		if t.IsInput {
-			return "(typed into the running command) " + t.Command
-		}
-		return t.Command
-	}
-	return a.ToolCall.Arguments
 }

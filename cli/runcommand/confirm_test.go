@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/confirmation"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/security"
@@ -124,15 +125,17 @@ func TestPendingIsExact(t *testing.T) {
 	v := NewView(ViewOptions{Out: io.Discard, Err: &out})
 	mcp := &event.ActionEvent{ToolName: "tracker_close", Action: &event.MCPToolAction{}}
 	mcp.ToolCall.Arguments = `{"id": 7}`
-	v.pending([]*event.ActionEvent{terminalAction("ls\n\x1b[2Jrm x\r", event.RiskMedium), terminalAction(long, event.RiskHigh), mcp}, mcpServers([]event.Event{
+	s := pendingState(terminalAction("ls\n\x1b[2Jrm x\r", event.RiskMedium), terminalAction(long, event.RiskHigh), mcp)
+	s.View = []event.Event{
 		&event.SystemPromptEvent{Tools: event.List[event.ToolDefinition]{
 			{KindName: "TerminalTool"},
 			{KindName: "MCPToolDefinition", MCPTool: []byte(`{"name":"tracker_close"}`), Meta: []byte(`{"mcp_server":"the \u001b[2Jtracker"}`)},
 		}},
-	}))
+	}
+	v.pending(confirmation.Questions(s, nil))
 	got := out.String()
 	for _, want := range []string{
-		"use terminal (risk: MEDIUM)", "    ls\n", "rm x", long + "\n", "use tracker_close of the MCP server \"the \\x1b[2Jtracker\" (risk: UNKNOWN)", `{"id": 7}`,
+		"use terminal (risk: MEDIUM)", "    ls\n", "rm x", long + "\n", "use tracker_close of the MCP server \"the \\\\u{1b}[2Jtracker\" (risk: UNKNOWN)", `{"id": 7}`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%.60q is not in %.300q", want, got)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/creack/pty"
@@ -103,6 +104,7 @@ func TestAllWaysAsk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			from, c := begin(t)
+			defer isWorded(t, from, c)
 			for _, e := range from.follow(t, c, "waiting_for_confirmation") {
 				if e.Kind == "ObservationEvent" {
 					t.Error("the command ran")
@@ -114,6 +116,18 @@ func TestAllWaysAsk(t *testing.T) {
 		t.Parallel()
 		asksInTerminal(t, d.llm)
 	})
+}
+
+// isWorded holds that the server words the question with the worst rating.
+func isWorded(t *testing.T, d deployment, c conversation) {
+	t.Helper()
+	var asked struct {
+		Questions []struct{ Title, Text, Risk string }
+	}
+	(&client{http: d.owner.http, key: c.Key}).do(t, "GET", d.url+"/api/conversations/"+c.ID+"/questions", nil, &asked)
+	if len(asked.Questions) != 1 || asked.Questions[0].Text != "rm -rf /srv/data" || asked.Questions[0].Risk != "HIGH" {
+		t.Errorf("the question: %+v", asked)
+	}
 }
 
 // asksInTerminal holds that deft run asks in a terminal.
@@ -137,6 +151,11 @@ func asksInTerminal(t *testing.T, llm *llmtest.Server) {
 		if err != nil { // the end of the program
 			_ = cmd.Wait()
 			t.Fatalf("it has not asked:\n%s", shown.String())
+		}
+	}
+	for _, part := range []string{"use terminal (risk: HIGH)", "    rm -rf /srv/data"} {
+		if !strings.Contains(shown.String(), part) {
+			t.Errorf("%q is not shown:\n%s", part, shown.String())
 		}
 	}
 	if _, err := tty.WriteString("\x03"); err != nil { // Ctrl-C

@@ -56,6 +56,7 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", one+"/interrupt", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Interrupt(r.Context()) })),
 		r("POST", one+"/secrets", simpleBody(s, form.Secrets, setSecrets)),
 		r("POST", one+"/confirmation_policy", simpleBody(s, form.Policy, setPolicy)),
+		hidden(r("GET", one+"/questions", s.getQuestions)),
 		hidden(r("POST", one+"/confirm", simpleBody(s, form.Confirm, setConfirm))), // the reference has no presets
 		r("POST", one+"/security_analyzer", simpleBody(s, form.Analyzer, setAnalyzer)),
 		r("POST", one+"/switch_profile", s.simple(postSwitchProfile)),

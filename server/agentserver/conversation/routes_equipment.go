@@ -21,6 +21,19 @@ type toolShown struct {
 	Parameters  json.RawMessage `json:"parameters"` // a JSON schema
 }
 
+// getQuestions is Deft's own: other clients word themselves what waits for the user.
+func (s *Service) getQuestions(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	asked, err := c.Questions(r.Context())
+	if err != nil {
+		return worded(err)
+	}
+	return rest.JSON(w, http.StatusOK, map[string]any{"questions": asked})
+}
+
 // getEquipment is Deft's own: the reference names the tools in the events only, without
 // their schemas.
 func (s *Service) getEquipment(w http.ResponseWriter, r *http.Request) error {
