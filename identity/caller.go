@@ -63,6 +63,8 @@ const (
 	Account Scope = "account"
 	// Sandbox is about one sandbox: its conversations, files and commands.
 	Sandbox Scope = "sandbox"
+	// Inside is what programs in a sandbox report and ask for: no user has it.
+	Inside Scope = "inside"
 )
 
 // Caller is who sends a request. Its zero value is nobody.
@@ -86,7 +88,7 @@ func Local() Caller {
 
 // InSandbox returns a client with the session key of a tenant's sandbox.
 func InSandbox(t Tenant, sandbox string) Caller {
-	return Caller{User: User(t), Scopes: []Scope{Sandbox}, Method: SessionKey, Sandbox: sandbox}
+	return Caller{User: User(t), Scopes: []Scope{Sandbox, Inside}, Method: SessionKey, Sandbox: sandbox}
 }
 
 // Tenant returns the owner of the rows that a request is about.

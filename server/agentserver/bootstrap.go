@@ -119,8 +119,7 @@ func (s *Server) serveWhenOpen(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
 		return
 	}
-	switch r.URL.Path {
-	case "/health", "/alive", "/ready", "/server_info":
+	if _, ok := s.status.Find(r); ok {
 		s.status.ServeHTTP(w, r)
 		return
 	}

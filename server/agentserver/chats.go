@@ -19,7 +19,7 @@ import (
 // newGateway returns the gateway for clients of OpenAI's API.
 func (s *services) newGateway() *gateway.Service {
 	return gateway.New(gateway.Options{
-		Models: s.settings.Profiles.LLMs.Names,
+		Models: func(ctx context.Context) ([]string, error) { return s.settings.Profiles.LLMs.Names(ctx) },
 		Check: func(ctx context.Context, name string) error {
 			_, err := s.settings.Profiles.LLMs.Load(ctx, name)
 			if fault.Is(err, fault.NotFound) {

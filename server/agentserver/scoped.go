@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/server/agentserver/bash"
@@ -110,10 +111,20 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 	}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if s.table, err = rest.New(rest.Options{Caller: identity.InSandbox(o.Owner, o.Sandbox), Routes: s.routes(o), Keys: keys, Log: o.Log}); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// routes are the operations of a sandbox.
+func (s *Scoped) routes(o ScopedOptions) []rest.Route {
+	v := s.v
 	of := workspacescope.WorkspaceOf(v.workspaceOf)
+	ws := workspacescope.Directory(o.Workspace)
 	f := files.New(files.Options{WorkspaceOf: of, Trajectory: o.trajectory, Home: o.Project})
 	g := v.newGit(o.Settings)
-	routes := slices.Concat(
+	return slices.Concat(
 		s.details.Routes(), v.conversations.Routes(), v.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(o.Settings), o.Log),
 		llmlist.New(catalog.Default(), o.Adapters.Providers()).Routes(),
 		v.bash.Routes(), workspacescope.Locate(o.Inside, slices.Concat(v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of))),
@@ -122,10 +133,24 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		unsupported.Extensions(),
 		unsupported.Routes(), vscode.Routes(vscode.Options{Editor: o.Editor, Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
-	if s.table, err = rest.New(rest.Options{Caller: identity.InSandbox(o.Owner, o.Sandbox), Routes: routes, Keys: keys, Log: o.Log}); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+}
+
+// ScopedRoutes returns the operations of a [Scoped], which cannot be called: a program that
+// serves many tells by them which requests are for one.
+func ScopedRoutes() []rest.Route {
+	s := &Scoped{v: &services{adapters: noAdapters{}, conversations: &conversation.Service{}, sockets: &socket.Service{}}, details: &info.Service{}}
+	return s.routes(ScopedOptions{Adapters: noAdapters{}})
+}
+
+// noAdapters are the adapters of routes that are never called.
+type noAdapters struct{ Adapters }
+
+func (noAdapters) Providers() []string { return nil }
+
+func (noAdapters) Forges() forge.Opener { return nil }
+
+func (noAdapters) ProbeMCP(context.Context, mcp.Probe) (mcp.Result, error) {
+	return mcp.Result{}, errors.ErrUnsupported
 }
 
 // only returns the workspace of routes that name no conversation.

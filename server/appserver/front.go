@@ -3,7 +3,6 @@ package appserver
 import (
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -16,15 +15,8 @@ import (
 // front tells the requests on the one port apart.
 type front struct{ v *services }
 
-// apiPrefixes begin the paths that are never the page's.
-var apiPrefixes = []string{"/api/", "/sockets/", "/mcp/", "/v1/", "/integration/", "/oauth/", "/feedback/"}
-
-// serverPaths are further paths of the routes.
-var serverPaths = []string{"/alive", "/health", "/ready", "/server_info", "/openapi.json"}
-
-func isAPI(path string) bool {
-	return slices.Contains(serverPaths, path) || slices.ContainsFunc(apiPrefixes, func(p string) bool { return strings.HasPrefix(path, p) })
-}
+// isAPI reports whether a path is never the page's.
+func (f front) isAPI(path string) bool { return f.v.table.Owns(path) || f.v.contract.Owns(path) }
 
 // ServeHTTP implements [http.Handler].
 func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -48,10 +40,10 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		f.v.o.Log.Log(r.Context(), level(r), "find the sandbox of a request", "path", r.URL.Path, "err", err)
 		http.Error(w, err.Error(), fault.KindOf(err).HTTPStatus())
-	case isAPI(r.URL.Path) && f.v.replicas.pass(w, r, b.ID):
+	case f.isAPI(r.URL.Path) && f.v.replicas.pass(w, r, b.ID):
 	case found:
 		f.agentServer(w, r, b)
-	case !isAPI(r.URL.Path) && o.Page != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+	case !f.isAPI(r.URL.Path) && o.Page != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		o.Page.ServeHTTP(w, r)
 	default:
 		h.Set("Cache-Control", "no-store")
@@ -97,10 +89,15 @@ func (f front) preflight(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// sandboxOf returns the sandbox whose agent server a request is for.
+// sandboxOf returns the sandbox whose agent server a request is for: it has the session key
+// where the route of the contract takes one.
 func (f front) sandboxOf(r *http.Request) (b store.Sandbox, found bool, err error) {
+	route, ok := f.v.contract.Find(r)
+	if !ok {
+		return b, false, nil
+	}
 	ctx := r.Context()
-	for _, key := range sessionKeys(r) {
+	for _, key := range route.Credentials(r) {
 		if b, err = f.v.store.SandboxOfKey(ctx, key); err == nil {
 			return b, true, nil
 		}
@@ -108,46 +105,23 @@ func (f front) sandboxOf(r *http.Request) (b store.Sandbox, found bool, err erro
 			return b, false, err
 		}
 	}
-	// The client may send the key in its first frame.
-	if rest, ok := strings.CutPrefix(r.URL.Path, "/sockets/"); ok {
-		_, name, _ := strings.Cut(rest, "/")
-		name, _, _ = strings.Cut(name, "/")
-		id, ok := event.ParseConversationID(name)
-		if !ok {
-			return b, false, nil
-		}
-		b, err = f.v.store.SandboxOfConversation(ctx, string(id))
-		if fault.Is(err, fault.NotFound) {
-			return b, false, nil
-		}
-		return b, err == nil, err
+	if route.Carrier != rest.Socket {
+		return b, false, nil
 	}
-	return b, false, nil
-}
-
-// sessionKeys are the parts of a request that may be the key of a sandbox.
-func sessionKeys(r *http.Request) (keys []string) {
-	if strings.HasPrefix(r.URL.Path, "/api/v1/") || strings.HasPrefix(r.URL.Path, "/mcp/") {
-		return nil // never part of the agent-server contract
+	// The client may send the key in its first frame. The conversation is the third part.
+	parts := strings.Split(r.URL.Path, "/")
+	if len(parts) < 4 {
+		return b, false, nil
 	}
-	if k := r.Header.Get(rest.KeyHeader); k != "" {
-		keys = append(keys, k)
+	id, ok := event.ParseConversationID(parts[3])
+	if !ok {
+		return b, false, nil
 	}
-	if !isAPI(r.URL.Path) {
-		return keys
+	b, err = f.v.store.SandboxOfConversation(ctx, string(id))
+	if fault.Is(err, fault.NotFound) {
+		return b, false, nil
 	}
-	if strings.HasPrefix(r.URL.Path, "/sockets/") {
-		if k := r.URL.Query().Get("session_api_key"); k != "" {
-			keys = append(keys, k)
-		}
-	}
-	if c, err := r.Cookie(rest.WorkspaceCookie); err == nil && strings.Contains(r.URL.Path, "/workspace") {
-		keys = append(keys, c.Value)
-	}
-	if k, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && strings.HasPrefix(r.URL.Path, "/v1/") {
-		keys = append(keys, k) // OpenAI's clients
-	}
-	return keys
+	return b, err == nil, err
 }
 
 // agentServer answers by the agent-server contract. Whoever works in a paused sandbox

@@ -63,7 +63,7 @@ type services struct {
 	replicas      *replicas // nil where there is only this one
 	v0            *v0.Service
 	table         *rest.Server
-	contract      *rest.Server // answers preflight requests for the agent-server contract
+	contract      *rest.Server // knows the routes of sandboxes, and answers preflight requests for them
 }
 
 // openServices opens the parts.
@@ -163,7 +163,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	s.contract, err = rest.New(rest.Options{Origin: o.allowedOrigin, Log: o.Log})
+	s.contract, err = rest.New(rest.Options{Routes: agentserver.ScopedRoutes(), Origin: o.allowedOrigin, Log: o.Log})
 	return s, err
 }
 
@@ -182,7 +182,24 @@ func (s *services) routes() []rest.Route {
 		s.apps.Routes(),
 		s.mcp.Routes(),
 		[]rest.Route{{Method: "POST", Path: "/api/cloud-proxy", Tag: "Server", Scope: rest.Public, Limit: rest.MaxPublicBody, Trusted: rest.DefaultBody, Handle: front{s}.cloudProxy}},
+		absent(),
 	)
+}
+
+// Routes returns the operations of a server, which cannot be called: for what lists or
+// tests them.
+func Routes() []rest.Route {
+	s := &services{v0: v0.New(v0.Options{}), mcp: mcpserver.New(mcpserver.Options{})}
+	return s.routes()
+}
+
+// absent are operations of OpenHands that are not here. No page is at their paths.
+func absent() (out []rest.Route) {
+	none := func(http.ResponseWriter, *http.Request) error { return rest.Fail(http.StatusNotFound, "Not Found") }
+	for _, path := range []string{"/openapi.json", "/integration/{path...}", "/oauth/{path...}", "/feedback/{path...}", "/socket.io/{path...}"} {
+		out = append(out, rest.Route{Path: path, Hidden: true, Scope: rest.Public, Limit: rest.NoBody, Trusted: rest.DefaultBody, Handle: none})
+	}
+	return out
 }
 
 // modelName is the name of the common model, "" for none.

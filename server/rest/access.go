@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
@@ -39,6 +38,9 @@ func (s *Server) admit(route Route, r *http.Request) (*http.Request, error) {
 		return r, err
 	}
 	if !caller.May(route.Scope) {
+		if route.Scope == Inside {
+			return r, fault.New(fault.Auth, "the session key of the sandbox is missing")
+		}
 		return r, fault.New(fault.Denied, "the key of a sandbox does not open this").Hint("sign in, or send an API key of the sandbox's owner")
 	}
 	return r.WithContext(identity.With(r.Context(), caller)), nil
@@ -50,16 +52,11 @@ func (s *Server) checkKey(route Route, r *http.Request) error {
 	if len(keys) == 0 && s.crossOrigin(r) {
 		return Fail(http.StatusForbidden, "Pages of this origin may not use the server")
 	}
-	if route.Scope == Checked || len(keys) == 0 || Allowed(keys, r.Header.Get(KeyHeader)) {
+	if route.Scope == Checked || len(keys) == 0 {
 		return nil
 	}
-	if route.Carrier == Bearer {
-		if key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && Allowed(keys, key) {
-			return nil
-		}
-	}
-	if route.Carrier == Cookie {
-		if c, err := r.Cookie(WorkspaceCookie); err == nil && Allowed(keys, c.Value) {
+	for _, key := range route.Credentials(r) {
+		if Allowed(keys, key) {
 			return nil
 		}
 	}

@@ -155,3 +155,28 @@ func TestSealedSecret(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
+
+// TestRoutesDeclare refuses routes that do not say who may use them, and open ones without
+// a small limit.
+func TestRoutesDeclare(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		route rest.Route
+		ok    bool
+	}{
+		{rest.Route{}, false},
+		{rest.Route{Scope: rest.Account}, true},
+		{rest.Route{Scope: rest.Sandbox}, true},
+		{rest.Route{Scope: rest.Public}, false},
+		{rest.Route{Scope: rest.Public, Limit: -1}, false},
+		{rest.Route{Scope: rest.Public, Limit: rest.DefaultBody}, false},
+		{rest.Route{Scope: rest.Public, Limit: rest.NoBody}, true},
+		{rest.Route{Scope: rest.Checked}, false},
+		{rest.Route{Scope: rest.Checked, Limit: rest.MaxPublicBody, Trusted: rest.DefaultBody}, true},
+	} {
+		c.route.Method, c.route.Path = "POST", "/x"
+		if _, err := rest.New(rest.Options{Routes: []rest.Route{c.route}}); (err == nil) != c.ok {
+			t.Errorf("%+v: %v", c.route, err)
+		}
+	}
+}

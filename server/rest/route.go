@@ -19,6 +19,8 @@ const (
 	Account = identity.Account
 	// Sandbox routes are about one sandbox: its session key opens them too.
 	Sandbox = identity.Sandbox
+	// Inside routes are for programs in a sandbox: only its session key opens them.
+	Inside = identity.Inside
 	// Public routes need no credential.
 	Public identity.Scope = "public"
 	// Checked routes check a credential themselves, before they read a body (sockets,
@@ -37,6 +39,8 @@ const (
 	Bearer
 	// Cookie is the workspace cookie, of any origin.
 	Cookie
+	// Socket is the parameter session_api_key of a WebSocket's address, or its first frame.
+	Socket
 )
 
 // Route is one operation of the server, with everything that holds for it.
@@ -100,6 +104,29 @@ func Legacy(r Route) Route {
 	return r
 }
 
+// Credentials returns the keys that a request for the route carries, all but that in a
+// first frame.
+func (r Route) Credentials(req *http.Request) (keys []string) {
+	add := func(key string) {
+		if key != "" {
+			keys = append(keys, key)
+		}
+	}
+	add(req.Header.Get(KeyHeader))
+	switch r.Carrier {
+	case Bearer:
+		key, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
+		add(key)
+	case Cookie:
+		if c, err := req.Cookie(WorkspaceCookie); err == nil {
+			add(c.Value)
+		}
+	case Socket:
+		add(req.URL.Query().Get("session_api_key"))
+	}
+	return keys
+}
+
 // check refuses a route that does not say who may use it.
 func (r Route) check() error {
 	switch {
@@ -117,7 +144,7 @@ func (r Route) check() error {
 func (r Route) open() bool { return r.Scope == Public || r.Scope == Checked }
 
 // Pattern returns the route as net/http wants it.
-func (r Route) Pattern() string { return r.Method + " " + r.Path }
+func (r Route) Pattern() string { return strings.TrimSpace(r.Method + " " + r.Path) }
 
 // OpenAPIPath returns the path as an OpenAPI document writes it.
 func (r Route) OpenAPIPath() string {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -54,13 +55,15 @@ type Options struct {
 
 // Server is the handler of all routes.
 type Server struct {
-	mux *http.ServeMux
-	o   Options
+	mux    *http.ServeMux
+	routes map[string]Route // by their patterns
+	first  map[string]bool  // parts with which the paths of routes begin
+	o      Options
 }
 
 // New returns the handler. Two routes with one pattern are an error.
 func New(o Options) (s *Server, err error) {
-	s = &Server{mux: http.NewServeMux(), o: o}
+	s = &Server{mux: http.NewServeMux(), routes: map[string]Route{}, first: map[string]bool{}, o: o}
 	if s.o.Log == nil {
 		s.o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -77,8 +80,40 @@ func New(o Options) (s *Server, err error) {
 			return nil, err
 		}
 		s.mux.Handle(r.Pattern(), s.handler(r))
+		s.routes[r.Pattern()] = r
+		s.first[firstPart(r.Path)] = true
 	}
 	return s, nil
+}
+
+// firstPart is the first part of a path: "/api" of "/api/things", "/" of "/".
+func firstPart(path string) string {
+	part, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return "/" + strings.TrimSuffix(part, "{$}")
+}
+
+// Owns reports whether a path begins as that of a route does: no page is there.
+func (s *Server) Owns(path string) bool {
+	part := firstPart(path)
+	return part != "/" && s.first[part]
+}
+
+// Find returns the route that answers a request, also if it answers that its method or its
+// last slash is another one. ok is false if there is none.
+func (s *Server) Find(r *http.Request) (route Route, ok bool) {
+	for _, method := range []string{r.Method, http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		ask := &http.Request{Method: method, URL: r.URL, Host: r.Host}
+		_, pattern := s.mux.Handler(ask)
+		if pattern == "" {
+			if other := s.otherSlash(ask); other != nil {
+				_, pattern = s.mux.Handler(&http.Request{Method: method, URL: other, Host: r.Host})
+			}
+		}
+		if route, ok = s.routes[pattern]; ok {
+			return route, true
+		}
+	}
+	return Route{}, false
 }
 
 // ServeHTTP implements [http.Handler].
@@ -99,8 +134,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, Fail(http.StatusMethodNotAllowed, "Method Not Allowed"))
 		return
 	}
-	if to, ok := s.otherSlash(r); ok {
-		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+	if to := s.otherSlash(r); to != nil {
+		http.Redirect(w, r, to.RequestURI(), http.StatusTemporaryRedirect)
 		return
 	}
 	if s.o.Authenticate != nil { // a client whose key is wrong is not to look for a mistake in the path
@@ -112,8 +147,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, Fail(http.StatusNotFound, "Not Found"))
 }
 
-// otherSlash returns the URL of the route if only the last slash is wrong.
-func (s *Server) otherSlash(r *http.Request) (string, bool) {
+// otherSlash returns the URL of the route if only the last slash is wrong, else nil.
+func (s *Server) otherSlash(r *http.Request) *url.URL {
 	u := *r.URL
 	if path, ok := strings.CutSuffix(u.Path, "/"); ok {
 		u.Path = path
@@ -121,11 +156,13 @@ func (s *Server) otherSlash(r *http.Request) (string, bool) {
 		u.Path += "/"
 	}
 	if u.Path == "" || strings.HasPrefix(u.Path, "//") {
-		return "", false
+		return nil
 	}
 	u.RawPath = ""
-	_, pattern := s.mux.Handler(&http.Request{Method: r.Method, URL: &u, Host: r.Host})
-	return u.RequestURI(), pattern != ""
+	if _, pattern := s.mux.Handler(&http.Request{Method: r.Method, URL: &u, Host: r.Host}); pattern == "" {
+		return nil
+	}
+	return &u
 }
 
 func (s *Server) handler(route Route) http.Handler {
@@ -152,7 +189,7 @@ func (s *Server) handler(route Route) http.Handler {
 		}
 		if route.Audited {
 			caller := identity.CallerOf(r.Context())
-			s.o.Log.Info("audit", "route", route.Pattern(), "path", r.URL.Path, "user", string(caller.User), "method", string(caller.Method), "credential", caller.Credential, "client", r.RemoteAddr)
+			s.o.Log.Info("audit", "route", route.Pattern(), "path", r.URL.Path, "user", string(caller.User), "method", string(caller.Method), "credential", caller.Credential, "sandbox", caller.Sandbox, "client", r.RemoteAddr)
 		}
 		if !route.boundBody(w, r) { // nothing of it is read
 			w.Header().Set("Connection", "close")

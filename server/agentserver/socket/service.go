@@ -114,7 +114,7 @@ func (s *Service) Routes() []rest.Route {
 	route := func(path string, h rest.Handler) rest.Route {
 		return rest.Route{
 			Method: http.MethodGet, Path: "/sockets/" + path, Tag: "WebSockets",
-			Scope: rest.Checked, Limit: rest.NoBody, Hidden: true, Handle: h,
+			Scope: rest.Checked, Carrier: rest.Socket, Limit: rest.NoBody, Hidden: true, Handle: h,
 		}
 	}
 	routes := []rest.Route{

@@ -126,13 +126,10 @@ func (u user) deleteSecret(w http.ResponseWriter, r *http.Request) error {
 // client with its session key.
 func (s *Service) ofSandbox(r *http.Request) (*settings.Service, error) {
 	caller := identity.CallerOf(r.Context())
-	switch caller.Sandbox {
-	case r.PathValue("sandbox_id"):
-		return s.o.Of(r.Context(), caller.Tenant())
-	case "":
-		return nil, fault.New(fault.Auth, "the session key of the sandbox is missing")
+	if caller.Sandbox != r.PathValue("sandbox_id") {
+		return nil, fault.New(fault.Denied, "the session key is for another sandbox")
 	}
-	return nil, fault.New(fault.Denied, "the session key is for another sandbox")
+	return s.o.Of(r.Context(), caller.Tenant())
 }
 
 func (s *Service) sandboxSecrets(w http.ResponseWriter, r *http.Request) error {
