@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/controller"
@@ -20,7 +19,7 @@ type answerStream struct {
 	c *Conversation
 	w *worker
 
-	mu      sync.Mutex
+	mu      mutex[partOrder]
 	item    event.ID // that began and has not been seen to end
 	after   eventstream.Seq
 	attempt int

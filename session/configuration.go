@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -25,8 +24,8 @@ type configuration struct {
 	created time.Time
 	secrets *secret.Registry
 
-	mu    sync.Mutex       // guards the rest; see lockorder.go
-	meta  eventstream.Meta // without Extra, which is rec
+	mu    mutex[configurationOrder] // guards the rest
+	meta  eventstream.Meta          // without Extra, which is rec
 	rec   record
 	agent *spec.Agent
 	view  ConversationView

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,9 +44,9 @@ type Conversation struct {
 	publish publisher
 	use     usage
 
-	switching sync.Mutex // held while the agent gets another LLM
+	switching mutex[switchingOrder] // held while the agent gets another LLM
 
-	opening sync.Mutex // held while the worker starts or ends
+	opening mutex[openingOrder] // held while the worker starts or ends
 	active  atomic.Pointer[worker]
 
 	resuming  atomic.Bool // it is opened to continue a run

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -35,7 +34,7 @@ const noTask = "unknown"
 type tasks struct {
 	w *worker
 
-	mu      sync.Mutex
+	mu      mutex[partOrder]
 	running map[event.ID]context.CancelCauseFunc
 	stopped map[event.ID]bool // before they began
 	asking  []*Conversation   // sub-agents that wait for a confirmation

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
@@ -17,9 +16,9 @@ import (
 // owner still, whoever holds the lock of the parent. The worker of a parent starts before
 // that of a guest and ends after it.
 
-// guests are those of a worker. Its lock is the last one to take.
+// guests are the guests of a worker.
 type guests struct {
-	mu     sync.Mutex
+	mu     mutex[partOrder]
 	in     map[*Conversation]struct{}
 	closed bool
 }

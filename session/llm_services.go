@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/controller"
@@ -20,7 +19,7 @@ type models struct {
 	budget *broker.Budget // of all of them; nil for no limit
 	own    bool           // budget is not that of the host itself
 
-	mu  sync.Mutex
+	mu  mutex[partOrder]
 	by  map[string]llm.Model
 	ids map[string]string // under which a service is counted
 }

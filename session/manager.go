@@ -117,7 +117,7 @@ type Manager struct {
 
 	others atomic.Pointer[Others] // of TakeOver, while it is at work
 
-	mu     sync.Mutex
+	mu     mutex[managerOrder]
 	live   map[event.ConversationID]*slot
 	paused map[event.ConversationID]pausedSandbox
 
@@ -127,7 +127,7 @@ type Manager struct {
 // slot holds one live conversation; its lock serializes loading, creating and
 // deleting it.
 type slot struct {
-	mu   sync.Mutex
+	mu   mutex[slotOrder]
 	c    *Conversation
 	uses int // callers that hold or wait for mu
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"bytes"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/deft-dev/deft/event"
@@ -23,7 +22,7 @@ const maxTail = 64 << 10
 // outputs are those of the running actions. The end of each is kept for watchers
 // that come later; it is gone with the action.
 type outputs struct {
-	mu      sync.Mutex
+	mu      mutex[partOrder]
 	running map[event.ID]*output
 }
 

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"sync"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/sandbox"
@@ -14,8 +13,8 @@ import (
 type publisher struct {
 	c       *Conversation
 	hub     hub
-	outputs outputs    // of actions
-	making  sync.Mutex // held while a state is made and published, and while a run begins
+	outputs outputs            // of actions
+	making  mutex[makingOrder] // held while a state is made and published, and while a run begins
 }
 
 // made notifies the observer of a new conversation.

@@ -2,7 +2,6 @@ package session
 
 import (
 	"encoding/json"
-	"sync"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -38,7 +37,7 @@ type Piece struct {
 
 // hub publishes to watchers what is not stored. A watcher must not block.
 type hub struct {
-	mu       sync.Mutex
+	mu       mutex[hubOrder]
 	watchers map[int]func(Transient)
 	next     int
 }
