@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/secret"
+	"github.com/deft-dev/deft/session/internal/lockorder"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -19,7 +20,7 @@ type answerStream struct {
 	c *Conversation
 	w *worker
 
-	mu      mutex[partOrder]
+	mu      lockorder.Mutex[lockorder.Part]
 	item    event.ID // that began and has not been seen to end
 	after   eventstream.Seq
 	attempt int

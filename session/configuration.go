@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/internal/rawjson"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/secret"
+	"github.com/deft-dev/deft/session/internal/lockorder"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -24,8 +25,8 @@ type configuration struct {
 	created time.Time
 	secrets *secret.Registry
 
-	mu    mutex[configurationOrder] // guards the rest
-	meta  eventstream.Meta          // without Extra, which is rec
+	mu    lockorder.Mutex[lockorder.Configuration] // guards the rest
+	meta  eventstream.Meta                         // without Extra, which is rec
 	rec   record
 	agent *spec.Agent
 	view  ConversationView
@@ -66,6 +67,13 @@ func (c *configuration) setAgent(a *spec.Agent) error {
 	}
 	c.agent, c.rec.Agent = a, sealed
 	return nil
+}
+
+// Placement returns how the conversation is isolated, as it was made or changed.
+func (c *configuration) Placement() Placement {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Placement
 }
 
 // Note returns the note of the program that made the conversation, see [Spec].

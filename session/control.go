@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/confirmation"
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/security"
-	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -199,66 +197,4 @@ func (c *Conversation) Condense(ctx context.Context) error {
 			return ctx.Err()
 		}
 	})
-}
-
-// SwitchLLM gives the agent another LLM from its next call on, and its
-// condenser too if that had the same. An LLM without a usage of its own is
-// counted as the agent's.
-func (c *Conversation) SwitchLLM(ctx context.Context, l *spec.LLM) error {
-	return c.withWorker(ctx, func(w *worker) error { return w.switchTo(ctx, l) })
-}
-
-func (w *worker) switchTo(ctx context.Context, l *spec.LLM) error {
-	w.c.switching.Lock() // the events are in the order of the switches
-	defer w.c.switching.Unlock()
-	shown, err := w.switchAgent(ctx, l)
-	if err != nil {
-		return err
-	}
-	return w.Update(ctx, keyAgent, shown)
-}
-
-// switchAgent gives the agent another LLM, stores it, and returns the agent as
-// state updates show it.
-func (w *worker) switchAgent(ctx context.Context, l *spec.LLM) (json.RawMessage, error) {
-	w.c.mu.Lock()
-	defer w.c.mu.Unlock()
-	a, err := w.c.agent.WithLLM(l)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.models.setCondensers(a); err != nil {
-		return nil, err
-	}
-	if err := w.models.set(agent.UsageAgent, l); err != nil {
-		return nil, err
-	}
-	w.streams.Store(l.Stream)
-	if err := w.c.setAgent(a); err != nil {
-		return nil, err
-	}
-	if err := w.c.save(ctx); err != nil {
-		return nil, err
-	}
-	return agentUpdate(w.c.agent)
-}
-
-// SwitchProfile is SwitchLLM to the LLM of a stored profile, whose use is
-// counted under the profile's name; it returns the model's name.
-func (c *Conversation) SwitchProfile(ctx context.Context, name string) (string, error) {
-	l, err := c.m.o.Settings.LLM(ctx, c.Owner(), name)
-	if err != nil {
-		return "", err
-	}
-	return l.Model, c.SwitchLLM(ctx, l.Clone("profile:"+name))
-}
-
-// RunProgram runs a program where the conversation's actions run, beside its
-// events.
-func (c *Conversation) RunProgram(ctx context.Context, p Program) (ProgramResult, error) {
-	w, err := c.work(ctx)
-	if err != nil {
-		return ProgramResult{}, err
-	}
-	return w.res.RunProgram(ctx, p)
 }

@@ -5,22 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/deft-dev/deft/agent"
-	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
-	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/session/internal/goal"
-	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/session/internal/lockorder"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
-	"github.com/deft-dev/deft/subagent"
 )
 
 // Keys of state updates that this package writes (docs/openhands/sdk-wire.md
@@ -44,41 +39,13 @@ type Conversation struct {
 	publish publisher
 	use     usage
 
-	switching mutex[switchingOrder] // held while the agent gets another LLM
+	switching lockorder.Mutex[lockorder.Switching] // held while the agent gets another LLM
 
-	opening mutex[openingOrder] // held while the worker starts or ends
+	opening lockorder.Mutex[lockorder.Opening] // held while the worker starts or ends
 	active  atomic.Pointer[worker]
 
 	resuming  atomic.Bool // it is opened to continue a run
 	replaying replayTurn
-}
-
-// worker is what a conversation has while it can work.
-type worker struct {
-	*controller.Controller
-	res     Resources
-	models  *models
-	guard   *guard
-	skills  []skill.Skill
-	review  *review
-	agent   agent.Agent // what the controller runs, but for a replay
-	answers *answerStream
-	unlock  func() // nil before the conversation is locked
-	title   titler
-	// checkpoints keep the workspace's files.
-	checkpoints *checkpointer
-	// ctx is that of runs. abandon ends it where another process goes on.
-	ctx     context.Context
-	abandon context.CancelFunc
-	// host is the worker whose guest the conversation is; nil for an ordinary one.
-	host   *worker
-	c      *Conversation // whose worker it is
-	guests guests
-	// tasks are those that the agent has given to subAgents.
-	tasks     *tasks
-	subAgents []subagent.Definition
-	// streams says that clients want the answer as it is written.
-	streams atomic.Bool
 }
 
 // Stream returns the stream with its events.
@@ -221,146 +188,6 @@ func (c *Conversation) open(ctx context.Context, host *worker) (*worker, error) 
 // errEvicted is returned by a conversation that was evicted and then loaded again.
 var errEvicted = fault.New(fault.Conflict, "the conversation has been loaded again meanwhile").Hint("try again")
 
-// recordWarnings tells clients which parts the conversation asked for and does
-// without.
-func (w *worker) recordWarnings(ctx context.Context) {
-	w.c.mu.Lock()
-	all := slices.Concat(w.c.rec.Warnings, w.res.Warnings())
-	w.c.mu.Unlock()
-	for i, text := range all { // that of an MCP server may show how it is called
-		all[i] = w.c.secrets.Mask(text)
-	}
-	if slices.Equal(all, names(w.State(), keyWarnings)) {
-		return
-	}
-	w.c.m.o.Log.Warn("parts are not available", "conversation", w.c.id, "warnings", all)
-	if err := w.Update(ctx, keyWarnings, all); err != nil {
-		w.c.m.o.Log.Warn("record what is not available", "conversation", w.c.id, "err", err)
-	}
-}
-
-// newWorkerLimited is newWorker within the limit on computing goroutines. An
-// agent with MCP servers, which may be slow, starts outside of it.
-func (c *Conversation) newWorkerLimited(ctx context.Context, host *worker) (*worker, error) {
-	c.mu.Lock()
-	waits := host == nil && c.agent.MCPServers.Len() > 0
-	c.mu.Unlock()
-	if !waits {
-		release, err := c.m.cpu.acquire(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer release()
-	}
-	return c.newWorker(ctx, host)
-}
-
-// newWorker builds what a conversation works with.
-func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, err error) {
-	w := &worker{c: c}
-	w.title.c, w.title.w = c, w
-	w.tasks = newTasks(w)
-	w.ctx, w.abandon = context.WithCancel(c.m.ctx)
-	defer func() {
-		if err != nil {
-			// A sandbox that was there before may run what a later start waits for.
-			err = errors.Join(err, w.close(context.WithoutCancel(ctx), true))
-			w.leave()
-		}
-	}()
-	if host != nil {
-		if err = host.guests.add(c); err != nil {
-			return nil, err
-		}
-		w.host = host
-	}
-	if w.unlock, err = c.m.lock(ctx, c.id); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	rec, a := c.rec, c.agent
-	c.mu.Unlock()
-	inside, err := c.WorkspaceInside()
-	if err != nil {
-		return nil, err
-	}
-	if err = c.CheckWorkspace(); err != nil {
-		return nil, err
-	}
-	if w.models, err = w.openModels(a, rec.MaxCost); err != nil {
-		return nil, err
-	}
-	w.guard = &guard{secret.Guard{Registry: c.secrets}, c, w}
-	project := func() (found []skill.Skill, warnings []skill.Warning) {
-		if inside { // they are added by the request's Project
-			return nil, nil
-		}
-		return c.m.o.Files.ProjectSkills(rec.Workspace.WorkingDir)
-	}
-	if w.skills, err = w.loadSkills(a, project); err != nil {
-		return nil, err
-	}
-	request := w.buildRequest(rec, a)
-	if inside && (a.Context != nil && a.Context.LoadProjectSkills || request.TaskRuntime != nil) {
-		request.Project = w.addProject(a)
-	}
-	build := c.m.o.Builder.Build
-	if host != nil {
-		lender, ok := host.res.(Host)
-		if !ok {
-			return nil, fault.New(fault.Unsupported, "the resources of this conversation cannot be shared with sub-agents")
-		}
-		build = lender.Guest
-	}
-	if w.res, err = build(ctx, request); err != nil {
-		return nil, err
-	}
-	w.review, w.answers, w.checkpoints = &review{c: c, w: w}, newAnswerStream(c, w), newCheckpointer(c, w)
-	w.streams.Store(a.LLM != nil && a.LLM.Stream)
-	w.agent = streamedAgent{w.res.Agent(), w.answers}
-	w.Controller, err = controller.Open(ctx, controller.Config{
-		ID: c.id, Stream: c.m.o.Store, Agent: w.agent, Runtime: w.res.Runtime(), Local: w.res.Local(),
-		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, MaxCost: rec.MaxCost, Parallel: max(a.ToolConcurrencyLimit, 1),
-		Review: w.review.judge, Guard: w.guard, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: c.publish.output, OnOutputEnd: c.publish.outputEnd,
-		BeforeActions: w.checkpoints.before(),
-		Log:           c.m.o.Log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return w, w.countEarlier(ctx)
-}
-
-func stuckThresholds(rec record) controller.StuckThresholds {
-	if !rec.StuckDetection {
-		return controller.StuckThresholds{ActionObservation: -1}
-	}
-	return controller.StuckThresholds{}
-}
-
-func (w *worker) buildRequest(rec record, a *spec.Agent) BuildRequest {
-	r := BuildRequest{
-		ID: w.c.id, Owner: w.c.Owner(), Workspace: rec.Workspace.WorkingDir, CheckWorkspace: w.c.CheckWorkspace, Placement: rec.Placement, Agent: a,
-		Model: w.models.get(agent.UsageAgent).Info(), Prompt: w.prompt(a), Condenser: condenser(a),
-		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { w.noteInvoked(name) },
-		SandboxEnded: w.c.publish.sandboxEnd,
-		Tasks: func() []event.TaskItem {
-			if w.Controller == nil {
-				return nil
-			}
-			return w.State().Tasks
-		},
-		SwitchLLM: w.c.SwitchProfile,
-		Profiles:  func(ctx context.Context) ([]string, error) { return w.c.m.o.Settings.LLMs(ctx, w.c.Owner()) },
-		Secret:    w.c.secrets.Value,
-	}
-	if delegates(a) && rec.SubAgent == "" {
-		w.subAgents = w.c.Delegation().agents(a, nil)
-		r.TaskRuntime, r.SubAgents = w.tasks, w.subAgents
-	}
-	return r
-}
-
 // close releases everything but what is stored. keep lets the sandbox live on
 // for a while. [ErrRunning], and nothing changes, while a run is at work.
 func (c *Conversation) close(ctx context.Context, keep bool) error {
@@ -393,31 +220,6 @@ func (c *Conversation) closeBy(ctx context.Context, end func(*worker) error) err
 	return end(w)
 }
 
-// close closes the resources and releases the conversation's lock.
-func (w *worker) close(ctx context.Context, keep bool) error {
-	w.abandon()
-	if w.unlock != nil {
-		defer w.unlock()
-	}
-	return w.closeResources(ctx, keep)
-}
-
-func (w *worker) closeResources(ctx context.Context, keep bool) error {
-	if w.res == nil {
-		return nil
-	}
-	return w.res.Close(ctx, keep)
-}
-
-// Status returns the present status of a conversation without loading its
-// events: idle if it is not active.
-func (c *Conversation) Status() state.Status {
-	if w := c.active.Load(); w != nil {
-		return w.State().Status
-	}
-	return state.Idle
-}
-
 // State returns the conversation's state.
 func (c *Conversation) State(ctx context.Context) (*state.State, error) {
 	w, err := c.work(ctx)
@@ -425,26 +227,6 @@ func (c *Conversation) State(ctx context.Context) (*state.State, error) {
 		return nil, err
 	}
 	return w.Latest(), nil
-}
-
-// Ready returns when the conversation's actions can run, or the reason why they
-// cannot. A run need not wait for it.
-func (c *Conversation) Ready(ctx context.Context) error {
-	w, err := c.work(ctx)
-	if err != nil {
-		return err
-	}
-	return w.res.Ready(ctx)
-}
-
-// Isolation returns the level of isolation in which actions run, in the words
-// of the sandbox's class; "" before it is known.
-func (c *Conversation) Isolation() string {
-	w := c.active.Load()
-	if w == nil {
-		return ""
-	}
-	return w.res.Isolation()
 }
 
 // ErrLocked is returned where another process works on the conversation.

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/session/internal/lockorder"
 	"github.com/deft-dev/deft/state"
 	"github.com/deft-dev/deft/tool"
 )
@@ -34,7 +35,7 @@ const noTask = "unknown"
 type tasks struct {
 	w *worker
 
-	mu      mutex[partOrder]
+	mu      lockorder.Mutex[lockorder.Part]
 	running map[event.ID]context.CancelCauseFunc
 	stopped map[event.ID]bool // before they began
 	asking  []*Conversation   // sub-agents that wait for a confirmation

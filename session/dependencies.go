@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"os"
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
@@ -90,43 +89,6 @@ type Observer interface {
 	// Flush is called before a conversation is deleted; it returns when all of
 	// its events have been passed on.
 	Flush(ctx context.Context, id event.ConversationID) error
-}
-
-// PlainDirectories are directories of this machine without Git.
-type PlainDirectories struct {
-	// Skills are the user's and the public skills.
-	Skills skill.Catalog
-}
-
-// Prepare implements [WorkspaceFiles].
-func (PlainDirectories) Prepare(_ context.Context, dir string, _ bool) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fault.Wrap(err, fault.Invalid, "make the workspace "+dir)
-	}
-	return nil
-}
-
-// AddWorktree implements [WorkspaceFiles]: there is no repository.
-func (PlainDirectories) AddWorktree(_ context.Context, dir string, _ event.ConversationID, _ *WorktreeOptions) (root, work string, err error) {
-	return "", dir, nil
-}
-
-// RemoveWorktree implements [WorkspaceFiles].
-func (PlainDirectories) RemoveWorktree(context.Context, string) error { return nil }
-
-// ProjectSkills implements [WorkspaceFiles].
-func (PlainDirectories) ProjectSkills(dir string) ([]skill.Skill, []skill.Warning) {
-	return skill.LoadProject(dir)
-}
-
-// UserSkills implements [WorkspaceFiles].
-func (d PlainDirectories) UserSkills() ([]skill.Skill, []skill.Warning) {
-	return d.Skills.User()
-}
-
-// PublicSkills implements [WorkspaceFiles].
-func (d PlainDirectories) PublicSkills(marketplace string) ([]skill.Skill, []skill.Warning) {
-	return d.Skills.Public(marketplace)
 }
 
 // noSettings has nothing saved.

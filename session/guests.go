@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/session/internal/lockorder"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -18,7 +19,7 @@ import (
 
 // guests are the guests of a worker.
 type guests struct {
-	mu     mutex[partOrder]
+	mu     lockorder.Mutex[lockorder.Part]
 	in     map[*Conversation]struct{}
 	closed bool
 }

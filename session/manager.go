@@ -46,6 +46,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/session/internal/lockorder"
 	"github.com/deft-dev/deft/subagent"
 )
 
@@ -117,7 +118,7 @@ type Manager struct {
 
 	others atomic.Pointer[Others] // of TakeOver, while it is at work
 
-	mu     mutex[managerOrder]
+	mu     lockorder.Mutex[lockorder.Manager]
 	live   map[event.ConversationID]*slot
 	paused map[event.ConversationID]pausedSandbox
 
@@ -127,7 +128,7 @@ type Manager struct {
 // slot holds one live conversation; its lock serializes loading, creating and
 // deleting it.
 type slot struct {
-	mu   mutex[slotOrder]
+	mu   lockorder.Mutex[lockorder.Slot]
 	c    *Conversation
 	uses int // callers that hold or wait for mu
 }

@@ -5,6 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/session/internal/lockorder"
+	"github.com/deft-dev/deft/session/internal/styledmask"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -22,12 +24,12 @@ const maxTail = 64 << 10
 // outputs are those of the running actions. The end of each is kept for watchers
 // that come later; it is gone with the action.
 type outputs struct {
-	mu      mutex[partOrder]
+	mu      lockorder.Mutex[lockorder.Part]
 	running map[event.ID]*output
 }
 
 type output struct {
-	mask styledMask
+	mask *styledmask.Mask
 	tail []byte
 	cut  bool
 }
@@ -41,10 +43,10 @@ func (p *publisher) output(action event.ID, chunk tool.Chunk) {
 		if p.outputs.running == nil {
 			p.outputs.running = map[event.ID]*output{}
 		}
-		o = &output{mask: styledMask{mask: p.c.secrets.Stream()}}
+		o = &output{mask: styledmask.New(p.c.secrets.Stream())}
 		p.outputs.running[action] = o
 	}
-	p.piece(action, o, o.mask.feed(chunk.Text))
+	p.piece(action, o, o.mask.Feed(chunk.Text))
 }
 
 // outputEnd publishes the withheld output of an action that has ended. It is called before the
@@ -54,7 +56,7 @@ func (p *publisher) outputEnd(action event.ID) {
 	defer p.outputs.mu.Unlock()
 	if o := p.outputs.running[action]; o != nil {
 		delete(p.outputs.running, action)
-		p.piece(action, o, o.mask.flush())
+		p.piece(action, o, o.mask.Flush())
 	}
 }
 

@@ -7,11 +7,92 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/workspace"
 )
+
+// Ready returns when the conversation's actions can run, or the reason why they
+// cannot. A run need not wait for it.
+func (c *Conversation) Ready(ctx context.Context) error {
+	w, err := c.work(ctx)
+	if err != nil {
+		return err
+	}
+	return w.res.Ready(ctx)
+}
+
+// Isolation returns the level of isolation in which actions run, in the words
+// of the sandbox's class; "" before it is known.
+func (c *Conversation) Isolation() string {
+	w := c.active.Load()
+	if w == nil {
+		return ""
+	}
+	return w.res.Isolation()
+}
+
+// Equipment is what a conversation's agent can use.
+type Equipment struct {
+	// Tools are as the model gets them, those of MCP servers too.
+	Tools []tool.Offer
+	// Skills are those that are active or can become so, in their order.
+	Skills []skill.Skill
+	// Warnings name what is not available.
+	Warnings []string
+}
+
+// Equipment returns what the agent can use. It gets the conversation ready to work, if it
+// is not: MCP servers and the project of a sandbox say only then what they have.
+func (c *Conversation) Equipment(ctx context.Context) (Equipment, error) {
+	w, err := c.work(ctx)
+	if err != nil {
+		return Equipment{}, err
+	}
+	if err := w.res.Ready(ctx); err != nil {
+		return Equipment{}, err
+	}
+	tools, err := w.agent.Tools().Offered()
+	return Equipment{Tools: tools, Skills: w.skills, Warnings: w.res.Warnings()}, err
+}
+
+// Terminals returns the pseudo terminals of the conversation's sandbox. What was
+// opened ends with the sandbox; a caller that is connected to one keeps the
+// conversation loaded with [Conversation.Watch]. Unsupported if the runtime has none.
+func (c *Conversation) Terminals(ctx context.Context) (tool.PTYs, error) {
+	w, err := c.work(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if terminals := w.res.Terminals(); terminals != nil {
+		return terminals, nil
+	}
+	return nil, fault.New(fault.Unsupported, "the runtime of this conversation has no terminals")
+}
+
+// SandboxRequest returns the part of a [BuildRequest] that the conversation's sandbox
+// is made from: a terminal in it needs no model.
+func (c *configuration) SandboxRequest() BuildRequest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return BuildRequest{
+		ID: c.id, Owner: identity.Tenant(c.meta.Owner), Workspace: c.rec.Workspace.WorkingDir, CheckWorkspace: c.CheckWorkspace,
+		Placement: c.rec.Placement, Secret: c.secrets.Value,
+	}
+}
+
+// RunProgram runs a program where the conversation's actions run, beside its
+// events.
+func (c *Conversation) RunProgram(ctx context.Context, p Program) (ProgramResult, error) {
+	w, err := c.work(ctx)
+	if err != nil {
+		return ProgramResult{}, err
+	}
+	return w.res.RunProgram(ctx, p)
+}
 
 // WorkspaceInside reports whether the conversation's workspace is inside its sandbox,
 // and not on this machine's disk.

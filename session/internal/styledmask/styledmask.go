@@ -1,4 +1,16 @@
-package session
+// Package styledmask hides secrets in text with colours that comes in pieces.
+//
+// # Usage
+//
+//	m := styledmask.New(registry.Stream())
+//	show(m.Feed(piece))
+//	…
+//	show(m.Flush())
+//
+// # Concurrency and failure
+//
+// A [Mask] is for one goroutine at a time. Nothing can fail.
+package styledmask
 
 import (
 	"strings"
@@ -7,21 +19,23 @@ import (
 	"github.com/deft-dev/deft/secret"
 )
 
-// styledMask masks text with colours that comes in pieces. Secrets are looked for in
-// the text without its escape sequences, because programs colour parts of words, such
-// as what grep has found. A colour that begins within what may be a secret comes behind
-// it. Sequences that set no style are dropped.
-type styledMask struct {
+// Mask looks for secrets in the text without its escape sequences, because programs colour
+// parts of words, such as the matches of grep. A colour that begins within a possible secret
+// comes after it. Sequences that set no style are dropped.
+type Mask struct {
 	mask   *secret.Stream
-	styles string // that come once mask holds nothing back
+	styles string // that come once mask withholds nothing
 	open   string // the beginning of a sequence
 }
+
+// New returns a Mask of the secrets that a stream hides.
+func New(s *secret.Stream) *Mask { return &Mask{mask: s} }
 
 // maxStyles bounds the styles that wait, in bytes.
 const maxStyles = 1 << 10
 
-// feed takes more text and returns what can be shown.
-func (m *styledMask) feed(text string) string {
+// Feed takes more text and returns the part that can be shown.
+func (m *Mask) Feed(text string) string {
 	var out strings.Builder
 	text = m.open + text
 	m.open = ""
@@ -39,7 +53,7 @@ func (m *styledMask) feed(text string) string {
 }
 
 // text feeds the mask, by single bytes as long as a style waits for it.
-func (m *styledMask) text(out *strings.Builder, text string) {
+func (m *Mask) text(out *strings.Builder, text string) {
 	for m.styles != "" && text != "" {
 		out.WriteString(m.mask.Feed(text[:1]))
 		text = text[1:]
@@ -51,7 +65,7 @@ func (m *styledMask) text(out *strings.Builder, text string) {
 }
 
 // style adds a style to those that wait, and writes them if they need not.
-func (m *styledMask) style(out *strings.Builder, style string) {
+func (m *Mask) style(out *strings.Builder, style string) {
 	if m.styles += style; len(m.styles) > maxStyles {
 		m.styles = sgr.Reset
 	}
@@ -61,8 +75,8 @@ func (m *styledMask) style(out *strings.Builder, style string) {
 	}
 }
 
-// flush returns what is held back: no more text comes.
-func (m *styledMask) flush() string {
+// Flush returns the withheld rest: no more text comes.
+func (m *Mask) Flush() string {
 	out := m.mask.Flush() + m.styles
 	m.styles, m.open = "", ""
 	return out

@@ -1,4 +1,4 @@
-package session_test
+package styledmask_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/sgr"
 	"github.com/deft-dev/deft/secret"
-	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/internal/styledmask"
 )
 
 // TestStyledMask masks a text with colours, whole and byte by byte.
@@ -29,7 +29,7 @@ func TestStyledMask(t *testing.T) {
 			t.Parallel()
 			r := secret.NewRegistry(secret.Options{})
 			r.Set(secret.Named{Name: "TOKEN", Source: secret.Static("hunter2-sesame", "")})
-			m := session.NewStyledMask(r.Stream())
+			m := styledmask.New(r.Stream())
 			if got := m.Feed(tt.in) + m.Flush(); got != tt.want {
 				t.Errorf("whole: %q, want %q", got, tt.want)
 			}

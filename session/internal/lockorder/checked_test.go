@@ -1,18 +1,18 @@
 //go:build race
 
-package session
+package lockorder
 
 import "testing"
 
 // TestLockOrder panics for a lock that is taken out of order.
 func TestLockOrder(t *testing.T) {
 	t.Parallel()
-	var first, second mutex[openingOrder]
-	var stored, other mutex[configurationOrder]
+	var first, second Mutex[Opening]
+	var stored, other Mutex[Configuration]
 	first.Lock()
 	second.Lock() // of a guest
 	stored.Lock()
-	for name, lock := range map[string]func(){"an earlier one": func() { new(mutex[slotOrder]).Lock() }, "one of the same kind": other.Lock} {
+	for name, lock := range map[string]func(){"an earlier one": func() { new(Mutex[Slot]).Lock() }, "one of the same kind": other.Lock} {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -30,5 +30,5 @@ func TestLockOrder(t *testing.T) {
 		first.Unlock()
 	}()
 	<-done
-	new(mutex[slotOrder]).Lock()
+	new(Mutex[Slot]).Lock()
 }

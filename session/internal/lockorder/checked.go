@@ -1,6 +1,6 @@
 //go:build race
 
-package session
+package lockorder
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// mutex is a [sync.Mutex] that panics if it is locked out of order.
-type mutex[O order] struct {
+// Mutex is a [sync.Mutex] that panics if it is locked out of order.
+type Mutex[O Place] struct {
 	mu    sync.Mutex
 	owner int64 // the goroutine that has locked it
 }
@@ -24,7 +24,7 @@ var held = struct {
 }{by: map[int64][]int{}}
 
 // Lock locks the mutex.
-func (m *mutex[O]) Lock() {
+func (m *Mutex[O]) Lock() {
 	var o O
 	me := goroutine()
 	held.Lock()
@@ -33,8 +33,8 @@ func (m *mutex[O]) Lock() {
 	for _, place := range mine {
 		// Slots of a child and its parent, and workers of a host and its guests, are
 		// locked together.
-		if place > o.place() || place == o.place() && o.place() > (openingOrder{}).place() {
-			panic(fmt.Sprintf("session: lock %d is taken while lock %d is held; see lockorder.go", o.place(), place))
+		if place > o.place() || place == o.place() && o.place() > (Opening{}).place() {
+			panic(fmt.Sprintf("lock %d is taken while lock %d is held; see package session/internal/lockorder", o.place(), place))
 		}
 	}
 	m.mu.Lock()
@@ -45,7 +45,7 @@ func (m *mutex[O]) Lock() {
 }
 
 // Unlock unlocks the mutex, which another goroutine may have locked.
-func (m *mutex[O]) Unlock() {
+func (m *Mutex[O]) Unlock() {
 	var o O
 	held.Lock()
 	mine := held.by[m.owner]
@@ -68,7 +68,7 @@ func goroutine() int64 {
 	number, _, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("goroutine ")), []byte(" "))
 	id, err := strconv.ParseInt(string(number), 10, 64)
 	if err != nil {
-		panic(fmt.Sprintf("session: no goroutine in %q", line))
+		panic(fmt.Sprintf("no goroutine in %q", line))
 	}
 	return id
 }

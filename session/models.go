@@ -3,12 +3,15 @@ package session
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/session/internal/lockorder"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -19,7 +22,7 @@ type models struct {
 	budget *broker.Budget // of all of them; nil for no limit
 	own    bool           // budget is not that of the host itself
 
-	mu  mutex[partOrder]
+	mu  lockorder.Mutex[lockorder.Part]
 	by  map[string]llm.Model
 	ids map[string]string // under which a service is counted
 }
@@ -140,4 +143,77 @@ func (w *worker) retried(r controller.Retry, why error) {
 	if err := present.RecordRetry(w.c.m.ctx, r, why); err != nil {
 		w.c.m.o.Log.Warn("record a retry", "conversation", w.c.id, "err", err)
 	}
+}
+
+// SwitchLLM gives the agent another LLM from its next call on, and its
+// condenser too if that had the same. An LLM without a usage of its own is
+// counted as the agent's.
+func (c *Conversation) SwitchLLM(ctx context.Context, l *spec.LLM) error {
+	return c.withWorker(ctx, func(w *worker) error { return w.switchTo(ctx, l) })
+}
+
+func (w *worker) switchTo(ctx context.Context, l *spec.LLM) error {
+	w.c.switching.Lock() // the events are in the order of the switches
+	defer w.c.switching.Unlock()
+	shown, err := w.switchAgent(ctx, l)
+	if err != nil {
+		return err
+	}
+	return w.Update(ctx, keyAgent, shown)
+}
+
+// switchAgent gives the agent another LLM, stores it, and returns the agent as
+// state updates show it.
+func (w *worker) switchAgent(ctx context.Context, l *spec.LLM) (json.RawMessage, error) {
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	a, err := w.c.agent.WithLLM(l)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.models.setCondensers(a); err != nil {
+		return nil, err
+	}
+	if err := w.models.set(agent.UsageAgent, l); err != nil {
+		return nil, err
+	}
+	w.streams.Store(l.Stream)
+	if err := w.c.setAgent(a); err != nil {
+		return nil, err
+	}
+	if err := w.c.save(ctx); err != nil {
+		return nil, err
+	}
+	return agentUpdate(w.c.agent)
+}
+
+// SwitchProfile is SwitchLLM to the LLM of a stored profile, whose use is
+// counted under the profile's name; it returns the model's name.
+func (c *Conversation) SwitchProfile(ctx context.Context, name string) (string, error) {
+	l, err := c.m.o.Settings.LLM(ctx, c.Owner(), name)
+	if err != nil {
+		return "", err
+	}
+	return l.Model, c.SwitchLLM(ctx, l.Clone("profile:"+name))
+}
+
+// takeModel gives a conversation whose model is not set up, such as one that was
+// replayed, the model that its owner's new conversations have. Where that is not set up
+// either nothing changes: the first call says so.
+func (w *worker) takeModel(ctx context.Context) error {
+	if w.models.get(agent.UsageAgent).Info().Missing == "" {
+		return nil
+	}
+	l, err := w.c.m.o.Settings.DefaultLLM(ctx, w.c.Owner())
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, err := w.models.open(l)
+	if err != nil || m.Info().Missing != "" {
+		return err
+	}
+	return w.switchTo(ctx, l)
 }
