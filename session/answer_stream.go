@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// answerStream publishes what the model writes, masked, as it comes.
+// answerStream publishes the model's answer while it comes, masked.
 type answerStream struct {
 	c *Conversation
 	w *worker
@@ -49,9 +49,8 @@ func (o streamedAgent) Step(ctx context.Context, t agent.Turn) ([]event.Event, e
 	return evs, err
 }
 
-// delta takes a piece of the answer that becomes the event item. shown is what
-// the agent was shown: it may be on its way to the disk still, and followers
-// are to have it before the answer.
+// delta takes a piece of the answer that becomes the event item. shown is the agent's state:
+// it may not be stored yet, and followers get it before the answer.
 func (p *answerStream) delta(shown *state.State, item event.ID, d llm.Delta) {
 	if !p.w.streams.Load() || !p.c.publish.hub.watched() {
 		return
@@ -75,7 +74,7 @@ func (p *answerStream) delta(shown *state.State, item event.ID, d llm.Delta) {
 	p.piece("reasoning", d.Reasoning)
 }
 
-// flush publishes what was held back because it could have become a secret.
+// flush publishes the text that was withheld as a possible secret.
 func (p *answerStream) flush() {
 	for _, kind := range []string{"reasoning", "text"} {
 		if m := p.masks[kind]; m != nil {
@@ -104,8 +103,7 @@ func (p *answerStream) show(kind, text string) {
 	p.order++
 }
 
-// publish places a piece behind what is stored by now, and behind what the
-// agent was shown.
+// publish places a piece after the events that are stored by now, and after the agent's state.
 func (p *answerStream) publish(piece Piece) {
 	p.c.publish.hub.publish(Transient{After: max(seqOf(p.w.State()), p.after), Piece: &piece})
 }
@@ -117,7 +115,7 @@ func (p *answerStream) next() {
 	p.item, p.void = "", false
 }
 
-// retry discards what came of the answer so far: another attempt follows.
+// retry discards the answer so far: another attempt follows.
 func (p *answerStream) retry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

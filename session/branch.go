@@ -67,7 +67,7 @@ func (b Branches) present(ctx context.Context, ev event.ID) checkpoint.Point {
 	return p
 }
 
-// checkout returns what a repository has checked out, as far as git can tell.
+// checkout returns the checkout of a repository, as far as git can tell.
 func checkout(ctx context.Context, v *gitview.View) (c checkpoint.Checkout) {
 	commit, err := v.Head(ctx)
 	if err != nil {

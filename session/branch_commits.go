@@ -39,7 +39,7 @@ func undoCommits(ctx context.Context, run programs, dir string, now, then checkp
 	}
 	ref, was := then.Ref, now.Commit
 	if then.Ref != now.Ref {
-		was = "" // of another branch; whatever it is at
+		was = "" // another branch may be at any commit
 	}
 	steps := [][]string{{"update-ref", "--no-deref", "--create-reflog", "-m", "deft undo", ref, then.Commit}, {"read-tree", then.Commit}}
 	if was != "" {
@@ -64,7 +64,7 @@ type inRepository struct {
 	dir string
 }
 
-// git returns what git prints, or why it has failed.
+// git returns git's output, or the reason of its failure.
 func (g inRepository) git(ctx context.Context, args ...string) (out, failed string) {
 	argv := append([]string{"git", "--no-pager", "-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"}, args...)
 	res, err := g.run(ctx, Program{Argv: argv, Dir: g.dir})

@@ -20,8 +20,8 @@ type FilesKept struct {
 	// Time is when they were kept; zero for files that are as they were at the event,
 	// since no action has followed it.
 	Time time.Time
-	// Times say when checkpoints are taken, and Slow that those of steps are left out in
-	// this workspace, where they take too long.
+	// Times say when checkpoints are taken. Slow says that steps have none because they take
+	// too long in this workspace.
 	Times CheckpointTimes
 	Slow  bool
 }
@@ -75,8 +75,8 @@ func (b Branches) FilesKept(ctx context.Context, at event.ID) (k FilesKept, err 
 	return k, err
 }
 
-// nearest returns the last event before another one that has a checkpoint and that a
-// conversation can go on from, "" if there is none, and when that was taken.
+// nearest returns the last event before another one that has a checkpoint and from which a
+// conversation can continue, "" if there is none, and the time of the checkpoint.
 func (b Branches) nearest(ctx context.Context, t history.Tree, at event.ID, all map[event.ID]checkpoint.Record) (event.ID, time.Time, error) {
 	for before := t.Parent(at); before != ""; before = t.Parent(before) {
 		r, ok := all[before]

@@ -17,8 +17,8 @@ import (
 	"github.com/deft-dev/deft/internal/workspacedir"
 )
 
-// ForkOptions say how a fork differs from its source. JSON names are those of
-// OpenHands (docs/openhands/sdk-wire.md section 4).
+// ForkOptions say how a fork differs from its source. JSON names are OpenHands'
+// (docs/openhands/sdk-wire.md section 4).
 type ForkOptions struct {
 	ID           event.ConversationID `json:"id"` // empty for a new one
 	Title        string               `json:"title"`

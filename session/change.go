@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Changes are what a program changes about a conversation that it continues.
+// Changes are the changes of a program to a conversation that it continues.
 // Fields that are nil or empty leave the conversation as it is.
 type Changes struct {
 	Agent         *spec.Agent
@@ -24,12 +24,11 @@ type Changes struct {
 	MaxIterations int
 	MaxCost       *float64 // 0 for no limit
 	Note          json.RawMessage
-	// Secrets are added, or replace those of the same names; see [Spec].
+	// Secrets are added, or replace others of the same names; see [Spec].
 	Secrets map[string]json.RawMessage
 }
 
-// Change changes a conversation that nothing has used yet, before it works: what
-// it works with is built from the result. A changed agent is recorded in the
+// Change changes a conversation before it works: its resources are built from the result. A changed agent is recorded in the
 // events. Conflict if the conversation is in use, here or in another process.
 func (c *Conversation) Change(ctx context.Context, ch Changes) (err error) {
 	c.opening.Lock()
@@ -54,7 +53,7 @@ func (c *Conversation) Change(ctx context.Context, ch Changes) (err error) {
 	if err != nil || !changed {
 		return err
 	}
-	c.meta.Summary, c.meta.SummaryAt = nil, 0 // it shows what was before
+	c.meta.Summary, c.meta.SummaryAt = nil, 0 // it is outdated
 	if err := c.save(ctx); err != nil || update == nil {
 		return err
 	}
@@ -145,8 +144,8 @@ func sameDocument(a, b *spec.Agent) (bool, error) {
 	return bytes.Equal(one, other), err
 }
 
-// SetUp gives a stored conversation that has no agent, because it was imported,
-// what it needs to go on. Of the specification, Parent, Worktree and Message
+// SetUp gives a stored conversation without agent, because it was imported,
+// an agent, so that it can continue. Of the specification, Parent, Worktree and Message
 // must be empty, and the title and the tags are kept as they are stored. Conflict
 // if the conversation has an agent, or is in use.
 func (m *Manager) SetUp(ctx context.Context, id event.ConversationID, s Spec) (*Conversation, error) {
@@ -202,7 +201,7 @@ func (m *Manager) setUp(ctx context.Context, id event.ConversationID, s Spec) (*
 	return c, c.save(ctx)
 }
 
-// importedFrom returns what an import has stored in place of a configuration.
+// importedFrom returns the data that an import has stored in place of a configuration.
 func importedFrom(meta eventstream.Meta) (json.RawMessage, error) {
 	if len(meta.Extra) == 0 {
 		return nil, nil

@@ -93,8 +93,8 @@ func (k *checkpointer) due(s *state.State, batch []*event.ActionEvent, times Che
 	return at, true
 }
 
-// actedSince reports whether actions beside those of a batch follow an event, as far as
-// the view shows it.
+// actedSince reports whether actions outside of a batch follow an event, as far as the view
+// shows it.
 func actedSince(s *state.State, ev event.ID, batch []*event.ActionEvent) bool {
 	for _, e := range slices.Backward(s.View) {
 		if e.Meta().ID == ev {
@@ -104,7 +104,7 @@ func actedSince(s *state.State, ev event.ID, batch []*event.ActionEvent) bool {
 			return true
 		}
 	}
-	return true // a summary stands for what follows it
+	return true // a summary has replaced the events after it
 }
 
 // before returns the function that takes the checkpoint before a batch of actions; nil where

@@ -106,8 +106,8 @@ func (c *Conversation) stop(ctx context.Context, how func(*worker) (running bool
 	})
 }
 
-// Respond answers what waits for confirmation: accepting runs it, rejecting
-// tells the agent why.
+// Respond accepts the actions that wait for confirmation, or rejects them with a reason for
+// the agent.
 func (c *Conversation) Respond(ctx context.Context, accept bool, reason string) error {
 	if accept {
 		return c.Run(ctx)
@@ -167,8 +167,8 @@ func (c *Conversation) setField(ctx context.Context, key string, raw json.RawMes
 	})
 }
 
-// Condense shortens what the model sees; it goes on when ctx ends. Conflict if the
-// agent has no condenser, or there is nothing to leave out. What else fails is in the
+// Condense shortens the history that the model sees; it continues when ctx ends. Conflict if
+// the agent has no condenser, or there is nothing to leave out. Other failures are in the
 // events too.
 func (c *Conversation) Condense(ctx context.Context) error {
 	return c.withWorker(ctx, func(w *worker) error {

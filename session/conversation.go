@@ -28,7 +28,7 @@ const (
 	keyInvoked   = "invoked_skills"
 	keyAgent     = "agent"
 	keyGoal      = "goal"
-	keyWarnings  = "warnings" // ours: what the conversation does without
+	keyWarnings  = "warnings" // ours: the parts that are not available
 	keySandbox   = "sandbox"  // ours, never stored: how the sandbox has ended, a sandbox.Status
 )
 
@@ -51,7 +51,7 @@ type Conversation struct {
 // Stream returns the stream with its events.
 func (c *Conversation) Stream() eventstream.Stream { return c.m.o.Store }
 
-// Watch calls f for what is published and never stored. f must not block.
+// Watch calls f for each [Transient]. f must not block.
 func (c *Conversation) Watch(f func(Transient)) (cancel func()) {
 	stop := c.publish.hub.watch(f)
 	return func() {
@@ -78,8 +78,8 @@ type usage struct {
 
 func (u *usage) touch() { u.used.Store(time.Now().UnixNano()) }
 
-// restore makes a Conversation of what is stored. Secrets that no key opens are an
-// error, schema.ErrSealed, unless it is to be deleted.
+// restore makes a Conversation of its stored configuration. Secrets that no key opens are an
+// error, schema.ErrSealed, unless it will be deleted.
 func (m *Manager) restore(info eventstream.Info, deleted bool) (*Conversation, error) {
 	rec, err := decodeRecord(info.ID, info.Meta)
 	if err != nil {
@@ -115,9 +115,8 @@ func agentUpdate(a *spec.Agent) (json.RawMessage, error) {
 	return masked, nil
 }
 
-// work returns what the conversation works with, starting it if need be. It
-// fails if that takes longer than the start timeout; then the conversation has
-// ended in an error that says why.
+// work returns the worker of the conversation, and starts it if there is none. It fails after
+// the start timeout; then the conversation has ended in an error.
 func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	c.use.touch()
 	c.use.worked.Store(time.Now().UnixNano())
@@ -144,9 +143,9 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	}
 }
 
-// open is work for a conversation that has no worker; host is the one whose guest it is.
+// open starts the worker of a conversation that has none; host is the worker of its parent.
 func (c *Conversation) open(ctx context.Context, host *worker) (*worker, error) {
-	// The slot is held meanwhile: what is active is live, and nothing else is.
+	// The slot is held meanwhile: only a live conversation has a worker.
 	e := c.m.hold(c.id)
 	live := e.c
 	defer func() { c.m.release(c.id, e, live) }()
@@ -188,8 +187,8 @@ func (c *Conversation) open(ctx context.Context, host *worker) (*worker, error) 
 // errEvicted is returned by a conversation that was evicted and then loaded again.
 var errEvicted = fault.New(fault.Conflict, "the conversation has been loaded again meanwhile").Hint("try again")
 
-// close releases everything but what is stored. keep lets the sandbox live on
-// for a while. [ErrRunning], and nothing changes, while a run is at work.
+// close ends the worker. keep leaves the sandbox running for a while. [ErrRunning], and nothing
+// changes, while a run is at work.
 func (c *Conversation) close(ctx context.Context, keep bool) error {
 	return c.closeBy(ctx, func(w *worker) error { return w.closeResources(ctx, keep) })
 }

@@ -253,8 +253,8 @@ func (r *record) checkDirectory() error {
 	return err
 }
 
-// Delete stops a conversation and removes it. NotFound if there is none. left says what
-// could not be removed of a conversation that is deleted, such as its sandbox.
+// Delete stops a conversation and removes it. NotFound if there is none. left names the parts
+// of a deleted conversation that could not be removed, such as its sandbox.
 func (m *Manager) Delete(ctx context.Context, id event.ConversationID) (left, err error) {
 	c, e, err := m.holdStopped(ctx, id)
 	if err != nil {
@@ -348,13 +348,13 @@ func (m *Manager) holdSealed(ctx context.Context, id event.ConversationID) (*Con
 // engine of its container may hang.
 const removeTimeout = 30 * time.Second
 
-// cleanUp removes what is kept for a conversation that has been deleted, and returns
-// what is left of it: its events are gone. closed is the error of closing it, which
-// does not matter if the sandbox can be removed.
+// cleanUp removes the sandbox, files and checkpoints of a deleted conversation, and returns the
+// errors. closed is the error of closing it, which does not matter if the sandbox can be
+// removed.
 func (m *Manager) cleanUp(ctx context.Context, c *Conversation, closed error) (left error) {
 	dir := filepath.Join(m.o.Dir, c.id.Hex())
 	limited, cancel := context.WithTimeout(ctx, removeTimeout)
-	removed := m.o.Builder.Remove(limited, c.id) // ends what still writes files
+	removed := m.o.Builder.Remove(limited, c.id) // ends programs that still write files
 	cancel()
 	for _, step := range []struct {
 		what string

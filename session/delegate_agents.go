@@ -47,7 +47,7 @@ func scoped(a *spec.Agent) bool {
 	})
 }
 
-// toolsOf are the tools that a definition names, also those of one text.
+// toolsOf are the tools that a definition names; an entry may be a list in one text.
 func toolsOf(d subagent.Definition) []string {
 	var names []string
 	for _, entry := range d.Tools {
@@ -117,7 +117,7 @@ func (g Delegation) makeSubAgent(ctx context.Context, id event.ConversationID, a
 	return child, nil
 }
 
-// subAgent returns the definition of a type of agent that the worker's agent was told of.
+// subAgent returns the definition of a type of agent that the task tool offers.
 func (w *worker) subAgent(name string) (subagent.Definition, error) {
 	for _, d := range w.subAgents {
 		if d.Name == name {

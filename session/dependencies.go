@@ -23,7 +23,7 @@ type Keys interface {
 	secret.Sealer
 }
 
-// Settings are what a user has saved.
+// Settings are the saved settings of users.
 type Settings interface {
 	// LLM returns the LLM saved under a profile's name. NotFound if there is
 	// none.
@@ -51,8 +51,7 @@ type Models interface {
 type ModelOptions struct {
 	// Retried is called before a call is made again; nil for not.
 	Retried func(controller.Retry, error)
-	// Budget is what all models of the conversation may cost; nil for no
-	// limit.
+	// Budget bounds the cost of all models of the conversation; nil for no limit.
 	Budget *broker.Budget
 }
 

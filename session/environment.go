@@ -35,18 +35,18 @@ func (c *Conversation) Isolation() string {
 	return w.res.Isolation()
 }
 
-// Equipment is what a conversation's agent can use.
+// Equipment is the equipment of a conversation's agent.
 type Equipment struct {
-	// Tools are as the model gets them, those of MCP servers too.
+	// Tools are as the model gets them, with the tools of MCP servers.
 	Tools []tool.Offer
-	// Skills are those that are active or can become so, in their order.
+	// Skills are active or can become so, in their order.
 	Skills []skill.Skill
-	// Warnings name what is not available.
+	// Warnings name the parts that are not available.
 	Warnings []string
 }
 
-// Equipment returns what the agent can use. It gets the conversation ready to work, if it
-// is not: MCP servers and the project of a sandbox say only then what they have.
+// Equipment returns the equipment of the agent. It starts the conversation's worker if there is
+// none: only then MCP servers and the project of a sandbox name their tools and skills.
 func (c *Conversation) Equipment(ctx context.Context) (Equipment, error) {
 	w, err := c.work(ctx)
 	if err != nil {
@@ -59,8 +59,8 @@ func (c *Conversation) Equipment(ctx context.Context) (Equipment, error) {
 	return Equipment{Tools: tools, Skills: w.skills, Warnings: w.res.Warnings()}, err
 }
 
-// Terminals returns the pseudo terminals of the conversation's sandbox. What was
-// opened ends with the sandbox; a caller that is connected to one keeps the
+// Terminals returns the pseudo terminals of the conversation's sandbox. They end with the
+// sandbox; a caller that is connected to one keeps the
 // conversation loaded with [Conversation.Watch]. Unsupported if the runtime has none.
 func (c *Conversation) Terminals(ctx context.Context) (tool.PTYs, error) {
 	w, err := c.work(ctx)
@@ -134,18 +134,18 @@ type shared struct{ workspace.Files }
 // Close implements [workspace.Files].
 func (shared) Close() error { return nil }
 
-// WorkspaceContains reports whether an absolute path is in the workspace, as far as
-// that can be said without its Files, which refuse what is not.
+// WorkspaceContains reports whether an absolute path is in the workspace, as far as that is
+// known without its Files, which refuse other paths.
 func (c *configuration) WorkspaceContains(path string) bool {
 	if inside, err := c.WorkspaceInside(); err == nil && !inside {
 		return realpath.Inside(c.Workspace(), path)
 	}
-	rel, err := filepath.Rel(c.Workspace(), path) // links are those of the sandbox
+	rel, err := filepath.Rel(c.Workspace(), path) // links exist in the sandbox only
 	return err == nil && filepath.IsLocal(rel) && !strings.ContainsRune(path, 0)
 }
 
-// addProject completes a request by what the project says in a workspace that is inside
-// the sandbox.
+// addProject completes a request with the skills and agents of the project in a workspace
+// inside the sandbox.
 func (w *worker) addProject(a *spec.Agent) func(context.Context, workspace.Files, *BuildRequest) error {
 	return func(ctx context.Context, files workspace.Files, r *BuildRequest) error {
 		if r.TaskRuntime != nil {

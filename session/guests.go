@@ -14,8 +14,8 @@ import (
 
 // A sub-agent's conversation is a guest of its parent's worker: it works with the parent's
 // resources (the sandbox, the MCP servers) and has none of its own. So a sandbox has one
-// owner still, whoever holds the lock of the parent. The worker of a parent starts before
-// that of a guest and ends after it.
+// owner, the holder of the parent's lock. The parent's worker starts before a guest's and ends
+// after it.
 
 // guests are the guests of a worker.
 type guests struct {
@@ -66,7 +66,7 @@ func (g *guests) busy() bool {
 	return false
 }
 
-// refuse has add fail, or not any more.
+// refuse says whether add fails.
 func (g *guests) refuse(closed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,8 +106,8 @@ func (c *Conversation) hostWorker(ctx context.Context) (*worker, error) {
 	return nil, fmt.Errorf("open the conversation that gave the task: %w", err)
 }
 
-// stopRuns returns when no run is at work in the conversation or in a guest of it; it
-// interrupts those that are.
+// stopRuns interrupts the runs of the conversation and its guests, and returns when none is at
+// work.
 func (c *Conversation) stopRuns(ctx context.Context) error {
 	all := []*Conversation{c}
 	if w := c.active.Load(); w != nil {
@@ -127,7 +127,7 @@ func (c *Conversation) stopRuns(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// closeController ends what can append to the conversation, with the workers of its guests.
+// closeController ends the controller, and before it the workers of guests.
 // [ErrRunning], and nothing changes, while a run is at work.
 func (w *worker) closeController(ctx context.Context) error {
 	if w.Busy() || w.guests.busy() {

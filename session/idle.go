@@ -11,10 +11,10 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// viewedTTL is how long a conversation is kept that was only looked at.
+// viewedTTL is how long a conversation without worker is kept.
 const viewedTTL = 2 * time.Second
 
-// atOnce is within what time conversations are evicted together.
+// atOnce is the shortest pause between two evictions: conversations are evicted together.
 const atOnce = time.Second
 
 // inUseTimeout is how long a sandbox may take to say whether it is in use.
@@ -50,7 +50,7 @@ func (m *Manager) evictLoop() {
 	}
 }
 
-// mayBeIdle has evictLoop look soon for what was only looked at.
+// mayBeIdle wakes evictLoop: a conversation was loaded or is not watched any more.
 func (m *Manager) mayBeIdle() {
 	select {
 	case m.loaded <- struct{}{}:

@@ -19,8 +19,7 @@ type Page struct {
 	NextID string
 }
 
-// List returns descriptions of conversations, without loading those that are
-// at rest.
+// List returns descriptions of conversations. It loads no conversation at rest.
 func (m *Manager) List(ctx context.Context, q eventstream.ListQuery) (Page, error) {
 	page, err := m.o.Store.List(ctx, q)
 	if err != nil {
@@ -96,8 +95,8 @@ func (m *Manager) Exists(ctx context.Context, id event.ConversationID) (bool, er
 }
 
 // WorkingIn returns the conversations that work in a directory, around it or below it
-// now, in any process: those that run or wait for a confirmation, and are locked. One
-// that says that it runs and is not locked was interrupted.
+// now, in any process: they run or wait for a confirmation, and are locked. A running one
+// without lock was interrupted.
 func (m *Manager) WorkingIn(ctx context.Context, dir string) ([]eventstream.Info, error) {
 	var found []eventstream.Info
 	for _, status := range []state.Status{state.Running, state.Confirming} {

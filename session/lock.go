@@ -26,7 +26,7 @@ type LockWatcher interface {
 	// the conversation stays locked for it until orphaned returns, and is unlocked then
 	// unless orphaned acquires the lock. Watch calls lost for each conversation that this
 	// process has locked and that others may take over, because it has lost its
-	// connection: whatever works on it must end and release the lock.
+	// connection: its worker must end and release the lock.
 	//
 	// Both are called in goroutines of their own, for several conversations at a time.
 	// Watch returns when ctx ends or the lock is closed, with an error of kind Canceled.

@@ -1,8 +1,8 @@
 // Package session owns live conversations. It is the one layer that every way
 // in shares: `deft run`, the agent server and its gateway. A [Manager] creates
 // conversations, loads them when they are used, runs, forks and deletes them,
-// and evicts idle ones; a [Builder] turns what a conversation was made from
-// into what it works with. The package knows no HTTP.
+// and evicts idle ones; a [Builder] makes the [Resources] of a conversation from its
+// specification. The package knows no HTTP, and no client's JSON: see [View].
 //
 // # Usage
 //
@@ -15,10 +15,15 @@
 //
 // # Where things are
 //
-// The events are the truth; the store holds them. What a conversation was made
-// from (its agent, with secrets sealed) and a summary of how it looked when it
-// was last at rest are stored beside them in [eventstream.Meta], so that
-// 100,000 conversations can be listed without loading one.
+// The events are the truth; the store holds them. The configuration of a conversation (its
+// agent, with secrets sealed) and a summary of its last state are stored beside them in
+// [eventstream.Meta], so that 100,000 conversations can be listed without loading one.
+//
+// A [Conversation] owns its configuration and, while it works, a worker with the controller and
+// the resources. Its branches are in files branch_*.go ([Branches]), the work that it has
+// others do in delegate_*.go ([Delegation]), titles, goals and questions in assist*.go
+// ([Assistant], [Goal]). Packages below internal have the parts that need no conversation;
+// lockorder has the order of locks.
 //
 // # Concurrency
 //
@@ -63,12 +68,12 @@ const (
 type Options struct {
 	Store eventstream.Stream
 	Lock  Lock
-	// Dir is the directory of conversations; what clients see as
-	// persistence_dir lies below it.
+	// Dir is the directory of conversations; each has one below it, persistence_dir for
+	// clients.
 	Dir string
 	// Ring seals the secrets that are stored.
 	Ring Keys
-	// Settings are what users have saved; nil for nothing.
+	// Settings are the saved settings of users; nil for none.
 	Settings Settings
 	Models   Models
 	Builder  Builder
@@ -81,8 +86,8 @@ type Options struct {
 	// nil for none.
 	Checkpoints     *checkpoint.Store
 	CheckpointTimes CheckpointTimes // CheckpointTurns if empty
-	// SubAgents are those to which agents can give tasks, beside those of a start request;
-	// the built-in ones and those of projects if it is the zero value.
+	// SubAgents are the sub-agents to which agents can give tasks, beside the start request's;
+	// the zero value has the built-in ones and the projects'.
 	SubAgents subagent.Catalog
 	// AdmitChild is called before a conversation that another one has started is stored;
 	// nil for nothing. If it fails, the conversation is not made.
@@ -94,11 +99,11 @@ type Options struct {
 	BaseURL string
 	// MaxRuns bounds the runs at one time; 0 for no bound.
 	MaxRuns int
-	// IdleTTL is after what time without use a conversation is evicted, and its
-	// sandbox paused if that can be (see [Resources]); 0 takes DefaultIdleTTL, a
+	// IdleTTL is the time without use after which a conversation is evicted, and its
+	// sandbox paused if that can be (see [Pauser]); 0 takes DefaultIdleTTL, a
 	// negative value keeps both.
 	IdleTTL time.Duration
-	// PausedTTL is after what time such a sandbox is stopped; 0 takes DefaultPausedTTL.
+	// PausedTTL is the time after which such a sandbox is stopped; 0 takes DefaultPausedTTL.
 	PausedTTL time.Duration
 	// StartTimeout is how long a conversation may take to get ready to work, 0
 	// for DefaultStartTimeout. After that it ends in an error.
@@ -122,7 +127,7 @@ type Manager struct {
 	live   map[event.ConversationID]*slot
 	paused map[event.ConversationID]pausedSandbox
 
-	loaded chan struct{} // tells evictLoop that something may soon be idle
+	loaded chan struct{} // wakes evictLoop
 }
 
 // slot holds one live conversation; its lock serializes loading, creating and
@@ -134,7 +139,7 @@ type slot struct {
 }
 
 // Open returns a manager. Conversations that were running when the last one
-// ended go on once [Manager.Resume] is called.
+// ended continue once [Manager.Resume] is called.
 func Open(o Options) (*Manager, error) {
 	if o.Store == nil || o.Lock == nil || o.Ring == nil || o.Models == nil || o.Builder == nil || o.View == nil {
 		return nil, fault.New(fault.Invalid, "a session manager needs a store, a lock, a key ring, models, a builder and a view")
@@ -216,8 +221,8 @@ func (m *Manager) AtCapacity() bool { return m.full() }
 // Running returns how many runs are at work.
 func (m *Manager) Running() int { return int(m.active.Load()) }
 
-// Close stops what runs, so that another manager can resume it, and waits for
-// it; also for starts that are under way.
+// Close stops the runs, so that another manager can resume them, and waits for their end; also
+// for starts that are under way.
 func (m *Manager) Close(ctx context.Context) error {
 	m.cancel()
 	m.running.Wait()
@@ -279,7 +284,7 @@ func (m *Manager) hold(id event.ConversationID) *slot {
 	return e
 }
 
-// release unlocks the slot and sets what is in it now.
+// release unlocks the slot and sets its conversation.
 func (m *Manager) release(id event.ConversationID, e *slot, c *Conversation) {
 	m.mu.Lock()
 	if c != nil && e.c == nil {
@@ -314,7 +319,7 @@ func (m *Manager) Get(ctx context.Context, id event.ConversationID) (*Conversati
 	return c, nil
 }
 
-// load reads what a conversation was made with. Its events are not read.
+// load reads the configuration of a conversation, and not its events.
 func (m *Manager) load(ctx context.Context, id event.ConversationID) (*Conversation, error) {
 	info, err := m.o.Store.Info(ctx, id)
 	if err != nil {

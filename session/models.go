@@ -20,7 +20,7 @@ import (
 type models struct {
 	open   func(*spec.LLM) (llm.Model, error)
 	budget *broker.Budget // of all of them; nil for no limit
-	own    bool           // budget is not that of the host itself
+	own    bool           // budget is not the host's itself
 
 	mu  lockorder.Mutex[lockorder.Part]
 	by  map[string]llm.Model
@@ -75,7 +75,7 @@ func (w *worker) openModel(l *spec.LLM, budget *broker.Budget) (llm.Model, error
 	return loggedModel{m, w, l}, nil
 }
 
-// spent counts what was spent before.
+// spent counts the cost of earlier processes.
 func (ms *models) spent(cost float64) {
 	if ms.own {
 		ms.budget.Spend(cost)

@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// Output is what a running action prints, without secrets. Its only escape sequences
+// Output is a piece of a running action's output, without secrets. Its only escape sequences
 // are whole ones of package sgr.
 type Output struct {
 	Action event.ID
@@ -18,11 +18,11 @@ type Output struct {
 	Cut    bool // the text has lost its beginning
 }
 
-// maxTail bounds what is kept of the output of a running action, in bytes.
+// maxTail bounds the output of a running action that is kept, in bytes.
 const maxTail = 64 << 10
 
-// outputs are those of the running actions. The end of each is kept for watchers
-// that come later; it is gone with the action.
+// outputs are the outputs of the running actions. The end of each is kept for later watchers,
+// until the action ends.
 type outputs struct {
 	mu      lockorder.Mutex[lockorder.Part]
 	running map[event.ID]*output

@@ -98,9 +98,8 @@ func (p *publisher) event(ev event.Event) {
 	p.hub.publish(t)
 }
 
-// Transient is something that is published and never stored: a full_state, a
-// ServerErrorEvent, a piece of what the model writes, output of a running action, or a
-// warning.
+// Transient is published and never stored: a full state, a ServerErrorEvent, a piece of the
+// model's answer, output of a running action, or a warning.
 type Transient struct {
 	// After is the Seq of the last stored event that came before it: a
 	// follower shows it after that one. Output has none.
@@ -113,7 +112,7 @@ type Transient struct {
 	Warning   string // for a person who watches
 }
 
-// Piece is a part of what the model is writing (docs/openhands/sdk-wire-1.58.md
+// Piece is a part of the model's answer (docs/openhands/sdk-wire-1.58.md
 // section C.1).
 type Piece struct {
 	Item    event.ID // of the event that it becomes
@@ -126,7 +125,7 @@ type Piece struct {
 	Content string
 }
 
-// hub publishes to watchers what is not stored. A watcher must not block.
+// hub has the watchers. A watcher must not block.
 type hub struct {
 	mu       lockorder.Mutex[lockorder.Hub]
 	watchers map[int]func(Transient)

@@ -20,22 +20,21 @@ import (
 	"github.com/deft-dev/deft/workspace"
 )
 
-// Builder makes what a conversation works with. Package session/build has the
-// one that ships; it chooses classes by the names in the request's Placement.
+// Builder makes the resources of conversations. Package session/build has the one that ships;
+// it chooses classes by the names in the request's Placement.
 type Builder interface {
-	// Build makes the resources of a conversation. What it starts may outlive
+	// Build makes the resources of a conversation. They may outlive
 	// ctx, and ends with Close of the resources. A part that is not available is a
 	// warning; an error means that the conversation cannot work.
 	Build(ctx context.Context, r BuildRequest) (Resources, error)
 	// WorkspaceInside reports whether the workspace of a conversation is inside its
 	// sandbox, and not on this machine's disk.
 	WorkspaceInside(p Placement) (bool, error)
-	// Remove removes what is kept for a conversation that has been deleted, such
-	// as its sandbox.
+	// Remove removes the sandbox of a deleted conversation.
 	Remove(ctx context.Context, id event.ConversationID) error
 }
 
-// BuildRequest says what a conversation needs to work.
+// BuildRequest is the specification of the resources of a conversation.
 type BuildRequest struct {
 	ID        event.ConversationID
 	Owner     identity.Tenant
@@ -50,15 +49,14 @@ type BuildRequest struct {
 	// Model describes the agent's model.
 	Model       llm.Info
 	ClientTools []json.RawMessage
-	// Skills are those that the agent may invoke; Invoked is called with the
-	// names of those that it did.
+	// Skills are the skills that the agent may invoke; Invoked is called when it does.
 	Skills  []skill.Skill
 	Invoked func(name string)
-	// SandboxEnded, unless nil, is called when a sandbox that was built has ended, and not
-	// by Close or Pause of the resources: for whatever reason, its files may be there.
+	// SandboxEnded, unless nil, is called when the sandbox has ended, except by Close or Pause
+	// of the resources.
 	SandboxEnded func(sandbox.Status)
 	// Project, unless nil, is called as soon as the files of a workspace that is inside
-	// its sandbox can be read; it completes Skills and Prompt by what the project says.
+	// its sandbox can be read; it completes Skills and Prompt from the project.
 	Project func(ctx context.Context, files workspace.Files, r *BuildRequest) error
 	// Tasks returns the task tracker's list as the conversation has it.
 	Tasks func() []event.TaskItem
@@ -66,7 +64,7 @@ type BuildRequest struct {
 	// none.
 	TaskRuntime runtime.Runtime
 	SubAgents   []subagent.Definition
-	// SwitchLLM is what the switch_llm tool does; it returns the model's name.
+	// SwitchLLM carries out the switch_llm tool; it returns the model's name.
 	// Profiles returns the names that it offers.
 	SwitchLLM func(ctx context.Context, profile string) (model string, err error)
 	Profiles  func(ctx context.Context) ([]string, error)
@@ -75,7 +73,7 @@ type BuildRequest struct {
 	Secret func(ctx context.Context, name string) (value string, ok bool)
 }
 
-// Prompt is what a system prompt contains besides its fixed text.
+// Prompt is the variable text of a system prompt.
 type Prompt struct {
 	Persona string            // in place of its own; "" for that
 	Suffix  string            // behind everything else
@@ -90,8 +88,8 @@ type Agent interface {
 	Ask(ctx context.Context, m llm.Model, s *state.State, id event.ConversationID, question string) (string, error)
 }
 
-// Program is a program that Deft itself runs in a conversation's workspace; what
-// it does is not part of the conversation.
+// Program is a program that Deft itself runs in a conversation's workspace. It is no part of
+// the conversation.
 type Program struct {
 	Argv []string // the program is looked up in PATH
 	Dir  string   // absolute
@@ -99,7 +97,7 @@ type Program struct {
 	Seconds int
 }
 
-// ProgramResult is what a program has printed, and its exit code.
+// ProgramResult is the output of a program, and its exit code.
 type ProgramResult struct {
 	ExitCode       int
 	Stdout, Stderr string
@@ -109,7 +107,7 @@ type ProgramResult struct {
 type Place interface {
 	// Runtime executes actions.
 	Runtime() runtime.Runtime
-	// Warm prepares what the first actions will need. It is called when a run begins,
+	// Warm prepares for the first actions, as by starting a shell. It is called when a run begins,
 	// while the model answers, and again with each.
 	Warm(ctx context.Context) error
 	// Ready returns when actions can run, or why they never will. Isolation, valid after
@@ -121,12 +119,12 @@ type Place interface {
 	Files() workspace.Files
 	// Terminals returns the pseudo terminals of the runtime; nil if there are none.
 	Terminals() tool.PTYs
-	// Close ends what runs there. keep leaves the sandbox and the processes in it running
+	// Close ends the place. keep leaves the sandbox and the processes in it running
 	// for a while, so that it can be reused.
 	Close(ctx context.Context, keep bool) error
 }
 
-// Resources are what a conversation works with. They may implement [Pauser] and [Host].
+// Resources are the agent, tools and place of a conversation. They may implement [Pauser] and [Host].
 type Resources interface {
 	Place
 	Agent() Agent

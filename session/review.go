@@ -59,7 +59,7 @@ func (c *configuration) clearRisk(s *state.State, ev event.Event) {
 	}
 }
 
-// normalPolicy checks a policy and returns what is kept and shown of it.
+// normalPolicy checks a policy and returns its normal form.
 func normalPolicy(raw json.RawMessage) (json.RawMessage, error) {
 	p, err := security.ParsePolicy(raw)
 	if err != nil {
@@ -68,8 +68,8 @@ func normalPolicy(raw json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(p)
 }
 
-// normalAnalyzer checks an analyser and returns what is kept and shown of it,
-// which no key of a service is part of; null for none.
+// normalAnalyzer checks an analyser and returns its normal form, without keys of services; null
+// for none.
 func normalAnalyzer(raw json.RawMessage) (json.RawMessage, error) {
 	raw, err := checkedLLMs(orDefault(raw, null), 0)
 	if err != nil {
@@ -118,8 +118,8 @@ func checkedLLMs(raw json.RawMessage, depth int) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-// object returns the fields of a JSON object; none for what is no object,
-// about which whoever parses it complains.
+// object returns the fields of a JSON object; none for another value, which its parser
+// refuses.
 func object(raw json.RawMessage) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {

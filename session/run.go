@@ -17,17 +17,16 @@ var ErrRunning = controller.ErrRunning
 var ErrCapacity = fault.New(fault.RateLimit, "Conversation run limit reached. Retry the request later.").
 	Hint("try again when another conversation has ended, or raise max_concurrent_runs")
 
-// Run starts a run and returns when the conversation is running. [ErrRunning]
-// if it is already, [ErrCapacity] if there is no permit. What the run came to is
-// in the events.
+// Run starts a run and returns when the conversation is running. [ErrRunning] if it is already,
+// [ErrCapacity] if there is no permit. The events have the result of the run.
 func (c *Conversation) Run(ctx context.Context) error {
 	return c.withWorker(ctx, func(w *worker) error {
 		return w.drive(ctx, func(o controller.RunOptions) (func(context.Context) error, error) { return w.Start(ctx, o) })
 	})
 }
 
-// withWorker calls f with what the conversation works with, and again with a new
-// worker if that one is closed before f can append to it or begin a run.
+// withWorker calls f with the worker, and again with a new one if the first is closed before f
+// can append an event or begin a run.
 func (c *Conversation) withWorker(ctx context.Context, f func(*worker) error) error {
 	for {
 		w, err := c.work(ctx)
@@ -57,7 +56,7 @@ func (w *worker) sendRun(ctx context.Context, ev *event.MessageEvent, stored boo
 	return err
 }
 
-// drive does in the background what begin has begun, with a model if one is set up.
+// drive begins a run and works on it in the background, with a model if one is set up.
 func (w *worker) drive(ctx context.Context, begin func(controller.RunOptions) (func(context.Context) error, error)) error {
 	if err := w.takeModel(ctx); err != nil {
 		return err
@@ -67,7 +66,7 @@ func (w *worker) drive(ctx context.Context, begin func(controller.RunOptions) (f
 	}
 	work, err := begin(controller.RunOptions{
 		Settled: w.answers.settle,
-		Starting: func() (stored func()) { // the end of the run before is not published any more
+		Starting: func() (stored func()) { // do not publish the previous run's end after this
 			w.c.publish.making.Lock()
 			return w.c.publish.making.Unlock
 		},
@@ -78,7 +77,7 @@ func (w *worker) drive(ctx context.Context, begin func(controller.RunOptions) (f
 	w.warm()
 	w.c.m.running.Go(func() {
 		err := work(w.ctx)
-		if err != nil && w.ctx.Err() == nil { // otherwise another process goes on
+		if err != nil && w.ctx.Err() == nil { // otherwise another process continues
 			w.c.m.o.Log.Error("a run failed", "conversation", w.c.id, "err", err)
 			w.c.publish.error("RunFailed", err)
 		}
@@ -142,8 +141,8 @@ func (c *Conversation) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Failure returns why the last run is over without having recorded it, for example because
-// the event store is full; nil after others.
+// Failure returns the error of a last run that could not record its end, for example because
+// the event store is full; nil after other runs.
 func (c *Conversation) Failure() error {
 	if w := c.active.Load(); w != nil {
 		return w.Failure()

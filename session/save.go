@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// save stores what lies beside the events. The caller holds mu.
+// save stores the configuration. The caller holds mu.
 func (c *configuration) save(ctx context.Context) error {
 	meta, err := c.encodeMeta()
 	if err != nil {
@@ -198,8 +198,8 @@ func (c *Conversation) Patch(ctx context.Context, title *string, tags *map[strin
 	return nil
 }
 
-// own holds the lock of a conversation until release is called: that of its
-// worker, or one for the moment.
+// own holds the lock of a conversation until release is called: its worker's, or one for the
+// moment.
 func (c *Conversation) own(ctx context.Context) (release func(), err error) {
 	if c.active.Load() != nil {
 		return func() {}, nil
@@ -220,7 +220,7 @@ func (c *Conversation) own(ctx context.Context) (release func(), err error) {
 	}, nil
 }
 
-// edit changes what lies beside the events, and the summary with it. Conflict
+// edit changes the configuration, and the summary with it. Conflict
 // if another process works on the conversation.
 func (c *Conversation) edit(ctx context.Context, change func(*eventstream.Meta)) error {
 	c.use.touch()
@@ -245,7 +245,7 @@ func (c *Conversation) edit(ctx context.Context, change func(*eventstream.Meta))
 	return err
 }
 
-// editSummary changes what lies beside the events and makes a new summary of
+// editSummary changes the configuration and makes a new summary of
 // the state that the old one shows; an outdated one is dropped. The caller
 // holds mu.
 func (c *Conversation) editSummary(last eventstream.Seq, change func(*eventstream.Meta)) error {

@@ -25,8 +25,8 @@ type Members interface {
 	Contains(ctx context.Context, id event.ConversationID) (bool, error)
 	// List returns all of them: there are few.
 	List(ctx context.Context) ([]event.ConversationID, error)
-	// Admit is called before a conversation of the scope is made, and completes what
-	// it is made from. If it fails, the conversation is not made.
+	// Admit is called before a conversation of the scope is made, and completes its
+	// specification. If it fails, the conversation is not made.
 	Admit(ctx context.Context, s *Spec) error
 }
 
@@ -228,7 +228,7 @@ func (s *Scope) List(ctx context.Context, q eventstream.ListQuery) (Page, error)
 	return s.m.List(ctx, q)
 }
 
-// Infos returns a page of what the store says of conversations, without their
+// Infos returns a page of the store's records of conversations, without their
 // descriptions.
 func (s *Scope) Infos(ctx context.Context, q eventstream.ListQuery) (eventstream.ListPage, error) {
 	q, err := s.narrow(ctx, q)

@@ -28,7 +28,7 @@ func (g *guard) Mask(ev event.Event) event.Event {
 	return g.Guard.Mask(ev)
 }
 
-// openSecrets reads what is stored of the secrets.
+// openSecrets reads the stored secrets.
 func (c *configuration) openSecrets(raw json.RawMessage) error {
 	c.secrets = secret.NewRegistry(secret.Options{
 		Local: func(ctx context.Context, url string) (string, bool) {
@@ -58,7 +58,7 @@ func (c *configuration) takeSecrets(raw json.RawMessage, sealed bool) error {
 	return err
 }
 
-// firstSecrets sets the secrets of a new conversation and those of its agent.
+// firstSecrets sets the secrets of a new conversation and of its agent.
 func (c *configuration) firstSecrets(sources map[string]json.RawMessage, sealed bool) error {
 	if err := c.openSecrets(nil); err != nil {
 		return err
@@ -68,15 +68,15 @@ func (c *configuration) firstSecrets(sources map[string]json.RawMessage, sealed 
 		if err != nil {
 			return err
 		}
-		if err := c.takeSecrets(raw, false); err != nil { // those of an agent are open
+		if err := c.takeSecrets(raw, false); err != nil { // they are not sealed
 			return err
 		}
 	}
 	return c.addSecrets(sources, sealed)
 }
 
-// addSecrets sets those of the sources that the conversation's profile
-// allows, and notes them in the configuration, sealed.
+// addSecrets sets the sources that the conversation's profile allows, and notes them in the
+// configuration, sealed.
 func (c *configuration) addSecrets(sources map[string]json.RawMessage, sealed bool) error {
 	allowed := make(map[string]json.RawMessage, len(sources))
 	for name, raw := range sources {
@@ -109,7 +109,7 @@ func (c *configuration) sealSecrets() error {
 	return nil
 }
 
-// SetSecrets adds secrets, or replaces those of the same names.
+// SetSecrets adds secrets, or replaces others of the same names.
 func (c *Conversation) SetSecrets(ctx context.Context, sources map[string]json.RawMessage) error {
 	return c.withWorker(ctx, func(w *worker) error { return w.setSecrets(ctx, sources) })
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// loadSkills returns the skills of an agent: its own, and those of the project, the
-// user and the public repository where its context asks for them. Of one name, the
-// first is used. project loads those of the project.
+// loadSkills returns the skills of an agent: its own, and the project's, the user's and the
+// public repository's if its context asks for them. The first of each name is used. project
+// loads the project's.
 func (w *worker) loadSkills(a *spec.Agent, project func() ([]skill.Skill, []skill.Warning)) ([]skill.Skill, error) {
 	about := a.Context
 	if about == nil {
@@ -54,7 +54,7 @@ func (w *worker) loadSkills(a *spec.Agent, project func() ([]skill.Skill, []skil
 	return skill.Without(all, about.DisabledSkills), nil
 }
 
-// prompt returns what the system prompt contains besides its fixed text.
+// prompt returns the variable text of the system prompt.
 func (w *worker) prompt(a *spec.Agent) Prompt {
 	p := Prompt{Secrets: map[string]string{}}
 	if a.Persona != nil {
@@ -81,8 +81,8 @@ func (w *worker) prompt(a *spec.Agent) Prompt {
 	return p
 }
 
-// activate adds to a message what its words call up, and the agent's suffix
-// of messages.
+// activate adds to a message the skills that its words trigger, and the agent's suffix of
+// messages.
 func (w *worker) activate(ctx context.Context, ev *event.MessageEvent) error {
 	w.c.mu.Lock()
 	about := w.c.agent.Context

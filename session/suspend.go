@@ -11,10 +11,9 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// Suspend interrupts all runs and closes what conversations work with, so that
-// everything is stored and the machine can be paused. Conversations stay loaded,
-// with their watchers, and work again when they are used. The error joins those of
-// the conversations that could not be suspended.
+// Suspend interrupts all runs and closes the workers, so that everything is stored and the
+// machine can be paused. Conversations stay loaded, with their watchers, and work again when
+// they are used. The error joins the errors of conversations that could not be suspended.
 func (m *Manager) Suspend(ctx context.Context) error {
 	var all errgroup.Group
 	all.SetLimit(closers)
@@ -46,14 +45,14 @@ func (m *Manager) suspend(ctx context.Context, c *Conversation) error {
 	return c.close(ctx, true) // ErrRunning if a client has started another run
 }
 
-// Reload interrupts what runs in a conversation and closes what it works with, but for its
-// sandbox. The next use reads the skills of its project anew.
+// Reload interrupts the runs of a conversation and closes its worker, but not its sandbox. The
+// next use reads the skills of its project again.
 func (c *Conversation) Reload(ctx context.Context) error { return c.m.suspend(ctx, c) }
 
-// Release interrupts what runs in a conversation and closes what it works with, its
-// sandbox included; then it calls end, under the conversation's lock, for what an
-// earlier process left running. All starts again when the conversation is used.
-// NotFound if there is none, [ErrLocked] where another process works on it.
+// Release interrupts the runs of a conversation and closes its worker with its sandbox; then it
+// calls end, under the conversation's lock, which ends a sandbox of an earlier process. The
+// worker starts again when the conversation is used. NotFound if there is none, [ErrLocked] if
+// another process works on it.
 func (m *Manager) Release(ctx context.Context, id event.ConversationID, end func(context.Context) error) error {
 	c, err := m.Get(ctx, id)
 	if err != nil {

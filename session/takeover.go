@@ -51,7 +51,7 @@ type noOthers struct{}
 func (noOthers) Orphaned(event.ConversationID) bool { return false }
 func (noOthers) Lost(event.ConversationID) bool     { return false }
 
-// takeOver continues what another process was working on when it ended.
+// takeOver continues a conversation whose process has ended.
 func (m *Manager) takeOver(id event.ConversationID) {
 	if others := m.others.Load(); others == nil || !(*others).Orphaned(id) {
 		m.orphaned(id)
@@ -101,8 +101,8 @@ func (m *Manager) resume(ctx context.Context, id event.ConversationID) error {
 
 var errEnded = fault.New(fault.Conflict, "the conversation does not run any more")
 
-// abandon ends what this process does in a conversation, and leaves the sandbox to the
-// process that takes over.
+// abandon ends the work of this process on a conversation, and leaves the sandbox to the process
+// that takes over.
 func (m *Manager) abandon(id event.ConversationID) {
 	e := m.hold(id) // a worker that starts is waited for
 	c := e.c

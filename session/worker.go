@@ -17,7 +17,7 @@ import (
 	"github.com/deft-dev/deft/subagent"
 )
 
-// worker is what a conversation has while it can work.
+// worker is a conversation at work: its controller, resources and models.
 type worker struct {
 	*controller.Controller
 	res     Resources
@@ -25,33 +25,32 @@ type worker struct {
 	guard   *guard
 	skills  []skill.Skill
 	review  *review
-	agent   agent.Agent // what the controller runs, but for a replay
+	agent   agent.Agent // of the controller, except in a replay
 	answers *answerStream
 	unlock  func() // nil before the conversation is locked
 	title   titler
 	// checkpoints keep the workspace's files.
 	checkpoints *checkpointer
-	// ctx is that of runs. abandon ends it where another process goes on.
+	// ctx is the context of runs. abandon ends it when another process continues.
 	ctx     context.Context
 	abandon context.CancelFunc
 	// host is the worker whose guest the conversation is; nil for an ordinary one.
 	host   *worker
 	c      *Conversation // whose worker it is
 	guests guests
-	// tasks are those that the agent has given to subAgents.
+	// tasks runs the tasks that the agent gives to subAgents.
 	tasks     *tasks
 	subAgents []subagent.Definition
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
 }
 
-// recordWarnings tells clients which parts the conversation asked for and does
-// without.
+// recordWarnings records which parts are not available.
 func (w *worker) recordWarnings(ctx context.Context) {
 	w.c.mu.Lock()
 	all := slices.Concat(w.c.rec.Warnings, w.res.Warnings())
 	w.c.mu.Unlock()
-	for i, text := range all { // that of an MCP server may show how it is called
+	for i, text := range all { // MCP warnings may quote a command with secrets
 		all[i] = w.c.secrets.Mask(text)
 	}
 	if slices.Equal(all, names(w.State(), keyWarnings)) {
@@ -79,7 +78,7 @@ func (c *Conversation) newWorkerLimited(ctx context.Context, host *worker) (*wor
 	return c.newWorker(ctx, host)
 }
 
-// newWorker builds what a conversation works with.
+// newWorker builds the worker of a conversation.
 func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, err error) {
 	w := &worker{c: c}
 	w.title.c, w.title.w = c, w
@@ -87,7 +86,7 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 	w.ctx, w.abandon = context.WithCancel(c.m.ctx)
 	defer func() {
 		if err != nil {
-			// A sandbox that was there before may run what a later start waits for.
+			// keep: a sandbox from before may run programs that a later start waits for.
 			err = errors.Join(err, w.close(context.WithoutCancel(ctx), true))
 			w.leave()
 		}

@@ -64,7 +64,7 @@ func (m *Mask) text(out *strings.Builder, text string) {
 	}
 }
 
-// style adds a style to those that wait, and writes them if they need not.
+// style adds a style to the waiting ones, and writes them if nothing is withheld.
 func (m *Mask) style(out *strings.Builder, style string) {
 	if m.styles += style; len(m.styles) > maxStyles {
 		m.styles = sgr.Reset
