@@ -26,7 +26,6 @@ import (
 	settingsroutes "github.com/deft-dev/deft/server/agentserver/settings"
 	"github.com/deft-dev/deft/server/agentserver/settings/llmlist"
 	"github.com/deft-dev/deft/server/agentserver/socket"
-	"github.com/deft-dev/deft/server/agentserver/unsupported"
 	"github.com/deft-dev/deft/server/agentserver/vscode"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
 	"github.com/deft-dev/deft/server/rest"
@@ -130,8 +129,7 @@ func (s *Scoped) routes(o ScopedOptions) []rest.Route {
 		v.bash.Routes(), workspacescope.Locate(o.Inside, slices.Concat(v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of))),
 		workspacescope.Confine(only(o, ws, of), o.Inside, slices.Concat(f.WorkspaceRoutes(), g.Routes())), f.ConversationRoutes(),
 		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: remoteOnly(o.Adapters.ProbeMCP), Tools: mcp.Catalogue()}).Routes(),
-		unsupported.Extensions(),
-		unsupported.Routes(), vscode.Routes(vscode.Options{Editor: o.Editor, Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
+		canvasExtensions(), vscode.Routes(vscode.Options{Editor: o.Editor, Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
 }
 

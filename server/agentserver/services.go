@@ -35,7 +35,6 @@ import (
 	"github.com/deft-dev/deft/server/agentserver/skills"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 	"github.com/deft-dev/deft/server/agentserver/subagents"
-	"github.com/deft-dev/deft/server/agentserver/unsupported"
 	"github.com/deft-dev/deft/server/agentserver/vscode"
 	"github.com/deft-dev/deft/server/agentserver/webhook"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
@@ -274,7 +273,7 @@ func (s *services) routes() []rest.Route {
 		subagents.New(subagents.Options{Catalog: s.subAgents(), CheckProject: s.checkProject}).Routes(),
 		s.newGateway().Routes(),
 		mcp.New(mcp.Options{Probe: s.adapters.ProbeMCP, Keys: s.ring, Tools: mcp.Catalogue()}).Routes(),
-		unsupported.Extensions(), unsupported.Routes(), vscode.Routes(vscode.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
+		canvasExtensions(), vscode.Routes(vscode.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
 }
 

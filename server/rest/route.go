@@ -86,7 +86,7 @@ const (
 	NoBody = 1 << 10
 )
 
-// Costly, Audited and Legacy return a route with the mark of that name.
+// Costly and Audited return a route with the mark of that name.
 func Costly(r Route) Route {
 	r.Costly = true
 	return r
@@ -95,12 +95,6 @@ func Costly(r Route) Route {
 // Audited: see [Costly].
 func Audited(r Route) Route {
 	r.Audited = true
-	return r
-}
-
-// Legacy: see [Costly].
-func Legacy(r Route) Route {
-	r.Legacy = true
 	return r
 }
 

@@ -109,7 +109,7 @@ func TestOwnersAreApart(t *testing.T) {
 
 	ids := map[string]string{
 		"conversation_id": conversation, "sandbox_id": sandbox.ID, "id": sandbox.ID, "secret_id": "ALICES_WORD", "secret_name": "ALICES_WORD",
-		"name": "alices", "key_id": key.ID.String(), "event_id": "event-1", "what": "conversations", "path": "a.txt",
+		"name": "alices", "key_id": key.ID.String(), "event_id": "event-1", "path": "a.txt",
 	}
 	bodies := map[string]any{
 		"POST /api/conversations/{conversation_id}/events":                  map[string]any{"action": "message", "args": map[string]any{"content": "x"}},

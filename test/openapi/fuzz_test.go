@@ -12,7 +12,7 @@ import (
 // and run any command (their packages have tests of their own), or they say 5xx
 // for features that are not there, as the reference does.
 const left = `(file/upload|file/create_directory|bash/start_bash_command|bash/execute_bash_command` +
-	`|app-backends|vscode/url|/device/)`
+	`|vscode/url|/device/)`
 
 // phases are the phases of schemathesis; DEFT_PROOF=1 adds minutes of random
 // input.

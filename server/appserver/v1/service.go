@@ -100,10 +100,6 @@ func (s *Service) Routes() []rest.Route {
 		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/search", s.searchEvents),
 		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/count", s.countEvents),
 		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events", s.batchEvents),
-		// Of OpenHands 0.62, with the conversation in the query.
-		r("Events", "GET", "/api/v1/events/search", s.searchEvents),
-		r("Events", "GET", "/api/v1/events/count", s.countEvents),
-		r("Events", "GET", "/api/v1/events", s.batchEvents),
 		r("Sandboxes", "GET", "/api/v1/sandboxes/search", s.searchSandboxes),
 		r("Sandboxes", "GET", "/api/v1/sandboxes", s.batchSandboxes),
 		rest.Costly(r("Sandboxes", "POST", "/api/v1/sandboxes", s.createSandbox)),

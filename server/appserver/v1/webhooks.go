@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
@@ -17,9 +16,8 @@ const (
 	mostReported = 1000
 )
 
-// webhooks are what Agent Servers inside sandboxes call, with the sandbox's id in the path
-// (OpenHands 0.62) and without (OpenHands' cloud). The session key says which sandbox it
-// is, and nothing in a body does.
+// webhooks are called by Agent Servers inside sandboxes. The session key says which sandbox
+// it is, and nothing in a body does.
 func (s *Service) webhooks() []rest.Route {
 	r := func(path string, h rest.Handler) rest.Route {
 		return rest.Route{Method: "POST", Path: "/api/v1/webhooks" + path, Tag: "Webhooks", Limit: maxReported, Scope: rest.Inside, Handle: h}
@@ -27,18 +25,12 @@ func (s *Service) webhooks() []rest.Route {
 	return []rest.Route{
 		r("/conversations", s.reportedConversation),
 		r("/events/{conversation_id}", s.reportedEvents),
-		// The last part is "conversations"; as a literal it would be ambiguous with the path above.
-		r("/{sandbox_id}/{what}", s.reportedConversation),
-		r("/{sandbox_id}/events/{conversation_id}", s.reportedEvents),
 	}
 }
 
 // reporter returns the sandbox whose session key a request has.
 func (s *Service) reporter(r *http.Request) (store.Sandbox, error) {
 	caller := identity.CallerOf(r.Context())
-	if named := r.PathValue("sandbox_id"); named != "" && named != caller.Sandbox {
-		return store.Sandbox{}, fault.New(fault.Auth, "the session key is for another sandbox")
-	}
 	return s.o.Sandboxes.Get(r.Context(), caller.Tenant(), caller.Sandbox)
 }
 
@@ -46,9 +38,6 @@ func (s *Service) reporter(r *http.Request) (store.Sandbox, error) {
 // agent of any kind, costs, paths) all but the id and the title is ignored on purpose: the
 // program that sends it may be the model's.
 func (s *Service) reportedConversation(w http.ResponseWriter, r *http.Request) error {
-	if what := r.PathValue("what"); what != "" && what != "conversations" {
-		return rest.Fail(http.StatusNotFound, "Not Found")
-	}
 	b, err := s.reporter(r)
 	if err != nil {
 		return err
