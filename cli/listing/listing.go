@@ -187,3 +187,16 @@ func List(ctx context.Context, s Store, locks Locks, q Query, show func(Conversa
 		}
 	}
 }
+
+// Age says how long ago something was.
+func Age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d ago", int(d.Hours())/24)
+}

@@ -75,3 +75,15 @@ func (r *runner) stop(ctx context.Context, how func(context.Context) error) {
 		r.view.Warn("the run could not be stopped: " + err.Error())
 	}
 }
+
+// UntilTold returns a context that ends with the first stop signal. From then
+// on the next one ends the process.
+func UntilTold(ctx context.Context) (_ context.Context, stop context.CancelFunc) {
+	wanted := ActiveSignals()
+	if len(wanted) == 0 { // none would mean all
+		return context.WithCancel(ctx)
+	}
+	ctx, stop = signal.NotifyContext(ctx, wanted...)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}

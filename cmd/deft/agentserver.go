@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/session/build"
@@ -51,7 +52,7 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + waitingThreads)
 	}
-	ctx, stop := untilTold(ctx)
+	ctx, stop := runcommand.UntilTold(ctx)
 	defer stop()
 	if p, err := findPaths(g.Data, std.Env); err == nil { // else there is no home
 		c.DefaultConversationsPath = p.store()

@@ -145,7 +145,8 @@ func newCommandLine(ctx context.Context, command string, std *streams) (*command
 		kong.Exit(func(code int) { c.exited = code; panic(exitEarly{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.TypeMapper(reflect.TypeFor[sandbox.Network](), networkFlag{}),
-		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &std.Streams, flags, profileWiring(std), importWiring(std), conversationsOf(ctx, std, flags)),
+		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &std.Streams, flags, profileWiring(std), importWiring(std), conversationsOf(ctx, std, flags),
+			storedConversations(ctx, std, flags), sandboxesOf(ctx, std, flags), imagesOf(std, flags), sandboxClasses()),
 	)
 	return c, err
 }

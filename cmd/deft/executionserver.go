@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/server/executionserver"
 	"github.com/deft-dev/deft/session/build"
@@ -111,7 +112,7 @@ func (f *executionServerFlags) environment() []string {
 
 // serveOpenHands serves until ctx ends.
 func (f *executionServerFlags) serveOpenHands(ctx context.Context, std *streams, class string) (err error) {
-	ctx, stop := untilTold(ctx)
+	ctx, stop := runcommand.UntilTold(ctx)
 	defer stop()
 	key := std.Env(sessionKeyVariable)
 	address, err := f.checkFlags(key)

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/conversations"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/portforward"
@@ -48,7 +49,7 @@ func (c *forwardCmd) Run(ctx context.Context, std *streams, g *globalFlags) erro
 // withLink connects to the sandbox of the conversation.
 func (c *forwardCmd) withLink(ctx context.Context, std *streams, g *globalFlags, do func(*remote.Runtime) error) error {
 	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) (err error) {
-		id, err := resolve(ctx, s, c.ID)
+		id, err := conversations.Resolve(ctx, s, c.ID)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/conversations"
 	"github.com/deft-dev/deft/cli/listing"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
@@ -35,7 +36,7 @@ func (c *llmCostCmd) bill(ctx context.Context, s *sqlite.Store) (listing.Bill, e
 	if c.ID == "" {
 		return listing.Cost(ctx, s)
 	}
-	id, err := resolve(ctx, s, c.ID)
+	id, err := conversations.Resolve(ctx, s, c.ID)
 	if err != nil {
 		return listing.Bill{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/deft-dev/deft/cli/conversations"
 	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/openhands"
@@ -138,7 +139,7 @@ func (c *runCmd) options(ctx context.Context, r *foreground) (o runcommand.Optio
 		o.Spec = func() (session.Spec, error) { return s, err }
 		return o, err
 	}
-	if o.ID, err = resolve(ctx, r.store, c.Resume); err != nil {
+	if o.ID, err = conversations.Resolve(ctx, r.store, c.Resume); err != nil {
 		return o, err
 	}
 	info, err := r.store.Info(ctx, o.ID)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/cli/demo"
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
@@ -72,7 +73,7 @@ TOML files, variables and flags; deft config shows them.`
 // Run serves until it is told to stop.
 func (c *serveCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	debug.SetGCPercent(150) // as for the agent server
-	ctx, stop := untilTold(ctx)
+	ctx, stop := runcommand.UntilTold(ctx)
 	defer stop()
 	sources, err := configSources(std, g, c.Flags)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/deft-dev/deft/cli/conversations"
 	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/cli/shell"
 	"github.com/deft-dev/deft/eventstream/sqlite"
@@ -39,7 +40,7 @@ func (c *shellCmd) Run(ctx context.Context, std *streams, g *globalFlags) error 
 		return fault.New(fault.Invalid, "a shell needs a terminal").Hint("name a command: deft shell " + c.ID + " -- COMMAND")
 	}
 	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) (err error) {
-		id, err := resolve(ctx, s, c.ID)
+		id, err := conversations.Resolve(ctx, s, c.ID)
 		if err != nil {
 			return err
 		}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/session/conversationlock"
@@ -15,15 +13,6 @@ import (
 // openStore opens the event store.
 func openStore(ctx context.Context, p paths) (*sqlite.Store, error) {
 	return sqlite.Open(ctx, p.store(), sqlite.Options{})
-}
-
-// resolve finds the conversation that a user means, by [eventstream.Find].
-func resolve(ctx context.Context, s eventstream.Stream, name string) (event.ConversationID, error) {
-	id, err := eventstream.Find(ctx, s, name)
-	if fault.Is(err, fault.NotFound) && name == eventstream.Last {
-		err = fault.New(fault.NotFound, "there is no conversation yet").Hint(runcommand.NoTask)
-	}
-	return id, err
 }
 
 // lockConversation keeps other processes from running the same conversation,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/deft-dev/deft/cli/conversations"
 	"github.com/deft-dev/deft/cli/undo"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
@@ -14,7 +15,7 @@ import (
 // withConversation opens a stored conversation for a command.
 func withConversation(ctx context.Context, std *streams, g *globalFlags, name string, do func(*session.Conversation) error) error {
 	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) (err error) {
-		id, err := resolve(ctx, s, name)
+		id, err := conversations.Resolve(ctx, s, name)
 		if err != nil {
 			return err
 		}

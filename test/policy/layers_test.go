@@ -40,8 +40,10 @@ var layers = map[string]int{
 	"cli/listing":          8,
 	"cli/stdio":            9,
 	"cli/completion":       10, // commands, which use stdio
+	"cli/conversations":    10,
 	"cli/modellist":        10,
 	"cli/profile":          10,
+	"cli/sandboxes":        10,
 	"cli/settingsimport":   10,
 	"cli/shell":            10,
 	"cli/undo":             10,

@@ -1,0 +1,177 @@
+// Package conversations lists and shows stored conversations in a terminal, for `deft
+// conversations`, and finds the one that a user names.
+//
+// # Usage
+//
+//	type conversationsCmd struct {
+//		List conversations.List `cmd:"" default:"withargs"`
+//	}
+//
+// # Failure
+//
+// A damaged record is left out of a list and named on standard error. An unknown name is
+// fault.NotFound.
+package conversations
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/listing"
+	"github.com/deft-dev/deft/cli/runcommand"
+	"github.com/deft-dev/deft/cli/stdio"
+	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+)
+
+// With opens the store of events, with the locks of its conversations, for as long as do
+// runs.
+type With func(do func(eventstream.Stream, listing.Locks) error) error
+
+// Resolve finds the conversation that a user means, by [eventstream.Find].
+func Resolve(ctx context.Context, s eventstream.Stream, name string) (event.ConversationID, error) {
+	id, err := eventstream.Find(ctx, s, name)
+	if fault.Is(err, fault.NotFound) && name == eventstream.Last {
+		err = fault.New(fault.NotFound, "there is no conversation yet").Hint(runcommand.NoTask)
+	}
+	return id, err
+}
+
+// List lists conversations. It is a command line, for kong.
+type List struct {
+	Status string `help:"Only those of this status: ${enum}." enum:"all,idle,running,interrupted,paused,waiting_for_confirmation,finished,error,stuck,deleting" default:"all" placeholder:"STATUS"`
+	Limit  int    `help:"How many; 0 for all." default:"20"`
+	JSON   bool   `name:"json" help:"One JSON object a line."`
+}
+
+// Run lists conversations.
+func (c *List) Run(ctx context.Context, std *stdio.Streams, with With) error {
+	return with(func(s eventstream.Stream, locks listing.Locks) error {
+		w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
+		status := strings.TrimPrefix(c.Status, "all")
+		q := listing.Query{Status: status, Limit: c.Limit, Damaged: func(id event.ConversationID, err error) {
+			line := stdio.OneLine(err.Error())
+			if id != "" { // else it is part of what is damaged
+				line = string(id) + ": " + line
+			}
+			fmt.Fprintln(std.Err, "deft: a record is damaged and left out:", line)
+		}}
+		n, err := listing.List(ctx, s, locks, q, func(i listing.Conversation) error {
+			if c.JSON {
+				return std.PrintJSON(i)
+			}
+			_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d events\t%s\t%s\t%s\t%s\n", i.ID, listing.Age(time.Since(i.Updated)), i.Status, i.Events,
+				i.Cost(), console.Line(cmp.Or(i.Model, "-")), console.Line(cmp.Or(i.Workspace, "-")), console.Line(i.Title))
+			return err
+		})
+		switch {
+		case n > 0 || c.JSON || err != nil:
+		case status != "":
+			fmt.Fprintln(std.Err, "no conversation has the status", status)
+		default:
+			fmt.Fprintln(std.Err, `no conversations yet: deft run "…" makes one`)
+		}
+		return errors.Join(w.Flush(), err)
+	})
+}
+
+// Show shows a conversation. It is a command line, for kong.
+type Show struct {
+	ID     string `arg:"" help:"The conversation's id, the start of it, or \"last\"." complete:"conversations"`
+	Full   bool   `help:"Show everything: whole output and files, arguments, reasoning, the system prompt."`
+	Follow bool   `short:"F" help:"Go on showing what happens, until Ctrl-C."`
+	JSON   bool   `name:"json" help:"Every event as a line of JSON, as stored."`
+}
+
+// Run shows a conversation.
+func (c *Show) Run(ctx context.Context, std *stdio.Streams, with With) error {
+	return with(func(s eventstream.Stream, locks listing.Locks) error {
+		id, err := Resolve(ctx, s, c.ID)
+		if err != nil {
+			return err
+		}
+		events := s.Read(ctx, id, 1)
+		if c.Follow {
+			events = s.Follow(ctx, id, 1)
+		}
+		p := console.New(console.Options{Out: std.Out, Color: std.Color(std.OutTTY), Full: c.Full})
+		if !c.JSON {
+			if err := showHeader(ctx, s, locks, id, p); err != nil {
+				return err
+			}
+		}
+		for rec, err := range events {
+			if err != nil {
+				return fmt.Errorf("read conversation %s: %w", id, err)
+			}
+			if c.JSON {
+				fmt.Fprintf(std.JSONOut(), "%s\n", rec.JSON)
+				continue
+			}
+			ev, err := rec.Event()
+			if err != nil {
+				return fmt.Errorf("event %d: %w", rec.Seq, err)
+			}
+			if up, ok := ev.(*event.ConversationStateUpdateEvent); ok && up.Key == controller.KeyRetry {
+				p.Retry(runcommand.RetryText(up.Value))
+			}
+			p.Event(ev)
+		}
+		return nil
+	})
+}
+
+// showHeader shows what a conversation is.
+func showHeader(ctx context.Context, s eventstream.Stream, locks listing.Locks, id event.ConversationID, p *console.Printer) error {
+	i, err := s.Info(ctx, id)
+	if err != nil {
+		return err
+	}
+	c, err := listing.Describe(i, locks)
+	if err != nil {
+		return err
+	}
+	const at = "2006-01-02 15:04"
+	for _, row := range [][2]string{
+		{"conversation", string(c.ID)}, {"title", c.Title}, {"workspace", c.Workspace}, {"model", c.Model},
+		{"status", fmt.Sprintf("%s, %d events, %s", c.Status, c.Events, c.Cost())},
+		{"created", c.Created.Local().Format(at) + ", changed " + c.Updated.Local().Format(at)},
+	} {
+		if row[1] != "" {
+			p.Note(fmt.Sprintf("%-12s  %s", row[0], console.Line(row[1])))
+		}
+	}
+	p.Note("")
+	return nil
+}
+
+// Deleted says that a conversation is deleted, and which part of it is left behind.
+func Deleted(std *stdio.Streams, id event.ConversationID, left error, asJSON bool) error {
+	done := struct {
+		Deleted event.ConversationID `json:"deleted"`
+		Left    string               `json:"left_behind,omitempty"`
+	}{Deleted: id}
+	hint := fault.HintOf(left)
+	if left != nil {
+		done.Left = left.Error()
+	}
+	if asJSON {
+		return std.PrintJSON(done)
+	}
+	if _, err := fmt.Fprintln(std.Out, "deleted", id); err != nil || left == nil {
+		return err
+	}
+	fmt.Fprintln(std.Err, "deft: warning: its sandbox is left behind:", console.Line(done.Left))
+	if hint != "" {
+		fmt.Fprintln(std.Err, "  →", console.Line(hint))
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+// Package sandboxes is `deft sandbox`: the classes of sandboxes, the log of one and its use of
+// memory and time, and the images that were built for them.
+//
+// # Usage
+//
+//	type sandboxCmd struct {
+//		Logs sandboxes.Logs `cmd:""`
+//	}
+//
+// # Failure
+//
+// A conversation whose sandbox does not run is fault.NotFound.
+package sandboxes
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/runcommand"
+	"github.com/deft-dev/deft/cli/stdio"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// With finds the sandbox of a conversation by the name that a user gives it.
+type With func(name string, do func(event.ConversationID, sandbox.Sandbox) error) error
+
+// Logs shows the log of a sandbox. It is a command line, for kong.
+type Logs struct {
+	ID     string       `arg:"" optional:"" help:"The conversation's id, the start of it, or \"last\"." default:"last" complete:"conversations"`
+	Follow bool         `short:"f" help:"Go on until the sandbox ends."`
+	Tail   sandbox.Size `help:"How much of what was logged before, for example 64K." default:"1M" placeholder:"SIZE"`
+	JSON   bool         `name:"json" help:"Print each line as JSON."`
+}
+
+// Run prints the log.
+func (c *Logs) Run(ctx context.Context, std *stdio.Streams, with With) error {
+	ctx, stop := runcommand.UntilTold(ctx)
+	defer stop()
+	return with(c.ID, func(id event.ConversationID, s sandbox.Sandbox) error {
+		tail := int64(c.Tail)
+		if tail < 0 { // no limit
+			tail = math.MaxInt64
+		}
+		log, err := s.Logs(ctx, tail, c.Follow)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		err = c.print(std, log)
+		if c.Follow && ctx.Err() != nil { // the user has seen enough
+			return nil
+		}
+		return err
+	})
+}
+
+// print prints lines as they come.
+func (c *Logs) print(std *stdio.Streams, log io.Reader) error {
+	for in := bufio.NewReader(log); ; {
+		line, err := in.ReadString('\n')
+		if text := strings.TrimSuffix(line, "\n"); line != "" && c.JSON {
+			if err := std.PrintJSON(map[string]string{"line": text}); err != nil {
+				return err
+			}
+		} else if line != "" {
+			if _, err := fmt.Fprintln(std.Out, console.Line(text)); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the sandbox's log: %w", err)
+		}
+	}
+}
+
+// Stats shows the use of memory, time and processes. It is a command line, for kong.
+type Stats struct {
+	ID   string `arg:"" optional:"" help:"The conversation's id, the start of it, or \"last\"." default:"last" complete:"conversations"`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Run prints what the sandbox uses.
+func (c *Stats) Run(ctx context.Context, std *stdio.Streams, with With) error {
+	return with(c.ID, func(id event.ConversationID, s sandbox.Sandbox) error {
+		status, err := s.Status(ctx)
+		if err != nil {
+			return err
+		}
+		stats, err := s.Stats(ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return std.PrintJSON(struct {
+				ID        event.ConversationID `json:"conversation_id"`
+				State     sandbox.State        `json:"state"`
+				Started   time.Time            `json:"started"`
+				Image     string               `json:"image,omitempty"`
+				Memory    int64                `json:"memory_bytes"`
+				CPU       float64              `json:"cpu_seconds"`
+				Processes int                  `json:"processes"`
+			}{id, status.State, status.Started.UTC(), status.Image, stats.MemoryBytes, stats.CPU.Seconds(), stats.Processes})
+		}
+		const mebi = 1 << 20
+		_, err = fmt.Fprintf(std.Out, "state      %s\nstarted    %s\nmemory     %.1f MiB\ncpu        %s\nprocesses  %d\n",
+			status.State, status.Started.Local().Format(time.DateTime), float64(stats.MemoryBytes)/mebi, stats.CPU.Round(time.Millisecond), stats.Processes)
+		return err
+	})
+}
