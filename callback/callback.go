@@ -39,6 +39,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/llm"
 )
 
 // Processor does something with events.
@@ -54,7 +56,24 @@ type Call struct {
 	Callback, Key string
 	Conversation  event.ConversationID
 	Event         event.Event
+	Services      Services
 	Log           *slog.Logger
+}
+
+// Services are what a processor may use of the server, in the name of the owner of its
+// conversation.
+type Services interface {
+	// Token returns the owner's token of a Git host, as github, and the host's name if it is
+	// not the public one. Auth if there is none. It must not be stored, logged or recorded.
+	Token(ctx context.Context, provider string) (token llm.Secret, host string, err error)
+	// Forge returns the Git host of a repository with the owner's token, and the repository's
+	// full name there. Auth if there is no token for it.
+	Forge(ctx context.Context, provider, repository string) (host forge.Host, name string, err error)
+	// Ask returns the agent's answer to a question about the conversation, such as for a
+	// summary. The question and the answer are no part of the conversation.
+	Ask(ctx context.Context, question string) (answer string, err error)
+	// Send sends a message to the agent, which works on it.
+	Send(ctx context.Context, text string) error
 }
 
 // Outcome is the result of a processor.

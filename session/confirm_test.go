@@ -71,7 +71,7 @@ func TestConfirmAfterRestart(t *testing.T) {
 	send(t, c, "list")
 	settle(t, c)
 	h.restart(t)
-	if n, err := h.Resume(t.Context(), nil); n != 0 || err != nil {
+	if n, err := h.Resume(t.Context()); n != 0 || err != nil {
 		t.Errorf("resumed %d: %v", n, err)
 	}
 	c = h.get(t, c.ID())

@@ -288,7 +288,7 @@ func TestTaskRestart(t *testing.T) {
 	send(t, c, "begin")
 	<-entered
 	h.restart(t)
-	if _, err := h.Resume(t.Context(), nil); err != nil {
+	if _, err := h.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c = h.get(t, c.ID())

@@ -57,7 +57,7 @@ func TestLease(t *testing.T) {
 	if p, err := other.List(t.Context(), eventstream.ListQuery{}); err != nil || len(p.Items) != 1 {
 		t.Errorf("listed beside the owner: %d, %v", len(p.Items), err)
 	}
-	if n, err := other.Resume(t.Context(), nil); n != 0 {
+	if n, err := other.Resume(t.Context()); n != 0 {
 		t.Errorf("resumed %d conversations of another server: %v", n, err)
 	}
 	close(h.tools.release)
@@ -85,7 +85,7 @@ func TestResume(t *testing.T) {
 	if got := status(t, h.get(t, c.ID())); got != "running" {
 		t.Errorf("between the servers: %s", got)
 	}
-	n, err := h.Resume(t.Context(), nil)
+	n, err := h.Resume(t.Context())
 	if n != 1 || err != nil {
 		t.Fatalf("resumed %d: %v", n, err)
 	}

@@ -92,6 +92,9 @@ type Options struct {
 	// AdmitChild is called before a conversation that another one has started is stored;
 	// nil for nothing. If it fails, the conversation is not made.
 	AdmitChild func(ctx context.Context, parent, child event.ConversationID) error
+	// Replays reports whether a conversation that runs replays a recording: its replay
+	// continues it then, not the manager. nil for no replays.
+	Replays func(ctx context.Context, id event.ConversationID) bool
 	// Observer is notified of changes; nil for none.
 	Observer Observer
 	// BaseURL is where this machine reaches the program: relative URLs of
@@ -121,7 +124,7 @@ type Manager struct {
 	runs    chan struct{} // permits; nil for no bound
 	active  atomic.Int64  // runs at work
 
-	others atomic.Pointer[Others] // of TakeOver, while it is at work
+	takesOver atomic.Bool // while TakeOver is at work
 
 	mu     lockorder.Mutex[lockorder.Manager]
 	live   map[event.ConversationID]*slot
@@ -175,18 +178,17 @@ func (o *Options) applyDefaults() {
 	if o.Files == nil {
 		o.Files = PlainDirectories{}
 	}
+	if o.Replays == nil {
+		o.Replays = func(context.Context, event.ConversationID) bool { return false }
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 }
 
-// Resume continues the conversations that were running when their program
-// ended. It returns how many; one that cannot be loaded is logged. It leaves alone what
-// others continues, nil for none: of those, a run is not all that is to go on.
-func (m *Manager) Resume(ctx context.Context, others Others) (n int, err error) {
-	if others == nil {
-		others = noOthers{}
-	}
+// Resume continues the conversations that were running when their program ended, but for
+// replays. It returns how many; one that cannot be loaded is logged.
+func (m *Manager) Resume(ctx context.Context) (n int, err error) {
 	q := eventstream.ListQuery{Status: "running"}
 	for {
 		page, err := m.o.Store.List(ctx, q)
@@ -194,7 +196,7 @@ func (m *Manager) Resume(ctx context.Context, others Others) (n int, err error) 
 			return n, fmt.Errorf("find what was running: %w", err)
 		}
 		for _, info := range page.Infos {
-			if others.Orphaned(info.ID) {
+			if m.o.Replays(ctx, info.ID) {
 				n++
 				continue
 			}

@@ -10,59 +10,29 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// TakeOver continues the conversations that other processes were running when they ended,
-// and ends here, without a record, what another process may take over because this one
-// has lost its lock. It does so until ctx ends, or until the lock is closed. It returns at
-// once if the manager's Lock is no [LockWatcher].
-//
-// others says of an id whether it is something else that the program locks: then others
-// has done what is to be done, and the manager does nothing. nil if there is nothing else.
-func (m *Manager) TakeOver(ctx context.Context, others Others) error {
+// TakeOver continues the conversations that other processes were running when they ended.
+// It stops a conversation whose lock this process has lost without a record of the stop:
+// another process may continue it. It does so until ctx ends, or until the lock is closed.
+// It returns at once if the manager's Lock is no [LockWatcher].
+func (m *Manager) TakeOver(ctx context.Context) error {
 	w, ok := m.o.Lock.(LockWatcher)
 	if !ok {
 		return nil
 	}
-	if others == nil {
-		others = noOthers{}
-	}
-	m.others.Store(&others)
-	defer m.others.Store(nil)
-	err := w.Watch(ctx, m.takeOver, func(id event.ConversationID) {
-		if !others.Lost(id) {
-			m.abandon(id)
-		}
-	})
+	m.takesOver.Store(true)
+	defer m.takesOver.Store(false)
+	err := w.Watch(ctx, m.orphaned, m.abandon)
 	if fault.Is(err, fault.Canceled) {
 		return nil
 	}
 	return err
 }
 
-// Others are what a program locks besides conversations, in the same [LockWatcher] and
-// with ids like theirs, and conversations that it continues itself. Their methods follow those of LockWatcher.Watch, and report
-// whether the id is one of theirs.
-type Others interface {
-	Orphaned(id event.ConversationID) bool
-	Lost(id event.ConversationID) bool
-}
-
-type noOthers struct{}
-
-func (noOthers) Orphaned(event.ConversationID) bool { return false }
-func (noOthers) Lost(event.ConversationID) bool     { return false }
-
-// takeOver continues a conversation whose process has ended.
-func (m *Manager) takeOver(id event.ConversationID) {
-	if others := m.others.Load(); others == nil || !(*others).Orphaned(id) {
-		m.orphaned(id)
-	}
-}
-
 // opened continues a conversation that was opened to look at it after its process has ended,
 // but before that was noticed: by then it is this process that has the lock.
 func (m *Manager) opened(c *Conversation, now state.Status) {
-	if now == state.Running && m.others.Load() != nil && !c.resuming.Load() {
-		m.running.Go(func() { m.takeOver(c.id) })
+	if now == state.Running && m.takesOver.Load() && !c.resuming.Load() {
+		m.running.Go(func() { m.orphaned(c.id) })
 	}
 }
 
@@ -70,7 +40,7 @@ func (m *Manager) opened(c *Conversation, now state.Status) {
 func (m *Manager) orphaned(id event.ConversationID) {
 	info, err := m.o.Store.Info(m.ctx, id)
 	switch {
-	case err == nil && info.Status == string(state.Running):
+	case err == nil && info.Status == string(state.Running) && !m.o.Replays(m.ctx, id):
 		if err = m.resume(m.ctx, id); err == nil {
 			m.o.Log.Info("continue a conversation of a process that has ended", "conversation", id)
 		}

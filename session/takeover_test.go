@@ -37,11 +37,11 @@ func watched(t *testing.T, dir string) *watchedLock {
 }
 
 // takeOver has a manager take over until the test ends.
-func takeOver(t *testing.T, m *session.Manager, l *watchedLock, others session.Others) {
+func takeOver(t *testing.T, m *session.Manager, l *watchedLock) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- m.TakeOver(ctx, others) }()
+	go func() { done <- m.TakeOver(ctx) }()
 	<-l.watching
 	t.Cleanup(func() {
 		cancel()
@@ -51,20 +51,17 @@ func takeOver(t *testing.T, m *session.Manager, l *watchedLock, others session.O
 	})
 }
 
-// claimed says that an id is not a conversation's.
-type claimed struct {
-	id   event.ConversationID
-	told int
+// replaying is the conversation that replays.
+type replaying struct {
+	id    event.ConversationID
+	asked int
 }
 
-func (c *claimed) Orphaned(id event.ConversationID) bool { return c.mine(id) }
-func (c *claimed) Lost(id event.ConversationID) bool     { return c.mine(id) }
-
-func (c *claimed) mine(id event.ConversationID) bool {
-	if c.id == id {
-		c.told++
+func (r *replaying) Replays(_ context.Context, id event.ConversationID) bool {
+	if r.id == id {
+		r.asked++
 	}
-	return c.id == id
+	return r.id == id
 }
 
 // TestTakeOver has a process lose the lock in the middle of a command: it ends its run
@@ -76,17 +73,17 @@ func TestTakeOver(t *testing.T) {
 		mine = watched(t, o.Dir)
 		o.Lock = mine
 	})
-	takeOver(t, h.Manager, mine, nil)
+	takeOver(t, h.Manager, mine)
 	theirs := watched(t, h.dir)
-	h.o.Lock = theirs
+	replays := &replaying{}
+	h.o.Lock, h.o.Replays = theirs, replays.Replays
 	other := h.another(t)
 	t.Cleanup(func() {
 		if err := other.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	tasks := &claimed{}
-	takeOver(t, other, theirs, tasks)
+	takeOver(t, other, theirs)
 	c := h.begin(t, "")
 	send(t, c, "work")
 	<-h.tools.started
@@ -108,12 +105,14 @@ func TestTakeOver(t *testing.T) {
 	mine.lost(c.ID()) // once more, and what it never had
 	mine.lost(event.NewConversationID())
 	theirs.orphaned(event.NewConversationID())
-	tasks.id = c.ID() // what is another's is left alone
+	replays.id = c.ID() // its replay continues it
 	theirs.orphaned(c.ID())
-	theirs.lost(c.ID())
-	tasks.id = ""
-	if n := other.Running(); n != 0 || tasks.told != 2 {
-		t.Errorf("%d runs of what is another's, who was told %d times", n, tasks.told)
+	if _, err := other.Resume(t.Context()); err != nil {
+		t.Error(err)
+	}
+	replays.id = ""
+	if n := other.Running(); n != 0 || replays.asked != 2 {
+		t.Errorf("%d runs of a replay, asked %d times", n, replays.asked)
 	}
 	theirs.orphaned(c.ID())
 	twin, err := other.Get(t.Context(), c.ID())
@@ -135,7 +134,7 @@ func TestTakeOver(t *testing.T) {
 func TestTakeOverAlone(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(), nil)
-	if err := h.TakeOver(t.Context(), nil); err != nil {
+	if err := h.TakeOver(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

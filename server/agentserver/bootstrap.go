@@ -185,7 +185,7 @@ func (s *Server) openServices(ctx context.Context, cfg *config.Loaded) (*httpSer
 	}
 	fmt.Fprintf(s.o.Out, "deft agent-server on http://%s\n  conversations in %s\n  %s\n", s.o.Addr, cfg.ConversationsPath, v.isolation())
 	v.removeOrphans(ctx)
-	resumed, err := v.sessions.Load().Resume(ctx, nil)
+	resumed, err := v.sessions.Load().Resume(ctx)
 	if resumed > 0 {
 		fmt.Fprintf(s.o.Out, "  resumed %d conversations\n", resumed)
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -168,17 +167,4 @@ func (p *replicas) subjects(r *http.Request, sandbox string) ([]event.Conversati
 		return nil, nil
 	}
 	return ids, err
-}
-
-// lockedThings are what the server locks besides conversations.
-type lockedThings []session.Others
-
-// Orphaned implements [session.Others].
-func (l lockedThings) Orphaned(id event.ConversationID) bool {
-	return slices.ContainsFunc(l, func(o session.Others) bool { return o.Orphaned(id) })
-}
-
-// Lost implements [session.Others].
-func (l lockedThings) Lost(id event.ConversationID) bool {
-	return slices.ContainsFunc(l, func(o session.Others) bool { return o.Lost(id) })
 }

@@ -251,25 +251,24 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 		}
 		failed <- s.http.Serve(l)
 	}()
-	others := lockedThings{s.v.callbacks, s.v.conversations}
 	watching, stopWatching := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		if err := s.v.sessions.TakeOver(watching, others); err != nil {
+		if err := s.v.sessions.TakeOver(watching); err != nil {
 			s.v.o.Log.Error("conversations of servers that end are not taken over", "err", err)
 		}
 	})
 	watch.Go(func() { s.v.sandboxes.Adopt(watching) })
 	defer watch.Wait()
 	defer stopWatching()
-	resumed, err := s.v.sessions.Resume(ctx, others)
+	resumed, err := s.v.sessions.Resume(ctx)
 	if resumed > 0 {
 		fmt.Fprintf(s.v.o.Out, "  resumed %d conversations\n", resumed)
 	}
 	if err == nil {
-		err = s.v.conversations.ResumeTasks(ctx)
+		err = s.v.jobs.Start(ctx)
 	}
-	s.v.callbacks.Resume()
+	watch.Go(func() { s.v.callbacks.Resume(watching) })
 	if err == nil && s.v.warm != nil { // last: it needs the processors for a while
 		if err := s.v.warm.Start(ctx); err != nil {
 			s.v.o.Log.Warn("sandboxes that an earlier server has left cannot be removed", "err", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/appserver/apps"
@@ -51,6 +52,7 @@ type services struct {
 	files         FileStore
 	owners        *owners
 	sessions      *session.Manager
+	jobs          *job.Engine
 	callbacks     *callbacks.Service
 	sandboxes     *sandboxes.Service
 	warm          *sandboxes.Warm // nil for none
@@ -113,9 +115,10 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		}
 		return all
 	}
-	s.callbacks = callbacks.New(callbacks.Options{Stream: s.backend.Store, Store: s.store, Lock: s.backend.Lock, Log: o.Log})
+	s.jobs = job.New(job.Options{Store: s.store, Lock: s.backend.Lock, Log: o.Log})
+	s.callbacks = callbacks.New(callbacks.Options{Stream: s.backend.Store, Store: s.store, Jobs: s.jobs, Services: s.processorServices, Log: o.Log})
 	s.sessions, err = session.Open(session.Options{
-		Store: s.callbacks.Stream(), Lock: s.backend.Lock, Dir: o.Conversations, Ring: o.Ring, Log: o.Log,
+		Store: s.callbacks.Stream(), Lock: lockOfConversations(s.backend.Lock, s.jobs, s.callbacks), Dir: o.Conversations, Ring: o.Ring, Log: o.Log,
 		Settings: s.owners, Models: s.backend.Models, Builder: s.backend.Builder, View: view.OpenHands{},
 		Files: session.Worktrees{
 			PlainDirectories: session.PlainDirectories{Skills: catalog},
@@ -125,6 +128,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		AdmitChild: func(ctx context.Context, parent, child event.ConversationID) error {
 			return s.sandboxes.AdmitChild(ctx, parent, child)
 		},
+		Replays: func(ctx context.Context, id event.ConversationID) bool { return s.conversations.Replays(ctx, id) },
 		BaseURL: secretsURL, MaxRuns: o.MaxRuns, IdleTTL: o.IdleTTL, Checkpoints: o.Checkpoints, CheckpointTimes: o.CheckpointTimes,
 	})
 	if err != nil {
@@ -149,7 +153,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		}
 	}
 	s.conversations = conversations.New(conversations.Options{
-		Sessions: s.sessions, Sandboxes: s.sandboxes, Warm: s.warm, Store: s.store, Settings: s.owners, Files: s.files, Lock: s.backend.Lock, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Trajectories: o.Trajectories, Link: s.link, Log: o.Log,
+		Sessions: s.sessions, Sandboxes: s.sandboxes, Warm: s.warm, Store: s.store, Settings: s.owners, Files: s.files, Jobs: s.jobs, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Trajectories: o.Trajectories, Link: s.link, Log: o.Log,
 	})
 	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, URL: o.WebURL, Log: o.Log})
 	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})
@@ -251,11 +255,8 @@ func (s *services) close(ctx context.Context) error {
 	if s.agentServers != nil {
 		errs = append(errs, s.agentServers.close())
 	}
-	if s.conversations != nil {
-		s.conversations.Close()
-	}
-	if s.callbacks != nil {
-		s.callbacks.Close()
+	if s.jobs != nil {
+		s.jobs.Close()
 	}
 	if s.warm != nil {
 		s.warm.Close()

@@ -1,20 +1,19 @@
 // Package callbacks calls the event callbacks of conversations: it gives each event, in its
-// order, to the processors (package callback) of its conversation, and stores what came of it.
+// order, to the processors (package callback) of its conversation, and stores the result.
 //
 // # Usage
 //
-//	s := callbacks.New(callbacks.Options{Stream: stream, Store: store, Lock: lock, Log: log})
+//	s := callbacks.New(callbacks.Options{Stream: stream, Store: store, Jobs: jobs, Log: log, …})
 //	stream = s.Stream()          // what is appended through it is processed
 //	err := s.Add(ctx, c)         // before the conversation has an event
-//	s.Resume()                   // what was not processed when the server last ended
-//	s.Close()
+//	s.Resume(ctx)                // what was not processed when the server last ended
 //
 // # Concurrency
 //
 // All methods may be called from any number of goroutines; appends wait for no processor. A
-// conversation takes memory only while it has events that were not processed. Several servers
-// may share a database: a callback is locked by the one that calls it, and taken over by
-// another when that one ends (it implements [session.Others]).
+// callback is a job (package job), which is parked while its conversation has no new event.
+// Several servers may share a database: one of them calls a callback at a time, and another
+// continues when it ends.
 //
 // # Failure
 //
@@ -26,19 +25,20 @@ package callbacks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/callback"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/store"
-	"github.com/deft-dev/deft/session"
 )
 
 // Options say what a Service works with. All but the last three are required.
@@ -46,9 +46,10 @@ type Options struct {
 	// Stream has the events of all conversations.
 	Stream eventstream.Stream
 	Store  *store.Store
-	// Lock makes one server at a time call a callback, by the callback's id.
-	Lock session.Lock
-	Log  *slog.Logger
+	Jobs   *job.Engine
+	// Services returns what processors may use of the server, in an owner's name.
+	Services func(owner identity.Tenant, conversation event.ConversationID) callback.Services
+	Log      *slog.Logger
 	// Pause is how long to wait after a failure, which doubles each time up to five minutes
 	// (1 s); Tries is how often an event is tried (10), and Timeout how long each time
 	// (1 min).
@@ -58,426 +59,210 @@ type Options struct {
 }
 
 // Service calls event callbacks.
-type Service struct {
-	o       Options
-	ctx     context.Context
-	stop    context.CancelFunc
-	working sync.WaitGroup
-	busy    chan struct{} // has a token for each conversation that is worked on
+type Service struct{ o Options }
 
-	mu     sync.Mutex
-	closed bool
-	jobs   map[event.ConversationID]*job
-	none   map[event.ConversationID]struct{} // conversations without an active callback
-	atWork map[event.ConversationID]context.CancelFunc
-	failed map[event.ConversationID]*attempts // by callback
-}
-
-// job is a conversation that has something to process.
-type job struct {
-	again bool
-	news  chan struct{} // has a token when again was set
-}
-
-// attempts are failures of a callback in a row.
-type attempts struct {
-	n     int
-	due   time.Time       // of the next one
-	at    eventstream.Seq // the event that is tried
-	tried int             // how often
-}
-
-// Bounds of what works, and of what is remembered.
+// Bounds of the work.
 const (
 	atOnce       = 8
-	mostNone     = 20_000
-	maxPause     = 5 * time.Minute
-	heldPause    = 250 * time.Millisecond // until a callback that another server has is looked at again
 	maxDetail    = 4 << 10
 	resumedPage  = 200
 	sweptSkipped = 1000 // events that are none for a processor are noted after so many
 )
 
-var _ session.Others = (*Service)(nil)
-
-// New returns a service.
+// New returns a service, whose kind of jobs it registers.
 func New(o Options) *Service {
-	if o.Pause == 0 {
-		o.Pause = time.Second
-	}
 	if o.Tries == 0 {
 		o.Tries = 10
 	}
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
-	s := &Service{
-		o: o, busy: make(chan struct{}, atOnce), jobs: map[event.ConversationID]*job{}, none: map[event.ConversationID]struct{}{},
-		atWork: map[event.ConversationID]context.CancelFunc{}, failed: map[event.ConversationID]*attempts{},
-	}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	s := &Service{o}
+	o.Jobs.Register(job.Kind{Name: store.CallbackKind, Attempts: -1, Pause: o.Pause, AtOnce: atOnce, Handler: s})
 	return s
-}
-
-// Close stops what works. The rest is processed after the next [Service.Resume].
-func (s *Service) Close() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.stop()
-	s.working.Wait()
 }
 
 // Add stores callbacks of a conversation that this server is about to make. Those that are
 // there already stay as they are.
 func (s *Service) Add(ctx context.Context, all ...store.Callback) error {
-	if err := s.o.Store.AddCallbacks(ctx, all...); err != nil {
-		return err
+	if len(all) == 0 {
+		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range all {
-		delete(s.none, all[i].Conversation)
+	jobs := make([]job.Request, len(all))
+	for i, c := range all {
+		jobs[i] = job.Request{
+			ID: string(c.ID), Kind: store.CallbackKind, Owner: identity.Tenant(c.Owner), Subject: c.Conversation,
+			Args: c.Processor, Progress: store.CallbackProgress{Kind: c.Kind}, Created: c.Created,
+		}
 	}
-	return nil
+	return s.o.Jobs.AddParked(ctx, jobs...)
 }
 
 // Resume processes, in the background, what was not processed when servers ended.
-func (s *Service) Resume() {
-	s.start(func() {
-		for after := event.ConversationID(""); ; {
-			some, err := s.o.Store.ActiveCallbacks(s.ctx, after, resumedPage)
-			if err != nil {
-				s.complain("find the event callbacks that were interrupted", err)
-				return
-			}
-			for _, c := range some {
-				after = c.ID
-				last, err := s.o.Stream.Last(s.ctx, c.Conversation)
-				if err == nil && last > c.Seen {
-					s.Wake(c.Conversation)
-				} else if err != nil && !fault.Is(err, fault.NotFound) { // not made yet, or deleted
-					s.complain("find the event callbacks that were interrupted", err)
-				}
-			}
-			if len(some) < resumedPage {
-				return
+func (s *Service) Resume(ctx context.Context) {
+	for after := event.ConversationID(""); ; {
+		some, err := s.o.Store.ActiveCallbacks(ctx, after, resumedPage)
+		if err != nil {
+			s.complain(ctx, err)
+			return
+		}
+		for _, c := range some {
+			after = c.ID
+			last, err := s.o.Stream.Last(ctx, c.Conversation)
+			if err == nil && last > c.Seen {
+				s.Wake(c.Conversation)
+			} else if err != nil && !fault.Is(err, fault.NotFound) { // not made yet, or deleted
+				s.complain(ctx, err)
 			}
 		}
-	})
-}
-
-// start runs f in the background, unless the service is closed.
-func (s *Service) start(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.working.Go(f)
+		if len(some) < resumedPage {
+			return
+		}
 	}
 }
 
-func (s *Service) complain(what string, err error) {
-	if s.ctx.Err() == nil {
-		s.o.Log.Warn("event callbacks", "while", what, "err", err)
+func (s *Service) complain(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		s.o.Log.Warn("find the event callbacks that were interrupted", "err", err)
 	}
 }
 
 // Wake processes the new events of a conversation in the background.
-func (s *Service) Wake(id event.ConversationID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, none := s.none[id]; none || s.closed {
-		return
-	}
-	if j := s.jobs[id]; j != nil {
-		j.again = true
-		select {
-		case j.news <- struct{}{}:
-		default:
-		}
-		return
-	}
-	j := &job{again: true, news: make(chan struct{}, 1)}
-	s.jobs[id] = j
-	s.working.Go(func() { s.work(id, j) })
+func (s *Service) Wake(id event.ConversationID) { s.o.Jobs.Wake(store.CallbackKind, id) }
+
+// Orphaned processes the events of a conversation whose server has ended.
+func (s *Service) Orphaned(id event.ConversationID) {
+	s.o.Jobs.Expect(store.CallbackKind, id)
+	s.Wake(id)
 }
 
-// Orphaned implements [session.Others]: it goes on with a callback, or with those of a
-// conversation, of a server that has ended.
-func (s *Service) Orphaned(id event.ConversationID) bool {
-	c, err := s.o.Store.Callback(s.ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		s.mu.Lock()
-		delete(s.none, id) // the other server may have added one
-		s.mu.Unlock()
-		s.Wake(id)
-		return false
-	}
-	if err != nil {
-		s.complain("continue an event callback of a server that has ended", err)
-		return false
-	}
-	s.Wake(c.Conversation)
-	return true
+// calling is a run of the job of a callback.
+type calling struct {
+	*job.Run
+	s        *Service
+	p        callback.Processor
+	services callback.Services
+	progress store.CallbackProgress
+	stored   eventstream.Seq // the cursor as it is stored
 }
 
-// Lost implements [session.Others]: it leaves a callback to the server that takes it over.
-func (s *Service) Lost(id event.ConversationID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	cancel, ok := s.atWork[id]
-	if ok {
-		cancel()
+// Run implements [job.Handler]: it processes the new events of a callback.
+func (s *Service) Run(ctx context.Context, run *job.Run) error {
+	c := &calling{Run: run, s: s, services: s.o.Services(run.Owner, run.Subject)}
+	if err := json.Unmarshal(run.Progress, &c.progress); err != nil {
+		return fault.Wrap(err, fault.Corrupt, "read an event callback")
 	}
-	return ok
+	c.stored = c.progress.Seen
+	var kind string
+	var err error
+	c.p, kind, err = callback.New(run.Args)
+	if err == nil {
+		err = c.events(ctx, kind)
+	}
+	switch {
+	case run.State.Ended(), errors.Is(err, job.ErrLost):
+		return err
+	case err == nil, fault.Is(err, fault.NotFound): // the conversation was deleted
+		return job.ErrPark
+	case fault.Is(err, fault.Unsupported): // of a program with more packages, which may come back
+		s.o.Log.Warn("an event callback is not called", "conversation", run.Subject, "callback", run.ID, "err", err)
+		return job.ErrPark
+	}
+	return job.Again(err)
 }
 
-// work processes the events of a conversation until there is no new one.
-func (s *Service) work(id event.ConversationID, j *job) {
-	for {
-		s.mu.Lock()
-		if !j.again || s.closed {
-			delete(s.jobs, id)
-			s.mu.Unlock()
-			return
-		}
-		j.again = false
-		s.mu.Unlock()
-		select {
-		case s.busy <- struct{}{}:
-		case <-s.ctx.Done():
-			continue
-		}
-		pause, err := s.process(id)
-		<-s.busy
-		if err != nil {
-			s.complain("call the event callbacks of a conversation", fmt.Errorf("conversation %s: %w", id, err))
-		}
-		if pause == 0 {
-			continue
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-j.news:
-			timer.Stop()
-		case <-s.ctx.Done():
-			timer.Stop()
-		}
-		s.mu.Lock()
-		j.again = true
-		s.mu.Unlock()
-	}
-}
-
-// process calls the callbacks of a conversation for its new events. If something is left to
-// do, pause is when.
-func (s *Service) process(id event.ConversationID) (pause time.Duration, err error) {
-	all, err := s.o.Store.Callbacks(s.ctx, id)
-	if err != nil {
-		return s.o.Pause, err
-	}
-	later := func(d time.Duration) {
-		if pause == 0 || d < pause {
-			pause = d
-		}
-	}
-	active := 0
-	var errs []error
-	for i := range all {
-		if all[i].Status != store.CallbackActive {
-			continue
-		}
-		active++
-		if wait := s.wait(all[i].ID); wait > 0 {
-			later(wait)
-			continue
-		}
-		err := s.call(all[i].ID)
-		switch {
-		case err == nil, fault.Is(err, fault.NotFound): // the conversation was deleted
-			s.succeeded(all[i].ID)
-		case errors.Is(err, errHeld), errors.Is(err, store.ErrCallbackMoved):
-			later(heldPause)
-		case errors.Is(err, errUnknownKind):
-			errs = append(errs, err)
-		default:
-			later(s.failedAgain(all[i].ID))
-			errs = append(errs, err)
-		}
-	}
-	if active == 0 {
-		s.mu.Lock()
-		if len(s.none) >= mostNone {
-			clear(s.none)
-		}
-		s.none[id] = struct{}{}
-		s.mu.Unlock()
-	}
-	return pause, errors.Join(errs...)
-}
-
-// wait is how long a callback that has failed is left alone.
-func (s *Service) wait(id event.ConversationID) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f := s.failed[id]; f != nil {
-		return time.Until(f.due)
-	}
-	return 0
-}
-
-func (s *Service) succeeded(id event.ConversationID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.failed, id)
-}
-
-// failedAgain returns how long to wait after a failure of a callback.
-func (s *Service) failedAgain(id event.ConversationID) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.failed[id]
-	if f == nil {
-		f = &attempts{}
-		s.failed[id] = f
-	}
-	d := s.o.Pause
-	for range f.n {
-		d = min(2*d, maxPause)
-	}
-	f.n++
-	f.due = time.Now().Add(d)
-	return d
-}
-
-var (
-	errHeld        = fault.New(fault.Conflict, "another server calls the event callback")
-	errUnknownKind = fault.New(fault.Unsupported, "the kind of an event callback is not known to this server")
-)
-
-// call calls one callback for its new events.
-func (s *Service) call(id event.ConversationID) error {
-	release, err := s.o.Lock.Acquire(s.ctx, id)
-	if fault.Is(err, fault.Conflict) {
-		return errHeld
-	}
-	if err != nil {
+// note stores how far the callback is, with the result of the last event; nil for none.
+func (c *calling) note(ctx context.Context, r *store.CallbackResult) error {
+	if err := c.SetProgress(c.progress); err != nil {
 		return err
 	}
-	defer release()
-	ctx, cancel := context.WithCancel(s.ctx)
-	defer cancel()
-	s.mu.Lock()
-	s.atWork[id] = cancel
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.atWork, id)
-		s.mu.Unlock()
-	}()
-	c, err := s.o.Store.Callback(ctx, id) // as of now: another server may have been here
-	if err != nil || c.Status != store.CallbackActive {
-		return err
+	err := c.Save(ctx, func(ctx context.Context, j job.Job) error {
+		return c.s.o.Store.SaveCallback(ctx, j, c.progress.Seen, r)
+	})
+	if err == nil {
+		c.stored = c.progress.Seen
 	}
-	p, kind, err := callback.New(c.Processor)
-	if fault.Is(err, fault.Unsupported) { // of a program with more packages, which may come back
-		return errors.Join(errUnknownKind, err)
-	}
-	if err != nil {
-		return err
-	}
-	return s.calls(ctx, &c, p, kind)
+	return err
 }
 
-// calls calls a processor for the events behind the cursor of its callback.
-func (s *Service) calls(ctx context.Context, c *store.Callback, p callback.Processor, kind string) error {
-	stored := c.Seen
-	note := func(r *store.CallbackResult) error {
-		c.Updated = time.Now().UTC()
-		err := s.o.Store.SeenByCallback(ctx, *c, stored, r)
-		if err == nil {
-			stored = c.Seen
-		}
-		return err
-	}
+// passed moves the cursor to an event.
+func (c *calling) passed(seq eventstream.Seq) {
+	c.progress.Seen, c.progress.Tried, c.Attempt = seq, 0, 0
+}
+
+// events calls the processor for the events behind the cursor.
+func (c *calling) events(ctx context.Context, kind string) error {
 	for {
 		var broken error
-		for rec, err := range s.o.Stream.Read(ctx, c.Conversation, c.Seen+1) {
+		for rec, err := range c.s.o.Stream.Read(ctx, c.Subject, c.progress.Seen+1) {
 			if err != nil {
 				broken = err
 				break
 			}
 			if kind != "" && rec.Kind != kind {
-				if c.Seen = rec.Seq; c.Seen-stored >= sweptSkipped {
-					if err := note(nil); err != nil {
+				if c.passed(rec.Seq); rec.Seq-c.stored >= sweptSkipped {
+					if err := c.note(ctx, nil); err != nil {
 						return err
 					}
 				}
 				continue
 			}
-			r, done, err := s.one(ctx, c, p, rec)
+			r, done, err := c.one(ctx, rec)
 			if err != nil {
-				return err
+				return errors.Join(err, c.SetProgress(c.progress))
 			}
-			c.Seen = rec.Seq
+			c.passed(rec.Seq)
 			if done {
-				c.Status = store.CallbackCompleted
+				c.State = job.Done
 			}
 			if r != nil || done {
-				if err := note(r); err != nil || done {
+				if err := c.note(ctx, r); err != nil {
+					c.State = job.Ready
 					return err
 				}
 			}
+			if done {
+				return nil
+			}
 		}
 		if !fault.Is(broken, fault.Corrupt) {
-			if broken == nil && c.Seen > stored {
-				return note(nil)
+			if broken == nil && c.progress.Seen > c.stored {
+				return c.note(ctx, nil)
 			}
 			return broken
 		}
 		// An event that cannot be read can never be processed, but those after it can.
-		last, err := s.o.Stream.Last(ctx, c.Conversation)
-		if err != nil || c.Seen >= last {
+		last, err := c.s.o.Stream.Last(ctx, c.Subject)
+		if err != nil || c.progress.Seen >= last {
 			return errors.Join(broken, err)
 		}
-		s.o.Log.Error("an event cannot be read, and no event callback gets it", "conversation", c.Conversation, "seq", c.Seen+1, "err", broken)
-		c.Seen++
+		c.s.o.Log.Error("an event cannot be read, and no event callback gets it", "conversation", c.Subject, "seq", c.progress.Seen+1, "err", broken)
+		c.passed(c.progress.Seen + 1)
 	}
 }
 
-// one calls a processor for one event. An error means that the event is to be tried again.
-func (s *Service) one(ctx context.Context, c *store.Callback, p callback.Processor, rec eventstream.Record) (r *store.CallbackResult, done bool, err error) {
+// one calls the processor for one event. An error means that the event is to be tried again.
+func (c *calling) one(ctx context.Context, rec eventstream.Record) (r *store.CallbackResult, done bool, err error) {
 	var out callback.Outcome
 	ev, err := event.Unmarshal(rec.JSON)
 	if err == nil {
-		out, err = s.guarded(ctx, p, callback.Call{
-			Callback: string(c.ID), Key: string(c.ID) + "/" + string(rec.ID), Conversation: c.Conversation, Event: ev, Log: s.o.Log,
+		out, err = c.guarded(ctx, callback.Call{
+			Callback: c.ID, Key: c.ID + "/" + string(rec.ID), Conversation: c.Subject, Event: ev, Services: c.services, Log: c.s.o.Log,
 		})
 	}
 	if err != nil && ctx.Err() != nil {
 		return nil, false, context.Cause(ctx)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if k := fault.KindOf(err); err != nil && (k == fault.Unavailable || k == fault.Timeout || k == fault.RateLimit) {
-		f := s.failed[c.ID]
-		if f == nil || f.at != rec.Seq {
-			f = &attempts{at: rec.Seq}
-			s.failed[c.ID] = f
-		}
-		if f.tried++; f.tried < s.o.Tries {
+		if c.progress.Tried++; c.progress.Tried < c.s.o.Tries {
 			return nil, false, fmt.Errorf("event callback %s: %w", c.ID, err)
 		}
-	}
-	if f := s.failed[c.ID]; f != nil && f.at == rec.Seq { // not one that is ahead
-		delete(s.failed, c.ID)
 	}
 	if err == nil && out.Nothing {
 		return nil, out.Done, nil
 	}
 	r = &store.CallbackResult{
-		ID: event.NewConversationID().Hex(), Callback: c.ID, Conversation: c.Conversation, Event: rec.ID, OK: err == nil, Detail: out.Detail, Created: time.Now().UTC(),
+		ID: event.NewConversationID().Hex(), Callback: event.ConversationID(c.ID), Conversation: c.Subject, Event: rec.ID, OK: err == nil, Detail: out.Detail, Created: time.Now().UTC(),
 	}
 	if err != nil {
 		r.Detail = err.Error()
@@ -490,16 +275,16 @@ func (s *Service) one(ctx context.Context, c *store.Callback, p callback.Process
 }
 
 // guarded calls a processor, which may come from another module: it cannot end the server.
-func (s *Service) guarded(ctx context.Context, p callback.Processor, c callback.Call) (out callback.Outcome, err error) {
-	limited, cancel := context.WithTimeout(ctx, s.o.Timeout)
+func (c *calling) guarded(ctx context.Context, call callback.Call) (out callback.Outcome, err error) {
+	limited, cancel := context.WithTimeout(ctx, c.s.o.Timeout)
 	defer cancel()
 	defer func() {
 		if r := recover(); r != nil {
 			err = fault.New(fault.Internal, fmt.Sprintf("the processor panicked: %v", r))
-			s.o.Log.Error("the processor of an event callback panicked", "callback", c.Callback, "panic", r)
+			c.s.o.Log.Error("the processor of an event callback panicked", "callback", call.Callback, "panic", r)
 		}
 	}()
-	out, err = p.Process(limited, c)
+	out, err = c.p.Process(limited, call)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		err = fault.Wrap(err, fault.Timeout, "the processor took too long")
 	}

@@ -23,8 +23,10 @@ import (
 	"github.com/deft-dev/deft/eventstream/postgres"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/postgrestest"
+	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/callbacks"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/session"
@@ -59,10 +61,17 @@ func init() {
 // server is one of several on a database.
 type server struct {
 	*callbacks.Service
+	jobs   *job.Engine
 	events eventstream.Stream // that calls callbacks
 	raw    eventstream.Stream // that does not
 	rows   *store.Store
-	locks  session.Lock
+}
+
+// mine are what a processor may use; the tests look at whose they are.
+type mine struct {
+	callback.Services
+	owner        identity.Tenant
+	conversation event.ConversationID
 }
 
 // each runs a test with each kind of database. start makes a server that ends with the test.
@@ -74,16 +83,23 @@ func each(t *testing.T, f func(t *testing.T, start func() server)) {
 		must(t, err)
 		rows, err := store.Open(t.Context(), db, engine, keyring.New("key"))
 		must(t, err)
-		s := callbacks.New(callbacks.Options{Stream: events, Store: rows, Lock: locks, Log: slog.New(slog.DiscardHandler), Pause: time.Millisecond, Tries: 3})
+		log := slog.New(slog.DiscardHandler)
+		jobs := job.New(job.Options{Store: rows, Lock: locks, Log: log})
+		s := callbacks.New(callbacks.Options{
+			Stream: events, Store: rows, Jobs: jobs, Log: log, Pause: time.Millisecond, Tries: 3,
+			Services: func(owner identity.Tenant, conversation event.ConversationID) callback.Services {
+				return mine{nil, owner, conversation}
+			},
+		})
 		t.Cleanup(func() {
-			s.Close()
+			jobs.Close()
 			for _, err := range []error{locks.Close(), rows.Close(), events.Close()} {
 				if err != nil {
 					t.Error(err)
 				}
 			}
 		})
-		return server{s, s.Stream(), events, rows, locks}
+		return server{s, jobs, s.Stream(), events, rows}
 	}
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
@@ -250,9 +266,10 @@ func TestResume(t *testing.T) {
 		})
 		say(t, first.events, id, "one", "two", "three")
 		<-began
-		first.Close()
+		first.jobs.Close()
 		say(t, first.events, id, "four") // nothing is called any more
-		second.Resume()
+		must(t, second.jobs.Start(t.Context()))
+		second.Resume(t.Context())
 		say(t, second.raw, id, "five")
 		say(t, second.events, id, "end")
 		<-ended
@@ -309,23 +326,16 @@ func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, start func() server) {
 		s := start()
-		ended := make(chan struct{})
-		id := s.conversation(t, func(context.Context, string, callback.Call) (callback.Outcome, error) {
-			close(ended)
+		ended := make(chan mine, 1)
+		id := s.conversation(t, func(_ context.Context, _ string, c callback.Call) (callback.Outcome, error) {
+			ended <- c.Services.(mine)
 			return callback.Outcome{Done: true}, nil
 		})
 		say(t, s.raw, id, "of the other server")
-		all, err := s.rows.Callbacks(t.Context(), id)
-		must(t, err)
-		if s.Orphaned(event.NewConversationID()) {
-			t.Error("took something else for a callback")
-		}
-		if !s.Orphaned(all[0].ID) {
-			t.Error("the callback is not known")
-		}
-		<-ended
-		if s.Lost(event.NewConversationID()) {
-			t.Error("lost something else")
+		s.Orphaned(event.NewConversationID())
+		s.Orphaned(id)
+		if got := <-ended; got.owner != "alice" || got.conversation != id {
+			t.Errorf("the processor may use what %s has for %s", got.owner, got.conversation)
 		}
 	})
 }
@@ -344,10 +354,11 @@ func TestUnknownKind(t *testing.T) {
 		must(t, s.Add(t.Context(), c))
 		say(t, s.events, id, "one")
 		<-ended
-		s.Close()
-		got, err := s.rows.Callback(t.Context(), c.ID)
+		s.jobs.Close()
+		j, err := s.rows.Job(t.Context(), string(c.ID))
 		must(t, err)
-		if got.Seen != 0 || got.Status != store.CallbackActive {
+		got, err := store.CallbackOf(j)
+		if must(t, err); got.Seen != 0 || got.Status != store.CallbackActive {
 			t.Errorf("it is now %+v", got)
 		}
 	})

@@ -6,18 +6,19 @@ import (
 	"errors"
 
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
 )
 
 // place returns the sandbox of a task, and stores which it is.
-func (s *Service) place(ctx context.Context, owner identity.Tenant, t *store.Task, warm bool) (store.Sandbox, error) {
+func (s *Service) place(ctx context.Context, owner identity.Tenant, run *job.Run, t *store.Task, warm bool) (store.Sandbox, error) {
 	if warm && t.Sandbox == "" {
 		if err := s.o.Sandboxes.CreateClaimed(ctx, owner, t.Conversation); err != nil {
 			return store.Sandbox{}, err
 		}
 		t.Sandbox = t.Conversation.Hex()
-		if err := s.save(ctx, t); err != nil {
+		if err := save(ctx, run, t); err != nil {
 			return store.Sandbox{}, err
 		}
 	}
@@ -36,15 +37,13 @@ func (s *Service) place(ctx context.Context, owner identity.Tenant, t *store.Tas
 	if err != nil {
 		return b, err
 	}
-	if made {
-		s.mu.Lock()
-		s.atWork[t.ID].made = true
-		s.mu.Unlock()
-	} else if err := s.o.Store.UseSandbox(ctx, t.Owner, b.ID, now()); err != nil {
-		return b, err
+	if !made {
+		if err := s.o.Store.UseSandbox(ctx, t.Owner, b.ID, now()); err != nil {
+			return b, err
+		}
 	}
-	t.Sandbox = b.ID
-	return b, s.save(ctx, t)
+	t.Sandbox, t.Made = b.ID, made
+	return b, save(ctx, run, t)
 }
 
 // strategy is how conversations of an owner are placed that name no sandbox.
@@ -56,10 +55,7 @@ func (s *Service) strategy(ctx context.Context, owner identity.Tenant) (sandboxe
 // leaveSandbox removes the sandbox that was made for a task which has failed, unless there
 // is a conversation in it: nothing leads to it, and it would count for its owner's limit.
 func (s *Service) leaveSandbox(ctx context.Context, t *store.Task) {
-	s.mu.Lock()
-	made := s.atWork[t.ID].made
-	s.mu.Unlock()
-	if !made {
+	if !t.Made {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -79,5 +75,5 @@ func (s *Service) leaveSandbox(ctx context.Context, t *store.Task) {
 		s.o.Log.Warn("the sandbox of a conversation that was not started is left", "sandbox", t.Sandbox, "err", err)
 		return
 	}
-	t.Sandbox = ""
+	t.Sandbox, t.Made = "", false
 }

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/worktree"
+	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/session"
 )
@@ -107,17 +109,21 @@ func (s *Service) replay(ctx context.Context, scope *session.Scope, owner identi
 	return s.keepReplay(ctx, owner, spec.ID, recorded, s.limit(owner))
 }
 
-// keepReplay stores what a conversation replays, and begins.
+// keepReplay stores a recording, and has a conversation replay it in the background.
 func (s *Service) keepReplay(ctx context.Context, owner identity.Tenant, id event.ConversationID, recorded []event.Event, l store.RunLimit) error {
-	r := store.Replay{Conversation: id, Owner: string(owner), Created: now()}
 	if err := s.o.Files.Put(ctx, recording(id), encoded(recorded)); err != nil {
 		return err
 	}
-	if err := s.o.Store.AddReplay(ctx, r, l); err != nil {
-		return errors.Join(err, s.o.Files.Delete(context.WithoutCancel(ctx), recording(id)))
+	_, err := s.o.Jobs.Add(ctx, job.Request{Kind: store.ReplayKind, Owner: owner, Subject: id, Key: string(id)}, func(ctx context.Context, j job.Job) error {
+		return s.o.Store.AddRun(ctx, j, l)
+	})
+	if errors.Is(err, job.ErrExists) { // a start task that is done again
+		return nil
 	}
-	s.beginReplay(r)
-	return nil
+	if err != nil {
+		err = errors.Join(err, s.o.Files.Delete(context.WithoutCancel(ctx), recording(id)))
+	}
+	return err
 }
 
 // dropRecording deletes the file of a start that has ended, if it has one.
@@ -156,39 +162,45 @@ func encoded(events []event.Event) io.Reader {
 	})
 }
 
-// beginReplay goes on with a replay in the background, unless this server does so already.
-func (s *Service) beginReplay(r store.Replay) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.replays[r.Conversation] || s.ctx.Err() != nil {
-		return
+// replayKind says how replays are done. A conversation that another server has locked is
+// waited for.
+func (s *Service) replayKind() job.Kind {
+	return job.Kind{
+		Name: store.ReplayKind, Attempts: -1, Pause: 250 * time.Millisecond, MaxPause: 30 * time.Second, Handler: job.HandlerFunc(s.doReplay),
 	}
-	s.replays[r.Conversation] = true
-	s.working.Go(func() {
-		err := s.goOnReplaying(s.ctx, r)
-		// One that another server works on, or that is to go on after a restart, stays.
-		if s.ctx.Err() == nil && !errors.Is(err, session.ErrLocked) {
-			if err != nil {
-				s.o.Log.Warn("the replay has ended early", "conversation", r.Conversation, "err", err)
-			}
-			if err := errors.Join(s.o.Store.DeleteReplay(s.ctx, r.Conversation), s.o.Files.Delete(s.ctx, recording(r.Conversation))); err != nil {
-				s.o.Log.Warn("the end of a replay is not stored", "conversation", r.Conversation, "err", err)
-			}
-		}
-		s.mu.Lock()
-		delete(s.replays, r.Conversation)
-		s.mu.Unlock()
-	})
 }
 
-// goOnReplaying replays what is left of a recording. An error that its user has to know is
+// doReplay replays what is left of a recording, and removes the file of the recording.
+func (s *Service) doReplay(ctx context.Context, run *job.Run) error {
+	err := s.replayRest(ctx, run.Owner, run.Subject)
+	switch {
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), job.ErrCancelled):
+		return err // another server continues
+	case errors.Is(err, session.ErrLocked):
+		return job.Again(err)
+	}
+	run.State = job.Done
+	if err != nil {
+		s.o.Log.Warn("the replay has ended early", "conversation", run.Subject, "err", err)
+		run.State, run.Error = job.Failed, err.Error()
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := run.Save(ctx, nil); err != nil && !errors.Is(err, job.ErrLost) {
+		run.State, run.Error = job.Ready, ""
+		return job.Again(err)
+	}
+	// Last: a server that continues needs the file. Without a job the conversation is deleted.
+	return s.o.Files.Delete(ctx, recording(run.Subject))
+}
+
+// replayRest replays what is left of a recording. An error that its user has to know is
 // recorded in the conversation.
-func (s *Service) goOnReplaying(ctx context.Context, r store.Replay) error {
-	c, err := s.Scope(identity.Tenant(r.Owner)).Get(ctx, r.Conversation)
+func (s *Service) replayRest(ctx context.Context, owner identity.Tenant, id event.ConversationID) error {
+	c, err := s.Scope(owner).Get(ctx, id)
 	if err != nil {
 		return err
 	}
-	recorded, err := s.recording(ctx, recording(r.Conversation))
+	recorded, err := s.recording(ctx, recording(id))
 	if err == nil {
 		err = c.Replay(ctx, recorded)
 	}
@@ -212,21 +224,15 @@ func (s *Service) recording(ctx context.Context, key string) (_ []event.Event, e
 	return s.o.Trajectories.Read(io.NewSectionReader(bytes.NewReader(raw), 0, int64(len(raw))))
 }
 
-// resumeReplay goes on with the replay of a conversation whose server has ended, and reports
-// whether there is one.
-func (s *Service) resumeReplay(id event.ConversationID) bool {
-	r, err := s.o.Store.Replay(s.ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return false
+// Replays reports whether a conversation replays a recording, which its job continues, here
+// if the job's server has ended.
+func (s *Service) Replays(ctx context.Context, id event.ConversationID) bool {
+	found, err := s.o.Jobs.Recover(ctx, store.ReplayKind, id)
+	if err != nil && ctx.Err() == nil {
+		s.o.Log.Warn("cannot continue a replay of a server that has ended", "conversation", id, "err", err)
+		return true // a model must not be asked
 	}
-	if err != nil {
-		if s.ctx.Err() == nil {
-			s.o.Log.Warn("cannot continue a replay of a server that has ended", "conversation", id, "err", err)
-		}
-		return true // it must not be asked of a model
-	}
-	s.beginReplay(r)
-	return true
+	return found
 }
 
 // pieces reads what a function returns, until an error.

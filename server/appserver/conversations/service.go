@@ -4,18 +4,14 @@
 //
 // # Usage
 //
-//	s := conversations.New(conversations.Options{Sessions: manager, Sandboxes: sandboxes, Store: store, …})
-//	err := s.ResumeTasks(ctx)
+//	s := conversations.New(conversations.Options{Sessions: manager, Sandboxes: sandboxes, Store: store, Jobs: jobs, …})
 //	task, err := s.Start(ctx, owner, request) // and returns at once
 //	task, err = s.Wait(ctx, owner, task.ID)   // until it is READY or has failed
-//	…
-//	s.Close()                                 // tasks go on at the next start
 //
 // # Concurrency
 //
-// A Service is safe for concurrent use. Each task that is at work has a goroutine,
-// which Close waits for. Several servers may share a database: a task is locked by the one
-// that works on it, and taken over by another when that one ends ([session.Others]).
+// A Service is safe for concurrent use. Start tasks and replays are jobs (package job):
+// another server continues them when theirs ends.
 //
 // # Failure
 //
@@ -43,6 +39,7 @@ import (
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/objectstore"
+	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/callbacks"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
@@ -77,8 +74,8 @@ type Options struct {
 	Settings Settings
 	// Files has what conversations replay, until they are through.
 	Files objectstore.Store
-	// Lock makes one server at a time work on a start task, by the task's id.
-	Lock session.Lock
+	// Jobs does start tasks and replays.
+	Jobs *job.Engine
 	// Callbacks calls the event callbacks of conversations.
 	Callbacks *callbacks.Service
 	// Strategy places conversations that name no sandbox, unless their owner has chosen
@@ -98,39 +95,17 @@ type Options struct {
 
 // Service is what the App Server does with conversations.
 type Service struct {
-	o       Options
-	ctx     context.Context
-	stop    context.CancelFunc
-	working sync.WaitGroup
+	o Options
 
 	reviving sync.Mutex // one sandbox at a time
-
-	mu      sync.Mutex
-	atWork  map[string]*atWork            // tasks of this server, by their ids
-	replays map[event.ConversationID]bool // that this server works on
 }
 
-// atWork is a task that this server works on.
-type atWork struct {
-	states  []store.Task  // that the task was in, so that none is missed
-	changed chan struct{} // closed when there is one more
-	cancel  context.CancelFunc
-	made    bool // its sandbox was made for it
-}
-
-var _ session.Others = (*Service)(nil)
-
-// New returns a service.
+// New returns a service, whose kinds of jobs it registers.
 func New(o Options) *Service {
-	s := &Service{o: o, atWork: map[string]*atWork{}, replays: map[event.ConversationID]bool{}}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	s := &Service{o: o}
+	o.Jobs.Register(s.startKind())
+	o.Jobs.Register(s.replayKind())
 	return s
-}
-
-// Close stops the tasks at work, which go on when [Service.ResumeTasks] is called.
-func (s *Service) Close() {
-	s.stop()
-	s.working.Wait()
 }
 
 // Scope returns the conversations of an owner.

@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
@@ -20,6 +19,7 @@ import (
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/worktree"
+	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
@@ -136,44 +136,38 @@ func (s *Service) Start(ctx context.Context, owner identity.Tenant, r StartReque
 	if r.Warm = false; !named {
 		id, ready = s.claim(&r, id, strategy)
 	}
-	t, release, err := s.record(ctx, owner, id, r)
+	t, err := s.record(ctx, owner, id, r, ready)
 	if err != nil {
 		s.unclaim(ctx, t)
 		s.dropRecording(ctx, t)
 		ready()
 		return store.Task{}, err
 	}
-	s.begin(t, func() {
-		release()
-		ready()
-	})
 	return t, nil
 }
 
-// record stores the task of a request with what it replays, and locks it for this server.
-func (s *Service) record(ctx context.Context, owner identity.Tenant, id event.ConversationID, r StartRequest) (t store.Task, release func(), err error) {
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return t, nil, err
+// record adds the job of a request with the recording that it replays. ready is called when
+// this server is through with the job.
+func (s *Service) record(ctx context.Context, owner identity.Tenant, id event.ConversationID, r StartRequest, ready func()) (store.Task, error) {
+	t := store.Task{ID: event.NewConversationID().Hex(), Owner: string(owner), Conversation: id, Sandbox: r.SandboxID, Status: store.Working}
+	var err error
+	if t.Request, err = json.Marshal(r); err != nil {
+		return t, err
 	}
-	t = store.Task{
-		ID: event.NewConversationID().Hex(), Owner: string(owner), Conversation: id, Sandbox: r.SandboxID,
-		Status: store.Working, Request: raw, Created: now(),
-	}
-	t.Updated = t.Created
 	if r.Replays {
 		if err := s.o.Files.Put(ctx, startRecording(t.ID), encoded(r.Recorded)); err != nil {
-			return t, nil, err
+			return t, err
 		}
 	}
-	if release, err = s.lock(ctx, t.ID); err != nil {
-		return t, nil, err
+	j, err := s.o.Jobs.Add(ctx, job.Request{
+		ID: t.ID, Kind: store.StartKind, Owner: owner, Subject: id, Key: string(owner) + "/" + string(id),
+		Args: t.Request, Progress: t.Progress(), Then: ready,
+	}, func(ctx context.Context, j job.Job) error { return s.o.Store.AddRun(ctx, j, s.limit(owner)) })
+	if errors.Is(err, job.ErrExists) {
+		err = fault.New(fault.Conflict, "the conversation "+string(id)+" is being started")
 	}
-	if err := s.o.Store.AddTask(ctx, t, s.limit(owner)); err != nil {
-		release()
-		return t, nil, err
-	}
-	return t, release, nil
+	t.Created, t.Updated = j.Created, j.Updated
+	return t, err
 }
 
 func taken(err error, id event.ConversationID) error {
@@ -205,342 +199,8 @@ func (s *Service) inherit(ctx context.Context, owner identity.Tenant, r *StartRe
 	return nil
 }
 
-// lock makes this server the only one that works on a task.
-func (s *Service) lock(ctx context.Context, task string) (release func(), err error) {
-	id, ok := event.ParseConversationID(task)
-	if !ok {
-		return nil, fault.New(fault.Corrupt, fmt.Sprintf("the start task %q has no UUID", task))
-	}
-	return s.o.Lock.Acquire(ctx, id)
-}
-
-// ResumeTasks goes on with the tasks, and the replays, that were at work when a server ended.
-func (s *Service) ResumeTasks(ctx context.Context) error {
-	replays, err := s.o.Store.Replays(ctx)
-	if err != nil {
-		return err
-	}
-	for _, r := range replays {
-		s.beginReplay(r)
-	}
-	all, err := s.o.Store.UnfinishedTasks(ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range all {
-		if err := s.resume(ctx, t.ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// resume goes on with a task unless it has ended, or another server works on it.
-func (s *Service) resume(ctx context.Context, id string) error {
-	release, err := s.lock(ctx, id)
-	if fault.Is(err, fault.Conflict) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	t, err := s.o.Store.UnfinishedTask(ctx, id)
-	if err != nil {
-		release()
-		if fault.Is(err, fault.NotFound) {
-			err = nil
-		}
-		return err
-	}
-	s.begin(t, release)
-	return nil
-}
-
-// Orphaned implements [session.Others]: it goes on with a task, or with a replay, of a server
-// that has ended.
-func (s *Service) Orphaned(id event.ConversationID) bool {
-	_, err := s.o.Store.UnfinishedTask(s.ctx, id.Hex())
-	if fault.Is(err, fault.NotFound) {
-		return s.resumeReplay(id)
-	}
-	if err == nil {
-		err = s.resume(s.ctx, id.Hex())
-	}
-	if err != nil && s.ctx.Err() == nil {
-		s.o.Log.Warn("cannot continue a start task of a server that has ended", "task", id, "err", err)
-	}
-	return true
-}
-
-// Lost implements [session.Others]: it leaves a task to the server that takes it over.
-func (s *Service) Lost(id event.ConversationID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w, ok := s.atWork[id.Hex()]
-	if ok {
-		w.cancel()
-	}
-	return ok
-}
-
-// begin works on a task in the background. It releases the lock of the task at the end.
-func (s *Service) begin(t store.Task, release func()) {
-	ctx, cancel := context.WithCancel(s.ctx)
-	s.mu.Lock()
-	s.atWork[t.ID] = &atWork{states: []store.Task{t}, changed: make(chan struct{}), cancel: cancel}
-	s.mu.Unlock()
-	s.working.Go(func() {
-		defer release()
-		defer cancel()
-		err := s.workUntilFree(ctx, &t)
-		for err == nil {
-			var done bool
-			if done, err = s.finish(ctx, &t); done {
-				s.dropRecording(ctx, t)
-				break
-			}
-		}
-		if err != nil && ctx.Err() == nil {
-			t.FailedAt, t.Status, t.Detail = t.Status, store.Failed, detail(err)
-			s.o.Log.Warn("a conversation could not be started", "task", t.ID, "err", err)
-			s.unclaim(ctx, t)
-			s.leaveSandbox(ctx, &t)
-			s.dropRecording(ctx, t)
-			if err := s.save(context.WithoutCancel(ctx), &t); err != nil {
-				s.o.Log.Error("the state of a start task is lost", "task", t.ID, "err", err)
-			}
-		}
-		s.mu.Lock()
-		w := s.atWork[t.ID]
-		w.states = append(w.states, t)
-		delete(s.atWork, t.ID)
-		close(w.changed)
-		s.mu.Unlock()
-	})
-}
-
-// A conversation whose server has ended is held for a moment by whoever notices it.
-const (
-	heldTries = 20
-	heldPause = 250 * time.Millisecond
-)
-
-// workUntilFree is work, again while somebody else holds the conversation.
-func (s *Service) workUntilFree(ctx context.Context, t *store.Task) error {
-	for tries := 1; ; tries++ {
-		err := s.work(ctx, t)
-		if !fault.Is(err, fault.Conflict) || tries == heldTries {
-			return err
-		}
-		timer := time.NewTimer(heldPause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		}
-	}
-}
-
-// detail is what the user of a task reads about an error.
-func detail(err error) string {
-	if hint := fault.HintOf(err); hint != "" {
-		return err.Error() + " (" + hint + ")"
-	}
-	return err.Error()
-}
-
-// finish sends the messages that have come meanwhile, and marks the task as ready if
-// there is none.
-func (s *Service) finish(ctx context.Context, t *store.Task) (done bool, err error) {
-	ready := *t
-	ready.Status, ready.Updated = store.Ready, now()
-	done, waiting, err := s.o.Store.FinishTask(ctx, ready)
-	if done {
-		*t = ready
-		return true, nil
-	}
-	for _, m := range waiting {
-		var msg session.Message
-		if err := json.Unmarshal(m.Content, &msg); err != nil {
-			return false, fault.Wrap(err, fault.Corrupt, "read a pending message")
-		}
-		id, ok := event.ParseConversationID(m.ID)
-		if !ok {
-			return false, fault.New(fault.Corrupt, "the id of a pending message cannot be read")
-		}
-		msg.ID = event.ID(id) // an earlier process may have sent it and not deleted it
-		c, err := s.Continue(ctx, identity.Tenant(t.Owner), t.Conversation)
-		if err == nil {
-			err = c.Send(ctx, msg)
-		}
-		if err == nil {
-			err = s.o.Store.DeletePendingMessage(ctx, m.ID)
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	return false, err
-}
-
-// save stores how far a task is, and wakes those that wait for it.
-func (s *Service) save(ctx context.Context, t *store.Task) error {
-	t.Updated = now()
-	err := s.o.Store.SaveTask(ctx, *t)
-	s.changed(t)
-	return err
-}
-
-// changed wakes those that follow a task.
-func (s *Service) changed(t *store.Task) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if w, ok := s.atWork[t.ID]; ok {
-		w.states = append(w.states, *t)
-		close(w.changed)
-		w.changed = make(chan struct{})
-	}
-}
-
-// Follow calls f with a task and with each of its later states, until it has ended, f
-// returns an error, or ctx ends.
-func (s *Service) Follow(ctx context.Context, owner identity.Tenant, id string, f func(store.Task) error) error {
-	// Before the store is read: a task that ends in between is then read as it ended.
-	s.mu.Lock()
-	w := s.atWork[id]
-	s.mu.Unlock()
-	t, err := s.o.Store.Task(ctx, string(owner), id)
-	if err != nil {
-		return err
-	}
-	if w == nil { // it has ended, or another server works on it
-		return f(t)
-	}
-	last := store.TaskStatus("")
-	for next := 0; ; {
-		s.mu.Lock()
-		states, changed := w.states[next:], w.changed
-		working := s.atWork[id] == w
-		s.mu.Unlock()
-		next += len(states)
-		for _, t := range states {
-			if t.Status == last {
-				continue
-			}
-			last = t.Status
-			if err := f(t); err != nil {
-				return err
-			}
-		}
-		if last.Ended() || !working {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// Wait returns a task when it has ended.
-func (s *Service) Wait(ctx context.Context, owner identity.Tenant, id string) (t store.Task, err error) {
-	err = s.Follow(ctx, owner, id, func(now store.Task) error { t = now; return nil })
-	return t, err
-}
-
-// Tasks returns start tasks of an owner by their ids, nil for those that do not exist.
-func (s *Service) Tasks(ctx context.Context, owner identity.Tenant, ids ...string) ([]*store.Task, error) {
-	out := make([]*store.Task, len(ids))
-	for i, id := range ids {
-		t, err := s.o.Store.Task(ctx, string(owner), id)
-		if fault.Is(err, fault.NotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		out[i] = &t
-	}
-	return out, nil
-}
-
-// SearchTasks returns one page of start tasks.
-func (s *Service) SearchTasks(ctx context.Context, q store.TaskQuery) ([]store.Task, string, error) {
-	return s.o.Store.Tasks(ctx, q)
-}
-
-// CountTasks returns how many start tasks a query selects.
-func (s *Service) CountTasks(ctx context.Context, q store.TaskQuery) (int, error) {
-	return s.o.Store.CountTasks(ctx, q)
-}
-
-// AddPending stores a message for a conversation whose start task is at work, to be
-// sent when it is ready, and returns its id and place. It is sent at once if the task
-// has ended; then place is 0.
-func (s *Service) AddPending(ctx context.Context, owner identity.Tenant, id string, m session.Message) (message string, place int, err error) {
-	raw, err := json.Marshal(m)
-	if err != nil {
-		return "", 0, err
-	}
-	task, conversation, err := s.taskOf(ctx, owner, id)
-	if err == nil && task != "" {
-		err = s.mayWait(ctx, owner, task)
-	}
-	if err != nil {
-		return "", 0, err
-	}
-	message = event.NewConversationID().Hex()
-	if task != "" {
-		waiting, ended, err := s.o.Store.AddPendingMessage(ctx, store.PendingMessage{ID: message, Owner: string(owner), Task: task, Content: raw, Created: now()})
-		if err != nil || !ended {
-			return message, waiting, err
-		}
-	}
-	c, err := s.Continue(ctx, owner, conversation)
-	if err == nil {
-		err = c.Send(ctx, m)
-	}
-	return message, 0, err
-}
-
-// mayWait refuses a message for a conversation that is going to replay, as one that does.
-func (s *Service) mayWait(ctx context.Context, owner identity.Tenant, task string) error {
-	t, err := s.o.Store.Task(ctx, string(owner), task)
-	if err != nil || t.Status.Ended() {
-		return err
-	}
-	var r StartRequest
-	if err := json.Unmarshal(t.Request, &r); err != nil {
-		return fault.Wrap(err, fault.Corrupt, "read the request of a start task")
-	}
-	if r.Replays {
-		return session.ErrReplays
-	}
-	return nil
-}
-
-// taskOf returns the start task that makes a conversation; id is the task's, as
-// "task-…", or the conversation's.
-func (s *Service) taskOf(ctx context.Context, owner identity.Tenant, id string) (task string, made event.ConversationID, err error) {
-	if hex, ok := strings.CutPrefix(id, "task-"); ok {
-		t, err := s.o.Store.Task(ctx, string(owner), strings.ReplaceAll(hex, "-", ""))
-		return t.ID, t.Conversation, err
-	}
-	conversation, ok := event.ParseConversationID(id)
-	if !ok {
-		return "", "", fault.New(fault.NotFound, "there is no conversation "+id)
-	}
-	all, _, err := s.o.Store.Tasks(ctx, store.TaskQuery{Owner: string(owner), Conversation: conversation, Limit: 1})
-	if err != nil || len(all) == 0 {
-		return "", conversation, err
-	}
-	return all[0].ID, conversation, nil
-}
-
 // work does what is left of a task. Each step can be done again.
-func (s *Service) work(ctx context.Context, t *store.Task) error {
+func (s *Service) work(ctx context.Context, run *job.Run, t *store.Task) error {
 	var r StartRequest
 	if err := json.Unmarshal(t.Request, &r); err != nil {
 		return fault.Wrap(err, fault.Corrupt, "read the request of a start task")
@@ -551,7 +211,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 			return errStopped
 		}
 		t.Status = to
-		return s.save(ctx, t)
+		return save(ctx, run, t)
 	}
 	suffix := strings.TrimSpace(agentTypes[r.AgentType] + "\n\n" + r.Suffix)
 	spec, err := s.o.Settings.Launch(ctx, owner, r.Model, r.AgentProfileID, suffix)
@@ -566,7 +226,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 	if err := step(store.WaitingForSandbox); err != nil {
 		return err
 	}
-	in, err := s.place(ctx, owner, t, r.Warm)
+	in, err := s.place(ctx, owner, run, t, r.Warm)
 	if err != nil {
 		return err
 	}

@@ -2,15 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/job"
 )
 
 // CallbackStatus is how an event callback is, in the contract's words
@@ -25,7 +23,7 @@ const (
 
 // Callback is called for the events of a conversation.
 type Callback struct {
-	ID           event.ConversationID // a UUID; it is locked while the callback works
+	ID           event.ConversationID // a UUID, the id of its job
 	Owner        string
 	Conversation event.ConversationID
 	Kind         string          // of its processor
@@ -47,97 +45,66 @@ type CallbackResult struct {
 	Created      time.Time
 }
 
-const callbackColumns = "id, owner, conversation, kind, processor, status, seen, created_at, updated_at"
-
-// AddCallbacks stores callbacks. Those that are there already stay as they are.
-func (s *Store) AddCallbacks(ctx context.Context, all ...Callback) error {
-	if len(all) == 0 {
-		return nil
-	}
-	return s.change(ctx, func(t tx) error {
-		for _, c := range all {
-			sealed, err := s.ring.Seal(c.Processor)
-			if err != nil {
-				return err
-			}
-			if _, err := t.exec("INSERT INTO app_callbacks ("+callbackColumns+") VALUES ("+marks(9)+") ON CONFLICT (id) DO NOTHING",
-				string(c.ID), c.Owner, string(c.Conversation), c.Kind, sealed, string(c.Status), int64(c.Seen), micro(c.Created), micro(c.Updated)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+// CallbackProgress is the progress of the job of a callback.
+type CallbackProgress struct {
+	Kind string          `json:"kind"` // of its processor
+	Seen eventstream.Seq `json:"seen"`
+	// Tried is how often the processor was called for the next event.
+	Tried int `json:"tried,omitempty"`
 }
 
-// Callback returns a callback, whoever's it is. NotFound if there is none.
-func (s *Store) Callback(ctx context.Context, id event.ConversationID) (Callback, error) {
-	c, err := s.callback(s.on(ctx).row("SELECT "+callbackColumns+" FROM app_callbacks WHERE id = ?", string(id)))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = missing("event callback", string(id))
+// CallbackOf returns the callback that a job calls. The Processor is nil if no key opens it.
+func CallbackOf(j job.Job) (Callback, error) {
+	var p CallbackProgress
+	if err := json.Unmarshal(j.Progress, &p); err != nil {
+		return Callback{}, fault.Wrap(err, fault.Corrupt, "read the event callback "+j.ID)
 	}
-	return c, failed(err)
+	c := Callback{
+		ID: event.ConversationID(j.ID), Owner: string(j.Owner), Conversation: j.Subject, Kind: p.Kind, Processor: j.Args, Status: CallbackActive,
+		Seen: p.Seen, Created: j.Created, Updated: j.Updated,
+	}
+	if j.State.Ended() {
+		c.Status = CallbackCompleted
+	}
+	return c, nil
 }
 
-// Callbacks returns the callbacks of a conversation, whoever's it is, in their order. The
-// Processor is nil if no key opens it.
+// Callbacks returns the callbacks of a conversation, whoever's it is, in their order.
 func (s *Store) Callbacks(ctx context.Context, conversation event.ConversationID) ([]Callback, error) {
-	return s.callbacks(ctx, " WHERE conversation = ? ORDER BY created_at, id", string(conversation))
+	return s.callbacks(ctx, " WHERE subject = ? AND kind = ? ORDER BY created_at, id", string(conversation), CallbackKind)
 }
 
 // ActiveCallbacks returns the next callbacks of all owners that are active, by their ids.
 func (s *Store) ActiveCallbacks(ctx context.Context, after event.ConversationID, limit int) ([]Callback, error) {
-	return s.callbacks(ctx, " WHERE status = ? AND id > ? ORDER BY id LIMIT ?", string(CallbackActive), string(after), limit)
+	return s.callbacks(ctx, " WHERE kind = ? AND "+unfinished+" AND id > ? ORDER BY id LIMIT ?", CallbackKind, string(after), limit)
 }
 
 func (s *Store) callbacks(ctx context.Context, rest string, args ...any) (all []Callback, err error) {
-	rows, err := s.on(ctx).rows("SELECT "+callbackColumns+" FROM app_callbacks"+rest, args...)
-	if err != nil {
-		return nil, failed(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		c, err := s.callback(rows)
-		if err != nil && !errors.Is(err, schema.ErrSealed) {
-			return nil, failed(err)
+	found, err := s.jobs(ctx, rest, args...)
+	for _, j := range found {
+		c, err := CallbackOf(j)
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, c)
 	}
-	return all, failed(rows.Err())
+	return all, err
 }
 
-func (s *Store) callback(row scanner) (c Callback, err error) {
-	var id, conversation, status, sealed string
-	var seen, created, updated int64
-	if err := row.Scan(&id, &c.Owner, &conversation, &c.Kind, &sealed, &status, &seen, &created, &updated); err != nil {
-		return Callback{}, err
-	}
-	c.Processor, err = s.unseal(sealed)
-	c.ID, c.Conversation, c.Status, c.Seen = event.ConversationID(id), event.ConversationID(conversation), CallbackStatus(status), eventstream.Seq(seen)
-	c.Created, c.Updated = at(created), at(updated)
-	return c, err
-}
-
-// ErrCallbackMoved says that somebody else has processed the event meanwhile.
-var ErrCallbackMoved = fault.New(fault.Conflict, "the event callback was used by somebody else, or is gone")
-
-// SeenByCallback notes how far a callback is, which was at the event before, with what came
-// of the last event; nil for nothing. Both are stored, or neither: there is one result for
-// an event, ever. [ErrCallbackMoved] if the callback is elsewhere.
-func (s *Store) SeenByCallback(ctx context.Context, c Callback, before eventstream.Seq, result *CallbackResult) error {
+// SaveCallback stores the job of a callback with the result of the event that it has seen
+// last; nil for none. Both are stored, or neither: an event has one result, ever.
+// [job.ErrLost] as of [Store.SaveJob].
+func (s *Store) SaveCallback(ctx context.Context, j job.Job, seen eventstream.Seq, result *CallbackResult) error {
 	return s.change(ctx, func(t tx) error {
-		r, err := t.exec("UPDATE app_callbacks SET seen = ?, status = ?, updated_at = ? WHERE id = ? AND seen = ? AND status = ?",
-			int64(c.Seen), string(c.Status), micro(c.Updated), string(c.ID), int64(before), string(CallbackActive))
-		if err := affected(r, err, "event callback", string(c.ID)); fault.Is(err, fault.NotFound) {
-			return ErrCallbackMoved
-		} else if err != nil || result == nil {
+		if _, err := t.saveJob(j); err != nil || result == nil {
 			return err
 		}
 		status := "ERROR"
 		if result.OK {
 			status = "SUCCESS"
 		}
-		_, err = t.exec("INSERT INTO app_callback_results (callback, seq, id, conversation, event, status, detail, created_at) VALUES ("+marks(8)+")",
-			string(c.ID), int64(c.Seen), result.ID, string(c.Conversation), string(result.Event), status, result.Detail, micro(result.Created))
+		_, err := t.exec("INSERT INTO app_callback_results (callback, seq, id, conversation, event, status, detail, created_at) VALUES ("+marks(8)+")",
+			j.ID, int64(seen), result.ID, string(j.Subject), string(result.Event), status, result.Detail, micro(result.Created))
 		return err
 	})
 }
@@ -146,7 +113,7 @@ func (s *Store) SeenByCallback(ctx context.Context, c Callback, before eventstre
 // the newest first, and where the next page begins ("" on the last).
 func (s *Store) CallbackResults(ctx context.Context, owner string, conversation event.ConversationID, page string, limit int) (all []CallbackResult, next string, err error) {
 	before, id := parsePage(page)
-	rows, err := s.on(ctx).rows(`SELECT r.id, r.callback, r.event, r.status, r.detail, r.created_at FROM app_callback_results r JOIN app_callbacks c ON c.id = r.callback
+	rows, err := s.on(ctx).rows(`SELECT r.id, r.callback, r.event, r.status, r.detail, r.created_at FROM app_callback_results r JOIN app_jobs c ON c.id = r.callback
 WHERE r.conversation = ? AND c.owner = ? AND (r.created_at < ? OR r.created_at = ? AND r.id <= ?) ORDER BY r.created_at DESC, r.id DESC LIMIT ?`,
 		string(conversation), owner, before, before, id, limit+1)
 	if err != nil {

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/store"
 )
 
@@ -23,15 +25,12 @@ func TestCallbacks(t *testing.T) {
 			}
 		}
 		all := []store.Callback{callback(0, "alice"), callback(1, "alice"), callback(2, "bob")}
-		must(t, s.AddCallbacks(ctx, all...))
-		again := all[0]
-		again.Kind = "other"
-		must(t, s.AddCallbacks(ctx, again)) // a step of a start task that is repeated
+		must(t, s.AddJobs(ctx, callbackJob(all[0]), callbackJob(all[1]), callbackJob(all[2])))
 		got, err := s.Callbacks(ctx, id(0))
 		must(t, err)
 		same(t, all[:2], got)
 		var stored string
-		must(t, db.QueryRowContext(ctx, "SELECT processor FROM app_callbacks WHERE kind = 'K'").Scan(&stored))
+		must(t, db.QueryRowContext(ctx, "SELECT args FROM app_jobs ORDER BY id LIMIT 1").Scan(&stored))
 		if len(stored) == 0 || stored[0] == '{' {
 			t.Errorf("the processor is stored as %s", stored)
 		}
@@ -39,29 +38,33 @@ func TestCallbacks(t *testing.T) {
 		result := func(c store.Callback, seq int, ok bool) *store.CallbackResult {
 			return &store.CallbackResult{ID: fmt.Sprint("r", seq), Callback: c.ID, Conversation: c.Conversation, Event: event.ID(fmt.Sprint("e", seq)), OK: ok, Detail: "d", Created: when(seq)}
 		}
-		move := func(c store.Callback, from, to eventstream.Seq, r *store.CallbackResult) error {
+		move := func(c store.Callback, to eventstream.Seq, r *store.CallbackResult) error {
 			c.Seen, c.Updated = to, when(int(to))
-			return s.SeenByCallback(ctx, c, from, r)
+			return s.SaveCallback(ctx, callbackJob(c), to, r)
 		}
-		must(t, move(all[0], 0, 2, nil))
-		must(t, move(all[0], 2, 3, result(all[0], 3, true)))
-		must(t, move(all[0], 3, 4, result(all[0], 4, false)))
-		wantKind(t, move(all[0], 3, 4, result(all[0], 4, true)), fault.Conflict) // somebody else was faster
-		wantKind(t, move(callback(9, "alice"), 0, 1, nil), fault.Conflict)       // there is none
+		must(t, move(all[0], 2, nil))
+		must(t, move(all[0], 3, result(all[0], 3, true)))
+		must(t, move(all[0], 4, result(all[0], 4, false)))
+		if err := move(callback(9, "alice"), 1, nil); !errors.Is(err, job.ErrLost) { // there is none
+			t.Error(err)
+		}
+		theirs := callbackJob(all[0])
+		theirs.Server = id(8888)
+		if err := s.SaveCallback(ctx, theirs, 5, result(all[0], 5, true)); !errors.Is(err, job.ErrLost) { // another server calls it
+			t.Error(err)
+		}
 
-		// Of many at the same time one has its result stored.
+		// An event has one result.
 		var wg sync.WaitGroup
 		errs := make([]error, 8)
 		for i := range errs {
-			wg.Go(func() { errs[i] = move(all[0], 4, 5, result(all[0], 5, true)) })
+			wg.Go(func() { errs[i] = move(all[0], 5, result(all[0], 5, true)) })
 		}
 		wg.Wait()
 		won := 0
 		for _, err := range errs {
 			if err == nil {
 				won++
-			} else if !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.Unavailable) {
-				t.Error(err)
 			}
 		}
 		if won != 1 {
@@ -83,10 +86,12 @@ func TestCallbacks(t *testing.T) {
 			t.Errorf("another owner sees %v", none)
 		}
 
-		done := all[0]
-		done.Status, done.Seen = store.CallbackCompleted, 6
-		must(t, s.SeenByCallback(ctx, done, 5, nil))
-		wantKind(t, move(done, 6, 7, nil), fault.Conflict)
+		done := callbackJob(all[0])
+		done.State = job.Done
+		must(t, s.SaveCallback(ctx, done, 6, nil))
+		if err := move(all[0], 7, nil); !errors.Is(err, job.ErrLost) {
+			t.Error(err)
+		}
 		active, err := s.ActiveCallbacks(ctx, "", 1)
 		must(t, err)
 		same(t, all[1:2], active)
@@ -100,11 +105,11 @@ func TestCallbacks(t *testing.T) {
 		}
 		must(t, s.DeleteConversation(ctx, "alice", id(0)))
 		var left int
-		must(t, db.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM app_callbacks) * 10 + (SELECT count(*) FROM app_callback_results)").Scan(&left))
+		must(t, db.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM app_jobs) * 10 + (SELECT count(*) FROM app_callback_results)").Scan(&left))
 		if left != 10 {
 			t.Errorf("after the deletion: %d", left)
 		}
-		_, err = s.Callback(ctx, all[0].ID)
+		_, err = s.Job(ctx, string(all[0].ID))
 		wantKind(t, err, fault.NotFound)
 	})
 }
@@ -115,9 +120,9 @@ func TestRequestsAreSealed(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db, s, ctx := d.open(t), d.store(t), t.Context()
 		task := store.Task{ID: "t", Owner: "alice", Conversation: id(1), Status: store.Working, Request: json.RawMessage(`{"secrets": {"A": "very private"}}`), Created: when(0), Updated: when(0)}
-		must(t, s.SaveTask(ctx, task))
+		must(t, s.AddJobs(ctx, startJob(task)))
 		var stored string
-		must(t, db.QueryRowContext(ctx, "SELECT request FROM app_start_tasks").Scan(&stored))
+		must(t, db.QueryRowContext(ctx, "SELECT args FROM app_jobs").Scan(&stored))
 		if len(stored) == 0 || stored[0] == '{' {
 			t.Errorf("the request is stored as %s", stored)
 		}

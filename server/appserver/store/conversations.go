@@ -166,19 +166,13 @@ func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.C
 	return s.change(ctx, func(t tx) error {
 		_, err := t.exec("DELETE FROM app_conversations WHERE id = ? AND owner = ?", string(id), owner)
 		if err == nil {
-			_, err = t.exec("DELETE FROM app_pending_messages WHERE task IN (SELECT id FROM app_start_tasks WHERE conversation = ? AND owner = ?)", string(id), owner)
+			_, err = t.exec("DELETE FROM app_pending_messages WHERE task IN (SELECT id FROM app_jobs WHERE subject = ? AND owner = ?)", string(id), owner)
 		}
 		if err == nil {
-			_, err = t.exec("DELETE FROM app_start_tasks WHERE conversation = ? AND owner = ?", string(id), owner)
+			_, err = t.exec("DELETE FROM app_callback_results WHERE callback IN (SELECT id FROM app_jobs WHERE subject = ? AND owner = ?)", string(id), owner)
 		}
 		if err == nil {
-			_, err = t.exec("DELETE FROM app_replays WHERE conversation = ? AND owner = ?", string(id), owner)
-		}
-		if err == nil {
-			_, err = t.exec("DELETE FROM app_callback_results WHERE callback IN (SELECT id FROM app_callbacks WHERE conversation = ? AND owner = ?)", string(id), owner)
-		}
-		if err == nil {
-			_, err = t.exec("DELETE FROM app_callbacks WHERE conversation = ? AND owner = ?", string(id), owner)
+			_, err = t.exec("DELETE FROM app_jobs WHERE subject = ? AND owner = ?", string(id), owner)
 		}
 		return err
 	})

@@ -3,7 +3,7 @@ package store
 // Version is that of the tables.
 var Version = version
 
-// Starting is the query of what an owner has at work in tasks and replays.
+// Starting is the query for an owner's conversations that are started or replay.
 const Starting = starting
 
 // Age makes what was read of late as old as it may be.

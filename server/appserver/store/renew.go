@@ -17,7 +17,7 @@ func (s *Store) unseal(value string) ([]byte, error) {
 
 // sealed are the columns with sealed values, and that by which their rows are named.
 var sealed = []struct{ table, column string }{
-	{"app_sandboxes", "key_sealed"}, {"app_start_tasks", "request"}, {"app_callbacks", "processor"},
+	{"app_sandboxes", "key_sealed"}, {"app_jobs", "args"},
 }
 
 // Owners returns all who have a credential, a sandbox or a conversation.

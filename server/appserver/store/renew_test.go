@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
 )
@@ -38,14 +39,14 @@ func TestRotatedKey(t *testing.T) {
 				}
 			}
 			for id, status := range map[string]store.TaskStatus{"a": store.Ready, "b": store.Working} {
-				if err := s.SaveTask(t.Context(), store.Task{ID: id, Owner: "local", Status: status, Request: json.RawMessage(`{}`), Created: now, Updated: now}); err != nil {
-					t.Fatal(err)
+				j := startJob(store.Task{ID: id, Owner: "local", Conversation: event.NewConversationID(), Status: status, Created: now, Updated: now})
+				if status == store.Ready {
+					j.State = job.Done
 				}
+				must(t, s.AddJobs(t.Context(), j))
 			}
 			c := store.Callback{ID: event.NewConversationID(), Owner: "local", Conversation: conversation, Kind: "k", Processor: json.RawMessage(`{}`), Status: store.CallbackActive, Created: now, Updated: now}
-			if err := s.AddCallbacks(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.AddJobs(t.Context(), callbackJob(c)))
 		})
 		readable := func(s *store.Store, want bool) {
 			t.Helper()
@@ -57,9 +58,8 @@ func TestRotatedKey(t *testing.T) {
 			if err != nil || len(tasks) != 2 || (tasks[0].Request != nil) != want {
 				t.Errorf("start tasks: %+v, %v", tasks, err)
 			}
-			unfinished, err := s.UnfinishedTasks(t.Context())
-			if err != nil || (len(unfinished) == 1) != want {
-				t.Errorf("unfinished start tasks: %+v, %v", unfinished, err)
+			if _, err := s.Job(t.Context(), "b"); errors.Is(err, schema.ErrSealed) == want {
+				t.Errorf("a job: %v", err)
 			}
 			if _, err := s.Task(t.Context(), "local", "b"); errors.Is(err, schema.ErrSealed) == want {
 				t.Errorf("a start task: %v", err)
@@ -67,9 +67,6 @@ func TestRotatedKey(t *testing.T) {
 			calls, err := s.Callbacks(t.Context(), conversation)
 			if err != nil || len(calls) != 1 || (calls[0].Processor != nil) != want {
 				t.Errorf("callbacks: %+v, %v", calls, err)
-			}
-			if _, err := s.Callback(t.Context(), calls[0].ID); errors.Is(err, schema.ErrSealed) == want {
-				t.Errorf("a callback: %v", err)
 			}
 		}
 		open(keyring.New("lost"), func(s *store.Store) { readable(s, false) })

@@ -21,7 +21,7 @@ type RunLimit struct {
 var ErrTooManyRuns = fault.New(fault.RateLimit, "you have as many conversations at work as you may have").Hint("wait for one to end, or stop one")
 
 // MayRun returns [ErrTooManyRuns] if an owner has as many conversations at work as the limit
-// says. Only [Store.AddTask] and [Store.AddReplay] hold it: this is for what is done before.
+// says. Only [Store.AddRun] holds it: this is for what is done before.
 func (s *Store) MayRun(ctx context.Context, owner string, l RunLimit) error {
 	if l.Most <= 0 {
 		return nil
@@ -61,12 +61,12 @@ func (t tx) checkRuns(owner string, l RunLimit) error {
 	return nil
 }
 
-// starting are the conversations of an owner that a task is making, or that replay.
-const starting = "SELECT conversation FROM app_start_tasks WHERE owner = ? AND " + unfinished + " UNION SELECT conversation FROM app_replays WHERE owner = ?"
+// starting are the conversations of an owner that are started, or that replay.
+const starting = "SELECT DISTINCT subject FROM app_jobs WHERE owner = ? AND kind IN ('" + StartKind + "', '" + ReplayKind + "') AND " + atWork
 
 // addStarting adds what starts, most at most.
 func (t tx) addStarting(owner string, most int, to map[event.ConversationID]bool) error {
-	found, err := t.texts(starting+" LIMIT ?", owner, owner, most)
+	found, err := t.texts(starting+" LIMIT ?", owner, most)
 	for _, id := range found {
 		to[event.ConversationID(id)] = true
 	}

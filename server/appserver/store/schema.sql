@@ -31,27 +31,35 @@ CREATE TABLE app_conversations (
 );
 CREATE INDEX app_conversations_sandbox ON app_conversations (sandbox);
 
-CREATE TABLE app_start_tasks (
-  id           TEXT   NOT NULL PRIMARY KEY,
-  owner        TEXT   NOT NULL,
-  conversation TEXT   NOT NULL, -- that it makes
-  sandbox      TEXT   NOT NULL, -- '' until there is one
-  status       TEXT   NOT NULL,
-  detail       TEXT   NOT NULL, -- of an error
-  request      TEXT   NOT NULL, -- JSON, as it was sent, sealed
-  log          TEXT   NOT NULL, -- what the set-up printed
-  created_at   BIGINT NOT NULL,
-  updated_at   BIGINT NOT NULL,
-  failed_at    TEXT   NOT NULL -- the status in which it failed
+-- Work that happens once, later or on another server (package job).
+CREATE TABLE app_jobs (
+  id         TEXT    NOT NULL PRIMARY KEY,
+  kind       TEXT    NOT NULL,
+  owner      TEXT    NOT NULL,
+  subject    TEXT    NOT NULL, -- the conversation that it is about; '' for none
+  unique_key TEXT,             -- of one job of the kind that has not ended; NULL for none
+  state      TEXT    NOT NULL, -- ready, parked, done, failed or cancelled
+  args       TEXT    NOT NULL, -- JSON, sealed
+  progress   TEXT    NOT NULL, -- JSON: how far it is, and its result
+  error      TEXT    NOT NULL,
+  attempt    INTEGER NOT NULL, -- failures in a row
+  due_at     BIGINT  NOT NULL,
+  server     TEXT    NOT NULL, -- the lock of the server that leases it; '' for none
+  woken      INTEGER NOT NULL DEFAULT 0,     -- 1 if another server wants one more run
+  cancelled  BOOLEAN NOT NULL DEFAULT FALSE, -- its end was asked for
+  created_at BIGINT  NOT NULL,
+  updated_at BIGINT  NOT NULL
 );
-CREATE INDEX app_start_tasks_owner ON app_start_tasks (owner, created_at);
-CREATE INDEX app_start_tasks_conversation ON app_start_tasks (conversation);
-CREATE INDEX app_start_tasks_unfinished ON app_start_tasks (owner, created_at) WHERE status NOT IN ('READY', 'ERROR');
+CREATE UNIQUE INDEX app_jobs_key ON app_jobs (kind, unique_key) WHERE state IN ('ready', 'parked');
+CREATE INDEX app_jobs_owner ON app_jobs (owner, kind, created_at);
+CREATE INDEX app_jobs_subject ON app_jobs (subject, kind);
+CREATE INDEX app_jobs_at_work ON app_jobs (owner, kind, subject) WHERE state = 'ready';
+CREATE INDEX app_jobs_server ON app_jobs (server) WHERE state = 'ready';
 
 CREATE TABLE app_pending_messages (
   id         TEXT   NOT NULL PRIMARY KEY,
   owner      TEXT   NOT NULL,
-  task       TEXT   NOT NULL, -- the start task that sends it
+  task       TEXT   NOT NULL, -- the job that starts the conversation
   content    TEXT   NOT NULL, -- JSON
   created_at BIGINT NOT NULL
 );
@@ -79,23 +87,9 @@ CREATE TABLE app_documents (
   changed BIGINT NOT NULL
 );
 
--- What is called for the events of conversations.
-CREATE TABLE app_callbacks (
-  id           TEXT   NOT NULL PRIMARY KEY,
-  owner        TEXT   NOT NULL,
-  conversation TEXT   NOT NULL,
-  kind         TEXT   NOT NULL, -- of its processor
-  processor    TEXT   NOT NULL, -- JSON, sealed
-  status       TEXT   NOT NULL, -- ACTIVE or COMPLETED
-  seen         BIGINT NOT NULL, -- the last event that it needs no more
-  created_at   BIGINT NOT NULL,
-  updated_at   BIGINT NOT NULL
-);
-CREATE INDEX app_callbacks_conversation ON app_callbacks (conversation);
-
--- What came of it: one row for each event that was processed.
+-- Results of event callbacks: one row for each event that was processed.
 CREATE TABLE app_callback_results (
-  callback     TEXT   NOT NULL,
+  callback     TEXT   NOT NULL, -- its job
   seq          BIGINT NOT NULL, -- of the event in its conversation
   id           TEXT   NOT NULL,
   conversation TEXT   NOT NULL,
@@ -106,11 +100,3 @@ CREATE TABLE app_callback_results (
   PRIMARY KEY (callback, seq)
 );
 CREATE INDEX app_callback_results_conversation ON app_callback_results (conversation, created_at, id);
-
--- Conversations that replay what was recorded and are not through with it.
-CREATE TABLE app_replays (
-  conversation TEXT   NOT NULL PRIMARY KEY,
-  owner        TEXT   NOT NULL,
-  created_at   BIGINT NOT NULL
-);
-CREATE INDEX app_replays_owner ON app_replays (owner);

@@ -64,7 +64,7 @@ type Store struct {
 var tables string
 
 // oldest is the version of the tables of Deft 0.1.0. No release had a lower one.
-const oldest = 8
+const oldest = 9
 
 // upgrades bring the tables from one version to the next, the first from oldest on. A change
 // of schema.sql, which has the newest tables, adds one.

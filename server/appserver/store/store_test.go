@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/postgrestest"
+	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/store"
 )
 
@@ -31,26 +33,34 @@ type database struct {
 	open   func(t *testing.T) *sql.DB
 }
 
-// each runs a test with each engine.
-func each(t *testing.T, f func(t *testing.T, d database)) {
-	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
+// engines make empty databases, by the name of the engine.
+var engines = map[string]func(t *testing.T) database{
+	"SQLite": func(t *testing.T) database {
 		path := filepath.Join(t.TempDir(), "app.db")
-		f(t, database{store.SQLite, func(t *testing.T) *sql.DB {
+		return database{store.SQLite, func(t *testing.T) *sql.DB {
 			t.Helper()
 			source, err := store.SQLiteSource(path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return opened(t, "sqlite", source)
-		}})
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		t.Parallel()
+		}}
+	},
+	"PostgreSQL": func(t *testing.T) database {
 		url := postgrestest.URL(t)
-		f(t, database{store.PostgreSQL, func(t *testing.T) *sql.DB { t.Helper(); return opened(t, "pgx", url) }})
-	})
+		return database{store.PostgreSQL, func(t *testing.T) *sql.DB { t.Helper(); return opened(t, "pgx", url) }}
+	},
+}
+
+// each runs a test with each engine.
+func each(t *testing.T, f func(t *testing.T, d database)) {
+	t.Helper()
+	for name, empty := range engines {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, empty(t))
+		})
+	}
 }
 
 func opened(t *testing.T, driver, source string) *sql.DB {
@@ -252,16 +262,19 @@ func TestTasks(t *testing.T) {
 				ID: fmt.Sprint("t", i), Owner: "alice", Conversation: id(i), Status: store.Working, Request: json.RawMessage(`{"n": 1}`),
 				Created: when(i / 2), Updated: when(10 - i),
 			}
-			must(t, s.SaveTask(ctx, task))
+			must(t, s.AddJobs(ctx, startJob(task)))
 			all = append(all, task)
 		}
-		must(t, s.SaveTask(ctx, store.Task{ID: "b", Owner: "bob", Conversation: id(9), Status: store.Working, Request: json.RawMessage("{}"), Created: when(0), Updated: when(0)}))
-		again := store.Task{ID: "again", Owner: "alice", Conversation: id(4), Status: store.Working, Request: json.RawMessage("{}")}
-		if err := s.AddTask(ctx, again, store.RunLimit{}); !fault.Is(err, fault.Conflict) {
+		must(t, s.AddJobs(ctx, startJob(store.Task{ID: "b", Owner: "bob", Conversation: id(9), Status: store.Working, Created: when(0), Updated: when(0)})))
+		again := store.Task{ID: "again", Owner: "alice", Conversation: id(4), Status: store.Working}
+		if err := s.AddRun(ctx, startJob(again), store.RunLimit{}); !errors.Is(err, job.ErrExists) {
 			t.Errorf("a second task that makes a conversation: %v", err)
 		}
 		all[4].Status, all[4].Detail, all[4].Log = store.Failed, "why", "said"
-		must(t, s.SaveTask(ctx, all[4]))
+		failed := startJob(all[4])
+		failed.State = job.Failed
+		_, _, err := s.SaveJob(ctx, failed)
+		must(t, err)
 
 		for _, c := range []struct {
 			q    store.TaskQuery
@@ -298,12 +311,6 @@ func TestTasks(t *testing.T) {
 		same(t, all[4], got)
 		_, err = s.Task(ctx, "bob", "t4")
 		wantKind(t, err, fault.NotFound)
-		unfinished, err := s.UnfinishedTasks(ctx)
-		if must(t, err); len(unfinished) != 5 || unfinished[0].ID != "b" {
-			t.Errorf("unfinished: %v", unfinished)
-		}
-		_, err = s.UnfinishedTask(ctx, "t4")
-		wantKind(t, err, fault.NotFound)
 
 		// Messages that wait are handed out before the task ends, and none after it.
 		message := store.PendingMessage{ID: "m1", Owner: "alice", Task: "t0", Content: json.RawMessage(`{"a": 1}`), Created: when(1)}
@@ -314,15 +321,20 @@ func TestTasks(t *testing.T) {
 		_, _, err = s.AddPendingMessage(ctx, store.PendingMessage{ID: "m2", Owner: "bob", Task: "t0"})
 		wantKind(t, err, fault.NotFound)
 		all[0].Status, all[0].Updated = store.Ready, when(50)
-		done, left, err := s.FinishTask(ctx, all[0])
+		ready := startJob(all[0])
+		ready.State = job.Done
+		done, left, err := s.FinishTask(ctx, ready)
 		must(t, err)
 		same(t, []store.PendingMessage{message}, left)
 		if done {
 			t.Error("the task has ended with a message waiting")
 		}
 		must(t, s.DeletePendingMessage(ctx, "m1"))
-		if done, _, err = s.FinishTask(ctx, all[0]); err != nil || !done {
+		if done, _, err = s.FinishTask(ctx, ready); err != nil || !done {
 			t.Errorf("the task has not ended: %v", err)
+		}
+		if got, err := s.Task(ctx, "alice", "t0"); err != nil || got.Status != store.Ready {
+			t.Errorf("the task is %+v, %v", got, err)
 		}
 		if _, ended, err = s.AddPendingMessage(ctx, store.PendingMessage{ID: "m3", Owner: "alice", Task: "t0", Content: json.RawMessage("{}")}); err != nil || !ended {
 			t.Errorf("a message of a task that has ended: %v, %v", ended, err)

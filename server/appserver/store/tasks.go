@@ -1,16 +1,16 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/job"
 )
 
 // TaskStatus is how far a start task is, in the contract's words
@@ -33,15 +33,13 @@ const (
 // Ended reports whether the task does nothing any more.
 func (t TaskStatus) Ended() bool { return t == Ready || t == Failed }
 
-// unfinished selects tasks that have not ended, in the words of their index.
-const unfinished = "status NOT IN ('READY', 'ERROR')"
-
 // Task is the start of a conversation.
 type Task struct {
 	ID           string
 	Owner        string
 	Conversation event.ConversationID // that it makes
 	Sandbox      string               // "" until there is one
+	Made         bool                 // the sandbox was made for the task
 	Status       TaskStatus
 	Detail       string          // why it failed, or ""
 	FailedAt     TaskStatus      // how far it was then, or ""
@@ -51,54 +49,56 @@ type Task struct {
 	Updated      time.Time
 }
 
-const taskColumns = "id, owner, conversation, sandbox, status, detail, request, log, created_at, updated_at, failed_at"
-
-// SaveTask stores a task, or how far it is.
-func (s *Store) SaveTask(ctx context.Context, t Task) error {
-	return s.saveTask(s.on(ctx), t)
+// TaskProgress is the progress of the job of a start task.
+type TaskProgress struct {
+	Sandbox  string     `json:"sandbox,omitempty"`
+	Made     bool       `json:"made,omitempty"`
+	Status   TaskStatus `json:"status,omitempty"`
+	Detail   string     `json:"detail,omitempty"`
+	FailedAt TaskStatus `json:"failed_at,omitempty"`
+	Log      string     `json:"log,omitempty"`
 }
 
-// AddTask stores a new task, RateLimit if its owner has as many conversations at work as
-// the limit says, and Conflict if another task of the owner makes its conversation. That
-// holds for servers that add at the same time.
-func (s *Store) AddTask(ctx context.Context, t Task, l RunLimit) error {
-	return s.change(ctx, func(x tx) error {
-		if err := x.lockOwner(t.Owner); err != nil {
-			return err
-		}
-		if err := x.admitRun(t.Owner, l); err != nil {
-			return err
-		}
-		var making int
-		err := x.row("SELECT count(*) FROM app_start_tasks WHERE conversation = ? AND owner = ? AND "+unfinished, string(t.Conversation), t.Owner).Scan(&making)
-		if err != nil {
-			return err
-		}
-		if making > 0 {
-			return fault.New(fault.Conflict, "the conversation "+string(t.Conversation)+" is being started")
-		}
-		return s.saveTask(x, t)
-	})
+// Progress returns how far a task is.
+func (t *Task) Progress() TaskProgress {
+	return TaskProgress{t.Sandbox, t.Made, t.Status, t.Detail, t.FailedAt, t.Log}
 }
 
-func (s *Store) saveTask(x tx, t Task) error {
-	request, err := s.ring.Seal(t.Request)
-	if err != nil {
-		return err
+// TaskOf returns the start task that a job does.
+func TaskOf(j job.Job) (Task, error) {
+	p := TaskProgress{Status: Working}
+	if err := json.Unmarshal(j.Progress, &p); err != nil {
+		return Task{}, fault.Wrap(err, fault.Corrupt, "read the start task "+j.ID)
 	}
-	_, err = x.exec("INSERT INTO app_start_tasks ("+taskColumns+") VALUES ("+marks(11)+`)
-ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, status = excluded.status, detail = excluded.detail, log = excluded.log, updated_at = excluded.updated_at, failed_at = excluded.failed_at`,
-		t.ID, t.Owner, string(t.Conversation), t.Sandbox, string(t.Status), t.Detail, request, t.Log, micro(t.Created), micro(t.Updated), string(t.FailedAt))
-	return failed(err)
+	t := Task{
+		ID: j.ID, Owner: string(j.Owner), Conversation: j.Subject, Sandbox: p.Sandbox, Made: p.Made, Status: p.Status, Detail: p.Detail, FailedAt: p.FailedAt,
+		Request: j.Args, Log: p.Log, Created: j.Created, Updated: j.Updated,
+	}
+	switch j.State {
+	case job.Done:
+		t.Status = Ready
+	case job.Failed, job.Cancelled:
+		t.Status, t.Detail = Failed, cmp.Or(t.Detail, j.Error)
+	}
+	return t, nil
 }
 
 // Task returns a task of an owner, NotFound if there is none.
 func (s *Store) Task(ctx context.Context, owner, id string) (Task, error) {
-	t, err := s.task(s.on(ctx).row("SELECT "+taskColumns+" FROM app_start_tasks WHERE id = ? AND owner = ?", id, owner))
+	j, err := s.TaskJob(ctx, owner, id)
+	if err != nil {
+		return Task{}, err
+	}
+	return TaskOf(j)
+}
+
+// TaskJob returns the job of a task of an owner, NotFound if there is none.
+func (s *Store) TaskJob(ctx context.Context, owner, id string) (job.Job, error) {
+	j, err := s.job(s.on(ctx).row("SELECT "+jobColumns+" FROM app_jobs WHERE id = ? AND owner = ? AND kind = ?", id, owner, StartKind))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = missing("start task", id)
 	}
-	return t, failed(err)
+	return j, failed(err)
 }
 
 // TaskQuery selects start tasks of an owner.
@@ -114,13 +114,13 @@ type TaskQuery struct {
 }
 
 func (q TaskQuery) where() (string, []any) {
-	where, args := " WHERE owner = ? AND created_at >= ?", []any{q.Owner, micro(q.From)}
+	where, args := " WHERE owner = ? AND kind = ? AND created_at >= ?", []any{q.Owner, StartKind, micro(q.From)}
 	if q.Conversation != "" {
-		where += " AND conversation = ?"
+		where += " AND subject = ?"
 		args = append(args, string(q.Conversation))
 	}
 	if q.Unfinished {
-		where += " AND " + unfinished
+		where += " AND " + atWork
 	}
 	return where, args
 }
@@ -140,12 +140,16 @@ func (s *Store) Tasks(ctx context.Context, q TaskQuery) (all []Task, next string
 		where += " AND (" + column + " " + follows + " ? OR " + column + " = ? AND id " + follows + "= ?)"
 		args = append(args, start, start, id)
 	}
-	rows, err := s.on(ctx).rows("SELECT "+taskColumns+" FROM app_start_tasks"+where+" ORDER BY "+column+" "+direction+", id "+direction+" LIMIT ?", append(args, q.Limit+1)...)
+	found, err := s.jobs(ctx, where+" ORDER BY "+column+" "+direction+", id "+direction+" LIMIT ?", append(args, q.Limit+1)...)
 	if err != nil {
-		return nil, "", failed(err)
-	}
-	if all, err = s.tasks(rows); err != nil {
 		return nil, "", err
+	}
+	for _, j := range found {
+		t, err := TaskOf(j)
+		if err != nil {
+			return nil, "", err
+		}
+		all = append(all, t)
 	}
 	if len(all) > q.Limit {
 		last := all[q.Limit]
@@ -161,54 +165,8 @@ func (s *Store) Tasks(ctx context.Context, q TaskQuery) (all []Task, next string
 // CountTasks returns how many start tasks a query selects, ignoring its page.
 func (s *Store) CountTasks(ctx context.Context, q TaskQuery) (n int, err error) {
 	where, args := q.where()
-	err = s.on(ctx).row("SELECT count(*) FROM app_start_tasks"+where, args...).Scan(&n)
+	err = s.on(ctx).row("SELECT count(*) FROM app_jobs"+where, args...).Scan(&n)
 	return n, failed(err)
-}
-
-// UnfinishedTasks returns the tasks of all owners that have not ended, the oldest first.
-// Those whose request no key opens are left out.
-func (s *Store) UnfinishedTasks(ctx context.Context) ([]Task, error) {
-	rows, err := s.on(ctx).rows("SELECT " + taskColumns + " FROM app_start_tasks WHERE " + unfinished + " ORDER BY created_at, id")
-	if err != nil {
-		return nil, failed(err)
-	}
-	all, err := s.tasks(rows)
-	return slices.DeleteFunc(all, func(t Task) bool { return t.Request == nil }), err
-}
-
-// UnfinishedTask returns a task, whoever's it is. NotFound if it has ended, or if there is
-// none.
-func (s *Store) UnfinishedTask(ctx context.Context, id string) (Task, error) {
-	t, err := s.task(s.on(ctx).row("SELECT "+taskColumns+" FROM app_start_tasks WHERE id = ? AND "+unfinished, id))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = missing("start task at work", id)
-	}
-	return t, failed(err)
-}
-
-func (s *Store) tasks(rows *sql.Rows) (all []Task, err error) {
-	defer rows.Close()
-	for rows.Next() {
-		t, err := s.task(rows)
-		if err != nil && !errors.Is(err, schema.ErrSealed) {
-			return nil, failed(err)
-		}
-		all = append(all, t)
-	}
-	return all, failed(rows.Err())
-}
-
-func (s *Store) task(row scanner) (t Task, err error) {
-	var id, status, request, failedAt string
-	var created, updated int64
-	if err := row.Scan(&t.ID, &t.Owner, &id, &t.Sandbox, &status, &t.Detail, &request, &t.Log, &created, &updated, &failedAt); err != nil {
-		return Task{}, err
-	}
-	t.Conversation, t.Status, t.FailedAt, t.Request, t.Created, t.Updated = event.ConversationID(id), TaskStatus(status), TaskStatus(failedAt), json.RawMessage(request), at(created), at(updated)
-	if s.ring.Looks(request) { // those of earlier versions are not sealed
-		t.Request, err = s.unseal(request)
-	}
-	return t, err
 }
 
 // PendingMessage is a message for a conversation that is being started.
@@ -224,15 +182,15 @@ type PendingMessage struct {
 // wait then. ended is true, and nothing is stored, if the task has ended.
 func (s *Store) AddPendingMessage(ctx context.Context, m PendingMessage) (waiting int, ended bool, err error) {
 	err = s.change(ctx, func(t tx) error {
-		var status string
-		err := t.row("SELECT status FROM app_start_tasks WHERE id = ? AND owner = ?"+t.forUpdate(), m.Task, m.Owner).Scan(&status)
+		var state string
+		err := t.row("SELECT state FROM app_jobs WHERE id = ? AND owner = ? AND kind = ?"+t.forUpdate(), m.Task, m.Owner, StartKind).Scan(&state)
 		if errors.Is(err, sql.ErrNoRows) {
 			return missing("start task", m.Task)
 		}
 		if err != nil {
 			return err
 		}
-		if ended = TaskStatus(status).Ended(); ended {
+		if ended = job.State(state).Ended(); ended {
 			return nil
 		}
 		if _, err := t.exec("INSERT INTO app_pending_messages (id, owner, task, content, created_at) VALUES ("+marks(5)+")", m.ID, m.Owner, m.Task, string(m.Content), micro(m.Created)); err != nil {
@@ -251,16 +209,20 @@ func (t tx) forUpdate() string {
 	return ""
 }
 
-// FinishTask ends a task if no message waits for it, and reports whether it did. If
-// some wait it returns them, in their order; they are to be sent and deleted, and the
-// task is to be finished again.
-func (s *Store) FinishTask(ctx context.Context, t Task) (done bool, waiting []PendingMessage, err error) {
+// FinishTask stores the end of the job of a start task if no message waits for it, and
+// reports whether it did. The messages that wait are returned in their order. They are to be
+// sent and deleted, and the task is to be finished again.
+func (s *Store) FinishTask(ctx context.Context, j job.Job) (done bool, waiting []PendingMessage, err error) {
 	err = s.change(ctx, func(x tx) error {
-		var status string
-		if err := x.row("SELECT status FROM app_start_tasks WHERE id = ?"+x.forUpdate(), t.ID).Scan(&status); err != nil {
+		var state string
+		err := x.row("SELECT state FROM app_jobs WHERE id = ?"+x.forUpdate(), j.ID).Scan(&state)
+		if errors.Is(err, sql.ErrNoRows) { // deleted
+			err = job.ErrLost
+		}
+		if err != nil {
 			return err
 		}
-		rows, err := x.rows("SELECT id, owner, task, content, created_at FROM app_pending_messages WHERE task = ? ORDER BY created_at, id", t.ID)
+		rows, err := x.rows("SELECT id, owner, task, content, created_at FROM app_pending_messages WHERE task = ? ORDER BY created_at, id", j.ID)
 		if err != nil {
 			return err
 		}
@@ -278,8 +240,8 @@ func (s *Store) FinishTask(ctx context.Context, t Task) (done bool, waiting []Pe
 		if err := rows.Err(); err != nil || len(waiting) > 0 {
 			return err
 		}
-		done = true
-		_, err = x.exec("UPDATE app_start_tasks SET status = ?, detail = ?, log = ?, updated_at = ? WHERE id = ?", string(t.Status), t.Detail, t.Log, micro(t.Updated), t.ID)
+		_, err = x.saveJob(j)
+		done = err == nil
 		return err
 	})
 	return done, waiting, err

@@ -26,6 +26,7 @@ import (
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/keyring"
 	files "github.com/deft-dev/deft/internal/objectstore/local"
+	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/schema"
@@ -91,8 +92,9 @@ func setup(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	places := sandboxes.New(sandboxes.Options{Store: rows, Sessions: sessions, Files: kept, Root: filepath.Join(dir, "workspaces"), Spec: "test", Log: log})
-	calls := callbacks.New(callbacks.Options{Stream: events, Store: rows, Lock: locks, Log: log})
-	f.conversations = conversations.New(conversations.Options{Sessions: sessions, Sandboxes: places, Store: rows, Settings: f, Files: kept, Lock: locks, Callbacks: calls, Log: log})
+	jobs := job.New(job.Options{Store: rows, Lock: locks, Log: log})
+	calls := callbacks.New(callbacks.Options{Stream: events, Store: rows, Jobs: jobs, Log: log})
+	f.conversations = conversations.New(conversations.Options{Sessions: sessions, Sandboxes: places, Store: rows, Settings: f, Files: kept, Jobs: jobs, Callbacks: calls, Log: log})
 	s := v0.New(v0.Options{Conversations: f.conversations, Sandboxes: places, URL: func(*http.Request) string { return "http://app" }, Log: log})
 	f.routes = s.Routes()
 	f.handler, err = rest.New(rest.Options{Routes: f.routes, Log: log, Authenticate: func(r *http.Request) (identity.Caller, error) {
@@ -108,8 +110,7 @@ func setup(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		f.conversations.Close()
-		calls.Close()
+		jobs.Close()
 		for _, err := range []error{sessions.Close(context.Background()), kept.Close(), rows.Close(), events.Close()} {
 			if err != nil {
 				t.Error(err)
