@@ -67,9 +67,19 @@ func accept(t *testing.T, lines [][]byte) []verdict {
 	return verdicts
 }
 
-// The reference accepts Go's JSON and writes the same value back.
-func TestReferenceAccepts(t *testing.T) {
+// TestReference asks the reference once, because its Python takes seconds to start.
+func TestReference(t *testing.T) {
 	t.Parallel()
+	accepted, judgeAccepted := referenceAccepts(t)
+	nulls, judgeNulls := nullsOfReference(t)
+	verdicts := accept(t, slices.Concat(accepted, nulls))
+	t.Run("accepts", func(t *testing.T) { judgeAccepted(t, verdicts[:len(accepted)]) })
+	t.Run("nulls", func(t *testing.T) { judgeNulls(t, verdicts[len(accepted):]) })
+}
+
+// referenceAccepts: the reference accepts Go's JSON and writes the same value back.
+func referenceAccepts(t *testing.T) (asked [][]byte, judge func(t *testing.T, verdicts []verdict)) {
+	t.Helper()
 	var lines [][]byte
 	var names []string
 	add := func(name string, v any) {
@@ -102,17 +112,19 @@ func TestReferenceAccepts(t *testing.T) {
 		[]byte(`{"kind":"NoSuchAction"}`),
 		[]byte(`not json`),
 	}
-	verdicts := accept(t, slices.Concat(lines, wrong))
-	for i, v := range verdicts[:len(lines)] {
-		if !v.OK {
-			t.Errorf("%s refused: %s\n%s", names[i], v.Error, lines[i])
-		} else if !v.Same && !amended(v.Kind, lines[i]) {
-			t.Errorf("%s read as something else:\n%s", names[i], lines[i])
+	return slices.Concat(lines, wrong), func(t *testing.T, verdicts []verdict) {
+		t.Helper()
+		for i, v := range verdicts[:len(lines)] {
+			if !v.OK {
+				t.Errorf("%s refused: %s\n%s", names[i], v.Error, lines[i])
+			} else if !v.Same && !amended(v.Kind, lines[i]) {
+				t.Errorf("%s read as something else:\n%s", names[i], lines[i])
+			}
 		}
-	}
-	for i, v := range verdicts[len(lines):] {
-		if v.OK {
-			t.Errorf("accepted: %s", wrong[i])
+		for i, v := range verdicts[len(lines):] {
+			if v.OK {
+				t.Errorf("accepted: %s", wrong[i])
+			}
 		}
 	}
 }

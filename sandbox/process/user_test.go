@@ -49,7 +49,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	cmd.Dir = base
 	cmd.Env = []string{
 		"HOME=" + filepath.Join(base, "home"), "TMPDIR=" + filepath.Join(base, "tmp"),
-		"PATH=" + os.Getenv("PATH"), "CI=" + os.Getenv("CI"), userVariable + "=1",
+		"PATH=" + os.Getenv("PATH"), "CI=" + os.Getenv("CI"), "DEFT_PROOF=" + os.Getenv("DEFT_PROOF"), userVariable + "=1",
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()

@@ -73,5 +73,5 @@ func points(t *testing.T, all int) int {
 	case testing.Short():
 		return max(1, all/60)
 	}
-	return all / 5
+	return all / 10
 }
