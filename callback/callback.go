@@ -60,7 +60,7 @@ type Call struct {
 	Log           *slog.Logger
 }
 
-// Services are what a processor may use of the server, in the name of the owner of its
+// Services are the server's services for a processor, in the name of the owner of its
 // conversation.
 type Services interface {
 	// Token returns the owner's token of a Git host, as github, and the host's name if it is

@@ -48,13 +48,13 @@ const (
 	SessionKey Method = "session_key"
 )
 
-// Role is what a user is in the caller's organization, or on a server without any.
+// Role is a user's role in the caller's organization, or on a server without any.
 type Role string
 
 // Owner may do everything with the tenant's rows.
 const Owner Role = "owner"
 
-// Scope is a part of what a user may do. A credential grants some of them.
+// Scope is a part of a user's rights. A credential grants some of them.
 type Scope string
 
 // The scopes.
@@ -63,7 +63,7 @@ const (
 	Account Scope = "account"
 	// Sandbox is about one sandbox: its conversations, files and commands.
 	Sandbox Scope = "sandbox"
-	// Inside is what programs in a sandbox report and ask for: no user has it.
+	// Inside is for programs in a sandbox, which report and ask: no user has it.
 	Inside Scope = "inside"
 )
 
@@ -73,7 +73,7 @@ type Caller struct {
 	// Organization is for whom the user acts; empty for nobody else.
 	Organization Organization
 	Roles        []Role
-	// Scopes are what the credential grants.
+	// Scopes are granted by the credential.
 	Scopes []Scope
 	Method Method
 	// Credential identifies the API key or the browser's session, Sandbox the sandbox of a

@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/identity"
 )
 
-// Options say what an [Engine] works with. All are required.
+// Options configure an [Engine]. All are required.
 type Options struct {
 	Store Store
 	Lock  Lock
@@ -27,7 +27,7 @@ type Engine struct {
 	o      Options
 	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
-	others sync.WaitGroup // what works beside the jobs
+	others sync.WaitGroup // work beside the jobs
 
 	joining sync.Mutex // held while the server acquires its lock
 
@@ -120,8 +120,8 @@ func (n Request) job(server event.ConversationID, s State) (Job, error) {
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // Add stores a job, and runs it in the background when it is due. by stores it instead of
-// [Store.AddJobs], together with what else its caller stores; nil for that. [ErrExists] if
-// its key is taken.
+// [Store.AddJobs], together with its caller's other rows; nil for that. [ErrExists] if its
+// key is taken.
 func (e *Engine) Add(ctx context.Context, n Request, by func(context.Context, Job) error) (Job, error) {
 	t, err := e.tenure(ctx)
 	if err != nil {

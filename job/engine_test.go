@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const about event.ConversationID = "00000000-0000-4000-8000-0000000000aa"
 
-// locks are what servers hold.
+// locks are the servers' locks.
 type locks struct {
 	mu   sync.Mutex
 	held map[event.ConversationID]bool

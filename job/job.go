@@ -98,7 +98,7 @@ var (
 	ErrLost = fault.New(fault.Conflict, "the job is done elsewhere, or is deleted")
 	// ErrCancelled is the cause of the end of a run's context when the job is cancelled.
 	ErrCancelled = fault.New(fault.Canceled, "the job was cancelled")
-	// ErrPark is what a handler returns when the job has nothing to do until it is woken.
+	// ErrPark is a handler's result when the job has nothing to do until it is woken.
 	ErrPark = fault.New(fault.Conflict, "the job has nothing to do now")
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Kind says of a kind of jobs what an [Engine] needs to know.
+// Kind describes a kind of jobs to an [Engine].
 type Kind struct {
 	// Name is stored with each job.
 	Name string
@@ -25,9 +25,9 @@ type Kind struct {
 
 // Handler does the jobs of a kind.
 type Handler interface {
-	// Run does what is left of a job, until ctx ends. The result says what becomes of the
-	// job: nil ends it as Done, [ErrPark] parks it, [Again] leads to another run, any other
-	// error ends it as Failed. When ctx ends because the server closes, the job continues
+	// Run does the remaining work of a job, until ctx ends. The result decides about the job:
+	// nil ends it as Done, [ErrPark] parks it, [Again] leads to another run, any other error
+	// ends it as Failed. When ctx ends because the server closes, the job continues
 	// elsewhere, whatever Run returns; [ErrCancelled] is the cause when the job is cancelled.
 	Run(ctx context.Context, r *Run) error
 }

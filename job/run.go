@@ -26,7 +26,7 @@ type active struct {
 	changed chan struct{} // closed when there is one more
 }
 
-// mostStates bounds what followers of a job may lag behind.
+// mostStates bounds how far followers of a job may lag behind.
 const mostStates = 64
 
 // Run is one run of a job, for its handler.
@@ -42,9 +42,9 @@ type Run struct {
 func (r *Run) Last() bool { return r.k.last(r.Attempt + 1) }
 
 // Save stores the changed fields of the job: Progress, Attempt, and a State that has ended,
-// with which the job ends. by stores them instead of [Store.SaveJob], together with what
-// else the handler stores, and returns [ErrLost] like it; nil for that. Followers see the
-// job then.
+// with which the job ends. by stores them instead of [Store.SaveJob], together with the
+// handler's other rows, and returns [ErrLost] like it; nil for that. Followers see the job
+// then.
 func (r *Run) Save(ctx context.Context, by func(context.Context, Job) error) error {
 	before := r.Updated
 	r.Updated = now()
@@ -244,7 +244,7 @@ func (e *Engine) call(ctx context.Context, r *Run) error {
 	return r.k.Handler.Run(ctx, r)
 }
 
-// judge sets what the outcome of a run makes of a job.
+// judge applies the outcome of a run to a job.
 func (e *Engine) judge(ctx context.Context, r *Run, err error) {
 	switch retry, asked := errors.AsType[again](err); {
 	case errors.Is(context.Cause(ctx), ErrCancelled):

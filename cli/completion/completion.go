@@ -47,14 +47,14 @@ func (c *Command) Run(std *stdio.Streams, k *kong.Kong) error {
 	return bashCompletion(std.Out, all)
 }
 
-// place is a command, as its words, and what may follow it.
+// place is a command, as its words, and its possible next words.
 type place struct {
 	path    string // "conversations export"
 	aliases []string
 	words   []string            // commands, and values of an argument
 	flags   []string            // with their dashes
 	values  map[string][]string // by flag that takes a value: its choices, if it has any
-	kinds   map[string]string   // by flag: what `deft complete` lists for it; "" for arguments
+	kinds   map[string]string   // by flag: the list of `deft complete` for it; "" for arguments
 }
 
 func collect(all *[]place, path string, n *kong.Node) {

@@ -59,7 +59,7 @@ func (c *List) Run(ctx context.Context, std *stdio.Streams, with With) error {
 		status := strings.TrimPrefix(c.Status, "all")
 		q := listing.Query{Status: status, Limit: c.Limit, Damaged: func(id event.ConversationID, err error) {
 			line := stdio.OneLine(err.Error())
-			if id != "" { // else it is part of what is damaged
+			if id != "" { // else it is part of the damage
 				line = string(id) + ": " + line
 			}
 			fmt.Fprintln(std.Err, "deft: a record is damaged and left out:", line)
@@ -129,7 +129,7 @@ func (c *Show) Run(ctx context.Context, std *stdio.Streams, with With) error {
 	})
 }
 
-// showHeader shows what a conversation is.
+// showHeader shows a conversation's description.
 func showHeader(ctx context.Context, s eventstream.Stream, locks listing.Locks, id event.ConversationID, p *console.Printer) error {
 	i, err := s.Info(ctx, id)
 	if err != nil {

@@ -61,9 +61,9 @@ type Item struct {
 	Sandbox string `json:"in_sandbox,omitempty"`
 }
 
-// Sandbox is what can be tried in a sandbox; see [Trial].
+// Sandbox has the trials of a sandbox; see [Trial].
 type Sandbox interface {
-	// Doctor tries what must be forbidden.
+	// Doctor tries everything that must be forbidden.
 	Doctor(ctx context.Context) (sandbox.Report, []sandbox.Attempt, error)
 	// Access tries to read and to change paths.
 	Access(ctx context.Context, paths []string) ([]sandbox.Access, error)
@@ -89,7 +89,8 @@ type Host struct {
 	SandboxError error
 	// Layers has the layers over caches; nil where sandboxes have none.
 	Layers sandbox.CacheLister
-	// Engine describes what runs the sandboxes; nil where nothing beside this program does.
+	// Engine describes the engine of the sandboxes; nil where nothing beside this
+	// program runs them.
 	Engine sandbox.Describer
 }
 

@@ -17,7 +17,7 @@ type Trial struct {
 	Provider sandbox.Provider
 	// Grants has the directories that are granted, in Readable and Writable.
 	Grants sandbox.Spec
-	// Container is what the sandbox is started with. Its image must be there.
+	// Container is the sandbox's container. Its image must be there.
 	Container sandbox.Container
 }
 

@@ -27,7 +27,7 @@ func KeyFromFile(path string) (llm.Secret, error) {
 	return CheckKey(string(b), path)
 }
 
-// CheckKey refuses what cannot be a key, without ever showing it.
+// CheckKey refuses text that cannot be a key, without ever showing it.
 func CheckKey(key, from string) (llm.Secret, error) {
 	key = strings.TrimSpace(key)
 	odd := func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || unicode.IsSpace(r) }

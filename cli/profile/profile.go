@@ -132,8 +132,8 @@ func list(texts []string) []any {
 
 func dash(s string) string { return cmp.Or(s, "-") }
 
-// shown returns what a profile says: what differs from the defaults, with its
-// secrets masked.
+// shown returns a profile's differences from the defaults, with its secrets
+// masked.
 func shown(p profiles.Profile) (*schema.Map, error) {
 	doc, err := p.Doc(schema.Writing{Mode: schema.Masked})
 	if err != nil {

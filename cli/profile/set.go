@@ -19,8 +19,8 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Set makes or changes a profile. What is not given stays as it is;
-// an empty text or a limit of 0 takes a field back.
+// Set makes or changes a profile. Fields without a flag stay unchanged; an empty
+// text or a limit of 0 takes a field back.
 type Set struct {
 	Name string `arg:"" help:"The profile's name." complete:"profiles"`
 
@@ -138,7 +138,7 @@ func (c *Set) applyKey(p *profiles.Profile, in io.Reader) error {
 	return err
 }
 
-// apply changes what is given. An empty text or 0 stands for the default.
+// apply changes the given fields. An empty text or 0 stands for the default.
 func (c *Set) apply(p *profiles.Profile, in io.Reader) error {
 	if err := c.applyKey(p, in); err != nil {
 		return err
@@ -219,8 +219,8 @@ func (c *Set) applyTimes(l *spec.LLM, x *spec.LLMExtras, usual *spec.LLM) {
 const retentionCapability = "supports_prompt_cache_retention"
 
 // SetRetention sets how long a provider is asked to keep prompts in its cache:
-// "24h", "short" for as long as it does by itself, or "" for what is known of
-// the model.
+// "24h", "short" for as long as it does by itself, or "" for the model's known
+// value.
 func SetRetention(l *spec.LLM, retention string) error {
 	l.Capabilities = maps.Clone(l.Capabilities)
 	delete(l.Capabilities, retentionCapability)

@@ -73,7 +73,7 @@ type Images struct {
 	Named func(ctx context.Context) (map[string]bool, error)
 }
 
-// builtImage is an image with what keeps it.
+// builtImage is an image with its users.
 type builtImage struct {
 	image.Built
 	by image.Keeper

@@ -90,7 +90,7 @@ type Stats struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-// Run prints what the sandbox uses.
+// Run prints the sandbox's use of resources.
 func (c *Stats) Run(ctx context.Context, std *stdio.Streams, with With) error {
 	return with(c.ID, func(id event.ConversationID, s sandbox.Sandbox) error {
 		status, err := s.Status(ctx)

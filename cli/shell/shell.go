@@ -79,7 +79,7 @@ func (t *Terminal) current() tool.PTYConn {
 	return t.conn
 }
 
-// input sends what is typed. What is typed while the connection is lost is lost.
+// input sends typed input. Input while the connection is lost is lost.
 func (t *Terminal) input() {
 	piece := make([]byte, 4096)
 	for {
@@ -124,7 +124,7 @@ const (
 	reattachPause = 200 * time.Millisecond
 )
 
-// output shows what the program writes until it has ended.
+// output shows the program's output until it has ended.
 func (t *Terminal) output(ctx context.Context) (code int, err error) {
 	offset := t.conn.Offset()
 	piece := make([]byte, 32<<10)

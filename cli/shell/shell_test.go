@@ -40,7 +40,7 @@ func (l *cutLink) dial(ctx context.Context) (net.Conn, error) {
 	return conn, err
 }
 
-// Write implements io.Writer for what the shell shows.
+// Write implements io.Writer for the shell's output.
 func (l *cutLink) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package stdio is the terminal of a command: what it reads and writes, how it asks, and
-// how it reports an error.
+// Package stdio is the terminal of a command: its input and output, its questions, and
+// its reports of errors.
 //
 // # Usage
 //
@@ -53,8 +53,8 @@ func Standard() Streams {
 	}
 }
 
-// piped reports whether a file is a pipe or a regular file. What services inherit
-// as their standard input (a socket, /dev/null) is neither.
+// piped reports whether a file is a pipe or a regular file. The standard input
+// that services inherit (a socket, /dev/null) is neither.
 func piped(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && (info.Mode()&os.ModeNamedPipe != 0 || info.Mode().IsRegular())
@@ -96,7 +96,8 @@ func (s *Streams) Report(err error) int {
 }
 
 // Confirm asks the user about something that would happen, such as "files would change".
-// The error says what was left as it is, if the answer is no, or if nobody can be asked.
+// The error names the things left unchanged, if the answer is no, or if nobody can be
+// asked.
 func (s *Streams) Confirm(ctx context.Context, would, question, left string, asJSON bool) error {
 	if !s.InTTY || asJSON {
 		return fault.New(fault.Denied, would+", and there is no terminal to ask in").Hint("add --yes")
@@ -135,10 +136,10 @@ func (s *Streams) JSONOut() io.Writer {
 	return s.Out
 }
 
-// slowAfter is how long something takes before the user is told what it is.
+// slowAfter is how long something takes before the user is told about it.
 const slowAfter = time.Second
 
-// Telling does something, and says what if it takes longer than [slowAfter].
+// Telling does something, and names it if it takes longer than [slowAfter].
 func (s *Streams) Telling(what string, do func() error) error {
 	told := make(chan struct{})
 	timer := time.AfterFunc(slowAfter, func() {

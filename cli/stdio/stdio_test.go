@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/cli/stdio"
 )
 
-// TestTelling: what takes longer than a second says what it is.
+// TestTelling: work that takes longer than a second is named.
 func TestTelling(t *testing.T) {
 	t.Parallel()
 	for took, want := range map[time.Duration]string{time.Second / 2: "", 2 * time.Second: "writing files …\n"} {

@@ -96,7 +96,7 @@ func (c *Undo) Run(ctx context.Context, std *stdio.Streams, with With) error {
 	})
 }
 
-// explainUndo says what to do where files are not known.
+// explainUndo names the next step where files are not known.
 func explainUndo(err error) error {
 	if errors.Is(err, session.ErrNoCheckpoint) || fault.Is(err, fault.Unsupported) {
 		return fault.New(fault.KindOf(err), "cannot go back").Because(err).
@@ -151,7 +151,7 @@ func (c *Undo) confirm(ctx context.Context, std *stdio.Streams, u session.Undone
 	return std.Confirm(ctx, "files would change", "go back?", "nothing was changed", c.JSON)
 }
 
-// undoneJSON is what `deft undo --json` prints.
+// undoneJSON is the output of `deft undo --json`.
 type undoneJSON struct {
 	ID      event.ConversationID `json:"id"`
 	From    event.ID             `json:"from"`
@@ -159,8 +159,8 @@ type undoneJSON struct {
 	Written []string             `json:"written"`
 	Removed []string             `json:"removed"`
 	DryRun  bool                 `json:"dry_run"`
-	// Checkout is what Git has checked out again; nil where that stays, KeptWhy then says why
-	// if it was another one.
+	// Checkout is the commit that Git has checked out again; nil where that stays, KeptWhy
+	// then says why if it was another one.
 	Checkout *checkpoint.Checkout `json:"checkout"`
 	KeptWhy  string               `json:"checkout_kept,omitempty"`
 }

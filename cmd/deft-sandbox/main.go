@@ -1,4 +1,4 @@
-// Command deft-sandbox is what Deft runs in its sandboxes, and beside them: their first
+// Command deft-sandbox is Deft's program in its sandboxes, and beside them: their first
 // stages, the Action Execution Server, the proxy of their network. Package sandbox/program
 // carries it inside of deft, which could do the same and is several times larger: a sandbox
 // starts sooner, and takes less memory, with this one.

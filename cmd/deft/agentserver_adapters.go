@@ -39,12 +39,12 @@ import (
 	"github.com/deft-dev/deft/tool/terminal"
 )
 
-// adapters implements [agentserver.Adapters] with what this program links.
+// adapters implements [agentserver.Adapters] with the adapters that this program
+// links.
 type adapters struct {
 	log     *slog.Logger
 	classes build.Classes
-	// executor is the class of executors of an agent server; "" for what the environment
-	// says.
+	// executor is the class of executors of an agent server; "" for the environment's.
 	executor string
 }
 
@@ -76,11 +76,11 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (*agentserver.Ba
 	return b, err
 }
 
-// backendOptions say what a server's backend is made from.
+// backendOptions configure a server's backend.
 type backendOptions struct {
 	dir, settings string // of conversations, and of the local user's settings
 	ring          *keyring.Ring
-	// profiles returns the local user's; nil for those of settings.
+	// profiles returns the local user's profiles; nil for the settings' own.
 	profiles  func() (*profiles.Stores, error)
 	hidden    []string // from sandboxes, beside dir
 	placement session.Placement
@@ -145,7 +145,7 @@ func (a adapters) open(ctx context.Context, o backendOptions) (_ *agentserver.Ba
 	b.Builder, b.Orphans, b.Sandboxes, b.Vanished = builder, builder, builder, builder.Vanished
 	closers = append(closers, builder.Close)
 	b.Sandbox = a.classes.Sandboxes.Get(o.placement.SandboxClass)
-	if b.Sandboxed = b.Sandbox.New != nil; b.Sandboxed { // what is wrong with it is said at the start
+	if b.Sandboxed = b.Sandbox.New != nil; b.Sandboxed { // its mistakes are reported at the start
 		err := o.prepare()
 		if err == nil {
 			_, err = builder.Sandboxes(o.placement.SandboxClass, o.placement.Isolation)

@@ -12,8 +12,8 @@ import (
 )
 
 // TestServerSandbox opens the backend with the sandbox that the flag and the
-// environment choose: what the server says of isolation, and where it runs
-// clients' commands, depends on it.
+// environment choose: the server's report of isolation, and the place of clients'
+// commands, depend on it.
 func TestServerSandbox(t *testing.T) {
 	for name, c := range map[string]struct {
 		flag, class string

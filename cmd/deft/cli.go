@@ -44,8 +44,9 @@ type grammar struct {
 	actionServerGrammar
 }
 
-// The parts of the grammar that are read alone where they are what is wanted: to
-// read that of all commands takes milliseconds, which every run would wait for.
+// The parts of the grammar that are parsed alone where nothing else is wanted:
+// parsing the grammar of all commands takes milliseconds, which every run would
+// wait for.
 type (
 	runGrammar struct {
 		Run runCmd `cmd:"" help:"Work on a task in a directory."`
@@ -59,7 +60,8 @@ type (
 	}
 )
 
-// grammarFor returns what parses the arguments of a command, and its global flags.
+// grammarFor returns the parser of the arguments of a command, and its global
+// flags.
 func grammarFor(command string) (any, *globalFlags) {
 	switch command {
 	case "run":
@@ -134,7 +136,7 @@ type commandLine struct {
 	exited int
 }
 
-// newCommandLine returns what parses the arguments of a command, "" for any.
+// newCommandLine returns the parser of the arguments of a command, "" for any.
 func newCommandLine(ctx context.Context, command string, std *streams) (*commandLine, error) {
 	c := &commandLine{std: std, exited: -1}
 	g, flags := grammarFor(command)
@@ -167,7 +169,8 @@ func (c *commandLine) execute(args []string) (code int) {
 	return c.std.Report(k.Run())
 }
 
-// normalizeArgs understands what people type without having read the help.
+// normalizeArgs understands arguments that people type without having read the
+// help.
 func normalizeArgs(args []string) []string {
 	switch {
 	case len(args) == 0:

@@ -14,7 +14,7 @@ import (
 )
 
 // completeCmd prints the values that a shell may complete, one a line: a value, a
-// tab and what it is.
+// tab and its description.
 type completeCmd struct {
 	Kind string `arg:"" enum:"conversations,profiles,models" help:"conversations, profiles or models."`
 }

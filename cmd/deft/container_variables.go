@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// AfterApply drops what variables say of containers where this run has none: they are
-// set for other runs. Flags stay, for [runCmd.check] to refuse.
+// AfterApply drops variables about containers where this run has none: they are set
+// for other runs. Flags stay, for [runCmd.check] to refuse.
 func (c *runCmd) AfterApply(k *kong.Context) error {
 	chosen, err := sandboxClasses().Choice(c.Sandbox)
 	if err != nil {
@@ -37,7 +37,7 @@ type localLimit struct {
 	clear          func()
 }
 
-// localLimits are those of this run.
+// localLimits are this run's limits.
 func (c *runCmd) localLimits() []localLimit {
 	return []localLimit{
 		{sandbox.FeatureNetwork, "net", "DEFT_NET", c.Net != "", func() { c.Net = "" }},
@@ -66,12 +66,12 @@ func (c *runCmd) dropLimits(chosen sandbox.Choice) (ignored []string, err error)
 	return ignored, nil
 }
 
-// AfterApply is as that of [runCmd].
+// AfterApply does the same as for [runCmd].
 func (c *demoCmd) AfterApply(k *kong.Context) error {
 	return onlySandboxes(k, &c.Sandbox, withoutImages())
 }
 
-// AfterApply is as that of [runCmd].
+// AfterApply does the same as for [runCmd].
 func (c *doctorCmd) AfterApply(k *kong.Context) error {
 	if err := onlySandboxes(k, &c.Sandbox, trialClasses()); err != nil {
 		return err

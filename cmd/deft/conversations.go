@@ -95,7 +95,7 @@ func (c *exportCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 	})
 }
 
-// importedJSON is what was read as --json prints it.
+// importedJSON is an imported conversation in the output of --json.
 func importedJSON(r openhands.Report) map[string]any {
 	problems := []map[string]string{}
 	for _, p := range r.Problems {
@@ -131,7 +131,7 @@ func (c *importCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 	})
 }
 
-// report imports one conversation and prints what was read.
+// report imports one conversation and prints a summary.
 func (c *importCmd) report(std *streams, read func() (openhands.Report, error)) error {
 	report, err := read()
 	if fault.Is(err, fault.Conflict) && fault.HintOf(err) == "" {
@@ -187,8 +187,8 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 			if err != nil {
 				return err
 			}
-			// What fails half way can be deleted again. An engine that is not there to
-			// remove a container does not matter.
+			// A conversation whose deletion fails half way can be deleted again. An engine
+			// that is not there to remove a container does not matter.
 			limited, cancel := context.WithTimeout(ctx, removeTimeout)
 			left := sandboxes.Remove(limited, id)
 			if away := fault.Is(left, fault.Unavailable) || limited.Err() != nil; left == nil || away && ctx.Err() == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/internal/llmtest"
 )
 
-// devCmd holds what developers of Deft need.
+// devCmd holds commands for developers of Deft.
 type devCmd struct {
 	ScriptedLLM scriptedCmd       `cmd:"" name:"scripted-llm" help:"Serve the protocols of LLM providers from a script, to try any client offline."`
 	Program     sandboxProgramCmd `cmd:"" name:"sandbox-program" help:"Write the program that runs in sandboxes below a directory, and print its path."`

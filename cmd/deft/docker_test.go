@@ -20,8 +20,8 @@ import (
 	"github.com/deft-dev/deft/test/binary"
 )
 
-// dockerHost is the address of the engine that scripts use: that of DOCKER_HOST or
-// the usual socket, else the one that `make deps` has started.
+// dockerHost is the address of the engine that scripts use: DOCKER_HOST or the
+// usual socket, else the one that `make deps` has started.
 var dockerHost = sync.OnceValues(func() (host string, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -220,7 +220,7 @@ func cmdAgentServer(ts *testscript.TestScript, neg bool, args []string) {
 	stop := sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		<-ended
-		_ = cmd.Wait() // the exit code is not what is tested
+		_ = cmd.Wait() // the exit code is not tested
 	})
 	ts.Defer(stop)
 	select {

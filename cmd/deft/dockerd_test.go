@@ -53,7 +53,7 @@ func cmdDockerd(ts *testscript.TestScript, neg bool, args []string) {
 		servers.Store(key, found)
 		ts.Defer(func() {
 			e := found.(*ownEngine)
-			if e.cmd == nil { // its containers, and what starts them, may still run
+			if e.cmd == nil { // its containers, and their starters, may still run
 				ts.Check(e.start())
 			}
 			ts.Check(e.end(syscall.SIGTERM))
@@ -81,7 +81,8 @@ func cmdDockerd(ts *testscript.TestScript, neg bool, args []string) {
 
 // start starts the engine and waits until it answers.
 func (e *ownEngine) start() error {
-	// That of an engine that was killed is dead too, and looks alive where nobody reaps it.
+	// The process of an engine that was killed is dead too, and looks alive where
+	// nobody reaps it.
 	if err := os.Remove(filepath.Join(e.dir, "run", "containerd", "containerd.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -115,7 +116,7 @@ func (e *ownEngine) start() error {
 		}
 		select {
 		case err := <-ended:
-			text, _ := os.ReadFile(log.Name()) // what there is of it
+			text, _ := os.ReadFile(log.Name()) // the output so far
 			return errors.Join(errors.New("dockerd has ended: "+string(text[max(0, len(text)-1000):])), err)
 		case <-time.After(100 * time.Millisecond): // it has no signal
 		}

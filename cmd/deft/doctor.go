@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// doctorCmd shows what works here.
+// doctorCmd checks this machine.
 type doctorCmd struct {
 	Sandbox string   `help:"Isolation to look at: ${doctor_choice_help}." enum:"${sandbox_choices}" default:"auto" env:"DEFT_SANDBOX"`
 	Image   string   `help:"Image to try with --sandbox ${doctor_image_classes} (default: that of deft run)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
@@ -38,7 +38,7 @@ Exit codes: 0 nothing failed, 1 the sandbox or bash does not work, 2 the model i
 or the data directory is a file, 5 the key is missing, 7 the store is damaged or the disk is full.`
 }
 
-// Run looks at everything and really tries what must be forbidden.
+// Run looks at everything and really tries everything that must be forbidden.
 func (c *doctorCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	p, err := findPaths(g.Data, std.Env)
 	if err != nil {

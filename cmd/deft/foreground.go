@@ -26,7 +26,7 @@ import (
 	"github.com/deft-dev/deft/subagent"
 )
 
-// foreground is what one conversation that runs in the foreground needs, for
+// foreground has the parts of one conversation that runs in the foreground, for
 // `deft run` and `deft demo`.
 type foreground struct {
 	std     *streams
@@ -40,7 +40,8 @@ type foreground struct {
 	read    []string        // of --read, checked
 	write   []string        // of --write, checked
 	limits  sandbox.Limits
-	// container is what --image and its like say, for --sandbox docker and remote.
+	// container has the values of --image and its like, for --sandbox docker and
+	// remote.
 	container sandbox.Container
 	// executor is the executor class of --executor; "": not given.
 	executor string
@@ -54,7 +55,7 @@ type foreground struct {
 	env, secretEnv []string
 }
 
-// newForeground returns what runs conversations of a store.
+// newForeground returns the foreground of a store.
 func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.View) *foreground {
 	return &foreground{
 		std: std, paths: p, store: store, view: view, sandbox: autoSandbox, grace: build.DefaultGrace,
@@ -68,7 +69,7 @@ func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.
 	}
 }
 
-// placement is that of a new conversation, and of one that names none.
+// placement is the placement of a new conversation, and of one that names none.
 func (r *foreground) placement() session.Placement {
 	p := session.Placement{Network: r.network, Limits: r.limits, Readable: r.read, Writable: r.write}
 	p.Env, p.SecretEnv = r.env, r.secretEnv
@@ -78,8 +79,8 @@ func (r *foreground) placement() session.Placement {
 	return p
 }
 
-// isolate writes what --sandbox, --image and their like say. What they leave out stays as
-// it was where the sandbox is of the same kind.
+// isolate writes the values of --sandbox, --image and their like. Omitted values stay
+// unchanged where the sandbox is of the same kind.
 func (r *foreground) isolate(p *session.Placement) {
 	chosen := r.chosen()
 	var was sandbox.Container
@@ -111,7 +112,7 @@ func (r *foreground) chosenFor(p session.Placement) sandbox.Choice {
 	return sandbox.Choice{Name: first(p.Isolation, class.Name), Class: class, Level: p.Isolation}
 }
 
-// dropLimits drops what a class cannot be given.
+// dropLimits drops limits that a class cannot be given.
 func (r *foreground) dropLimits(class sandbox.Class) {
 	if !class.Has(sandbox.FeatureNetwork) {
 		r.network = ""
@@ -146,11 +147,12 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	return runcommand.Run(ctx, o)
 }
 
-// releaseAfter is when a run gives back what only its start needed: it has mostly sent its
-// first request by then, and waits.
+// releaseAfter is when a run gives back memory that only its start needed: it has mostly
+// sent its first request by then, and waits.
 const releaseAfter = 100 * time.Millisecond
 
-// open opens the sessions, and what builds them. The caller closes the sessions first.
+// open opens the sessions, and their builder. The caller closes the sessions
+// first.
 func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Builder, _ *session.Manager, err error) {
 	ring, err := openRing(r.std, r.paths.data)
 	if err != nil {
@@ -190,7 +192,7 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 			Root:             r.paths.worktrees(),
 		},
 		SubAgents: subagent.NewCatalog(home, persistence, nil),
-		IdleTTL:   -1, // what matters of its log is in the events, which the view shows
+		IdleTTL:   -1, // the important part of its log is in the events, which the view shows
 	}
 	if r.checkpoints != session.CheckpointsOff && checkpoint.Available() {
 		o.Checkpoints, o.CheckpointTimes = r.paths.checkpoints(), r.checkpoints

@@ -6,7 +6,7 @@ import (
 	"github.com/deft-dev/deft/internal/licenses"
 )
 
-// licensesCmd prints the licences of what is linked.
+// licensesCmd prints the licences of the linked modules.
 type licensesCmd struct{}
 
 // Run prints them.

@@ -18,7 +18,7 @@ type llmCostCmd struct {
 	JSON bool   `name:"json" help:"Print as one JSON object."`
 }
 
-// Run shows what conversations cost.
+// Run shows the cost of conversations.
 func (c *llmCostCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return withStore(ctx, std, g, func(_ paths, s *sqlite.Store) error {
 		b, err := c.bill(ctx, s)

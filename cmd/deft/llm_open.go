@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/settings/profiles"
 )
 
-// opener makes models with what the user's own catalogue says. Where
-// DEFT_LLM_LOG names a directory, exchanges with providers are written to it.
+// opener makes models with the user's own catalogue. Where DEFT_LLM_LOG names a
+// directory, exchanges with providers are written to it.
 type opener struct {
 	std   *streams
 	known *catalog.Catalog
@@ -49,7 +49,7 @@ func (o *opener) client(cfg llm.Config) *http.Client {
 	return o.log.Client(cfg.ConnectTimeout, cfg.APIKey)
 }
 
-// complete fills in what a configuration leaves to the environment.
+// complete fills in values that a configuration leaves to the environment.
 func (o *opener) complete(cfg *llm.Config) {
 	cfg.BaseURL = first(cfg.BaseURL, firstSet(o.std, route.BaseVariables(cfg.Model)))
 	cfg.APIVersion = first(cfg.APIVersion, firstSet(o.std, route.VersionVariables(cfg.Model)))

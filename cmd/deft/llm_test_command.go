@@ -66,7 +66,7 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 	return c.finish(std, report)
 }
 
-// model opens what is to be tried, each question to be asked once.
+// model opens the tested model, each question to be asked once.
 func (c *llmTestCmd) model(ctx context.Context, std *streams) (llm.Model, error) {
 	if c.Profile == "" && c.Model == "" {
 		usual, err := assigned(std)

@@ -1,6 +1,6 @@
-// Command deft runs software engineering agents: it is every role of Deft in
-// one binary. This package parses flags and wires adapters to domains; what
-// the roles do stands in the packages it wires.
+// Command deft runs software engineering agents: it is every role of Deft in one
+// binary. This package parses flags and wires adapters to domains; the packages it
+// wires do the work of the roles.
 package main
 
 import (

@@ -21,10 +21,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"deft": main})
 }
 
-// tests are those of the package.
+// tests are the tests of the package.
 type tests struct{ *testing.M }
 
-// Run runs them, and removes what they have built.
+// Run runs them, and removes the binaries they have built.
 func (t tests) Run() int {
 	activateSignals() // before any test starts a program
 	code := t.M.Run()

@@ -15,9 +15,9 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// modelFlags choose the LLM. A key is never a flag's value, because the flags
-// of a process can be read by every user of the machine. As JSON they are what a
-// conversation keeps of them: names, never a key.
+// modelFlags choose the LLM. A key is never a flag's value, because the flags of a
+// process can be read by every user of the machine. A conversation keeps them as
+// JSON: names, never a key.
 type modelFlags struct {
 	Model       string   `json:"model" help:"LLM to use, for example anthropic/claude-sonnet-4-5." env:"LLM_MODEL" placeholder:"NAME" complete:"models"`
 	BaseURL     string   `json:"base_url,omitempty" name:"base-url" help:"Address of the LLM's API, for servers of your own." env:"LLM_BASE_URL" placeholder:"URL"`
@@ -39,8 +39,8 @@ func (f *modelFlags) chosen(std *streams) bool {
 	return f.Model != "" && f.Model != std.Env("LLM_MODEL")
 }
 
-// checkProfile refuses flags that a profile answers, and forgets what the
-// environment says in their place.
+// checkProfile refuses flags that a profile answers, and ignores the environment's
+// values in their place.
 func (f *modelFlags) checkProfile(std *streams) error {
 	if f.Profile == "" {
 		return nil
@@ -55,9 +55,9 @@ func (f *modelFlags) checkProfile(std *streams) error {
 	return nil
 }
 
-// keep fills flags that are not given with what the conversation had. Another
-// model takes nothing over: a key or an address belongs to its own. A profile
-// is kept whatever the environment says.
+// keep fills missing flags with the conversation's values. Another model takes
+// nothing over: a key or an address belongs to its own. A profile is kept whatever
+// the environment says.
 func (f *modelFlags) keep(old modelFlags, std *streams) {
 	switch {
 	case f.Profile != "":
@@ -80,7 +80,7 @@ func (f *modelFlags) keep(old modelFlags, std *streams) {
 }
 
 // document describes the model of the flags, with its key, as a conversation
-// stores it. What makes it unusable is an error.
+// stores it. An unusable one is an error.
 func (f *modelFlags) document(by *opener) (*spec.LLM, error) {
 	if err := f.check(); err != nil {
 		return nil, err

@@ -19,8 +19,8 @@ func withEnv(env map[string]string) *streams {
 	return &streams{Streams: stdio.Streams{Env: func(name string) string { return env[name] }}}
 }
 
-// TestKeep decides what a conversation that goes on takes over from its flags of
-// before.
+// TestKeep decides which values a conversation that goes on takes over from its
+// flags of before.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	in, out, otherIn, otherOut := 1.0, 2.0, 3.0, 4.0
@@ -154,7 +154,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestNoteHasNoKey wants what a conversation keeps to come back, and no key in it.
+// TestNoteHasNoKey wants the kept values of a conversation to come back, and no
+// key in them.
 func TestNoteHasNoKey(t *testing.T) {
 	t.Parallel()
 	price := 1.5

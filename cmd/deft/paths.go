@@ -37,7 +37,7 @@ func (p paths) store() string { return filepath.Join(p.data, "events") }
 // sandboxes is where package session/build keeps them by default.
 func (p paths) sandboxes() string { return filepath.Join(p.store(), "sandboxes") }
 
-// checkpoints are those of the workspaces.
+// checkpoints are the workspaces' checkpoints.
 func (p paths) checkpoints() *checkpoint.Store {
 	return checkpoint.New(checkpoint.Options{Dir: filepath.Join(p.store(), "checkpoints"), Exclude: []string{p.data}})
 }

@@ -54,12 +54,12 @@ func recording(l *spec.LLM, o session.ModelOptions) hooks {
 	}
 }
 
-// hooks are told what happens to calls of models.
+// hooks are called about calls of models.
 type hooks struct {
 	retry    func(broker.Retry)
 	switched func(broker.Switched)
 }
 
-// failures in a row have an endpoint left alone: those of one call. Each step
-// would otherwise wait for them anew before a fallback is asked.
+// failures in a row, as many as one call makes, have an endpoint left alone. Each
+// step would otherwise wait for them anew before a fallback is asked.
 const failures = 5

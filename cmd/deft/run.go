@@ -111,12 +111,12 @@ func warnSandbox(view *runcommand.View, class sandbox.Class, ignored []string) {
 	}
 }
 
-// options says what the flags make of a run. A new conversation, with its
+// options makes the options of a run from the flags. A new conversation, with its
 // models, is checked here, before anything is stored.
 func (c *runCmd) options(ctx context.Context, r *foreground) (o runcommand.Options, err error) {
 	o = runcommand.Options{Task: c.task, Confirm: security.Preset(c.Confirm), ReplayFrom: c.ReplayFrom}
 	if c.Replay != "" {
-		defer func() { // what is wrong with other flags is said first
+		defer func() { // mistakes in other flags are reported first
 			if err == nil {
 				o.Replay, err = readTrajectory(c.Replay)
 			}
@@ -165,7 +165,7 @@ func (c *runCmd) workspace(r *foreground, or string, inside bool) (string, error
 	return runcommand.Workspace(first(c.Workspace, or), r.paths.data, r.std.Env("HOME"))
 }
 
-// spec is what a new conversation is made from. dir, unless empty, is where an
+// spec is the specification of a new conversation. dir, unless empty, is where an
 // imported one worked.
 func (c *runCmd) spec(ctx context.Context, r *foreground, o runcommand.Options, dir string) (session.Spec, error) {
 	if err := c.choose(r.std); err != nil {
@@ -215,8 +215,8 @@ func (c *runCmd) servers(ctx context.Context, r *foreground, o runcommand.Option
 	}.Servers(ctx)
 }
 
-// changes is what the flags change about a stored conversation. It keeps what
-// they do not name.
+// changes are the flags' changes of a stored conversation. Everything without a
+// flag is kept.
 func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Options, conv *session.Conversation) (ch session.Changes, err error) {
 	if c.Workspace == "" { // the links of the one that is stored are not followed anew
 		if err := conv.CheckWorkspace(); err != nil {
@@ -296,7 +296,7 @@ func withoutSandbox(stored, named *schema.Map) error {
 	return nil
 }
 
-// union returns what is in one of two lists, sorted.
+// union returns the items of two lists, sorted.
 func union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)

@@ -181,8 +181,8 @@ func newView(c *runCmd, std *streams, g *globalFlags) *runcommand.View {
 	})
 }
 
-// environment returns the variables of --env, --env-file and --secret-env, those of
-// the latter among the secrets. allOf names the secrets that all commands get.
+// environment returns the variables of --env, --env-file and --secret-env, the
+// latter among the secrets. allOf names the secrets that all commands get.
 func (c *runCmd) environment(std *streams) (out runcommand.Environment, allOf []string, err error) {
 	if out, err = runcommand.ReadEnvironment(c.Env, c.EnvFile, c.EnvUnmasked, std.Env); err != nil {
 		return out, nil, err
@@ -203,7 +203,7 @@ func (c *runCmd) environment(std *streams) (out runcommand.Environment, allOf []
 	return out, allOf, nil
 }
 
-// readTrajectory reads what --replay names.
+// readTrajectory reads the file of --replay.
 func readTrajectory(path string) ([]event.Event, error) {
 	f, err := os.Open(path)
 	if err != nil {

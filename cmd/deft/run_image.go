@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/image"
 )
 
-// buildImage builds what --dockerfile and --extra-deps ask for, and returns the
+// buildImage builds the image of --dockerfile and --extra-deps, and returns the
 // container with that image.
 func (c *runCmd) buildImage(ctx context.Context, std *streams, p paths, with sandbox.Container) (_ sandbox.Container, err error) {
 	hidden := append(existing(userDirs(std.Env)...), p.data)

@@ -25,8 +25,8 @@ import (
 // agentClass is the class of the agent of deft run.
 const agentClass = "CodeActAgent"
 
-// runModels implements [session.Models] with what the user's own catalogue,
-// profiles and environment add.
+// runModels implements [session.Models] with the user's own catalogue, profiles
+// and environment.
 type runModels struct {
 	by       func() (*opener, error)
 	breakers *broker.Breakers
@@ -58,8 +58,8 @@ func (m *runModels) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error)
 	return b.Model(context.Background(), l, m.renewed[l.APIKey]) // which reads files and makes no request
 }
 
-// choose decides which models a run has: the flags, what the conversation had,
-// and what the user has assigned, in this order.
+// choose decides which models a run has: the flags, the conversation's own, and
+// the user's assignments, in this order.
 func (c *runCmd) choose(std *streams) error {
 	for service := range c.Service {
 		if err := registry.CheckService(service); err != nil {
@@ -83,9 +83,8 @@ func (c *runCmd) choose(std *streams) error {
 	return c.checkProfile(std)
 }
 
-// documents describes the chosen models, with their keys, so that any program
-// can open the conversation. What is wrong with one is said here, before
-// anything is stored.
+// documents describes the chosen models, with their keys, so that any program can
+// open the conversation. Mistakes are reported here, before anything is stored.
 func (c *runCmd) documents(ctx context.Context, m *runModels) (out runcommand.Models, err error) {
 	by, err := m.by()
 	if err != nil {
@@ -119,7 +118,7 @@ func (c *runCmd) documents(ctx context.Context, m *runModels) (out runcommand.Mo
 	return out, nil
 }
 
-// setSilence sets how long a model may be silent; 0 leaves what it has.
+// setSilence sets how long a model may be silent; 0 leaves its present value.
 func setSilence(l *spec.LLM, limit time.Duration) {
 	if limit == 0 {
 		return
@@ -176,8 +175,8 @@ func (m *runModels) profile(ctx context.Context, std *streams, name, usage strin
 	return l, nil
 }
 
-// runNote is what `deft run` keeps with a conversation: how its models were
-// chosen. It has names, never a key.
+// runNote is kept by `deft run` with a conversation: how its models were chosen.
+// It has names, never a key.
 type runNote struct {
 	modelFlags
 	// Services are the profiles of services other than the agent, where flags
@@ -190,7 +189,7 @@ type runNote struct {
 
 func (n runNote) encode() (json.RawMessage, error) { return json.Marshal(n) }
 
-// note is what is kept of the flags.
+// note has the kept values of the flags.
 func (c *runCmd) note(m runcommand.Models) runNote {
 	n := runNote{modelFlags: c.modelFlags, Services: c.Service}
 	if m.Agent != nil {
@@ -199,9 +198,8 @@ func (c *runCmd) note(m runcommand.Models) runNote {
 	return n
 }
 
-// modelsOf decides which models a stored conversation continues with: those of the
-// flags, those of its note with the present keys, or its own. note is nil for
-// its own.
+// modelsOf decides which models a stored conversation continues with: from the
+// flags, from its note with the present keys, or its own. note is nil for its own.
 func (c *runCmd) modelsOf(ctx context.Context, std *streams, m *runModels, conv *session.Conversation) (runcommand.Models, *runNote, error) {
 	own := conv.Agent().LLM
 	var old runNote
@@ -244,7 +242,7 @@ func (c *runCmd) ownModels(own *spec.LLM) runcommand.Models {
 	return runcommand.Models{Agent: l}
 }
 
-// merged are the entries of both, those of over first.
+// merged are the entries of both, with over's first.
 func merged(base, over map[string]string) map[string]string {
 	if len(base) == 0 {
 		return over

@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// salvageCmd rescues what can be read of a damaged store.
+// salvageCmd rescues the readable part of a damaged store.
 type salvageCmd struct {
 	Into string `help:"New data directory (default: the damaged one's path with -salvaged added)." placeholder:"DIR" type:"path"`
 	JSON bool   `name:"json" help:"Print what was found as a JSON object."`

@@ -22,7 +22,8 @@ func withoutImages() sandbox.Classes {
 	return sandboxClasses().Where(func(c sandbox.Class) bool { return !c.Has(sandbox.FeatureImage) })
 }
 
-// trialClasses are those of which a sandbox may be started only to look at it.
+// trialClasses are the classes whose sandboxes may be started only to look at
+// them.
 func trialClasses() sandbox.Classes {
 	return sandboxClasses().Where(func(c sandbox.Class) bool { return c.NoTrial == "" })
 }

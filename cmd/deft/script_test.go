@@ -64,7 +64,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// toolchain is what scripts need to build Deft again: they have a home of their own.
+// toolchain has the variables that scripts need to build Deft again: they have a
+// home of their own.
 var toolchain = sync.OnceValue(func() map[string]string {
 	source, err := filepath.Abs("../..")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/deft-dev/deft/internal/waittest"
 )
 
-// bench is what a test of a whole process works with.
+// bench is the start of a test of a whole process.
 type bench struct {
 	ws, home string
 	llm      *llmtest.Server
@@ -155,7 +155,7 @@ func (b *bench) run(t *testing.T, want int, args ...string) string {
 	return out
 }
 
-// stopServers ends the action servers whose workspace lies in dir: those of
+// stopServers ends the action servers whose workspace lies in dir: servers of
 // paused conversations would live for their grace time.
 func stopServers(dir string) {
 	for _, pid := range processes("\x00action-server\x00--workspace\x00" + dir) {
@@ -468,7 +468,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// What the model says must not steer the user's terminal.
+// The model's text must not steer the user's terminal.
 func TestQuietTerminal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, `

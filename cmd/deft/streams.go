@@ -13,13 +13,13 @@ type globalFlags struct {
 	Data string `help:"Directory for everything Deft stores (default: $$XDG_DATA_HOME/deft)." env:"DEFT_DATA" placeholder:"DIR" type:"path"`
 }
 
-// streams are those of a command, with what a sandbox gives it.
+// streams are a command's streams, with the files that a sandbox gives it.
 type streams struct {
 	stdio.Streams
 	// listener is where a server listens, whatever its flags say; nil for an address of
 	// its own. A sandbox gives it.
 	listener net.Listener
-	// journal is that of the sandbox that gives the listener.
+	// journal belongs to the sandbox that gives the listener.
 	journal *os.File
 }
 

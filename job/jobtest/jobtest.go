@@ -1,5 +1,5 @@
-// Package jobtest holds the conformance suite of stores of jobs: what every implementation
-// of [job.Store] must do.
+// Package jobtest is the conformance suite of stores of jobs, for every implementation of
+// [job.Store].
 //
 // # Usage
 //

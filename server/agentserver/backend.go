@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// Backend is what a server works with, as its program links it.
+// Backend has the services that a server's program links.
 type Backend struct {
 	Store   eventstream.Stream
 	Lock    session.Lock
@@ -26,17 +26,16 @@ type Backend struct {
 	// chooses one.
 	Sandboxed bool
 	Sandbox   sandbox.Class
-	// Containers are those of conversations; nil where there are none.
+	// Containers are the conversations' containers; nil where there are none.
 	Containers *conversation.Containers
 	// Orphans removes sandboxes; nil where there are none.
 	Orphans Orphans
-	// Sandboxes are those of conversations, whatever their class.
+	// Sandboxes are the conversations' sandboxes, whatever their class.
 	Sandboxes conversation.Sandboxes
 	// Vanished returns the conversations, of those given, whose workspaces are gone with
 	// the sandboxes that they were inside of, and when these were started.
 	Vanished func(ctx context.Context, p session.Placement, ids []event.ConversationID) (map[event.ConversationID]time.Time, error)
-	// Close closes what the backend holds beside Lock, which the sessions
-	// close.
+	// Close closes the backend's services beside Lock, which the sessions close.
 	Close func() error
 }
 
@@ -59,8 +58,8 @@ type Adapters interface {
 	Forges() forge.Opener
 	// ProbeMCP tries an MCP server.
 	ProbeMCP(ctx context.Context, p mcp.Probe) (mcp.Result, error)
-	// CheckClientTool returns what is wrong with a tool that a client defines,
-	// and ClientToolName its name.
+	// CheckClientTool describes the mistake in a tool that a client defines, and
+	// ClientToolName its name.
 	CheckClientTool(raw json.RawMessage) (name string, err error)
 	// Export writes the files of a conversation into a directory below dir, as
 	// OpenHands lays them out, and returns that directory.

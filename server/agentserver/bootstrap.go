@@ -22,14 +22,14 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// capabilities are what clients may count on here.
+// capabilities are the server's features for clients.
 var capabilities = []string{
 	"conversation_runtime_routes_v1", "profile_secret_scope_v1", "profile_persona_v1", "idempotent_conversation_create_v1",
 	"tool_catalog_v1", "agent_profile_draft_materialize_v1", "agent_launch_pipeline_v1", "profile_public_skills_v1",
 	"skill_catalog_v1",
 }
 
-// Options say what a [Server] is made from. All are required.
+// Options have the parts of a [Server]. All are required.
 type Options struct {
 	Config   *config.Loaded
 	Adapters Adapters
@@ -153,7 +153,7 @@ func (s *Server) about() info.Options {
 	return o
 }
 
-// initialize opens the services with what the configuration lacked.
+// initialize opens the services with the missing part of the configuration.
 func (s *Server) initialize(ctx context.Context, r deferredinit.Request) (*httpServer, error) {
 	cfg, err := s.o.Config.With(r.Settings)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Server) initialize(ctx context.Context, r deferredinit.Request) (*httpS
 	return s.openServices(ctx, cfg)
 }
 
-// openServices opens the services of a configuration, resumes what was running,
+// openServices opens the services of a configuration, resumes interrupted runs,
 // and returns the server of all routes.
 func (s *Server) openServices(ctx context.Context, cfg *config.Loaded) (*httpServer, error) {
 	for _, w := range cfg.Warnings {
@@ -198,7 +198,7 @@ func (s *Server) openServices(ctx context.Context, cfg *config.Loaded) (*httpSer
 	return h, nil
 }
 
-// routes are those of the services and of their description.
+// routes are the routes of the services and of their description.
 func (s *Server) routes(v *services, cfg *config.Loaded) []rest.Route {
 	all := slices.Concat(s.details.Routes(), s.deferred.Routes(), v.routes())
 	o := openapi.Options{Routes: all, Version: info.Contract}

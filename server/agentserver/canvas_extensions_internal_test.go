@@ -9,7 +9,7 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// TestCanvasExtensions compares answers with those of the reference 1.58.0 without
+// TestCanvasExtensions compares answers with the reference 1.58.0 without
 // extensions.
 func TestCanvasExtensions(t *testing.T) {
 	t.Parallel()

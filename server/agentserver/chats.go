@@ -83,7 +83,7 @@ func (s *services) startChat(ctx context.Context, r gateway.Request) (gateway.Co
 	return chat{c, s.atCapacity}, nil
 }
 
-// ApplySettings takes over what a user's settings say of conversations.
+// ApplySettings takes over a user's settings of conversations.
 func ApplySettings(r *session.Setup, settings *schema.Map) {
 	var v struct {
 		MaxIterations *int   `json:"max_iterations"`

@@ -57,7 +57,7 @@ func (l launcher) Resolve(ctx context.Context, r *conversation.StartRequest) (*c
 	return out, err
 }
 
-// launchRuntime is what the request adds to a launch.
+// launchRuntime is the request's addition to a launch.
 func launchRuntime(add conversation.LaunchAdditions) launch.Runtime {
 	rt := launch.Runtime{Skills: add.Skills}
 	if strings.TrimSpace(add.Suffix) != "" {

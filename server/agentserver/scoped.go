@@ -34,29 +34,29 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// ScopedOptions say what a [Scoped] serves. All but Editor and Elsewhere are required.
+// ScopedOptions configure a [Scoped]. All but Editor and Elsewhere are required.
 type ScopedOptions struct {
 	Sessions *session.Manager
 	// Owner is whose sandbox it is.
 	Owner identity.Tenant
-	// Sandbox is its id, Scope are its conversations, Key is what their clients send.
+	// Sandbox is its id, Scope are its conversations, Key is sent by their clients.
 	Sandbox string
 	Scope   *session.Scope
 	Key     string
-	// Settings are those of the conversations' owner.
+	// Settings belong to the conversations' owner.
 	Settings *settings.Service
 	Builder  session.Builder
 	Adapters Adapters
-	// Dir is the directory of all conversations' data, BashDir that of the events of
-	// the sandbox's shell commands.
+	// Dir is the directory of all conversations' data, BashDir the directory of the
+	// events of the sandbox's shell commands.
 	Dir, BashDir string
 	// Workspace is the sandbox's directory on this machine, in which clients work in
-	// Project. Locate returns where a path that a client names is on this machine, Inside
-	// where it is for what runs in the sandbox.
+	// Project. Locate returns the path on this machine of a path that a client names,
+	// Inside its path for programs in the sandbox.
 	Workspace, Project string
 	Locate, Inside     func(path string) string
-	// Elsewhere is set where the workspaces of conversations are inside what isolates them.
-	// Routes of files are then about that of the newest conversation.
+	// Elsewhere is set where the workspaces of conversations are inside their isolation.
+	// Routes of files are then about the workspace of the newest conversation.
 	Elsewhere bool
 	// Editor is VS Code of the sandbox; nil for none.
 	Editor  vscode.Editor
@@ -67,8 +67,8 @@ type ScopedOptions struct {
 
 // Scoped is the contract of an Agent Server for the conversations of one sandbox, served
 // by a program that has many: the sessions and settings are the program's. Files and
-// shell commands are confined to the sandbox's workspace. What changes the server itself
-// (skills and plugins that are installed for all, POST /api/init) is not served.
+// shell commands are confined to the sandbox's workspace. Routes that change the server
+// itself (skills and plugins that are installed for all, POST /api/init) are not served.
 type Scoped struct {
 	v       *services
 	details *info.Service

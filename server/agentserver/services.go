@@ -63,7 +63,7 @@ type services struct {
 	settings      *settings.Service
 	skills        *skills.Service
 	sessions      atomic.Pointer[session.Manager] // webhooks ask early
-	scope         *session.Scope                  // what clients may use of them
+	scope         *session.Scope                  // their part for clients
 	conversations *conversation.Service
 	bash          *bash.Service
 	scopes        *bash.Scopes
@@ -137,8 +137,8 @@ func (s *services) openSettings(ctx context.Context) (err error) {
 }
 
 // Pinger returns a function that makes a short call to a model. A name without a known
-// provider is sent to the LLM's own server; if that cannot be reached, the name is what
-// is wrong, as LiteLLM says before any request.
+// provider is sent to the LLM's own server; if that cannot be reached, the name is the
+// mistake, as LiteLLM says before any request.
 func Pinger(a Adapters) func(context.Context, *spec.LLM) error {
 	return func(ctx context.Context, l *spec.LLM) error {
 		err := spec.Pinger(a.NewModel)(ctx, l)
@@ -190,7 +190,7 @@ func (s *services) openSessions(context.Context) error {
 		o.Checkpoints, o.CheckpointTimes = checkpoint.New(checkpoint.Options{Dir: dir, Exclude: s.cfg.Data()}), when
 	}
 	if s.webhooks != nil {
-		o.Store, o.Observer = s.webhooks.Stream(), webhookObserver{s.webhooks} // they see what is appended
+		o.Store, o.Observer = s.webhooks.Stream(), webhookObserver{s.webhooks} // they see appended events
 	}
 	if ttl := s.cfg.ConversationIdleTTLSeconds; ttl != nil {
 		o.IdleTTL = time.Duration(*ttl * float64(time.Second))
@@ -257,7 +257,7 @@ func (s *services) workspaceOf(ctx context.Context, id string) (workspacescope.W
 	return scopedWorkspace{c, path}, err
 }
 
-// routes are those of all parts.
+// routes are the routes of all parts.
 func (s *services) routes() []rest.Route {
 	of := workspacescope.WorkspaceOf(s.workspaceOf)
 	f := files.New(files.Options{WorkspaceOf: of, Trajectory: s.trajectory, Home: s.home})

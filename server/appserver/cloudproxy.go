@@ -25,10 +25,10 @@ var enclosed = &schema.Object{Name: "CloudProxyRequest", Fields: []schema.Field{
 }}
 
 // cloudProxy answers the request that is enclosed in the body of another one, if it is for
-// the agent server of a sandbox of this server: OpenHands' page sends to its own origin so
-// what it asks sandboxes of the cloud. Nothing is sent anywhere, and the enclosed request
-// has no authority but the session key that it carries. Before that key is known, only a
-// short body is read; the enclosed body stays as it was sent.
+// the agent server of a sandbox of this server: OpenHands' page sends requests to
+// sandboxes of the cloud to its own origin so. Nothing is sent anywhere, and the enclosed
+// request has no authority but the session key that it carries. Before that key is known,
+// only a short body is read; the enclosed body stays as it was sent.
 func (f front) cloudProxy(w http.ResponseWriter, r *http.Request) error {
 	var inner *http.Request
 	var b store.Sandbox

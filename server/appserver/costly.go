@@ -8,8 +8,8 @@ import (
 	"github.com/deft-dev/deft/internal/ratelimit"
 )
 
-// costlyLimit bounds the costly requests of each owner: those of a minute at once, then
-// evenly.
+// costlyLimit bounds the costly requests of each owner: a minute's requests at once,
+// then evenly.
 func costlyLimit(perMinute int) func(r *http.Request) time.Duration {
 	if perMinute == 0 {
 		return nil

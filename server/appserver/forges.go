@@ -129,8 +129,8 @@ func (o *owners) CheckToken(ctx context.Context, provider string, t settings.Pro
 	return u.ID, err
 }
 
-// forgeHosts returns the owner's hosts, or only that of a provider. One without a token
-// has what is public.
+// forgeHosts returns the owner's hosts, or only a provider's. One without a token has
+// public repositories.
 func (o *owners) forgeHosts(ctx context.Context, owner identity.Tenant, provider string) (out []forge.Host, err error) {
 	tokens, err := o.tokens(ctx, owner)
 	if err != nil {
@@ -153,9 +153,9 @@ func (o *owners) forgeHosts(ctx context.Context, owner identity.Tenant, provider
 	return out, nil
 }
 
-// Repository implements [conversations.Settings]. A repository without a provider is that
-// of the only one with a token, of the first one that has it, or of GitHub. Commits in a
-// clone of it have the name and the address of the owner's settings.
+// Repository implements [conversations.Settings]. The provider of a repository that names
+// none is the only one with a token, the first one that has the repository, or GitHub.
+// Commits in a clone of it have the name and the address of the owner's settings.
 func (o *owners) Repository(ctx context.Context, owner identity.Tenant, provider, repository string) (gitfetch.Source, error) {
 	from, err := o.source(ctx, owner, provider, repository)
 	if err != nil {

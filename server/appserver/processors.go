@@ -12,7 +12,8 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// processorServices are what the processors of a conversation's event callbacks may use.
+// processorServices are the services for processors of a conversation's event
+// callbacks.
 type processorServices struct {
 	s            *services
 	owner        identity.Tenant

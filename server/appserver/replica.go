@@ -50,8 +50,8 @@ const (
 	endedPause = 200 * time.Millisecond
 )
 
-// pass answers a request if another server works on its conversation. sandbox is that of
-// the request's key, "" for none.
+// pass answers a request if another server works on its conversation. sandbox is the
+// sandbox of the request's key, "" for none.
 func (p *replicas) pass(w http.ResponseWriter, r *http.Request, sandbox string) bool {
 	if p == nil || r.Header.Get(passedOn) != "" {
 		return false
@@ -85,7 +85,7 @@ func (p *replicas) pass(w http.ResponseWriter, r *http.Request, sandbox string) 
 // nil if there is none.
 func (p *replicas) holder(r *http.Request, ids []event.ConversationID) *url.URL {
 	address, err := p.locks.Holder(r.Context(), ids...)
-	if err != nil { // this server says what is wrong, if it concerns the request
+	if err != nil { // this server names the mistake, if it concerns the request
 		p.log.Warn("find the server of a conversation", "path", r.URL.Path, "err", err)
 		return nil
 	}
@@ -107,7 +107,7 @@ func (p *replicas) forward(w http.ResponseWriter, r *http.Request, to *url.URL, 
 	(&httputil.ReverseProxy{
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			pr.SetURL(to)
-			pr.Out.Host = pr.In.Host // it is what browsers' origins are compared with
+			pr.Out.Host = pr.In.Host // browsers' origins are compared with it
 			pr.Out.Header["X-Forwarded-For"] = pr.In.Header["X-Forwarded-For"]
 			pr.Out.Header["X-Forwarded-Proto"] = pr.In.Header["X-Forwarded-Proto"]
 			pr.Out.Header.Set(passedOn, "1")

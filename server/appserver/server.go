@@ -17,7 +17,7 @@
 //
 // # Concurrency and failure
 //
-// A Server is safe for concurrent use. What was acknowledged survives its end at any
+// A Server is safe for concurrent use. Acknowledged changes survive its end at any
 // moment; the next one continues conversations and start tasks.
 package appserver
 
@@ -58,10 +58,10 @@ import (
 	"github.com/deft-dev/deft/settings/profiles"
 )
 
-// Options say what a Server is made from.
+// Options have the parts of a Server.
 type Options struct {
-	// Dir is the server's own directory, Conversations that of conversations' data and
-	// Settings that of the local owner's settings.
+	// Dir is the server's own directory, Conversations the directory of conversations'
+	// data and Settings the directory of the local owner's settings.
 	Dir, Conversations, Settings string
 	Ring                         *keyring.Ring
 	Adapters                     agentserver.Adapters
@@ -76,7 +76,7 @@ type Options struct {
 	// InternalURL is where this machine reaches the server, WebURL where browsers do;
 	// empty for the host that they name.
 	InternalURL, WebURL string
-	// AllowedOrigins are those of other pages that may use the server.
+	// AllowedOrigins are the origins of other pages that may use the server.
 	AllowedOrigins []string
 	// TrustedProxy reports whether the X-Forwarded headers of a peer count; nil for none.
 	TrustedProxy func(netip.Addr) bool
@@ -87,10 +87,11 @@ type Options struct {
 	Strategy sandboxes.Strategy
 	// Warm opens the pool of sandboxes that wait for conversations; nil for none.
 	Warm sandboxes.OpenPool
-	// MaxRuns bounds the runs at one time, MaxRunsOfOwner those of an owner, and
-	// MaxSandboxes the sandboxes of an owner; 0 for no bound.
+	// MaxRuns bounds the runs at one time, MaxRunsOfOwner an owner's, and MaxSandboxes
+	// the sandboxes of an owner; 0 for no bound.
 	MaxRuns, MaxRunsOfOwner, MaxSandboxes int
-	// IdleTTL is after what time without use a conversation is evicted; negative for never.
+	// IdleTTL is how long a conversation is kept without use before it is evicted;
+	// negative for ever.
 	IdleTTL time.Duration
 	// MaxIterations and MaxCost, in US dollars, bound conversations whose owner's settings
 	// say nothing else; 0 for the default and for no limit.
@@ -109,11 +110,11 @@ type Options struct {
 	Demo *conversations.Demo
 	// Trajectories read recorded conversations.
 	Trajectories conversations.Trajectories
-	// Link connects to the sandbox of a conversation, and AppsDomain is what the host names
-	// of its ports end with (package apps).
+	// Link connects to the sandbox of a conversation, and AppsDomain ends the host names of
+	// its ports (package apps).
 	Link       func(ctx context.Context, r session.BuildRequest) (apps.Link, error)
 	AppsDomain string
-	// Isolations say what isolates conversations.
+	// Isolations describe the isolation of conversations.
 	Isolations v1.Isolations
 	// CostlyPerMinute bounds the costly requests of an owner; 0 for no bound.
 	CostlyPerMinute int
@@ -155,8 +156,8 @@ func (o Options) fromProxy(r *http.Request) bool {
 	return err == nil && o.TrustedProxy != nil && o.TrustedProxy(peer.Addr())
 }
 
-// peer is the address of a request's client. Of what proxies say, only what one that is
-// trusted has seen itself counts.
+// peer is the address of a request's client. Of proxies' headers only the part counts
+// that a trusted one has seen itself.
 func (o Options) peer(r *http.Request) netip.Addr {
 	at, _ := netip.ParseAddrPort(r.RemoteAddr) // net/http's own
 	peer := at.Addr().Unmap()
@@ -239,7 +240,7 @@ func (s *Server) NewCode(ctx context.Context) (string, error) {
 	return s.v.signin.NewCode(ctx, identity.LocalTenant)
 }
 
-// Serve continues what was interrupted, and serves until ctx ends. Then it closes the
+// Serve continues interrupted work, and serves until ctx ends. Then it closes the
 // server.
 func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()

@@ -47,7 +47,7 @@ func Document(r *http.Request) (v any, sent bool, err error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, false, nil
 	}
-	if !utf8.Valid(raw) { // the decoder would take other characters for what is none
+	if !utf8.Valid(raw) { // the decoder would take other characters for invalid bytes
 		return nil, true, Fail(http.StatusBadRequest, "There was an error parsing the body: it is not UTF-8")
 	}
 	v, err = schema.Parse(raw)

@@ -1,6 +1,6 @@
-// Package rest is what the routes of the servers use: one table of
-// operations, keys, CORS, the reference's form of errors, and strict reading of
-// bodies and queries.
+// Package rest is shared by the routes of the servers: one table of operations,
+// keys, CORS, the reference's form of errors, and strict reading of bodies and
+// queries.
 //
 // # Usage
 //

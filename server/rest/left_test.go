@@ -14,8 +14,8 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// TestClientLeaves: what ends because its client has left is no error of the server; what
-// fails by itself is, whoever has left.
+// TestClientLeaves: a request that ends because its client has left is no error of the
+// server; one that fails by itself is, whoever has left.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// TestQuoted holds that a violation shows what stood at its place, and for
-// what is missing the object that lacks it, without secrets.
+// TestQuoted: a violation shows the value at its place, and for a missing one the
+// object that lacks it, without secrets.
 func TestQuoted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

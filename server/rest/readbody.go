@@ -19,7 +19,7 @@ type timedBody struct {
 }
 
 // limitBodyTime sets the deadline of the first Read at once, because net/http
-// itself reads what a handler leaves.
+// itself reads the rest that a handler leaves.
 func limitBodyTime(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// mirror answers with what it read.
+// mirror answers with its input.
 func mirror(t *testing.T, limit int64) *httptest.Server {
 	t.Helper()
 	h, err := rest.New(rest.Options{
@@ -103,7 +103,8 @@ func TestRawCut(t *testing.T) {
 	}
 }
 
-// TestDocumentNotUTF8: what is no UTF-8 is refused; a decoder would store other characters.
+// TestDocumentNotUTF8: a body that is not UTF-8 is refused; a decoder would store
+// other characters.
 func TestDocumentNotUTF8(t *testing.T) {
 	t.Parallel()
 	for body, ok := range map[string]bool{`{"a":"ä"}`: true, "{\"a\":\"\xe4\"}": false, "\xff\xfe{}": false} {

@@ -12,8 +12,7 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// TestRedacted wants no secret of a request in the answer that says what is
-// wrong with it.
+// TestRedacted wants no secret of a request in the answer that names its mistake.
 func TestRedacted(t *testing.T) {
 	t.Parallel()
 	type typed struct {

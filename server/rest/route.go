@@ -50,7 +50,8 @@ type Route struct {
 	// "{rest...}" takes the rest of the path.
 	Path string
 	Tag  string // the group in the API's document
-	// Scope is what the credential of a request must grant. [New] refuses a route without it.
+	// Scope must be granted by the credential of a request. [New] refuses a route
+	// without it.
 	Scope   identity.Scope
 	Carrier Carrier
 	// Dormant routes also answer before the deferred initialisation.

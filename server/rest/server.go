@@ -32,13 +32,13 @@ type Options struct {
 	// Authenticate takes the place of Keys: it returns who sends a request, or why it is
 	// refused. It is not called for Public and Checked routes. Nil for Keys.
 	Authenticate func(r *http.Request) (identity.Caller, error)
-	// SameOrigin says that only pages of the server itself may use it, not even those of
+	// SameOrigin says that only pages of the server itself may use it, not even pages of
 	// other servers of this machine.
 	SameOrigin bool
 	// Ready reports whether the server has been initialised; nil for always.
 	Ready func() bool
 	// Origin reports whether a page of this origin may use the server with
-	// credentials, beside those of this machine; nil for none.
+	// credentials, beside pages of this machine; nil for none.
 	Origin func(origin string) bool
 	// Host reports whether a server without keys answers requests to a host, as
 	// browsers send it; nil for any. It refuses pages whose name was pointed at
@@ -92,7 +92,7 @@ func firstPart(path string) string {
 	return "/" + strings.TrimSuffix(part, "{$}")
 }
 
-// Owns reports whether a path begins as that of a route does: no page is there.
+// Owns reports whether a path begins like a route's: no page is there.
 func (s *Server) Owns(path string) bool {
 	part := firstPart(path)
 	return part != "/" && s.first[part]

@@ -148,7 +148,7 @@ func last(r rest.Route) string {
 	return ""
 }
 
-// marks are what else a route declares.
+// marks are a route's other declarations.
 func marks(r rest.Route) (out string) {
 	for mark, set := range map[string]bool{" costly": r.Costly, " audited": r.Audited, " legacy": r.Legacy} {
 		if set {

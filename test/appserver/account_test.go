@@ -50,7 +50,7 @@ func (s *sharedServer) close() error {
 }
 
 // join gives a test an account on the shared server, whose LLM follows a script. When the
-// test ends, the account's conversations are deleted, with what their sandboxes run.
+// test ends, the account's conversations are deleted, with their sandboxes' processes.
 func join(t *testing.T, script string) deployment {
 	t.Helper()
 	parsed, err := llmtest.Parse([]byte(script))

@@ -14,7 +14,8 @@ import (
 	"github.com/deft-dev/deft/internal/llmtest"
 )
 
-// program is a server that a sandbox runs: it shows what it was sent, and sets cookies.
+// program is a server that a sandbox runs: it shows its requests, and sets
+// cookies.
 const program = `
 import http.server, sys
 class H(http.server.BaseHTTPRequestHandler):

@@ -87,8 +87,9 @@ turns:
 	}
 }
 
-// TestArchiveOfSub: what only a sub-conversation has made is there again, too, whichever
-// conversation goes on first; and nothing is kept when the last one is deleted.
+// TestArchiveOfSub: files that only a sub-conversation has made are there again, too,
+// whichever conversation goes on first; and nothing is kept when the last one is
+// deleted.
 func TestArchiveOfSub(t *testing.T) {
 	t.Parallel()
 	d := join(t, `

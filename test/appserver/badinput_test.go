@@ -66,7 +66,7 @@ git clone -q --bare . ` + root + `/o/hostile.git`
 	return s.URL, authority
 }
 
-// TestRepositories: what is wrong with a repository is said in words that help its user,
+// TestRepositories: the mistake in a repository is reported in words that help its user,
 // and nothing of a repository runs outside the sandbox.
 func TestRepositories(t *testing.T) {
 	t.Parallel()
@@ -108,7 +108,7 @@ func TestRepositories(t *testing.T) {
 	if err != nil || len(ran) > 0 {
 		t.Errorf("it ran %v, %v", ran, err)
 	}
-	// What has failed is still listed, with why.
+	// Failed starts are still listed, with the reason.
 	a = g.want(t, 200, "GET", "/api/v1/app-conversations/start-tasks/search?limit=100", "")
 	if n := strings.Count(a.body, `"status":"ERROR"`); n != 10 {
 		t.Errorf("%d failed tasks are listed: %.500s", n, a.body)
@@ -156,7 +156,8 @@ turns:
 	if !strings.Contains(events, "interrupted") && !strings.Contains(events, "unknown") {
 		t.Errorf("the agent is not told: %.6000s", events)
 	}
-	// The workspace is lost too: the conversation stays readable, and says what is missing.
+	// The workspace is lost too: the conversation stays readable, and names the
+	// missing part.
 	if err := os.RemoveAll(filepath.Dir(workspace)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCanvas asks what OpenHands' page asks of a cloud beyond its document: the files of a
-// workspace, and requests to a sandbox that are enclosed in one to the page's own origin.
+// TestCanvas makes the requests of OpenHands' page to a cloud beyond its document: the
+// files of a workspace, and requests to a sandbox that are enclosed in one to the page's
+// own origin.
 func TestCanvas(t *testing.T) {
 	t.Parallel()
 	d := join(t, lifeScript)
@@ -49,7 +50,7 @@ func TestCanvas(t *testing.T) {
 		}
 	}
 
-	// What is below a file is missing, too.
+	// A path below a file is missing, too.
 	if status, raw := d.owner.send(t, "GET", d.url+"/api/v1/app-conversations/"+c.ID+"/file?file_path=a/b", nil); status != http.StatusOK || string(raw) != `""` {
 		t.Errorf("a file below a file: %d %.300s", status, raw)
 	}

@@ -21,7 +21,7 @@ type deployment struct {
 }
 
 // deploy starts a server whose users' LLM follows a script. When the test ends, all
-// conversations are deleted, with what their sandboxes run.
+// conversations are deleted, with their sandboxes' processes.
 func deploy(t *testing.T, script string, o options) deployment {
 	t.Helper()
 	parsed, err := llmtest.Parse([]byte(script))
@@ -49,7 +49,7 @@ func (d deployment) again(t *testing.T, o options) deployment {
 	return d
 }
 
-// conversation is what the server says of one.
+// conversation is the server's description of one.
 type conversation struct {
 	ID        string `json:"id"`
 	Sandbox   string `json:"sandbox_id"`
@@ -138,7 +138,7 @@ func (d deployment) started(t *testing.T, id string) {
 	d.until(t, tasks.Items[0].ID, func(one task) bool { return one.Status == "READY" })
 }
 
-// conversation returns what the server says of a conversation.
+// conversation returns the server's description of a conversation.
 func (d deployment) conversation(t *testing.T, id string) conversation {
 	t.Helper()
 	var found []*conversation
@@ -204,7 +204,7 @@ func (d deployment) follow(t *testing.T, c conversation, until ...string) (all [
 	}
 }
 
-// acts are the kinds of what user, agent and environment did.
+// acts are the kinds of the events of user, agent and environment.
 func acts(all []seen) (out []string) {
 	for _, e := range all {
 		switch e.Kind {

@@ -177,8 +177,8 @@ turns:
 	d.useMCP(t, made)
 }
 
-// TestPublish: what a conversation has changed is committed, pushed and proposed over HTTP,
-// the token stays out of the sandbox, and what is missing is said.
+// TestPublish: the changes of a conversation are committed, pushed and proposed over HTTP,
+// the token stays out of the sandbox, and missing parts are named.
 func TestPublish(t *testing.T) {
 	t.Parallel()
 	hub := newGitHub(t)

@@ -42,7 +42,7 @@ func trajectory(t *testing.T, events ...any) []byte {
 	return raw
 }
 
-// statusUpdate is an event that says in what state a conversation is.
+// statusUpdate is an event with a conversation's state.
 func statusUpdate(id, status string) map[string]any {
 	return map[string]any{"kind": "ConversationStateUpdateEvent", "id": id, "timestamp": "2026-01-02T03:04:06", "source": "environment", "key": "execution_status", "value": status}
 }
@@ -116,7 +116,8 @@ func (d deployment) none(t *testing.T) {
 	}
 }
 
-// TestRefusedImports: what is no trajectory is refused with the reason, and leaves nothing.
+// TestRefusedImports: a file that is no trajectory is refused with the reason, and
+// leaves nothing.
 func TestRefusedImports(t *testing.T) {
 	t.Parallel()
 	d := join(t, `{turns: []}`)

@@ -8,8 +8,8 @@ import (
 
 // TestSecretKeys: with a new secret key and the former one as a previous key, conversations
 // go on with their secrets, and after that without the former key. Without either the
-// conversations are listed and can be read, what needs a secret says what to do, and nothing
-// is lost.
+// conversations are listed and can be read, routes that need a secret name the next step,
+// and nothing is lost.
 func TestSecretKeys(t *testing.T) {
 	t.Parallel()
 	o := options{env: []string{"OH_SECRET_KEY=the first key"}}

@@ -94,7 +94,7 @@ func (d deployment) tryStart(t *testing.T) string {
 	return fmt.Sprint(got.StatusCode, " ", text.String())
 }
 
-// workspaces are those of all sandboxes.
+// workspaces are the workspaces of all sandboxes.
 func (d deployment) workspaces(t *testing.T) (names []string) {
 	t.Helper()
 	found, err := os.ReadDir(filepath.Join(d.data, "events", "app", "workspaces"))

@@ -65,12 +65,12 @@ type options struct {
 	database string   // URL of PostgreSQL; "" for SQLite in dir
 	args     []string // flags
 	env      []string // variables besides HOME, PATH and the database
-	awaited  []string // what the test will wait for the server to say
+	awaited  []string // output that the test will wait for
 	failing  bool     // the server is to report errors
 }
 
-// start starts a server that ends with the test. What its sandboxes run outlives it for a
-// while, so a test deletes its conversations.
+// start starts a server that ends with the test. Its sandboxes' processes outlive it for
+// a while, so a test deletes its conversations.
 func start(t *testing.T, o options) *server {
 	t.Helper()
 	if o.dir == "" {
@@ -120,7 +120,7 @@ func (s *server) workspace(sandbox string) string {
 	return filepath.Join(s.data, "events", "app", "workspaces", sandbox, "project")
 }
 
-// listen keeps what the server says.
+// listen keeps the server's output.
 func (s *server) listen(errs io.Reader, ready chan<- []string) {
 	defer close(s.ended)
 	defer close(ready)
@@ -166,7 +166,8 @@ func (s *server) kill(t *testing.T) {
 	_ = s.cmd.Wait() // killed; its sockets are closed now
 }
 
-// stop ends the server as its user does, if it has not ended, and looks at what it said.
+// stop ends the server as its user does, if it has not ended, and looks at its
+// output.
 func (s *server) stop(t *testing.T) {
 	t.Helper()
 	if err := s.end(); err != nil {
@@ -177,7 +178,7 @@ func (s *server) stop(t *testing.T) {
 	}
 }
 
-// end ends the server and looks at what it said.
+// end ends the server and looks at its output.
 func (s *server) end() error {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have been killed
 	<-s.ended

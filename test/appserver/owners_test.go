@@ -70,23 +70,23 @@ func routesDone(t *testing.T) (all [][2]string) {
 // mark is in everything of the first owner, and in nothing that the second one sends.
 const mark = "moonlit"
 
-// harmless are the answers of routes that do not answer 404 for what does not exist, by
-// the contract: they must say no more than these.
+// harmless are the answers of routes that do not answer 404 for missing objects, by the
+// contract: they must say no more than these.
 var harmless = map[string]string{
 	"GET /api/conversations/{conversation_id}":    "null",
 	"DELETE /api/conversations/{conversation_id}": "false",
 	"DELETE /api/v1/settings/profiles/{name}":     `{"name":"alices","message":"Profile 'alices' deleted"}`,
 }
 
-// TestOwnersAreApart asks, as one owner, for what belongs to another, by every route that
-// takes an id or lists something.
+// TestOwnersAreApart asks, as one owner, for another's objects, by every route that takes
+// an id or lists something.
 func TestOwnersAreApart(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	alice := newClient(t, s)
 	bob := &client{http: http.DefaultClient, api: addOwner(t, s, "bob")}
 
-	// What alice has.
+	// Alice's objects.
 	var sandbox box
 	alice.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &sandbox)
 	const conversation = "11111111222233334444555555555555"
@@ -130,7 +130,7 @@ func TestOwnersAreApart(t *testing.T) {
 	for _, op := range routesDone(t) {
 		name := op[0] + " " + op[1]
 		named := part.MatchString(op[1])
-		if name == "POST /api/v1/settings/profiles/{name}" || !named && op[0] != "GET" { // that one makes what it names
+		if name == "POST /api/v1/settings/profiles/{name}" || !named && op[0] != "GET" { // that one makes the named object
 			continue
 		}
 		asked++
@@ -199,7 +199,7 @@ func upload(t *testing.T, url, key string) (status int, answer []byte) {
 	return got.StatusCode, answer
 }
 
-// everything is what a client sees of the lists.
+// everything is a client's view of the lists.
 func everything(t *testing.T, s *server, c *client) string {
 	t.Helper()
 	var out strings.Builder

@@ -76,8 +76,8 @@ func TestSandboxOfFailedStart(t *testing.T) {
 	}
 }
 
-// TestLeftSandbox: what a killed server has left running for a conversation ends when its
-// sandbox is paused by the next server, and when it is deleted.
+// TestLeftSandbox: processes that a killed server has left running for a conversation end
+// when its sandbox is paused by the next server, and when it is deleted.
 func TestLeftSandbox(t *testing.T) {
 	t.Parallel()
 	const script = `
@@ -88,7 +88,7 @@ turns:
 `
 	for name, c := range map[string]struct {
 		of  func(t *testing.T) options
-		one func(t *testing.T, d deployment, id string) string // identifies what runs for a conversation
+		one func(t *testing.T, d deployment, id string) string // identifies the processes of a conversation
 	}{
 		"process": {func(*testing.T) options { return options{} }, processOf},
 		"docker": {func(t *testing.T) options {

@@ -117,7 +117,7 @@ func (d deployment) wasTold(t *testing.T, text string) {
 	}
 }
 
-// TestNoRepository: what is wrong with a repository is said, and nothing is left behind
+// TestNoRepository: the mistake in a repository is reported, and nothing is left behind
 // that cannot be started.
 func TestNoRepository(t *testing.T) {
 	t.Parallel()
@@ -173,7 +173,7 @@ func TestKilledStart(t *testing.T) {
 	}
 }
 
-// TestUndoCommits: going back takes what Git has checked out back with the files.
+// TestUndoCommits: going back takes Git's checkout back with the files.
 func TestUndoCommits(t *testing.T) {
 	t.Parallel()
 	url, env := host(t, map[string]string{"README": "hello\n"})

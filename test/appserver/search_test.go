@@ -13,7 +13,7 @@ import (
 )
 
 // TestShortSearch: a search for two characters among more conversations than one page looks
-// at says where it goes on, and finds what there is.
+// at says where it goes on, and finds every match.
 func TestShortSearch(t *testing.T) {
 	t.Parallel()
 	const columns = "INSERT INTO conversations (id, owner, title, status, tags, created_at, updated_at, cost, working_dir, parent_id, fork_of, events, shared, summary_at"

@@ -34,7 +34,7 @@ import (
 
 // guarded is an App Server on SQLite, which requests of every kind are sent to.
 type guarded struct {
-	url, code string // where it is reached, and what signs in
+	url, code string // its address, and its sign-in link
 	host      string // that requests name; "" for the url's
 	cookie    string // that requests have: of the owner's browser, after signIn
 	owner     string // the same, also when a test has taken it from requests
@@ -44,7 +44,7 @@ type guarded struct {
 	said      chan string // all that it said, when it has ended
 }
 
-// prints is what a server says when it is ready.
+// prints is the output of a server when it is ready.
 var prints = regexp.MustCompile(`(https?://\S+)/#login=(\S+)`)
 
 // guard starts a server with variables and flags that ends with the test.
@@ -133,7 +133,7 @@ func (g *guarded) leave() {
 	}
 }
 
-// answer is what a server answered.
+// answer is a server's answer.
 type answer struct {
 	status int
 	header http.Header
@@ -196,7 +196,7 @@ func (g *guarded) signIn(t *testing.T) *http.Cookie {
 }
 
 // TestPagePolicy: the page runs the binary's scripts only, is in no frame, and talks to
-// its own server only; what is no page is never taken for one.
+// its own server only; other files are never taken for a page.
 func TestPagePolicy(t *testing.T) {
 	t.Parallel()
 	g := guard(t, nil)
@@ -486,7 +486,7 @@ func TestAPIKeys(t *testing.T) {
 	g.want(t, 401, "GET", "/api/v1/app-conversations/search", "", "Authorization: Bearer deft_guess")
 }
 
-// TestPublicBind: on a public address nothing but what is open answers without a key.
+// TestPublicBind: on a public address only the open routes answer without a key.
 func TestPublicBind(t *testing.T) {
 	t.Parallel()
 	g := guard(t, nil, "--address", "0.0.0.0:0")

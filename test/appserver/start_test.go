@@ -13,7 +13,7 @@ import (
 	"github.com/deft-dev/deft/internal/llmtest"
 )
 
-// TestRefusedStarts: what a start request asks for and the server does not do is refused,
+// TestRefusedStarts: fields of a start request that the server cannot fulfil are refused,
 // not passed over.
 func TestRefusedStarts(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func testKilledServer(t *testing.T, watched bool) {
 
 	killed := time.Now()
 	one.kill(t)
-	if watched { // what it is asked opens the conversation
+	if watched { // a request opens the conversation
 		agent.do(t, "GET", other.url+"/api/conversations/"+id, nil, nil)
 	}
 	other.await(t, continues)

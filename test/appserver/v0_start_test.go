@@ -95,8 +95,8 @@ const mcpProgram = `while read -r line; do
   [ -n "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
 done`
 
-// TestV0MCPConfig: the MCP servers of a start are those of its conversation, in the place of
-// those of the settings, and of no other one.
+// TestV0MCPConfig: the MCP servers of a start belong to its conversation, in the place of
+// the settings' servers, and to no other one.
 func TestV0MCPConfig(t *testing.T) {
 	t.Parallel()
 	d := join(t, `

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// v0Script answers the agent by what the user said last, and everything else (titles)
+// v0Script answers the agent by the user's last words, and everything else (titles)
 // with a word.
 const v0Script = `
 by_history: true
@@ -129,7 +129,8 @@ func (c *v0) shown() (one v0Conversation) {
 	return one
 }
 
-// said is the event of a message of a user, to is that of another state of the agent.
+// said is the event of a message of a user, to the event of another state of the
+// agent.
 func said(text string) map[string]any {
 	return map[string]any{"action": "message", "args": map[string]any{"content": text}}
 }
@@ -154,7 +155,7 @@ func (c *v0) trajectory() []v0Event {
 	return all.Events
 }
 
-// since is what has happened after the first n events.
+// since are the events after the first n.
 func (c *v0) since(n int) []string { return words(c.trajectory()[n:]) }
 
 func want[T any](t *testing.T, what string, got, want T) {
@@ -320,7 +321,7 @@ func (c *v0) workspace() {
 	})
 }
 
-// refused sends what is wrong.
+// refused sends wrong events.
 func (c *v0) refused() {
 	c.t.Helper()
 	for _, bad := range []map[string]any{{"unknown": 1}, {"replay_json": "[]"}, {"replay_json": "{", "repository": "o/r"}, {"mcp_config": map[string]any{"stdio_servers": []any{map[string]any{"name": "n"}}}}, {"mcp_config": map[string]any{"sse_servers": []string{"ftp://x"}}}, {"git_provider": "cvs"}} {
@@ -335,7 +336,7 @@ func (c *v0) refused() {
 }
 
 // statusOfBad is the status of an event that is refused: actions that only agents take, and
-// what is no event.
+// anything but an event.
 func statusOfBad(event string) int {
 	if strings.Contains(event, "run") {
 		return http.StatusBadRequest
@@ -441,7 +442,7 @@ type v0Event struct {
 	Extras      map[string]any `json:"extras"`
 }
 
-// String says in a word or two what an event is.
+// String describes an event in a word or two.
 func (e v0Event) String() string {
 	switch {
 	case e.Observation == "agent_state_changed":

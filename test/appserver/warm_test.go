@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/internal/waittest"
 )
 
-// waits is what a server says of a sandbox in its pool.
+// waits is a server's description of a sandbox in its pool.
 const waits = "a sandbox waits for a conversation"
 
 // warmScript waits until the test has looked at the sandbox.
@@ -28,13 +28,13 @@ turns:
 `
 
 // TestWarm: a conversation takes a sandbox that was started before there was the
-// conversation. What a killed server has left is removed, and nothing is left by one that
-// was stopped.
+// conversation. Sandboxes of a killed server are removed, and a server that was stopped
+// leaves none.
 func TestWarm(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		of  func(t *testing.T) options
-		one func(t *testing.T, d deployment, id string) string // identifies what runs for a sandbox
+		one func(t *testing.T, d deployment, id string) string // identifies the processes of a sandbox
 	}{
 		"process":  {func(*testing.T) options { return options{} }, processOf},
 		"postgres": {func(t *testing.T) options { return options{database: postgrestest.URL(t)} }, processOf},

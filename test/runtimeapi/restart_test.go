@@ -97,7 +97,7 @@ func (s *server) sandboxes() int {
 	return len(entries)
 }
 
-// await waits until the server, or what it runs, is in a state.
+// await waits until the server, or its program, is in a state.
 func await(t *testing.T, reached func() bool) {
 	t.Helper()
 	waittest.Until(t, "a state of the server", reached)

@@ -34,7 +34,7 @@ func (f *Flags) chooseRuntime(c *Config) error {
 	return nil
 }
 
-// applyContainer fills in what containers are made with: the flags, then the
+// applyContainer fills in the parameters of containers: the flags, then the
 // settings of the contract.
 func (l *Loaded) applyContainer(f Flags) error {
 	if !l.Containers() {
@@ -67,7 +67,7 @@ func (l *Loaded) applyContainer(f Flags) error {
 	return nil
 }
 
-// container is what the flags say of containers. Mounts are checked later.
+// container makes a container of the flags. Mounts are checked later.
 func (f Flags) container() sandbox.Container {
 	return sandbox.Container{
 		Image: f.Image, Pull: f.Pull, Runtime: f.OCIRuntime, DiskBytes: max(0, int64(f.Disk)),

@@ -47,7 +47,7 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// TestContainerFlags: what a container has beside its image comes from flags.
+// TestContainerFlags: a container's options beside its image come from flags.
 func TestContainerFlags(t *testing.T) {
 	t.Parallel()
 	hosts := []sandbox.ExtraHost{{Name: "db", Address: netip.MustParseAddr("10.1.2.3")}}
@@ -62,7 +62,7 @@ func TestContainerFlags(t *testing.T) {
 	}
 }
 
-// TestContainersRefused: what does not go together is refused by name.
+// TestContainersRefused: options that do not go together are refused by name.
 func TestContainersRefused(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -20,8 +20,8 @@ type Flags struct {
 	Config            string `help:"Settings as JSON; OH_* variables and flags win over it (default: workspace/openhands_agent_server_config.json)." env:"OPENHANDS_AGENT_SERVER_CONFIG_PATH" placeholder:"FILE"`
 	SessionAPIKeyFile string `name:"session-api-key-file" help:"File with the keys that clients must show, one per line. As a variable: OH_SESSION_API_KEYS_0." placeholder:"FILE"`
 	ConversationsPath string `help:"Directory of conversations (default: those of deft run)." placeholder:"DIR"`
-	// DefaultConversationsPath is the directory of conversations if nothing names
-	// one; empty for OpenHands' own default, that of [Default].
+	// DefaultConversationsPath is the directory of conversations if nothing names one;
+	// empty for OpenHands' own default, see [Default].
 	DefaultConversationsPath string `kong:"-"`
 	// Classes are the registered classes of sandboxes. Required.
 	Classes           sandbox.Classes     `kong:"-"`
@@ -98,8 +98,8 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 	return append(warnings, more...), err
 }
 
-// checkSandbox refuses what the class of sandboxes cannot do. Containers may still come
-// where conversations choose them.
+// checkSandbox refuses options that the class of sandboxes does not have. Containers
+// may still come where conversations choose them.
 func (f Flags) checkSandbox(c *Config) (warnings []string, err error) {
 	class := f.Classes.Get(cmp.Or(f.Sandbox, sandbox.None.Name))
 	asked := []sandbox.Asked{

@@ -209,7 +209,7 @@ func TestAllOrigins(t *testing.T) {
 			t.Errorf("%v: null may use the server", c.env)
 		}
 	}
-	// What POST /api/init sends is checked as well.
+	// The body of POST /api/init is checked as well.
 	l, err := config.Load([]string{"HOME=" + t.TempDir(), "OH_DEFERRED_INIT=true", "OH_SECRET_KEY=s"}, config.Flags{Classes: build.StandardClasses().Sandboxes})
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ const DefaultFile = "workspace/openhands_agent_server_config.json"
 // maxFile bounds the settings file, in bytes.
 const maxFile = 4 << 20
 
-// Loaded is a configuration with what the flags and the environment add.
+// Loaded is a configuration with the values of the flags and the environment.
 type Loaded struct {
 	*Config
 	// Host and Port are where to listen; a port of 0 is any.
@@ -37,28 +37,28 @@ type Loaded struct {
 	Port int
 	// Sandbox is the class of sandboxes.
 	Sandbox sandbox.Class
-	// Container and ContainerLimits are those of conversations in containers.
+	// Container and ContainerLimits are for conversations in containers.
 	Container       sandbox.Container
 	ContainerLimits sandbox.Limits
-	// Net says what commands in a sandbox may reach.
+	// Net has the hosts that commands in a sandbox may reach.
 	Net sandbox.Network
 	// Limits bound each sandbox.
 	Limits sandbox.Limits
 	// Readable and Writable are the directories of --read and --write, without links.
 	Readable, Writable []string
-	// Checkpoints says when those of workspaces are taken.
+	// Checkpoints says when checkpoints of workspaces are taken.
 	Checkpoints session.CheckpointTimes
 	// PersistenceDir is the user's directory: settings, profiles, secrets.
 	PersistenceDir string
 	// files are the named configuration file and that with the session keys.
 	files []string
-	// Warnings are what the operator should read, without values.
+	// Warnings are for the operator, without values.
 	Warnings []string
 }
 
-// Load returns the configuration that the environment ("NAME=value"), the file
-// it names, and the flags make. An address that others can reach without a key
-// is an error of kind fault.Denied, with what to do about it.
+// Load returns the configuration that the environment ("NAME=value"), the file it
+// names, and the flags make. An address that others can reach without a key is an
+// error of kind fault.Denied, with the next step.
 func Load(environ []string, f Flags) (*Loaded, error) {
 	e := newEnvironment(environ)
 	named := cmpOr(f.Config, e.vars["OPENHANDS_AGENT_SERVER_CONFIG_PATH"])
@@ -207,7 +207,7 @@ func (c *Config) applyKeys(tree any, e *environment) {
 // blank reports whether a key is empty or white space.
 func blank(key llm.Secret) bool { return strings.TrimSpace(key.Reveal()) == "" }
 
-// check checks what the tags of single fields cannot.
+// check makes the checks that the tags of single fields cannot make.
 func (c *Config) check() error {
 	for i, w := range c.Webhooks {
 		if u, err := url.Parse(w.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -288,7 +288,7 @@ func (l *Loaded) Network() string {
 	return "tcp"
 }
 
-// Address is what to listen on, for net.Listen.
+// Address is the address to listen on, for net.Listen.
 func (l *Loaded) Address() string { return net.JoinHostPort(l.Host, strconv.Itoa(l.Port)) }
 
 // InternalURL returns the URL by which this machine reaches a server that listens

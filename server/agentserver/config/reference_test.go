@@ -14,8 +14,8 @@ import (
 	"github.com/deft-dev/deft/session/build"
 )
 
-// TestReference compares with what the reference makes of variables and files.
-// test/openapi/configs.py writes the data.
+// TestReference compares with the reference's configuration from the same
+// variables and files. test/openapi/configs.py writes the data.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/reference.json")

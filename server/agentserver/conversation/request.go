@@ -44,7 +44,7 @@ type StartRequest struct {
 	AgentDefinitions    []json.RawMessage `json:"agent_definitions"`
 }
 
-// LaunchAdditions are what a launch adds to an agent
+// LaunchAdditions are a launch's additions to an agent
 // (docs/openhands/sdk-wire-1.58.md section B.2).
 type LaunchAdditions struct {
 	Suffix     string        `json:"system_message_suffix_append"`
@@ -69,17 +69,17 @@ type Launcher interface {
 	Resolve(ctx context.Context, r *StartRequest) (*Launch, error)
 	// LLM reads the LLM of a request, with its provider connection.
 	LLM(ctx context.Context, doc any) (*spec.LLM, error)
-	// CheckClientTool returns what is wrong with a client's tool.
+	// CheckClientTool describes the mistake in a client's tool.
 	CheckClientTool(raw json.RawMessage) error
 	// ToolModules returns the reference's Python modules of an agent's tools
 	// (docs/openhands/sdk-wire-1.58.md section B.3).
 	ToolModules(a *spec.Agent) map[string]string
 }
 
-// NewStartRequest returns a request with the defaults of what it leaves out.
+// NewStartRequest returns a request with the defaults of missing fields.
 func NewStartRequest() *StartRequest { return &StartRequest{Setup: session.DefaultSetup()} }
 
-// check returns what is wrong with a request beside its form and v.
+// check describes the mistakes of a request beside its form and v.
 func (r *StartRequest) check(v schema.Violations) error {
 	if r.InitialMessage != nil {
 		v = append(v, checkMessage(r.InitialMessage, "body", "initial_message")...)

@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// ServiceOf returns the settings that a request is about: those of its caller.
+// ServiceOf returns the settings of a request's caller.
 type ServiceOf func(ctx context.Context) (*settings.Service, error)
 
 // Only returns the settings of a server that has one user.
@@ -40,7 +40,7 @@ type routes struct {
 
 // operation is one route of a group.
 type operation struct {
-	method, path string // path below that of the group
+	method, path string // path below the group's
 	handle       handler
 	status       int // of the answer; 0 for 200
 }
@@ -77,7 +77,7 @@ func AgentProfiles(of ServiceOf, log *slog.Logger) []rest.Route {
 	return routes{of, log}.group("Agent Profiles", "/api/agent-profiles", agents())
 }
 
-// server returns what answers a request.
+// server returns the function that answers a request.
 func (t routes) server(ctx context.Context) (server, error) {
 	service, err := t.of(ctx)
 	return server{service, t.log}, err
@@ -104,7 +104,7 @@ func (t routes) group(tag, base string, list []operation) []rest.Route {
 	return out
 }
 
-// answer sends what a function returns as JSON.
+// answer sends a function's result as JSON.
 func answer(status int, handle func(r *http.Request) (any, error)) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		v, err := handle(r)
@@ -132,11 +132,11 @@ func refused(err error) error {
 	return err
 }
 
-// unprocessable refuses a body for what its schema does not say.
+// unprocessable refuses a body by a rule that its schema does not state.
 func unprocessable(why string) error { return rest.Fail(http.StatusUnprocessableEntity, why) }
 
-// given reads a body that changes only what it names: m is the checked document,
-// sent what the client sent.
+// given reads a body that changes only its own fields: m is the checked document,
+// sent the client's.
 func given(r *http.Request, o *schema.Object) (m, sent *schema.Map, err error) {
 	v, err := rest.RequiredDocument(r)
 	if err != nil {

@@ -41,13 +41,13 @@ import (
 	"github.com/deft-dev/deft/server/appserver/store"
 )
 
-// Options say what a Service works with. All but the last three are required.
+// Options configure a Service. All but the last three are required.
 type Options struct {
 	// Stream has the events of all conversations.
 	Stream eventstream.Stream
 	Store  *store.Store
 	Jobs   *job.Engine
-	// Services returns what processors may use of the server, in an owner's name.
+	// Services returns the server's services for processors, in an owner's name.
 	Services func(owner identity.Tenant, conversation event.ConversationID) callback.Services
 	Log      *slog.Logger
 	// Pause is how long to wait after a failure, which doubles each time up to five minutes
@@ -98,7 +98,8 @@ func (s *Service) Add(ctx context.Context, all ...store.Callback) error {
 	return s.o.Jobs.AddParked(ctx, jobs...)
 }
 
-// Resume processes, in the background, what was not processed when servers ended.
+// Resume processes, in the background, events that were not processed when servers
+// ended.
 func (s *Service) Resume(ctx context.Context) {
 	for after := event.ConversationID(""); ; {
 		some, err := s.o.Store.ActiveCallbacks(ctx, after, resumedPage)
@@ -291,8 +292,7 @@ func (c *calling) guarded(ctx context.Context, call callback.Call) (out callback
 	return out, err
 }
 
-// Stream returns the stream for the server's conversations: what is appended through it is
-// processed.
+// Stream returns the stream for the server's conversations: appended events are processed.
 func (s *Service) Stream() eventstream.Stream { return &stream{s.o.Stream, s} }
 
 type stream struct {

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // probes are the processors of the tests: each document names one.
 var probes sync.Map
 
-// probe is a processor that does what its test says.
+// probe is a processor under its test's orders.
 type probe func(ctx context.Context, text string, c callback.Call) (callback.Outcome, error)
 
 func (p probe) Process(ctx context.Context, c callback.Call) (callback.Outcome, error) {
@@ -67,7 +67,7 @@ type server struct {
 	rows   *store.Store
 }
 
-// mine are what a processor may use; the tests look at whose they are.
+// mine are the services of a processor; the tests look at their owner.
 type mine struct {
 	callback.Services
 	owner        identity.Tenant
@@ -159,8 +159,8 @@ func say(t *testing.T, to eventstream.Stream, id event.ConversationID, texts ...
 	}
 }
 
-// results are what came of the messages of a conversation, the oldest first. They are read
-// when the processor has got the message "end", with which all before are stored.
+// results are the results of the messages of a conversation, the oldest first. They are
+// read when the processor has got the message "end", with which all before are stored.
 func (s server) results(t *testing.T, id event.ConversationID) (all []string) {
 	t.Helper()
 	for page := ""; ; {
@@ -243,7 +243,7 @@ func TestApart(t *testing.T) {
 	})
 }
 
-// TestResume: what was appended when nothing was called is processed later, once.
+// TestResume: events appended when nothing was called are processed later, once.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, start func() server) {
@@ -321,7 +321,8 @@ func TestServers(t *testing.T) {
 	})
 }
 
-// TestTakenOver: what another server was processing when it ended goes on here.
+// TestTakenOver: events that another server was processing when it ended go on
+// here.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, start func() server) {

@@ -15,10 +15,11 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// check checks what the tags of single settings cannot, and reads the files with secrets.
+// check makes the checks that the tags of single settings cannot make, and reads
+// the files with secrets.
 func (l *loader) check() {
 	if len(l.errs) > 0 {
-		return // what follows from them would only be noise
+		return // their consequences would only be noise
 	}
 	l.checkServer()
 	l.checkDatabase()
@@ -103,8 +104,8 @@ func (l *loader) address(key, text string) {
 	}
 }
 
-// alternatives keeps of settings for the same thing those of the last source that has one,
-// and refuses two in one source.
+// alternatives keeps, of settings for the same thing, the ones of the last source that has
+// one, and refuses two in one source.
 func (l *loader) alternatives(keys ...string) (chosen string) {
 	for _, key := range keys {
 		if l.from[key].Kind == FromDefault {
@@ -165,7 +166,8 @@ func (l *loader) checkLLM() {
 	}
 }
 
-// checkSandbox refuses limits that the class cannot keep, and warns of what it has no use for.
+// checkSandbox refuses limits that the class cannot keep, and warns of options
+// without use for it.
 func (l *loader) checkSandbox() {
 	c := &l.config.Sandbox
 	class, err := l.Classes.Find(c.Class)
@@ -176,7 +178,7 @@ func (l *loader) checkSandbox() {
 	remote := class.Name == remoteClass
 	for _, r := range []struct {
 		feature sandbox.Feature
-		refuse  bool // what is not kept would be missed; else it is a warning
+		refuse  bool // a missing limit would be missed; else it is a warning
 		names   []string
 	}{
 		{sandbox.FeatureNetwork, true, []string{"net"}},

@@ -13,11 +13,11 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// Config is the configuration of `deft serve`. The tags of a field say all about a
-// setting: toml, its name in the file; help, what it means; default and example, in the
-// form of a variable; env, its variable if that is not DEFT_ and its key in capitals;
-// oneof, min and max, the allowed values; path, that it is a file or a directory; sep, what
-// separates the items of a variable with a list, a comma if there is none.
+// Config is the configuration of `deft serve`. The tags of a field say all about a setting:
+// toml, its name in the file; help, its meaning; default and example, in the form of a
+// variable; env, its variable if that is not DEFT_ and its key in capitals; oneof, min and
+// max, the allowed values; path, that it is a file or a directory; sep, the separator of
+// the items of a variable with a list, a comma if there is none.
 type Config struct {
 	// Data is an absolute path.
 	Data string `toml:"data" path:"true" example:"/var/lib/deft" help:"Directory for everything Deft stores, that of all commands."`
@@ -84,7 +84,7 @@ type Database struct {
 // PostgreSQL reports whether the database is one of PostgreSQL.
 func (d Database) PostgreSQL() bool { return d.URL != "" }
 
-// Sandbox is what conversations run in.
+// Sandbox is the sandbox of conversations.
 type Sandbox struct {
 	Class      string          `toml:"class" default:"process" example:"docker" help:"Class of sandboxes, which isolates what agents run; deft sandbox classes lists them."`
 	Image      string          `toml:"image" example:"python:3.13-bookworm" help:"Image for classes with images; any image will do (default: that of the class)."`
@@ -94,7 +94,7 @@ type Sandbox struct {
 	Read       []string        `toml:"read" path:"true" sep:":" example:"/srv/datasets" help:"Directories outside the workspaces that commands may read."`
 	Write      []string        `toml:"write" path:"true" sep:":" example:"/srv/results" help:"Directories outside the workspaces that commands may change."`
 	Mounts     []sandbox.Mount `toml:"mounts" example:"/srv/data:/data:ro" help:"Directories or volumes that containers have as well, SOURCE:TARGET with :rw, :ro or :overlay."`
-	// Environment is what all commands of agents get.
+	// Environment is for all commands of agents.
 	Environment map[string]string `toml:"environment" example:"LANG=C.UTF-8" help:"Variables for the commands of agents; no secrets, agents can read them."`
 	// Memory is in bytes, Disk too; 0 is the class's default, below 0 no limit.
 	Memory           sandbox.Size `toml:"memory" example:"8G" help:"Memory of each sandbox, or none for no limit (default: three quarters of this machine's; 4G in a container)."`
@@ -108,7 +108,7 @@ type Sandbox struct {
 	RuntimeAPIKeyEnv string       `toml:"runtime_api_key_env" env:"DEFT_RUNTIME_API_KEY_ENV" default:"DEFT_RUNTIME_API_KEY" example:"RUNTIMES_KEY" help:"Name of the variable with the key for the Runtime API."`
 }
 
-// Limits are those of each sandbox.
+// Limits are the limits of each sandbox.
 func (s Sandbox) Limits() sandbox.Limits {
 	return sandbox.Limits{MemoryBytes: int64(s.Memory), PIDs: s.Pids, CPUs: s.CPUs}
 }
@@ -162,20 +162,21 @@ type Git struct {
 	BitbucketClientSecret llm.Secret `toml:"bitbucket_client_secret" env:"BITBUCKET_APP_CLIENT_SECRET" example:"…" help:"Its secret."`
 }
 
-// Files is where the archives of workspaces are whose sandbox was deleted, and what is replayed.
+// Files is the place of archives of workspaces whose sandbox was deleted, and of
+// replayed recordings.
 type Files struct {
 	// URL is of the scheme file, s3 or gs.
 	URL string `toml:"url" example:"s3://bucket?region=eu-central-1" help:"Directory or bucket of the archives of workspaces whose sandbox was deleted, and of recordings that are replayed: file:///DIR, s3://BUCKET/PREFIX?region=NAME&endpoint=URL, or gs://BUCKET/PREFIX with an HMAC key (default: files in the data directory)."`
 }
 
-// Log is what the server writes to standard error.
+// Log is the server's output on standard error.
 type Log struct {
 	Level  string `toml:"level" default:"info" oneof:"debug info warn error" example:"debug" help:"From which level on lines are written: debug, info, warn or error."`
 	Format string `toml:"format" default:"text" oneof:"text json" example:"json" help:"Form of the lines: text or json."`
 }
 
 // Private are the absolute paths that no sandbox shows: the data directory, and the files
-// with keys, those of the configuration too.
+// with keys, also the configuration's.
 func (c *Config) Private() []string {
 	var out []string
 	for _, f := range c.files {

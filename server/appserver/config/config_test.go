@@ -122,7 +122,7 @@ func TestErrors(t *testing.T) {
 		file    string
 		environ []string
 		flags   config.Flags
-		want    string // in the error; of the file, what is after its name
+		want    string // in the error; of the file, the part after its name
 	}{
 		"unknown key":        {file: "[server]\naddresss = \"x\"\n", want: ":2: there is no setting server.addresss; did you mean server.address?"},
 		"unknown section":    {file: "\n[sever]\naddress = \"x\"\n", want: ":2: there is no setting [sever]; did you mean server?"},

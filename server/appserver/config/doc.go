@@ -1,6 +1,6 @@
 // Package config loads the configuration of `deft serve`: defaults, then TOML files, then
-// OpenHands' config.toml if one is named, then variables, then flags. Each overrides what
-// comes before it.
+// OpenHands' config.toml if one is named, then variables, then flags. Each overrides the
+// ones before it.
 //
 // # Usage
 //

@@ -66,9 +66,8 @@ func comment(text string) string {
 	return b.String() + line + "\n"
 }
 
-// Check checks one of our own files alone, with the defaults for what it does not say, and
-// the environment for the variables that it names. The error has one line for each
-// mistake.
+// Check checks one of our own files alone, with the defaults for missing settings, and the
+// environment for the variables that it names. The error has one line for each mistake.
 func Check(name string, environ []string, classes sandbox.Classes) (*Report, error) {
 	l := newLoader(Sources{Environ: environ, Classes: classes})
 	l.defaults()

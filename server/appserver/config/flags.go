@@ -7,9 +7,9 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// Flags is the command line of `deft serve`, for kong. Its values are texts as those of
-// variables; nil leaves a setting to the other sources. A secret is never a flag: other
-// users of the machine can read command lines.
+// Flags is the command line of `deft serve`, for kong. Its values are texts in the form
+// of variables; nil leaves a setting to the other sources. A secret is never a flag:
+// other users of the machine can read command lines.
 type Flags struct {
 	Config          string `help:"TOML file with settings; see deft config example (default: /etc/deft/deft.toml, then ~/.config/deft/deft.toml)." placeholder:"FILE" type:"path" env:"DEFT_CONFIG"`
 	OpenHandsConfig string `name:"openhands-config" help:"OpenHands' config.toml, whose settings count after those of Deft's own files." placeholder:"FILE" type:"path" env:"DEFT_OPENHANDS_CONFIG"`

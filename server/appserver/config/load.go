@@ -31,7 +31,7 @@ type Sources struct {
 type Report struct {
 	Values   []Value  // in the order of [Settings]
 	Files    []string // that were read, in their order
-	Warnings []string // what the operator should read, without values
+	Warnings []string // for the operator, without values
 }
 
 // Value is a setting with its value.
@@ -88,7 +88,7 @@ func newLoader(s Sources) *loader {
 	return l
 }
 
-// finish checks what was loaded, and reports it.
+// finish checks the loaded settings, and reports them.
 func (l *loader) finish() (*Config, *Report, error) {
 	l.check()
 	for _, setting := range Settings() {
@@ -180,7 +180,7 @@ func (l *loader) file(name string, optional bool) {
 	l.entries(f)
 }
 
-// entries takes over what a file says.
+// entries takes over a file's settings.
 func (l *loader) entries(f *tomlfile.File) {
 	l.report.Files = append(l.report.Files, f.Name)
 	dir := filepath.Dir(f.Name)
@@ -252,7 +252,7 @@ func tables() []string {
 
 func knownTable(key string) bool { return slices.Contains(tables(), key) }
 
-// variables takes over what the environment says. An empty variable is none.
+// variables takes over the environment's settings. An empty variable is none.
 func (l *loader) variables() {
 	l.current++
 	dir := workingDir()
@@ -285,7 +285,7 @@ func (l *loader) variables() {
 	}
 }
 
-// flags takes over what the command line says.
+// flags takes over the command line's settings.
 func (l *loader) flags() {
 	l.current++
 	dir := workingDir()

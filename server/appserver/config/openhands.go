@@ -42,7 +42,7 @@ var openHandsSettings = map[string]string{
 	"core.debug":                        "log.level",
 }
 
-// openHandsInstead says what has the effect that a key of that file does not have.
+// openHandsInstead names the setting that has the effect of a key without one.
 var openHandsInstead = map[string]string{
 	"core.workspace_base":             "each sandbox has a workspace of its own; sandbox.read and sandbox.write grant other directories",
 	"core.workspace_mount_path":       "each sandbox has a workspace of its own; sandbox.mounts adds directories to containers",
@@ -76,9 +76,9 @@ var openHandsInstead = map[string]string{
 	"sandbox.runtime_binding_address": "sandboxes are reached without a port of this machine",
 }
 
-// openHandsVariables are the variables of the keys above: for those of [core] the ones
+// openHandsVariables are the variables of the keys above: for keys of [core] the ones
 // with a name of their own, for others all, with the section as prefix. A name such as
-// DEBUG is that of too many programs.
+// DEBUG belongs to too many programs.
 var openHandsVariables = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for key := range openHandsSettings {
@@ -129,7 +129,7 @@ func (l *loader) openHandsFile(name string) {
 			continue
 		}
 		if !slices.Contains(openHandsSections, path[0]) {
-			continue // its header is what is wrong
+			continue // its header is the mistake
 		}
 		from := Source{Kind: FromFile, Name: f.Name, Line: e.Line}
 		if strings.Join(path[:2], ".") == "sandbox.runtime_startup_env_vars" && len(path) == 3 {
@@ -202,7 +202,7 @@ func (l *loader) openHands(key string, value any, from Source) {
 	case "core.runtime":
 		switch value {
 		case "docker", "remote": // OpenHands' names
-		default: // what has no isolation there is never chosen silently
+		default: // a runtime without isolation there is never chosen silently
 			l.warn(from.String() + ": core.runtime has no effect in Deft: the sandbox stays as sandbox.class says, which may be " + strings.Join(l.Classes.Names(), ", "))
 			return
 		}

@@ -61,8 +61,8 @@ vi_mode = true
 red = 1
 `
 
-// TestOpenHands: what has a setting in Deft is taken over, with where it comes from, and
-// all else is named.
+// TestOpenHands: keys with a setting in Deft are taken over, with their source, and all
+// others are named.
 func TestOpenHands(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, map[string]string{

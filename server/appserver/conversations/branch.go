@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// ForkRequest says what a fork has of its source.
+// ForkRequest describes a fork's share of its source.
 type ForkRequest struct {
 	At    event.ID // the last event that it shares; HEAD if empty
 	Title string
@@ -50,7 +50,7 @@ func (s *Service) Fork(ctx context.Context, owner identity.Tenant, id event.Conv
 		if err != nil {
 			return nil, err
 		}
-		// The directory may be that of a repository below the project's.
+		// The directory may belong to a repository below the project's.
 		below, err := filepath.Rel(filepath.Join(s.o.Sandboxes.Workspace(row.Sandbox), sandboxes.ProjectDirectory), c.Workspace())
 		if err != nil || !filepath.IsLocal(below) {
 			below = "."

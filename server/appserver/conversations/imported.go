@@ -12,9 +12,8 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// Trajectories read what was recorded: a trajectory of events, or a zip file as a
-// conversation's download is. What is no such thing is Invalid, with the number of the
-// event.
+// Trajectories read recordings: a trajectory of events, or a zip file as a
+// conversation's download is. Anything else is Invalid, with the number of the event.
 type Trajectories interface {
 	// Import stores the events of r in a new conversation, whole or not at all.
 	Import(ctx context.Context, s eventstream.Stream, id event.ConversationID, meta eventstream.Meta, r *io.SectionReader) error
@@ -45,7 +44,7 @@ func (s *Service) Import(ctx context.Context, owner identity.Tenant, title strin
 	return s.One(ctx, owner, id)
 }
 
-// titled returns a title, or for none that of what was recorded.
+// titled returns a title, or for none the recording's.
 func (s *Service) titled(title string, r *io.SectionReader) (string, error) {
 	if title != "" {
 		return title, nil

@@ -2,14 +2,15 @@ package conversations
 
 import "github.com/deft-dev/deft/llm"
 
-// Metrics are what a conversation has used, in the contract's form (MetricsSnapshot).
+// Metrics are a conversation's usage, in the contract's form (MetricsSnapshot).
 type Metrics struct {
 	Cost   float64         `json:"accumulated_cost"` // US dollars
 	Budget *float64        `json:"max_budget_per_task"`
 	Tokens *llm.TokenUsage `json:"accumulated_token_usage"`
 }
 
-// stats are the statistics of a conversation by service, without those of each call.
+// stats are the statistics of a conversation by service, without the ones of each
+// call.
 type stats struct {
 	Services map[string]Metrics `json:"usage_to_metrics"`
 }

@@ -32,7 +32,7 @@ const (
 	maxBundle     = 1 << 30
 )
 
-// Pushed says what a push has sent.
+// Pushed describes a push.
 type Pushed struct {
 	Branch string `json:"branch"`
 	Commit string `json:"commit"`
@@ -90,7 +90,7 @@ func (s *Service) Push(ctx context.Context, owner identity.Tenant, id event.Conv
 	if err != nil {
 		return done, err
 	}
-	// Git in the sandbox learns what the branch is now; the push itself was done.
+	// Git in the sandbox learns the new state of the branch; the push itself was done.
 	if _, err := c.RunProgram(ctx, session.Program{Argv: []string{"git", "update-ref", "refs/remotes/origin/" + branch, commit}, Dir: dir}); err != nil {
 		s.o.Log.Warn("a pushed branch is not noted in its repository", "conversation", id, "err", err)
 	}

@@ -30,10 +30,10 @@ func boundedTitle(title string) string {
 // is one is not said.
 var ErrNotOfSandbox = fault.New(fault.Auth, "the conversation is not one of the sandbox")
 
-// Record keeps a conversation that an Agent Server inside a sandbox says that it has. It
-// is the sandbox's owner's, and can be read, not continued. Of what is reported only the
-// title is taken, if there is none yet. A conversation that this server runs itself
-// stays as it is. One outside the sandbox is [ErrNotOfSandbox].
+// Record keeps a conversation that an Agent Server inside a sandbox reports. It is the
+// sandbox's owner's, and can be read, not continued. Of the report only the title is
+// taken, if there is none yet. A conversation that this server runs itself stays
+// unchanged. One outside the sandbox is [ErrNotOfSandbox].
 func (s *Service) Record(ctx context.Context, b store.Sandbox, id event.ConversationID, title string) error {
 	title = boundedTitle(title)
 	events := s.o.Sessions.Store()
@@ -69,9 +69,9 @@ func (s *Service) Record(ctx context.Context, b store.Sandbox, id event.Conversa
 }
 
 // RecordEvents keeps events of a conversation that was reported, each once by its id.
-// What would change the conversation's cost or its description is left out, and so are
-// parts of answers. Events of a conversation that this server runs itself are here
-// already; one that is not is a Conflict.
+// Events that would change the conversation's cost or its description are left out,
+// and so are parts of answers. Events of a conversation that this server runs itself
+// are here already; one that is not is a Conflict.
 func (s *Service) RecordEvents(ctx context.Context, b store.Sandbox, id event.ConversationID, reported []json.RawMessage) error {
 	if err := s.inSandbox(ctx, b, id); err != nil {
 		return err
@@ -132,8 +132,8 @@ func kept(ev event.Event) bool {
 	return true
 }
 
-// own reports whether this server made a conversation, and can run it. The description is
-// that of the store's Info: lists leave out what tells.
+// own reports whether this server made a conversation, and can run it. The description
+// comes from the store's Info: lists leave out the fields that tell.
 func own(info eventstream.Info) bool { return len(info.Meta.Extra) > 0 }
 
 // isOwn is own of a conversation that was found in a list.

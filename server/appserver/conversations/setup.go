@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// What a repository brings for its set-up
-// (docs/openhands/sdk-features.md; https://docs.all-hands.dev/usage/prompting/repository).
+// A repository's scripts for its set-up (docs/openhands/sdk-features.md;
+// https://docs.all-hands.dev/usage/prompting/repository).
 const (
 	setupScript = ".openhands/setup.sh"
 	hookScript  = ".openhands/pre-commit.sh"
@@ -22,7 +22,7 @@ const (
 // setupSeconds is how long the setup script may take.
 const setupSeconds = 10 * 60
 
-// maxLog bounds what is kept of the output of a set-up, in bytes of its end.
+// maxLog bounds the kept end of the output of a set-up, in bytes.
 const maxLog = 64 << 10
 
 // runScript runs a script with bash, or where there is none with sh.
@@ -37,9 +37,9 @@ mkdir -p "$hooks"
 printf '#!/bin/sh\nexec sh "$(git rev-parse --show-toplevel)/%s"\n' "$0" >"$hooks/pre-commit"
 chmod +x "$hooks/pre-commit"`
 
-// setUp runs what the repository of a conversation brings for it, inside the sandbox. A
-// script that fails does not keep the conversation from starting: its output and exit
-// code are in the task's log.
+// setUp runs the repository's scripts for a conversation, inside the sandbox. A script
+// that fails does not keep the conversation from starting: its output and exit code are
+// in the task's log.
 func (s *Service) setUp(ctx context.Context, c *session.Conversation, t *store.Task, step func(store.TaskStatus) error) error {
 	for _, part := range []struct {
 		status        store.TaskStatus

@@ -23,7 +23,7 @@ func (s *Service) startKind() job.Kind {
 	}
 }
 
-// doStart does what is left of a start task.
+// doStart does the remaining work of a start task.
 func (s *Service) doStart(ctx context.Context, run *job.Run) error {
 	t, err := store.TaskOf(run.Job)
 	if err == nil {
@@ -48,7 +48,7 @@ func (s *Service) doStart(ctx context.Context, run *job.Run) error {
 	return errors.Join(err, run.SetProgress(t.Progress()))
 }
 
-// detail is what the user of a task reads about an error.
+// detail is a task's text for its user about an error.
 func detail(err error) string {
 	if hint := fault.HintOf(err); hint != "" {
 		return err.Error() + " (" + hint + ")"

@@ -33,7 +33,7 @@ func (s *Service) upload(ctx context.Context, c *session.Conversation, dir strin
 	done, err := s.hasFile(ctx, c, uploadMark)
 	if err == nil && !done {
 		err = s.send(ctx, c, dir)
-		if err == nil { // what it works with was made while the workspace was empty
+		if err == nil { // its resources were made while the workspace was empty
 			err = c.Reload(ctx)
 		}
 	}

@@ -209,7 +209,7 @@ func matches(pattern, path string) bool {
 	return true
 }
 
-// answer is what a request got.
+// answer is the answer to a request.
 type answer struct {
 	Status int
 	Body   any
@@ -283,7 +283,7 @@ func (s *server) want(status int, who, method, path, body string, headers ...str
 	return got
 }
 
-// at returns what is below some keys of a JSON value.
+// at returns the value below some keys of a JSON value.
 func at(v any, keys ...string) any {
 	for _, k := range keys {
 		m, _ := v.(map[string]any)

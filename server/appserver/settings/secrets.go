@@ -144,8 +144,8 @@ func (s *Service) sandboxSecrets(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, map[string][]settings.SecretItem{"secrets": list})
 }
 
-// sandboxSecret answers with a value as plain text: what a lookup of an agent in the
-// sandbox gets.
+// sandboxSecret answers with a value as plain text, for a lookup of an agent in the
+// sandbox.
 func (s *Service) sandboxSecret(w http.ResponseWriter, r *http.Request) error {
 	own, err := s.ofSandbox(r)
 	if err != nil {

@@ -1,13 +1,13 @@
-// Package settings serves what a user of the App Server configures below /api/v1: settings,
-// secrets, tokens of Git hosts, LLM profiles, API keys, the user, and what is the same for
-// all users: models and the configuration of the web client (the contract of OpenHands'
-// cloud). What they do is in package settings.
+// Package settings serves the configuration of a user of the App Server below /api/v1:
+// settings, secrets, tokens of Git hosts, LLM profiles, API keys, the user, and everything
+// that is the same for all users: models and the configuration of the web client (the
+// contract of OpenHands' cloud). Package settings at the top does the work.
 //
 // # One truth
 //
 // The flat fields (llm_model, confirmation_mode ...) and the documents (agent_settings,
 // conversation_settings) are two views of the document that agent servers show. Null never
-// overwrites what is stored, but for the few fields whose null means none (nullable). No
+// overwrites stored values, but for the few fields whose null means none (nullable). No
 // answer has a secret, with two exceptions, which are logged: users/me shows the owner's own
 // to a program with an API key, and a sandbox looks its owner's secrets up by name.
 //
@@ -59,7 +59,7 @@ type TokenChecker interface {
 	CanRenew(provider, host string) error
 }
 
-// Options say what a Service works with.
+// Options configure a Service.
 type Options struct {
 	// Of returns the settings of an owner.
 	Of        func(ctx context.Context, owner identity.Tenant) (*settings.Service, error)
@@ -177,8 +177,8 @@ func (s *Service) user(h handler) rest.Handler {
 	}
 }
 
-// person returns the caller, which must be a user or a user's program: what is in a
-// sandbox has no right to its owner's settings.
+// person returns the caller, which must be a user or a user's program: programs in
+// a sandbox have no right to its owner's settings.
 func person(ctx context.Context) (identity.Caller, error) {
 	caller := identity.CallerOf(ctx)
 	switch {

@@ -57,9 +57,9 @@ func (u user) post(w http.ResponseWriter, r *http.Request) error {
 	return done(w, "Settings stored")
 }
 
-// me answers who the caller is, with his settings. A program with an API key of his gets
-// the secrets as well, if it asks for them, and those of MCP servers if it has a sandbox:
-// it starts agents with them.
+// me answers with the caller and his settings. A program with an API key of his gets the
+// secrets as well, if it asks for them, and the secrets of MCP servers if it has a
+// sandbox: it starts agents with them.
 func (u user) me(w http.ResponseWriter, r *http.Request) error {
 	q := rest.QueryOf(r)
 	expose := q.Bool("expose_secrets", false)

@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// secrecy says what a view shows of secrets.
+// secrecy is a view's treatment of secrets.
 type secrecy int
 
 const (
@@ -146,7 +146,7 @@ func (v view) flat() (*schema.Map, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v.show == exposed { // what a caller of the model needs
+		if v.show == exposed { // for a caller of the model
 			if err := l.Resolve(v.u.Profiles.Connections.Find(context.Background()), ""); err != nil {
 				return nil, err
 			}

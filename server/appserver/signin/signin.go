@@ -12,7 +12,7 @@
 // # Concurrency and failure
 //
 // A Service is safe for concurrent use. Secrets are stored as hashes and shown once.
-// What is unknown, used up or expired is an error of kind Auth.
+// Unknown, used or expired credentials are an error of kind Auth.
 package signin
 
 import (
@@ -53,7 +53,7 @@ const (
 // keyPrefix begins API keys, so that they are recognized where they should not be.
 const keyPrefix = "deft_"
 
-// Options say what a Service works with. All are required.
+// Options configure a Service. All are required.
 type Options struct {
 	Store *store.Store
 	// Secure reports whether a request came over HTTPS, at the server or at its proxy.
@@ -213,8 +213,8 @@ func (s *Service) noteUse(ctx context.Context, id string, now time.Time) {
 	}
 }
 
-// cookieName is that of the browser's session. With HTTPS the prefix makes browsers
-// refuse one that another host of the site, or plain HTTP, has set.
+// cookieName is the cookie of the browser's session. With HTTPS the prefix makes
+// browsers refuse one that another host of the site, or plain HTTP, has set.
 func (s *Service) cookieName(r *http.Request) string {
 	if s.o.Secure(r) {
 		return "__Host-deft_session"

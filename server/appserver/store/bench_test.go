@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/server/appserver/store"
 )
 
-// BenchmarkRequest looks up what each request to the agent server of a sandbox needs: whose
-// key it has, and whether the conversation is in that sandbox.
+// BenchmarkRequest makes the lookups of each request to the agent server of a sandbox: the
+// owner of its key, and whether the conversation is in that sandbox.
 func BenchmarkRequest(b *testing.B) {
 	open := func(b *testing.B, e store.Engine, driver, source string) *store.Store {
 		db, err := sql.Open(driver, source)

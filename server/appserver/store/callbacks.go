@@ -34,7 +34,7 @@ type Callback struct {
 	Updated      time.Time
 }
 
-// CallbackResult is what came of one event.
+// CallbackResult is the result for one event.
 type CallbackResult struct {
 	ID           string
 	Callback     event.ConversationID
@@ -109,8 +109,8 @@ func (s *Store) SaveCallback(ctx context.Context, j job.Job, seen eventstream.Se
 	})
 }
 
-// CallbackResults returns one page of what came of the events of an owner's conversation,
-// the newest first, and where the next page begins ("" on the last).
+// CallbackResults returns one page of the results for the events of an owner's
+// conversation, the newest first, and where the next page begins ("" on the last).
 func (s *Store) CallbackResults(ctx context.Context, owner string, conversation event.ConversationID, page string, limit int) (all []CallbackResult, next string, err error) {
 	before, id := parsePage(page)
 	rows, err := s.on(ctx).rows(`SELECT r.id, r.callback, r.event, r.status, r.detail, r.created_at FROM app_callback_results r JOIN app_jobs c ON c.id = r.callback

@@ -114,7 +114,7 @@ func TestCallbacks(t *testing.T) {
 	})
 }
 
-// TestRequestsAreSealed: what a start request has of secrets is not in the tables.
+// TestRequestsAreSealed: the secrets of a start request are not in the tables.
 func TestRequestsAreSealed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d database) {

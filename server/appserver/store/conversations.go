@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Conversation is what the App Server keeps of a conversation beside its events.
+// Conversation is the App Server's record of a conversation beside its events.
 type Conversation struct {
 	ID         event.ConversationID
 	Owner      string
@@ -21,7 +21,7 @@ type Conversation struct {
 	Branch     string
 	Provider   string // of the repository: github, gitlab …
 	Trigger    string // the contract's ConversationTrigger: gui, resolver …
-	Model      string // "" for that of the settings
+	Model      string // "" for the settings' own
 	AgentType  string // default or plan
 	Public     bool   // everybody with the link may read it
 	PRNumbers  []int
@@ -31,15 +31,15 @@ type Conversation struct {
 
 const conversationColumns = "id, owner, sandbox, repository, branch, provider, started_by, model, agent_type, public, pr_numbers, created_at, pr_urls"
 
-// SaveConversation stores a conversation, or replaces what was stored of it.
+// SaveConversation stores a conversation, or replaces its record.
 func (s *Store) SaveConversation(ctx context.Context, c Conversation) error {
 	defer s.members.changed()
 	return s.on(ctx).saveConversation(c)
 }
 
-// ChangeConversation stores what change makes of a conversation of an owner; of none, which
-// has an owner and an id only, where nothing is stored of it. Changes at the same time come
-// one after the other, each with what the one before has stored.
+// ChangeConversation stores change's result for a conversation of an owner; it gets one
+// that has an owner and an id only, where nothing is stored of it. Changes at the same time
+// come one after the other, each with the result of the one before.
 func (s *Store) ChangeConversation(ctx context.Context, owner string, id event.ConversationID, change func(*Conversation)) error {
 	defer s.members.changed()
 	return s.change(ctx, func(t tx) error {
@@ -80,8 +80,8 @@ WHERE app_conversations.owner = excluded.owner`,
 	return nil
 }
 
-// Conversations returns what is stored of conversations of an owner, by id. Those that
-// the App Server did not make are left out.
+// Conversations returns the records of conversations of an owner, by id. Conversations
+// that the App Server did not make are left out.
 func (s *Store) Conversations(ctx context.Context, owner string, ids ...event.ConversationID) (map[event.ConversationID]Conversation, error) {
 	out := make(map[event.ConversationID]Conversation, len(ids))
 	for some := range slices.Chunk(ids, 100) {
@@ -92,7 +92,7 @@ func (s *Store) Conversations(ctx context.Context, owner string, ids ...event.Co
 	return out, nil
 }
 
-// addConversations adds those of an owner to a map.
+// addConversations adds an owner's conversations to a map.
 func (s *Store) addConversations(ctx context.Context, owner string, ids []event.ConversationID, to map[event.ConversationID]Conversation) (err error) {
 	args := []any{owner}
 	for _, id := range ids {
@@ -159,7 +159,7 @@ func (s *Store) InSandbox(ctx context.Context, sandbox string) (ids []event.Conv
 	return ids, failed(err)
 }
 
-// DeleteConversation deletes what is stored of a conversation, with its start tasks,
+// DeleteConversation deletes the record of a conversation, with its start tasks,
 // messages and event callbacks. It is no error if there is nothing.
 func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.ConversationID) error {
 	defer s.members.changed()

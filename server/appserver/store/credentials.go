@@ -9,7 +9,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// CredentialKind says what a credential is for.
+// CredentialKind is the purpose of a credential.
 type CredentialKind string
 
 // The kinds of credentials.

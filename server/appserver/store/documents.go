@@ -22,7 +22,7 @@ type Documents struct{ s *Store }
 
 var _ filestore.Files = Documents{}
 
-// Documents returns those of the database.
+// Documents returns the documents of the database.
 func (s *Store) Documents() Documents { return Documents{s} }
 
 func (d Documents) on() (tx, context.CancelFunc) {
@@ -37,7 +37,7 @@ func (d Documents) Lock(ctx context.Context, name string) (unlock func(), err er
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, filestore.LockTimeout, fault.New(fault.Unavailable, "others change the settings all the time"))
 	defer cancel()
-	// Those who hold locks need more connections for what they read and write.
+	// Holders of locks need more connections to read and write.
 	done := func() {}
 	if d.s.locks != nil {
 		select {

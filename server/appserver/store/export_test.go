@@ -1,12 +1,12 @@
 package store
 
-// Version is that of the tables.
+// Version is the version of the tables.
 var Version = version
 
 // Starting is the query for an owner's conversations that are started or replay.
 const Starting = starting
 
-// Age makes what was read of late as old as it may be.
+// Age makes the recent rows as old as they may be.
 func (s *Store) Age() {
 	age(&s.keys)
 	age(&s.members)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A page id names the first row of a page by its time and its id. What is no such id
+// A page id names the first row of a page by its time and its id. Any other text
 // names the first page.
 
 func pageAt(t time.Time, id string) string { return strconv.FormatInt(micro(t), 10) + "_" + id }

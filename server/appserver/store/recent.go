@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// What each request to the agent server of a sandbox asks for is read once in a while: a
-// message would cost two more queries otherwise.
+// The lookups of each request to the agent server of a sandbox are read once in a while:
+// a message would cost two more queries otherwise.
 const (
 	recentTime = time.Second // after which it is read again: another server may have changed it
 	recentMost = 4096
 )
 
-// recent keeps what was read, for a moment. It is safe for concurrent use.
+// recent keeps rows for a moment after they were read. It is safe for concurrent
+// use.
 type recent[K comparable, V any] struct {
 	mu      sync.Mutex
 	changes uint64
@@ -24,8 +25,8 @@ type read[V any] struct {
 	at time.Time
 }
 
-// get returns what was read of late. If there is nothing, the caller reads it and calls put
-// with the number.
+// get returns a recent row. If there is none, the caller reads it and calls put with the
+// number.
 func (r *recent[K, V]) get(k K) (v V, ok bool, changes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,7 +37,7 @@ func (r *recent[K, V]) get(k K) (v V, ok bool, changes uint64) {
 	return v, false, r.changes
 }
 
-// put keeps what was read, unless this server has changed something since.
+// put keeps a row that was read, unless this server has changed something since.
 func (r *recent[K, V]) put(k K, v V, changes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

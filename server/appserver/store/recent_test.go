@@ -7,8 +7,8 @@ import (
 	"github.com/deft-dev/deft/server/appserver/store"
 )
 
-// TestRecent: what a request asks for is that of the moment where this server has changed it,
-// and that of a second ago at most where another one has.
+// TestRecent: a request sees this server's changes at once, and another server's after a
+// second at most.
 func TestRecent(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d database) {

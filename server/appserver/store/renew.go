@@ -29,8 +29,9 @@ func (s *Store) Owners(ctx context.Context) ([]string, error) {
 // renewed is how many rows are read at a time.
 const renewed = 100
 
-// renew seals what only a previous key opens with the current one, so that the previous key
-// can be taken away. What no key opens stays as it is, for the day its key comes back.
+// renew seals values that only a previous key opens with the current one, so that the
+// previous key can be taken away. Values that no key opens stay unchanged, for the day
+// their key comes back.
 func (s *Store) renew(ctx context.Context) error {
 	if !s.ring.HasPrevious() {
 		return nil

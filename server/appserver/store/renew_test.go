@@ -13,9 +13,9 @@ import (
 	"github.com/deft-dev/deft/server/appserver/store"
 )
 
-// TestRotatedKey: what a former key has sealed is sealed anew when the store is opened, so
-// that the former key can go. What no key opens is listed where that needs no secret, is
-// refused otherwise, and is there again with its key.
+// TestRotatedKey: values sealed with a former key are sealed anew when the store is
+// opened, so that the former key can go. Rows that no key opens are listed where that
+// needs no secret, are refused otherwise, and are there again with their key.
 func TestRotatedKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d database) {

@@ -12,8 +12,8 @@ import (
 type RunLimit struct {
 	// Most is how many there may be; 0 for no limit.
 	Most int
-	// Running returns those of the owner that run, Most of them at most. It may use another
-	// database, but not this store.
+	// Running returns the owner's running conversations, Most of them at most. It may use
+	// another database, but not this store.
 	Running func(ctx context.Context) ([]event.ConversationID, error)
 }
 
@@ -21,7 +21,7 @@ type RunLimit struct {
 var ErrTooManyRuns = fault.New(fault.RateLimit, "you have as many conversations at work as you may have").Hint("wait for one to end, or stop one")
 
 // MayRun returns [ErrTooManyRuns] if an owner has as many conversations at work as the limit
-// says. Only [Store.AddRun] holds it: this is for what is done before.
+// says. Only [Store.AddRun] holds it: this is for the steps before.
 func (s *Store) MayRun(ctx context.Context, owner string, l RunLimit) error {
 	if l.Most <= 0 {
 		return nil
@@ -44,7 +44,8 @@ func (t tx) admitRun(owner string, l RunLimit) error {
 
 func (t tx) checkRuns(owner string, l RunLimit) error {
 	atWork := map[event.ConversationID]bool{}
-	// What is being started first: it runs before its task has ended, so none is missed.
+	// Starting conversations first: they run before their task has ended, so none is
+	// missed.
 	if err := t.addStarting(owner, l.Most, atWork); err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (t tx) checkRuns(owner string, l RunLimit) error {
 // starting are the conversations of an owner that are started, or that replay.
 const starting = "SELECT DISTINCT subject FROM app_jobs WHERE owner = ? AND kind IN ('" + StartKind + "', '" + ReplayKind + "') AND " + atWork
 
-// addStarting adds what starts, most at most.
+// addStarting adds starting conversations, most at most.
 func (t tx) addStarting(owner string, most int, to map[event.ConversationID]bool) error {
 	found, err := t.texts(starting+" LIMIT ?", owner, most)
 	for _, id := range found {

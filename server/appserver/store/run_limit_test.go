@@ -82,8 +82,7 @@ func TestMostRuns(t *testing.T) {
 	})
 }
 
-// TestStartingIsIndexed: what is asked for at each start does not read the tasks that have
-// ended.
+// TestStartingIsIndexed: the queries of each start do not read the tasks that have ended.
 func TestStartingIsIndexed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d database) {
@@ -107,7 +106,7 @@ func TestStartingIsIndexed(t *testing.T) {
 	})
 }
 
-// lines returns the last column of what a query finds.
+// lines returns the last column of a query's rows.
 func lines(t *testing.T, db *sql.DB, query string) string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), query)

@@ -75,8 +75,8 @@ func (t tx) checkMost(b Sandbox, most int) error {
 	return nil
 }
 
-// lockOwner has other transactions that count what an owner has wait until this one ends.
-// In SQLite they do so anyway.
+// lockOwner blocks transactions that count this owner's sandboxes until this one ends. In
+// SQLite they wait anyway.
 func (t tx) lockOwner(owner string) error {
 	if t.engine != PostgreSQL {
 		return nil
@@ -160,7 +160,8 @@ func (s *Store) UseSandbox(ctx context.Context, owner, id string, when time.Time
 	return affected(r, err, "sandbox", id)
 }
 
-// DeleteSandbox deletes the record of a sandbox. Those of its conversations stay.
+// DeleteSandbox deletes the record of a sandbox. The records of its conversations
+// stay.
 func (s *Store) DeleteSandbox(ctx context.Context, owner, id string) error {
 	defer s.keys.changed()
 	r, err := s.on(ctx).exec("DELETE FROM app_sandboxes WHERE id = ? AND owner = ?", id, owner)

@@ -53,7 +53,8 @@ func TestMostSandboxes(t *testing.T) {
 	})
 }
 
-// TestTextsOfClients: what no database takes is the client's mistake, not the server's.
+// TestTextsOfClients: text that no database takes is the client's mistake, not the
+// server's.
 func TestTextsOfClients(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d database) {

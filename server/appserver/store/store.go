@@ -1,4 +1,4 @@
-// Package store keeps what an App Server has beside the events of conversations:
+// Package store keeps an App Server's records beside the events of conversations:
 // sandboxes, the repositories of conversations, start tasks, credentials. Each row
 // has an owner, and no query crosses from one owner to another. The tables are plain
 // and the same in SQLite and PostgreSQL.
@@ -11,14 +11,14 @@
 //
 // # Concurrency
 //
-// A Store is safe for concurrent use, by several processes as well. What another process has
-// changed of a sandbox or its conversations is seen after a second at most by
+// A Store is safe for concurrent use, by several processes as well. Another process's
+// changes of a sandbox or its conversations are seen after a second at most by
 // [Store.SandboxOfKey] and [Store.IsMember], and at once by all else.
 //
 // # Failure
 //
-// What a method has written when it returns survives the end of the process and a
-// power loss, as far as the database is set up for that ([SQLiteSource] is). Errors
+// A method's writes survive the end of the process and a power loss once it has
+// returned, as far as the database is set up for that ([SQLiteSource] is). Errors
 // have the kinds of package fault: NotFound for an unknown id or one of another
 // owner, Conflict for a taken one, Denied for a session key that no key of the ring
 // opens, Unavailable for a database that does not answer.
@@ -54,7 +54,7 @@ type Store struct {
 	db     *sql.DB
 	engine Engine
 	ring   *keyring.Ring
-	// What requests ask for, by the hash of a key and by the member.
+	// Lookups of requests, by the hash of a key and by the member.
 	keys    recent[string, Sandbox]
 	members recent[member, struct{}]
 	locks   chan struct{} // has a token for each connection that a lock of documents uses; nil for no bound
@@ -70,11 +70,11 @@ const oldest = 9
 // of schema.sql, which has the newest tables, adds one.
 var upgrades []string
 
-// version is that of schema.sql.
+// version is the version of schema.sql.
 var version = oldest + len(upgrades)
 
 // SQLiteSource makes the file of a SQLite database, which only its owner may read, and
-// returns what sql.Open wants for it: what is written is on the disk when a statement
+// returns the data source for sql.Open: writes are on the disk when a statement
 // returns.
 func SQLiteSource(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -88,10 +88,9 @@ func SQLiteSource(path string) (string, error) {
 	return u.String() + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)", nil
 }
 
-// Open makes the tables where there are none. ring seals session keys; what a previous key
-// of it has sealed is sealed anew. The Store owns
-// the database from then on. If its connections are bounded, two are the least: locks of
-// documents use up to half of them.
+// Open makes the tables where there are none. ring seals session keys; values sealed with
+// a previous key of it are sealed anew. The Store owns the database from then on. If its
+// connections are bounded, two are the least: locks of documents use up to half of them.
 func Open(ctx context.Context, db *sql.DB, d Engine, ring *keyring.Ring) (_ *Store, err error) {
 	s := &Store{db: db, engine: d, ring: ring}
 	if n := db.Stats().MaxOpenConnections; n > 0 {
@@ -172,7 +171,7 @@ func (s *Store) Shared() bool { return s.engine == PostgreSQL }
 // Close closes the database.
 func (s *Store) Close() error { return s.db.Close() }
 
-// querier is what a database and a transaction have in common.
+// querier is the common part of a database and a transaction.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)

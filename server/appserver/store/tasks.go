@@ -44,7 +44,7 @@ type Task struct {
 	Detail       string          // why it failed, or ""
 	FailedAt     TaskStatus      // how far it was then, or ""
 	Request      json.RawMessage // as it was sent; stored sealed, since it may have secrets
-	Log          string          // what the set-up printed
+	Log          string          // output of the set-up
 	Created      time.Time
 	Updated      time.Time
 }

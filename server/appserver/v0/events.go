@@ -116,7 +116,7 @@ func (s *Service) trajectory(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// addEvent does what a client asks for with an event.
+// addEvent carries out a client's event.
 func (s *Service) addEvent(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
@@ -148,10 +148,10 @@ func (s *Service) send(ctx context.Context, who identity.Tenant, id event.Conver
 	return err
 }
 
-// rejected is what an agent is told about an action that its user does not want.
+// rejected is the text for an agent about an action that its user does not want.
 const rejected = "User rejected the action."
 
-// act does what a client asks for with an event.
+// act carries out a client's event.
 func (s *Service) act(ctx context.Context, who identity.Tenant, id event.ConversationID, raw []byte) error {
 	req, err := v0event.Parse(raw)
 	if err != nil {

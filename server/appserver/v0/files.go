@@ -28,7 +28,7 @@ import (
 // maxFile bounds a file that is answered as text.
 const maxFile = 4 << 20
 
-// Bounds of a workspace that is answered as a zip file: what a sandbox sends can unpack to
+// Bounds of a workspace that is answered as a zip file: a sandbox's archive can unpack to
 // anything, and each file takes memory until the end.
 const (
 	maxUnzipped = workspace.MaxArchive + 4<<30 // bytes, with headers
@@ -62,7 +62,8 @@ func fileError(err error, named string) error {
 // ignored are entries that lists of files leave out, as the reference.
 var ignored = []string{".git/", ".DS_Store", "node_modules/", "__pycache__/", "lost+found/", ".vscode/"}
 
-// listFiles answers with the names in a directory; those of directories end with a slash.
+// listFiles answers with the names in a directory; names of directories end with a
+// slash.
 func (s *Service) listFiles(w http.ResponseWriter, r *http.Request) error {
 	named := rest.QueryOf(r).String("path", "")
 	files, dir, err := s.files(r, named)
@@ -176,8 +177,8 @@ func (s *Service) zipDirectory(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// zipOf writes what a tar file has, at most so many files and directories, as a zip file.
-// Links stay links.
+// zipOf writes the entries of a tar file, at most so many files and directories, as a zip
+// file. Links stay links.
 func zipOf(w io.Writer, r io.Reader, most int) error {
 	from, to := tar.NewReader(r), zip.NewWriter(w)
 	for n := 0; ; n++ {

@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// TestZipOf: what a sandbox sends as its workspace is bounded in files and bytes.
+// TestZipOf: the archive of a sandbox's workspace is bounded in files and bytes.
 func TestZipOf(t *testing.T) {
 	t.Parallel()
 	var one bytes.Buffer

@@ -32,7 +32,7 @@ type listing struct {
 // Page ids begin with this while the list is at conversations that are being started.
 const startingPages = "starting:"
 
-// firstConversation is the page id of the first conversation that exists: it is that of
+// firstConversation is the page id of the first conversation that exists: the id of
 // none, which event stores take for the beginning.
 const firstConversation = "0"
 

@@ -120,7 +120,7 @@ func setup(t *testing.T) *fixture {
 	return f
 }
 
-// starts says what happens to those who start a conversation from now on.
+// starts sets the result of starts from now on.
 func (f *fixture) starts(gate chan struct{}, broken error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,7 +10,7 @@
 // # Concurrency and failure
 //
 // A Service is safe for concurrent use. Callers must be authenticated (package identity).
-// What belongs to another owner is answered as if it did not exist. Errors are V0's:
+// Objects of another owner are answered as if they did not exist. Errors are V0's:
 // {"status": "error", "message": …, "msg_id": …}.
 package v0
 
@@ -29,7 +29,7 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// Options say what a Service works with. All are required.
+// Options configure a Service. All are required.
 type Options struct {
 	Conversations *conversations.Service
 	Sandboxes     *sandboxes.Service
@@ -121,7 +121,7 @@ func (s *Service) v0(h rest.Handler) rest.Handler {
 	}
 }
 
-// describe is what a user reads about an error.
+// describe is a user's text about an error.
 func describe(err error) string {
 	if hint := fault.HintOf(err); hint != "" {
 		return err.Error() + " (" + hint + ")"
@@ -132,7 +132,7 @@ func describe(err error) string {
 // owner returns whose request it is.
 func owner(r *http.Request) identity.Tenant { return identity.CallerOf(r.Context()).Tenant() }
 
-// pathID returns the conversation that a path names. What is no id names none.
+// pathID returns the conversation that a path names. An invalid id names none.
 func pathID(r *http.Request) (event.ConversationID, error) {
 	return parseID(r.PathValue("conversation_id"))
 }

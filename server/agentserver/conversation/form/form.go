@@ -1,8 +1,9 @@
 // Package form describes the bodies of requests about conversations, so that all
-// violations are reported at once with their locations, also those of fields
-// that have no effect here (docs/openhands/sdk-wire.md section 5.1,
-// docs/openhands/sdk-wire-1.58.md section B.2). The fields are those of the
-// reference's contract; this package adds what the contract does not say.
+// violations are reported at once with their locations, also in fields that have
+// no effect here (docs/openhands/sdk-wire.md section 5.1,
+// docs/openhands/sdk-wire-1.58.md section B.2). The fields come from the
+// reference's contract; this package adds the rules that the contract does not
+// state.
 //
 // # Usage
 //
@@ -13,8 +14,8 @@
 //
 // # Concurrency and failure
 //
-// Everything is safe for concurrent use. What is wrong with an agent is found
-// where agents are made.
+// Everything is safe for concurrent use. Mistakes of an agent are found where
+// agents are made.
 package form
 
 import (

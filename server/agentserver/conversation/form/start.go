@@ -26,8 +26,8 @@ var Start = spec.Reference("StartConversationRequest", s.Object{Before: notBoth,
 func isNamed(m *s.Map) bool { return m.Get("agent_profile_id") != nil }
 func isGiven(m *s.Map) bool { return m.Get("agent") != nil || m.Get("agent_settings") != nil }
 
-// notBoth refuses two sources of an agent, or of what waits for the user, before all other
-// checks.
+// notBoth refuses two sources of an agent, or of the rule for confirmations, before all
+// other checks.
 func notBoth(m *s.Map) error {
 	if isNamed(m) && isGiven(m) {
 		return errors.New("agent_profile_id cannot be combined with agent or agent_settings")

@@ -29,7 +29,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Catalog is what is known of models.
+// Catalog is the catalogue of models.
 type Catalog interface {
 	Names() []string
 	Lookup(name string) (catalog.Entry, bool)
