@@ -1,5 +1,5 @@
-// Package confirmation words what the user is asked before an action: the same in the
-// terminal, in the web app and for every other client.
+// Package confirmation words the question to the user before an action: the same in
+// the terminal, in the web app and for every other client.
 //
 // # Usage
 //
@@ -28,7 +28,7 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// Question is what the user is asked about one action.
+// Question is the question about one action.
 type Question struct {
 	Action event.ID `json:"action_id"`
 	Tool   string   `json:"tool_name"`
@@ -67,12 +67,12 @@ const RunCommand = "Run a command"
 const (
 	maxText   = 256 << 10 // bytes of one text
 	maxTexts  = 1 << 20   // bytes of all texts of a batch
-	maxLine   = 2000      // bytes of what is shown on one line
+	maxLine   = 2000      // bytes of one shown line
 	maxReason = 8         // reasons of one action
 )
 
-// Questions returns what the user is asked about the actions of s that wait. mask replaces
-// known secrets; nil leaves the text as it is.
+// Questions returns the questions about the waiting actions of s. mask replaces known
+// secrets; nil leaves the text unchanged.
 func Questions(s *state.State, mask func(string) string) []Question {
 	if mask == nil {
 		mask = func(text string) string { return text }
@@ -99,7 +99,7 @@ func Questions(s *state.State, mask func(string) string) []Question {
 	return out
 }
 
-// described says what an action does.
+// described describes the effect of an action.
 func described(a *event.ActionEvent) Question {
 	switch act := a.Action.(type) {
 	case *event.TerminalAction:
@@ -182,7 +182,7 @@ func signed(sign, text string) string {
 	return b.String()
 }
 
-// argumentsOf are the arguments of an action as they are used, or those of its call.
+// argumentsOf are the arguments of an action as they are used, or its call's.
 func argumentsOf(a *event.ActionEvent) string {
 	raw, err := json.Marshal(a.Action)
 	if a.Action == nil || err != nil {

@@ -42,7 +42,7 @@ func (s held) Append(ctx context.Context, id event.ConversationID, evs ...event.
 	return s.Stream.Append(ctx, id, evs...)
 }
 
-// pieces are what watchers received of an answer, in a form to compare.
+// pieces are watchers' pieces of an answer, in a form to compare.
 type pieces struct {
 	mu    sync.Mutex
 	said  []string
@@ -76,8 +76,8 @@ func (p *pieces) all() []string {
 	return slices.Clone(p.said)
 }
 
-// TestPieces checks that a streamed answer comes after what it answers, also
-// where that is being stored still, and that each item ends once
+// TestPieces checks that a streamed answer comes after the event that it answers,
+// also where that is being stored still, and that each item ends once
 // (docs/openhands/sdk-wire-1.58.md section C.1).
 func TestPieces(t *testing.T) {
 	t.Parallel()

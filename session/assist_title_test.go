@@ -79,7 +79,7 @@ func TestTitleComesLast(t *testing.T) {
 	if last := lines[len(lines)-1]; !strings.Contains(last, `"finished"`) {
 		t.Errorf("a client that has seen the end finds a later event: %s", last)
 	}
-	h.restart(t) // what the title cost is recorded at the latest when the worker ends
+	h.restart(t) // the title's cost is recorded at the latest when the worker ends
 	if got := h.stored(t, c.ID()); strings.Count(got, `"key":"stats"`) <= strings.Count(strings.Join(lines, "\n"), `"key":"stats"`) {
 		t.Errorf("the cost of the title is not recorded: %s", got)
 	}
@@ -87,7 +87,7 @@ func TestTitleComesLast(t *testing.T) {
 	c = failing.begin(t, `"autotitle":true`)
 	send(t, c, "list the files")
 	settle(t, c)
-	failing.restart(t) // waits for what runs
+	failing.restart(t) // waits for running calls
 	if n := failing.model.calls(); n != 1 {
 		t.Errorf("the failing model was called %d times", n)
 	}
@@ -178,7 +178,7 @@ func TestTitleInterrupted(t *testing.T) {
 				settle(t, h.get(t, conv.ID()))
 				for title := ""; i == 0 && c.renamed == "" && title != c.want; title = <-h.stream.named {
 				}
-				h.restart(t) // waits for what runs
+				h.restart(t) // waits for running calls
 			}
 			if got := field(t, []byte(describe(t, h.get(t, conv.ID()))), "title"); got != c.want {
 				t.Errorf("title %q, want %q", got, c.want)

@@ -16,8 +16,8 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// TestChange continues a conversation with another model, elsewhere and with
-// other limits; what is not named stays, also after a restart.
+// TestChange continues a conversation with another model, elsewhere and with other
+// limits; everything else stays, also after a restart.
 func TestChange(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(finished("one")), nil)
@@ -66,7 +66,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestChangeElsewhere leaves alone what another process works on.
+// TestChangeElsewhere leaves alone a conversation that another process works on.
 func TestChangeElsewhere(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(finished("one")), nil)

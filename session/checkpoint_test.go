@@ -43,8 +43,8 @@ func (h *fixture) events(t *testing.T, id event.ConversationID, kind string) (id
 	return ids
 }
 
-// forked is what a file is in a fork at an event with files of its own; "" if the files
-// are not known there.
+// forked is the content of a file in a fork at an event with files of its own; "" if
+// the files are not known there.
 func forked(t *testing.T, c *session.Conversation, at event.ID, file string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "fork")
@@ -68,13 +68,13 @@ func threeSteps() reply {
 	return inTurn(shell("write a.txt one"), shell("write a.txt two"), shell("write a.txt three"), finished("done"), shell("write a.txt four"), finished("done again"))
 }
 
-// TestCheckpointsOfSteps forks a turn of three steps after each of them, says what can be
-// brought back there, and goes back into the middle of the turn.
+// TestCheckpointsOfSteps forks a turn of three steps after each of them, names the files
+// that can be brought back there, and goes back into the middle of the turn.
 func TestCheckpointsOfSteps(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		times session.CheckpointTimes
-		step  time.Duration // what a step may take
+		step  time.Duration // the bound of a step
 		files []string      // after each step; "" where they are not known
 		near  []int         // the step whose files are known there, -1 for the message before
 		slow  bool

@@ -26,7 +26,7 @@ func commandThenAnswer(_ context.Context, r llm.Request) (*llm.Response, error) 
 }
 
 // TestCloseBesideStart evicts and suspends a conversation while runs begin: a run
-// keeps what it works with, and each message is answered.
+// keeps its resources, and each message is answered.
 func TestCloseBesideStart(t *testing.T) {
 	t.Parallel()
 	for name, closing := range map[string]func(*fixture, event.ConversationID) error{
@@ -99,7 +99,7 @@ func TestDeleteBesideStart(t *testing.T) {
 }
 
 // TestEvictBesideMessages evicts a conversation while messages are stored: each is
-// part of what the agent sees, and none hangs on an older event beside another one.
+// part of the agent's view, and none hangs on an older event beside another one.
 func TestEvictBesideMessages(t *testing.T) {
 	t.Parallel()
 	h := setup(t, commandThenAnswer, nil)

@@ -63,7 +63,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestConfirmAfterRestart keeps waiting, and runs what it waited for once.
+// TestConfirmAfterRestart keeps waiting, and runs the waiting action once.
 func TestConfirmAfterRestart(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(shell("ls"), says("done")), nil)
@@ -84,8 +84,8 @@ func TestConfirmAfterRestart(t *testing.T) {
 	}
 }
 
-// TestAnalysis rates what the model calls risky, reports it, and waits for that
-// alone.
+// TestAnalysis rates actions that the model calls risky, reports it, and waits for
+// them alone.
 func TestAnalysis(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(

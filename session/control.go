@@ -120,7 +120,8 @@ func (c *Conversation) Respond(ctx context.Context, accept bool, reason string) 
 	return nil
 }
 
-// SetConfirm changes when actions wait for the user, and who rates them, to those of a preset.
+// SetConfirm sets the policy and the analyzer of a preset: when actions wait for
+// the user, and who rates them.
 func (c *Conversation) SetConfirm(ctx context.Context, p security.Preset) error {
 	// The analyzer first: a stricter policy never holds without it.
 	if err := c.SetAnalyzer(ctx, p.Analyzer()); err != nil {
@@ -129,8 +130,7 @@ func (c *Conversation) SetConfirm(ctx context.Context, p security.Preset) error 
 	return c.SetPolicy(ctx, p.Policy())
 }
 
-// Questions returns what the user is asked about the actions that wait; none while nothing
-// does.
+// Questions returns the questions about the waiting actions; none while nothing waits.
 func (c *Conversation) Questions(ctx context.Context) ([]confirmation.Question, error) {
 	s, err := c.State(ctx)
 	if err != nil || s.Status != state.Confirming {

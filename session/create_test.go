@@ -137,7 +137,7 @@ func TestSecrets(t *testing.T) {
 	}
 	for place, text := range places {
 		for _, s := range []string{plain, second, "the-api-key", "the-aws-id", "the-aws-secret", "the-aws-session"} {
-			// What the user wrote is the user's, and stands in the events.
+			// The user's text is the user's, and stands in the events.
 			if text := strings.ReplaceAll(text, "print "+plain, ""); strings.Contains(text, s) {
 				i := strings.Index(text, s)
 				t.Errorf("%s is in the %s: %q", s, place, text[max(0, i-500):i])

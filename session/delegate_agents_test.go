@@ -60,8 +60,8 @@ func TestSubAgentBudget(t *testing.T) {
 	r.Settle(0)
 }
 
-// TestSubAgentDefinition holds that a sub-agent is what the file of its definition says, and
-// that a file cannot take away what the user has to confirm.
+// TestSubAgentDefinition: a sub-agent follows the file of its definition, and a file cannot
+// take away the user's confirmations.
 func TestSubAgentDefinition(t *testing.T) {
 	t.Parallel()
 	h := setup(t, family(inTurn(does("task", `{"prompt":"look","subagent_type":"looker"}`), says("done")), inTurn(finished("seen"))), nil)

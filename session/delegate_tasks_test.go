@@ -21,7 +21,8 @@ func gives(prompt string) *llm.Response {
 	return does("task", fmt.Sprintf(`{"prompt":%q,"description":"the part"}`, prompt))
 }
 
-// asked reports whether a request is that of a conversation whose first message is text.
+// asked reports whether a request belongs to a conversation whose first message is
+// text.
 func asked(r llm.Request, text string) bool {
 	return slices.ContainsFunc(r.Messages, func(m event.Message) bool {
 		return m.Role == event.RoleUser && event.JoinText(m.Content) == text
@@ -333,7 +334,7 @@ func TestTaskConfirmation(t *testing.T) {
 	}
 }
 
-// TestTaskCost holds that a parent counts what its sub-agents have spent.
+// TestTaskCost: a parent counts its sub-agents' spending.
 func TestTaskCost(t *testing.T) {
 	t.Parallel()
 	costs := func(r *llm.Response) *llm.Response {

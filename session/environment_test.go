@@ -13,7 +13,7 @@ import (
 )
 
 // TestWorkspaceInside has a workspace that this machine does not have: nothing is made
-// here, and what the project says and the files come through the sandbox.
+// here, and the project's instructions and the files come through the sandbox.
 func TestWorkspaceInside(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(says("one"), says("two")), nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// pausing has sandboxes that can be paused, and records what is done to them.
+// pausing has sandboxes that can be paused, and records the calls.
 type pausing struct {
 	mu   sync.Mutex
 	done []string

@@ -249,8 +249,8 @@ func TestDeleteLocked(t *testing.T) {
 	}
 }
 
-// TestPublished checks what watchers receive: in order, after the events that
-// it tells of, and at the end the state of rest, and no other.
+// TestPublished checks watchers' records: in order, after the events that they are
+// about, and at the end the state of rest, and no other.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	h := setup(t, func(_ context.Context, r llm.Request) (*llm.Response, error) { return says("re: " + heard(r)), nil }, nil)
@@ -413,7 +413,7 @@ func TestFork(t *testing.T) {
 			t.Errorf("no %s in %s", want, describe(t, f))
 		}
 	}
-	// HEAD moves back, and what follows hangs there.
+	// HEAD moves back, and later events hang there.
 	if err := c.Branches().Navigate(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}

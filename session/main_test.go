@@ -46,7 +46,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // reply is the stub model's answer to a request.
 type reply func(ctx context.Context, r llm.Request) (*llm.Response, error)
 
-// model answers with a function and notes what it was asked.
+// model answers with a function and notes its requests.
 type model struct {
 	name    string
 	missing string
@@ -126,14 +126,13 @@ func lastText(r llm.Request) string {
 	return event.JoinText(r.Messages[len(r.Messages)-1].Content)
 }
 
-// commands is the terminal of the tests: "block" waits to be released or
-// interrupted, "write NAME TEXT" writes a file, "reveal" prints what is hidden, "trickle" does so while it runs,
-// "print and block" does so before it waits, "print and fail" before the tool fails,
-// anything else is echoed.
+// commands is the terminal of the tests: "block" waits to be released or interrupted, "write NAME TEXT" writes a
+// file, "reveal" prints the hidden text, "trickle" does so while it runs, "print and block" does so before it
+// waits, "print and fail" before the tool fails, anything else is echoed.
 type commands struct {
 	started chan string
 	release chan struct{}
-	hidden  string // what "reveal" prints
+	hidden  string // output of "reveal"
 	dir     string // of the files that are written
 }
 
@@ -189,8 +188,8 @@ func terminalTool() *tool.Definition {
 	}
 }
 
-// counted is a stream that counts what reads events, and tells of titles that
-// are stored.
+// counted is a stream that counts reads of events, and tells of titles that are
+// stored.
 type counted struct {
 	eventstream.Stream
 	reads atomic.Int64
@@ -242,7 +241,7 @@ type fixture struct {
 	changes  []string                                  // statuses passed to Changed
 	built    map[event.ConversationID]int              // how often resources were built
 	reject   func(r session.BuildRequest) error        // makes builds fail
-	extend   func(session.Resources) session.Resources // changes what was built
+	extend   func(session.Resources) session.Resources // changes the built resources
 	asked    session.BuildRequest                      // the latest
 }
 

@@ -63,8 +63,8 @@ const (
 	DefaultStartTimeout = 90 * time.Second
 )
 
-// Options say what a [Manager] works with. Store, Lock, Dir, Ring, Models, Builder and
-// View are required.
+// Options configure a [Manager]. Store, Lock, Dir, Ring, Models, Builder and View are
+// required.
 type Options struct {
 	Store eventstream.Stream
 	Lock  Lock

@@ -20,8 +20,8 @@ func (f observerFuncs) Changed(_ event.ConversationID, info json.RawMessage)    
 func (f observerFuncs) Published(_ event.ConversationID, state json.RawMessage) { f.published(state) }
 func (f observerFuncs) Flush(context.Context, event.ConversationID) error       { return nil }
 
-// TestObserver lists what an observer receives of a conversation: descriptions
-// when it begins, is stopped, edited or deleted, and states as watchers are.
+// TestObserver lists an observer's records of a conversation: descriptions when it
+// begins, is stopped, edited or deleted, and states as watchers are.
 func TestObserver(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

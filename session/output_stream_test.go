@@ -8,8 +8,8 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// TestOutputAcrossPieces prints a secret a few characters at a time: watchers
-// see none of it, and everything else, also what looked like its beginning.
+// TestOutputAcrossPieces prints a secret a few characters at a time: watchers see
+// none of it, and everything else, also text that looked like its beginning.
 func TestOutputAcrossPieces(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(shell("trickle"), finished("ok")), nil)
@@ -76,8 +76,8 @@ func TestWatchOutputLate(t *testing.T) {
 	}
 }
 
-// TestOutputOfAToolThatFails ends like that of others: what was held back comes, and
-// nothing is kept.
+// TestOutputOfAToolThatFails ends like any other: held-back text comes, and nothing
+// is kept.
 func TestOutputOfAToolThatFails(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(shell("print and fail"), finished("ok")), nil)

@@ -40,8 +40,8 @@ func (m *Manager) Archived(ctx context.Context, id event.ConversationID) (bool, 
 }
 
 // ArchiveUnused archives the conversations of some placements that have not changed since
-// a time and do not work, and returns how many. The error joins those of the ones that
-// could not be archived.
+// a time and do not work, and returns how many. The error joins the errors of
+// conversations that could not be archived.
 func (m *Manager) ArchiveUnused(ctx context.Context, since time.Time, wanted func(Placement) bool) (n int, err error) {
 	var errs []error
 	for q := (eventstream.ListQuery{UpdatedBefore: since, ByUpdated: true, Ascending: true}); ; {

@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// TestArchiveUnused: what has not changed for long works no more and can be read, also
-// after a restart; all else stays as it is.
+// TestArchiveUnused: conversations that have not changed for long work no more and can
+// be read, also after a restart; all else stays unchanged.
 func TestArchiveUnused(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(says("done"), says("again")), nil)

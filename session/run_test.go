@@ -157,8 +157,8 @@ func lastRecord(t *testing.T, h *fixture, c *session.Conversation) string {
 	return all[len(all)-1]
 }
 
-// TestStopWins stops at any moment: at the start of a run, in it, at its end,
-// and where another is to follow. What was stopped stays so.
+// TestStopWins stops at any moment: at the start of a run, in it, at its end, and
+// where another is to follow. A stopped run stays so.
 func TestStopWins(t *testing.T) {
 	t.Parallel()
 	for _, how := range []struct {
@@ -376,7 +376,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// TestBuildFails releases what a conversation held whose resources cannot be built.
+// TestBuildFails releases the resources of a conversation that cannot be built.
 func TestBuildFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("no tools today")

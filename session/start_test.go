@@ -70,8 +70,8 @@ func TestStartTimeout(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForStart closes a manager while a conversation starts: what the
-// start has built is closed as well.
+// TestCloseWaitsForStart closes a manager while a conversation starts: the start's
+// resources are closed as well.
 func TestCloseWaitsForStart(t *testing.T) {
 	t.Parallel()
 	b := slowBuilder{begun: make(chan struct{}, 10), may: make(chan struct{})}

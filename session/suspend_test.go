@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// TestSuspend interrupts what runs, keeps watchers, and goes on afterwards.
+// TestSuspend interrupts running actions, keeps watchers, and goes on afterwards.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(shell("block"), says("done")), nil)

@@ -102,7 +102,7 @@ func TestTakeOver(t *testing.T) {
 	if n := h.Running(); n != 0 {
 		t.Errorf("%d runs where it was lost", n)
 	}
-	mine.lost(c.ID()) // once more, and what it never had
+	mine.lost(c.ID()) // once more, and a field that it never had
 	mine.lost(event.NewConversationID())
 	theirs.orphaned(event.NewConversationID())
 	replays.id = c.ID() // its replay continues it

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestUsageID: what a call costs is counted under the usage_id of its LLM, as
-// scripts look for it.
+// TestUsageID: a call's cost is counted under the usage_id of its LLM, as scripts
+// look for it.
 func TestUsageID(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(says("hello"), says("an answer")), nil)

@@ -1,7 +1,7 @@
-// Package build makes what conversations work with from what they were made
-// from: the agent with its tools, MCP servers and skills, the runtime where
-// actions run, and the models. It links the tools, sandboxes and LLM adapters
-// that ship with Deft, so only programs import it.
+// Package build makes the resources of conversations from their specifications:
+// the agent with its tools, MCP servers and skills, the runtime where actions run,
+// and the models. It links the tools, sandboxes and LLM adapters that ship with
+// Deft, so only programs import it.
 //
 // # Usage
 //
@@ -12,16 +12,16 @@
 //
 // # Classes
 //
-// Agents, runtimes, sandboxes and executors are chosen by registered name: that
-// of the conversation's [session.Placement], else that of [Options.Defaults].
-// A program that has classes of its own adds them to [Options.Classes], which
-// begins with those of [StandardClasses].
+// Agents, runtimes, sandboxes and executors are chosen by registered name: from
+// the conversation's [session.Placement], else from [Options.Defaults]. A program
+// that has classes of its own adds them to [Options.Classes], which begins with
+// [StandardClasses].
 //
 // # Concurrency and failure
 //
-// A Builder is safe for concurrent use. What is not available but can be done
-// without (a tool, an MCP server) is a warning in the resources; an unknown
-// class is an error of kind Invalid.
+// A Builder is safe for concurrent use. A missing part that a conversation can do
+// without (a tool, an MCP server) is a warning in the resources; an unknown class
+// is an error of kind Invalid.
 package build
 
 import (
@@ -47,7 +47,7 @@ import (
 )
 
 // DefaultGrace is how long a sandbox outlives the process that uses it, so that
-// another one finds what runs in it.
+// another one finds its running actions.
 const DefaultGrace = 10 * time.Minute
 
 // Options say how a Builder makes resources. Dir is required.
@@ -74,18 +74,18 @@ type Options struct {
 	// Grace is how long a sandbox that is kept waits for another process.
 	// DefaultGrace if 0.
 	Grace time.Duration
-	// Defaults are the classes and the isolation of conversations that name
-	// none. Their Env is that of all conversations, which may replace it.
+	// Defaults are the classes and the isolation of conversations that name none.
+	// Their Env is for all conversations, which may replace it.
 	Defaults session.Placement
 	// Classes are the registered classes; StandardClasses() if empty.
 	Classes Classes
-	// MCP returns the MCP servers of this process that a conversation has beside those of
-	// its agent, by name; nil for none.
+	// MCP returns the MCP servers of this process that a conversation has beside its
+	// agent's, by name; nil for none.
 	MCP func(ctx context.Context, r session.BuildRequest) (mcp.Local, error)
 	// Program returns the program that runs in sandboxes, for which it has the directory
-	// dir; "" for that of this process, which is the default. Programs with executor
-	// classes of their own need theirs. With an error it may return where the program
-	// will be: then there are no starts until it can be written, but all else works.
+	// dir; "" for this process's, which is the default. Programs with executor classes
+	// of their own need theirs. With an error it may return where the program will be:
+	// then there are no starts until it can be written, but all else works.
 	Program func(dir string) (path string, err error)
 	// Shells starts the shells that run in this process; nil for the ordinary
 	// way.
@@ -103,7 +103,7 @@ type Builder struct {
 	sandboxes map[sandboxKey]sandbox.Provider
 }
 
-// sandboxKey is what one provider of sandboxes is for.
+// sandboxKey identifies a provider of sandboxes.
 type sandboxKey struct{ class, isolation string }
 
 var _ session.Builder = (*Builder)(nil)
@@ -184,7 +184,7 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ session.
 	if err != nil {
 		return nil, err
 	}
-	keep := true // what ran in the sandbox goes on
+	keep := true // running actions of the sandbox go on
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close(), e.Close(context.WithoutCancel(ctx), keep))
@@ -236,7 +236,7 @@ func (b *Builder) newAgent(r session.BuildRequest, p *parts) (session.Agent, err
 	return a, nil
 }
 
-// placement fills in what a conversation does not choose.
+// placement fills in choices that a conversation leaves open.
 func (b *Builder) placement(p session.Placement) session.Placement {
 	d := b.o.Defaults
 	if p.SandboxClass == "" {
@@ -331,7 +331,7 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 		return nil, err
 	}
 	hidden := append([]string{b.o.Dir}, b.o.Hidden...)
-	if err := os.MkdirAll(b.o.Dir, 0o700); err != nil { // what is hidden must exist
+	if err := os.MkdirAll(b.o.Dir, 0o700); err != nil { // hidden paths must exist
 		return nil, fmt.Errorf("make %s: %w", b.o.Dir, err)
 	}
 	own, err := b.program()
@@ -353,7 +353,7 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 	return p, nil
 }
 
-// program is the path of what runs in sandboxes; "" for this process's.
+// program is the path of the program in sandboxes; "" for this process's.
 func (b *Builder) program() (string, error) {
 	if b.o.Program == nil {
 		return "", nil

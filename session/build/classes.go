@@ -25,7 +25,7 @@ const (
 	StandardExecutor = "standard"
 )
 
-// Classes are what conversations can be built from, by name.
+// Classes are the classes of conversations' parts, by name.
 type Classes struct {
 	Agents    map[string]AgentClass
 	Runtimes  map[string]RuntimeClass
@@ -39,7 +39,7 @@ type Classes struct {
 // AgentClass makes an agent.
 type AgentClass func(AgentConfig) (session.Agent, error)
 
-// AgentConfig is what an agent is made from.
+// AgentConfig has the inputs of an agent.
 type AgentConfig struct {
 	Tools     *tool.Set
 	Condenser memory.Condenser // nil for none
@@ -50,10 +50,10 @@ type AgentConfig struct {
 // RuntimeClass makes the runtime of one conversation.
 type RuntimeClass func(context.Context, RuntimeConfig) (Execution, error)
 
-// RuntimeConfig is what a runtime is made from.
+// RuntimeConfig has the inputs of a runtime.
 type RuntimeConfig struct {
-	// NewExecutors is the conversation's executor class, and Executors what it is
-	// called with for executors that run in this process.
+	// NewExecutors is the conversation's executor class, and Executors its argument
+	// for executors that run in this process.
 	NewExecutors ExecutorClass
 	Executors    ExecutorConfig
 	// Grace is how long a sandbox that is kept waits for another process.
@@ -113,7 +113,7 @@ func FromEnvironment(p session.Placement, env func(string) string) session.Place
 			*f.class = v
 		}
 	}
-	if class, err := AbsoluteExecutor(p.ExecutorClass); err == nil { // else New says what is wrong
+	if class, err := AbsoluteExecutor(p.ExecutorClass); err == nil { // else New names the mistake
 		p.ExecutorClass = class
 	}
 	return p

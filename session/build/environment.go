@@ -40,9 +40,9 @@ func CommandEnv(environ []string) []string {
 	return out
 }
 
-// environment returns what a conversation's commands get, and a mark of what the
-// conversation itself adds, which is "" for nothing. What it adds replaces variables
-// of the same names.
+// environment returns the variables of a conversation's commands, and a mark of the
+// conversation's own, which is "" for none. Its own variables replace others of the
+// same names.
 func (b *Builder) environment(ctx context.Context, r session.BuildRequest) (env []string, mark string) {
 	own := slices.Clone(r.Env)
 	for _, name := range r.SecretEnv {

@@ -22,7 +22,7 @@ func TestCommandEnv(t *testing.T) {
 }
 
 // TestDefaultEnv: commands of all conversations get the variables of the server's
-// configuration; what a conversation says itself counts more.
+// configuration; a conversation's own count more.
 func TestDefaultEnv(t *testing.T) {
 	t.Parallel()
 	b, err := New(Options{

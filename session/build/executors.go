@@ -16,11 +16,11 @@ import (
 	"github.com/deft-dev/deft/tool/think"
 )
 
-// ExecutorConfig is what executors are made from.
+// ExecutorConfig has the inputs of executors.
 type ExecutorConfig = standard.Config
 
-// NewExecutors makes the executors that ship with Deft: those of an executor class of one's
-// own replace some of them.
+// NewExecutors makes the executors that ship with Deft: an executor class of one's own
+// replaces some of them.
 func NewExecutors(c ExecutorConfig) (map[string]tool.Executor, error) { return standard.New(c) }
 
 // localTools are the executors of tools that run beside the controller.

@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// Isolation says what isolates a conversation: what its sandbox reports, which runs or is
-// paused. NotFound if none does.
+// Isolation returns the report of a conversation's sandbox, which runs or is paused.
+// NotFound if none does.
 func (b *Builder) Isolation(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Report, error) {
 	if b.placement(p).RuntimeClass == LocalRuntime {
 		return sandbox.Report{Level: sandbox.None.Name}, nil
@@ -24,7 +24,7 @@ func (b *Builder) Isolation(ctx context.Context, p session.Placement, id event.C
 	return s.Report(), nil
 }
 
-// TryIsolation says what would isolate a new conversation: it starts a sandbox with an
+// TryIsolation reports the isolation of a new conversation: it starts a sandbox with an
 // empty workspace and removes it. An image is not fetched for it. Unsupported for classes
 // whose sandboxes take long to start or may cost money ([sandbox.Class.NoTrial]).
 func (b *Builder) TryIsolation(ctx context.Context) (rep sandbox.Report, err error) {

@@ -45,8 +45,8 @@ func TestBesideRuntime(t *testing.T) {
 	}
 }
 
-// TestLocalRuntimeRepeats: also without a sandbox, what a stop of the process has cut off is
-// done again where that can do no harm, and nothing else.
+// TestLocalRuntimeRepeats: also without a sandbox, an action that a stop of the process has
+// cut off is done again where that can do no harm, and nothing else.
 func TestLocalRuntimeRepeats(t *testing.T) {
 	t.Parallel()
 	var finished, ran int

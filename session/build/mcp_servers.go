@@ -31,7 +31,8 @@ func (x *mcpExecutor) Execute(ctx context.Context, c tool.Call) (event.Observati
 // Close implements [tool.Executor]. The servers are closed with the conversation.
 func (*mcpExecutor) Close() error { return nil }
 
-// mcpExecutor adds what calls MCP tools; nil for an agent without MCP servers.
+// mcpExecutor adds the executor of MCP tools; nil for an agent without MCP
+// servers.
 func (p *parts) mcpExecutor(r session.BuildRequest, local mcp.Local) *mcpExecutor {
 	if r.Agent.MCPServers.Len() == 0 && len(local) == 0 {
 		return nil

@@ -18,15 +18,15 @@ type Directories interface {
 	WorkingDirs(ctx context.Context, n int) ([]string, error)
 }
 
-// Bounds of what is hidden of other conversations.
+// Bounds of other conversations' hidden paths.
 const (
 	listed      = 1000            // the newest conversations are looked at
 	mostOthers  = 200             // directories are hidden in a sandbox
 	listedAgain = 5 * time.Second // is how old the list may be
 )
 
-// otherWorkspaces are the workspaces of all conversations, for sandboxes that do not
-// show those of others.
+// otherWorkspaces are the workspaces of all conversations, for sandboxes that hide
+// others' workspaces.
 type otherWorkspaces struct {
 	store Directories // nil for none
 
@@ -35,9 +35,9 @@ type otherWorkspaces struct {
 	dirs []string // the newest first
 }
 
-// beside returns the workspaces that a sandbox around dir does not show. Those
-// around it, and in it, are no others: their conversations work on the same files.
-// What lies in a directory of shown is not hidden either.
+// beside returns the workspaces that a sandbox around dir does not show.
+// Workspaces around it, and in it, are no others: their conversations work on the
+// same files. Workspaces in a directory of shown are not hidden either.
 func (o *otherWorkspaces) beside(ctx context.Context, dir string, shown []string) ([]string, error) {
 	if o.store == nil {
 		return nil, nil

@@ -19,7 +19,7 @@ type workspaces []string
 
 func (w workspaces) WorkingDirs(context.Context, int) ([]string, error) { return w, nil }
 
-// startedSandbox reports what a sandbox is started with, and starts none.
+// startedSandbox reports the Spec of a sandbox, and starts none.
 type startedSandbox struct {
 	sandbox.Provider
 	specs chan sandbox.Spec
@@ -30,8 +30,8 @@ func (s startedSandbox) Start(_ context.Context, spec sandbox.Spec) (sandbox.San
 	return nil, fault.New(fault.Invalid, "none is started here")
 }
 
-// TestOtherWorkspaces: a sandbox hides the workspaces of other conversations, but not
-// what its own one needs.
+// TestOtherWorkspaces: a sandbox hides the workspaces of other conversations, but no
+// path that its own one needs.
 func TestOtherWorkspaces(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

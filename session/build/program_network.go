@@ -15,8 +15,8 @@ import (
 )
 
 // ownSandboxes starts programs in a conversation's sandbox, and each that has a
-// network of its own in another one with the same view of files. What such a
-// program may reach is thus closed to the agent's commands: they share no network
+// network of its own in another one with the same view of files. The hosts of such
+// a program are thus closed to the agent's commands: they share no network
 // namespace, no processes and no private directories with it.
 type ownSandboxes struct {
 	shared  tool.Starter
@@ -41,7 +41,7 @@ func (s *ownSandboxes) StartProgram(ctx context.Context, p tool.Program) (tool.P
 		ctx := context.WithoutCancel(ctx)
 		return errors.Join(rt.Stop(ctx), s.provider.Remove(ctx, o.Spec.ID))
 	})
-	if _, err := rt.Ready(ctx); err != nil { // the provider's own error names what to do
+	if _, err := rt.Ready(ctx); err != nil { // the provider's own error names the next step
 		return nil, errors.Join(err, end())
 	}
 	proc, err := rt.StartProgram(ctx, p)
@@ -76,8 +76,8 @@ func ownSandbox(shared sandbox.Spec, hosts []string) (sandbox.Spec, error) {
 	return own, nil
 }
 
-// ownSandboxMark is between the id of a conversation and what tells the sandboxes
-// of its programs apart.
+// ownSandboxMark is between the id of a conversation and the part that tells the
+// sandboxes of its programs apart.
 const ownSandboxMark = ".program-"
 
 // sandboxedProgram is a program in a sandbox of its own, which ends with it.

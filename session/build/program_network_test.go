@@ -46,8 +46,8 @@ func TestOwnSandbox(t *testing.T) {
 	}
 }
 
-// TestRemoveOwnSandboxes removes what a process that was killed has left of its
-// programs' sandboxes, and nothing of another conversation.
+// TestRemoveOwnSandboxes removes the sandboxes that a killed process has left of
+// its programs, and nothing of another conversation.
 func TestRemoveOwnSandboxes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/session/build"
 )
 
-// TestProgram: providers run what Options say. If that cannot be written, sandboxes are
-// still found and removed, as conversations must be on a full disk.
+// TestProgram: providers run the program of Options. If that cannot be written,
+// sandboxes are still found and removed, as conversations must be on a full disk.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	full := errors.New("no space left on device")

@@ -17,8 +17,8 @@ func (b *Builder) WorkspaceInside(p session.Placement) (bool, error) {
 }
 
 // readProject starts the sandbox before anything else is made, so that the agent can
-// be told what the project in it says. The runtime of the conversation finds the
-// sandbox running.
+// be told the instructions of the project in it. The runtime of the conversation
+// finds the sandbox running.
 func (b *Builder) readProject(ctx context.Context, r *session.BuildRequest, env []string, mark string) (err error) {
 	newExecutors, err := b.o.Classes.Executor(r.ExecutorClass)
 	if err != nil {

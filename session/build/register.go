@@ -7,10 +7,9 @@ var registered struct {
 	changes []func(*Classes)
 }
 
-// Register has [StandardClasses] include what add adds to the classes: agents,
-// runtimes, sandboxes, executors or tools of a package that is linked into Deft
-// (`deft build --with`). It is for init functions. A name that is there already is
-// replaced.
+// Register has [StandardClasses] include add's classes: agents, runtimes,
+// sandboxes, executors or tools of a package that is linked into Deft (`deft build
+// --with`). It is for init functions. A name that is there already is replaced.
 func Register(add func(*Classes)) {
 	registered.Lock()
 	defer registered.Unlock()

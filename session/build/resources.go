@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/tool/command"
 )
 
-// resources are what a conversation works with. They lend the place where actions run,
-// and the tools of executors and MCP servers, to sub-agents.
+// resources are a conversation's resources. They lend the runtime of actions, and the
+// tools of executors and MCP servers, to sub-agents.
 type resources struct {
 	session.Place
 	b     *Builder
@@ -62,8 +62,8 @@ func (r *resources) RunProgram(ctx context.Context, p session.Program) (session.
 	return session.ProgramResult{ExitCode: got.ExitCode, Stdout: got.Stdout, Stderr: got.Stderr}, nil
 }
 
-// release ends what runs in this process. MCP servers end in order once nothing calls
-// them, before their sandbox.
+// release ends everything in this process. MCP servers end in order once nothing
+// calls them, before their sandbox.
 func (r *resources) release() error { return errors.Join(r.local.Close(), r.parts.close()) }
 
 // Close implements [session.Place].

@@ -99,7 +99,7 @@ func shellOf(execs map[string]tool.Executor, tools []*tool.Definition) tool.Warm
 // closeHooks is how long the close hooks of executors may take.
 const closeHooks = 8 * time.Second
 
-// stopTimeout bounds how long a sandbox may take to end: what it runs in may hang.
+// stopTimeout bounds how long a sandbox may take to end: its engine may hang.
 const stopTimeout = closeHooks + 30*time.Second
 
 // askEnd bounds the question how a sandbox has ended.

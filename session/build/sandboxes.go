@@ -96,7 +96,7 @@ func (b *Builder) Sandbox(ctx context.Context, p session.Placement, id event.Con
 }
 
 // RemoveOrphans removes the sandboxes of a class whose conversations do not exist,
-// and returns how many those were. The error joins those of the sandboxes that could
+// and returns their number. The error joins the errors of the sandboxes that could
 // not be removed.
 func (b *Builder) RemoveOrphans(ctx context.Context, class string, exists func(context.Context, event.ConversationID) (bool, error)) (n int, err error) {
 	provider, err := b.Sandboxes(class, b.o.Defaults.Isolation)

@@ -12,16 +12,16 @@ import (
 	"github.com/deft-dev/deft/tool/pty"
 )
 
-// hostPTYs are those of a conversation without a sandbox.
+// hostPTYs are the terminals of a conversation without a sandbox.
 func hostPTYs(workspace string, env []string) *pty.Host {
 	return pty.New(pty.Options{Dir: workspace, Env: env})
 }
 
 // Terminals returns the pseudo terminals of a conversation's sandbox, also while
-// another process works on the conversation, and what disconnects from them. If the
-// sandbox does not run it is started, for which lock must give this process the
-// conversation: another one might start it too. A conversation without a sandbox has
-// its terminals in this process; they end with release.
+// another process works on the conversation, and a function that disconnects from
+// them. If the sandbox does not run it is started, for which lock must give this
+// process the conversation: another one might start it too. A conversation without a
+// sandbox has its terminals in this process; they end with release.
 func (b *Builder) Terminals(ctx context.Context, r session.BuildRequest, lock func() (unlock func(), err error)) (_ tool.PTYs, release func() error, err error) {
 	r.Placement = b.placement(r.Placement)
 	if err := b.o.Classes.check(r.Placement); err != nil {

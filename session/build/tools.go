@@ -49,7 +49,7 @@ func (p *parts) close() error {
 }
 
 // addTools adds the tools that need nothing of the runtime, in the order in which
-// the model sees them. Those of MCP servers and of the client follow.
+// the model sees them. The tools of MCP servers and of the client follow.
 func (p *parts) addTools(ctx context.Context, r session.BuildRequest, log *slog.Logger) error {
 	if err := p.addBuiltins(r); err != nil {
 		return err
@@ -164,8 +164,8 @@ func (p *parts) addExternal(ctx context.Context, tools func(context.Context) ([]
 	return nil
 }
 
-// clientTools reads the tools that the client carries out, and adds what runs
-// them.
+// clientTools reads the tools that the client carries out, and adds their
+// executor.
 func (p *parts) clientTools(r session.BuildRequest) ([]client.Spec, error) {
 	if len(r.ClientTools) == 0 {
 		return nil, nil
@@ -195,7 +195,7 @@ func (p *parts) addClientTools(specs []client.Spec) error {
 	return nil
 }
 
-// names are those of the tools so far.
+// names are the names of the tools so far.
 func (p *parts) names() []string {
 	names := make([]string, len(p.defs))
 	for i, d := range p.defs {

@@ -1,9 +1,9 @@
 // Package conversationlock lets one process at a time work on a conversation.
 //
 // A lock is one of the operating system's. It has no clock: a process that is
-// frozen keeps what it holds, however long, and a process that has ended holds
-// nothing, however it ended. All locks of a directory are bytes of one file,
-// so that one more costs neither a descriptor nor a file.
+// frozen keeps its locks, however long, and a process that has ended holds
+// nothing, however it ended. All locks of a directory are bytes of one file, so
+// that one more costs neither a descriptor nor a file.
 //
 //	locks, err := conversationlock.Open(dir)
 //	release, err := locks.Acquire(ctx, id)
@@ -127,7 +127,7 @@ func (l *Locks) lock(ctx context.Context, at int64) error {
 	}
 	w, werr := watchClosing(l.file.Name(), time.Now().Add(inheritTime))
 	if werr != nil {
-		return err // without a way to wait, what is locked stays so
+		return err // without a way to wait, locks stay locked
 	}
 	defer w.close()
 	defer context.AfterFunc(ctx, w.stop)()

@@ -1,5 +1,5 @@
-// Package locktest holds the conformance suite of locks: what every implementation of
-// [session.Lock] must do.
+// Package locktest is the conformance suite of locks, for every implementation of
+// [session.Lock].
 //
 // # Usage
 //
@@ -21,7 +21,7 @@ import (
 )
 
 // Run runs the suite. set returns a function that opens locks of one set, each as
-// another process does. The suite closes what it opens.
+// another process does. The suite closes the locks that it opens.
 func Run(t *testing.T, set func(t *testing.T) (open func() session.Lock)) {
 	for name, test := range map[string]func(*testing.T, func() session.Lock){
 		"OneAtATime":    testOneAtATime,

@@ -1,4 +1,5 @@
-// Package sessiontest has what tests need to make conversations without sandboxes.
+// Package sessiontest has resources with which tests make conversations without
+// sandboxes.
 //
 // # Usage
 //
@@ -8,8 +9,8 @@
 //
 // # Concurrency and failure
 //
-// [Resources] are safe for concurrent use if their fields are not changed. What they do
-// not have is an error of kind Unsupported.
+// [Resources] are safe for concurrent use if their fields are not changed. Missing
+// parts are an error of kind Unsupported.
 package sessiontest
 
 import (

@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// TestFilesAt finds the checkpoint that says what the files were at an event.
+// TestFilesAt finds the checkpoint with the files at an event.
 func TestFilesAt(t *testing.T) {
 	t.Parallel()
 	// prompt, m1, a1, o1, done, then m2, a2, o2; beside m2 a branch with other, a3, o3.
