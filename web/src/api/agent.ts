@@ -1,6 +1,5 @@
 // The agent of one conversation: its model, its rules, and its equipment.
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import type { Preset } from './confirmation';
 import type { Conversation } from './conversation';
 import type { components } from './generated/agent-server';
 import { request } from './http';
@@ -62,10 +61,6 @@ async function hooks(id: string): Promise<Hook[]> {
 }
 
 export const hooksQuery = (conversation: Conversation) => queryOptions({ queryKey: ['hooks', conversation.id], queryFn: () => hooks(conversation.id), staleTime: 0, retry: false });
-
-export async function setConfirm(conversation: Conversation, confirm: Preset): Promise<void> {
-  await conversation.ask('POST', 'confirm', { confirm });
-}
 
 export async function switchProfile(conversation: Conversation, name: string): Promise<void> {
   await conversation.ask('POST', 'switch_profile', { profile_name: name });

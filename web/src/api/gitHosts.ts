@@ -1,7 +1,7 @@
 // Git hosts: tokens, and the repositories, branches and tasks that they give access to.
 import { queryOptions } from '@tanstack/react-query';
 import { query, request } from './http';
-import { settings } from './settings';
+import { settings, settingsQuery } from './settings';
 
 const base = '/api/v1/git';
 
@@ -20,15 +20,13 @@ export interface SuggestedTask {
   title: string;
 }
 
-// hosts maps providers that have a token to the address of their host.
-const hosts = async (): Promise<Record<string, string | null>> => (await settings()).provider_tokens_set;
-
-export const hostsQuery = queryOptions({ queryKey: ['git-hosts'], queryFn: hosts });
+// hostsQuery maps providers that have a token to the address of their host.
+export const hostsQuery = queryOptions({ ...settingsQuery, select: (all) => all.provider_tokens_set });
 
 // setGitToken keeps the tokens of the other providers: an empty token does so.
 export async function setGitToken(provider: string, token: string, host: string): Promise<void> {
   const tokens: Record<string, { token: string; host: string }> = {};
-  for (const [name, at] of Object.entries(await hosts())) tokens[name] = { token: '', host: at ?? '' };
+  for (const [name, at] of Object.entries((await settings()).provider_tokens_set)) tokens[name] = { token: '', host: at ?? '' };
   tokens[provider] = { token, host };
   await request('POST', '/api/v1/secrets/git-providers', { provider_tokens: tokens });
 }

@@ -2,7 +2,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { request } from './http';
 import type { Trial } from './models';
-import { changeSettings, settings } from './settings';
+import { changeSettings, settingsQuery } from './settings';
 
 // An McpServer is an entry of mcp_config. Secrets come masked, and are sent back masked.
 export interface McpServer {
@@ -20,10 +20,7 @@ export interface ServerTrial extends Trial {
   tools: string[]; // their names
 }
 
-export const serversQuery = queryOptions({
-  queryKey: ['mcp-servers'],
-  queryFn: async () => ((await settings()).agent_settings.mcp_config ?? {}) as Record<string, McpServer>,
-});
+export const serversQuery = queryOptions({ ...settingsQuery, select: ({ agent_settings: { mcp_config: servers } }) => (servers ?? {}) as Record<string, McpServer> });
 
 export function setServers(servers: Record<string, McpServer>): Promise<void> {
   return changeSettings({ agent_settings_diff: { mcp_config: { mcpServers: servers } } });

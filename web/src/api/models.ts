@@ -2,6 +2,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { Failure } from './failure';
 import { query, request } from './http';
+import { changeSettings, settingsQuery, type Settings } from './settings';
 
 const base = '/api/v1/settings';
 
@@ -36,28 +37,16 @@ export interface Trial {
   message: string;
 }
 
-interface Settings {
-  agent_settings: { llm?: { model?: string; base_url?: string | null } };
-  llm_api_key_set: boolean;
-  default_llm_model: string | null; // of the server, for users without a choice of their own
+function modelIn({ agent_settings: { llm }, llm_api_key_set: keySet, default_llm_model: own }: Settings): Model {
+  const baseURL = llm?.base_url ?? '';
+  if (own && !keySet && baseURL === '') return { model: own, baseURL: '', keySet: true };
+  return { model: llm?.model ?? '', baseURL, keySet: keySet || baseURL !== '' };
 }
 
-async function model(): Promise<Model> {
-  try {
-    const { agent_settings: agent, llm_api_key_set: keySet, default_llm_model: own } = await request<Settings>('GET', base);
-    const baseURL = agent.llm?.base_url ?? '';
-    if (own && !keySet && baseURL === '') return { model: own, baseURL: '', keySet: true };
-    return { model: agent.llm?.model ?? '', baseURL, keySet: keySet || baseURL !== '' };
-  } catch (error) {
-    if (error instanceof Failure && error.status === 404) return { model: '', baseURL: '', keySet: false };
-    throw error;
-  }
-}
+export const modelQuery = queryOptions({ ...settingsQuery, select: modelIn });
 
-export const modelQuery = queryOptions({ queryKey: ['model'], queryFn: model });
-
-export async function setModel(choice: ModelChoice): Promise<void> {
-  await request('POST', base, { agent_settings_diff: { llm: llm(choice) } });
+export function setModel(choice: ModelChoice): Promise<void> {
+  return changeSettings({ agent_settings_diff: { llm: llm(choice) } });
 }
 
 function llm(choice: ModelChoice) {

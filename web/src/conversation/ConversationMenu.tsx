@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
-import { infoQuery, setConfirm, switchProfile } from '../api/agent';
+import { infoQuery, switchProfile } from '../api/agent';
 import { fork } from '../api/branching';
-import type { Preset } from '../api/confirmation';
+import { setConfirm, type Preset } from '../api/confirmation';
 import type { Conversation } from '../api/conversation';
 import { conversationKey, exported, listsKey, share } from '../api/conversations';
 import { describe } from '../api/failure';

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { safetyQuery } from '../api/confirmation';
+import { presetQuery } from '../api/confirmation';
 import { demo, newestQuery } from '../api/conversations';
 import { describe } from '../api/failure';
 import { activateProfile, modelQuery, profilesQuery } from '../api/models';
@@ -27,8 +27,8 @@ export function Home() {
   // A start that failed leads back here, with its task.
   const [text, setText] = useState(() => String((window.history.state as { text?: string } | null)?.text ?? ''));
   const [asks, setAsks] = useState<boolean | null>(null); // null: as the settings say
-  const safety = useQuery(safetyQuery).data;
-  const usual = safety?.confirm ?? true;
+  const preset = useQuery(presetQuery).data ?? 'risky';
+  const usual = preset !== 'never';
   const [plan, setPlan] = useState(false);
   const [choice, setChoice] = useState(nothing);
   const [sandbox, setSandbox] = useState('');
@@ -95,7 +95,7 @@ export function Home() {
               <SandboxChoice sandbox={sandbox} onSandbox={setSandbox} />
               <label className="row">
                 <input type="checkbox" checked={asks ?? usual} onChange={(e) => setAsks(e.target.checked)} />{' '}
-                {usual && safety?.analyze === false ? tr('Ask before every action') : tr('Ask before risky actions')}
+                {preset === 'always' ? tr('Ask before every action') : tr('Ask before risky actions')}
               </label>
               <label className="row">
                 <input type="checkbox" checked={plan} onChange={(e) => setPlan(e.target.checked)} /> {tr('Plan first')}

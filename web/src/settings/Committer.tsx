@@ -23,7 +23,7 @@ function Form({ start }: { start: Values }) {
   const [email, setEmail] = useState(start.email);
   const save = useMutation({
     mutationFn: () => setCommitter({ name: name.trim(), email: email.trim() }),
-    onSuccess: () => queries.setQueryData(committerQuery.queryKey, { name: name.trim(), email: email.trim() }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: committerQuery.queryKey }),
   });
   const changed = name.trim() !== start.name || email.trim() !== start.email;
   return (

@@ -1,19 +1,17 @@
 import { describe } from '../api/failure';
-import { safetyQuery, setSafety, type Safety as Choice } from '../api/confirmation';
+import { presetQuery, setPreset, type Preset } from '../api/confirmation';
 import { useChoice } from './useChoice';
 import { tr } from '../i18n/text';
 
-const choices: { label: string; hint: string; value: Choice }[] = [
-  { label: tr('Never'), hint: tr('The agent works alone. The sandbox still limits what it can do.'), value: { confirm: false, analyze: true } },
-  { label: tr('Before risky actions'), hint: tr('The model and Deft say how risky each action is; medium is allowed, high and unknown wait for you.'), value: { confirm: true, analyze: true } },
-  { label: tr('Before every action'), hint: tr('Nothing happens without you.'), value: { confirm: true, analyze: false } },
+const choices: { label: string; hint: string; preset: Preset }[] = [
+  { label: tr('Never'), hint: tr('The agent works alone. The sandbox still limits what it can do.'), preset: 'never' },
+  { label: tr('Before risky actions'), hint: tr('The model and Deft say how risky each action is; medium is allowed, high and unknown wait for you.'), preset: 'risky' },
+  { label: tr('Before every action'), hint: tr('Nothing happens without you.'), preset: 'always' },
 ];
 
 // Safety says when the agent asks. It holds for new conversations.
 export function Safety() {
-  const safety = useChoice(safetyQuery, setSafety);
-  const now = safety.value;
-  const chosen = choices.findIndex(({ value }) => now && value.confirm === now.confirm && (!value.confirm || value.analyze === now.analyze));
+  const safety = useChoice(presetQuery, setPreset);
   return (
     <section className="card">
       {safety.error && (
@@ -21,11 +19,11 @@ export function Safety() {
           {describe(safety.error)}
         </p>
       )}
-      <fieldset className="choices" disabled={!now}>
+      <fieldset className="choices" disabled={!safety.value}>
         <legend>{tr('When does the agent ask?')}</legend>
-        {choices.map((c, i) => (
+        {choices.map((c) => (
           <label key={c.label} className="row choice">
-            <input type="radio" name="confirm" checked={i === chosen} onChange={() => safety.choose(c.value)} />
+            <input type="radio" name="confirm" checked={c.preset === safety.value} onChange={() => safety.choose(c.preset)} />
             <span>
               {c.label}
               <br />
