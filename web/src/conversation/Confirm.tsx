@@ -1,21 +1,18 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { describe } from '../api/failure';
-import { visible } from '../design/visible';
-import { plain } from '../events/event';
-import type { ActionItem } from '../events/item';
-import { actionText, argumentsText, editOf, ownSummary, riskText } from './actionText';
+import type { Question } from '../api/questions';
+import { riskText } from './actionText';
 import { tr } from '../i18n/text';
 
 interface Props {
-  actions: ActionItem[];
-  directory: string;
+  questions: Question[];
   keys: 'page' | 'inside'; // where Y and N answer: of several questions on a page, that with the focus
   onAnswer: (accept: boolean, reason: string) => Promise<void>;
 }
 
 // Confirm asks whether the agent may do what it proposes. Y and N answer while
 // no text is being written.
-export function Confirm({ actions, directory, keys, onAnswer }: Props) {
+export function Confirm({ questions, keys, onAnswer }: Props) {
   const [reason, setReason] = useState('');
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
@@ -49,29 +46,14 @@ export function Confirm({ actions, directory, keys, onAnswer }: Props) {
     return () => where?.removeEventListener('keydown', onKey);
   }, [answer, busy, keys]);
 
-  const n = actions.length;
+  const n = questions.length;
   return (
     <section ref={box} className={`confirm ${keys}`} aria-label={tr('Confirmation')}>
       <h2>{n > 1 ? tr('The agent asks to take these {n} actions', { n }) : tr('The agent asks to take this action')}</h2>
       <ul>
-        {actions.map((item) => {
-          const { verb, subject } = actionText(item.action, directory);
-          const whole = wholeOf(item);
-          return (
-            <li key={item.id}>
-              <p>
-                <strong>{verb}</strong> {whole !== subject && <code>{subject}</code>}
-                {item.risk !== 'UNKNOWN' && <span className={`risk ${item.risk}`}>{riskText(item.risk)}</span>}
-              </p>
-              {ownSummary(item.action) && <p className="hint">{ownSummary(item.action)}</p>}
-              {whole && (
-                <pre className="code" tabIndex={0} role="region" aria-label={tr('What it would do')}>
-                  {whole}
-                </pre>
-              )}
-            </li>
-          );
-        })}
+        {questions.map((q) => (
+          <Asked key={q.action_id} question={q} />
+        ))}
       </ul>
       {problem && (
         <p className="banner bad" role="alert">
@@ -98,12 +80,26 @@ export function Confirm({ actions, directory, keys, onAnswer }: Props) {
   );
 }
 
-// wholeOf is all that an action would do: nobody should allow what is not shown.
-function wholeOf({ action }: ActionItem): string {
-  if (action.action?.kind === 'TerminalAction') return visible(plain(action.action.command));
-  const edit = editOf(action, null);
-  if (!edit) return argumentsText(action);
-  if (edit.before === '') return visible(edit.after);
-  const signed = (sign: string, text: string) => (text === '' ? [] : text.split('\n').map((line) => `${sign} ${line}`));
-  return visible([...signed('-', edit.before), ...signed('+', edit.after)].join('\n'));
+// Asked shows one question. Its text is all that the action would do: nobody should allow
+// what is not shown.
+function Asked({ question: q }: { question: Question }) {
+  return (
+    <li>
+      <p>
+        <strong>{q.title}</strong> {q.form === 'arguments' && <code>{[q.mcp_server, q.tool_name].filter(Boolean).join(' · ')}</code>} {q.subject && <code>{q.subject}</code>}
+        {q.risk !== 'UNKNOWN' && <span className={`risk ${q.risk}`}>{riskText(q.risk)}</span>}
+      </p>
+      {q.reasons.map((reason) => (
+        <p key={reason} className="hint">
+          {reason}
+        </p>
+      ))}
+      {q.summary && <p className="hint">{q.summary}</p>}
+      {q.text && (
+        <pre className="code" tabIndex={0} role="region" aria-label={tr('What it would do')}>
+          {q.text}
+        </pre>
+      )}
+    </li>
+  );
 }

@@ -1,9 +1,12 @@
+import { useQuery } from '@tanstack/react-query';
 import { useCallback, useMemo } from 'react';
 import type { Conversation } from '../api/conversation';
-import { Failure } from '../api/failure';
+import { describe, Failure } from '../api/failure';
+import { questionsQuery } from '../api/questions';
 import type { Readable } from '../events/store';
 import { pending } from '../events/timeline';
 import { useView } from '../events/useView';
+import { tr } from '../i18n/text';
 import { Confirm } from './Confirm';
 
 interface Props {
@@ -24,15 +27,30 @@ export function Waiting({ conversation, store, keys }: Props) {
     },
     [conversation],
   );
-  if (!timeline || actions.length === 0) return null;
-  return <Confirm key={actions[0]?.id} actions={actions} directory={timeline.directory} keys={keys} onAnswer={answer} />;
+  const questions = useQuery({ ...questionsQuery(conversation, actions.map((a) => a.id)), enabled: actions.length > 0 });
+  if (actions.length === 0) return null;
+  if (questions.isError) return <Unworded error={questions.error} onRetry={() => void questions.refetch()} />;
+  if (!questions.data || questions.data.length === 0) return null;
+  return <Confirm key={actions[0]?.id} questions={questions.data} keys={keys} onAnswer={answer} />;
+}
+
+// Unworded takes the place of a question that is not known: nobody should allow what is not shown.
+function Unworded({ error, onRetry }: { error: Error; onRetry: () => void }) {
+  return (
+    <p className="banner bad" role="alert">
+      <span className="grow">{tr('The agent asks for something that cannot be shown: {reason}', { reason: describe(error) })}</span>
+      <button className="button" onClick={onRetry}>
+        {tr('Try again')}
+      </button>
+    </p>
+  );
 }
 
 async function goOn(conversation: Conversation): Promise<void> {
   try {
     await conversation.run();
   } catch (error) {
-    // That of a sub-agent goes on by itself.
+    // A sub-agent's conversation goes on by itself.
     if (!(error instanceof Failure && error.status === 409)) throw error;
   }
 }

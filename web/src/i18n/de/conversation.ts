@@ -61,6 +61,7 @@ export const conversation = {
   'The agent asks to take these {n} actions': 'Der Agent möchte diese {n} Aktionen ausführen',
   'The agent asks to take this action': 'Der Agent möchte diese Aktion ausführen',
   'What it would do': 'Was sie tun würde',
+  'The agent asks for something that cannot be shown: {reason}': 'Der Agent fragt nach etwas, das nicht gezeigt werden kann: {reason}',
   'Reason for a rejection': 'Grund der Ablehnung',
   'Reject with a reason, and the agent goes on': 'Mit einem Grund ablehnen, und der Agent macht weiter',
   Reject: 'Ablehnen',
