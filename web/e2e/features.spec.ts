@@ -161,10 +161,11 @@ test('settings: test of the model, confirmation, MCP servers, keys', async ({ de
   await page.getByRole('link', { name: 'Confirmation' }).click();
   await shot(page, 'settings-safety');
   const stored = page.waitForResponse((r) => r.request().method() === 'POST' && r.url().endsWith('/api/v1/settings'));
-  await page.getByLabel(/Before risky actions/).check();
+  await expect(page.getByLabel(/Before risky actions/)).toBeChecked(); // without a choice
+  await page.getByLabel(/Before every action/).check();
   await stored; // it shows before that
   await page.reload();
-  await expect(page.getByLabel(/Before risky actions/)).toBeChecked();
+  await expect(page.getByLabel(/Before every action/)).toBeChecked();
   await page.getByRole('link', { name: 'MCP servers' }).click();
   await page.getByLabel('Name').fill('fetch');
   await page.getByLabel('Address or command').fill('https://example.com/mcp');
@@ -198,7 +199,7 @@ test('a setting shows at once what was chosen, and the former one again if the s
   await deft.signIn(page);
   await deft.setModel(page);
   await page.goto(`${deft.url}/settings/safety`);
-  await expect(page.getByLabel(/^Never/)).toBeChecked();
+  await expect(page.getByLabel(/Before risky actions/)).toBeChecked();
   let answer = () => {};
   await page.route('**/api/v1/settings', async (route) => {
     if (route.request().method() !== 'POST') return route.fallback();
@@ -208,5 +209,5 @@ test('a setting shows at once what was chosen, and the former one again if the s
   await page.getByLabel(/Before every action/).check(); // fails unless it shows before the answer
   answer();
   await expect(page.getByRole('alert')).toContainText('The settings cannot be stored now.');
-  await expect(page.getByLabel(/^Never/)).toBeChecked();
+  await expect(page.getByLabel(/Before risky actions/)).toBeChecked();
 });
