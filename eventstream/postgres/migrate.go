@@ -21,15 +21,15 @@ const (
 //go:embed schema.sql
 var schema string
 
-//go:embed upgrade-2.sql
-var upgrade2 string
+// oldest is the version of the tables of Deft 0.1.0. No release had a lower one.
+const oldest = 2
 
-// upgrades bring tables from one version to the next, the first from version 1 to 2. A new one
-// is added with each change of schema.sql, which makes the tables of the present version.
-var upgrades = []string{upgrade2}
+// upgrades bring the tables from one version to the next, the first from oldest on. A change
+// of schema.sql, which has the newest tables, adds one.
+var upgrades []string
 
-// latest is the present version of the tables.
-var latest = len(upgrades) + 1
+// latest is the version of schema.sql.
+var latest = oldest + len(upgrades)
 
 // migrate makes the tables, or brings them to the present version, and returns the oid
 // of their schema. Several processes may do so at a time: they wait for each other.
@@ -59,7 +59,7 @@ func migrate(ctx context.Context, c *pgx.Conn) (oid uint32, err error) {
 		}
 		missing := []string{schema}
 		if have > 0 {
-			missing = upgrades[have-1:]
+			missing = upgrades[have-oldest:]
 		}
 		for _, sql := range missing {
 			if _, err := tx.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
@@ -84,6 +84,10 @@ func schemaVersion(ctx context.Context, c *pgx.Conn) (version int, err error) {
 	if version > latest {
 		return 0, fault.New(fault.Unsupported, fmt.Sprintf("the event database has version %d, this program knows up to %d", version, latest)).
 			Hint("use a newer version of Deft")
+	}
+	if version > 0 && version < oldest {
+		return 0, fault.New(fault.Unsupported, fmt.Sprintf("the event database has version %d, from before Deft 0.1.0", version)).
+			Hint("use an empty database or schema")
 	}
 	return version, nil
 }

@@ -37,16 +37,19 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
-// TestOpenOtherVersion refuses tables of a later version.
+// TestOpenOtherVersion refuses tables of a later version, and those from before the first
+// release.
 func TestOpenOtherVersion(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
 	if err := open(t, url).Close(); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, url, "UPDATE schema_version SET version = version + 1")
-	if _, err := postgres.Open(t.Context(), url, postgres.Options{}); !fault.Is(err, fault.Unsupported) {
-		t.Errorf("got %v", err)
+	for _, change := range []string{"version + 1", "1"} {
+		execute(t, url, "UPDATE schema_version SET version = "+change)
+		if _, err := postgres.Open(t.Context(), url, postgres.Options{}); !fault.Is(err, fault.Unsupported) || fault.HintOf(err) == "" {
+			t.Errorf("%s: got %v", change, err)
+		}
 	}
 }
 

@@ -373,7 +373,11 @@ func TestWatchHoldsNoSnapshot(t *testing.T) {
 			}
 		})
 	}
-	c := connect(t, url)
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.WithoutCancel(ctx))
 	for states := []string(nil); !slices.Equal(states, []string{"idle", "idle"}); {
 		rows, err := c.Query(ctx, watching+" AND pid <> pg_backend_pid()", name)
 		if err == nil {

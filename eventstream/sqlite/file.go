@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/sqlitelog"
@@ -14,13 +15,15 @@ import (
 //go:embed schema.sql
 var schema string
 
-// lists makes the tables of version 7, also of the tables of version 6.
-//
-//go:embed lists.sql
-var lists string
+// oldest is the schema version of Deft 0.1.0. No release had a lower one.
+const oldest = 7
+
+// upgrades bring a database from one version to the next, the first from oldest on. A change
+// of schema.sql, which has the newest tables, adds one.
+var upgrades []string
 
 // version is the schema's version, kept in PRAGMA user_version.
-const version = 7
+var version = oldest + len(upgrades)
 
 // lockDir makes the directory and opens its lock file. Each process holds a
 // shared lock on it while it has the store open.
@@ -52,7 +55,7 @@ func prepareFile(lock *os.File, path string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = upgrade(c, first)
+	err = upgrade(c, first, upgrades)
 	if err == nil {
 		err = checkContent(c, first)
 	}
@@ -111,7 +114,7 @@ func createFile(path string) error {
 	if err != nil {
 		return err
 	}
-	err = c.script("BEGIN;" + schema + lists + fmt.Sprintf(";PRAGMA user_version = %d; COMMIT", version))
+	err = c.script("BEGIN;" + schema + fmt.Sprintf(";PRAGMA user_version = %d; COMMIT", version))
 	if err := errors.Join(err, c.close()); err != nil {
 		return err
 	}
@@ -128,17 +131,17 @@ func createFile(path string) error {
 	return nil
 }
 
-// upgrade makes a database of the version before this one. It is all or nothing: who is
-// killed meanwhile leaves the old one.
-func upgrade(c *conn, first bool) error {
+// upgrade applies the steps that a database of an earlier release lacks. It is all or
+// nothing: a program that is killed meanwhile leaves the old one.
+func upgrade(c *conn, first bool, steps []string) error {
 	v, _, err := c.number("PRAGMA user_version")
-	if err != nil || v != version-1 {
-		return err
+	if err != nil || v < oldest || v >= int64(oldest+len(steps)) {
+		return err // checkContent refuses what this version does not know
 	}
 	if !first {
 		return fault.New(fault.Conflict, "an older Deft has the event database open, which this one wants to change").Hint("stop the older one first")
 	}
-	return c.script("BEGIN IMMEDIATE;" + lists + fmt.Sprintf(";PRAGMA user_version = %d; COMMIT", version))
+	return c.script("BEGIN IMMEDIATE;" + strings.Join(steps[v-oldest:], ";") + fmt.Sprintf(";PRAGMA user_version = %d; COMMIT", oldest+len(steps)))
 }
 
 // checkContent refuses a database of another version. The first process also compares
@@ -149,14 +152,14 @@ func checkContent(c *conn, first bool) error {
 	if err != nil {
 		return err
 	}
-	switch v {
-	case version:
-	case 0:
+	switch {
+	case v == int64(version):
+	case v == 0:
 		return fault.New(fault.Corrupt, "events.db is not an event database").Hint("move it away, or choose another data directory")
 	default:
 		hint := "use the newer Deft that wrote it"
-		if v < version {
-			hint = "use the older Deft that wrote it, or move it away to start with an empty database"
+		if v < oldest {
+			hint = "it was made before Deft 0.1.0: move it away to start with an empty database"
 		}
 		return fault.New(fault.Unsupported, fmt.Sprintf("the event database has schema version %d, this Deft uses version %d", v, version)).Hint(hint)
 	}

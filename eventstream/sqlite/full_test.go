@@ -178,7 +178,7 @@ func TestOpenRefuses(t *testing.T) {
 		"empty":     {func(dir string) error { return os.WriteFile(dir+"/events.db", nil, 0o600) }, fault.Corrupt},
 		"lost":      {func(dir string) error { return os.WriteFile(dir+"/events.db-wal", []byte("x"), 0o600) }, fault.Corrupt},
 		"directory": {func(dir string) error { return os.Mkdir(dir+"/events.db", 0o700) }, fault.Corrupt},
-		"older":     {func(dir string) error { return execSQL(dir, "PRAGMA user_version = 3") }, fault.Unsupported},
+		"older":     {func(dir string) error { return execSQL(dir, "PRAGMA user_version = 6") }, fault.Unsupported},
 		"newer":     {func(dir string) error { return execSQL(dir, "PRAGMA user_version = 99") }, fault.Unsupported},
 		"foreign":   {func(dir string) error { return execSQL(dir, "PRAGMA user_version = 0") }, fault.Corrupt},
 	} {

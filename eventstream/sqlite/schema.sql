@@ -1,4 +1,4 @@
--- The event database, version 7 (PRAGMA user_version); lists.sql is the rest of it. Any
+-- The event database, version 7 (PRAGMA user_version). Any
 -- SQLite client can read it, also while Deft runs:
 --
 --   SELECT seq, kind, source, body FROM conversation_events WHERE conversation = '…' ORDER BY seq;
@@ -81,3 +81,41 @@ UNION ALL
 SELECT c.id, s.first + e.seq - s.source_first, e.id, e.parent_id, e.kind, e.source, e.timestamp, e.body
 FROM conversations c JOIN segments s ON s.conversation = c.key
 JOIN events e ON e.conversation = s.source AND e.seq >= s.source_first AND e.seq < s.source_first + s.events;
+
+-- Lists of many conversations are fast by two tables, which triggers keep true.
+
+-- How many conversations there are, because counting 100,000 rows is slow.
+CREATE TABLE conversation_counts (
+  owner         TEXT    NOT NULL,
+  status        TEXT    NOT NULL,
+  child         INTEGER NOT NULL, -- 1 for those with a parent_id
+  conversations INTEGER NOT NULL,
+  PRIMARY KEY (owner, status, child)
+) WITHOUT ROWID;
+
+-- The titles that are not empty, by all runs of three characters without regard to case:
+-- it finds what contains a text, and holds no copy of the titles. SQLite 3.34 and later
+-- know it.
+CREATE VIRTUAL TABLE titles USING fts5(title, content = '', tokenize = 'trigram');
+
+CREATE TRIGGER conversations_made AFTER INSERT ON conversations BEGIN
+  INSERT INTO conversation_counts VALUES (new.owner, new.status, new.parent_id <> '', 1)
+    ON CONFLICT DO UPDATE SET conversations = conversations + 1;
+  INSERT INTO titles (rowid, title) SELECT new.key, new.title WHERE new.title <> '';
+END;
+CREATE TRIGGER conversations_deleted AFTER DELETE ON conversations BEGIN
+  UPDATE conversation_counts SET conversations = conversations - 1
+    WHERE owner = old.owner AND status = old.status AND child = (old.parent_id <> '');
+  INSERT INTO titles (titles, rowid, title) SELECT 'delete', old.key, old.title WHERE old.title <> '';
+END;
+CREATE TRIGGER conversations_counted AFTER UPDATE OF owner, status, parent_id ON conversations
+WHEN old.owner <> new.owner OR old.status <> new.status OR (old.parent_id <> '') <> (new.parent_id <> '') BEGIN
+  UPDATE conversation_counts SET conversations = conversations - 1
+    WHERE owner = old.owner AND status = old.status AND child = (old.parent_id <> '');
+  INSERT INTO conversation_counts VALUES (new.owner, new.status, new.parent_id <> '', 1)
+    ON CONFLICT DO UPDATE SET conversations = conversations + 1;
+END;
+CREATE TRIGGER conversations_titled AFTER UPDATE OF title ON conversations WHEN old.title <> new.title BEGIN
+  INSERT INTO titles (titles, rowid, title) SELECT 'delete', old.key, old.title WHERE old.title <> '';
+  INSERT INTO titles (rowid, title) SELECT new.key, new.title WHERE new.title <> '';
+END;
