@@ -137,7 +137,8 @@ func (e *Engine) Add(ctx context.Context, n Request, by func(context.Context, Jo
 	if err := by(ctx, j); err != nil {
 		return j, err
 	}
-	e.begin(t, &active{id: j.ID, loaded: &j, then: n.Then})
+	mine := j // changes while the caller has j
+	e.begin(t, &active{id: j.ID, loaded: &mine, then: n.Then})
 	return j, nil
 }
 

@@ -87,6 +87,12 @@ func same(t *testing.T, want, got any) {
 	}
 }
 
+// pass lets time pass, and what is due then happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // stored returns a job as it is stored.
 func (c cluster) stored(t *testing.T, id string) job.Job {
 	t.Helper()
@@ -158,14 +164,14 @@ func TestAttempts(t *testing.T) {
 			return job.Again(errors.New("away"))
 		})
 		j := add(t, e, job.Request{})
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		same(t, []time.Duration{0, time.Second, 3 * time.Second, 6 * time.Second, 9 * time.Second}, at)
 		c.is(t, j.ID, job.Failed)
 		same(t, "away", c.stored(t, j.ID).Error)
 
 		at, began = nil, time.Now()
 		add(t, e, job.Request{ID: "wrong", Due: time.Now().Add(time.Minute)})
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		same(t, []time.Duration{time.Minute}, at)
 		c.is(t, "wrong", job.Failed)
 	})
@@ -296,11 +302,11 @@ func TestCancel(t *testing.T) {
 			add(t, e, job.Request{ID: id})
 		}
 		must(t, e.AddParked(t.Context(), job.Request{ID: "parked", Kind: "k"}))
-		time.Sleep(3 * time.Hour)
+		pass(3 * time.Hour)
 		for id, by := range map[string]*job.Engine{"works": e, "pauses": e, "parked": other, "saves": other} {
 			must(t, by.Cancel(t.Context(), id))
 		}
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		for _, id := range []string{"works", "pauses", "parked", "saves"} {
 			c.is(t, id, job.Cancelled)
 			if err := e.Cancel(t.Context(), id); !fault.Is(err, fault.NotFound) {
@@ -402,7 +408,7 @@ func TestRestart(t *testing.T) {
 				one := c.server(t, k, func(context.Context, *job.Run) error { return job.Again(errors.New("away")) })
 				j := add(t, one, job.Request{})
 				began := time.Now()
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				end(c, one, j)
 				if name == "closed" {
 					if _, err := one.Add(t.Context(), job.Request{Kind: "k"}, nil); !fault.Is(err, fault.Unavailable) {
@@ -416,7 +422,7 @@ func TestRestart(t *testing.T) {
 					return nil
 				})
 				must(t, other.Start(t.Context()))
-				time.Sleep(2 * time.Hour)
+				pass(2 * time.Hour)
 				c.is(t, j.ID, job.Done)
 			})
 		})
@@ -494,7 +500,7 @@ func TestStoreAway(t *testing.T) {
 			return nil
 		})
 		j := add(t, e, job.Request{})
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if c.is(t, j.ID, job.Done); runs != 1 {
 			t.Errorf("%d runs", runs)
 		}
