@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/runtime/standardserver"
 	"github.com/deft-dev/deft/runtime/tunnel"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/server/executionserver"
 	"github.com/deft-dev/deft/session/build"
 )
 
@@ -17,7 +18,7 @@ import (
 // listening socket, descriptor 4 its journal. cmd/deft-sandbox has the same flags. With a
 // port it serves the contract of OpenHands' action execution server instead.
 type actionServerCmd struct {
-	executionServerFlags
+	executionFlags
 	Workspace string          `help:"Working directory of commands." hidden:"" type:"path"`
 	Grace     time.Duration   `help:"How long to live without a controller." default:"10m"`
 	Executor  string          `help:"Who runs the actions: standard, a class that is linked in, or exec:PATH for a program." default:"standard" placeholder:"CLASS"`
@@ -51,11 +52,11 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	if std.listener != nil {
 		// In a runtime of `deft runtime-api` connections come through HTTP, with a session
 		// key that commands must not have.
-		key := std.Env(sessionKeyVariable)
+		key := std.Env(executionserver.KeyVariable)
 		if key == "" {
-			return fault.New(fault.Invalid, "the action server needs a session key").Hint("set " + sessionKeyVariable)
+			return fault.New(fault.Invalid, "the action server needs a session key").Hint("set " + executionserver.KeyVariable)
 		}
-		if err := os.Unsetenv(sessionKeyVariable); err != nil {
+		if err := os.Unsetenv(executionserver.KeyVariable); err != nil {
 			return err
 		}
 		serve.Listener, serve.Journal = tunnel.Listen(std.listener, key), std.journal

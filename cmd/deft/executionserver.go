@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,22 +23,8 @@ import (
 	"github.com/deft-dev/deft/tool/terminal"
 )
 
-// executionServerFlags are those of OpenHands' action_execution_server, as its runtimes
-// pass them, and a few of our own.
-type executionServerFlags struct {
-	Port       string   `arg:"" optional:"" help:"Port to listen on."`
-	WorkingDir string   `name:"working-dir" help:"Directory of the files and commands." placeholder:"DIR" type:"path"`
-	Plugins    []string `help:"Plugins of OpenHands; none is present, and their actions answer with an error." placeholder:"NAME"`
-	Username   string   `help:"User that commands see as USER." placeholder:"NAME"`
-	UserID     int      `name:"user-id" help:"User that the server becomes, if it is started by root (default: the user that starts it)." default:"-1" placeholder:"UID"`
-	Browser    bool     `name:"enable-browser" help:"Accepted for clients of OpenHands; there is no browser, and its actions answer with an error." default:"true" negatable:""`
-	EvalEnv    string   `name:"browsergym-eval-env" help:"Refused: there is no browser." hidden:""`
-	Host       string   `help:"Address to listen on (default: all with a key in SESSION_API_KEY, else 127.0.0.1)." placeholder:"ADDRESS"`
-	FileRoot   []string `name:"file-root" help:"Further directory whose files clients may read and write, beside the working directory and the one for temporary files. May be repeated." placeholder:"DIR" type:"path"`
-}
-
-// sessionKeyVariable holds the key that clients send.
-const sessionKeyVariable = "SESSION_API_KEY"
+// executionFlags are the flags of OpenHands' action_execution_server.
+type executionFlags struct{ executionserver.Flags }
 
 // joinPlugins joins the names after --plugins with commas: clients of OpenHands pass
 // them as several arguments.
@@ -56,66 +41,12 @@ func joinPlugins(args []string) []string {
 	return append(joined, args[end:]...)
 }
 
-// plugins are the reference's.
-var plugins = []string{"agent_skills", "jupyter", "vscode"}
-
-// checkFlags returns the port and the address to listen on.
-func (f *executionServerFlags) checkFlags(key string) (address string, err error) {
-	port, err := strconv.ParseUint(f.Port, 10, 16)
-	if err != nil {
-		return "", fault.New(fault.Invalid, fmt.Sprintf("the port %.50q is not a number from 0 to 65535", f.Port))
-	}
-	for _, name := range f.Plugins {
-		if !slices.Contains(plugins, name) {
-			return "", fault.New(fault.Invalid, fmt.Sprintf("Plugin %.50s not found", name)).Hint("known are " + strings.Join(plugins, ", "))
-		}
-	}
-	if f.EvalEnv != "" {
-		return "", fault.New(fault.Unsupported, "--browsergym-eval-env needs a browser, which this server does not have")
-	}
-	if f.WorkingDir == "" {
-		return "", fault.New(fault.Invalid, "--working-dir is missing")
-	}
-	host := f.Host
-	switch {
-	case host == "" && key == "":
-		host = "127.0.0.1"
-	case host == "":
-		host = "0.0.0.0"
-	case key == "" && !executionserver.Loopback(host):
-		return "", fault.New(fault.Invalid, "without a key the action server listens on this machine only: anyone who reaches it can run commands").
-			Hint("set " + sessionKeyVariable)
-	}
-	return net.JoinHostPort(host, strconv.FormatUint(port, 10)), nil
-}
-
-// become makes this process that of another user, who owns the working directory.
-func (f *executionServerFlags) become() error {
-	if f.UserID < 0 || f.UserID == os.Geteuid() {
-		return nil
-	}
-	if os.Geteuid() != 0 {
-		return fault.New(fault.Denied, fmt.Sprintf("only root can become the user %d of --user-id", f.UserID))
-	}
-	return errors.Join(os.Chown(f.WorkingDir, f.UserID, f.UserID), unix.Setgroups(nil), unix.Setgid(f.UserID), unix.Setuid(f.UserID))
-}
-
-// environment is that of commands: without the key, which would give them to whoever
-// reads it from them.
-func (f *executionServerFlags) environment() []string {
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, sessionKeyVariable+"=") })
-	if f.Username != "" {
-		env = append(env, "USER="+f.Username, "LOGNAME="+f.Username)
-	}
-	return env
-}
-
 // serveOpenHands serves until ctx ends.
-func (f *executionServerFlags) serveOpenHands(ctx context.Context, std *streams, class string) (err error) {
+func (f *executionFlags) serveOpenHands(ctx context.Context, std *streams, class string) (err error) {
 	ctx, stop := runcommand.UntilTold(ctx)
 	defer stop()
-	key := std.Env(sessionKeyVariable)
-	address, err := f.checkFlags(key)
+	key := std.Env(executionserver.KeyVariable)
+	address, err := f.Address(key)
 	if err != nil {
 		return err
 	}
@@ -128,7 +59,7 @@ func (f *executionServerFlags) serveOpenHands(ctx context.Context, std *streams,
 		return fault.Wrap(err, fault.Unavailable, "listen on "+address)
 	}
 	defer func() { _ = listener.Close() }() // it may be closed already
-	if err := f.become(); err != nil {
+	if err := f.Become(); err != nil {
 		return fault.Wrap(err, fault.Denied, "become the user of --user-id")
 	}
 	// Commands run as the same user. Without this they could read the key.
@@ -166,7 +97,7 @@ func (f *executionServerFlags) serveOpenHands(ctx context.Context, std *streams,
 }
 
 // openHandsServer makes the server with the executors of a class.
-func (f *executionServerFlags) openHandsServer(scratch, key, class string, log *slog.Logger) (*executionserver.Server, error) {
+func (f *executionFlags) openHandsServer(scratch, key, class string, log *slog.Logger) (*executionserver.Server, error) {
 	class, err := build.AbsoluteExecutor(class)
 	if err != nil {
 		return nil, err
@@ -187,7 +118,7 @@ func (f *executionServerFlags) openHandsServer(scratch, key, class string, log *
 		}
 		silence = time.Duration(seconds) * time.Second
 	}
-	env := f.environment()
+	env := f.Environment()
 	shell := func(c *terminal.Config) {
 		c.SoftTimeout, c.SoftAlways, c.MaxOutput, c.ForegroundCap = silence, true, 4<<20, 24*time.Hour
 	}

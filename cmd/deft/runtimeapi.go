@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -231,49 +230,15 @@ func (c *runtimeAPICmd) open(dir string, p paths, o *registry.Options) (closeIt 
 	return closer.Close, nil
 }
 
-// pooled is an entry of the file of --pool. Its fields are those of start requests.
-type pooled struct {
-	Image        string  `json:"image"`
-	Factor       float64 `json:"resource_factor"`
-	User         *int    `json:"run_as_user"`
-	Group        *int    `json:"run_as_group"`
-	FSGroup      *int    `json:"fs_group"`
-	Pull         string  `json:"image_pull_policy"`
-	RuntimeClass string  `json:"runtime_class"`
-	Size         int     `json:"size"`
-	MaxAge       string  `json:"max_age"`
-}
-
 // setPool reads the file of --pool.
 func (c *runtimeAPICmd) setPool(r *registry.Registry) error {
 	raw, err := os.ReadFile(c.Pool)
 	if err != nil {
 		return fault.Wrap(err, fault.Invalid, "read the file of --pool")
 	}
-	var all []pooled
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&all); err != nil {
-		return fault.New(fault.Invalid, "the file of --pool is no list of sandboxes: "+err.Error())
-	}
-	var warm []registry.Warm
-	for i, e := range all {
-		w := registry.Warm{Request: registry.Request{
-			Image: e.Image, Factor: e.Factor, User: e.User, Group: e.Group, FSGroup: e.FSGroup, RuntimeClass: e.RuntimeClass,
-		}}
-		if w.Request.Pull, err = runtimeapi.ParsePullPolicy(e.Pull); err != nil {
-			return err
-		}
-		w.Size.Ready = e.Size
-		if e.MaxAge != "" {
-			if w.Size.MaxAge, err = time.ParseDuration(e.MaxAge); err != nil {
-				return fault.New(fault.Invalid, fmt.Sprintf("--pool: max_age of entry %d is no duration", i+1))
-			}
-		}
-		if e.Size < 1 || w.Size.MaxAge < 0 {
-			return fault.New(fault.Invalid, fmt.Sprintf("--pool: size and max_age of entry %d must be more than 0", i+1))
-		}
-		warm = append(warm, w)
+	warm, err := runtimeapi.ParsePool(raw)
+	if err != nil {
+		return err
 	}
 	return r.SetWarm(warm)
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
@@ -134,30 +133,7 @@ func apply(a *bootstrap.Assigned) error {
 	if len(a.Args) == 0 || a.Port == 0 && assignable[a.Args[0]] == nil {
 		return fault.New(fault.Unsupported, "a sandbox runs "+strings.Join(slices.Sorted(maps.Keys(assignable)), " or ")+" only")
 	}
-	for _, kv := range a.Env {
-		name, value, _ := strings.Cut(kv, "=")
-		if err := os.Setenv(name, value); err != nil {
-			return fault.Wrap(err, fault.Invalid, "set a variable")
-		}
-	}
-	var errs []error
-	for _, dir := range a.Dirs {
-		err := os.MkdirAll(dir, 0o755)
-		if err == nil {
-			err = os.Chdir(dir)
-		}
-		if err == nil {
-			a.Dir = dir
-			return nil
-		}
-		errs = append(errs, err)
-	}
-	if len(errs) > 0 {
-		return fault.Wrap(errors.Join(errs...), fault.Denied, "enter the working directory")
-	}
-	dir, err := os.Getwd()
-	a.Dir = dir
-	return err
+	return a.Enter()
 }
 
 // lastText keeps the end of what is written to it.

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -34,7 +33,6 @@ import (
 	"github.com/deft-dev/deft/internal/objectstore/s3"
 	"github.com/deft-dev/deft/internal/outbound"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/agentserver"
 	serversettings "github.com/deft-dev/deft/server/agentserver/config"
@@ -123,7 +121,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		return nil, nil, err
 	}
 	if cfg.Server.Restricted() {
-		outbound.Restrict(outbound.Policy{Internal: internalHosts(cfg)})
+		outbound.Restrict(outbound.Policy{Internal: cfg.InternalHosts()})
 	}
 	paths := paths{data: cfg.Data}
 	settings, err := serversettings.PersistenceDir(std.Env)
@@ -174,14 +172,14 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		OpenFiles:   func(ctx context.Context) (appserver.FileStore, error) { return fileStore(ctx, cfg, std.Env) },
 		OpenStore:   func(ctx context.Context) (*store.Store, error) { return appStore(ctx, cfg, dir, ring) },
 		InternalURL: serversettings.InternalURL(l.Addr()), WebURL: cfg.Server.PublicURL, AllowedOrigins: cfg.Server.AllowedOrigins,
-		TrustedProxy: trusted(cfg.Server.TrustedProxies), Certificate: cfg.Server.TLSCertificate, CertificateKey: cfg.Server.TLSKey,
+		TrustedProxy: cfg.Server.Trusts, Certificate: cfg.Server.TLSCertificate, CertificateKey: cfg.Server.TLSKey,
 		Spec: first(cfg.Sandbox.Image, cfg.Sandbox.Class), Strategy: sandboxes.Strategy(cfg.Sandbox.Grouping),
 		MaxRuns: serversettings.Runs(), MaxRunsOfOwner: cfg.Conversations.MaxPerUser, MaxSandboxes: cfg.Sandbox.MaxPerUser,
 		CostlyPerMinute: cfg.Server.CostlyPerMinute,
 		SearchKey:       cfg.Conversations.SearchAPIKey,
 		IdleTTL:         cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,
 		Confirm: security.Preset(cfg.Conversations.Confirm),
-		Page:    web.Handler(), Model: commonModel(cfg.LLM),
+		Page:    web.Handler(), Model: cfg.LLM.Document(),
 		Demo: &conversations.Demo{Title: demo.Task, Unpack: unpackDemo}, Trajectories: trajectories{},
 		Version: version, Out: std.Err, Log: log,
 	}
@@ -200,19 +198,6 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		return nil, nil, errors.Join(err, l.Close())
 	}
 	return s, l, nil
-}
-
-// internalHosts are those that users may name, and that of the operator's own model.
-func internalHosts(cfg *config.Config) []string {
-	all := slices.Clone(cfg.Server.InternalHosts)
-	if u, err := url.Parse(cfg.LLM.BaseURL); err == nil && u.Host != "" {
-		port := u.Port()
-		if port == "" {
-			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-		}
-		all = append(all, net.JoinHostPort(u.Hostname(), port))
-	}
-	return all
 }
 
 // unpackDemo writes the repository of the demo into a directory, and returns its session.
@@ -267,28 +252,6 @@ func placement(cfg *config.Config, class sandbox.Class) session.Placement {
 		p.ExecutorClass = class
 	}
 	return p
-}
-
-// commonModel is the LLM of users who have chosen none.
-func commonModel(c config.LLM) *schema.Map {
-	if c.Model == "" {
-		return nil
-	}
-	m := schema.Of("model", c.Model, "stream", true)
-	for key, value := range map[string]string{
-		"api_key": c.APIKey.Reveal(), "base_url": c.BaseURL, "api_version": c.APIVersion, "reasoning_effort": c.ReasoningEffort,
-	} {
-		if value != "" {
-			m.Set(key, value)
-		}
-	}
-	if c.Temperature != nil {
-		m.Set("temperature", *c.Temperature)
-	}
-	if c.MaxOutputTokens > 0 {
-		m.Set("max_output_tokens", schema.Count(c.MaxOutputTokens))
-	}
-	return m
 }
 
 // replicaAddress is where other servers on the same database reach this one, "" if they
@@ -364,13 +327,6 @@ func fileStore(ctx context.Context, cfg *config.Config, env func(string) string)
 		return local.Open(dir)
 	}
 	return s3.Open(ctx, cfg.Files.URL, env)
-}
-
-// trusted reports whether an address is one of a proxy.
-func trusted(networks []netip.Prefix) func(netip.Addr) bool {
-	return func(a netip.Addr) bool {
-		return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a.Unmap()) })
-	}
 }
 
 // browserAddress is where a browser reaches the server.

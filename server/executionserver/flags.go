@@ -1,0 +1,86 @@
+package executionserver
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// Flags are those of OpenHands' action_execution_server, as its runtimes
+// pass them, and a few of our own.
+type Flags struct {
+	Port       string   `arg:"" optional:"" help:"Port to listen on."`
+	WorkingDir string   `name:"working-dir" help:"Directory of the files and commands." placeholder:"DIR" type:"path"`
+	Plugins    []string `help:"Plugins of OpenHands; none is present, and their actions answer with an error." placeholder:"NAME"`
+	Username   string   `help:"User that commands see as USER." placeholder:"NAME"`
+	UserID     int      `name:"user-id" help:"User that the server becomes, if it is started by root (default: the user that starts it)." default:"-1" placeholder:"UID"`
+	Browser    bool     `name:"enable-browser" help:"Accepted for clients of OpenHands; there is no browser, and its actions answer with an error." default:"true" negatable:""`
+	EvalEnv    string   `name:"browsergym-eval-env" help:"Refused: there is no browser." hidden:""`
+	Host       string   `help:"Address to listen on (default: all with a key in SESSION_API_KEY, else 127.0.0.1)." placeholder:"ADDRESS"`
+	FileRoot   []string `name:"file-root" help:"Further directory whose files clients may read and write, beside the working directory and the one for temporary files. May be repeated." placeholder:"DIR" type:"path"`
+}
+
+// KeyVariable holds the key that clients send.
+const KeyVariable = "SESSION_API_KEY"
+
+// plugins are the reference's.
+var plugins = []string{"agent_skills", "jupyter", "vscode"}
+
+// Address returns the port and the address to listen on.
+func (f *Flags) Address(key string) (address string, err error) {
+	port, err := strconv.ParseUint(f.Port, 10, 16)
+	if err != nil {
+		return "", fault.New(fault.Invalid, fmt.Sprintf("the port %.50q is not a number from 0 to 65535", f.Port))
+	}
+	for _, name := range f.Plugins {
+		if !slices.Contains(plugins, name) {
+			return "", fault.New(fault.Invalid, fmt.Sprintf("Plugin %.50s not found", name)).Hint("known are " + strings.Join(plugins, ", "))
+		}
+	}
+	if f.EvalEnv != "" {
+		return "", fault.New(fault.Unsupported, "--browsergym-eval-env needs a browser, which this server does not have")
+	}
+	if f.WorkingDir == "" {
+		return "", fault.New(fault.Invalid, "--working-dir is missing")
+	}
+	host := f.Host
+	switch {
+	case host == "" && key == "":
+		host = "127.0.0.1"
+	case host == "":
+		host = "0.0.0.0"
+	case key == "" && !Loopback(host):
+		return "", fault.New(fault.Invalid, "without a key the action server listens on this machine only: anyone who reaches it can run commands").
+			Hint("set " + KeyVariable)
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(port, 10)), nil
+}
+
+// Become makes this process that of another user, who owns the working directory.
+func (f *Flags) Become() error {
+	if f.UserID < 0 || f.UserID == os.Geteuid() {
+		return nil
+	}
+	if os.Geteuid() != 0 {
+		return fault.New(fault.Denied, fmt.Sprintf("only root can become the user %d of --user-id", f.UserID))
+	}
+	return errors.Join(os.Chown(f.WorkingDir, f.UserID, f.UserID), unix.Setgroups(nil), unix.Setgid(f.UserID), unix.Setuid(f.UserID))
+}
+
+// Environment is the environment of commands: without the key, which would give them to whoever
+// reads it from them.
+func (f *Flags) Environment() []string {
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, KeyVariable+"=") })
+	if f.Username != "" {
+		env = append(env, "USER="+f.Username, "LOGNAME="+f.Username)
+	}
+	return env
+}
