@@ -46,15 +46,15 @@ func (m *Manager) Create(ctx context.Context, s Spec) (c *Conversation, made boo
 	}
 	c.use.touch()
 	if made {
-		err = c.startInitialRun(ctx, s.Message)
+		err = m.begin(ctx, c, s.Message)
 	}
 	return c, made, err
 }
 
-// startInitialRun notifies the observer of a new conversation and sends its
-// first message, if there is one.
-func (c *Conversation) startInitialRun(ctx context.Context, first *Message) error {
-	if c.m.o.Observer != nil {
+// begin notifies the observer of a new conversation and sends its first message, if there is
+// one.
+func (m *Manager) begin(ctx context.Context, c *Conversation, first *Message) error {
+	if m.o.Observer != nil {
 		if err := c.publish.made(); err != nil {
 			return err
 		}
@@ -260,7 +260,7 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) (left, er
 	if err != nil {
 		return nil, err
 	}
-	closed, err := c.delete(ctx)
+	closed, err := m.end(ctx, c)
 	if err != nil {
 		m.release(id, e, e.c)
 		return nil, err
@@ -274,25 +274,25 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) (left, er
 	return left, m.removeWorktree(ctx, worktree, id)
 }
 
-// delete closes the conversation, with which error, and deletes its events under
+// end closes a conversation, with the error closed, and deletes its events under
 // the conversation's lock. The caller has called holdStopped; opening is unlocked.
-func (c *Conversation) delete(ctx context.Context) (closed, err error) {
+func (m *Manager) end(ctx context.Context, c *Conversation) (closed, err error) {
 	defer c.opening.Unlock()
 	w := c.active.Load()
 	if w == nil { // another process may work on it
-		unlock, err := c.m.lock(ctx, c.id)
+		unlock, err := m.lock(ctx, c.id)
 		if err != nil {
 			return nil, err
 		}
 		w = &worker{unlock: unlock, abandon: func() {}}
 	}
 	defer w.unlock()
-	c.m.announceDeletion(ctx, c)
+	m.announceDeletion(ctx, c)
 	c.active.Store(nil)
 	w.abandon()
 	closed = w.closeResources(ctx, false)
 	w.leave()
-	return closed, c.m.o.Store.Delete(ctx, c.id)
+	return closed, m.o.Store.Delete(ctx, c.id)
 }
 
 // holdStopped stops a conversation for good. It holds its slot, so that nobody
@@ -313,7 +313,7 @@ func (m *Manager) holdStopped(ctx context.Context, id event.ConversationID) (*Co
 			if err := w.Wait(ctx); err != nil {
 				return nil, nil, err
 			}
-			if err := c.stopRuns(ctx); err != nil { // of guests
+			if err := stopRuns(ctx, c); err != nil { // of guests
 				m.o.Log.Warn("stop the sub-agents of a conversation that is being deleted", "conversation", id, "err", err)
 			}
 		}

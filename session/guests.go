@@ -106,9 +106,9 @@ func (c *Conversation) hostWorker(ctx context.Context) (*worker, error) {
 	return nil, fmt.Errorf("open the conversation that gave the task: %w", err)
 }
 
-// stopRuns interrupts the runs of the conversation and its guests, and returns when none is at
+// stopRuns interrupts the runs of a conversation and its guests, and returns when none is at
 // work.
-func (c *Conversation) stopRuns(ctx context.Context) error {
+func stopRuns(ctx context.Context, c *Conversation) error {
 	all := []*Conversation{c}
 	if w := c.active.Load(); w != nil {
 		all = append(all, w.guests.all()...)

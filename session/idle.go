@@ -86,8 +86,8 @@ func (w *worker) pauser() Pauser {
 
 // idleAt is when a conversation will have been idle for its time if nothing uses it
 // until then; now is a time before which it cannot be.
-func (c *Conversation) idleAt(now time.Time) time.Time {
-	ttl := c.m.o.IdleTTL
+func (m *Manager) idleAt(c *Conversation, now time.Time) time.Time {
+	ttl := m.o.IdleTTL
 	w, watched := c.active.Load(), c.publish.hub.watched()
 	last := max(c.use.used.Load(), c.use.ended.Load())
 	switch {
@@ -109,11 +109,11 @@ func (m *Manager) evictIdle(now time.Time) (next time.Time) {
 	next = now.Add(m.o.IdleTTL)
 	gone := 0
 	for _, c := range m.all() {
-		if !c.idleAt(now).After(now) && m.evict(c, now) {
+		if !m.idleAt(c, now).After(now) && m.evict(c, now) {
 			gone++
 			continue
 		}
-		if at := c.idleAt(now); at.Before(next) {
+		if at := m.idleAt(c, now); at.Before(next) {
 			next = at
 		}
 	}
@@ -149,7 +149,7 @@ func (m *Manager) evict(c *Conversation, now time.Time) bool {
 	e := m.hold(c.id)
 	kept := e.c
 	defer func() { m.release(c.id, e, kept) }()
-	if kept != c || c.idleAt(now).After(now) {
+	if kept != c || m.idleAt(c, now).After(now) {
 		return false
 	}
 	err := c.closeBy(m.ctx, func(w *worker) error {

@@ -34,7 +34,7 @@ func (m *Manager) Suspend(ctx context.Context) error {
 }
 
 func (m *Manager) suspend(ctx context.Context, c *Conversation) error {
-	if err := c.stopRuns(ctx); err != nil {
+	if err := stopRuns(ctx, c); err != nil {
 		return err
 	}
 	e := m.hold(c.id)
@@ -58,7 +58,7 @@ func (m *Manager) Release(ctx context.Context, id event.ConversationID, end func
 	if err != nil {
 		return err
 	}
-	if err := c.stopRuns(ctx); err != nil {
+	if err := stopRuns(ctx, c); err != nil {
 		return err
 	}
 	e := m.hold(id)
