@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/server/v0event"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -177,13 +178,13 @@ func orEmpty(s *string) string {
 
 func (s *Server) viewWithEditor(ctx context.Context, a arguments) (observation, error) {
 	if err := s.files.check(*a.Path); err != nil {
-		return readFrom(*a.Path, "oh_aci", "ERROR:\n"+err.Error()), nil //nolint:nilerr // it is in the observation
+		return v0event.Read(*a.Path, "oh_aci", "ERROR:\n"+err.Error()), nil //nolint:nilerr // it is in the observation
 	}
 	obs, err := s.editor(ctx, &event.FileEditorAction{Command: "view", Path: *a.Path, ViewRange: a.ViewRange})
 	if err != nil {
 		return observation{}, err
 	}
-	return readFrom(*a.Path, "oh_aci", editorText(obs)), nil
+	return v0event.Read(*a.Path, "oh_aci", editorText(obs)), nil
 }
 
 func (s *Server) editor(ctx context.Context, a *event.FileEditorAction) (*event.FileEditorObservation, error) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"unicode/utf8"
+
+	"github.com/deft-dev/deft/server/v0event"
 )
 
 // maxRead is how many bytes a file may have that is read or changed by an action.
@@ -74,7 +76,7 @@ func (s *Server) readFile(a arguments) observation {
 		return failed("%v", err)
 	}
 	if mime := media[strings.ToLower(filepath.Ext(path))]; mime != "" {
-		return readFrom(path, "default", "data:"+mime+";base64,"+base64.StdEncoding.EncodeToString(raw))
+		return v0event.Read(path, "default", "data:"+mime+";base64,"+base64.StdEncoding.EncodeToString(raw))
 	}
 	if bytes.IndexByte(raw[:min(len(raw), 1024)], 0) >= 0 {
 		return failed("ERROR_BINARY_FILE")
@@ -83,7 +85,7 @@ func (s *Server) readFile(a arguments) observation {
 		return failed("File could not be decoded as utf-8: %s.", path)
 	}
 	lines := readLines(splitLines(string(raw)), value(a.Start, 0), value(a.End, -1))
-	return readFrom(path, "default", strings.Join(lines, ""))
+	return v0event.Read(path, "default", strings.Join(lines, ""))
 }
 
 func value(p *int, or int) int {
@@ -160,7 +162,7 @@ func (s *Server) writeFile(a arguments) observation {
 	if err := s.store(path, []byte(text)); err != nil {
 		return failed("%v", err)
 	}
-	return wroteTo(path)
+	return v0event.Wrote(path, "")
 }
 
 // store writes a file, whose mode stays as it is, and makes its directory.

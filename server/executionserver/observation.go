@@ -5,73 +5,23 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/server/v0event"
 )
 
 // maxOutput is how many characters of output an observation has, unless its command
 // was hidden.
 const maxOutput = 30_000
 
-// observation is one of the reference's first generation. It is encoded with the
-// keys in the reference's order.
-type observation struct {
-	Message     string `json:"message"`
-	Observation string `json:"observation"`
-	Content     string `json:"content"`
-	Extras      any    `json:"extras"`
-	Success     *bool  `json:"success,omitempty"`
-}
+// observation is one of the reference's first generation.
+type observation = v0event.Observation
 
 func failed(format string, args ...any) observation {
-	text := fmt.Sprintf(format, args...)
-	return observation{Message: text, Observation: "error", Content: text, Extras: map[string]string{"error_id": ""}}
+	return v0event.Failed(fmt.Sprintf(format, args...), "")
 }
 
-type readExtras struct {
-	Path       string `json:"path"`
-	ImplSource string `json:"impl_source"`
-}
-
-func readFrom(path, source, content string) observation {
-	return observation{Message: "I read the file " + path + ".", Observation: "read", Content: content, Extras: readExtras{path, source}}
-}
-
-func wroteTo(path string) observation {
-	return observation{Message: "I wrote to the file " + path + ".", Observation: "write", Extras: map[string]string{"path": path}}
-}
-
-type editExtras struct {
-	Path       string  `json:"path"`
-	PrevExist  bool    `json:"prev_exist"`
-	OldContent *string `json:"old_content"` // the reference's old_str, not the file
-	NewContent *string `json:"new_content"`
-	ImplSource string  `json:"impl_source"`
-	Diff       string  `json:"diff"`
-	DiffCache  *string `json:"_diff_cache"`
-}
-
+// edited has the reference's old_str and new_str, not the file's versions.
 func edited(a arguments, content, diff string) observation {
-	return observation{
-		Message: "I edited the file " + *a.Path + ".", Observation: "edit", Content: content,
-		Extras: editExtras{Path: *a.Path, OldContent: a.OldStr, NewContent: a.NewStr, ImplSource: "oh_aci", Diff: diff},
-	}
-}
-
-type runExtras struct {
-	Command  string   `json:"command"`
-	Metadata metadata `json:"metadata"`
-	Hidden   bool     `json:"hidden"`
-}
-
-// metadata is [event.TerminalMetadata] with null for missing values.
-type metadata struct {
-	ExitCode          int     `json:"exit_code"`
-	PID               int     `json:"pid"`
-	Username          *string `json:"username"`
-	Hostname          *string `json:"hostname"`
-	WorkingDir        *string `json:"working_dir"`
-	PyInterpreterPath *string `json:"py_interpreter_path"`
-	Prefix            string  `json:"prefix"`
-	Suffix            string  `json:"suffix"`
+	return v0event.Edited(*a.Path, false, a.OldStr, a.NewStr, content, diff)
 }
 
 // ran makes the observation of a command.
@@ -80,12 +30,7 @@ func ran(a arguments, o *event.TerminalObservation) observation {
 	if !a.Hidden {
 		content = shorten(content)
 	}
-	success := o.Metadata.ExitCode == 0
-	return observation{
-		Message:     fmt.Sprintf("Command `%s` executed with exit code %d.", *a.Command, o.Metadata.ExitCode),
-		Observation: "run", Content: content, Success: &success,
-		Extras: runExtras{Command: *a.Command, Metadata: metadata(o.Metadata), Hidden: a.Hidden},
-	}
+	return v0event.Ran(*a.Command, a.Hidden, content, o.Metadata)
 }
 
 // shorten leaves out the middle of long output, as the reference does.

@@ -64,7 +64,7 @@ func (s *Server) runOwn(ctx context.Context, a action) (observation, error) {
 	if err != nil {
 		return observation{}, err
 	}
-	extras := map[string]json.RawMessage{}
+	extras := map[string]any{}
 	if err := json.Unmarshal(raw, &extras); err != nil {
 		return observation{}, err
 	}
@@ -76,7 +76,7 @@ func (s *Server) runOwn(ctx context.Context, a action) (observation, error) {
 	if !success {
 		message = "The action " + a.name + " failed."
 	}
-	return observation{Message: message, Observation: a.name, Content: text, Extras: extras, Success: &success}, nil
+	return observation{Message: message, Name: a.name, Content: text, Extras: extras, Success: &success}, nil
 }
 
 // checkOwn returns an error if a tool has the name of an action of the contract.

@@ -16,17 +16,18 @@ var layers = map[string]int{
 	"fault": 0, "internal/landlock": 0, "internal/lazyregexp": 0, "internal/memo": 0, "internal/rawjson": 0, "internal/realpath": 0, "internal/addresses": 0, "internal/ratelimit": 0, "internal/zipfile": 0, "internal/visible": 0, "internal/licenses": 0, "internal/sqlitelog": 0, "internal/startpages": 0, "internal/sgr": 0, "web": 0,
 	"event": 1, "schema": 1, "internal/spawn": 1, "internal/keyring": 1, "internal/filelock": 1, "internal/workspacedir": 1, "internal/gitlimit": 1, "internal/gitfetch": 2, "internal/registryhosts": 1, "internal/tomlfile": 1, "internal/outbound": 1, "internal/objectstore": 1,
 	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/worktree": 2, "gitview": 2, "checkpoint": 2, "job": 2,
-	"spec":         3, // llm's settings
-	"state":        3, // what a conversation cost is in llm's metrics
-	"workspace":    3, // shows repositories, loads skills
-	"security":     3, // masks secrets; settings offer its presets
-	"hook":         4, // described by spec's contract
-	"forge":        3, // tokens are llm's secrets
-	"server/rest":  2, // shared by the routes of all servers
-	"settings":     4,
-	"callback":     4, // processors use forges
-	"confirmation": 4, // words what security rated, of a state
-	"executor":     4, "memory": 4, "runtime": 4, "sandbox": 4,
+	"spec":           3, // llm's settings
+	"state":          3, // what a conversation cost is in llm's metrics
+	"workspace":      3, // shows repositories, loads skills
+	"security":       3, // masks secrets; settings offer its presets
+	"hook":           4, // described by spec's contract
+	"forge":          3, // tokens are llm's secrets
+	"server/v0event": 4, // of state and events
+	"server/rest":    2, // shared by the routes of all servers
+	"settings":       4,
+	"callback":       4, // processors use forges
+	"confirmation":   4, // words what security rated, of a state
+	"executor":       4, "memory": 4, "runtime": 4, "sandbox": 4,
 	"agent":                5,
 	"subagent":             5, // describes hooks, and limits of spec's contract
 	"controller":           6,
@@ -64,7 +65,7 @@ var serverLayers = map[string]int{
 
 // appServerLayers are those inside the App Server, in the same way.
 var appServerLayers = map[string]int{
-	"store": 0, "config": 0, "v0event": 0,
+	"store": 0, "config": 0,
 	"sandboxes": 1, "callbacks": 1, "conversations": 2, // domain
 	"v1": 3, "v0": 3, "apps": 3, "settings": 3, "git": 3, "mcpserver": 3, "signin": 3,
 	"": 4, // the server itself

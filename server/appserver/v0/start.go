@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/store"
-	"github.com/deft-dev/deft/server/appserver/v0event"
+	"github.com/deft-dev/deft/server/v0event"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/session"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
-	"github.com/deft-dev/deft/server/appserver/v0event"
+	"github.com/deft-dev/deft/server/v0event"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -334,7 +334,7 @@ func TestManyPages(t *testing.T) {
 // Every kind of event can be translated, whatever it has.
 func TestAllKinds(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../../event/testdata/golden/*Event.json")
+	files, err := filepath.Glob("../../event/testdata/golden/*Event.json")
 	if err != nil || len(files) < 10 {
 		t.Fatal(err, files)
 	}

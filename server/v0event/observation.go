@@ -2,7 +2,6 @@ package v0event
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -35,10 +34,9 @@ func observationBody(ev *event.ObservationEvent, act *event.ActionEvent, content
 		same := event.FileEditorObservation(*o)
 		return editorObservation(&same, content)
 	case *event.ReadFileObservation:
-		return readObservation(o.FilePath, "default", o.FileContent)
+		return Read(o.FilePath, "default", o.FileContent).event()
 	case *event.WriteFileObservation:
-		path := deref(o.FilePath)
-		return observation("write", "I wrote to the file "+path+".", content, map[string]any{"path": path})
+		return Wrote(deref(o.FilePath), content).event()
 	case *event.EditObservation:
 		return editObservation(deref(o.FilePath), !o.IsNewFile, o.OldContent, o.NewContent, content)
 	case *event.BrowserObservation:
@@ -57,9 +55,7 @@ func observationBody(ev *event.ObservationEvent, act *event.ActionEvent, content
 	return toolObservation(ev, act)
 }
 
-func errorObservation(content, id string) *Event {
-	return observation("error", content, content, map[string]any{"error_id": id})
-}
+func errorObservation(content, id string) *Event { return Failed(content, id).event() }
 
 func delegateObservation(content string, outputs map[string]any) *Event {
 	return observation("delegate", content, content, map[string]any{"outputs": outputs})
@@ -70,34 +66,18 @@ func runObservation(o *event.TerminalObservation, content string) *Event {
 	if o.ExitCode != nil {
 		m.ExitCode = *o.ExitCode
 	}
-	out := observation("run", fmt.Sprintf("Command `%s` executed with exit code %d.", deref(o.Command), m.ExitCode), content, map[string]any{
-		"command": deref(o.Command), "hidden": false,
-		"metadata": map[string]any{
-			"exit_code": m.ExitCode, "pid": m.PID, "username": m.Username, "hostname": m.Hostname,
-			"working_dir": m.WorkingDir, "py_interpreter_path": m.PyInterpreterPath, "prefix": m.Prefix, "suffix": m.Suffix,
-		},
-	})
-	success := m.ExitCode == 0
-	out.Success = &success
-	return out
+	return Ran(deref(o.Command), false, content, m).event()
 }
 
 func editorObservation(o *event.FileEditorObservation, content string) *Event {
 	if o.Command == event.EditView {
-		return readObservation(deref(o.Path), "oh_aci", content)
+		return Read(deref(o.Path), "oh_aci", content).event()
 	}
 	return editObservation(deref(o.Path), o.PrevExist, o.OldContent, o.NewContent, content)
 }
 
-func readObservation(path, source, content string) *Event {
-	return observation("read", "I read the file "+path+".", content, map[string]any{"path": path, "impl_source": source})
-}
-
 func editObservation(path string, existed bool, was, is *string, content string) *Event {
-	return observation("edit", "I edited the file "+path+".", content, map[string]any{
-		"path": path, "prev_exist": existed, "old_content": was, "new_content": is, "impl_source": "oh_aci",
-		"diff": diffOf(path, deref(was), deref(is)), "_diff_cache": nil,
-	})
+	return Edited(path, existed, was, is, content, diffOf(path, deref(was), deref(is))).event()
 }
 
 // maxDiff is how many bytes the two versions of a file may have that are compared: the

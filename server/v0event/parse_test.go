@@ -6,7 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/server/appserver/v0event"
+	"github.com/deft-dev/deft/server/v0event"
 )
 
 func TestParse(t *testing.T) {

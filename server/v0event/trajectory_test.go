@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/server/appserver/v0event"
+	"github.com/deft-dev/deft/server/v0event"
 )
 
 // recordedByOpenHands is a trajectory as OpenHands 0.62 downloads it, shortened.
