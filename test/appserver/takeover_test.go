@@ -58,7 +58,7 @@ func testKilledServer(t *testing.T, watched bool) {
 	owner.do(t, "POST", one.url+"/api/v1/sandboxes", nil, &sandbox)
 	t.Cleanup(func() { owner.do(t, "DELETE", other.url+"/api/v1/sandboxes/"+sandbox.ID, nil, nil) })
 	agent := &client{http: owner.http, key: sandbox.Key}
-	agent.do(t, "PATCH", other.url+"/api/settings", map[string]any{"agent_settings_diff": map[string]any{
+	owner.do(t, "POST", other.url+"/api/v1/settings", map[string]any{"agent_settings_diff": map[string]any{
 		"llm": map[string]any{"model": "openai/scripted", "base_url": llm.URL + "/v1", "api_key": "k"},
 	}}, nil)
 
