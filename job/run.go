@@ -175,7 +175,7 @@ func (e *Engine) pause(ctx context.Context, failures int, doing string, err erro
 	if ctx.Err() != nil {
 		return false
 	}
-	e.o.Log.Warn(doing, "err", err)
+	e.o.Log.Warn("the store of jobs does not answer", "while", doing, "err", err)
 	return sleep(ctx, storePause.pause(failures))
 }
 
