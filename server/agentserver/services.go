@@ -27,14 +27,13 @@ import (
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
 	"github.com/deft-dev/deft/server/agentserver/files"
-	"github.com/deft-dev/deft/server/agentserver/hooks"
 	"github.com/deft-dev/deft/server/agentserver/mcp"
 	"github.com/deft-dev/deft/server/agentserver/plugins"
+	"github.com/deft-dev/deft/server/agentserver/project"
 	settingsroutes "github.com/deft-dev/deft/server/agentserver/settings"
 	"github.com/deft-dev/deft/server/agentserver/settings/llmlist"
 	"github.com/deft-dev/deft/server/agentserver/skills"
 	"github.com/deft-dev/deft/server/agentserver/socket"
-	"github.com/deft-dev/deft/server/agentserver/subagents"
 	"github.com/deft-dev/deft/server/agentserver/vscode"
 	"github.com/deft-dev/deft/server/agentserver/webhook"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
@@ -268,9 +267,9 @@ func (s *services) routes() []rest.Route {
 		llmlist.New(catalog.Default(), s.adapters.Providers()).Routes(),
 		[]rest.Route{{Method: "POST", Path: "/api/conversations/prepare-for-sandbox-pause", Hidden: true, Scope: rest.Sandbox, Handle: s.suspend}},
 		s.bash.Routes(), s.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
-		s.skills.Routes(), hooks.Routes(s.log, s.checkProject),
+		s.skills.Routes(), project.Hooks(s.log, s.checkProject),
 		plugins.New(plugins.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log, CheckProject: s.checkProject}).Routes(),
-		subagents.New(subagents.Options{Catalog: s.subAgents(), CheckProject: s.checkProject}).Routes(),
+		project.SubAgents(s.subAgents(), s.checkProject),
 		s.newGateway().Routes(),
 		mcp.New(mcp.Options{Probe: s.adapters.ProbeMCP, Keys: s.ring, Tools: mcp.Catalogue()}).Routes(),
 		canvasExtensions(), vscode.Routes(vscode.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),

@@ -57,8 +57,8 @@ var layers = map[string]int{
 var serverLayers = map[string]int{
 	"config":       0,
 	"installation": 1, "workspacescope": 1,
-	"bash": 2, "conversation": 2, "deferredinit": 2, "files": 2, "gateway": 2, "git": 2, "hooks": 2, "info": 2,
-	"mcp": 2, "openapi": 2, "plugins": 2, "settings": 2, "skills": 2, "subagents": 2, "vscode": 2, "webhook": 2,
+	"bash": 2, "conversation": 2, "deferredinit": 2, "files": 2, "gateway": 2, "git": 2, "info": 2,
+	"mcp": 2, "openapi": 2, "plugins": 2, "project": 2, "settings": 2, "skills": 2, "vscode": 2, "webhook": 2,
 	"socket": 3, // follows commands of bash
 	"":       4, // the server itself
 }

@@ -1,4 +1,4 @@
-package hooks_test
+package project_test
 
 import (
 	"encoding/json"
@@ -12,12 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/server/agentserver/hooks"
+	"github.com/deft-dev/deft/server/agentserver/project"
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// project returns a directory with a hooks.json.
-func project(t *testing.T, text string) string {
+// withHooks returns a directory with a hooks.json.
+func withHooks(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, ".openhands"), 0o755); err != nil {
@@ -30,30 +30,30 @@ func project(t *testing.T, text string) string {
 }
 
 // TestAnswers compares with the reference's answers.
-func TestAnswers(t *testing.T) {
+func TestHooks(t *testing.T) {
 	t.Parallel()
-	server, err := rest.New(rest.Options{Routes: hooks.Routes(slog.New(slog.DiscardHandler), nil), Keys: func() []string { return nil }})
+	server, err := rest.New(rest.Options{Routes: project.Hooks(slog.New(slog.DiscardHandler), nil), Keys: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	outside := project(t, `{"stop":[{"hooks":[{"command":"x"}]}]}`)
+	outside := withHooks(t, `{"stop":[{"hooks":[{"command":"x"}]}]}`)
 	linked := t.TempDir()
 	if err := os.Symlink(outside+"/.openhands", linked+"/.openhands"); err != nil {
 		t.Fatal(err)
 	}
 	const none = `{"hook_config":null}`
 	for dir, want := range map[string]string{
-		project(t, `{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"x","timeout":5}]}]}}`): `{"hook_config":{"pre_tool_use":[{"matcher":"*","hooks":[{"type":"command","name":null,"command":"x","prompt":null,"system_prompt":null,"tools":[],"timeout":5,"max_iterations":3,"async":false}]}],"post_tool_use":[],"user_prompt_submit":[],"session_start":[],"session_end":[],"stop":[]}}`,
-		project(t, `{}`):                                  none,
-		project(t, `{"stop":[]}`):                         none,
-		project(t, `null`):                                none,
-		project(t, `{`):                                   none,
-		project(t, `{"stop":[{"hooks":[{}]}]}`):           none,
-		project(t, `{"stop":[{"hooks":[{"type":"x"}]}]}`): none,
-		t.TempDir():                                       none,
-		"/nowhere":                                        none,
-		"":                                                none,
-		linked:                                            none,
+		withHooks(t, `{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"x","timeout":5}]}]}}`): `{"hook_config":{"pre_tool_use":[{"matcher":"*","hooks":[{"type":"command","name":null,"command":"x","prompt":null,"system_prompt":null,"tools":[],"timeout":5,"max_iterations":3,"async":false}]}],"post_tool_use":[],"user_prompt_submit":[],"session_start":[],"session_end":[],"stop":[]}}`,
+		withHooks(t, `{}`):                                  none,
+		withHooks(t, `{"stop":[]}`):                         none,
+		withHooks(t, `null`):                                none,
+		withHooks(t, `{`):                                   none,
+		withHooks(t, `{"stop":[{"hooks":[{}]}]}`):           none,
+		withHooks(t, `{"stop":[{"hooks":[{"type":"x"}]}]}`): none,
+		t.TempDir():                                         none,
+		"/nowhere":                                          none,
+		"":                                                  none,
+		linked:                                              none,
 	} {
 		body, err := json.Marshal(map[string]string{"project_dir": dir})
 		if err != nil {

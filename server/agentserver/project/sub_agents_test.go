@@ -1,4 +1,4 @@
-package subagents_test
+package project_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/server/agentserver/subagents"
+	"github.com/deft-dev/deft/server/agentserver/project"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/subagent"
 )
@@ -31,7 +31,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 const reviewer = "---\nname: rev\ndescription: Reviews <example>use me</example>\ntools: terminal, file_editor\nmodel: inherit\ncolor: red\nmax_iteration_per_run: 5\n---\nYou review.\n"
 
 // TestAnswers compares with the reference's answers.
-func TestAnswers(t *testing.T) {
+func TestSubAgents(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	outside := t.TempDir()
@@ -48,7 +48,7 @@ func TestAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	server, err := rest.New(rest.Options{
-		Routes: subagents.New(subagents.Options{Catalog: subagent.NewCatalog(home, home+"/.openhands", nil)}).Routes(),
+		Routes: project.SubAgents(subagent.NewCatalog(home, home+"/.openhands", nil), nil),
 		Keys:   func() []string { return nil },
 	})
 	if err != nil {

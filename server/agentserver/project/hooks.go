@@ -1,15 +1,16 @@
-// Package hooks serves POST /api/hooks, which shows the hooks of a project
-// (docs/openhands/sdk-wire.md section 10).
+// Package project serves what of a project agents have beside its files: its hooks at
+// POST /api/hooks (docs/openhands/sdk-wire.md section 10), and the agents to which an agent
+// can delegate a task at POST /api/sub-agents (sections 5.4 and 10).
 //
 // # Usage
 //
-//	routes := hooks.Routes(log, nil)
+//	routes := append(project.Hooks(log, check), project.SubAgents(catalog, check)...)
 //
 // # Concurrency and failure
 //
-// Everything is safe for concurrent use. A hooks.json that is not valid counts
-// as none, as in the reference; the log says why.
-package hooks
+// Everything is safe for concurrent use. A hooks.json that is not valid counts as none, as in
+// the reference; the log says why. Package subagent lists the omissions of agents.
+package project
 
 import (
 	"log/slog"
@@ -22,15 +23,15 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-var bodySchema = spec.Reference("HooksRequest", schema.Object{})
+var hooksSchema = spec.Reference("HooksRequest", schema.Object{})
 
-// Routes returns the operations. check is asked before a project is read.
-func Routes(log *slog.Logger, check workspacescope.CheckProject) []rest.Route {
+// Hooks returns the operation that shows hooks. check is asked before a project is read.
+func Hooks(log *slog.Logger, check workspacescope.CheckProject) []rest.Route {
 	return []rest.Route{{Method: "POST", Path: "/api/hooks", Tag: "Hooks", Scope: rest.Sandbox, Handle: func(w http.ResponseWriter, r *http.Request) error {
 		var body struct {
 			ProjectDir string `json:"project_dir"`
 		}
-		if err := rest.Read(r, bodySchema, &body); err != nil {
+		if err := rest.Read(r, hooksSchema, &body); err != nil {
 			return err
 		}
 		if err := check.Check(true, body.ProjectDir); err != nil {
