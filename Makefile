@@ -5,7 +5,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 GO ?= go
-LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
+# The linter itself is built with no flags, whatever it looks at.
+LINT = $$($(GO) tool -modfile=$(CURDIR)/tools/go.mod -n golangci-lint)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 30s
 BASE ?= HEAD
@@ -113,7 +114,7 @@ fuzz: ## Fuzz every parser for FUZZTIME (default 30s) each.
 .PHONY: lint
 lint: ## Run the linters, as .golangci.yaml lists them; go vet is one.
 	$(SHARED) $(LINT) run ./...
-	cd examples/outside && $(SHARED) $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run ./...
+	cd examples/outside && $(SHARED) $(LINT) run ./...
 
 .PHONY: clean
 clean: ## Remove the build results.
