@@ -42,7 +42,7 @@ test('a task works in the sandbox of an earlier one, with its files', async ({ d
   await task(deft, page, [late, { reply: { tool_calls: [run('cat note.txt || echo kept > note.txt')] } }, finish('Ready.')], 'Write a note');
   await expect(log(page).getByText('Ready.')).toBeVisible();
   await page.getByRole('link', { name: 'New task' }).click();
-  await page.getByLabel('Sandbox').selectOption({ label: 'that of A late title' });
+  await page.getByLabel('Sandbox').selectOption({ label: 'with A late title' });
   await expect(page.getByText('Repository')).toBeHidden(); // it has its files
   await page.getByRole('textbox', { name: 'Task' }).fill('Read the note');
   await page.keyboard.press('Enter');

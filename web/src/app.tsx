@@ -37,7 +37,7 @@ function SignedIn() {
   const menu = menuAt === location;
   const closeMenu = () => setMenuAt(null);
   useEffect(() => {
-    // The next page is most likely that of a conversation; whoever opens it must not wait.
+    // The next page most likely shows a conversation, and must not wait for its script.
     const timer = setTimeout(() => void ConversationPage.preload().catch(() => {}), 500);
     return () => clearTimeout(timer);
   }, []);

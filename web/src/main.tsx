@@ -15,7 +15,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2000,
-      // What the server refuses it refuses again; what it could not answer may work.
+      // A refused request is refused again; a failed one may work.
       retry: (count, error) => count < 3 && (!(error instanceof Failure) || error.status === 0 || error.status >= 500),
     },
   },
@@ -24,8 +24,8 @@ const queries = new QueryClient({
 const root = document.getElementById('root');
 if (!root) throw new Error('the page has no root');
 
-// ask gets what the first page shows, so that it is drawn once and not anew with each
-// answer. What fails is asked again, and shown, by the component that needs it.
+// ask gets the content of the first page, so that it is drawn once and not with each answer.
+// A component repeats a failed question, and shows the failure.
 async function ask(): Promise<void> {
   const { pathname } = window.location;
   if (pathname.startsWith('/shared/')) return;

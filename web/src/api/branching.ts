@@ -5,7 +5,7 @@ import { query, request } from './http';
 const base = '/api/v1/app-conversations';
 
 // KeptFiles are the files that a fork or a rewind at an event can take: the event's own, or
-// those of the nearest event before it. Event is null where none were kept. Without a time
+// the nearest earlier ones. Event is null where none were kept. Without a time
 // the files are as they are now.
 export interface KeptFiles {
   event: string | null;
@@ -36,7 +36,7 @@ async function keptFiles(id: string, event: string): Promise<KeptFiles> {
 
 export const keptFilesQuery = (id: string, event: string) => queryOptions({ queryKey: ['kept-files', id, event], queryFn: () => keptFiles(id, event), retry: false, gcTime: 0 });
 
-// undo takes a conversation back to an event; with preview it only says what would change.
+// undo takes a conversation back to an event; with preview it only returns the effects.
 export async function undo(id: string, event: string | null, keepFiles: boolean, preview: boolean): Promise<Undone> {
   type Answer = { files_written: string[]; files_removed: string[]; checkout: { ref: string; commit: string } | null; checkout_kept: string | null };
   const done = await request<Answer>('POST', `${base}/${id}/undo`, { event_id: event, keep_files: keepFiles, preview });

@@ -44,7 +44,7 @@ export function reasonIn(text: string): string {
   return typeof said === 'string' ? said : '';
 }
 
-// describe says what went wrong in words for people.
+// describe words a failure for people.
 export function describe(error: unknown): string {
   if (error instanceof Failure) return error.status === 0 ? tr('The server cannot be reached.') : error.message;
   return error instanceof Error ? error.message : String(error);

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import { isDark, setTheme } from '../design/theme';
 import { settingsTabs } from '../settings/tabs';
-import { Palette } from './Palette'; // not loaded later: what is typed after Ctrl+K must reach it
+import { Palette } from './Palette'; // not loaded later: keys after Ctrl+K must reach it
 import { listen, useCommands, type Command } from './registry';
 import { tr } from '../i18n/text';
 

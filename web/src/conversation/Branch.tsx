@@ -93,7 +93,7 @@ const clock = (time: string): string => new Date(time).toLocaleString(language, 
 export function EditSent({ id, before, message, conversation, onClose }: { id: string; before: string; message: MessageItem; conversation: Conversation; onClose: () => void }) {
   const [text, setText] = useState(message.text);
   const [keep, setKeep] = useState(false);
-  const [rewound, setRewound] = useState(false); // the message is what is left to do
+  const [rewound, setRewound] = useState(false); // only the message is left to send
   const back = useBack(id, before, true);
   const go = useMutation({
     mutationFn: async () => {
@@ -129,7 +129,7 @@ export function EditSent({ id, before, message, conversation, onClose }: { id: s
   );
 }
 
-// useBack is what going back to an event would change.
+// useBack returns the effects of going back to an event.
 function useBack(id: string, event: string, enabled: boolean) {
   return useQuery({ ...undoPreviewQuery(id, event), enabled });
 }

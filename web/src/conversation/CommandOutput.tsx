@@ -8,7 +8,7 @@ import '../design/ansi.css';
 // drawn is how much of a running command's output is drawn, in characters.
 const drawn = 20_000;
 
-// CommandOutput is what a command prints while it runs, and then its result: with colours
+// CommandOutput is the output of a command while it runs, and then its result: with colours
 // if this page has seen all of it, else as it is stored.
 export function CommandOutput({ action, running, result }: { action: string; running: boolean; result: string | null }) {
   const live = useLiveOutput(action, running);

@@ -12,7 +12,7 @@ interface Props {
   text: string;
   onText: (text: string) => void;
   busy: boolean;
-  reachable?: boolean; // what is sent can reach its server
+  reachable?: boolean; // a message can reach the server
   sendLabel: string;
   onSend: (images: string[], files: File[]) => Promise<boolean>; // true: sent, the box is emptied
   onQueue?: () => void; // holds the text back for later
@@ -53,7 +53,7 @@ export function Composer({ ref, label, placeholder, text, onText, busy, reachabl
   const attach = async (given: Iterable<File>) => {
     setProblem('');
     const problems: string[] = [];
-    for (const file of [...given]) { // what is dropped is gone after the first wait
+    for (const file of [...given]) { // dropped files are gone after the first wait
       try {
         if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
           const reason = await onFile(file);

@@ -6,12 +6,12 @@ import { tr } from '../i18n/text';
 
 interface Props {
   questions: Question[];
-  keys: 'page' | 'inside'; // where Y and N answer: of several questions on a page, that with the focus
+  keys: 'page' | 'inside'; // where Y and N answer: of several questions on a page, the one with the focus
   onAnswer: (accept: boolean, reason: string) => Promise<void>;
 }
 
-// Confirm asks whether the agent may do what it proposes. Y and N answer while
-// no text is being written.
+// Confirm asks whether the agent may take its actions. Y and N answer while no text is
+// being written.
 export function Confirm({ questions, keys, onAnswer }: Props) {
   const [reason, setReason] = useState('');
   const [busy, setBusy] = useState(false);
@@ -80,8 +80,8 @@ export function Confirm({ questions, keys, onAnswer }: Props) {
   );
 }
 
-// Asked shows one question. Its text is all that the action would do: nobody should allow
-// what is not shown.
+// Asked shows one question. Its text has the whole effect of the action: nobody should allow
+// an unseen part.
 function Asked({ question: q }: { question: Question }) {
   return (
     <li>

@@ -2,7 +2,7 @@ import type { Readable } from '../events/store';
 import { useView } from '../events/useView';
 import { tr } from '../i18n/text';
 
-// ConnectionBanner says when what happens in a conversation does not come here.
+// ConnectionBanner says when the events of a conversation do not arrive.
 export function ConnectionBanner({ store }: { store: Readable }) {
   const connection = useView(store, (v) => v.connection);
   const loaded = useView(store, (v) => v.loaded);

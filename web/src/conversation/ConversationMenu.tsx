@@ -32,7 +32,7 @@ interface Props {
   onFailure: (text: string) => void;
 }
 
-// ConversationMenu is what can be done with a whole conversation. The palette has it, too.
+// ConversationMenu has the actions on a whole conversation. The palette has them, too.
 export function ConversationMenu({ conversation, summary, onFind, onCondense, onFailure }: Props) {
   const [, navigate] = useLocation();
   const [open, setOpen] = useState<Open>(null);

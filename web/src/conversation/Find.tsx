@@ -17,8 +17,8 @@ interface Props {
   onClose: () => void;
 }
 
-// Find searches a conversation, newest first: in what is loaded by itself, and in all of it
-// by the server. An event beyond what is loaded is loaded when it is gone to.
+// Find searches a conversation, newest first: loaded events by itself, and all of them by the
+// server. A found event that is not loaded is loaded when the user goes there.
 export function Find({ conversation, store, onGoto, onClose }: Props) {
   const timeline = useView(store, (v) => v.timeline);
   const [text, setText] = useState('');

@@ -12,7 +12,7 @@ const states: Record<string, string> = {
   interrupted: tr('It is interrupted.'),
 };
 
-// GoalBar shows the goal that the agent works on, what the judge said last, and stops it.
+// GoalBar shows the agent's goal and the judge's last words, and stops the goal.
 export function GoalBar({ conversation, store }: { conversation: Conversation; store: EventStore }) {
   const goal = useView(store, (v) => v.timeline.goal);
   const change = useMutation({ mutationFn: (action: 'stopGoal' | 'resumeGoal') => conversation[action]() });

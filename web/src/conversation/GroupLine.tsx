@@ -10,7 +10,7 @@ interface Props {
   onFold: (group: Group) => void;
 }
 
-// GroupLine says what the actions of a group did, and folds them.
+// GroupLine sums up the actions of a group, and folds them.
 export const GroupLine = memo(function GroupLine({ group, onFold }: Props) {
   const { text, failed, rejected, running, from, to } = useMemo(() => groupText(group.members), [group.members]);
   return (

@@ -2,7 +2,7 @@ import { money, tokens } from '../design/format';
 import type { Usage } from '../events/usage';
 import { tr } from '../i18n/text';
 
-// Meter shows what the conversation costs, and how full the model's context is.
+// Meter shows the cost of the conversation, and the use of the model's context.
 export function Meter({ usage }: { usage: Usage }) {
   const full = usage.contextWindow > 0 ? Math.min(1, usage.contextTokens / usage.contextWindow) : 0;
   const known = usage.contextWindow > 0;

@@ -31,8 +31,8 @@ export function PlanDialog({ id, onClose }: { id: string; onClose: () => void })
   );
 }
 
-// PlanBar leads from a planning agent to one that acts: that of the conversation which the
-// plan is a part of, or a new one with the same files.
+// PlanBar leads from a planning agent to an acting one: in the conversation that the plan is
+// a part of, or in a new one with the same files.
 export function PlanBar({ summary }: { summary: ConversationSummary }) {
   const [, navigate] = useLocation();
   const act = useMutation({

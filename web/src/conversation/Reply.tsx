@@ -26,7 +26,7 @@ interface Props {
   onGoto: (event: string) => void;
 }
 
-// Reply is the foot of a conversation: what waits for the user, and the box for a message.
+// Reply is the foot of a conversation: questions to the user, and the box for a message.
 // New events do not draw it again.
 export const Reply = memo(function Reply({ conversation, store, summary, draft, onSent, onGoto }: Props) {
   const status = useView(store, (v) => v.timeline.status);

@@ -26,7 +26,7 @@ export const Message = memo(function Message({ item, open, onToggle }: { item: M
   );
 });
 
-// UserText is what the user wrote; code and attached texts in it are set apart.
+// UserText is the user's text; code and attached texts in it are set apart.
 function UserText({ text }: { text: string }) {
   return userParts(text).map((part, i) =>
     part.code ? (
@@ -64,7 +64,7 @@ export function Note({ item, open, onToggle }: { item: NoteItem } & Foldable) {
   );
 }
 
-// ErrorBlock tells of an error. The last one has what to do about it; onRetry is null where
+// ErrorBlock tells of an error. The last one has a remedy; onRetry is null where
 // there is no run to try again.
 export function ErrorBlock({ item, last, onRetry }: { item: ErrorItem; last: boolean; onRetry: (() => void) | null }) {
   return (

@@ -161,7 +161,7 @@ function Line({ item, task, open, held, waiting, working, status, cost, since, o
   );
 }
 
-// nameOf is what a sub-agent is called. The usual one needs no name.
+// nameOf returns the name of a sub-agent. The usual one needs no name.
 const nameOf = ({ agent }: AgentTask): string => (agent === '' || agent === 'general-purpose' || agent === 'default' ? tr('Sub-agent') : tr('Sub-agent {name}', { name: visible(agent) }));
 
 interface StateProps extends Pick<LineProps, 'item' | 'waiting' | 'working' | 'status' | 'cost' | 'since'> {

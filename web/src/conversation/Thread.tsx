@@ -14,7 +14,7 @@ import { useRows } from './useRows';
 import { Waiting } from './Waiting';
 import { tr } from '../i18n/text';
 
-// Thread is a conversation inside of another one: its newest rows, and what it asks.
+// Thread is a conversation inside of another one: its newest rows, and its questions.
 export function Thread({ store, conversation, outputs, onOlder, resumes, address, label }: ThreadProps) {
   const following = useContext(FollowingContext);
   const view = useRows(store, following);

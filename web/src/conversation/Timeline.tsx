@@ -24,8 +24,8 @@ interface Props {
 }
 
 // Timeline draws only the rows that are in view, and threads that are open. It follows the
-// newest row until the user scrolls away from it or opens a row. What the model is writing
-// draws only its own row again.
+// newest row until the user scrolls away from it or opens a row. An answer that the model
+// is writing draws only its own row again.
 export const Timeline = memo(function Timeline({ store, label = tr('Conversation'), address, onOlder, onRetry, target, onBranch, sent = 0 }: Props) {
   const items = useView(store, (v) => v.timeline.items);
   const events = useView(store, (v) => v.timeline.events);
@@ -51,7 +51,7 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   // A thread that is open goes on where it is, and has its size, when it is scrolled out of view.
   const kept = useMemo(() => (view.threads.size === 0 ? [] : rows.flatMap((row, i) => (view.threads.has(row.id) ? [i] : []))), [rows, view.threads]);
 
-  // Who sends a message wants to see what comes of it.
+  // Who sends a message wants to see the answer.
   const answered = useRef(sent);
   useLayoutEffect(() => {
     if (answered.current === sent) return;

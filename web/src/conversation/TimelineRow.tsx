@@ -110,11 +110,11 @@ interface TailProps {
   onToggle: (id: string, open: boolean) => void;
 }
 
-// Tail is what the model is writing, or that it is at work. Keys of the user come first.
+// Tail shows the unfinished answer of the model, or that it is at work. Keys of the user come first.
 export function Tail({ store, reasoning, onToggle }: TailProps) {
   const newest = useView(store, (v) => v.timeline.draft);
   const deferred = useDeferredValue(newest);
-  const draft = newest && deferred; // what is stored by now is not shown twice
+  const draft = newest && deferred; // a stored answer is not shown twice
   const retry = useView(store, (v) => v.timeline.retry);
   return (
     <div className="timeline-row">
@@ -133,8 +133,8 @@ export function Tail({ store, reasoning, onToggle }: TailProps) {
   );
 }
 
-// tailOf reports whether a row behind the last event is shown: what the model is
-// writing, or that it is at work.
+// tailOf reports whether a row behind the last event is shown: an unfinished answer, or that
+// the model is at work.
 export function tailOf({ timeline }: View): boolean {
   if (timeline.draft) return true;
   if (timeline.status !== 'running') return false;

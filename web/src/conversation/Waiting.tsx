@@ -34,7 +34,7 @@ export function Waiting({ conversation, store, keys }: Props) {
   return <Confirm key={actions[0]?.id} questions={questions.data} keys={keys} onAnswer={answer} />;
 }
 
-// Unworded takes the place of a question that is not known: nobody should allow what is not shown.
+// Unworded takes the place of an unknown question: nobody should allow an unseen action.
 function Unworded({ error, onRetry }: { error: Error; onRetry: () => void }) {
   return (
     <p className="banner bad" role="alert">

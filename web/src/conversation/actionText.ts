@@ -1,4 +1,4 @@
-// What an action does, in a few words.
+// The deed of an action, in a few words.
 import { plain, type ActionEvent } from '../events/event';
 import type { IconName } from '../design/Icon';
 import { visible } from '../design/visible';
@@ -62,8 +62,8 @@ export function actionText(e: ActionEvent, directory: string): ActionText {
   return { icon, verb: words(e.tool_name), subject: oneLine(ownSummary(e)) };
 }
 
-// ownSummary is what the model said about its call; servers fill a missing
-// summary with the tool's name and its arguments.
+// ownSummary returns the model's description of its call; servers fill a missing one with the
+// tool's name and its arguments.
 export function ownSummary(e: ActionEvent): string {
   const summary = e.summary ?? '';
   return summary.startsWith(`${e.tool_name}: {`) ? '' : summary;
@@ -82,7 +82,7 @@ export function relative(path: string, directory: string): string {
   return directory && path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path;
 }
 
-// Edit is what an action did to one file.
+// Edit is the change of one file by an action.
 export interface Edit {
   path: string;
   before: string;
@@ -103,8 +103,8 @@ export function editOf(e: ActionEvent, observation: Record<string, unknown> | nu
   return null;
 }
 
-// lineCounts says how many lines an edit adds and removes between what is equal
-// at its start and its end.
+// lineCounts returns the numbers of lines that an edit adds and removes, between its equal
+// start and end.
 export function lineCounts({ before, after }: Edit): { added: number; removed: number } {
   const old = lines(before);
   const now = lines(after);

@@ -36,7 +36,7 @@ export function Tags({ summary, onClose }: { summary: ConversationSummary; onClo
   );
 }
 
-// SetupLog is what the repository's scripts printed when the conversation was started.
+// SetupLog is the output of the repository's scripts at the start of the conversation.
 export function SetupLog({ id, onClose }: { id: string; onClose: () => void }) {
   const log = useQuery(setupLogQuery(id));
   return (
@@ -59,7 +59,7 @@ export function SetupLog({ id, onClose }: { id: string; onClose: () => void }) {
   );
 }
 
-// Archive deletes the sandbox of a conversation, and keeps what can be read and its files.
+// Archive deletes the sandbox of a conversation, and keeps its events and its files.
 export function Archive({ id, onDone, onClose }: { id: string; onDone: () => Promise<void>; onClose: () => void }) {
   const remove = useMutation({
     mutationFn: async () => {

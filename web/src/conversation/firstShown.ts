@@ -6,7 +6,7 @@ export const step = 40;
 export const most = 400;
 
 // firstShown is the place of the first row that a thread shows, for the newest `shown` rows.
-// `kept` is the id of a row that must not go away, as somebody reads what is behind it.
+// `kept` is the id of a row that stays, as somebody reads the rows behind it.
 export function firstShown(rows: { id: string }[], shown: number, kept: string | null): number {
   const first = Math.max(0, rows.length - shown);
   const at = kept === null ? -1 : rows.findIndex((row) => row.id === kept);

@@ -1,4 +1,4 @@
-// What the actions of a group did, in a few words.
+// The deeds of a group of actions, in a few words.
 import type { Item, Outcome } from '../events/item';
 import { plain, type ActionEvent } from '../events/event';
 import { hasError, hasFailed } from './outcome';
@@ -15,8 +15,8 @@ export interface GroupText {
 
 type Deed = 'command' | 'change' | 'read' | 'search' | 'browser' | 'task' | 'plan' | 'tool';
 
-// groupText reads a group. What was rejected or did not work is counted as that alone, but
-// for commands that ended with a code: they ran.
+// groupText reads a group. Rejected and failed actions count only as such, except commands
+// that ended with a code: they ran.
 export function groupText(members: Item[]): GroupText {
   const done = new Map<Deed, Set<string>>();
   const text: GroupText = { text: '', failed: 0, rejected: 0, running: false, from: '', to: '' };
@@ -54,7 +54,7 @@ const say: Record<Deed, (n: number) => string> = {
 
 const deeds = Object.keys(say) as Deed[];
 
-// deedOf is what an action does, and to which file; files are counted once.
+// deedOf returns the deed of an action and its file; files are counted once.
 function deedOf({ action: a }: ActionEvent): [Deed, string] {
   const path = plain(a?.path ?? a?.file_path);
   switch (a?.kind) {

@@ -18,10 +18,10 @@ export interface Grouping {
   chosen: ReadonlyMap<string, boolean>; // whether the user wants a group open, by a member's id
   waiting: boolean; // actions without an outcome wait for the user
   older: boolean; // there are lines before the first one that are not loaded
-  reading: boolean; // the user is not at the end: what a new turn would fold stays open
+  reading: boolean; // the user is not at the end: a new turn folds nothing
 }
 
-// Grouped is what the next grouping goes on from.
+// Grouped is a grouping, with the state that the next one reuses.
 export interface Grouped {
   rows: Row[];
   items: Item[];
@@ -46,9 +46,9 @@ interface Run {
 const least = 3;
 
 // grouped makes the rows of items. A group of an earlier turn is folded, one of the newest
-// turn open, unless the user wants it otherwise. What has not changed since `before` is taken
-// from it: lines that came at the end, and changes of lines near it, cost as much as they
-// are many, besides copies of lists.
+// turn open, unless the user wants it otherwise. Unchanged rows come from
+// `before`: the cost grows with the number of new and changed lines, besides copies of
+// lists.
 export function grouped(items: Item[], by: Grouping, before: Grouped | null): Grouped {
   const known = before ? common(before.items, items) : 0;
   const newest = newestTurn(items, by.gone, known, before);
@@ -73,7 +73,7 @@ export function grouped(items: Item[], by: Grouping, before: Grouped | null): Gr
   return next;
 }
 
-// resume takes what is before the place `known`, and returns the place to go on from.
+// resume takes the rows before the place `known`, and returns the place to go on from.
 function resume(before: Grouped, known: number, next: Grouped): number {
   next.runs = before.runs.slice(0, before.runs.findLastIndex((run) => run.start < known) + 1);
   const last = next.runs.at(-1);

@@ -1,12 +1,12 @@
 import { textOf, type Event } from '../events/event';
 import { eventOf, type Item } from '../events/item';
 
-// hits are the ids of the items that have a text in lower case, newest first: of those that
-// are loaded, and of events that the server has found beyond them.
+// hits returns the ids of items with a text in lower case, newest first: of loaded items, and
+// of older events that the server has found.
 export function hits(items: Item[], gone: ReadonlySet<string>, lower: string, found: Event[]): string[] {
   const ofServer = new Set(found.map(itemOf));
   const has = new Set(items.filter((item) => textIn(item).toLowerCase().includes(lower)));
-  // An action that the server has found may have the text in what was said before it.
+  // An action that the server has found may have the text in its thought.
   const shown = new Set([...has].map(eventOf));
   const all: string[] = [];
   const loaded = new Set<string>();

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { followsAfter } from './useFollowing';
 
-// before and now are offsets, left is what remains below.
+// before and now are offsets, left is the rest below.
 it.each([
   ['the user scrolls up a little', true, 500, 490, 10, false],
   ['the user scrolls up further', true, 500, 100, 400, false],

@@ -42,7 +42,7 @@ export function useFollowing(): Following {
   const scrolled = useCallback(() => {
     const list = scroller.current;
     if (!list || list.scrollTop === seen.current) return;
-    // The user goes to the end that is seen; what was added since is not painted yet.
+    // The user goes to the painted end; later additions are not painted yet.
     const left = Math.min(below(list), end.current - list.scrollTop);
     following.current = followsAfter(following.current, seen.current, list.scrollTop, left);
     closing.current = false;
@@ -74,7 +74,7 @@ const below = (list: Element) => list.scrollHeight - list.clientHeight - list.sc
 
 // followsAfter reports whether the end is followed after a list has scrolled. While it is
 // followed each change of size is answered at once by going to the end, so that only its
-// user moves a list up; and what becomes shorter leaves it at its end.
+// user moves a list up; and a shorter list stays at its end.
 export function followsAfter(following: boolean, before: number, now: number, left: number): boolean {
   if (left <= 1) return true;
   if (now < before) return false;

@@ -1,4 +1,4 @@
-// What a user wrote is shown as it is, but for fenced code, as text files come with a task.
+// The user's text is shown as it is, except fenced code: text files come with a task as such.
 import { Lexer, type Tokens } from 'marked';
 
 export interface Part {

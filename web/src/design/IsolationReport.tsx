@@ -10,7 +10,7 @@ const levels: Record<string, { text: string; bad?: boolean }> = {
   none: { text: tr('No sandbox: commands have the rights of this server, and can read and change all that it can.'), bad: true },
 };
 
-// IsolationReport says what is in force around commands, as the sandbox reports it.
+// IsolationReport shows the isolation of commands, as the sandbox reports it.
 export function IsolationReport({ isolation }: { isolation: Isolation }) {
   const { report, detail } = isolation;
   if (!report) return <p className="banner">{detail}</p>;

@@ -7,7 +7,7 @@ import './markdown.css';
 const purifier = DOMPurify(window);
 
 purifier.addHook('afterSanitizeAttributes', (node) => {
-  // What is too wide scrolls in itself, by keys as well.
+  // A wide block scrolls in itself, by keys as well.
   if (node.nodeName === 'PRE' || node.nodeName === 'TABLE') node.setAttribute('tabindex', '0');
   if (node.nodeName !== 'A') return;
   const address = node.getAttribute('href') ?? '';
@@ -47,8 +47,8 @@ export const Plain = memo(function Plain({ text }: { text: string }) {
   return useMemo(() => new DOMParser().parseFromString(toMarkup(text), 'text/html').body.textContent, [text]);
 });
 
-// GrowingMarkdown shows a text that grows at its end, as a model writes it: only what is
-// not settled yet is read again. References to a later block are not resolved.
+// GrowingMarkdown shows a text that grows at its end, as a model writes it: only unsettled
+// blocks are read again. References to a later block are not resolved.
 export function GrowingMarkdown({ text }: { text: string }) {
   const [read, setRead] = useState({ text: '', blocks: [] as string[] });
   if (read.text !== text) setRead({ text, blocks: blocksOf(text, read.blocks) });

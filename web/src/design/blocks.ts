@@ -1,7 +1,7 @@
 import { Lexer } from 'marked';
 
-// blocksOf splits a text into blocks of Markdown, with those of what it was before. The
-// last two may change with what follows. What is within a block is not read here.
+// blocksOf splits a text into blocks of Markdown, and reuses the blocks of an earlier, shorter
+// text. Later text may change the last two. The content of a block is not read here.
 export function blocksOf(text: string, before: string[]): string[] {
   const whole = text.replace(/\r\n?/g, '\n');
   let settled = before.slice(0, -2);

@@ -20,8 +20,8 @@ async function persistent<T>(load: () => Promise<T>): Promise<T> {
 }
 
 // loaded makes such a component; Waiting is shown until its script is there. React's own
-// `lazy` draws what waits even if the script is there already, when a click has led to it,
-// and then leaves it for 300 ms.
+// `lazy` draws its fallback after a click even if the script is there already, and then
+// leaves it for 300 ms.
 export function loaded<P extends object>(load: () => Promise<{ default: ComponentType<P> }>, Waiting?: ComponentType): Loaded<P> {
   let script: Promise<ComponentType<P>> | null = null;
   let there: ComponentType<P> | null = null;

@@ -1,4 +1,4 @@
-// Markdown as HTML, which is not safe before it was sanitised, and what its links say.
+// Markdown as HTML, which is unsafe before it is sanitised, and a check of its links.
 import { Marked, Tokenizer } from 'marked';
 
 const marked = new Marked({ gfm: true, breaks: false, async: false });
@@ -56,8 +56,8 @@ function escape(text: string): string {
   return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
-// misleads reports whether a link's text names another host than the link, or
-// the address has what looks like another one.
+// misleads reports whether a link's text names another host than the link, or the address
+// contains a look-alike of another host.
 export function misleads(text: string, target: URL): boolean {
   if (target.host.split('.').some((label) => label.startsWith('xn--'))) return true;
   if (!target.protocol.startsWith('http')) return false;

@@ -13,7 +13,7 @@ export function notices(): boolean {
   }
 }
 
-// setNotices asks the browser's permission if it must. It returns what holds now.
+// setNotices asks the browser's permission if it must. It returns the state now.
 export async function setNotices(on: boolean): Promise<boolean> {
   if (on && (await Notification.requestPermission()) !== 'granted') return false;
   try {
@@ -31,8 +31,8 @@ const worth: Record<string, (title: string) => string> = {
   stuck: (title) => tr('“{title}” is stuck.', { title }),
 };
 
-// news compares two states of the list: what the user would want to know of. One that is
-// new in the list counts if it has changed since the page was opened, in milliseconds since 1970.
+// news compares two states of the list, and returns changes that matter to the user. A new
+// entry counts if it has changed since the page was opened, in milliseconds since 1970.
 export function news(before: Map<string, string>, now: { id: string; title: string; status: string; updatedAt: string }[], opened: number): { id: string; text: string }[] {
   return now.flatMap(({ id, title, status, updatedAt }) => {
     const was = before.get(id);

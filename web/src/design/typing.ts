@@ -1,7 +1,6 @@
 // Whether the user is typing. A key is shown with the next frame; that is up to 17 ms away
-// if the page has just drawn one for something else. So what else there is to draw waits for
-// the moment after a key, and what moves all the time stands still: see `data-typing` in
-// base.css.
+// if the page has just drawn one for something else. So other drawing waits for the moment
+// after a key, and animations stand still: see `data-typing` in base.css.
 
 // typed is how long the user counts as typing after a key, in milliseconds.
 export const typed = 500;
@@ -26,7 +25,7 @@ export function watchTyping(): void {
 
 function onKeyDown(e: KeyboardEvent): void {
   if (!(e.target instanceof HTMLTextAreaElement || e.target instanceof HTMLInputElement)) return;
-  // What is sent with Enter is waited for.
+  // The user waits for a message that Enter sends.
   if (e.key === 'Enter') end();
   else if ((e.key.length === 1 && !e.ctrlKey && !e.metaKey) || e.key === 'Backspace') {
     if (last === -Infinity) document.documentElement.dataset.typing = '';

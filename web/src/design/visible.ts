@@ -1,6 +1,6 @@
-// visible shows what has no form of its own in a text: characters that turn the direction of
-// what follows, or take no room. What a person reads must be what is run. The joiners of
-// scripts and emoji stay.
+// visible shows characters of a text that have no form: they change the direction of the
+// text, or take no room. People must see the text that runs. The joiners of scripts and emoji
+// stay.
 export function visible(text: string): string {
   return text.replace(hidden, (c) => `\\u{${c.codePointAt(0)?.toString(16)}}`);
 }

@@ -3,7 +3,7 @@ import type { Event } from './event';
 // Events make a tree: each names the one that it follows. A rewind goes back to an earlier
 // one, and what comes next begins another branch.
 
-// beginning stands for what is before the first event.
+// beginning stands for the place before the first event.
 export const beginning = '__root__';
 
 // Path is where a conversation is: head is the event that the next one follows, and last the

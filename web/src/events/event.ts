@@ -33,7 +33,7 @@ export interface ActionEvent extends Base {
   reasoning_content?: string | null;
   tool_name: string;
   tool_call_id: string;
-  llm_response_id?: string; // that of other actions, too, if the model asked for them at once
+  llm_response_id?: string; // shared by the actions of one answer
   tool_call?: { arguments?: string };
   security_risk?: string;
   summary?: string | null;
@@ -133,7 +133,7 @@ export type Event =
   | HookExecution
   | Plain;
 
-// isEvent accepts what servers send as events, and nothing else.
+// isEvent accepts events of the contract, and nothing else.
 export function isEvent(value: unknown): value is Event {
   const e = value as Partial<Base> & { kind?: unknown };
   return (

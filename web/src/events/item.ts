@@ -3,7 +3,7 @@ import type { ActionEvent, ObservationData } from './event';
 // An Item is a line or block of the conversation's page.
 export type Item = MessageItem | ActionItem | ResultItem | ErrorItem | NoteItem;
 
-// eventOf is the event that an item shows: what was said with an action has an item of its own.
+// eventOf returns the event that an item shows: the text with an action has an item of its own.
 export const eventOf = (item: Item): string => item.id.replace(/:thought$/, '');
 
 export interface MessageItem {

@@ -1,23 +1,23 @@
 // From events to the lines of the page. Later events change the lines of earlier ones: a
-// result is shown with its action. What comes before its action, in a newer window, waits
-// for it, so that no window has to be read twice.
+// result is shown with its action. A result that comes before its action, in a newer
+// window, waits for it, so that no window is read twice.
 import { imagesOf, plain, textOf, type ActionEvent, type Event } from './event';
 import type { ActionItem, Item, Outcome } from './item';
 import { plural, tr } from '../i18n/text';
 
-// An Index finds the lines that events change. Lines are numbered from `first`, that of
-// the first line; numbers of older ones are lower, so that those of newer ones stay.
+// An Index finds the lines that events change. The first line has the number
+// `first`; older lines get lower numbers, so that newer ones keep theirs.
 export interface Index {
   first: number;
   lines: Map<string, number>; // of actions, and of results without one, by the event's id
   calls: Map<string, number>; // of the newest action of a tool call
-  ofAction: Map<string, Waiting[]>; // what waits for an action, in order
+  ofAction: Map<string, Waiting[]>; // changes that wait for an action, in order
   ofCall: Map<string, Waiting[]>;
   oldest: number; // the orders of events are from oldest to newest - 1
   newest: number;
 }
 
-// Waiting is what an event changes in an action that is not there.
+// Waiting is the change of an action by an event that came before the action.
 interface Waiting {
   order: number;
   change: Pick<ActionItem, 'outcome'> | Pick<ActionItem, 'risk'>;
@@ -28,7 +28,7 @@ export function newIndex(): Index {
   return { first: 0, lines: new Map(), calls: new Map(), ofAction: new Map(), ofCall: new Map(), oldest: 0, newest: 0 };
 }
 
-// after returns the lines with those of newer events, and changes the index.
+// after adds the lines of newer events, and changes the index.
 export function after(items: Item[], index: Index, events: Event[]): Item[] {
   const next = items.slice();
   for (const e of events) {
@@ -38,14 +38,14 @@ export function after(items: Item[], index: Index, events: Event[]): Item[] {
   return next;
 }
 
-// before returns the lines with those of older events, and changes the index. The lines
-// are those that all of the events would have made.
+// before adds the lines of older events, and changes the index. The result equals the lines
+// of all events at once.
 export function before(events: Event[], items: Item[], index: Index): Item[] {
   const window = newIndex();
   window.newest = index.oldest - events.length;
   const older = after([], window, events);
 
-  // What has waited for actions of the window, and has no line of its own any more.
+  // Results that have waited for actions of the window lose their own lines.
   const settled = new Set<string>();
   for (const [at, waiting] of found(older, window, index)) {
     for (const { change, line } of waiting.sort((a, b) => a.order - b.order)) {
@@ -64,7 +64,8 @@ export function before(events: Event[], items: Item[], index: Index): Item[] {
   return older.concat(rest);
 }
 
-// found takes from the index what waits for actions of the window, by their places in it.
+// found takes the changes that wait for actions of the window from the index, by the places
+// of the actions.
 function found(older: Item[], window: Index, index: Index): Map<number, Waiting[]> {
   const all = new Map<number, Waiting[]>();
   const takeFrom = (from: Map<string, Waiting[]>, key: string, at: number) => {
@@ -199,7 +200,7 @@ function addAction(items: Item[], index: Index, e: ActionEvent): void {
 
 type Result = Extract<Event, { kind: 'ObservationEvent' | 'UserRejectObservation' | 'AgentErrorEvent' }>;
 
-// settle gives an action its outcome, by its id or by that of its call. A result whose
+// settle gives an action its outcome, by its id or its call's id. A result whose
 // action is not there has a line of its own, unless it would say nothing.
 function settle(items: Item[], index: Index, action: string | null, call: string | null, order: number, e: Result, outcome: Outcome): void {
   const at = action === null ? index.calls.get(call ?? '') : index.lines.get(action);

@@ -1,8 +1,8 @@
-// What running commands print, as it comes: connected only while somebody looks.
+// The output of running commands, as it comes: connected only while somebody looks.
 import { createContext, useContext, useEffect, useSyncExternalStore } from 'react';
 import type { Conversation } from '../api/conversation';
 
-// LiveOutput is the end of what a command has printed, with its colours.
+// LiveOutput is the end of a command's output, with its colours.
 export interface LiveOutput {
   text: string;
   cut: boolean; // it has lost its beginning, or something in between
@@ -47,7 +47,7 @@ export function overwritten(text: string): string {
   return text.split('\n').map(line).join('\n');
 }
 
-// coloured is what was watched of a command, if that is its whole result.
+// coloured returns the watched output of a command, if that is its whole result.
 export function coloured(live: LiveOutput | undefined, result: string): string | null {
   if (!live || live.cut) return null;
   const text = overwritten(live.text);
@@ -65,7 +65,7 @@ export function readPiece(data: unknown): Piece | null {
   }
 }
 
-// Outputs are those of one conversation.
+// Outputs are the live outputs of one conversation.
 export class Outputs {
   private readonly all = new Map<string, LiveOutput>();
   private readonly listeners = new Set<() => void>();
@@ -86,7 +86,7 @@ export class Outputs {
     return this.all.get(action);
   }
 
-  // watch has output come until what it returns is called.
+  // watch connects until the returned function is called.
   watch(): () => void {
     this.looking++;
     clearTimeout(this.timer);
@@ -145,7 +145,7 @@ export const OutputsContext = createContext<Outputs | null>(null);
 
 const never = () => () => {};
 
-// useLiveOutput is what a command has printed, as far as that was watched.
+// useLiveOutput returns the watched output of a command.
 export function useLiveOutput(action: string, running: boolean): LiveOutput | undefined {
   const outputs = useContext(OutputsContext);
   useEffect(() => (running ? outputs?.watch() : undefined), [outputs, running]);

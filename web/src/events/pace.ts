@@ -1,8 +1,8 @@
-// When the page draws what has arrived: often enough to be read, and between the keys of a
-// user who types.
+// When the page draws new events: often enough to be read, and between the keys of a user
+// who types.
 
-// Milliseconds. What the model writes is read, not watched: some times a second are enough.
-const together = 16; // what arrives within this time is drawn together
+// Milliseconds. People read an answer and do not watch it: some drawings a second are enough.
+const together = 16; // events within this time are drawn together
 const reading = 60; // between two drawings
 const typing = 200; // and while the user types
 const hidden = 200; // a page in the background
@@ -11,7 +11,7 @@ const free = 12; // and for this time after that the next one is not near
 const next = 100; // how long the next key is waited for
 
 export interface Past {
-  arrived: number; // when the first of what is not drawn arrived
+  arrived: number; // when the first undrawn event arrived
   drawn: number; // when the page drew last
   key: number; // when the user pressed the last key; -Infinity: does not type
   hidden: boolean; // nobody sees the page

@@ -19,7 +19,7 @@ export interface Screenshot {
   picture: string; // a data URL
 }
 
-// screenshots are those of browsers, oldest first: of OpenHands' own tools, and of MCP servers.
+// screenshots returns pictures of browsers, oldest first: of OpenHands' tools and of MCP servers.
 export function screenshots(items: Item[]): Screenshot[] {
   const found: Screenshot[] = [];
   let address = '';

@@ -33,7 +33,7 @@ export class EventStore {
   private view = nothingYet;
   private readonly listeners = new Set<() => void>();
   private readonly waiting: Event[] = [];
-  private arrived = 0; // when the first of those that wait did
+  private arrived = 0; // when the first waiting event arrived
   private drawn = -Infinity;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private forget = () => {};
@@ -65,7 +65,7 @@ export class EventStore {
     this.forget();
     clearTimeout(this.retry);
     clearTimeout(this.timer);
-    this.waiting.length = 0; // what was not drawn comes again after the cursor
+    this.waiting.length = 0; // undrawn events come again after the cursor
     this.socket?.close();
   }
 
@@ -131,8 +131,8 @@ export class EventStore {
         this.set({ connection: 'gone' });
         return;
       }
-      // Pieces of an answer that were sent meanwhile are not sent again: what is still to
-      // come of it shows, and all of it once it is stored.
+      // Lost pieces of an answer are not sent again: later ones still show, and the whole
+      // answer once it is stored.
       this.set({ connection: 'lost', timeline: { ...this.view.timeline, draft: null } });
       this.later(() => this.connect());
     };
@@ -150,7 +150,7 @@ export class EventStore {
     clearTimeout(this.timer);
     if (this.waiting.length === 0) return;
     this.drawn = performance.now();
-    // Live is what has its present state: that comes with the first event.
+    // The first event brings the present state; from then on the connection is live.
     const connection = this.socket?.readyState === WebSocket.OPEN ? 'live' : this.view.connection;
     this.set({ connection, timeline: append(this.view.timeline, this.waiting.splice(0)) });
   }

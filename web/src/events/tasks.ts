@@ -47,20 +47,20 @@ export function endingOf({ outcome }: ActionItem): Ending | null {
   return status === 'interrupted' ? 'interrupted' : 'finished';
 }
 
-// answerOf is what a sub-agent has answered, or why it did not; empty before that.
+// answerOf returns the answer of a sub-agent, or its error; empty before that.
 export function answerOf({ outcome }: ActionItem): string {
   if (outcome?.state === 'done') return textOf(outcome.observation.content);
   return outcome?.state === 'failed' ? outcome.error : '';
 }
 
 export interface Opening {
-  chosen: ReadonlyMap<string, boolean>; // what the user has opened and closed, by the action's id
+  chosen: ReadonlyMap<string, boolean>; // the user's choices, by the action's id
   working: boolean; // the conversation is at work: tasks without an outcome are being done
-  reading: boolean; // the user is not at the end: what has ended stays open meanwhile
+  reading: boolean; // the user is not at the end: ended tasks stay open meanwhile
 }
 
-// openTasks are the ids of the tasks whose threads are open: those that are being done, and
-// those that the user has opened. `before` are those that were open until now.
+// openTasks returns the ids of tasks with an open thread: tasks at work, and tasks that the
+// user has opened. `before` has the open tasks until now.
 export function openTasks(items: Item[], { chosen, working, reading }: Opening, before: ReadonlySet<string>): ReadonlySet<string> {
   const open = new Set<string>();
   for (const item of items) {

@@ -189,7 +189,7 @@ describe('a connection that breaks', () => {
     const whole = append(empty, log);
     for (let cut = 0; cut <= log.length; cut++) {
       const before = append(empty, log.slice(0, cut));
-      // The server sends again what is not older than the cursor.
+      // The server sends events again that are not older than the cursor.
       const again = log.filter((e) => before.cursor === null || e.timestamp >= before.cursor);
       const after = append(before, again);
       expect(after.items).toEqual(whole.items);

@@ -1,4 +1,4 @@
-// From the events of a conversation to what its page shows: a reducer without
+// From the events of a conversation to the content of its page: a reducer without
 // side effects. Events come in batches, so that 200 a second cost a copy of the list some
 // times a second.
 import type { Status } from '../api/summary';
@@ -14,7 +14,7 @@ export interface Task {
   status: string;
 }
 
-// Goal is what the agent works on in rounds, until a judge says that it is reached.
+// Goal is an objective: the agent works in rounds, until a judge says that it is reached.
 export interface Goal {
   active: boolean;
   status: string;
@@ -27,7 +27,7 @@ export interface Goal {
 export interface Timeline {
   events: Event[]; // stored events in order, without doubles
   items: Item[];
-  draft: { text: string; reasoning: string } | null; // what the model is writing
+  draft: { text: string; reasoning: string } | null; // the unfinished answer of the model
   status: Status;
   retry: { attempt: number; attempts: number; detail: string } | null; // of the model's call
   stats: unknown; // as the server has sent them
@@ -60,8 +60,7 @@ export const empty: Timeline = {
   path: noPath,
 };
 
-// append adds events that came after those of the timeline. Events that are
-// there already are dropped.
+// append adds newer events to a timeline. Known events are dropped.
 export function append(timeline: Timeline, events: Event[]): Timeline {
   const next = { ...timeline };
   const known = take(timeline);
@@ -84,9 +83,9 @@ export function append(timeline: Timeline, events: Event[]): Timeline {
   return next;
 }
 
-// prepend adds an older window, in order. It changes nothing that is live: status, usage
-// and draft are those of the newest events. Its work is that of the window, and a copy of
-// the two lists.
+// prepend adds an older window, in order. It changes nothing live: status, usage and
+// draft belong to the newest events. Its cost grows with the window, and includes a copy
+// of the two lists.
 export function prepend(timeline: Timeline, older: Event[]): Timeline {
   const known = take(timeline);
   const fresh = older.filter((e) => stored(e) && !known.ids.has(e.id));
@@ -106,8 +105,8 @@ export function prepend(timeline: Timeline, older: Event[]): Timeline {
   return next;
 }
 
-// Known is what is looked up in a timeline. It goes from a timeline to the next one, as
-// making it costs as much as the timeline is long; one that is given again gets a new one.
+// Known has the indexes of a timeline. They move from a timeline to the next one, as making
+// them costs as much as the timeline is long; a timeline used twice gets new ones.
 interface Known {
   ids: Set<string>;
   index: Index;
@@ -130,7 +129,7 @@ function give(timeline: Timeline, known: Known): void {
   if (timeline.events !== empty.events) kept.set(timeline.events, known);
 }
 
-// follow updates what is live: status, usage, draft, plan.
+// follow updates the live state: status, usage, draft, plan.
 function follow(t: Timeline, e: Event): void {
   switch (e.kind) {
     case 'StreamingDeltaEvent':

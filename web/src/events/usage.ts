@@ -1,4 +1,4 @@
-// What a conversation has used, from the statistics of the server.
+// The usage of a conversation, from the server's statistics.
 
 export interface Call {
   model: string;
@@ -64,7 +64,7 @@ export function readUsage(stats: unknown, service = ''): Usage {
     usage.cachedTokens += total.cache_read_tokens ?? 0;
     usage.reasoningTokens += total.reasoning_tokens ?? 0;
     usage.budgetUSD = m.max_budget_per_task ?? usage.budgetUSD;
-    // The agent's model, not those of titles and condensers, fills the context.
+    // The agent's model fills the context; models of titles and condensers do not.
     if (service ? name === service : name === 'default' || name === 'agent') {
       usage.contextTokens = total.per_turn_token ?? 0;
       usage.contextWindow = total.context_window ?? 0;

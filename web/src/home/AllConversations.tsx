@@ -18,10 +18,10 @@ import './all.css';
 
 type Asked = { what: 'rename' | 'remove' | 'tags' | 'archive'; of: ConversationSummary } | null;
 
-// AllConversations is the whole list, with what a sidebar has no place for.
+// AllConversations is the whole list, with more details and actions than the sidebar.
 export default function AllConversations() {
   const queries = useQueryClient();
-  // What is listed is in the address, so that it can be kept and passed on.
+  // The address has the filters, so that they can be kept and passed on.
   const [address, setAddress] = useSearchParams();
   const [search, filter, tag] = ['title', 'state', 'tag'].map((name) => address.get(name) ?? '') as [string, string, string];
   const set = (name: string) => (value: string) =>
@@ -48,7 +48,7 @@ export default function AllConversations() {
   const asking = useAsking(listed);
   const all = status ? listed : asking; // the server has looked at its own status
   const shown = all.filter((c) => fits(c, filter) && (tag === '' || tag in c.tags));
-  // What the server does not filter by may be on a later page.
+  // The page itself applies some filters; matches may be on a later page of the server.
   const { hasNextPage, isFetching, fetchNextPage } = list;
   const searching = shown.length < 20 && hasNextPage && all.length < 2000;
   useEffect(() => {

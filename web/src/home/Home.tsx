@@ -188,7 +188,7 @@ function Running() {
   );
 }
 
-// Demo shows what Deft does, without a model.
+// Demo starts a recorded session, without a model.
 export function Demo() {
   const [, navigate] = useLocation();
   const start = useMutation({ mutationFn: demo, onSuccess: (id) => navigate(`/conversations/${id}`) });

@@ -6,7 +6,7 @@ import { describe } from '../api/failure';
 import { Dialog } from '../design/Dialog';
 import { tr } from '../i18n/text';
 
-// Import asks for the file of a recorded conversation, and what to do with it.
+// Import asks for the file of a recorded conversation, to read or to replay.
 export function Import({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const [, navigate] = useLocation();

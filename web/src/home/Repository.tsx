@@ -5,7 +5,7 @@ import { branchesQuery, hostsQuery, repositoriesKey, repositoriesQuery, type Rep
 import { providers } from '../settings/providers';
 import { tr } from '../i18n/text';
 
-// A Choice is what a task starts with. Empty fields: a new directory, the default
+// A Choice is the repository of a task. Empty fields: a new directory, the default
 // branch, and whatever host the repository is at.
 export interface Choice {
   repository: string;

@@ -19,7 +19,7 @@ export function SandboxChoice({ sandbox, onSandbox }: Props) {
         <option value="">{tr('a new sandbox')}</option>
         {choices.map(({ id, titles }) => (
           <option key={id} value={id}>
-            {tr('that of {titles}', { titles: titles.slice(0, 2).join(', ') + (titles.length > 2 ? ' …' : '') })}
+            {tr('with {titles}', { titles: titles.slice(0, 2).join(', ') + (titles.length > 2 ? ' …' : '') })}
           </option>
         ))}
       </select>

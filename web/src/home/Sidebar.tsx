@@ -81,7 +81,7 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
     refetchIntervalInBackground: notices(), // else only while the page is visible
   });
   const tasks = useStartTasks();
-  // What is being started is not idle yet.
+  // A conversation that is being started is not idle yet.
   const starting = new Set(tasks.map((t) => t.conversation));
   const listed = useAsking(useMemo(() => list.data?.pages.flatMap((p) => p.items) ?? [], [list.data]));
   const all = listed.filter((c) => !starting.has(c.id));

@@ -18,8 +18,8 @@ interface Props {
   onTask: (text: string, choice: Choice) => void;
 }
 
-// Suggestions are tasks to begin with: what waits at the user's Git hosts, templates, and
-// examples for those who have none.
+// Suggestions are tasks to begin with: issues and pull requests of the user's Git hosts,
+// templates, or examples.
 export function Suggestions({ text, onText, onTask }: Props) {
   const [kept, setKept] = useState(templates);
   const written = text.trim();

@@ -1,8 +1,7 @@
 import type { ConversationSummary } from '../api/summary';
 import { tr } from '../i18n/text';
 
-// filters are what the lists can be limited to. Without one, archived conversations are
-// left out.
+// filters limit the lists. Without one, archived conversations are left out.
 export const filters = [
   { value: '', label: tr('All but archived') },
   { value: 'running', label: tr('Working') },

@@ -1,6 +1,6 @@
 // Texts of the page in the user's language. English texts are in the code, as arguments of
 // `tr`, `plural` and `trNodes`; a catalogue has them in another language, by the English
-// ones. What a catalogue lacks is shown in English. scripts/texts.test.ts finds texts that go around this.
+// ones. A missing text is shown in English. scripts/texts.test.ts finds texts that go around this.
 import type { Catalogue } from './catalogue';
 
 export const languages = { en: 'English', de: 'Deutsch' } as const;
@@ -9,8 +9,8 @@ export type Language = keyof typeof languages;
 
 const key = 'deft.language';
 
-// language is what public/first.js has chosen before the first paint: the user's choice
-// in this browser, or the first of the browser's languages that there is.
+// language was chosen by public/first.js before the first paint: the user's choice in this
+// browser, or the first of the browser's languages with a catalogue.
 export const language: Language = current();
 
 function current(): Language {
@@ -28,7 +28,7 @@ export function chosen(): Language | null {
   }
 }
 
-// choose keeps the language, or with null that of the browser, and loads the page anew:
+// choose keeps the language, or with null the browser's, and loads the page anew:
 // texts are read once.
 export function choose(wanted: Language | null): void {
   try {

@@ -8,7 +8,7 @@ import { IsolationReport } from '../design/IsolationReport';
 import { tr } from '../i18n/text';
 import { trNodes } from '../i18n/nodes';
 
-// AgentPanel shows what the agent works with: its instructions, tools, skills and hooks,
+// AgentPanel shows the agent's equipment: its instructions, tools, skills and hooks,
 // as they are in force.
 export function AgentPanel({ conversation }: { conversation: Conversation }) {
   const prompt = useQuery(systemPromptQuery(conversation));
@@ -88,7 +88,7 @@ export function AgentPanel({ conversation }: { conversation: Conversation }) {
   );
 }
 
-// Sandbox says what isolates the commands of this conversation.
+// Sandbox shows the isolation of this conversation's commands.
 function Sandbox({ id }: { id: string }) {
   const isolation = useQuery(isolationQuery(id));
   return (

@@ -4,7 +4,7 @@ import { describe } from '../api/failure';
 import { Icon } from '../design/Icon';
 import { tr } from '../i18n/text';
 
-// Apps lists what programs in the sandbox listen on. Their pages are of another
+// Apps lists the ports of programs in the sandbox. Their pages are of another
 // origin, and are opened without a way back to this one.
 export function Apps({ id }: { id: string }) {
   const apps = useQuery(appsQuery(id));

@@ -4,7 +4,7 @@ import type { Item } from '../events/item';
 import { screenshots } from '../events/pictures';
 import { tr } from '../i18n/text';
 
-// Browser shows what the agent saw in a browser: the newest screenshot, unless the user has
+// Browser shows the agent's view of a browser: the newest screenshot, unless the user has
 // gone back to another one. Those of events that are not loaded yet are not there.
 export function Browser({ items }: { items: Item[] }) {
   const all = useMemo(() => screenshots(items), [items]);

@@ -20,8 +20,8 @@ interface Props {
   id: string;
 }
 
-// Changes shows what differs in the workspace from where the work began, and takes it
-// from there to a commit, a branch and a pull request.
+// Changes shows the differences of the workspace since the work began, and leads to a commit,
+// a branch and a pull request.
 export function Changes({ conversation, timeline, id }: Props) {
   const [split, setSplit] = useState(false);
   const [message, setMessage] = useState('');

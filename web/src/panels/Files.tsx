@@ -16,7 +16,7 @@ import { plural, tr } from '../i18n/text';
 // Files is the workspace as a tree. Files are looked at, uploaded and downloaded.
 export function Files({ conversation, timeline }: { conversation: Conversation; timeline: Timeline }) {
   const root = timeline.directory;
-  // What is shown is in the address: ?file=…, or ?directory=…, below root.
+  // The address has the shown file or directory below root: ?file=…, or ?directory=…
   const [address, setAddress] = useSearchParams();
   const file = address.get('file');
   const path = file ? parent(file) : (address.get('directory') ?? '');
@@ -202,7 +202,7 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
 
 const parent = (path: string): string => path.split('/').slice(0, -1).join('/');
 
-// above are a directory and those that it is in, below the root.
+// above returns a directory and its parents, below the root.
 function above(path: string): string[] {
   const parts = path.split('/').filter(Boolean);
   return parts.map((_, i) => parts.slice(0, i + 1).join('/'));

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'react';
 import { Icon } from '../design/Icon';
 import { tr } from '../i18n/text';
 
-// largestSide bounds what is drawn of a page, in pixels: its size comes from the file.
+// largestSide bounds the drawing of a page, in pixels: its size comes from the file.
 const largestSide = 3000;
 
 // PdfView draws one page of a PDF at a time. The file is read in a worker, which gets no

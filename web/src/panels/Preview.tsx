@@ -28,11 +28,11 @@ type View =
   | { kind: 'none'; note: string };
 
 // Preview shows a file of the workspace. Whatever it says that it is, it never becomes a
-// page: it is shown as text, as an image, or as what our own code makes of it.
+// page: it is shown as text, as an image, or as our own code draws it.
 export function Preview({ conversation, path, name }: { conversation: Conversation; path: string; name: string }) {
   const content = useQuery(fileQuery(conversation, path));
   const [view, setView] = useState<View | null>(null);
-  const [source, setSource] = useState(false); // the text of what is drawn otherwise
+  const [source, setSource] = useState(false); // show the text of a drawing or a notebook
   const blob = content.data;
   useEffect(() => {
     if (!blob) return;

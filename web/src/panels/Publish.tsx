@@ -16,7 +16,7 @@ interface Props {
   onDone: () => void;
 }
 
-// Publish pushes what is committed to the repository that the conversation was started
+// Publish pushes commits to the repository that the conversation was started
 // with, and opens a pull request there.
 export function Publish({ id, status, onDone }: Props) {
   const origin = useQuery(originQuery(id));

@@ -7,7 +7,7 @@ import { Icon } from '../design/Icon';
 import { TerminalView } from './TerminalView';
 import { tr } from '../i18n/text';
 
-// Terminal shows the shells of the conversation's sandbox, those that are open already too:
+// Terminal shows the shells of the conversation's sandbox, with the open ones first:
 // the server keeps them and their newest output.
 export default function Terminal({ conversation }: { conversation: Conversation }) {
   const open = useQuery(terminalsQuery(conversation));
@@ -148,8 +148,8 @@ function Terminals({ conversation, open }: { conversation: Conversation; open: O
   );
 }
 
-// begin makes the tabs of the terminals that are open. One is connected: that which was
-// shown last, or one that no other client has; else a new shell is opened.
+// begin makes the tabs of the open terminals. One is connected: the last shown one, or one
+// without a client; else a new shell is opened.
 function begin(open: OpenTerminal[], last: string | undefined): Tab[] {
   const chosen = open.find((t) => t.id === last) ?? open.find((t) => !t.attached);
   const tabs = open.map((t, i) => ({ key: i + 1, id: t.id, visited: t === chosen }));

@@ -20,7 +20,7 @@ interface Props {
   model: string;
 }
 
-// UsagePanel shows what a conversation has used, in all and by call of the model. Events
+// UsagePanel shows the usage of a conversation, in all and by call of the model. Events
 // have the calls that are new; the server has the list of all.
 export function UsagePanel({ conversation, usage, model }: Props) {
   const spent = useThrottled(usage.promptTokens + usage.completionTokens, 1000);

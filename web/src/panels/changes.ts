@@ -1,11 +1,10 @@
-// The rows of the panel Changes: what differs from where the work began, and what of it
-// is not committed.
+// The rows of the panel Changes: differences since the work began, committed or not.
 import type { Change, GitStatus } from '../api/git';
 
 export interface Row {
   path: string; // relative to the directory
   status: Change['status'];
-  // What is staged of a file that is not committed; null: it is, or has no repository here.
+  // The staged part of an uncommitted file; null: committed, or without a repository.
   staged: 'none' | 'part' | 'all' | null;
   conflicted: boolean;
 }
@@ -17,7 +16,7 @@ export function rows(changes: Change[], status: GitStatus | null): Row[] {
     open.delete(c.path);
     return { path: c.path, status: c.status, staged: f ? extent(f) : null, conflicted: f?.conflicted ?? false };
   });
-  // What is not committed may be what it was where the work began.
+  // An uncommitted file may equal its state when the work began.
   for (const f of open.values()) found.push({ path: f.path, status: 'UPDATED', staged: extent(f), conflicted: f.conflicted });
   return found.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
@@ -36,7 +35,7 @@ interface Directory {
   files: { name: string; row: Row }[];
 }
 
-// lines lists rows as a tree: directories first, and what is in each of them unless it is
+// lines lists rows as a tree: directories first, each with its content unless it is
 // closed. Directories with nothing but one directory are one line with it: a/b/c.
 export function lines(rows: Row[], closed: ReadonlySet<string>): Line[] {
   const top: Directory = { path: '', directories: new Map(), files: [] };

@@ -16,7 +16,7 @@ export type Output =
 // mostCells is how many cells are shown.
 export const mostCells = 2000;
 
-// readNotebook returns null for what is not a notebook of version 4.
+// readNotebook returns null for anything but a notebook of version 4.
 export function readNotebook(text: string): Cell[] | null {
   let document: unknown;
   try {
@@ -49,7 +49,7 @@ function readOutput(output: unknown): Output {
     const bytes = joined(data[type]).replace(/\s/g, '');
     if (bytes !== '' && /^[A-Za-z0-9+/]+=*$/.test(bytes)) return { kind: 'image', source: `data:${type};base64,${bytes}` };
   }
-  // A picture, not a document: what is in it cannot run or load anything.
+  // A picture, not a document: it cannot run or load anything.
   const drawing = joined(data['image/svg+xml']);
   if (drawing !== '') return { kind: 'image', source: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(drawing)}` };
   for (const type of ['text/markdown', 'text/latex', 'text/plain']) {

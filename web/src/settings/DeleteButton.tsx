@@ -4,8 +4,8 @@ import { FormDialog } from '../design/FormDialog';
 import { tr } from '../i18n/text';
 
 interface Props {
-  name: string; // of what is deleted
-  loses: string; // what the user has no more then
+  name: string; // of the entry
+  loses: string; // the consequence, in words
   disabled?: boolean;
   onDelete: () => Promise<unknown> | void;
 }

@@ -10,8 +10,8 @@ const texts: Record<string, string> = {
   none: tr('They work in no sandbox.'),
 };
 
-// Isolation says what new conversations work in, and what of it is in force: the server
-// starts a sandbox to find out.
+// Isolation shows the sandbox of new conversations and its isolation: the server starts one
+// to find out.
 export function Isolation() {
   const spec = useQuery(sandboxSpecQuery);
   const tried = useQuery(isolationTrialQuery);

@@ -22,7 +22,7 @@ export function Keys() {
     },
   });
   const failure = create.error ?? keys.error;
-  if (keys.isPending) return null; // else what is below would move
+  if (keys.isPending) return null; // else the form below would move
   return (
     <section className="card" aria-labelledby="keys-title">
       <h2 id="keys-title">{tr('API keys')}</h2>

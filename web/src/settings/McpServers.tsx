@@ -28,7 +28,7 @@ export function McpServers() {
   const remote = /^https?:\/\//.test(address.trim());
   const program = address.trim() !== '' && !remote;
   const { env, wrong } = variables(environment);
-  if (!servers.value && !servers.error) return null; // else what is below would move
+  if (!servers.value && !servers.error) return null; // else the form below would move
   return (
     <section className="card" aria-labelledby="mcp-title">
       <h2 id="mcp-title">{tr('MCP servers')}</h2>

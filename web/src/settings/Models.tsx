@@ -13,7 +13,7 @@ export function Models() {
   const refresh = () => queries.invalidateQueries();
   const activate = useMutation({ mutationFn: activateProfile, onSettled: refresh });
   const failure = activate.error ?? profiles.error ?? current.error;
-  if (current.isPending || profiles.isPending) return null; // else what is below would move
+  if (current.isPending || profiles.isPending) return null; // else the forms below would move
   return (
     <>
       {failure && (

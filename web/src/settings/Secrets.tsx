@@ -22,7 +22,7 @@ export function Secrets() {
     },
   });
   const failure = save.error ?? secrets.error;
-  if (secrets.isPending) return null; // else what is below would move
+  if (secrets.isPending) return null; // else the form below would move
   return (
     <section className="card" aria-labelledby="secrets-title">
       <h2 id="secrets-title">{tr('Secrets')}</h2>

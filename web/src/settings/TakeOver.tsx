@@ -12,7 +12,7 @@ interface Given {
   content: string;
 }
 
-// largest bounds a file, in bytes; those of settings are small.
+// largest bounds a file, in bytes; files of settings are small.
 const largest = 256 << 10;
 
 // TakeOver takes settings of OpenHands over, from its files. Nothing is stored before the

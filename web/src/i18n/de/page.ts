@@ -86,7 +86,7 @@ export const page = {
   'Describe a task. Enter starts it, Shift+Enter makes a new line.': 'Beschreiben Sie eine Aufgabe. Enter startet sie, Umschalt+Enter beginnt eine neue Zeile.',
   '{name} is larger than 64 KB. Attach it when the conversation has started.': '{name} ist größer als 64 KB. Hängen Sie die Datei an, wenn die Unterhaltung begonnen hat.',
   'a new sandbox': 'eine neue',
-  'that of {titles}': 'die von {titles}',
+  'with {titles}': 'mit {titles}',
   'At work': 'In Arbeit',
   'Watch the demo': 'Demo ansehen',
   'a recorded session, replayed with real tools in a real sandbox; no key needed': 'eine aufgezeichnete Sitzung, nachgespielt mit echten Werkzeugen in einer echten Sandbox; ohne Schlüssel',
