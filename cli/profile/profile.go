@@ -59,6 +59,7 @@ func Get(ctx context.Context, s *profiles.Stores, name string) (profiles.Profile
 	return p, e
 }
 
+// List lists the profiles. It is a command line, for kong, like the others.
 type List struct {
 	JSON bool `name:"json" help:"One JSON object a line."`
 }
@@ -154,6 +155,7 @@ func shown(p profiles.Profile) (*schema.Map, error) {
 	return out, nil
 }
 
+// Show prints a profile as JSON.
 type Show struct {
 	Name string `arg:"" help:"The profile." complete:"profiles"`
 }
@@ -175,6 +177,7 @@ func (c *Show) Run(ctx context.Context, std *stdio.Streams, w Wiring) error {
 	return std.PrintJSON(doc)
 }
 
+// Use chooses the profile of a service.
 type Use struct {
 	Name    string `arg:"" optional:"" complete:"profiles" help:"The profile. Without one, the service has none of its own any more."`
 	Service string `name:"for" help:"The service: agent, condenser, titles, security or drafts; or agent:CLASS for one class of agents." default:"agent" placeholder:"SERVICE"`
@@ -206,6 +209,7 @@ func (c *Use) Run(ctx context.Context, std *stdio.Streams, w Wiring) error {
 	return err
 }
 
+// Delete deletes a profile, with the key that was stored for it.
 type Delete struct {
 	Name string `arg:"" help:"The profile." complete:"profiles"`
 }
