@@ -176,7 +176,7 @@ func (s *services) routes() []rest.Route {
 	return slices.Concat(
 		s.health(), s.signin.Routes(),
 		v1.New(v1.Options{
-			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills, Isolations: s.o.Isolations,
+			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills, Isolations: s.o.Isolations, Log: s.o.Log,
 			Spec: v1.Spec{ID: s.o.Spec, Created: s.began.UTC().Format(time.RFC3339), Env: map[string]string{}, WorkingDir: sandboxes.ClientDirectory + "/" + sandboxes.ProjectDirectory},
 		}).Routes(),
 		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, DefaultModel: s.o.modelName(), WithDefaultModel: func(agent *schema.Map) *schema.Map { return withModel(agent, s.o.Model) }, Began: s.began, Log: s.o.Log, ProbeMCP: agentserver.MCPProber(s.o.Adapters)}).Routes(),

@@ -40,11 +40,10 @@ func CheckProcessor(document json.RawMessage) error {
 }
 
 // addCallbackIDs checks the processors of a request, and gives their callbacks ids.
-func addCallbackIDs(r *StartRequest) error {
+func addCallbackIDs(r *storedStart) error {
 	if len(r.Processors) > mostProcessors {
 		return fault.New(fault.Invalid, "a conversation can have twenty event callbacks")
 	}
-	r.CallbackIDs = nil
 	for _, p := range r.Processors {
 		if err := CheckProcessor(p); err != nil {
 			return err
@@ -55,7 +54,7 @@ func addCallbackIDs(r *StartRequest) error {
 }
 
 // callbacksOf are the event callbacks of a task's conversation.
-func callbacksOf(t *store.Task, r StartRequest) (all []store.Callback) {
+func callbacksOf(t *store.Task, r storedStart) (all []store.Callback) {
 	for i, p := range r.Processors {
 		if kind := ProcessorKind(p); kind != TitleProcessor {
 			all = append(all, store.Callback{

@@ -3,7 +3,6 @@ package conversations
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"time"
@@ -128,8 +127,7 @@ func (s *Service) keepReplay(ctx context.Context, owner identity.Tenant, id even
 
 // dropRecording deletes the file of a start that has ended, if it has one.
 func (s *Service) dropRecording(ctx context.Context, t store.Task) {
-	var r StartRequest
-	if err := json.Unmarshal(t.Request, &r); err != nil || !r.Replays {
+	if r, err := stored(t); err != nil || !r.Replays {
 		return // there is none
 	}
 	if err := s.o.Files.Delete(context.WithoutCancel(ctx), startRecording(t.ID)); err != nil {

@@ -161,7 +161,7 @@ func (s *Service) bringBack(ctx context.Context, owner identity.Tenant, b store.
 		return fault.Wrap(err, fault.Invalid, "the files of this conversation are gone, and it cannot go on without them")
 	}
 	if info.Repository != "" {
-		r := StartRequest{Repository: info.Repository, Branch: info.Branch, Provider: info.Provider}
+		r := Start{Repository: info.Repository, Branch: info.Branch, Provider: info.Provider}
 		if _, err := s.clone(ctx, owner, filepath.Dir(dir), info.Conversation.ID.Hex(), r); err != nil {
 			s.o.Log.Warn("a conversation goes on without its repository", "conversation", c.ID(), "err", err)
 		}

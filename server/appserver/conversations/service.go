@@ -419,9 +419,9 @@ func (s *Service) forget(ctx context.Context, owner identity.Tenant, id event.Co
 	if err := s.o.Store.DeleteConversation(ctx, string(owner), id); err != nil {
 		return err
 	}
-	var req StartRequest
-	if err := json.Unmarshal(all[0].Request, &req); err != nil {
-		return fault.Wrap(err, fault.Corrupt, "read the request of a start task")
+	req, err := stored(all[0])
+	if err != nil {
+		return err
 	}
 	if all[0].Sandbox == "" || req.SandboxID != "" {
 		return nil // none, or one that its user has named

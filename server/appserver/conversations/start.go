@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,50 +21,10 @@ import (
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/job"
-	"github.com/deft-dev/deft/schema"
-	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
-	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
 )
-
-// StartRequest says what conversation to start (the contract's
-// AppConversationStartRequest). Fields that are empty are chosen here.
-type StartRequest struct {
-	SandboxID      string           `json:"sandbox_id,omitempty"`
-	ConversationID string           `json:"conversation_id,omitempty"`
-	InitialMessage *session.Message `json:"initial_message,omitempty"`
-	Suffix         string           `json:"system_message_suffix,omitempty"`
-	Model          string           `json:"llm_model,omitempty"`
-	AgentProfileID string           `json:"agent_profile_id,omitempty"`
-	Repository     string           `json:"selected_repository,omitempty"`
-	Branch         string           `json:"selected_branch,omitempty"`
-	Provider       string           `json:"git_provider,omitempty"`
-	Title          string           `json:"title,omitempty"`
-	Trigger        string           `json:"trigger,omitempty"`
-	PRNumbers      []int            `json:"pr_number,omitempty"`
-	ParentID       string           `json:"parent_conversation_id,omitempty"`
-	AgentType      string           `json:"agent_type,omitempty"`
-	Public         bool             `json:"public,omitempty"`
-	// Confirm says which actions wait for the user; "" leaves it to the settings.
-	Confirm security.Preset            `json:"confirm,omitempty"`
-	Secrets map[string]json.RawMessage `json:"secrets,omitempty"`
-	// Processors are those of event callbacks (package callback), and CallbackIDs the ids of
-	// the callbacks, which Start makes.
-	Processors  []json.RawMessage      `json:"processors,omitempty"`
-	CallbackIDs []event.ConversationID `json:"callback_ids,omitempty"`
-	// MCP are MCP servers by name (spec.MCPServers), in the place of those of the settings;
-	// nil leaves it to these.
-	MCP *schema.Map `json:"mcp_config,omitempty"`
-	// Recorded is replayed in the conversation instead of asking a model, until it is through;
-	// nil for nothing. There is no InitialMessage with it.
-	Recorded []event.Event `json:"-"`
-	// Replays says that a file has what was Recorded. Start decides it.
-	Replays bool `json:"replays,omitempty"`
-	// Warm says that the conversation has claimed the sandbox of its id. Start decides it.
-	Warm bool `json:"warm,omitempty"`
-}
 
 // agentTypes are those that a conversation can be started with.
 var agentTypes = map[string]string{
@@ -87,12 +48,16 @@ func (s *Service) limit(owner identity.Tenant) store.RunLimit {
 // Start records a task that starts a conversation, and returns while it is at work.
 // What is wrong with the request itself is Invalid, or NotFound for a sandbox or parent
 // that does not exist; [store.ErrTooManyRuns] refuses one too many.
-func (s *Service) Start(ctx context.Context, owner identity.Tenant, r StartRequest) (store.Task, error) {
+func (s *Service) Start(ctx context.Context, owner identity.Tenant, asked StartRequest) (store.Task, error) {
+	r := storedStart{StartRequest: asked}
 	if _, ok := agentTypes[r.AgentType]; !ok {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("there is no agent type %q", r.AgentType))
 	}
 	if r.Branch != "" && !gitfetch.IsRef(r.Branch) {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("%q cannot be the name of a branch", r.Branch))
+	}
+	if u, err := url.Parse(r.Repository); err == nil && u.User != nil { // else its task would show it
+		return store.Task{}, fault.New(fault.Invalid, "the URL of a repository must have no password").Hint("store a token in the settings of Git hosts")
 	}
 	r.Title = strings.TrimSpace(r.Title)
 	if r.Replays = r.Recorded != nil; r.Replays {
@@ -114,7 +79,7 @@ func (s *Service) Start(ctx context.Context, owner identity.Tenant, r StartReque
 		}
 	}
 	r.ConversationID = id.Hex()
-	if err := s.inherit(ctx, owner, &r); err != nil {
+	if err := s.inherit(ctx, owner, &r.Start); err != nil {
 		return store.Task{}, err
 	}
 	if r.Branch != "" && r.Repository == "" {
@@ -133,7 +98,7 @@ func (s *Service) Start(ctx context.Context, owner identity.Tenant, r StartReque
 		return store.Task{}, err
 	}
 	ready := func() {}
-	if r.Warm = false; !named {
+	if !named {
 		id, ready = s.claim(&r, id, strategy)
 	}
 	t, err := s.record(ctx, owner, id, r, ready)
@@ -148,7 +113,7 @@ func (s *Service) Start(ctx context.Context, owner identity.Tenant, r StartReque
 
 // record adds the job of a request with the recording that it replays. ready is called when
 // this server is through with the job.
-func (s *Service) record(ctx context.Context, owner identity.Tenant, id event.ConversationID, r StartRequest, ready func()) (store.Task, error) {
+func (s *Service) record(ctx context.Context, owner identity.Tenant, id event.ConversationID, r storedStart, ready func()) (store.Task, error) {
 	t := store.Task{ID: event.NewConversationID().Hex(), Owner: string(owner), Conversation: id, Sandbox: r.SandboxID, Status: store.Working}
 	var err error
 	if t.Request, err = json.Marshal(r); err != nil {
@@ -178,7 +143,7 @@ func taken(err error, id event.ConversationID) error {
 }
 
 // inherit completes a request by what its parent has.
-func (s *Service) inherit(ctx context.Context, owner identity.Tenant, r *StartRequest) error {
+func (s *Service) inherit(ctx context.Context, owner identity.Tenant, r *Start) error {
 	if r.ParentID == "" {
 		return nil
 	}
@@ -201,9 +166,9 @@ func (s *Service) inherit(ctx context.Context, owner identity.Tenant, r *StartRe
 
 // work does what is left of a task. Each step can be done again.
 func (s *Service) work(ctx context.Context, run *job.Run, t *store.Task) error {
-	var r StartRequest
-	if err := json.Unmarshal(t.Request, &r); err != nil {
-		return fault.Wrap(err, fault.Corrupt, "read the request of a start task")
+	r, err := stored(*t)
+	if err != nil {
+		return err
 	}
 	owner := identity.Tenant(t.Owner)
 	step := func(to store.TaskStatus) error {
@@ -238,7 +203,7 @@ func (s *Service) work(ctx context.Context, run *job.Run, t *store.Task) error {
 		if err := step(store.PreparingRepository); err != nil {
 			return err
 		}
-		if dir, err = s.clone(ctx, owner, dir, t.ID, r); err != nil {
+		if dir, err = s.clone(ctx, owner, dir, t.ID, r.Start); err != nil {
 			return err
 		}
 	} else if err := worktree.Init(ctx, dir); err != nil { // it works without, but shows no changes
@@ -309,7 +274,7 @@ func (s *Service) work(ctx context.Context, run *job.Run, t *store.Task) error {
 // clone brings the repository of a request into a directory below dir, unless it is
 // there already, and returns it. It is cloned beside its place and moved there: a server
 // that is killed leaves no half of one.
-func (s *Service) clone(ctx context.Context, owner identity.Tenant, dir, task string, r StartRequest) (string, error) {
+func (s *Service) clone(ctx context.Context, owner identity.Tenant, dir, task string, r Start) (string, error) {
 	from, err := s.o.Settings.Repository(ctx, owner, r.Provider, r.Repository)
 	if err != nil {
 		return "", err

@@ -204,9 +204,9 @@ func (s *Service) mayWait(ctx context.Context, owner identity.Tenant, task strin
 	if err != nil || t.Status.Ended() {
 		return err
 	}
-	var r StartRequest
-	if err := json.Unmarshal(t.Request, &r); err != nil {
-		return fault.Wrap(err, fault.Corrupt, "read the request of a start task")
+	r, err := stored(t)
+	if err != nil {
+		return err
 	}
 	if r.Replays {
 		return session.ErrReplays

@@ -2,7 +2,6 @@ package conversations
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -15,7 +14,7 @@ import (
 // One with a repository takes none: a sandbox is the same only with the same directory to work
 // in, and that of the repository has its name only now. ready is called when the conversation
 // works.
-func (s *Service) claim(r *StartRequest, id event.ConversationID, by sandboxes.Strategy) (_ event.ConversationID, ready func()) {
+func (s *Service) claim(r *storedStart, id event.ConversationID, by sandboxes.Strategy) (_ event.ConversationID, ready func()) {
 	if s.o.Warm != nil && r.SandboxID == "" && r.Repository == "" && (by == "" || by == sandboxes.NoGrouping) {
 		if warm, ready, ok := s.o.Warm.Claim(); ok {
 			r.Warm, r.ConversationID = true, warm.Hex()
@@ -27,8 +26,7 @@ func (s *Service) claim(r *StartRequest, id event.ConversationID, by sandboxes.S
 
 // unclaim removes the sandbox that a task has claimed, if that has no owner yet.
 func (s *Service) unclaim(ctx context.Context, t store.Task) {
-	var r StartRequest
-	if err := json.Unmarshal(t.Request, &r); err != nil || !r.Warm || s.o.Warm == nil {
+	if r, err := stored(t); err != nil || !r.Warm || s.o.Warm == nil {
 		return // it has claimed none
 	}
 	ctx = context.WithoutCancel(ctx)

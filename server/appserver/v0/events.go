@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
-	"github.com/deft-dev/deft/server/v0event"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/server/v0event"
 	"github.com/deft-dev/deft/session"
 )
 

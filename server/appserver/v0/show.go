@@ -2,7 +2,6 @@ package v0
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/deft-dev/deft/event"
@@ -108,8 +107,8 @@ func (s *Service) show(r *http.Request, i *conversations.Info, t *store.Task) co
 
 // showTask describes a conversation that is being started, or could not be.
 func (s *Service) showTask(t *store.Task) conversationInfo {
-	var req conversations.StartRequest
-	if err := json.Unmarshal(t.Request, &req); err != nil {
+	req, err := conversations.Shown(*t)
+	if err != nil {
 		s.o.Log.Warn("the request of a start task cannot be read", "task", t.ID, "err", err)
 	}
 	out := conversationInfo{

@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/store"
-	"github.com/deft-dev/deft/server/v0event"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/server/v0event"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -87,10 +87,10 @@ func (q *initRequest) recorded(to *conversations.StartRequest) (err error) {
 
 // startRequest is the request in the words of all contracts.
 func (q *initRequest) startRequest() (conversations.StartRequest, error) {
-	out := conversations.StartRequest{
+	out := conversations.StartRequest{Start: conversations.Start{
 		ConversationID: q.ID, Repository: q.Repository, Provider: q.Provider, Branch: q.Branch,
 		Suffix: q.Instructions, Trigger: "gui",
-	}
+	}}
 	text := q.Message
 	switch {
 	case q.Task != nil:

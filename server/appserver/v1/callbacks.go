@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/rest"
 )
 
@@ -11,12 +12,12 @@ import (
 // show them.
 
 type eventCallback struct {
-	ID           event.ConversationID `json:"id"`
-	Conversation event.ConversationID `json:"conversation_id"`
-	Processor    processor            `json:"processor"` // other parts may be secret
-	Status       string               `json:"status"`
-	Created      string               `json:"created_at"`
-	Updated      string               `json:"updated_at"`
+	ID           event.ConversationID         `json:"id"`
+	Conversation event.ConversationID         `json:"conversation_id"`
+	Processor    conversations.ShownProcessor `json:"processor"` // other parts may be secret
+	Status       string                       `json:"status"`
+	Created      string                       `json:"created_at"`
+	Updated      string                       `json:"updated_at"`
 }
 
 type eventCallbackResult struct {
@@ -41,7 +42,7 @@ func (s *Service) callbacks(w http.ResponseWriter, r *http.Request) error {
 	out := make([]eventCallback, len(all))
 	for i := range all {
 		c := &all[i]
-		out[i] = eventCallback{c.ID, c.Conversation, processor{c.Kind}, string(c.Status), stamp(c.Created), stamp(c.Updated)}
+		out[i] = eventCallback{c.ID, c.Conversation, conversations.ShownProcessor{Kind: c.Kind}, string(c.Status), stamp(c.Created), stamp(c.Updated)}
 	}
 	return rest.JSON(w, http.StatusOK, out)
 }

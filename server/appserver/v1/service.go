@@ -15,6 +15,7 @@
 package v1
 
 import (
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -45,6 +46,7 @@ type Options struct {
 	Skills func() []skill.Listed
 	// Download writes a conversation's events and description as a zip file.
 	Download func(w http.ResponseWriter, r *http.Request, id event.ConversationID) error
+	Log      *slog.Logger
 }
 
 // Service has the routes.

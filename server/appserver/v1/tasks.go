@@ -16,52 +16,31 @@ import (
 
 // startTask is a start task as the contract has it (AppConversationStartTask).
 type startTask struct {
-	ID           string          `json:"id"`
-	Owner        string          `json:"created_by_user_id"`
-	Status       string          `json:"status"`
-	Detail       *string         `json:"detail"`
-	Conversation *string         `json:"app_conversation_id"`
-	Sandbox      *string         `json:"sandbox_id"`
-	URL          *string         `json:"agent_server_url"`
-	Request      json.RawMessage `json:"request"`
-	Log          string          `json:"setup_log"` // not in the contract
-	FailedAt     *string         `json:"failed_at"` // nor this: the status in which it failed
-	Created      string          `json:"created_at"`
-	Updated      string          `json:"updated_at"`
+	ID           string                   `json:"id"`
+	Owner        string                   `json:"created_by_user_id"`
+	Status       string                   `json:"status"`
+	Detail       *string                  `json:"detail"`
+	Conversation *string                  `json:"app_conversation_id"`
+	Sandbox      *string                  `json:"sandbox_id"`
+	URL          *string                  `json:"agent_server_url"`
+	Request      conversations.ShownStart `json:"request"`
+	Log          string                   `json:"setup_log"` // not in the contract
+	FailedAt     *string                  `json:"failed_at"` // nor this: the status in which it failed
+	Created      string                   `json:"created_at"`
+	Updated      string                   `json:"updated_at"`
 }
 
 func (s *Service) showTask(r *http.Request, t *store.Task) startTask {
+	request, err := conversations.Shown(*t)
+	if err != nil {
+		s.o.Log.Warn("the request of a start task cannot be read", "task", t.ID, "err", err)
+	}
 	out := startTask{
 		ID: t.ID, Owner: t.Owner, Status: string(t.Status), Detail: orNull(t.Detail), Sandbox: orNull(t.Sandbox),
-		Request: withoutSecrets(t.Request), Log: t.Log, FailedAt: orNull(string(t.FailedAt)), Created: stamp(t.Created), Updated: stamp(t.Updated),
+		Request: request, Log: t.Log, FailedAt: orNull(string(t.FailedAt)), Created: stamp(t.Created), Updated: stamp(t.Updated),
 	}
 	if t.Status == store.Ready {
 		out.Conversation, out.URL = orNull(t.Conversation.Hex()), orNull(s.o.URL(r))
-	}
-	return out
-}
-
-// processor is what is shown of the processor of an event callback.
-type processor struct {
-	Kind string `json:"kind"`
-}
-
-// withoutSecrets returns a request without the values of its secrets.
-func withoutSecrets(raw json.RawMessage) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return json.RawMessage("{}")
-	}
-	delete(fields, "secrets")
-	delete(fields, "callback_ids")
-	delete(fields, "warm")
-	var processors []processor
-	if json.Unmarshal(fields["processors"], &processors) == nil && processors != nil { // what else they have may be secret
-		fields["processors"], _ = json.Marshal(processors) // never fails
-	}
-	out, err := json.Marshal(fields)
-	if err != nil {
-		return json.RawMessage("{}")
 	}
 	return out
 }

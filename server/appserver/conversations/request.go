@@ -1,0 +1,89 @@
+package conversations
+
+import (
+	"encoding/json"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/security"
+	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/session"
+)
+
+// Start is the part of a start request that its start task shows again: nothing in it is
+// secret. Fields that are empty are chosen here.
+type Start struct {
+	SandboxID      string           `json:"sandbox_id,omitempty"`
+	ConversationID string           `json:"conversation_id,omitempty"`
+	InitialMessage *session.Message `json:"initial_message,omitempty"`
+	Suffix         string           `json:"system_message_suffix,omitempty"`
+	Model          string           `json:"llm_model,omitempty"`
+	AgentProfileID string           `json:"agent_profile_id,omitempty"`
+	Repository     string           `json:"selected_repository,omitempty"`
+	Branch         string           `json:"selected_branch,omitempty"`
+	Provider       string           `json:"git_provider,omitempty"`
+	Title          string           `json:"title,omitempty"`
+	Trigger        string           `json:"trigger,omitempty"`
+	PRNumbers      []int            `json:"pr_number,omitempty"`
+	ParentID       string           `json:"parent_conversation_id,omitempty"`
+	AgentType      string           `json:"agent_type,omitempty"`
+	Public         bool             `json:"public,omitempty"`
+	// Confirm says which actions wait for the user; "" leaves it to the settings.
+	Confirm security.Preset `json:"confirm,omitempty"`
+}
+
+// StartRequest says which conversation to start (the contract's
+// AppConversationStartRequest).
+type StartRequest struct {
+	Start
+	Secrets map[string]json.RawMessage `json:"secrets,omitempty"`
+	// Processors are those of event callbacks (package callback).
+	Processors []json.RawMessage `json:"processors,omitempty"`
+	// MCP are MCP servers by name (spec.MCPServers), in the place of those of the settings;
+	// nil leaves it to these.
+	MCP *schema.Map `json:"mcp_config,omitempty"`
+	// Recorded is replayed in the conversation instead of asking a model, until it is through;
+	// nil for nothing. There is no InitialMessage with it.
+	Recorded []event.Event `json:"-"`
+}
+
+// storedStart is a start request as its task keeps it, with the server's decisions. No
+// client can set these: its requests have another type.
+type storedStart struct {
+	StartRequest
+	// CallbackIDs are the ids of the callbacks, one for each processor.
+	CallbackIDs []event.ConversationID `json:"callback_ids,omitempty"`
+	// Replays says that a file has the request's Recorded.
+	Replays bool `json:"replays,omitempty"`
+	// Warm says that the conversation has claimed the sandbox of its id.
+	Warm bool `json:"warm,omitempty"`
+}
+
+func stored(t store.Task) (s storedStart, err error) {
+	if err := json.Unmarshal(t.Request, &s); err != nil {
+		return s, fault.Wrap(err, fault.Corrupt, "read the request of a start task")
+	}
+	return s, nil
+}
+
+// ShownStart is a start request as its task shows it.
+type ShownStart struct {
+	Start
+	Processors []ShownProcessor `json:"processors,omitempty"`
+}
+
+// ShownProcessor names the processor of an event callback.
+type ShownProcessor struct {
+	Kind string `json:"kind"`
+}
+
+// Shown returns the request of a start task without its secrets.
+func Shown(t store.Task) (ShownStart, error) {
+	s, err := stored(t)
+	out := ShownStart{Start: s.Start}
+	for _, p := range s.Processors {
+		out.Processors = append(out.Processors, ShownProcessor{Kind: ProcessorKind(p)})
+	}
+	return out, err
+}
