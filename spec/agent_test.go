@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
+	_ "github.com/deft-dev/deft/tool/builtin" // the tools under test
 )
 
 const full = `{"kind":"Agent","llm":{"model":"m","api_key":"s1"},"tools":[{"name":"terminal","params":{"a":1}}],

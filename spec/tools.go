@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/tool"
 )
 
 // Names of tools with a meaning in settings.
@@ -40,8 +41,8 @@ func BuiltinClass(name string) string {
 	if _, ok := builtins[name]; ok {
 		return name
 	}
-	for class, tool := range builtins {
-		if tool == name {
+	for class, own := range builtins {
+		if own == name {
 			return class
 		}
 	}
@@ -50,8 +51,8 @@ func BuiltinClass(name string) string {
 
 // CanonicalTool returns the name of a tool by its name or class.
 func CanonicalTool(name string) string {
-	if tool, ok := builtins[name]; ok {
-		return tool
+	if own, ok := builtins[name]; ok {
+		return own
 	}
 	return name
 }
@@ -65,30 +66,36 @@ type Preset struct {
 	SubAgents bool
 }
 
-// PresetTools returns the tools that an agent has where none are chosen, without
-// switch_llm.
-func PresetTools(p Preset) []any {
-	list := []any{NewTool("terminal"), NewTool("file_editor"), NewTool("task_tracker")}
+// LaunchTools returns the tools of a launch: the standard set for nil
+// (docs/openhands/sdk-wire-1.58.md section B.2), and no browser where none can
+// run.
+func LaunchTools(tools []any, p Preset) []any {
+	if tools == nil {
+		return standardTools(p)
+	}
+	if p.Browser {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(t any) bool { return ToolName(t) == BrowserTool })
+}
+
+// standardTools are the tools of an agent that chooses none; built-in ones come last.
+func standardTools(p Preset) []any {
+	list, builtin := []any{}, []any{}
+	for _, name := range tool.InSet(tool.Standard) {
+		if BuiltinClass(name) != "" {
+			builtin = append(builtin, NewTool(name))
+		} else {
+			list = append(list, NewTool(name))
+		}
+	}
 	if p.Browser {
 		list = append(list, NewTool(BrowserTool))
 	}
 	if p.SubAgents {
 		list = append(list, NewTool(SubAgentsTool))
 	}
-	return list
-}
-
-// LaunchTools returns the tools of a launch: the standard set for nil
-// (docs/openhands/sdk-wire-1.58.md section B.2), and no browser where none can
-// run.
-func LaunchTools(tools []any, p Preset) []any {
-	if tools == nil {
-		return append(PresetTools(p), NewTool(SwitchLLMTool))
-	}
-	if p.Browser {
-		return tools
-	}
-	return slices.DeleteFunc(slices.Clone(tools), func(t any) bool { return ToolName(t) == BrowserTool })
+	return append(list, builtin...)
 }
 
 // ToolName returns the name of a tool's document.

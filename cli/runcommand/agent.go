@@ -7,12 +7,8 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/tool"
 )
-
-// tools are the tools of the agent of a new conversation, in the order in which
-// the model sees them; finish and think follow by default (docs/openhands/tools.md
-// section 1).
-var tools = []string{"terminal", "file_editor", "task_tracker", "glob", "grep", spec.SubAgentsTool}
 
 // Models are the LLMs that a run names for an agent. Agent is nil for a replay
 // without a model. Condenser is nil where the agent's LLM writes summaries.
@@ -46,7 +42,7 @@ func NewAgent(m Models, servers *schema.Map) (*spec.Agent, error) {
 		return nil, fmt.Errorf("describe the LLM of the condenser: %w", err)
 	}
 	var list []any
-	for _, name := range tools {
+	for _, name := range tool.InSet(tool.Terminal) { // finish and think follow by default
 		list = append(list, schema.Of("name", name))
 	}
 	doc := schema.Of(

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
+	_ "github.com/deft-dev/deft/tool/builtin" // the tools under test
 )
 
 func served(model, key string) *spec.LLM {
@@ -46,7 +47,8 @@ func TestAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := summary{"openai/a", "openai/a condenser", tools, []string{"one"}, true}
+	all := []string{"terminal", "file_editor", "task_tracker", "glob", "grep", "task_tool_set"}
+	want := summary{"openai/a", "openai/a condenser", all, []string{"one"}, true}
 	if diff := cmp.Diff(want, summarize(a)); diff != "" {
 		t.Fatalf("new (-want +got):\n%s", diff)
 	}
@@ -61,9 +63,9 @@ func TestAgent(t *testing.T) {
 		want      summary
 	}{
 		"nothing":         {want: want},
-		"model":           {Models{Agent: served("openai/b", "k")}, true, nil, summary{"openai/b", "openai/b condenser", tools, []string{"one"}, true}},
-		"own condenser":   {Models{served("openai/b", "k"), served("openai/c", "k").Clone("condenser")}, true, nil, summary{"openai/b", "openai/c condenser", tools, []string{"one"}, true}},
-		"another server":  {servers: servers("two"), want: summary{"openai/a", "openai/a condenser", tools, []string{"one", "two"}, true}},
+		"model":           {Models{Agent: served("openai/b", "k")}, true, nil, summary{"openai/b", "openai/b condenser", all, []string{"one"}, true}},
+		"own condenser":   {Models{served("openai/b", "k"), served("openai/c", "k").Clone("condenser")}, true, nil, summary{"openai/b", "openai/c condenser", all, []string{"one"}, true}},
+		"another server":  {servers: servers("two"), want: summary{"openai/a", "openai/a condenser", all, []string{"one", "two"}, true}},
 		"the same server": {servers: servers("one"), want: want},
 	} {
 		got, err := UpdateAgent(a, tt.models, tt.summaries, tt.servers)

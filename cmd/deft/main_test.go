@@ -15,6 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	process.MaybeInit()
 	registerTrial()
+	registerTrialTool()
 	if len(os.Args) > 1 && os.Args[1] == "action-server" {
 		main()
 	}

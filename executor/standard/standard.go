@@ -18,6 +18,7 @@ package standard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -28,17 +29,12 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/tool"
+	_ "github.com/deft-dev/deft/tool/builtin" // registers the tools
 	"github.com/deft-dev/deft/tool/command"
-	"github.com/deft-dev/deft/tool/editor"
-	"github.com/deft-dev/deft/tool/finish"
-	"github.com/deft-dev/deft/tool/glob"
-	"github.com/deft-dev/deft/tool/grep"
 	"github.com/deft-dev/deft/tool/invokeskill"
 	"github.com/deft-dev/deft/tool/program"
 	"github.com/deft-dev/deft/tool/switchllm"
-	"github.com/deft-dev/deft/tool/tasktracker"
 	"github.com/deft-dev/deft/tool/terminal"
-	"github.com/deft-dev/deft/tool/think"
 )
 
 // Config has the inputs of executors.
@@ -61,14 +57,9 @@ type Config struct {
 	Shell func(*terminal.Config)
 }
 
-// New makes the executors of the built-in tools that have an effect on
-// the sandbox: terminal, file editor, glob, grep, and the one that runs
-// programs for Deft itself.
+// New makes the executors of the registered tools that have an effect on the sandbox, and
+// the one that runs programs for Deft itself.
 func New(c Config) (map[string]tool.Executor, error) {
-	edit, err := editor.New(editor.Config{Workspace: c.Workspace, UndoDir: filepath.Join(c.Scratch, "undo")})
-	if err != nil {
-		return nil, err
-	}
 	shell := terminal.Config{
 		WorkingDir: c.Workspace, Env: c.Env, OutputDir: filepath.Join(c.Scratch, "output"), Starter: c.Shells,
 		Command: c.Command,
@@ -95,13 +86,19 @@ func New(c Config) (map[string]tool.Executor, error) {
 	if c.Shell != nil {
 		c.Shell(&shell)
 	}
-	return map[string]tool.Executor{
-		terminal.Definition().ActionKind: terminal.NewShells(shell),
-		editor.Definition().ActionKind:   edit,
-		glob.Definition().ActionKind:     glob.New(glob.Config{Workspace: c.Workspace}),
-		grep.Definition().ActionKind:     grep.New(grep.Config{Workspace: c.Workspace}),
-		command.ActionKind:               command.New(c.Env, c.Command),
-	}, nil
+	all := map[string]tool.Executor{command.ActionKind: command.New(c.Env, c.Command)}
+	for _, t := range tool.Registered() {
+		if t.New == nil {
+			continue
+		}
+		x, err := t.New(tool.Place{Workspace: c.Workspace, Scratch: c.Scratch, Env: c.Env, Command: c.Command})
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("set up the tool %s: %w", t.Name, err), closeAll(all))
+		}
+		all[t.Definition(tool.Model{}).ActionKind] = x
+	}
+	all[terminal.Definition().ActionKind] = terminal.NewShells(shell)
+	return all, nil
 }
 
 // ProgramClass begins the name of an executor class that is a program: the path of the
@@ -146,8 +143,13 @@ func closeAll(all map[string]tool.Executor) error {
 // reserved are the kinds of actions that run beside the controller, and the kind of
 // programs that Deft runs for itself.
 func reserved() []string {
-	return []string{
-		tasktracker.Definition().ActionKind, finish.Definition().ActionKind, think.Definition().ActionKind,
+	kinds := []string{
 		invokeskill.Definition().ActionKind, switchllm.Definition(nil).ActionKind, (&event.MCPToolAction{}).Kind(), command.ActionKind,
 	}
+	for _, t := range tool.Registered() {
+		if t.Local != nil {
+			kinds = append(kinds, t.Definition(tool.Model{}).ActionKind)
+		}
+	}
+	return kinds
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
+	_ "github.com/deft-dev/deft/tool/builtin" // the tools of the server
 )
 
 // namingAdapters knows the names of clients' tools only.

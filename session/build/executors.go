@@ -11,9 +11,6 @@ import (
 	"github.com/deft-dev/deft/executor/standard"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/tool"
-	"github.com/deft-dev/deft/tool/finish"
-	"github.com/deft-dev/deft/tool/tasktracker"
-	"github.com/deft-dev/deft/tool/think"
 )
 
 // ExecutorConfig has the inputs of executors.
@@ -25,11 +22,13 @@ func NewExecutors(c ExecutorConfig) (map[string]tool.Executor, error) { return s
 
 // localTools are the executors of tools that run beside the controller.
 func localTools(tasks func() []event.TaskItem) map[string]tool.Executor {
-	return map[string]tool.Executor{
-		tasktracker.Definition().ActionKind: tasktracker.New(tasks),
-		finish.Definition().ActionKind:      finish.New(),
-		think.Definition().ActionKind:       think.New(),
+	all := map[string]tool.Executor{}
+	for _, t := range tool.Registered() {
+		if t.Local != nil {
+			all[t.Definition(tool.Model{}).ActionKind] = t.Local(tool.Beside{Tasks: tasks})
+		}
 	}
+	return all
 }
 
 // ProgramExecutor begins the name of an executor class that is a program.

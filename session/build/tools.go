@@ -1,7 +1,6 @@
 package build
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,20 +12,12 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/skill"
-	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/subagent"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/client"
-	"github.com/deft-dev/deft/tool/editor"
-	"github.com/deft-dev/deft/tool/finish"
-	"github.com/deft-dev/deft/tool/glob"
-	"github.com/deft-dev/deft/tool/grep"
 	"github.com/deft-dev/deft/tool/invokeskill"
 	"github.com/deft-dev/deft/tool/switchllm"
 	"github.com/deft-dev/deft/tool/task"
-	"github.com/deft-dev/deft/tool/tasktracker"
-	"github.com/deft-dev/deft/tool/terminal"
-	"github.com/deft-dev/deft/tool/think"
 )
 
 // parts are the tools of a conversation that is being built.
@@ -62,22 +53,26 @@ func (p *parts) addTools(ctx context.Context, r session.BuildRequest, log *slog.
 // addBuiltins adds the tools that an agent names, and those that are included
 // by default.
 func (p *parts) addBuiltins(r session.BuildRequest) error {
-	edit := editor.Definition()
-	if r.Model.Vision {
-		edit = editor.VisionDefinition()
-	}
-	known := map[string]*tool.Definition{
-		"terminal": terminal.Definition(), "file_editor": edit, "task_tracker": tasktracker.Definition(),
-		"glob": glob.Definition(), "grep": grep.Definition(),
+	known, included := map[string]*tool.Definition{}, map[string]*tool.Definition{}
+	for _, t := range tool.Registered() {
+		if t.Definition == nil {
+			continue // it is defined from the conversation
+		}
+		d := t.Definition(tool.Model{Name: r.Model.Name, Vision: r.Model.Vision})
+		if d == nil {
+			continue // not for this model
+		}
+		if known[t.Name] = d; t.Sets.Has(tool.Included) {
+			included[t.Name] = d
+		}
 	}
 	maps.Copy(known, p.more)
-	byDefault := map[string]*tool.Definition{"FinishTool": finish.Definition(), "ThinkTool": think.Definition()}
 	if r.TaskRuntime != nil {
 		d := task.Definition(taskAgents(r.SubAgents), subagent.GeneralPurpose)
-		known[spec.SubAgentsTool], known[d.Name] = d, d
+		known[task.Tool.Name], known[d.Name] = d, d
 	}
 	for _, t := range r.Agent.Tools {
-		d := cmp.Or(known[t.Name], byDefault[t.Name])
+		d := known[t.Name]
 		if d == nil {
 			p.warnings = append(p.warnings, "this server has no tool "+t.Name)
 			continue
@@ -89,7 +84,7 @@ func (p *parts) addBuiltins(r session.BuildRequest) error {
 		p.defs = append(p.defs, d)
 	}
 	for _, name := range r.Agent.IncludeDefaultTools {
-		d := byDefault[name]
+		d := included[name]
 		if d != nil && !slices.ContainsFunc(p.defs, func(own *tool.Definition) bool { return own.Name == d.Name }) {
 			p.defs = append(p.defs, d)
 		}

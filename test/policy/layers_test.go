@@ -146,6 +146,7 @@ var routers = map[string][]string{
 	"session/build": {"agent", "executor", "llm", "runtime", "sandbox", "tool"},
 	// Programs inside of sandboxes.
 	"executor/standard":      {"executor", "sandbox", "tool"},
+	"tool/builtin":           {"tool"},
 	"runtime/standardserver": {"executor", "runtime", "sandbox"},
 }
 

@@ -3,6 +3,7 @@ package editor
 import (
 	_ "embed"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -38,6 +39,21 @@ func Definition() *tool.Definition {
 		Repair:          Repair,
 		Decode:          decode,
 	}
+}
+
+// Tool registers the tool.
+var Tool = tool.Registration{
+	Name: "file_editor", Description: "View, create and edit files.",
+	Sets: tool.Standard | tool.Terminal,
+	Definition: func(m tool.Model) *tool.Definition {
+		if m.Vision {
+			return VisionDefinition()
+		}
+		return Definition()
+	},
+	New: func(p tool.Place) (tool.Executor, error) {
+		return New(Config{Workspace: p.Workspace, UndoDir: filepath.Join(p.Scratch, "undo")})
+	},
 }
 
 // VisionDefinition is [Definition] for a model that takes images.

@@ -59,6 +59,14 @@ func Definition() *tool.Definition {
 	)
 }
 
+// Tool registers the tool.
+var Tool = tool.Registration{
+	Name: "grep", Description: "Find files by what is in them, with regular expressions.",
+	Sets:       tool.Terminal,
+	Definition: func(tool.Model) *tool.Definition { return Definition() },
+	New:        func(p tool.Place) (tool.Executor, error) { return New(Config{Workspace: p.Workspace}), nil },
+}
+
 // Config configures the executor.
 type Config struct {
 	// Workspace is the absolute directory that is searched by default.

@@ -152,3 +152,8 @@ func (e executor) location(s skill.Skill) string {
 
 // Close implements [tool.Executor].
 func (executor) Close() error { return nil }
+
+// Tool registers the tool. Package session/build defines it for each conversation.
+var Tool = tool.Registration{
+	Name: "invoke_skill", Sets: tool.Included,
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -12,13 +13,23 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// reserved are names that no server's tool may have: the names of the built-in
-// tools, and models' usual names for the shell and the editor.
-var reserved = map[string]bool{
-	"bash": true, "execute_bash": true, "shell": true, "terminal": true,
-	"file_editor": true, "str_replace_editor": true, "str_replace_based_edit_tool": true,
-	"finish": true, "think": true, "task_tracker": true, "invoke_skill": true, "switch_llm": true,
-}
+// reserved are names that no server's tool may have: models' usual names for the shell and
+// the editor, and the names of the tools that agents have unless they choose.
+var reserved = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{
+		"bash": true, "execute_bash": true, "shell": true, "str_replace_editor": true, "str_replace_based_edit_tool": true,
+	}
+	for _, t := range tool.Registered() {
+		if !t.Sets.Has(tool.Standard | tool.Included) {
+			continue
+		}
+		names[strings.ToLower(t.Name)] = true
+		if t.Definition != nil {
+			names[t.Definition(tool.Model{}).Name] = true
+		}
+	}
+	return names
+})
 
 // offered is one tool of a server, as it is offered to the model.
 type offered struct {
@@ -134,7 +145,7 @@ func naming(serverName, toolNameOfServer string, several bool) string {
 // shadows reports whether a name belongs to a built-in tool.
 func (o *Options) shadows(name string) bool {
 	lower := strings.ToLower(name)
-	if reserved[lower] {
+	if reserved()[lower] {
 		return true
 	}
 	for _, r := range o.Reserved {

@@ -19,6 +19,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/tool"
+	_ "github.com/deft-dev/deft/tool/builtin" // the tools under test
 	"github.com/deft-dev/deft/tool/mcp"
 )
 

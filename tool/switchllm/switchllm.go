@@ -82,3 +82,8 @@ func (e executor) Execute(ctx context.Context, c tool.Call) (event.Observation, 
 
 // Close implements [tool.Executor].
 func (executor) Close() error { return nil }
+
+// Tool registers the tool. Package session/build defines it for each conversation.
+var Tool = tool.Registration{
+	Name: "switch_llm", Description: "Let the agent take another saved LLM profile.", Sets: tool.Standard,
+}

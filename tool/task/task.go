@@ -97,3 +97,8 @@ func oneLine(text string) string {
 	}
 	return text
 }
+
+// Tool registers the tool. Package session/build defines it for each conversation.
+var Tool = tool.Registration{
+	Name: "task_tool_set", Description: "Give a task of its own to another agent.", Sets: tool.Terminal,
+}

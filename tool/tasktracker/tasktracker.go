@@ -86,6 +86,14 @@ func decode(args json.RawMessage) (event.Action, error) {
 	return a, nil
 }
 
+// Tool registers the tool.
+var Tool = tool.Registration{
+	Name: "task_tracker", Description: "Keep a list of the steps of a longer task.",
+	Sets:       tool.Standard | tool.Terminal,
+	Definition: func(tool.Model) *tool.Definition { return Definition() },
+	Local:      func(b tool.Beside) tool.Executor { return New(b.Tasks) },
+}
+
 // New returns the tool's executor. load returns the current list and must not
 // be nil.
 func New(load func() []event.TaskItem) tool.Executor { return executor{load} }

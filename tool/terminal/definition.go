@@ -84,3 +84,10 @@ func invalid(a *event.TerminalAction) string {
 	}
 	return ""
 }
+
+// Tool registers the tool. Package executor/standard makes its executor.
+var Tool = tool.Registration{
+	Name: "terminal", Description: "Run shell commands in a terminal that stays open.",
+	Sets:       tool.Standard | tool.Terminal,
+	Definition: func(tool.Model) *tool.Definition { return Definition() },
+}

@@ -43,6 +43,13 @@ func Definition() *tool.Definition {
 	}
 }
 
+// Tool registers the tool.
+var Tool = tool.Registration{
+	Name: "ThinkTool", Sets: tool.Included,
+	Definition: func(tool.Model) *tool.Definition { return Definition() },
+	Local:      func(tool.Beside) tool.Executor { return New() },
+}
+
 // New returns the tool's executor.
 func New() tool.Executor { return executor{} }
 

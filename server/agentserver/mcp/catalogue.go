@@ -1,5 +1,12 @@
 package mcp
 
+import (
+	"slices"
+
+	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/tool"
+)
+
 // Tool is an entry of the catalogue of tools (docs/openhands/sdk-wire-1.58.md section C.3).
 type Tool struct {
 	Name string `json:"name"`
@@ -13,19 +20,28 @@ type Tool struct {
 	Unlisted bool `json:"-"`
 }
 
-// Catalogue returns the tools of the reference's catalogue that a user can
-// choose, and whether this server has them.
+// reference is the order of the reference's catalogue; further tools follow.
+var reference = []string{"file_editor", "task_tool_set", "task_tracker", "terminal", spec.BrowserTool, "glob", "grep", spec.SwitchLLMTool}
+
+// Catalogue returns the tools that a user can choose, and whether this server has them.
 func Catalogue() []Tool {
-	return []Tool{
-		{Name: "file_editor", Selectable: true, Usable: true, Default: true, Description: "View, create and edit files."},
-		{Name: "task_tool_set", Selectable: true, Usable: true, Description: "Give a task of its own to another agent."},
-		{Name: "task_tracker", Selectable: true, Usable: true, Default: true, Description: "Keep a list of the steps of a longer task."},
-		{Name: "terminal", Selectable: true, Usable: true, Default: true, Description: "Run shell commands in a terminal that stays open."},
-		{Name: "browser_tool_set", Selectable: true, Default: true, Unlisted: true, Description: "Visit web pages: read, click, type."},
-		{Name: "glob", Selectable: true, Usable: true, Description: "Find files by the pattern of their names, such as **/*.ts."},
-		{Name: "grep", Selectable: true, Usable: true, Description: "Find files by what is in them, with regular expressions."},
-		{Name: "switch_llm", Selectable: true, Usable: true, Default: true, Unlisted: true, Description: "Let the agent take another saved LLM profile."},
+	all := []Tool{{Name: spec.BrowserTool, Selectable: true, Default: true, Unlisted: true, Description: "Visit web pages: read, click, type."}}
+	for _, t := range tool.Registered() {
+		if t.Description != "" {
+			all = append(all, Tool{
+				Name: t.Name, Selectable: true, Usable: true, Description: t.Description, Default: t.Sets.Has(tool.Standard),
+				Unlisted: spec.BuiltinClass(t.Name) != "",
+			})
+		}
 	}
+	place := func(t Tool) int {
+		if i := slices.Index(reference, t.Name); i >= 0 {
+			return i
+		}
+		return len(reference)
+	}
+	slices.SortStableFunc(all, func(a, b Tool) int { return place(a) - place(b) })
+	return all
 }
 
 // UsableNames returns the names of the tools that this server can run, for

@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/server/agentserver/mcp"
 	"github.com/deft-dev/deft/server/rest"
+	_ "github.com/deft-dev/deft/tool/builtin" // the tools under test
 )
 
 // serve returns a function that sends a request.

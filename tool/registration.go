@@ -1,0 +1,101 @@
+package tool
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// Registration is all that Deft knows of a tool. Presets, catalogues and executors
+// derive what they need from it. [Register] takes it.
+type Registration struct {
+	// Name is the name by which agents ask for the tool.
+	Name string
+	// Description is a sentence for people who choose the tools of an agent; nobody can
+	// choose a tool without one.
+	Description string
+	// Sets are the agents that have the tool unless they choose their tools.
+	Sets Sets
+	// Definition returns the definition for a model, nil for a model that is not offered
+	// the tool. It is nil for a tool that package session/build defines from the
+	// conversation.
+	Definition func(Model) *Definition
+	// New makes the executor where the tool has an effect, in the sandbox; nil for a tool
+	// that is Local, or whose executor package executor/standard configures.
+	New func(Place) (Executor, error)
+	// Local makes the executor that runs beside the controller; nil for none.
+	Local func(Beside) Executor
+}
+
+// Sets are sets of tools.
+type Sets uint8
+
+// The sets.
+const (
+	Standard Sets = 1 << iota // of agents of the servers' settings
+	Terminal                  // of deft run
+	Included                  // of all agents, beside the tools that they choose
+)
+
+// Has reports whether one of the sets is in s.
+func (s Sets) Has(one Sets) bool { return s&one != 0 }
+
+// Model is what a definition may depend on.
+type Model struct {
+	Name   string // with its provider
+	Vision bool   // it takes images
+}
+
+// Place is where an executor works.
+type Place struct {
+	Workspace string
+	// Scratch is a directory for results that do not fit into an event.
+	Scratch string
+	Env     []string // of commands
+	// Command changes how programs are started; nil for the ordinary way.
+	Command func(path string, args []string) (string, []string)
+}
+
+// Beside is what an executor beside the controller works with.
+type Beside struct {
+	Tasks func() []event.TaskItem // the list of the task tracker
+}
+
+var registered struct {
+	sync.Mutex
+	all []Registration
+}
+
+// Register adds tools. It is for init functions: of package tool/builtin, and of packages
+// that are linked in. A tool of the same name is replaced.
+func Register(all ...Registration) {
+	registered.Lock()
+	defer registered.Unlock()
+	for _, r := range all {
+		i := slices.IndexFunc(registered.all, func(had Registration) bool { return had.Name == r.Name })
+		if i >= 0 {
+			registered.all[i] = r
+		} else {
+			registered.all = append(registered.all, r)
+		}
+	}
+}
+
+// Registered returns all tools in the order of their registration, which is the order in
+// which models see them.
+func Registered() []Registration {
+	registered.Lock()
+	defer registered.Unlock()
+	return slices.Clone(registered.all)
+}
+
+// InSet returns the names of the registered tools of a set.
+func InSet(set Sets) (names []string) {
+	for _, r := range Registered() {
+		if r.Sets.Has(set) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
