@@ -28,16 +28,23 @@ package lockorder
 // Place is the place of a lock in the order.
 type Place interface{ place() int }
 
-// The places.
 type (
-	Slot          struct{}
-	Opening       struct{}
-	Switching     struct{}
-	Publishing    struct{}
+	// Slot is a conversation's place in the table of live ones.
+	Slot struct{}
+	// Opening is held while a worker starts or ends.
+	Opening struct{}
+	// Switching is held while an agent gets another LLM.
+	Switching struct{}
+	// Publishing is held while a state is made and published, and while a run begins.
+	Publishing struct{}
+	// Configuration guards the part of a conversation that is stored beside its events.
 	Configuration struct{}
-	Manager       struct{}
-	Part          struct{}
-	Hub           struct{}
+	// Manager guards the tables of a manager.
+	Manager struct{}
+	// Part guards a part of a worker.
+	Part struct{}
+	// Hub guards the watchers.
+	Hub struct{}
 )
 
 func (Slot) place() int          { return 1 }
