@@ -46,8 +46,18 @@ type owners struct {
 	maxIterations int
 	maxCost       float64
 
-	mu  sync.Mutex
-	all map[identity.Tenant]*settings.Service
+	mu   sync.Mutex
+	all  map[identity.Tenant]*openSettings
+	uses uint64
+}
+
+// keptOwners is how many owners' settings are kept open. Settings are files: a service that
+// somebody still uses when it is let go works beside the next one.
+const keptOwners = 256
+
+type openSettings struct {
+	service *settings.Service
+	used    uint64 // the number of the last use
 }
 
 func (o *owners) directory(owner identity.Tenant) string {
@@ -63,14 +73,31 @@ func (o *owners) of(ctx context.Context, owner identity.Tenant) (*settings.Servi
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.uses++
 	if s := o.all[owner]; s != nil {
-		return s, nil
+		s.used = o.uses
+		return s.service, nil
 	}
 	s, err := o.open(context.WithoutCancel(ctx), o.directory(owner)) // it is for later callers too
-	if err == nil {
-		o.all[owner] = s
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	if len(o.all) >= keptOwners {
+		o.dropOldest()
+	}
+	o.all[owner] = &openSettings{s, o.uses}
+	return s, nil
+}
+
+// dropOldest lets the settings go that were not used for the longest time.
+func (o *owners) dropOldest() {
+	var oldest identity.Tenant
+	for owner, s := range o.all {
+		if oldest == "" || s.used < o.all[oldest].used {
+			oldest = owner
+		}
+	}
+	delete(o.all, oldest)
 }
 
 // renew seals the settings of all owners with the current key, so that previous ones can be

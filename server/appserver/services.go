@@ -92,7 +92,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	}
 	s.files = files
 	s.owners = &owners{
-		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: secretsURL, model: o.Model, log: o.Log, all: map[identity.Tenant]*settings.Service{},
+		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: secretsURL, model: o.Model, log: o.Log, all: map[identity.Tenant]*openSettings{},
 		maxIterations: o.MaxIterations, maxCost: o.MaxCost, forge: o.Forges, renewer: o.Renewer,
 		open: func(ctx context.Context, dir string) (*settings.Service, error) {
 			return settings.Open(ctx, settings.Options{Dir: dir, Files: s.owners.files, Keys: o.Ring, Ping: agentserver.Pinger(o.Adapters), Log: o.Log, Usable: agentserver.UsableTool, Confirm: o.Confirm, Current: s.owners.current})
