@@ -9,8 +9,6 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/schema"
-	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
 	"github.com/deft-dev/deft/server/agentserver/gateway"
 	"github.com/deft-dev/deft/session"
@@ -72,7 +70,7 @@ func (s *services) startChat(ctx context.Context, r gateway.Request) (gateway.Co
 	if profile.Text("agent_kind") != "acp" {
 		req.LaunchAdditions.LLMProfile = r.Profile
 	}
-	ApplySettings(&req.Setup, doc.Conversation)
+	req.Setup.Follow(doc.Conversation)
 	c, made, err := s.conversations.Start(ctx, req)
 	if err == nil && !made { // another request with this id was faster
 		err = c.Send(ctx, *req.InitialMessage)
@@ -81,28 +79,6 @@ func (s *services) startChat(ctx context.Context, r gateway.Request) (gateway.Co
 		return nil, err
 	}
 	return chat{c, s.atCapacity}, nil
-}
-
-// ApplySettings takes over a user's settings of conversations.
-func ApplySettings(r *session.Setup, settings *schema.Map) {
-	var v struct {
-		MaxIterations *int   `json:"max_iterations"`
-		Confirm       bool   `json:"confirmation_mode"`
-		Analyzer      string `json:"security_analyzer"`
-	}
-	raw, err := json.Marshal(settings)
-	if err != nil || json.Unmarshal(raw, &v) != nil {
-		return // settings were checked when they were stored
-	}
-	if v.MaxIterations != nil {
-		r.MaxIterations = *v.MaxIterations
-	}
-	switch preset := security.PresetOf(v.Confirm, v.Analyzer); {
-	case preset != security.Never:
-		r.Confirm(preset)
-	case v.Analyzer == "llm": // ratings are recorded, although nothing waits
-		r.Analyzer = json.RawMessage(`{"kind":"LLMSecurityAnalyzer"}`)
-	}
 }
 
 // atCapacity refuses before a message is stored, so that the client can send

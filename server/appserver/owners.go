@@ -17,7 +17,6 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/secret"
-	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/session"
@@ -225,7 +224,7 @@ func (o *owners) Launch(ctx context.Context, owner identity.Tenant, model, profi
 		return nil, err
 	}
 	out.MaxCost = cmp.Or(prefs.MaxBudgetPerTask, o.maxCost)
-	agentserver.ApplySettings(&out.Setup, doc.Conversation)
+	out.Setup.Follow(doc.Conversation)
 	if o.maxIterations > 0 && out.MaxIterations == session.DefaultSetup().MaxIterations {
 		out.MaxIterations = o.maxIterations
 	}
