@@ -13,8 +13,6 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-func pointer[T any](v T) *T { return &v }
-
 // asked returns the question about one action.
 func asked(t *testing.T, a *event.ActionEvent) confirmation.Question {
 	t.Helper()
@@ -37,9 +35,9 @@ func TestQuestions(t *testing.T) {
 		"input":    {&event.TerminalAction{Command: "C-c", IsInput: true}, q{Title: "Type into the running command", Text: "C-c", Form: "command"}},
 		"shell":    {&event.TerminalAction{Command: "ls", Reset: true}, q{Title: "Start a new shell", Text: "ls", Form: "command"}},
 		"wait":     {&event.TerminalAction{}, q{Title: "Wait for the running command", Form: "command"}},
-		"create":   {&event.FileEditorAction{Command: "create", Path: "/w/a", FileText: pointer("one\n")}, q{Title: "Create a file", Subject: "/w/a", Text: "one\n", Form: "text"}},
-		"replace":  {&event.FileEditorAction{Command: "str_replace", Path: "/w/a", OldStr: pointer("one\ntwo"), NewStr: pointer("three\n")}, q{Title: "Edit a file", Subject: "/w/a", Text: "- one\n- two\n+ three\n", Form: "diff"}},
-		"insert":   {&event.PlanningFileEditorAction{Command: "insert", Path: "/w/a", NewStr: pointer("x"), InsertLine: pointer(3)}, q{Title: "Edit a file", Subject: "/w/a (after line 3)", Text: "+ x\n", Form: "diff"}},
+		"create":   {&event.FileEditorAction{Command: "create", Path: "/w/a", FileText: new("one\n")}, q{Title: "Create a file", Subject: "/w/a", Text: "one\n", Form: "text"}},
+		"replace":  {&event.FileEditorAction{Command: "str_replace", Path: "/w/a", OldStr: new("one\ntwo"), NewStr: new("three\n")}, q{Title: "Edit a file", Subject: "/w/a", Text: "- one\n- two\n+ three\n", Form: "diff"}},
+		"insert":   {&event.PlanningFileEditorAction{Command: "insert", Path: "/w/a", NewStr: new("x"), InsertLine: new(3)}, q{Title: "Edit a file", Subject: "/w/a (after line 3)", Text: "+ x\n", Form: "diff"}},
 		"undo":     {&event.FileEditorAction{Command: "undo_edit", Path: "/w/a"}, q{Title: "Undo the last edit of a file", Subject: "/w/a", Form: "text"}},
 		"view":     {&event.FileEditorAction{Command: "view", Path: "/w/a", ViewRange: []int{1, 2}}, q{Title: "Read a file", Subject: "/w/a", Text: "{\n  \"command\": \"view\",\n  \"path\": \"/w/a\",\n  \"view_range\": [\n    1,\n    2\n  ]\n}", Form: "arguments"}},
 		"edit":     {&event.EditAction{FilePath: "/w/a", OldString: "x", NewString: "y", ExpectedReplacements: 2}, q{Title: "Edit a file", Subject: "/w/a (2 times)", Text: "- x\n+ y\n", Form: "diff"}},

@@ -86,7 +86,7 @@ func (f *executionFlags) serveOpenHands(ctx context.Context, std *streams, class
 		return errors.Join(err, h.Close())
 	case <-ctx.Done():
 	}
-	err = h.Close() // what runs is interrupted and answered
+	err = h.Close() // running actions are interrupted and answered
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if web.Shutdown(end) != nil { // clients that do not read have had their time

@@ -209,7 +209,7 @@ func lockRuntimes(ctx context.Context, dir string) (unlock func(), err error) {
 	return unlock, err
 }
 
-// open makes the provider of sandboxes, and sets what the registry needs to know of it.
+// open makes the provider of sandboxes, and sets its facts for the registry.
 func (c *runtimeAPICmd) open(dir string, p paths, o *registry.Options) (closeIt func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -50,7 +50,7 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 	said := &lastText{}
 	inner := *std
 	inner.Err = io.MultiWriter(std.Err, said)
-	// What can be done before anybody waits is done: the command lines are made, and each has
+	// All possible work is done before anybody waits: the command lines are made, and each has
 	// parsed once, so that the code is in memory; and one processor is enough to start with,
 	// which spares the others from looking for work.
 	commands := map[string]*commandLine{}
@@ -104,7 +104,7 @@ const prepareAfter = 250 * time.Millisecond
 
 // prepareStore makes the agent server's event store in the background, which takes longer
 // than all else of its start. It is empty, and nothing is kept in memory. wait waits for
-// what has begun.
+// the started work.
 func prepareStore(ctx context.Context, std *streams) (wait func()) {
 	done := make(chan struct{})
 	timer := time.AfterFunc(prepareAfter, func() {
@@ -136,7 +136,7 @@ func apply(a *bootstrap.Assigned) error {
 	return a.Enter()
 }
 
-// lastText keeps the end of what is written to it.
+// lastText keeps the end of its input.
 type lastText struct{ b bytes.Buffer }
 
 func (t *lastText) Write(p []byte) (int, error) {

@@ -225,7 +225,7 @@ func makeAll(dirs ...string) error {
 	return nil
 }
 
-// checkServe refuses what would harm.
+// checkServe refuses harmful options.
 func checkServe(cfg *config.Config, class sandbox.Class) error {
 	if class.Open("") && !cfg.Server.Local() {
 		return fault.New(fault.Denied, "without a sandbox, commands of agents have your rights on this machine: that is not served to others").
@@ -248,7 +248,7 @@ func placement(cfg *config.Config, class sandbox.Class) session.Placement {
 	if class.Has(sandbox.FeatureImage) {
 		p.Container = sandbox.Container{Image: b.Image, Pull: b.Pull, Runtime: b.OCIRuntime, DiskBytes: max(0, int64(b.Disk)), Mounts: b.Mounts}
 	}
-	if class, err := build.AbsoluteExecutor(p.ExecutorClass); err == nil { // else package build says what is wrong
+	if class, err := build.AbsoluteExecutor(p.ExecutorClass); err == nil { // else package build names the mistake
 		p.ExecutorClass = class
 	}
 	return p
@@ -301,7 +301,7 @@ func appStore(ctx context.Context, cfg *config.Config, dir string, ring *keyring
 			return nil, fault.New(fault.Invalid, "the address of the PostgreSQL database cannot be read")
 		}
 		db := stdlib.OpenDB(*c.ConnConfig)
-		// As many connections as the other pool has, and at least what locks of documents
+		// As many connections as the other pool has, and at least the ones that locks of documents
 		// need. They are kept: nearly every request uses one, and making one takes long.
 		n := max(2, int(c.MaxConns))
 		db.SetMaxOpenConns(n)

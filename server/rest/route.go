@@ -99,7 +99,7 @@ func Audited(r Route) Route {
 	return r
 }
 
-// Credentials returns the keys that a request for the route carries, all but that in a
+// Credentials returns the keys that a request for the route carries, except a key in a
 // first frame.
 func (r Route) Credentials(req *http.Request) (keys []string) {
 	add := func(key string) {
@@ -110,8 +110,9 @@ func (r Route) Credentials(req *http.Request) (keys []string) {
 	add(req.Header.Get(KeyHeader))
 	switch r.Carrier {
 	case Bearer:
-		key, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
-		add(key)
+		if key, ok := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer "); ok {
+			add(key)
+		}
 	case Cookie:
 		if c, err := req.Cookie(WorkspaceCookie); err == nil {
 			add(c.Value)
