@@ -87,13 +87,13 @@ const (
 	NoBody = 1 << 10
 )
 
-// Costly and Audited return a route with the mark of that name.
+// Costly returns a route with the mark of that name.
 func Costly(r Route) Route {
 	r.Costly = true
 	return r
 }
 
-// Audited: see [Costly].
+// Audited returns a route with the mark of that name.
 func Audited(r Route) Route {
 	r.Audited = true
 	return r

@@ -395,7 +395,7 @@ func (c *v0) deleted(d deployment, before []string) {
 func TestV0Confirmation(t *testing.T) {
 	t.Parallel()
 	d, c := v0Server(t)
-	d.owner.do(t, "POST", d.url+"/api/v1/settings", map[string]any{"conversation_settings_diff": map[string]any{"confirmation_mode": true}}, nil)
+	d.owner.do(t, "POST", d.url+"/api/v1/settings", map[string]any{"conversation_settings_diff": map[string]any{"confirmation_mode": true, "security_analyzer": "none"}}, nil)
 	c.create(map[string]any{"initial_user_msg": "ask me"})
 	d.started(t, c.id)
 	made := d.conversation(t, c.id)

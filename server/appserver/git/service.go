@@ -107,18 +107,6 @@ func (s *Service) one(ctx context.Context, provider string) (forge.Host, error) 
 	return all[0], nil
 }
 
-// of returns the host that has a repository.
-func (s *Service) of(ctx context.Context, provider, repository string) (forge.Host, error) {
-	all, err := s.hosts(ctx, provider)
-	if err != nil {
-		return nil, err
-	}
-	if len(all) == 1 {
-		return all[0], nil
-	}
-	return Find(ctx, all, repository)
-}
-
 // Find returns the first host that has a repository, NotFound if none has it.
 func Find(ctx context.Context, all []forge.Host, repository string) (forge.Host, error) {
 	var failed error
