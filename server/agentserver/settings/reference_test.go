@@ -22,6 +22,7 @@ import (
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings/launch"
+	_ "github.com/deft-dev/deft/tool/builtin" // the tools of the server
 )
 
 // reference starts the reference's own server on a directory.
