@@ -15,7 +15,7 @@ import (
 func TestEveryCommandHasAScript(t *testing.T) {
 	t.Parallel()
 	var g grammar
-	parser, err := kong.New(&g, kong.Name("deft"))
+	parser, err := kong.New(&g, kong.Name("deft"), sandboxVars())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,21 +75,24 @@ func TestRepositories(t *testing.T) {
 	g := guard(t, []string{"GIT_SSL_CAINFO=" + authority, "LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=http://127.0.0.1:9/v1"})
 	g.signIn(t)
 	for name, c := range map[string]struct{ repository, branch, says string }{
-		"unknown":           {host + "/o/none.git", "", "there is no repository " + host + "/o/none.git, or the token may not see it"},
-		"no such branch":    {host + "/o/good.git", "no/such", "has no branch no/such"},
-		"refused":           {host + "/o/private.git", "", "refuses the token, or wants one"},
-		"nobody listens":    {"https://127.0.0.1:9/o/r.git", "", "does not answer"},
-		"runs a program":    {"ext::sh -c 'touch " + mark + "'", "", "owner/name"},
-		"an option":         {"--upload-pack=touch " + mark, "", "owner/name"},
-		"a file":            {"file:///etc", "", "only https:// URLs"},
-		"no name":           {"justaname", "", "owner/name"},
-		"above":             {"o/../../r", "", "owner/name"},
-		"hidden in the URL": {"https://user:hunter2@127.0.0.1:9/o/r.git", "", "without a password"},
+		"unknown":        {host + "/o/none.git", "", "there is no repository " + host + "/o/none.git, or the token may not see it"},
+		"no such branch": {host + "/o/good.git", "no/such", "has no branch no/such"},
+		"refused":        {host + "/o/private.git", "", "refuses the token, or wants one"},
+		"nobody listens": {"https://127.0.0.1:9/o/r.git", "", "does not answer"},
+		"runs a program": {"ext::sh -c 'touch " + mark + "'", "", "owner/name"},
+		"an option":      {"--upload-pack=touch " + mark, "", "owner/name"},
+		"a file":         {"file:///etc", "", "only https:// URLs"},
+		"no name":        {"justaname", "", "owner/name"},
+		"above":          {"o/../../r", "", "owner/name"},
 	} {
 		detail := startFails(t, g, c.repository, c.branch)
 		if !strings.Contains(detail, c.says) || strings.Contains(detail, "hunter2") {
 			t.Errorf("%s: %s", name, detail)
 		}
+	}
+	secret := g.send(t, "POST", "/api/v1/app-conversations", `{"selected_repository":"https://user:hunter2@127.0.0.1:9/o/r.git"}`)
+	if secret.status != 422 || !strings.Contains(secret.body, "must have no password") || strings.Contains(secret.body, "hunter2") {
+		t.Errorf("a password in the URL: %d %s", secret.status, secret.body)
 	}
 	raw, err := json.Marshal(map[string]any{"selected_repository": host + "/o/good.git", "selected_branch": "--upload-pack=touch " + mark})
 	if err != nil {
@@ -110,7 +113,7 @@ func TestRepositories(t *testing.T) {
 	}
 	// Failed starts are still listed, with the reason.
 	a = g.want(t, 200, "GET", "/api/v1/app-conversations/start-tasks/search?limit=100", "")
-	if n := strings.Count(a.body, `"status":"ERROR"`); n != 10 {
+	if n := strings.Count(a.body, `"status":"ERROR"`); n != 9 {
 		t.Errorf("%d failed tasks are listed: %.500s", n, a.body)
 	}
 }
