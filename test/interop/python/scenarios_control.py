@@ -83,6 +83,7 @@ def pauses(t):
     c.seen.wait_kind("PauseEvent")
     assert not (t.directory() / "second").exists()
     t.run(c)
+    c.seen.wait_status("finished")  # the client may take the end of the paused run for the end of this one
     equal(last_message(c), "both ran")
     assert (t.directory() / "second").exists()
 
@@ -94,6 +95,7 @@ def pauses_when_idle(t):
     c.pause()
     c.seen.wait_status("paused")
     t.run(c)
+    c.seen.wait_status("finished")  # the client may take the end of the paused run for the end of this one
     equal(last_message(c), "after the pause")
 
 
@@ -108,6 +110,7 @@ def interrupts_a_command(t):
     c.seen.wait_status("paused")
     assert time.monotonic() - start < 30, "the command was waited for"
     t.run(c)
+    c.seen.wait_status("finished")  # the client may take the end of the paused run for the end of this one
     equal(last_message(c), "stopped, and going on")
     assert not (t.directory() / "never").exists()
     names = kinds(c.state.events[:])
