@@ -1,7 +1,6 @@
 // Package forge is the one way to Git hosts: the owner of a token, the repositories that
-// it sees, their branches and files, the tasks that wait for its owner there, and new
-// pull requests. Each host has an adapter below this package, which `forge/route`
-// chooses.
+// it sees, their branches, the tasks that wait for its owner there, and new pull requests.
+// Each host has an adapter below this package, which `forge/route` chooses.
 //
 // # Usage
 //
@@ -63,7 +62,7 @@ type Opener interface {
 }
 
 // Host is a Git host as one account sees it. Repositories are named by their full names,
-// such as owner/name. Paths in repositories have no leading slash.
+// such as owner/name.
 type Host interface {
 	Provider() Provider
 	// User returns whose token it is.
@@ -79,11 +78,6 @@ type Host interface {
 	// Tasks returns the work that waits for the user: own open pull requests with a
 	// problem, and issues that are assigned to the user.
 	Tasks(ctx context.Context) ([]Task, error)
-	// Files returns the paths of the files in a directory of the default branch, not
-	// those below it.
-	Files(ctx context.Context, repository, dir string) ([]string, error)
-	// File returns a file of the default branch. It is Invalid for a file beyond 1 MiB.
-	File(ctx context.Context, repository, path string) (string, error)
 	// Propose opens a pull request, or merge request.
 	Propose(ctx context.Context, p Proposal) (PullRequest, error)
 	// Clone returns where a repository is cloned from, and the user and password that Git

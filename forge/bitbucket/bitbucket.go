@@ -23,7 +23,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/forge/exchange"
 )
@@ -274,62 +273,6 @@ func (h *Host) Branches(ctx context.Context, repository, text string, p forge.Pa
 		out.Items = append(out.Items, forge.Branch{Name: b.Name, Commit: b.Target.Hash, PushedAt: b.Target.Date})
 	}
 	return out, err
-}
-
-// head returns the path of a file or directory at the main branch. Bitbucket wants a
-// commit, because a branch may have a slash.
-func (h *Host) head(ctx context.Context, repository, file string) (string, error) {
-	r, err := h.Repository(ctx, repository)
-	if err != nil {
-		return "", err
-	}
-	if r.MainBranch == "" {
-		return "", fault.New(fault.NotFound, "the repository "+repository+" is empty")
-	}
-	at, err := path(repository, "refs", "branches", r.MainBranch)
-	if err != nil {
-		return "", err
-	}
-	var b struct {
-		Target struct {
-			Hash string `json:"hash"`
-		} `json:"target"`
-	}
-	if _, err := h.c.Get(ctx, at, nil, &b); err != nil {
-		return "", err
-	}
-	return path(repository, "src", b.Target.Hash, file)
-}
-
-// Files implements [forge.Host].
-func (h *Host) Files(ctx context.Context, repository, dir string) ([]string, error) {
-	at, err := h.head(ctx, repository, dir)
-	if err != nil {
-		return nil, err
-	}
-	type entry struct {
-		Path string `json:"path"`
-		Type string `json:"type"`
-	}
-	return forge.All(func(p forge.Page) (out forge.List[string], err error) {
-		found, err := list[entry](ctx, h, at+"/", url.Values{}, p)
-		out.Next = found.Next
-		for _, e := range found.Items {
-			if e.Type == "commit_file" {
-				out.Items = append(out.Items, e.Path)
-			}
-		}
-		return out, err
-	})
-}
-
-// File implements [forge.Host].
-func (h *Host) File(ctx context.Context, repository, file string) (string, error) {
-	at, err := h.head(ctx, repository, file)
-	if err != nil {
-		return "", err
-	}
-	return h.c.Raw(ctx, at, nil, "*/*")
 }
 
 // Propose implements [forge.Host]. Bitbucket has no labels.

@@ -1,7 +1,6 @@
 package bitbucket_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"testing"
 
@@ -31,9 +30,6 @@ func TestPublished(t *testing.T) {
 		scm("GET "+base+"/repositories/"+plugin, "repo"),
 		missing,
 		scm("GET "+base+"/repositories/"+plugin+"/refs/branches?page=1&pagelen=30", "branches"),
-		scm("GET "+base+"/repositories/"+plugin+"/refs/branches/master", "branch"),
-		scm("GET "+base+"/repositories/"+plugin+"/src/a6e5e7d797edf751cbd839d6bd4aef86c941eec9/packages/activity/?page=1&pagelen=50", "content_list"),
-		{Request: "GET " + base + "/repositories/" + plugin + "/src/a6e5e7d797edf751cbd839d6bd4aef86c941eec9/packages/activity/?page=8xhd&pagelen=50", Body: json.RawMessage(`{"values": [{"path": "packages/activity/z", "type": "commit_file"}]}`)},
 		made,
 	})
 	h, ctx := s.Open(func(e exchange.Endpoint) forge.Host { return bitbucket.New(e) }, forgetest.Token), t.Context()
@@ -60,10 +56,6 @@ func TestPublished(t *testing.T) {
 	}
 	branches, err := h.Branches(ctx, plugin, "", forge.Page{})
 	equal("branches", forge.List[forge.Branch]{Items: []forge.Branch{{Name: "master", Commit: "a6e5e7d797edf751cbd839d6bd4aef86c941eec9", PushedAt: "2015-08-27T03:25:04+00:00"}}, Next: forge.PageToken(2, 30)}, branches, err)
-	files, err := h.Files(ctx, plugin, "packages/activity")
-	equal("files", []string{
-		"packages/activity/.npmignore", "packages/activity/LICENSE", "packages/activity/index.ts", "packages/activity/package.json", "packages/activity/package.json.d.ts", "packages/activity/z",
-	}, files, err)
 	pr, err := h.Propose(ctx, forge.Proposal{Repository: "atlassian/atlaskit", Source: "Lachlan-Vass/ios-date-picker", Target: "master", Title: "IOS date picker"})
 	equal("proposal", forge.PullRequest{Number: 4982, URL: "https://bitbucket.org/atlassian/atlaskit/pull-requests/4982"}, pr, err)
 }

@@ -20,6 +20,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -31,10 +32,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/forge"
 )
 
 const (
@@ -79,6 +82,10 @@ type Options struct {
 	Secret string
 	HTTP   *http.Client
 	Limits *Limits
+	// PageSize is the parameter of a page's size, "" for per_page, and MaxPage the host's
+	// longest page, 0 for [forge.MaxPage].
+	PageSize string
+	MaxPage  int
 }
 
 // Client sends requests to a host.
@@ -123,7 +130,7 @@ func (c *Client) JSON(ctx context.Context, method, path string, q url.Values, bo
 			return nil, err
 		}
 	}
-	raw, head, err := c.send(ctx, method, path, q, sent, "application/json")
+	raw, head, err := c.send(ctx, method, path, q, sent)
 	if err != nil || out == nil {
 		return head, err
 	}
@@ -133,16 +140,21 @@ func (c *Client) JSON(ctx context.Context, method, path string, q url.Values, bo
 	return head, nil
 }
 
-// maxFile bounds a file that is read, in bytes.
-const maxFile = 1 << 20
-
-// Raw asks for a file, in the form that accept names. One of more than 1 MiB is Invalid.
-func (c *Client) Raw(ctx context.Context, path string, q url.Values, accept string) (string, error) {
-	raw, _, err := c.send(ctx, http.MethodGet, path, q, nil, accept)
-	if err == nil && len(raw) > maxFile {
-		err = fault.New(fault.Invalid, "the file has more than 1 MiB")
+// Page reads one page of a list, whose pages are numbered, into out. It returns the token of
+// the next one, "" for the last page.
+func (c *Client) Page(ctx context.Context, path string, q url.Values, p forge.Page, out any) (next string, err error) {
+	n, size, err := p.Number()
+	if err != nil {
+		return "", err
 	}
-	return string(raw), err
+	size = min(size, cmp.Or(c.o.MaxPage, forge.MaxPage))
+	q.Set("page", strconv.Itoa(n))
+	q.Set(cmp.Or(c.o.PageSize, "per_page"), strconv.Itoa(size))
+	head, err := c.Get(ctx, path, q, out)
+	if err == nil && (head.Get("X-Next-Page") != "" || HasNext(head)) {
+		next = forge.PageToken(n+1, size)
+	}
+	return next, err
 }
 
 // GraphQL asks a question of a GraphQL API, at a URL relative to the base.
@@ -172,14 +184,14 @@ func (c *Client) GraphQL(ctx context.Context, path, query string, variables map[
 }
 
 // send sends a request until it is answered, waiting where the host asks for it.
-func (c *Client) send(ctx context.Context, method, path string, q url.Values, body []byte, accept string) ([]byte, http.Header, error) {
+func (c *Client) send(ctx context.Context, method, path string, q url.Values, body []byte) ([]byte, http.Header, error) {
 	for attempt := 1; ; attempt++ {
 		if until := c.o.Limits.until(c.key); time.Until(until) > maxWait {
 			return nil, nil, c.limited(until)
 		} else if err := wait(ctx, time.Until(until)); err != nil {
 			return nil, nil, err
 		}
-		resp, err := c.once(ctx, method, path, q, body, accept)
+		resp, err := c.once(ctx, method, path, q, body)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -228,7 +240,7 @@ type answer struct {
 }
 
 // once sends a request and reads the answer.
-func (c *Client) once(ctx context.Context, method, path string, q url.Values, body []byte, accept string) (answer, error) {
+func (c *Client) once(ctx context.Context, method, path string, q url.Values, body []byte) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	at := c.o.Base.String() + path
@@ -240,8 +252,8 @@ func (c *Client) once(ctx context.Context, method, path string, q url.Values, bo
 		return answer{}, fault.New(fault.Invalid, "the address of a request to "+c.o.Name+" cannot be written")
 	}
 	req.Header = c.o.Header.Clone()
-	if req.Header.Get("Accept") == "" || accept != "application/json" {
-		req.Header.Set("Accept", accept)
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "application/json")
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")

@@ -164,7 +164,7 @@ func (s *Server) Open(open func(exchange.Endpoint) forge.Host, token string) for
 func Run(t *testing.T, file string, open func(exchange.Endpoint) forge.Host) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, forge.Host){
-		"user": user, "repositories": repositories, "branches": branches, "tasks": tasks, "files": files, "propose": propose,
+		"user": user, "repositories": repositories, "branches": branches, "tasks": tasks, "propose": propose,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -275,16 +275,6 @@ func tasks(t *testing.T, h forge.Host) {
 		want = append(want, forge.Task{Type: forge.OpenIssue, Repository: "acme/api", Number: 4, Title: "Crash on empty input"})
 	}
 	equal(t, "tasks", want, got, err)
-}
-
-func files(t *testing.T, h forge.Host) {
-	ctx := t.Context()
-	got, err := h.Files(ctx, "acme/api", ".openhands/microagents")
-	equal(t, "files", []string{".openhands/microagents/README.md", ".openhands/microagents/deploy.md"}, got, err)
-	text, err := h.File(ctx, "acme/api", ".openhands/microagents/deploy.md")
-	if !strings.HasSuffix(text, "# Deploy\nRun `make deploy`.\n") || err != nil {
-		t.Errorf("a file: %q, %v", text, err)
-	}
 }
 
 func propose(t *testing.T, h forge.Host) {

@@ -43,7 +43,7 @@ func New(e exchange.Endpoint) *Host {
 	}
 	return &Host{
 		web: e.At(standard, ""), token: e.Token,
-		c: exchange.New(exchange.Options{Name: "Forgejo", Base: e.At(standard, "api/v1"), Header: head, Secret: e.Token, HTTP: e.HTTP, Limits: e.Limits}),
+		c: exchange.New(exchange.Options{Name: "Forgejo", Base: e.At(standard, "api/v1"), Header: head, Secret: e.Token, HTTP: e.HTTP, Limits: e.Limits, PageSize: "limit", MaxPage: maxPage}),
 	}
 }
 
@@ -73,7 +73,7 @@ func (h *Host) Accounts(ctx context.Context) ([]string, error) {
 		var orgs []struct {
 			Name string `json:"username"`
 		}
-		next, err := h.list(ctx, "/user/orgs", url.Values{}, p, &orgs)
+		next, err := h.c.Page(ctx, "/user/orgs", url.Values{}, p, &orgs)
 		out := forge.List[string]{Next: next}
 		for _, o := range orgs {
 			out.Items = append(out.Items, o.Name)
@@ -81,22 +81,6 @@ func (h *Host) Accounts(ctx context.Context) ([]string, error) {
 		return out, err
 	})
 	return append([]string{u.Login}, organisations...), err
-}
-
-// list reads one page of a list into out, and returns the token of the next one.
-func (h *Host) list(ctx context.Context, path string, q url.Values, p forge.Page, out any) (next string, err error) {
-	n, size, err := p.Number()
-	if err != nil {
-		return "", err
-	}
-	size = min(size, maxPage)
-	q.Set("page", strconv.Itoa(n))
-	q.Set("limit", strconv.Itoa(size))
-	head, err := h.c.Get(ctx, path, q, out)
-	if err == nil && exchange.HasNext(head) {
-		next = forge.PageToken(n+1, size)
-	}
-	return next, err
 }
 
 type repository struct {
@@ -169,7 +153,7 @@ func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (out f
 	var found struct {
 		Data []repository `json:"data"`
 	}
-	out.Next, err = h.list(ctx, "/repos/search", v, q.Page, &found)
+	out.Next, err = h.c.Page(ctx, "/repos/search", v, q.Page, &found)
 	for _, r := range found.Data {
 		out.Items = append(out.Items, r.domain(u.Login))
 	}
@@ -230,40 +214,11 @@ func (h *Host) branches(ctx context.Context, repository string, p forge.Page) (o
 			Timestamp string `json:"timestamp"`
 		} `json:"commit"`
 	}
-	out.Next, err = h.list(ctx, at, url.Values{}, p, &bs)
+	out.Next, err = h.c.Page(ctx, at, url.Values{}, p, &bs)
 	for _, b := range bs {
 		out.Items = append(out.Items, forge.Branch{Name: b.Name, Commit: b.Commit.ID, Protected: b.Protected, PushedAt: b.Commit.Timestamp})
 	}
 	return out, err
-}
-
-// Files implements [forge.Host].
-func (h *Host) Files(ctx context.Context, repository, dir string) ([]string, error) {
-	at, err := path(repository, "contents", dir)
-	if err != nil {
-		return nil, err
-	}
-	var entries []struct {
-		Path string `json:"path"`
-		Type string `json:"type"`
-	}
-	var out []string
-	_, err = h.c.Get(ctx, at, nil, &entries)
-	for _, e := range entries {
-		if e.Type == "file" {
-			out = append(out, e.Path)
-		}
-	}
-	return out, err
-}
-
-// File implements [forge.Host].
-func (h *Host) File(ctx context.Context, repository, file string) (string, error) {
-	at, err := path(repository, "raw", file)
-	if err != nil {
-		return "", err
-	}
-	return h.c.Raw(ctx, at, nil, "*/*")
 }
 
 // Propose implements [forge.Host].
@@ -305,7 +260,7 @@ func (h *Host) labels(ctx context.Context, repository string, names []string) ([
 		Name string `json:"name"`
 	}
 	all, err := forge.All(func(p forge.Page) (out forge.List[label], err error) {
-		out.Next, err = h.list(ctx, at, url.Values{}, p, &out.Items)
+		out.Next, err = h.c.Page(ctx, at, url.Values{}, p, &out.Items)
 		return out, err
 	})
 	if err != nil {

@@ -25,8 +25,6 @@ const (
 	branches      = 14 // beside the main branch
 )
 
-const microagent = "---\nname: deploy\ntriggers:\n  - deploy\n---\n\nRun make deploy.\n"
-
 // populate fills a server: octocat with organisations and repositories, acme/api with
 // branches, pull requests in each state, and issues.
 func populate(g *forgetest.Gitea) {
@@ -44,9 +42,6 @@ func populate(g *forgetest.Gitea) {
 	g.Do(g.Token, "POST", "/orgs/acme/repos", object{"name": "api", "private": true, "default_branch": "main"}, nil)
 	g.Push("acme/api", `
 commit() { echo "$2" >"$1"; git add -A; git commit -qm "$2"; }
-mkdir -p .openhands/microagents
-printf -- '`+strings.ReplaceAll(microagent, "\n", `\n`)+`' >.openhands/microagents/deploy.md
-echo rules >.cursorrules
 commit README.md one
 for b in conflict failing changes fine draft login; do git checkout -qb "$b" main; [[ $b != conflict ]] || commit README.md "$b"; commit "$b.txt" "$b"; done
 git checkout -q main; commit README.md two
@@ -148,8 +143,6 @@ func TestServer(t *testing.T) {
 			"repository": func() error { _, err := h.Repository(ctx, "acme/none"); return err },
 			"branches":   func() error { _, err := h.Branches(ctx, "acme/none", "", forge.Page{}); return err },
 			"search":     func() error { _, err := h.Branches(ctx, "acme/none", "x", forge.Page{}); return err },
-			"files":      func() error { _, err := h.Files(ctx, "acme/none", ""); return err },
-			"file":       func() error { _, err := h.File(ctx, "acme/api", "none.md"); return err },
 			"account":    func() error { _, err := h.Repositories(ctx, forge.RepositoryQuery{Account: "none"}); return err },
 			"proposal": func() error {
 				_, err := h.Propose(ctx, forge.Proposal{Repository: "acme/none", Source: "a", Target: "b", Title: "c"})
@@ -175,15 +168,6 @@ func TestServer(t *testing.T) {
 			if len(unique(got)) != want || len(got) != want || err != nil {
 				t.Errorf("%q: %d, want %d: %q, %v", text, len(got), want, got, err)
 			}
-		}
-	})
-	t.Run("files", func(t *testing.T) {
-		got, err := h.Files(ctx, "acme/api", ".openhands/microagents")
-		if diff := cmp.Diff([]string{".openhands/microagents/deploy.md"}, got); diff != "" || err != nil {
-			t.Error(diff, err)
-		}
-		if text, err := h.File(ctx, "acme/api", ".openhands/microagents/deploy.md"); text != microagent || err != nil {
-			t.Errorf("%q, %v", text, err)
 		}
 	})
 	t.Run("tasks", func(t *testing.T) {

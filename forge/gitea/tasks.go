@@ -27,7 +27,7 @@ func (i issue) task(t forge.TaskType) forge.Task {
 func (h *Host) Tasks(ctx context.Context) ([]forge.Task, error) {
 	var out []forge.Task
 	var pulls []issue
-	if _, err := h.list(ctx, "/repos/issues/search", url.Values{"type": {"pulls"}, "state": {"open"}, "created": {"true"}}, forge.Page{Size: maxPulls}, &pulls); err != nil {
+	if _, err := h.c.Page(ctx, "/repos/issues/search", url.Values{"type": {"pulls"}, "state": {"open"}, "created": {"true"}}, forge.Page{Size: maxPulls}, &pulls); err != nil {
 		return nil, err
 	}
 	for _, p := range pulls {
@@ -41,7 +41,7 @@ func (h *Host) Tasks(ctx context.Context) ([]forge.Task, error) {
 	}
 	issues, err := forge.All(func(p forge.Page) (page forge.List[forge.Task], err error) {
 		var found []issue
-		page.Next, err = h.list(ctx, "/repos/issues/search", url.Values{"type": {"issues"}, "state": {"open"}, "assigned": {"true"}}, p, &found)
+		page.Next, err = h.c.Page(ctx, "/repos/issues/search", url.Values{"type": {"issues"}, "state": {"open"}, "assigned": {"true"}}, p, &found)
 		for _, i := range found {
 			page.Items = append(page.Items, i.task(forge.OpenIssue))
 		}

@@ -89,7 +89,7 @@ func (h *Host) Accounts(ctx context.Context) ([]string, error) {
 		var orgs []struct {
 			Login string `json:"login"`
 		}
-		next, err := h.list(ctx, "/user/orgs", url.Values{}, p, &orgs)
+		next, err := h.c.Page(ctx, "/user/orgs", url.Values{}, p, &orgs)
 		out := forge.List[string]{Next: next}
 		for _, o := range orgs {
 			out.Items = append(out.Items, o.Login)
@@ -97,21 +97,6 @@ func (h *Host) Accounts(ctx context.Context) ([]string, error) {
 		return out, err
 	})
 	return append([]string{u.Login}, organisations...), err
-}
-
-// list reads one page of a list into out, and returns the token of the next one.
-func (h *Host) list(ctx context.Context, path string, q url.Values, p forge.Page, out any) (next string, err error) {
-	n, size, err := p.Number()
-	if err != nil {
-		return "", err
-	}
-	q.Set("page", strconv.Itoa(n))
-	q.Set("per_page", strconv.Itoa(size))
-	head, err := h.c.Get(ctx, path, q, out)
-	if err == nil && exchange.HasNext(head) {
-		next = forge.PageToken(n+1, size)
-	}
-	return next, err
 }
 
 // repository is the REST form, as far as it is used.
@@ -171,7 +156,7 @@ func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (forge
 		}
 	}
 	var rs []repository
-	next, err := h.list(ctx, path, v, q.Page, &rs)
+	next, err := h.c.Page(ctx, path, v, q.Page, &rs)
 	return forge.List[forge.Repository]{Items: domain(rs), Next: next}, err
 }
 
@@ -203,7 +188,7 @@ func (h *Host) search(ctx context.Context, q forge.RepositoryQuery) (forge.List[
 	var found struct {
 		Items []repository `json:"items"`
 	}
-	next, err := h.list(ctx, "/search/repositories", v, q.Page, &found)
+	next, err := h.c.Page(ctx, "/search/repositories", v, q.Page, &found)
 	if n, size, bad := q.Page.Number(); bad == nil && n*size >= maxSearched {
 		next = ""
 	}
@@ -260,40 +245,11 @@ func (h *Host) Branches(ctx context.Context, repository, text string, p forge.Pa
 			SHA string `json:"sha"`
 		} `json:"commit"`
 	}
-	out.Next, err = h.list(ctx, at, url.Values{}, p, &bs)
+	out.Next, err = h.c.Page(ctx, at, url.Values{}, p, &bs)
 	for _, b := range bs {
 		out.Items = append(out.Items, forge.Branch{Name: b.Name, Commit: b.Commit.SHA, Protected: b.Protected})
 	}
 	return out, err
-}
-
-// Files implements [forge.Host].
-func (h *Host) Files(ctx context.Context, repository, dir string) ([]string, error) {
-	at, err := path(repository, "contents", dir)
-	if err != nil {
-		return nil, err
-	}
-	var entries []struct {
-		Path string `json:"path"`
-		Type string `json:"type"`
-	}
-	var out []string
-	_, err = h.c.Get(ctx, at, nil, &entries)
-	for _, e := range entries {
-		if e.Type == "file" {
-			out = append(out, e.Path)
-		}
-	}
-	return out, err
-}
-
-// File implements [forge.Host].
-func (h *Host) File(ctx context.Context, repository, file string) (string, error) {
-	at, err := path(repository, "contents", file)
-	if err != nil {
-		return "", err
-	}
-	return h.c.Raw(ctx, at, nil, "application/vnd.github.raw+json")
 }
 
 // Propose implements [forge.Host].

@@ -48,7 +48,6 @@ func TestPublishedExamples(t *testing.T) {
 		example("GET "+base+"/search/repositories?order=desc&page=1&per_page=30&q=%22tetris%22+in%3Aname+fork%3Atrue+user%3Aoctocat+user%3Agithub&sort=stars", "repo-search-result-item-paginated"),
 		example("GET "+base+"/repos/octocat/Hello-World", "full-repository-default-response"),
 		example("GET "+base+"/repos/octocat/Hello-World/branches?page=1&per_page=30", "short-branch-with-protection-items"),
-		example("GET "+base+"/repos/octokit/octokit.rb/contents/lib", "content-file-response-if-content-is-a-directory"),
 		made,
 		example("POST "+base+"/repos/octocat/Hello-World/issues/1347/labels", "label-items"),
 	})
@@ -82,8 +81,6 @@ func TestPublishedExamples(t *testing.T) {
 	equal("repository", hello, one, err)
 	branches, err := h.Branches(ctx, "octocat/Hello-World", "", forge.Page{})
 	equal("branches", forge.List[forge.Branch]{Items: []forge.Branch{{Name: "master", Commit: "c5b97d5ae6c19d5c5df71a34c7fbeeda2479ccbc", Protected: true}}}, branches, err)
-	files, err := h.Files(ctx, "octokit/octokit.rb", "lib")
-	equal("files", []string{"lib/octokit.rb"}, files, err)
 	pr, err := h.Propose(ctx, forge.Proposal{Repository: "octocat/Hello-World", Source: "new-topic", Target: "master", Title: "Amazing new feature", Description: "Please pull these.", Draft: true, Labels: []string{"bug"}})
 	equal("proposal", forge.PullRequest{Number: 1347, URL: "https://github.com/octocat/Hello-World/pull/1347"}, pr, err)
 }
@@ -119,13 +116,6 @@ func TestRecorded(t *testing.T) {
 		r, err := replay(t, "rename-repository").Repository(t.Context(), "octokit-fixture-org/rename-repository")
 		if r.FullName != "octokit-fixture-org/rename-repository-newname" || err != nil {
 			t.Errorf("%+v, %v", r, err)
-		}
-	})
-	t.Run("file", func(t *testing.T) {
-		t.Parallel()
-		text, err := replay(t, "get-content").File(t.Context(), "octokit-fixture-org/hello-world", "README.md")
-		if text != "# hello-world" || err != nil {
-			t.Errorf("%q, %v", text, err)
 		}
 	})
 	t.Run("pages", func(t *testing.T) {

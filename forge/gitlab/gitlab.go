@@ -72,7 +72,7 @@ func (h *Host) Accounts(ctx context.Context) ([]string, error) {
 		var found []struct {
 			FullPath string `json:"full_path"`
 		}
-		next, err := h.list(ctx, "/groups", url.Values{"min_access_level": {"10"}}, p, &found)
+		next, err := h.c.Page(ctx, "/groups", url.Values{"min_access_level": {"10"}}, p, &found)
 		out := forge.List[string]{Next: next}
 		for _, g := range found {
 			out.Items = append(out.Items, g.FullPath)
@@ -80,21 +80,6 @@ func (h *Host) Accounts(ctx context.Context) ([]string, error) {
 		return out, err
 	})
 	return append([]string{u.Login}, groups...), err
-}
-
-// list reads one page of a list into out, and returns the token of the next one.
-func (h *Host) list(ctx context.Context, path string, q url.Values, p forge.Page, out any) (next string, err error) {
-	n, size, err := p.Number()
-	if err != nil {
-		return "", err
-	}
-	q.Set("page", strconv.Itoa(n))
-	q.Set("per_page", strconv.Itoa(size))
-	head, err := h.c.Get(ctx, path, q, out)
-	if err == nil && (head.Get("X-Next-Page") != "" || exchange.HasNext(head)) {
-		next = forge.PageToken(n+1, size)
-	}
-	return next, err
 }
 
 // project is a repository.
@@ -155,7 +140,7 @@ func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (out f
 		v.Set("order_by", "last_activity_at")
 	}
 	var found []project
-	out.Next, err = h.list(ctx, path, v, q.Page, &found)
+	out.Next, err = h.c.Page(ctx, path, v, q.Page, &found)
 	for _, p := range found {
 		out.Items = append(out.Items, p.domain())
 	}
@@ -200,45 +185,11 @@ func (h *Host) Branches(ctx context.Context, repository, text string, p forge.Pa
 			CommittedDate string `json:"committed_date"`
 		} `json:"commit"`
 	}
-	out.Next, err = h.list(ctx, at, q, p, &bs)
+	out.Next, err = h.c.Page(ctx, at, q, p, &bs)
 	for _, b := range bs {
 		out.Items = append(out.Items, forge.Branch{Name: b.Name, Commit: b.Commit.ID, Protected: b.Protected, PushedAt: b.Commit.CommittedDate})
 	}
 	return out, err
-}
-
-// Files implements [forge.Host].
-func (h *Host) Files(ctx context.Context, repository, dir string) ([]string, error) {
-	at, err := path(repository, "repository", "tree")
-	if err != nil {
-		return nil, err
-	}
-	return forge.All(func(p forge.Page) (out forge.List[string], err error) {
-		var entries []struct {
-			Path string `json:"path"`
-			Type string `json:"type"`
-		}
-		q := url.Values{}
-		if dir != "" {
-			q.Set("path", dir)
-		}
-		out.Next, err = h.list(ctx, at, q, p, &entries)
-		for _, e := range entries {
-			if e.Type == "blob" {
-				out.Items = append(out.Items, e.Path)
-			}
-		}
-		return out, err
-	})
-}
-
-// File implements [forge.Host].
-func (h *Host) File(ctx context.Context, repository, file string) (string, error) {
-	at, err := path(repository, "repository", "files")
-	if err != nil {
-		return "", err
-	}
-	return h.c.Raw(ctx, at+"/"+url.PathEscape(file)+"/raw", url.Values{"ref": {"HEAD"}}, "*/*")
 }
 
 // Propose implements [forge.Host].

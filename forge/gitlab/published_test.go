@@ -33,7 +33,6 @@ func TestPublished(t *testing.T) {
 		more,
 		scm("GET "+base+"/projects/diaspora%2Fdiaspora", "repo"),
 		own("GET "+base+"/projects/diaspora%2Fdiaspora/repository/branches?page=1&per_page=30", "list_branches"),
-		scm("GET "+base+"/projects/diaspora%2Fdiaspora/repository/tree?page=1&path=lib%2Fgitlab%2Fci&per_page=100", "content_list"),
 		made,
 	})
 	h, ctx := s.Open(func(e exchange.Endpoint) forge.Host { return gitlab.New(e) }, forgetest.Token), t.Context()
@@ -58,8 +57,6 @@ func TestPublished(t *testing.T) {
 		{Name: "master", Commit: "7b5c3cc8be40ee161ae89a06bba6229da1032a0c", Protected: true, PushedAt: "2012-06-28T03:44:20.000Z"},
 		{Name: "develop", Commit: "7b5c3cc8be40ee161ae89a06bba6229da1032a0c", Protected: true, PushedAt: "2012-06-28T03:44:20.000Z"},
 	}}, branches, err)
-	files, err := h.Files(ctx, "diaspora/diaspora", "lib/gitlab/ci")
-	equal("files", []string{"lib/gitlab/ci/ansi2html.rb"}, files[:min(1, len(files))], err)
 	mr, err := h.Propose(ctx, forge.Proposal{Repository: "diaspora/diaspora", Source: "fix", Target: "master", Title: "JS fix"})
 	equal("proposal", forge.PullRequest{Number: 1, URL: "https://gitlab.com/gitlab-org/testme/merge_requests/1"}, mr, err)
 }

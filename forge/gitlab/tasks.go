@@ -91,7 +91,7 @@ func (h *Host) Tasks(ctx context.Context) ([]forge.Task, error) {
 				Full string `json:"full"`
 			} `json:"references"`
 		}
-		list.Next, err = h.list(ctx, "/issues", url.Values{"scope": {"assigned_to_me"}, "state": {"opened"}, "non_archived": {"true"}}, p, &found)
+		list.Next, err = h.c.Page(ctx, "/issues", url.Values{"scope": {"assigned_to_me"}, "state": {"opened"}, "non_archived": {"true"}}, p, &found)
 		for _, i := range found {
 			repository, _, _ := strings.Cut(i.References.Full, "#") // acme/api#4
 			list.Items = append(list.Items, forge.Task{Type: forge.OpenIssue, Repository: repository, Number: i.IID, Title: i.Title})
