@@ -15,8 +15,7 @@ import (
 // Strict returns the schema in the form of OpenAI's strict mode
 // (https://platform.openai.com/docs/guides/structured-outputs): every property
 // is required, optional ones are nullable, objects are closed, and unsupported
-// keywords are removed. The order of properties is kept. Check removes the
-// nulls again. A schema that would mean something else without such a keyword,
+// keywords are removed. The order of properties is kept. A schema that would mean something else without such a keyword,
 // or that has an open object, is an error of kind Unsupported.
 func Strict(schema json.RawMessage) (json.RawMessage, error) {
 	key := string(schema)

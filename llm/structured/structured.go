@@ -25,7 +25,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -45,8 +45,9 @@ const (
 // call, nil only if there was none.
 func Ask[T any](ctx context.Context, m llm.Model, r llm.Request) (T, *llm.Response, error) {
 	var value, none T
-	if !gjson.ValidBytes(r.Schema) || !gjson.ParseBytes(r.Schema).IsObject() {
-		return none, nil, fault.New(fault.Invalid, "the schema of the answer is not a JSON object")
+	schema, err := compile(r.Schema)
+	if err != nil {
+		return none, nil, fault.New(fault.Invalid, "the schema of the answer is not a JSON schema").Because(err)
 	}
 	r.Messages = append(slices.Clip(r.Messages), user(wanted+string(r.Schema)))
 	var last *llm.Response
@@ -59,7 +60,7 @@ func Ask[T any](ctx context.Context, m llm.Model, r llm.Request) (T, *llm.Respon
 		last = resp
 		text := event.JoinText(resp.Message.Content)
 		var doc json.RawMessage
-		if doc, misfit = Check(r.Schema, text); misfit == nil {
+		if doc, misfit = check(schema, text); misfit == nil {
 			value = none
 			if misfit = json.Unmarshal(doc, &value); misfit == nil {
 				return value, resp, nil
@@ -79,29 +80,34 @@ func user(text string) event.Message {
 	return event.Message{Role: event.RoleUser, Content: event.Texts(text)}
 }
 
-// Check finds the JSON in an answer's text and validates it. Nulls that strict
-// modes write for missing optional properties are removed. The error describes for
-// the model the place and the mistake.
-func Check(schema json.RawMessage, text string) (json.RawMessage, error) {
-	doc, ok := find(text)
-	if !ok {
-		return nil, fault.New(fault.Invalid, "it contains no complete JSON value")
-	}
-	s := gjson.ParseBytes(schema)
-	v := &checker{root: s}
-	clean := v.withoutNulls(nil, s, doc, 0)
-	if err := v.check(s, gjson.ParseBytes(clean), "the answer", 0); err != nil {
+func compile(text json.RawMessage) (*jsonschema.Resolved, error) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, err
 	}
-	return clean, nil
+	return s.Resolve(nil)
+}
+
+// check finds the JSON in an answer's text and validates it. The error describes the
+// mistake for the model.
+func check(schema *jsonschema.Resolved, text string) (json.RawMessage, error) {
+	doc := find(text)
+	if doc == nil {
+		return nil, fault.New(fault.Invalid, "it contains no complete JSON value")
+	}
+	var value any
+	if err := json.Unmarshal(doc, &value); err != nil {
+		return nil, err
+	}
+	return doc, schema.Validate(value)
 }
 
 // find returns the JSON value of a text: the text itself, the contents of a
-// code fence, or else the first complete object or array in it.
-func find(text string) (gjson.Result, bool) {
+// code fence, or else the first complete object or array in it; nil if there is none.
+func find(text string) json.RawMessage {
 	text = strings.TrimSpace(text)
-	if text != "" && gjson.Valid(text) {
-		return gjson.Parse(text), true
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
 	}
 	for at, tried := 0, 0; tried < 64; tried++ {
 		i := strings.IndexAny(text[at:], "{[")
@@ -112,9 +118,9 @@ func find(text string) (gjson.Result, bool) {
 		// A decoder stops at the value's end, whatever follows.
 		var raw json.RawMessage
 		if json.NewDecoder(strings.NewReader(text[at:])).Decode(&raw) == nil {
-			return gjson.ParseBytes(raw), true
+			return raw
 		}
 		at++
 	}
-	return gjson.Result{}, false
+	return nil
 }
