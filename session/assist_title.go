@@ -21,8 +21,8 @@ const (
 	titleTime   = 30 * time.Second
 )
 
-// assignedService is the service to which users assign the profile that writes titles.
-// It is registry.Titles of package llm/registry.
+// assignedService is the service to which users assign the profile that writes titles
+// (settings/profiles).
 const assignedService = "titles"
 
 // titleService is the service under which the calls of another model than the agent's

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/registry"
 )
 
 // titled answers as an agent, and writes titles once it may.
@@ -126,7 +125,7 @@ func TestTitleByAssignedModel(t *testing.T) {
 	h := setup(t, inTurn(says("done")), nil)
 	h.profiles["cheap"] = `{"model":"openai/cheap","usage_id":"cheap"}`
 	h.models["openai/cheap"] = &model{name: "openai/cheap", answer: inTurn(says("A cheap title"))}
-	h.assigned = map[string]string{registry.Titles: "cheap"}
+	h.assigned = map[string]string{"titles": "cheap"}
 	c := h.begin(t, `"autotitle":true`)
 	send(t, c, "hi")
 	for title := ""; title != "A cheap title"; title = <-h.stream.named {

@@ -40,8 +40,6 @@ type Wiring struct {
 	Stores func() (*profiles.Stores, error)
 	// Assigned says which profiles the user has given to services and agents.
 	Assigned func() (profiles.Assignments, error)
-	// CheckService refuses a service that there is not.
-	CheckService func(name string) error
 	// CheckModel refuses a model that no adapter knows.
 	CheckModel func(*spec.LLM) error
 }
@@ -192,7 +190,7 @@ func (c *Use) Run(ctx context.Context, std *stdio.Streams, w Wiring) error {
 	class, isAgent := strings.CutPrefix(c.Service, "agent:")
 	if isAgent {
 		c.Service = class
-	} else if err := w.CheckService(c.Service); err != nil {
+	} else if err := profiles.CheckService(c.Service); err != nil {
 		return err
 	}
 	if c.Name != "" {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/deft-dev/deft/cli/profile"
-	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
 )
@@ -19,9 +18,8 @@ type llmProfileCmd struct {
 // profileWiring opens the profiles of the user.
 func profileWiring(std *streams) profile.Wiring {
 	return profile.Wiring{
-		Stores:       func() (*profiles.Stores, error) { return openProfiles(std) },
-		Assigned:     func() (profiles.Assignments, error) { return assigned(std) },
-		CheckService: registry.CheckService,
+		Stores:   func() (*profiles.Stores, error) { return openProfiles(std) },
+		Assigned: func() (profiles.Assignments, error) { return assigned(std) },
 		CheckModel: func(l *spec.LLM) error {
 			by, err := newOpener(std)
 			if err == nil {

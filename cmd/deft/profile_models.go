@@ -45,11 +45,10 @@ func recording(l *spec.LLM, o session.ModelOptions) hooks {
 	}
 	return hooks{
 		retry: func(r broker.Retry) {
-			r.Service = first(r.Service, l.UsageID)
-			o.Retried(build.RetryOf(r), r.Err)
+			o.Retried(build.RetryOf(l.UsageID, r), r.Err)
 		},
 		switched: func(s broker.Switched) {
-			o.Retried(controller.Retry{UsageID: first(s.Service, l.UsageID), Model: s.From.Name, Next: s.To.Name, Void: s.Void}, s.Err)
+			o.Retried(controller.Retry{UsageID: l.UsageID, Model: s.From.Name, Next: s.To.Name, Void: s.Void}, s.Err)
 		},
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
-	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings/profiles"
@@ -62,10 +61,10 @@ func (m *runModels) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error)
 // the user's assignments, in this order.
 func (c *runCmd) choose(std *streams) error {
 	for service := range c.Service {
-		if err := registry.CheckService(service); err != nil {
+		if err := profiles.CheckService(service); err != nil {
 			return err
 		}
-		if service == registry.Agent {
+		if service == profiles.AgentService {
 			return fault.New(fault.Invalid, "--service does not choose the agent's model").Hint("give --profile or --model")
 		}
 	}
@@ -79,7 +78,7 @@ func (c *runCmd) choose(std *streams) error {
 	c.services = map[string]string{}
 	maps.Copy(c.services, usual.Services)
 	maps.Copy(c.services, c.Service)
-	maps.DeleteFunc(c.services, func(service, profile string) bool { return service == registry.Agent || profile == "" })
+	maps.DeleteFunc(c.services, func(service, profile string) bool { return service == profiles.AgentService || profile == "" })
 	return c.checkProfile(std)
 }
 
@@ -110,7 +109,7 @@ func (c *runCmd) documents(ctx context.Context, m *runModels) (out runcommand.Mo
 		if err != nil {
 			return out, fmt.Errorf("the model of the service %s: profile %s: %w", service, name, err)
 		}
-		if service == registry.Condenser {
+		if service == profiles.CondenserService {
 			setSilence(l, c.Timeout)
 			out.Condenser = l
 		}

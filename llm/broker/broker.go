@@ -1,7 +1,7 @@
 // Package broker wraps models with the services that all callers need: retries, a
 // spending limit that is enforced before a call is made, a circuit breaker for
-// each endpoint, statistics of each call, fallbacks to other models, and a choice
-// of model by the content of a request.
+// each endpoint, fallbacks to other models, and a choice of model by the content
+// of a request.
 //
 // # Usage
 //
@@ -67,8 +67,6 @@ type Options struct {
 	Refresh func(context.Context) (llm.Model, error)
 	// OnRetry is called before each wait; nil for none.
 	OnRetry func(Retry)
-	// OnCall is called after each attempt; nil for none.
-	OnCall func(Call)
 	// Sleep replaces waiting, and Random the source of jitter (0 to 1), in
 	// tests.
 	Sleep  func(context.Context, time.Duration) error
@@ -77,7 +75,6 @@ type Options struct {
 
 // Retry describes a failed attempt and the wait before the next.
 type Retry struct {
-	Service string // that called, as [WithService] says; "" if unknown
 	Info    llm.Info
 	Attempt int // that failed, from 1
 	Of      int // attempts in all
@@ -150,7 +147,7 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 		useless.take(err)
 		e, retry := b.worthRetrying(ctx, err, attempt)
 		if e != nil && b.repair(ctx, &fix, e, &r) {
-			b.notify(ctx, Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Void: e.Partial})
+			b.notify(Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Void: e.Partial})
 			attempt--
 			continue
 		}
@@ -158,7 +155,7 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 			return nil, useless.with(err)
 		}
 		wait := b.wait(attempt, e.RetryAfter)
-		b.notify(ctx, Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Wait: wait, Void: e.Partial})
+		b.notify(Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Wait: wait, Void: e.Partial})
 		if serr := b.opts.Sleep(ctx, wait); serr != nil {
 			return nil, useless.with(canceled(e, serr))
 		}
@@ -166,9 +163,9 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 	}
 }
 
-func (b *Broker) notify(ctx context.Context, r Retry) {
+func (b *Broker) notify(r Retry) {
 	if b.opts.OnRetry != nil {
-		r.Service, r.Info = serviceOf(ctx), b.Info()
+		r.Info = b.Info()
 		b.opts.OnRetry(r)
 	}
 }
@@ -228,7 +225,6 @@ func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta
 		}
 	}
 	hold.settle(resp, err, m.prices, delivered)
-	b.count(info, r.Session, expected, resp, err)
 	return resp, err
 }
 
@@ -280,17 +276,6 @@ func (r *Reservation) settle(resp *llm.Response, err error, p catalog.Prices, de
 	default:
 		r.Settle(0)
 	}
-}
-
-func (b *Broker) count(info llm.Info, session string, expected int, resp *llm.Response, err error) {
-	if b.opts.OnCall == nil {
-		return
-	}
-	c := Call{Info: info, Session: session, Expected: expected, Response: resp, Err: err}
-	if resp != nil {
-		c.Timing = TimingOf(resp)
-	}
-	b.opts.OnCall(c)
 }
 
 // worthRetrying reports whether the same call may succeed later.

@@ -23,7 +23,6 @@ type Fallback struct {
 
 // Switched describes a call that moves to the next model.
 type Switched struct {
-	Service  string // that called, as [WithService] says; "" if unknown
 	From, To llm.Info
 	Err      error
 	// Void reports that deltas of the failed call were delivered; they are not
@@ -67,7 +66,7 @@ func (f *Fallback) Generate(ctx context.Context, r llm.Request, onDelta func(llm
 			return nil, useless.with(err)
 		}
 		e, _ := errors.AsType[*llm.Error](err)
-		f.onSwitch(Switched{Service: serviceOf(ctx), From: f.chain[at].Info(), To: f.chain[next].Info(), Err: err, Void: e != nil && e.Partial})
+		f.onSwitch(Switched{From: f.chain[at].Info(), To: f.chain[next].Info(), Err: err, Void: e != nil && e.Partial})
 		at = next
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -204,28 +203,5 @@ func TestLongPromptsCostMore(t *testing.T) {
 	budget.SetLimit(0.8) // left: less than 308,000 tokens at the long price
 	if _, err := b.Generate(t.Context(), r, ignore); fault.KindOf(err) != fault.Limit {
 		t.Errorf("reserved at the plain price: %v", err)
-	}
-}
-
-func TestTiming(t *testing.T) {
-	t.Parallel()
-	m := priced(nil)
-	m.gen = func(n int, _ llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
-		if n == 2 {
-			return nil, failure(fault.Content)
-		}
-		return &llm.Response{Latency: 3 * time.Second, FirstByte: time.Second, Usage: llm.Usage{Prompt: 10, Output: 100}, Cost: 0.5, CostKnown: n == 1}, nil
-	}
-	var sum broker.Tally
-	b := broker.New(m, broker.Options{OnCall: sum.Add})
-	for range 3 {
-		_, _ = b.Generate(t.Context(), ask("x"), ignore)
-	}
-	want := broker.Timing{FirstToken: time.Second, Total: 3 * time.Second, TokensPerSecond: 50}
-	if diff := cmp.Diff(want, sum.Mean()); diff != "" || sum.Latest != want {
-		t.Errorf("mean figures: %s", diff)
-	}
-	if sum.Calls != 2 || sum.Failed != 1 || sum.Unpriced != 1 || sum.Cost != 0.5 || sum.Usage.Output != 200 {
-		t.Errorf("%+v", sum)
 	}
 }

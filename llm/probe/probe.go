@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/broker"
 )
 
 // Options choose the questions.
@@ -97,7 +96,7 @@ func Model(ctx context.Context, m llm.Model, o Options, show func(Result) error)
 	if p.unpriced == 0 {
 		r.Cost = &p.cost
 	}
-	r.FirstToken, r.TokensPerSecond = p.timing.FirstToken.Seconds(), p.timing.TokensPerSecond
+	r.FirstToken, r.TokensPerSecond = p.firstToken.Seconds(), p.speed
 	return r, nil
 }
 
@@ -114,5 +113,8 @@ type prober struct {
 	// cost of all calls in US dollars, and how many had no price.
 	cost     float64
 	unpriced int
-	timing   broker.Timing // of the streamed answer
+	// firstToken is the time to the first piece of the streamed answer, speed how many
+	// tokens a second followed; 0 if it is unknown.
+	firstToken time.Duration
+	speed      float64
 }

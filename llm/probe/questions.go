@@ -16,7 +16,6 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/broker"
 )
 
 // answerTokens bounds the answers of probes; models that reason need room for
@@ -82,10 +81,13 @@ func (p *prober) streams(ctx context.Context) Result {
 	if err != nil {
 		return failed("streaming", err)
 	}
-	p.timing = broker.TimingOf(resp)
-	c := Result{Name: "streaming", OK: pieces > 1, Detail: fmt.Sprintf("%d pieces, the first after %.2f s", pieces, p.timing.FirstToken.Seconds())}
-	if c.OK && p.timing.TokensPerSecond > 0 {
-		c.Detail += fmt.Sprintf(", %.0f tokens/s", p.timing.TokensPerSecond)
+	p.firstToken = resp.FirstByte
+	if writing := resp.Latency - resp.FirstByte; writing > 0 {
+		p.speed = float64(resp.Usage.Output) / writing.Seconds()
+	}
+	c := Result{Name: "streaming", OK: pieces > 1, Detail: fmt.Sprintf("%d pieces, the first after %.2f s", pieces, p.firstToken.Seconds())}
+	if c.OK && p.speed > 0 {
+		c.Detail += fmt.Sprintf(", %.0f tokens/s", p.speed)
 	}
 	return c
 }

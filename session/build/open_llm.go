@@ -1,7 +1,6 @@
 package build
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -45,17 +44,16 @@ func (m *Models) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error) {
 	b := broker.Options{Breaker: m.breakers.For(endpoint), Budget: o.Budget}
 	if o.Retried != nil {
 		b.OnRetry = func(r broker.Retry) {
-			r.Service = cmp.Or(r.Service, l.UsageID)
-			o.Retried(RetryOf(r), r.Err)
+			o.Retried(RetryOf(l.UsageID, r), r.Err)
 		}
 	}
 	return configured{broker.New(adapter, l.Broker(b)), l}, nil
 }
 
-// RetryOf is a retry as the controller records it.
-func RetryOf(r broker.Retry) controller.Retry {
+// RetryOf is a retry of a service's call as the controller records it.
+func RetryOf(service string, r broker.Retry) controller.Retry {
 	return controller.Retry{
-		UsageID: r.Service, Model: r.Info.Name, Attempt: r.Attempt, Attempts: r.Of, Wait: r.Wait.Seconds(), Void: r.Void,
+		UsageID: service, Model: r.Info.Name, Attempt: r.Attempt, Attempts: r.Of, Wait: r.Wait.Seconds(), Void: r.Void,
 	}
 }
 

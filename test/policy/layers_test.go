@@ -326,7 +326,6 @@ func TestImportRules(t *testing.T) {
 		{"llm/route", "llm/anthropic", true},
 		{"llm/route", "tool/glob", false},
 		{"llm/broker", "llm/route", false},
-		{"llm/registry", "llm/broker", true},
 		{"llm/modeltest", "internal/llmtest", true},
 		{"llm/openai", "llm/modeltest", false},
 		{"cmd/deft", "sandbox/process", true},

@@ -1,4 +1,4 @@
-package registry
+package profiles
 
 import (
 	"slices"
@@ -7,8 +7,13 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// serviceNames are the services that profiles can be assigned to.
-var serviceNames = []string{Agent, Condenser, Drafts, Security, Titles}
+// The services to which profiles can be assigned.
+const (
+	AgentService     = "agent"
+	CondenserService = "condenser"
+)
+
+var serviceNames = []string{AgentService, CondenserService, "drafts", "security", "titles"}
 
 // CheckService returns an error of kind Invalid for an unknown service: an
 // assignment to a misspelled name would have no effect.
