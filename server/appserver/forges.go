@@ -247,7 +247,7 @@ func sourceAt(all []forge.Host, repository string) (gitfetch.Source, error) {
 // newMCP makes the server of the tools that agents get from the App Server.
 func (s *services) newMCP() *mcpserver.Service {
 	return mcpserver.New(mcpserver.Options{
-		Conversations: s.conversations, Store: s.store, Log: s.o.Log,
+		Conversations: s.conversations, Store: s.store,
 		Providers: func(ctx context.Context, owner identity.Tenant) (out []forge.Provider, err error) {
 			all, err := s.owners.forgeHosts(ctx, owner, "")
 			for _, h := range all {

@@ -18,12 +18,8 @@ const (
 	WorkspaceCookie = "oh_workspace_session_key"
 )
 
-// admit checks who sends a request. A server that is not initialised yet says so
-// first, whatever the key (docs/openhands/sdk-wire-1.58.md section B.4).
+// admit checks who sends a request.
 func (s *Server) admit(route Route, r *http.Request) (*http.Request, error) {
-	if !route.Dormant && route.Scope != Public && s.o.Ready != nil && !s.o.Ready() {
-		return r, &Error{Status: http.StatusServiceUnavailable, Detail: "Server is not initialized"}
-	}
 	var caller identity.Caller
 	var err error
 	switch {

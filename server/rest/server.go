@@ -35,8 +35,6 @@ type Options struct {
 	// SameOrigin says that only pages of the server itself may use it, not even pages of
 	// other servers of this machine.
 	SameOrigin bool
-	// Ready reports whether the server has been initialised; nil for always.
-	Ready func() bool
 	// Origin reports whether a page of this origin may use the server with
 	// credentials, beside pages of this machine; nil for none.
 	Origin func(origin string) bool

@@ -54,8 +54,6 @@ type Options struct {
 	// empty; Runtimes are the ones that requests may choose, none if there is but one.
 	Runtime  string
 	Runtimes []string
-	// AppBackendURL is the origin of app backends; nil for none.
-	AppBackendURL *string
 	// Static is a directory to serve below /static; "" for none. It need not
 	// exist.
 	Static string
@@ -178,7 +176,7 @@ func (s *Service) Info() Info {
 		BuildGitSHA: orUnknown(sha), BuildGitRef: orUnknown(s.o.Env("OPENHANDS_BUILD_GIT_REF")),
 		PythonVersion: "none (deft " + s.o.Version + ", " + runtime.Version() + ")",
 		UsableTools:   s.o.Tools, ConversationRuntime: cmp.Or(s.o.Runtime, "local"), AvailableRuntimes: append([]string{}, s.o.Runtimes...), Capabilities: s.o.Capabilities,
-		AppBackendIngressURL: s.o.AppBackendURL, Docs: "/docs", Redoc: "/redoc", DeftVersion: s.o.Version,
+		Docs: "/docs", Redoc: "/redoc", DeftVersion: s.o.Version,
 	}
 	if t, err := strconv.ParseFloat(strings.TrimSpace(s.o.Env("OH_RUNTIME_IDLE_TIMEOUT_SECONDS")), 64); err == nil && t > 0 && t < 1e15 {
 		most := t * 0.9 // docs/openhands/sdk-wire.md section 1

@@ -31,7 +31,7 @@ func server(t *testing.T, o info.Options) *rest.Server {
 		}
 	})
 	// The keys prove that the routes are open.
-	h, err := rest.New(rest.Options{Routes: s.Routes(), Keys: func() []string { return []string{"k"} }, Ready: func() bool { return false }})
+	h, err := rest.New(rest.Options{Routes: s.Routes(), Keys: func() []string { return []string{"k"} }})
 	if err != nil {
 		t.Fatal(err)
 	}

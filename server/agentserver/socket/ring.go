@@ -15,8 +15,7 @@ import (
 type step uint8
 
 const (
-	none step = iota
-	begins
+	begins step = iota + 1
 	goesOn
 	aborts
 )

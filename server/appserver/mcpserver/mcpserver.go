@@ -18,7 +18,6 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -46,7 +45,6 @@ type Options struct {
 	SearchKey func(ctx context.Context, owner identity.Tenant) (llm.Secret, error)
 	// Search is the address of Tavily's API; "" for the public one.
 	Search string
-	Log    *slog.Logger
 }
 
 // Service makes the tools.

@@ -243,11 +243,6 @@ func (s *Service) Get(ctx context.Context, owner identity.Tenant, id string) (st
 	return s.o.Store.Sandbox(ctx, string(owner), id)
 }
 
-// OfKey returns the sandbox with a session key; Auth if there is none.
-func (s *Service) OfKey(ctx context.Context, key string) (store.Sandbox, error) {
-	return s.o.Store.SandboxOfKey(ctx, key)
-}
-
 // List returns one page of an owner's sandboxes, the newest first.
 func (s *Service) List(ctx context.Context, owner identity.Tenant, page string, limit int) (all []store.Sandbox, next string, err error) {
 	return s.o.Store.Sandboxes(ctx, string(owner), page, limit)

@@ -132,8 +132,4 @@ func TestKeys(t *testing.T) {
 	s.want(422, alice, "POST", "/api/keys", `{"expires_at":"2001-01-01T00:00:00Z"}`)
 	s.want(422, alice, "POST", "/api/keys", `{"not_before":"2099-01-01T00:00:00Z"}`)
 	s.want(403, alice, "POST", "/api/keys", `{"org_id":"00000000-0000-0000-0000-000000000000"}`)
-	s.want(200, alice, "GET", "/api/keys/llm/byor/permitted", "")
-	s.want(402, alice, "GET", "/api/keys/llm/byor", "")
-	s.want(402, alice, "POST", "/api/keys/llm/byor/refresh", "")
-	s.want(200, alice, "POST", "/api/keys/llm/managed/refresh", "")
 }

@@ -183,17 +183,3 @@ func (s *Service) currentKey(w http.ResponseWriter, r *http.Request) error {
 		"id": keyNumber(c.ID), "name": text(c.Name), "org_id": org, "bound_org_id": org, "user_id": string(caller.Tenant()), "auth_type": "bearer",
 	})
 }
-
-// There are no keys of OpenHands' own LLM provider here: users bring their own.
-
-func notPermitted(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, map[string]bool{"permitted": false})
-}
-
-func noManagedKey(http.ResponseWriter, *http.Request) error {
-	return rest.Fail(http.StatusPaymentRequired, "This server has no LLM keys of its own. Add a key of a provider in the settings.")
-}
-
-func notRefreshed(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, map[string]bool{"refreshed": false})
-}

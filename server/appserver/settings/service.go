@@ -77,9 +77,6 @@ type Options struct {
 	// WithDefaultModel returns the settings of an agent as conversations start with them: with
 	// the default model where the user has chosen none. Nil leaves them as they are.
 	WithDefaultModel func(agent *schema.Map) *schema.Map
-	// Features are the switches of the web client by their names in the contract, such
-	// as hide_llm_settings; missing ones are off.
-	Features map[string]bool
 	// Began is when the server started.
 	Began time.Time
 	Log   *slog.Logger
@@ -107,10 +104,6 @@ func (s *Service) Routes() []rest.Route {
 	}
 	scope := func(r rest.Route, s identity.Scope, limit int64) rest.Route {
 		r.Scope, r.Limit = s, limit
-		return r
-	}
-	later := func(r rest.Route) rest.Route {
-		r.Unsupported = true
 		return r
 	}
 	return []rest.Route{
@@ -145,10 +138,6 @@ func (s *Service) Routes() []rest.Route {
 		rest.Audited(r("Keys", "POST", "/api/keys", s.createKey)),
 		rest.Audited(r("Keys", "DELETE", "/api/keys/{key_id}", s.deleteKey)),
 		r("Keys", "GET", "/api/keys/current", s.currentKey),
-		later(r("Keys", "GET", "/api/keys/llm/byor/permitted", notPermitted)),
-		later(r("Keys", "GET", "/api/keys/llm/byor", noManagedKey)),
-		later(r("Keys", "POST", "/api/keys/llm/byor/refresh", noManagedKey)),
-		later(r("Keys", "POST", "/api/keys/llm/managed/refresh", notRefreshed)),
 	}
 }
 

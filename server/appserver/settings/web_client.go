@@ -7,10 +7,11 @@ import (
 	"github.com/deft-dev/deft/server/rest"
 )
 
-// features are the switches of the web client with their defaults, which a server's
-// options change. There is no billing, and ACP agents are not run.
-var features = map[string]bool{
-	"enable_billing": false, "hide_llm_settings": false, "enable_jira": false, "enable_jira_dc": false, "enable_linear": false,
+// features are the switches of the web client. There is no billing, and ACP agents are not
+// run.
+var features = map[string]any{
+	"deployment_mode": "self_hosted",
+	"enable_billing":  false, "hide_llm_settings": false, "enable_jira": false, "enable_jira_dc": false, "enable_linear": false,
 	"hide_users_page": true, "hide_billing_page": true, "hide_integrations_page": true, "hide_personal_workspaces": false,
 	"allow_user_llm_configuration": true, "enable_acp": false, "enable_onboarding": false, "enable_automations": false,
 	"enable_agent_canvas_banner": false,
@@ -18,16 +19,9 @@ var features = map[string]bool{
 
 // webClient answers a page's questions before anyone has signed in.
 func (s *Service) webClient(w http.ResponseWriter, _ *http.Request) error {
-	flags := map[string]any{"deployment_mode": "self_hosted"}
-	for name, on := range features {
-		if set, ok := s.o.Features[name]; ok {
-			on = set
-		}
-		flags[name] = on
-	}
 	none := []string{}
 	return rest.JSON(w, http.StatusOK, map[string]any{
-		"kind": "WebClientConfig", "app_mode": "oss", "feature_flags": flags, "providers_configured": none,
+		"kind": "WebClientConfig", "app_mode": "oss", "feature_flags": features, "providers_configured": none,
 		"posthog_client_key": nil, "maintenance_start_time": nil, "auth_url": nil, "recaptcha_site_key": nil,
 		"faulty_models": none, "error_message": nil, "updated_at": stamp(s.o.Began), "github_app_slug": nil,
 		"gitlab_enabled": false, "slack_enabled": false, "email_enabled": false, "email_change_enabled": false,

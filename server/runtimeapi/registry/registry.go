@@ -69,10 +69,7 @@ type Options struct {
 	Idle time.Duration
 	// Keep is how long a paused or stopped runtime is kept; 0 for ever.
 	Keep time.Duration
-	// Parallel is how many sandboxes for the pool are started at a time; 0 for
-	// pool.DefaultParallel.
-	Parallel int
-	Log      *slog.Logger
+	Log  *slog.Logger
 }
 
 // Times that clients wait.
@@ -154,7 +151,7 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 	if err := r.reconcile(ctx); err != nil {
 		return nil, err
 	}
-	r.pool = pool.New(pool.Options{Maker: poolMaker{r}, Parallel: o.Parallel, Log: o.Log})
+	r.pool = pool.New(pool.Options{Maker: poolMaker{r}, Log: o.Log})
 	r.wg.Go(r.reap)
 	return r, nil
 }
