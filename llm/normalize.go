@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/rawjson"
 )
 
 // Texts that Normalize inserts into incomplete histories.
@@ -196,14 +197,15 @@ func isNameByte(c byte) bool {
 
 // ArgumentsObject returns the arguments of a past call as a JSON object, which
 // providers require: {} for empty text, and for any other text that is not an
-// object one that contains the text, so that the model sees its own text.
+// object one that contains the text, so that the model sees its own text. Halves of
+// surrogate pairs, which providers refuse, are replaced.
 func ArgumentsObject(arguments string) json.RawMessage {
 	return json.RawMessage(ArgumentsText(arguments))
 }
 
 // ArgumentsText is ArgumentsObject as a string, mostly its unchanged input.
 func ArgumentsText(arguments string) string {
-	text := strings.ToValidUTF8(strings.TrimSpace(arguments), "\uFFFD")
+	text := rawjson.WellFormed(strings.ToValidUTF8(strings.TrimSpace(arguments), "\uFFFD"))
 	if text == "" {
 		return "{}"
 	}

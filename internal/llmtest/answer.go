@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+	"unicode/utf16"
 )
 
 // answer is a reply ready to be encoded in a protocol.
@@ -104,8 +105,12 @@ func (c *callTemplate) render(req *Request, ids *idMaker, withReasoning bool) (m
 	return m, nil
 }
 
-// pieces splits s into deltas of n characters.
+// pieces splits s into deltas of n characters, or of one UTF-16 unit. Half a character is
+// the rune of its surrogate as three bytes, which q understands.
 func pieces(s string, n int) []string {
+	if n == UTF16Units {
+		return units(s)
+	}
 	out := make([]string, 0, len(s)/n+1)
 	start, count := 0, 0
 	for i := range s {
@@ -117,6 +122,17 @@ func pieces(s string, n int) []string {
 	}
 	if start < len(s) {
 		out = append(out, s[start:])
+	}
+	return out
+}
+
+func units(s string) (out []string) {
+	for _, unit := range utf16.Encode([]rune(s)) {
+		if r := rune(unit); utf16.IsSurrogate(r) {
+			out = append(out, string([]byte{0xed, 0x80 | byte(r>>6)&0x3f, 0x80 | byte(r)&0x3f}))
+		} else {
+			out = append(out, string(r))
+		}
 	}
 	return out
 }

@@ -164,7 +164,7 @@ func (t *turn) inherit(p *program) {
 }
 
 func checkPacing(p Pacing) error {
-	if p.Latency < 0 || p.FirstToken < 0 || p.ChunkDelay < 0 || p.ChunkSize < 0 {
+	if p.Latency < 0 || p.FirstToken < 0 || p.ChunkDelay < 0 || p.ChunkSize < UTF16Units {
 		return errors.New("latency, first_token, chunk_delay and chunk_size cannot be negative")
 	}
 	return nil

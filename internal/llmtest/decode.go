@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/deft-dev/deft/internal/rawjson"
 )
 
 // maxDepth limits the nesting of a request body.
@@ -96,12 +98,28 @@ func decode(req *Request) (problem, broken *apiError) {
 	case Gemini:
 		d.gemini(root)
 	}
+	d.unicode()
 	req.System = strings.Join(d.system, "\n")
 	req.count()
 	if req.Session == "" {
 		req.Session = sessionOf(root)
 	}
 	return d.problem, nil
+}
+
+// unicode refuses escapes of half a character, in the arguments of calls as well.
+func (d *decoding) unicode() {
+	texts := []string{d.req.Body}
+	for _, m := range d.req.Messages {
+		for _, c := range m.ToolCalls {
+			texts = append(texts, c.Arguments)
+		}
+	}
+	for _, t := range texts {
+		if rawjson.WellFormed(t) != t {
+			d.fail("", "The request body is not valid JSON: no low surrogate in string")
+		}
+	}
 }
 
 func sessionOf(root object) string {

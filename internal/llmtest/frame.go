@@ -1,6 +1,9 @@
 package llmtest
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // part classifies a frame for the faults.
 type part uint8
@@ -60,8 +63,11 @@ var wires = map[Protocol]wire{
 	Gemini:          geminiWire{},
 }
 
-// q returns s as a JSON string.
+// q returns s as a JSON string. Half a character is an escape.
 func q(s string) string {
+	if len(s) == 3 && s[0] == 0xed && s[1] >= 0xa0 {
+		return fmt.Sprintf(`"\u%x"`, 0xd000|rune(s[1]&0x3f)<<6|rune(s[2]&0x3f))
+	}
 	b, err := json.Marshal(s)
 	if err != nil {
 		return `""` // not reached: any string can be encoded

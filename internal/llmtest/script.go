@@ -47,11 +47,16 @@ type Pacing struct {
 	// FirstToken is the wait after the headers and before the first delta, or
 	// before the body if the client does not stream.
 	FirstToken time.Duration `yaml:"first_token"`
-	// ChunkSize is the number of characters per streamed delta. Default 24.
+	// ChunkSize is the number of characters per streamed delta. Default 24; [UTF16Units]
+	// for one unit of UTF-16, so that some characters come in two deltas.
 	ChunkSize int `yaml:"chunk_size"`
 	// ChunkDelay is the wait between two streamed deltas.
 	ChunkDelay time.Duration `yaml:"chunk_delay"`
 }
+
+// UTF16Units is a ChunkSize: servers in JavaScript or Java cut strings between the halves
+// of a character.
+const UTF16Units = -1
 
 // Turn is one answer.
 type Turn struct {

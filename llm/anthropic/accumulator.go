@@ -19,12 +19,12 @@ type streamEvent struct {
 	Message      *wireAnswer  `json:"message"`
 	ContentBlock *answerBlock `json:"content_block"`
 	Delta        struct {
-		Type        string `json:"type"`
-		Text        string `json:"text"`
-		Thinking    string `json:"thinking"`
-		Signature   string `json:"signature"`
-		PartialJSON string `json:"partial_json"`
-		StopReason  string `json:"stop_reason"`
+		Type        string         `json:"type"`
+		Text        exchange.Piece `json:"text"`
+		Thinking    exchange.Piece `json:"thinking"`
+		Signature   string         `json:"signature"`
+		PartialJSON exchange.Piece `json:"partial_json"`
+		StopReason  string         `json:"stop_reason"`
 	} `json:"delta"`
 	Usage *wireUsage `json:"usage"`
 }
@@ -42,11 +42,11 @@ type wireAnswer struct {
 
 type answerBlock struct {
 	Type      string          `json:"type"`
-	Text      string          `json:"text"`
+	Text      exchange.Piece  `json:"text"`
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
-	Thinking  string          `json:"thinking"`
+	Thinking  exchange.Piece  `json:"thinking"`
 	Signature string          `json:"signature"`
 	Data      string          `json:"data"`
 }
@@ -66,8 +66,8 @@ type wireUsage struct {
 // openBlock is a content block that is not complete.
 type openBlock struct {
 	answerBlock
-	text strings.Builder // text, thinking or arguments
-	call int             // position among the calls
+	text exchange.Text // text, thinking or arguments
+	call int           // position among the calls
 }
 
 // accumulator assembles an answer, in time linear in its size, and delivers its
@@ -112,28 +112,25 @@ func (a *accumulator) open(index int, b *answerBlock) {
 		g.ID = a.ids.Unique(cmp.Or(b.ID, "toolu"))
 		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.ID, Name: b.Name}})
 		if len(b.Input) > 0 && string(b.Input) != "{}" && string(b.Input) != "null" {
-			a.addArguments(g, string(b.Input))
+			a.addArguments(g, exchange.Piece(b.Input))
 		}
 	}
 }
 
-func (a *accumulator) addText(g *openBlock, s string) {
-	if s != "" {
-		g.text.WriteString(s)
+func (a *accumulator) addText(g *openBlock, p exchange.Piece) {
+	if s := g.text.Add(string(p)); s != "" {
 		a.Emit(llm.Delta{Text: s})
 	}
 }
 
-func (a *accumulator) addReasoning(g *openBlock, s string) {
-	if s != "" {
-		g.text.WriteString(s)
+func (a *accumulator) addReasoning(g *openBlock, p exchange.Piece) {
+	if s := g.text.Add(string(p)); s != "" {
 		a.Emit(llm.Delta{Reasoning: s})
 	}
 }
 
-func (a *accumulator) addArguments(g *openBlock, s string) {
-	if s != "" {
-		g.text.WriteString(s)
+func (a *accumulator) addArguments(g *openBlock, p exchange.Piece) {
+	if s := g.text.Add(string(p)); s != "" {
 		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, Arguments: s}})
 	}
 }

@@ -19,14 +19,14 @@ type streamEvent struct {
 		ToolUse *toolUse `json:"toolUse"`
 	} `json:"start"`
 	Delta struct {
-		Text    string `json:"text"`
+		Text    exchange.Piece `json:"text"`
 		ToolUse *struct {
-			Input string `json:"input"`
+			Input exchange.Piece `json:"input"`
 		} `json:"toolUse"`
 		Reasoning *struct {
-			Text      string `json:"text"`
-			Signature string `json:"signature"`
-			Redacted  string `json:"redactedContent"`
+			Text      exchange.Piece `json:"text"`
+			Signature string         `json:"signature"`
+			Redacted  string         `json:"redactedContent"`
 		} `json:"reasoningContent"`
 	} `json:"delta"`
 	StopReason string     `json:"stopReason"`
@@ -42,8 +42,8 @@ type toolUse struct {
 // reasoning is a piece of reasoning; redacted reasoning is base64.
 type reasoning struct {
 	Text *struct {
-		Text      string `json:"text"`
-		Signature string `json:"signature"`
+		Text      exchange.Piece `json:"text"`
+		Signature string         `json:"signature"`
 	} `json:"reasoningText"`
 	Redacted string `json:"redactedContent"`
 }
@@ -60,9 +60,9 @@ type wireAnswer struct {
 }
 
 type answerBlock struct {
-	Text      string     `json:"text"`
-	ToolUse   *toolUse   `json:"toolUse"`
-	Reasoning *reasoning `json:"reasoningContent"`
+	Text      exchange.Piece `json:"text"`
+	ToolUse   *toolUse       `json:"toolUse"`
+	Reasoning *reasoning     `json:"reasoningContent"`
 }
 
 // wireUsage counts cached tokens separately from other input.
@@ -84,7 +84,7 @@ const (
 // openBlock is a content block that is not complete.
 type openBlock struct {
 	kind      string
-	text      strings.Builder // text, reasoning, redacted bytes or arguments
+	text      exchange.Text // text, reasoning, redacted bytes or arguments
 	signature string
 	id, name  string
 	call      int // position among the calls
@@ -158,34 +158,33 @@ func (a *accumulator) addDelta(e *streamEvent) error {
 	return nil
 }
 
-func (a *accumulator) addText(index int, s string) {
-	if s == "" {
+func (a *accumulator) addText(index int, p exchange.Piece) {
+	if p == "" {
 		return
 	}
-	a.size += len(s)
-	a.block(index, kindText).text.WriteString(s)
-	a.Emit(llm.Delta{Text: s})
+	a.size += len(p)
+	if s := a.block(index, kindText).text.Add(string(p)); s != "" {
+		a.Emit(llm.Delta{Text: s})
+	}
 }
 
-func (a *accumulator) addReasoning(index int, s, signature string) {
-	a.size += len(s) + len(signature)
+func (a *accumulator) addReasoning(index int, p exchange.Piece, signature string) {
+	a.size += len(p) + len(signature)
 	g := a.block(index, kindReasoning)
 	g.signature += signature
-	if s != "" {
-		g.text.WriteString(s)
+	if s := g.text.Add(string(p)); s != "" {
 		a.Emit(llm.Delta{Reasoning: s})
 	}
 }
 
 func (a *accumulator) addRedacted(index int, data string) {
 	a.size += len(data)
-	a.block(index, kindHidden).text.WriteString(data)
+	a.block(index, kindHidden).text.Add(data)
 }
 
-func (a *accumulator) addArguments(g *openBlock, s string) {
-	if s != "" {
-		a.size += len(s)
-		g.text.WriteString(s)
+func (a *accumulator) addArguments(g *openBlock, p exchange.Piece) {
+	a.size += len(p)
+	if s := g.text.Add(string(p)); s != "" {
 		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, Arguments: s}})
 	}
 }
@@ -199,7 +198,7 @@ func (a *accumulator) whole(w *wireAnswer) {
 		switch {
 		case b.ToolUse != nil:
 			a.open(i, b.ToolUse)
-			if in := string(b.ToolUse.Input); in != "{}" && in != "null" {
+			if in := exchange.Piece(b.ToolUse.Input); in != "{}" && in != "null" {
 				a.addArguments(a.byIndex[i], in)
 			}
 		case b.Reasoning != nil && b.Reasoning.Text != nil:

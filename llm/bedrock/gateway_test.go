@@ -356,13 +356,13 @@ func (e *eventBody) translate(ev gjson.Result) {
 	case "content_block_delta":
 		switch d := ev.Get("delta"); d.Get("type").Str {
 		case "text_delta":
-			e.delta(i, map[string]any{"text": d.Get("text").Str})
+			e.delta(i, map[string]any{"text": json.RawMessage(d.Get("text").Raw)})
 		case "thinking_delta":
-			e.delta(i, map[string]any{"reasoningContent": map[string]string{"text": d.Get("thinking").Str}})
+			e.delta(i, map[string]any{"reasoningContent": map[string]any{"text": json.RawMessage(d.Get("thinking").Raw)}})
 		case "signature_delta":
 			e.delta(i, map[string]any{"reasoningContent": map[string]string{"signature": d.Get("signature").Str}})
 		case "input_json_delta":
-			e.delta(i, map[string]any{"toolUse": map[string]string{"input": d.Get("partial_json").Str}})
+			e.delta(i, map[string]any{"toolUse": map[string]any{"input": json.RawMessage(d.Get("partial_json").Raw)}})
 		}
 	case "content_block_stop":
 		e.emit("contentBlockStop", map[string]any{"contentBlockIndex": i})

@@ -30,10 +30,10 @@ type candidate struct {
 }
 
 type answerPart struct {
-	Text             string        `json:"text"`
-	Thought          bool          `json:"thought"`
-	ThoughtSignature string        `json:"thoughtSignature"`
-	FunctionCall     *functionCall `json:"functionCall"`
+	Text             exchange.Piece `json:"text"`
+	Thought          bool           `json:"thought"`
+	ThoughtSignature string         `json:"thoughtSignature"`
+	FunctionCall     *functionCall  `json:"functionCall"`
 }
 
 type functionCall struct {
@@ -65,7 +65,7 @@ type accumulator struct {
 	id, model           string
 	finish, finishWords string
 	blocked             feedback
-	text, reasoning     strings.Builder
+	text, reasoning     exchange.Text
 	signature           string // of the text
 	calls               []event.ToolCall
 	ids                 exchange.CallIDs
@@ -120,11 +120,13 @@ func (a *accumulator) part(p *answerPart) error {
 		a.call(p)
 		return nil
 	case p.Thought && p.Text != "":
-		a.reasoning.WriteString(p.Text)
-		a.Emit(llm.Delta{Reasoning: p.Text})
+		if s := a.reasoning.Add(string(p.Text)); s != "" {
+			a.Emit(llm.Delta{Reasoning: s})
+		}
 	case p.Text != "":
-		a.text.WriteString(p.Text)
-		a.Emit(llm.Delta{Text: p.Text})
+		if s := a.text.Add(string(p.Text)); s != "" {
+			a.Emit(llm.Delta{Text: s})
+		}
 	}
 	if p.ThoughtSignature != "" {
 		a.signature = p.ThoughtSignature

@@ -1,6 +1,8 @@
 package modeltest
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +24,8 @@ var answers = []answerCase{
 	{"same id twice", testDuplicateIDs},
 	{"empty arguments", testEmptyArguments},
 	{"malformed arguments", testMalformedArguments},
+	{"half a character", testHalfCharacter},
+	{"characters in two deltas", testSplitCharacters},
 	{"usage and cost", testUsage},
 	{"finish reasons", testFinish},
 	{"images", testImages},
@@ -141,6 +145,46 @@ func testMalformedArguments(t *testing.T, a Adapter, stream bool) {
 	}
 	r.Messages = append(r.Messages, o.resp.Message, event.Message{Role: event.RoleTool, ToolCallID: o.resp.Message.ToolCalls[0].ID, Content: event.Texts("not JSON")})
 	b.must(r)
+}
+
+// testHalfCharacter has a model write half a surrogate pair, and a stored history with one.
+func testHalfCharacter(t *testing.T, a Adapter, stream bool) {
+	script := &llmtest.Script{Turns: []llmtest.Turn{
+		{Reply: llmtest.Reply{ToolCalls: []llmtest.ToolCall{{Name: "terminal", RawArguments: `{"command":"echo A\ud99cB"}`}}}},
+		{Repeat: 2, Reply: llmtest.Reply{Text: "fine"}},
+	}}
+	b := start(t, a, stream, script)
+	r := hello()
+	r.Tools = append(slices.Clone(tools), llm.Tool{Name: "odd", Parameters: []byte(`{"type":"object","properties":{},"description":"\ud83d"}`)})
+	o := b.ask(t.Context(), r)
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	call := &o.resp.Message.ToolCalls[0]
+	var args struct{ Command string }
+	if err := json.Unmarshal([]byte(call.Arguments), &args); err != nil || args.Command != "echo A\uFFFDB" || strings.Contains(call.Arguments, `\ud99c`) {
+		t.Errorf("arguments %s, %v", call.Arguments, err)
+	}
+	for _, arguments := range []string{call.Arguments, `{"command":"echo A\ud99cB"}`} {
+		call.Arguments = arguments
+		b.must(llm.Request{Tools: r.Tools, Messages: append(slices.Clone(r.Messages), o.resp.Message, event.Message{Role: event.RoleTool, ToolCallID: call.ID, Content: event.Texts("A?B \xed")})})
+	}
+}
+
+// testSplitCharacters streams one UTF-16 unit a delta.
+func testSplitCharacters(t *testing.T, a Adapter, stream bool) {
+	const said = "Grüße 😀👋"
+	script := &llmtest.Script{Turns: []llmtest.Turn{{
+		Reply:  llmtest.Reply{Text: said, Reasoning: "𝄞!", ToolCalls: []llmtest.ToolCall{{Name: "terminal", RawArguments: `{"command":"echo 😀 \ud83d\ude00"}`}}},
+		Pacing: llmtest.Pacing{ChunkSize: llmtest.UTF16Units},
+	}}}
+	b := start(t, a, stream, script)
+	r := hello()
+	r.Tools = tools
+	o := b.must(r)
+	if got := o.resp.Message.ToolCalls[0].Arguments; o.text != said || o.reasoning != "𝄞!" || got != `{"command":"echo 😀 \ud83d\ude00"}` {
+		t.Errorf("text %q, reasoning %q, arguments %s", o.text, o.reasoning, got)
+	}
 }
 
 func testUsage(t *testing.T, a Adapter, stream bool) {

@@ -168,7 +168,7 @@ type lines struct {
 	finish string
 	usage  gjson.Result
 	names  []string
-	args   []string
+	args   []*exchange.Text
 	err    error
 }
 
@@ -210,25 +210,36 @@ func (l *lines) take(data []byte) {
 		l.usage = u
 	}
 	delta := in.Get("choices.0.delta")
-	text, thought := delta.Get("content").Str, delta.Get("reasoning_content").Str
-	if text != "" || thought != "" {
-		l.ready = line(object{"model": l.model, "message": object{"role": "assistant", "content": text, "thinking": thought}, "done": false})
+	text, thought := delta.Get("content"), delta.Get("reasoning_content")
+	if text.Str != "" || thought.Str != "" {
+		l.ready = line(object{"model": l.model, "message": object{"role": "assistant", "content": raw(text), "thinking": raw(thought)}, "done": false})
 	}
 	for _, c := range delta.Get("tool_calls").Array() {
 		for int(c.Get("index").Int()) >= len(l.names) {
-			l.names, l.args = append(l.names, ""), append(l.args, "")
+			l.names, l.args = append(l.names, ""), append(l.args, &exchange.Text{})
 		}
 		l.names[c.Get("index").Int()] += c.Get("function.name").Str
-		l.args[c.Get("index").Int()] += c.Get("function.arguments").Str
+		var p exchange.Piece
+		if p.UnmarshalJSON(raw(c.Get("function.arguments"))) == nil {
+			l.args[c.Get("index").Int()].Add(string(p))
+		}
 	}
 	if f := in.Get("choices.0.finish_reason").Str; f != "" {
 		l.finish = f
 	}
 }
 
+// raw is a string as it came, perhaps with half a character.
+func raw(v gjson.Result) json.RawMessage {
+	if !v.Exists() {
+		return json.RawMessage(`""`)
+	}
+	return json.RawMessage(v.Raw)
+}
+
 func (l *lines) end() {
 	for i, name := range l.names {
-		l.ready = append(l.ready, line(object{"model": l.model, "message": object{"role": "assistant", "content": "", "tool_calls": []any{object{"function": object{"name": name, "arguments": arguments(l.args[i])}}}}, "done": false})...)
+		l.ready = append(l.ready, line(object{"model": l.model, "message": object{"role": "assistant", "content": "", "tool_calls": []any{object{"function": object{"name": name, "arguments": arguments(l.args[i].String())}}}}, "done": false})...)
 	}
 	l.ready = append(l.ready, line(object{
 		"model": l.model, "message": object{"role": "assistant", "content": ""}, "done": true, "done_reason": reason(l.finish),

@@ -22,9 +22,9 @@ const maxLine = 32 << 20
 type chunk struct {
 	Model   string `json:"model"`
 	Message struct {
-		Content   string      `json:"content"`
-		Thinking  string      `json:"thinking"`
-		ToolCalls []callPiece `json:"tool_calls"`
+		Content   exchange.Piece `json:"content"`
+		Thinking  exchange.Piece `json:"thinking"`
+		ToolCalls []callPiece    `json:"tool_calls"`
 	} `json:"message"`
 	Done       bool            `json:"done"`
 	DoneReason string          `json:"done_reason"`
@@ -48,7 +48,7 @@ type accumulator struct {
 
 	model, reason   string
 	done, counted   bool
-	text, reasoning strings.Builder
+	text, reasoning exchange.Text
 	calls           []event.ToolCall
 	ids             exchange.CallIDs
 	usage           llm.Usage
@@ -61,7 +61,7 @@ func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator
 	lines.Buffer(make([]byte, 0, 4<<10), maxLine)
 	for !a.done && lines.Scan() {
 		watch.Progress()
-		line := bytes.TrimSpace(lines.Bytes())
+		line := bytes.TrimSpace(exchange.WithoutMark(lines.Bytes()))
 		if len(line) == 0 {
 			continue
 		}
@@ -111,12 +111,10 @@ func (m *Model) take(a *accumulator, data []byte) error {
 func (a *accumulator) add(c *chunk) {
 	a.model = cmp.Or(c.Model, a.model)
 	a.size += len(c.Message.Thinking) + len(c.Message.Content)
-	if t := c.Message.Thinking; t != "" {
-		a.reasoning.WriteString(t)
+	if t := a.reasoning.Add(string(c.Message.Thinking)); t != "" {
 		a.Emit(llm.Delta{Reasoning: t})
 	}
-	if t := c.Message.Content; t != "" {
-		a.text.WriteString(t)
+	if t := a.text.Add(string(c.Message.Content)); t != "" {
 		a.Emit(llm.Delta{Text: t})
 	}
 	for i := range c.Message.ToolCalls {

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
@@ -16,8 +18,8 @@ type accumulator struct {
 	exchange.Deltas
 
 	id, model, finish string
-	text, reasoning   strings.Builder
-	refusal           strings.Builder
+	text, reasoning   exchange.Text
+	refusal           exchange.Text
 	signed            signedReasoning
 	tags              thinkTags
 	calls             []*call
@@ -32,7 +34,7 @@ type call struct {
 	position int
 	wireID   string // as sent, perhaps ""
 	id, name string
-	args     strings.Builder
+	args     exchange.Text
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
@@ -69,14 +71,13 @@ func (a *accumulator) add(c *chunk) error {
 // of tool_calls is a separate call.
 func (a *accumulator) addAnswer(d *answer, whole bool) error {
 	held := a.signed.add(d)
-	reasoning := cmp.Or(d.ReasoningContent, d.Reasoning.text, held) + d.Content.reasoning
+	reasoning := cmp.Or(string(d.ReasoningContent), d.Reasoning.text, held) + d.Content.reasoning
 	inside, text := a.tags.feed(d.Content.text)
 	reasoning += inside
 	a.size += a.signed.added() + len(reasoning) + len(d.Content.text) + len(d.Refusal)
 	a.emit(reasoning, text)
-	if d.Refusal != "" {
-		a.refusal.WriteString(d.Refusal)
-		a.Emit(llm.Delta{Text: d.Refusal})
+	if refusal := a.refusal.Add(string(d.Refusal)); refusal != "" {
+		a.Emit(llm.Delta{Text: refusal})
 	}
 	if len(d.ToolCalls) > 0 {
 		a.emit(a.tags.flush())
@@ -92,25 +93,26 @@ func (a *accumulator) addAnswer(d *answer, whole bool) error {
 
 // emit delivers reasoning and text.
 func (a *accumulator) emit(reasoning, text string) {
-	if reasoning != "" {
-		a.reasoning.WriteString(reasoning)
+	if reasoning = a.reasoning.Add(reasoning); reasoning != "" {
 		a.Emit(llm.Delta{Reasoning: reasoning})
 	}
-	if text != "" {
-		a.text.WriteString(text)
+	if text = a.text.Add(text); text != "" {
 		a.Emit(llm.Delta{Text: text})
 	}
 }
 
 // addCall adds a piece of a call, identified by its index. For servers that
-// omit the index or always send 0, a new id with a name begins a new call.
+// omit the index or always send 0, a name begins a new call if it comes with a new id
+// or after complete arguments.
 func (a *accumulator) addCall(p *callPiece, whole bool) {
 	a.size += len(p.ID) + len(p.Function.Name) + len(p.Function.Arguments) + 64
 	var c *call
 	if !whole {
-		c = a.current(p)
+		if c = a.current(p); c.repeated(p) {
+			return
+		}
 	}
-	d := llm.ToolCallDelta{Arguments: string(p.Function.Arguments)}
+	var d llm.ToolCallDelta
 	if c == nil {
 		c = a.open(p)
 		d.ID, d.Name = c.id, c.name
@@ -118,8 +120,7 @@ func (a *accumulator) addCall(p *callPiece, whole bool) {
 		c.name = p.Function.Name
 		d.Name = c.name
 	}
-	c.args.WriteString(d.Arguments)
-	d.Index = c.position
+	d.Index, d.Arguments = c.position, c.args.Add(string(p.Function.Arguments))
 	if d.ID != "" || d.Name != "" || d.Arguments != "" {
 		a.Emit(llm.Delta{ToolCall: &d})
 	}
@@ -137,10 +138,27 @@ func (a *accumulator) current(p *callPiece) *call {
 			return nil // neither index nor id: a name begins a call
 		}
 	}
-	if c != nil && p.ID != "" && p.ID != c.wireID && p.Function.Name != "" && c.name != "" {
+	if c == nil || p.Function.Name == "" || c.name == "" {
+		return c
+	}
+	another := p.ID != "" && p.ID != c.wireID || p.Function.Name != c.name
+	if another || p.Function.Arguments != "" && c.complete() && !c.repeated(p) {
 		return nil
 	}
 	return c
+}
+
+// complete reports whether the arguments so far are a JSON object.
+func (c *call) complete() bool {
+	args := strings.TrimSpace(c.args.String())
+	return strings.HasPrefix(args, "{") && gjson.Valid(args)
+}
+
+// repeated reports whether a piece says again what the call already has, as servers do
+// that end a stream with whole calls.
+func (c *call) repeated(p *callPiece) bool {
+	return c != nil && p.ID != "" && p.ID == c.wireID && p.Function.Name == c.name &&
+		p.Function.Arguments != "" && string(p.Function.Arguments) == c.args.String() && c.complete()
 }
 
 func (a *accumulator) open(p *callPiece) *call {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
 // chunk is a piece of a stream, or a whole answer: they differ in "delta" and
@@ -25,11 +27,11 @@ type choice struct {
 }
 
 type answer struct {
-	Content          flexText    `json:"content"`
-	ReasoningContent string      `json:"reasoning_content"`
-	Reasoning        flexText    `json:"reasoning"` // OpenRouter, Groq, vLLM
-	Refusal          string      `json:"refusal"`
-	ToolCalls        []callPiece `json:"tool_calls"`
+	Content          flexText       `json:"content"`
+	ReasoningContent exchange.Piece `json:"reasoning_content"`
+	Reasoning        flexText       `json:"reasoning"` // OpenRouter, Groq, vLLM
+	Refusal          exchange.Piece `json:"refusal"`
+	ToolCalls        []callPiece    `json:"tool_calls"`
 
 	Thinking []thinkingPiece   `json:"thinking_blocks"`   // LiteLLM
 	Details  []json.RawMessage `json:"reasoning_details"` // OpenRouter, MiniMax
@@ -37,10 +39,10 @@ type answer struct {
 
 // thinkingPiece is a piece of one of Anthropic's blocks.
 type thinkingPiece struct {
-	Type      string `json:"type"`
-	Thinking  string `json:"thinking"`
-	Signature string `json:"signature"`
-	Data      string `json:"data"`
+	Type      string         `json:"type"`
+	Thinking  exchange.Piece `json:"thinking"`
+	Signature string         `json:"signature"`
+	Data      string         `json:"data"`
 }
 
 type callPiece struct {
@@ -78,15 +80,15 @@ type flexText struct {
 // UnmarshalJSON implements json.Unmarshaler.
 func (f *flexText) UnmarshalJSON(b []byte) error {
 	if len(b) == 0 || b[0] != '[' {
-		var s *string
-		if json.Unmarshal(b, &s) == nil && s != nil {
-			f.text = *s
+		var s exchange.Piece
+		if s.UnmarshalJSON(b) == nil {
+			f.text = string(s)
 		}
 		return nil // other values are not text
 	}
 	var parts []struct {
 		Type     string          `json:"type"`
-		Text     string          `json:"text"`
+		Text     exchange.Piece  `json:"text"`
 		Thinking json.RawMessage `json:"thinking"`
 	}
 	if err := json.Unmarshal(b, &parts); err != nil {
@@ -94,7 +96,7 @@ func (f *flexText) UnmarshalJSON(b []byte) error {
 	}
 	var text, reasoning strings.Builder
 	for _, p := range parts {
-		text.WriteString(p.Text)
+		text.WriteString(string(p.Text))
 		var inner flexText
 		if len(p.Thinking) > 0 && inner.UnmarshalJSON(p.Thinking) == nil {
 			reasoning.WriteString(inner.text)
@@ -113,7 +115,7 @@ func (f *flexArguments) UnmarshalJSON(b []byte) error {
 	switch {
 	case bytes.Equal(b, []byte("null")):
 	case len(b) > 0 && b[0] == '"':
-		return json.Unmarshal(b, (*string)(f))
+		return (*exchange.Piece)(f).UnmarshalJSON(b)
 	default:
 		*f = flexArguments(b)
 	}

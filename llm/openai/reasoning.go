@@ -7,7 +7,9 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/rawjson"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
@@ -37,7 +39,7 @@ type signedReasoning struct {
 
 type thinkingBlock struct {
 	data, signature string
-	text            strings.Builder
+	text            exchange.Text
 	closed          bool
 }
 
@@ -45,7 +47,7 @@ type thinkingBlock struct {
 type detail struct {
 	kind, index string
 	field       string // that grows: "text", "summary" or "" for none
-	text        strings.Builder
+	text        exchange.Text
 	fields      map[string]json.RawMessage
 }
 
@@ -57,7 +59,7 @@ func (s *signedReasoning) add(d *answer) string {
 	var text strings.Builder
 	for i := range d.Thinking {
 		s.addThinking(&d.Thinking[i])
-		text.WriteString(d.Thinking[i].Thinking)
+		text.WriteString(string(d.Thinking[i].Thinking))
 	}
 	if len(d.Details) > 0 {
 		text.Reset() // a server that sends both repeats itself
@@ -90,7 +92,7 @@ func (s *signedReasoning) addThinking(p *thinkingPiece) {
 		b = &thinkingBlock{}
 		s.thinking = append(s.thinking, b)
 	}
-	b.text.WriteString(p.Thinking)
+	b.text.Add(string(p.Thinking))
 	if p.Signature != "" { // it ends the block
 		b.signature, b.closed = p.Signature, true
 	}
@@ -121,8 +123,8 @@ func (s *signedReasoning) addDetail(raw json.RawMessage) string {
 	in.ForEach(func(key, value gjson.Result) bool {
 		switch {
 		case key.Str == field && field != "":
-			piece = value.String()
-			d.text.WriteString(piece)
+			piece = text(value)
+			d.text.Add(piece)
 		case value.Type == gjson.Null && d.fields[key.Str] != nil:
 		default:
 			d.fields[key.Str] = json.RawMessage(value.Raw)
@@ -132,6 +134,15 @@ func (s *signedReasoning) addDetail(raw json.RawMessage) string {
 	})
 	s.size += len(piece)
 	return piece
+}
+
+// text returns a string with the halves of characters.
+func text(v gjson.Result) string {
+	var p exchange.Piece
+	if v.Type != gjson.String || p.UnmarshalJSON([]byte(v.Raw)) != nil {
+		return v.String()
+	}
+	return string(p)
 }
 
 // blocks returns the blocks to send back.
@@ -232,7 +243,7 @@ func (m *Model) details(msg *event.Message) []byte {
 		var one []byte
 		switch {
 		case isDetail(b):
-			one = []byte(b.Data)
+			one = rawjson.WellFormed([]byte(b.Data))
 		case !m.info.MustEcho.ThinkingBlocks || isForeign(b):
 			continue // signed by another model
 		case b.Type == event.TypeRedacted:

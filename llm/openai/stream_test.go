@@ -91,6 +91,28 @@ func TestServerDifferences(t *testing.T) {
 			},
 			calls: []call{{"x", "{}"}, {"y", "{}"}}, finish: llm.FinishTools,
 		},
+		"index 0 and no ids": {
+			chunks: []string{
+				delta(`"tool_calls":[{"index":0,"id":"","function":{"name":"x","arguments":"{\"a\":"}}]`), delta(`"tool_calls":[{"index":0,"id":"","function":{"name":"x","arguments":"1}"}}]`),
+				delta(`"tool_calls":[{"index":0,"id":"","function":{"name":"x","arguments":"{\"a\":2}"}}]`),
+				delta(`"tool_calls":[{"index":0,"id":"","function":{"name":"y","arguments":"{}"}}]`), finished,
+			},
+			calls: []call{{"x", `{"a":1}`}, {"x", `{"a":2}`}, {"y", "{}"}}, finish: llm.FinishTools,
+		},
+		"index 0 and one id": {
+			chunks: []string{
+				delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}]`),
+				delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"y","arguments":"{}"}}]`), finished,
+			},
+			calls: []call{{"x", "{}"}, {"y", "{}"}}, finish: llm.FinishTools,
+		},
+		"the whole call again at the end": {
+			chunks: []string{
+				delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"a\":1}"}}]`),
+				delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"a\":1}"}}]`), finished,
+			},
+			calls: []call{{"x", `{"a":1}`}}, finish: llm.FinishTools,
+		},
 		"no index, no ids": {
 			chunks: []string{
 				delta(`"tool_calls":[{"function":{"name":"x","arguments":"{\"a\":"}}]`), delta(`"tool_calls":[{"function":{"arguments":"1}"}}]`),

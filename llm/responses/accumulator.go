@@ -25,7 +25,7 @@ type accumulator struct {
 
 	id, model, status, reason string
 	ended, anyDone            bool
-	text, reasoning           strings.Builder
+	text, reasoning           exchange.Text
 	refused                   bool
 	items                     []*item
 	byID                      map[string]*item
@@ -48,7 +48,7 @@ type item struct {
 	wireID    string
 	id, name  string
 	unbound   bool // a call whose reasoning is not kept
-	args      strings.Builder
+	args      exchange.Text
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
@@ -108,8 +108,9 @@ func (a *accumulator) addText(it *item, text string) {
 	}
 	it.delivered += len(text)
 	a.size += len(text)
-	a.text.WriteString(text)
-	a.Emit(llm.Delta{Text: text})
+	if text = a.text.Add(text); text != "" {
+		a.Emit(llm.Delta{Text: text})
+	}
 }
 
 func (a *accumulator) addReasoning(it *item, text string) {
@@ -118,8 +119,9 @@ func (a *accumulator) addReasoning(it *item, text string) {
 	}
 	it.delivered += len(text)
 	a.size += len(text)
-	a.reasoning.WriteString(text)
-	a.Emit(llm.Delta{Reasoning: text})
+	if text = a.reasoning.Add(text); text != "" {
+		a.Emit(llm.Delta{Reasoning: text})
+	}
 }
 
 // name opens a call with its id and name.
@@ -143,8 +145,9 @@ func (a *accumulator) addArguments(it *item, args string) {
 	}
 	it.delivered += len(args)
 	a.size += len(args)
-	it.args.WriteString(args)
-	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: it.position, Arguments: args}})
+	if args = it.args.Add(args); args != "" {
+		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: it.position, Arguments: args}})
+	}
 }
 
 // finish adds an item in its final form: the parts that were not streamed are

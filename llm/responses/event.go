@@ -1,6 +1,10 @@
 package responses
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/deft-dev/deft/llm/internal/exchange"
+)
 
 // streamEvent is an event of a stream, with the fields of all kinds in use
 // (https://platform.openai.com/docs/api-reference/responses-streaming).
@@ -66,7 +70,7 @@ type flexText string
 func (f *flexText) UnmarshalJSON(b []byte) error {
 	switch {
 	case len(b) > 0 && b[0] == '"':
-		return json.Unmarshal(b, (*string)(f))
+		return (*exchange.Piece)(f).UnmarshalJSON(b)
 	case string(b) != "null":
 		*f = flexText(b)
 	}

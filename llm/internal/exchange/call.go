@@ -54,6 +54,7 @@ func (e *Endpoint) Do(ctx context.Context, c Call) (*llm.Response, error) {
 	}
 	finish(res, watch)
 	out := c.Finish(res.Header)
+	wellFormed(&out.Message)
 	out.Latency = time.Since(started)
 	if c.Deltas.HandedOut {
 		out.FirstByte = c.Deltas.first.Sub(started)

@@ -24,8 +24,13 @@ type Events struct {
 	data []byte
 	long []byte // a line longer than the reader's buffer
 	any  bool   // data has at least one line
+	read bool   // the first line was read
 	end  error
 }
+
+// WithoutMark returns the text of an answer without the byte order mark with which
+// some servers begin.
+func WithoutMark(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }
 
 // NewEvents reads events from r.
 func NewEvents(r io.Reader) *Events { return &Events{in: bufio.NewReaderSize(r, 4<<10)} }
@@ -88,6 +93,9 @@ func (e *Events) line() ([]byte, error) {
 		}
 		e.long = append(e.long, part...)
 		part = e.long
+	}
+	if !e.read {
+		e.read, part = true, WithoutMark(part)
 	}
 	return bytes.TrimSuffix(bytes.TrimSuffix(part, []byte("\n")), []byte("\r")), err
 }

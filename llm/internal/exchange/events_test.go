@@ -47,6 +47,7 @@ func TestEvents(t *testing.T) {
 		"cut off at the end":   {"data: a\n\ndata: b", []string{"a", "b"}},
 		"line beyond a buffer": {"data: " + long + "\n\ndata: b\n\n", []string{long, "b"}},
 		"nothing":              {"", nil},
+		"byte order mark":      {"\ufeffdata: a\n\ndata: \ufeffb\n\n", []string{"a", "\ufeffb"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

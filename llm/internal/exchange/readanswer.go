@@ -44,7 +44,7 @@ func (e *Endpoint) ReadWhole(body io.Reader) ([]byte, error) {
 	if len(data) > MaxAnswer {
 		return nil, e.Malformed(ErrTooLarge, false)
 	}
-	return data, nil
+	return WithoutMark(data), nil
 }
 
 // ReadJSON is [Endpoint.ReadWhole] for JSON, which is decoded into v. If it is

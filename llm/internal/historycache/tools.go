@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/deft-dev/deft/internal/rawjson"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -81,7 +82,7 @@ func (t *Tools) encode(tools []llm.Tool, write func(dst []byte, tool *llm.Tool) 
 		}
 		kept[i].Parameters = slices.Clone(tools[i].Parameters)
 	}
-	encoded = append(encoded, ']')
+	encoded = rawjson.WellFormed(append(encoded, ']')) // schemas come from MCP servers, too
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lists = slices.Insert(t.lists, 0, toolList{kept, encoded})
