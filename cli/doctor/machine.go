@@ -1,14 +1,21 @@
 package doctor
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 )
@@ -111,4 +118,115 @@ func (h Host) checkNamespaces(isolation *sandbox.Report) Check {
 		}
 	}
 	return c
+}
+
+// Store is the part of [eventstream.Stream] that is read for damage.
+type Store interface {
+	List(ctx context.Context, q eventstream.ListQuery) (eventstream.ListPage, error)
+	Read(ctx context.Context, id event.ConversationID, from eventstream.Seq) iter.Seq2[eventstream.Record, error]
+}
+
+// storeTime bounds how long the store is read for damage.
+const storeTime = 10 * time.Second
+
+func (h Host) checkStore(ctx context.Context) Check {
+	err := h.StoreError
+	if err == nil {
+		err = readStore(ctx, h.Store)
+	}
+	if err != nil {
+		c := failed(dataCheck, fault.KindOf(err).ExitCode(), err)
+		c.Text = h.Data + ": " + c.Text
+		return c
+	}
+	return Check{Name: dataCheck, State: OK, Text: h.Data + ": ok"}
+}
+
+// readStore reads the store, all of it if that does not take too long.
+func readStore(ctx context.Context, s Store) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	q := eventstream.ListQuery{ByUpdated: true}
+	for {
+		page, err := s.List(ctx, q)
+		if err != nil {
+			return unlessLate(ctx, err)
+		}
+		for _, i := range page.Infos {
+			for _, err := range s.Read(ctx, i.ID, 1) {
+				if err != nil {
+					return unlessLate(ctx, fmt.Errorf("read conversation %s: %w", i.ID, err))
+				}
+			}
+		}
+		if q.PageID = page.NextID; q.PageID == "" {
+			return nil
+		}
+	}
+}
+
+// unlessLate is nil where time is up: everything read until then is sound.
+func unlessLate(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && !fault.Is(err, fault.Corrupt) {
+		return nil
+	}
+	return err
+}
+
+// proxyVariables are read by most programs; the lower-case names go first.
+var proxyVariables = []string{"http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
+
+// checkProxies shows the variables that name proxies, without users and passwords.
+func checkProxies(env func(string) string) Check {
+	c := Check{Name: "proxies", State: OK, Text: "none set"}
+	var list []string
+	add := func(name, value string) {
+		c.Items = append(c.Items, Item{Name: name, Value: value})
+		list = append(list, name+"="+value)
+	}
+	for _, name := range proxyVariables {
+		value := env(name)
+		if value == "" {
+			continue
+		}
+		address, ok := proxyAddress(value)
+		if !ok {
+			c.State, c.Next = Warning, "a proxy is given as http://host:port"
+			address = notURL
+		}
+		add(name, address)
+	}
+	for _, name := range []string{"no_proxy", "NO_PROXY"} {
+		if value := env(name); strings.Contains(value, "@") {
+			c.State = Warning
+			add(name, "set, but not a list of hosts")
+		} else if value != "" {
+			add(name, value)
+		}
+	}
+	if len(list) > 0 {
+		c.Text = strings.Join(list, ", ")
+	}
+	return c
+}
+
+// notURL stands for a value that may hold a password in any place.
+const notURL = "set, but not a URL"
+
+// proxyAddress returns the address of a proxy without its user and password. It is
+// false for anything but an address with a host and nothing behind it: a password
+// that is not encoded could be anywhere in it.
+func proxyAddress(value string) (string, bool) {
+	short := !strings.Contains(value, "://")
+	if short { // most programs take this for http
+		value = "http://" + value
+	}
+	u, err := url.Parse(value)
+	switch {
+	case err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return "", false
+	case short:
+		return u.Host, true
+	}
+	return u.Scheme + "://" + u.Host, true
 }

@@ -10,12 +10,18 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/checkpoint"
+	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/conversations"
 	"github.com/deft-dev/deft/cli/runcommand"
+	"github.com/deft-dev/deft/cli/undo"
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/portforward"
 	"github.com/deft-dev/deft/internal/startpages"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/view"
@@ -221,4 +227,112 @@ func userDirs(env func(string) string) []string {
 		dirs = append(dirs, dir)
 	}
 	return dirs
+}
+
+// portFlags say who reaches whom by name and port.
+type portFlags struct {
+	AddHost []sandbox.ExtraHost `name:"add-host" help:"A name that a container knows the address of, for example of a database that --net names too. May be repeated; kept with the conversation." placeholder:"NAME:ADDRESS" sep:"none"`
+	Publish []portforward.Port  `short:"p" help:"Port of the sandbox that is reached from this machine while the run lasts: PORT, LOCAL:PORT or ADDRESS:LOCAL:PORT; without an address of 127.0.0.1 only, and 0 for LOCAL takes a free one. May be repeated." placeholder:"PORT" sep:"none"`
+}
+
+// publish passes the ports of --publish on to the sandbox of a conversation until the
+// function that it returns is called.
+func (r *foreground) publish(ctx context.Context, builder *build.Builder, sessions *session.Manager, id event.ConversationID) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a run that is stopped ends its command first
+	dial := func(ctx context.Context, port int) (portforward.Target, error) {
+		return dialSandbox(ctx, builder, sessions, id, port)
+	}
+	refused := func(err error) { r.view.Warn("a published port: " + console.Line(err.Error())) }
+	served := make(chan error, 1)
+	go func() { served <- r.published.Serve(ctx, dial, refused) }()
+	for _, p := range r.published.Ports() {
+		r.view.Warn(p.String())
+	}
+	return func() error {
+		cancel()
+		return <-served
+	}
+}
+
+// link connects to the sandbox of a conversation. NotFound if it does not run.
+func link(ctx context.Context, builder *build.Builder, sessions *session.Manager, id event.ConversationID) (*remote.Runtime, error) {
+	conv, err := sessions.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return builder.Link(ctx, conv.SandboxRequest())
+}
+
+// dialSandbox connects to a port in the sandbox that the conversation has now: it may be
+// another one than before.
+func dialSandbox(ctx context.Context, builder *build.Builder, sessions *session.Manager, id event.ConversationID, port int) (portforward.Target, error) {
+	rt, err := link(ctx, builder, sessions, id)
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.NotFound, "the sandbox does not run yet")
+	}
+	if err != nil {
+		return nil, err
+	}
+	conn, err := rt.DialPort(ctx, port)
+	if err != nil {
+		return nil, errors.Join(err, rt.Close())
+	}
+	return published{conn, rt}, nil
+}
+
+// published is a connection with the link that it goes over.
+type published struct {
+	portforward.Target
+	link *remote.Runtime
+}
+
+// Close ends both.
+func (p published) Close() error { return errors.Join(p.Target.Close(), p.link.Close()) }
+
+// opened has the sessions of a data directory, for a command about one conversation.
+type opened struct {
+	paths    paths
+	store    *sqlite.Store
+	builder  *build.Builder
+	sessions *session.Manager
+	id       event.ConversationID
+}
+
+// withSessions opens the sessions for a command and closes them after. name is the
+// conversation's, "" for none.
+func withSessions(ctx context.Context, std *streams, g *globalFlags, name string, log *slog.Logger, do func(opened) error) error {
+	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) (err error) {
+		o := opened{paths: p, store: s}
+		if name != "" {
+			if o.id, err = conversations.Resolve(ctx, s, name); err != nil {
+				return err
+			}
+		}
+		r := newForeground(std, p, s, nil)
+		if o.builder, o.sessions, err = r.open(r.models, log); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, o.sessions.Close(context.WithoutCancel(ctx)), o.builder.Close()) }()
+		return do(o)
+	})
+}
+
+// silent is the log of commands that report their errors themselves.
+var silent = slog.New(slog.DiscardHandler)
+
+// conversationsOf opens stored conversations for a command.
+func conversationsOf(ctx context.Context, std *streams, g *globalFlags) undo.With {
+	return func(name string, do func(*session.Conversation) error) error {
+		log := slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		return withSessions(ctx, std, g, name, log, func(o opened) error {
+			conv, err := o.sessions.Get(ctx, o.id)
+			if err == nil {
+				err = do(conv)
+			}
+			if errors.Is(err, session.ErrLocked) {
+				return inUse(o.id)
+			}
+			return err
+		})
+	}
 }

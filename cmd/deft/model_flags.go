@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -166,4 +167,9 @@ func (f *modelFlags) key(std *streams) (llm.Secret, error) {
 	}
 	return "", fault.New(fault.Auth, fmt.Sprintf("no API key for %s", f.Model)).
 		Hint("set " + strings.Join(names, " or ") + ", or give --api-key-file")
+}
+
+// keyVariables are asked for a key, in this order.
+func keyVariables(model string) []string {
+	return append([]string{"LLM_API_KEY"}, route.KeyVariables(model)...)
 }

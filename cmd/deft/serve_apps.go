@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"io"
 	"net"
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/server/appserver/apps"
@@ -86,3 +89,32 @@ func (portConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (portConn) SetDeadline(time.Time) error      { return nil }
 func (portConn) SetReadDeadline(time.Time) error  { return nil }
 func (portConn) SetWriteDeadline(time.Time) error { return nil }
+
+// Bounds of the events in a zip file of a conversation, in bytes: of those that are
+// stored, and of those that are held in memory to be replayed.
+const (
+	maxUnzipped = 256 << 20
+	maxReplayed = 16 << 20
+)
+
+// trajectories are [conversations.Trajectories] in OpenHands' form.
+type trajectories struct{}
+
+func (trajectories) Import(ctx context.Context, s eventstream.Stream, id event.ConversationID, meta eventstream.Meta, r *io.SectionReader) error {
+	in, err := openhands.Unzipped(r, maxUnzipped)
+	if err != nil {
+		return err
+	}
+	_, err = openhands.ImportTrajectory(ctx, s, id, meta, in)
+	return err
+}
+
+func (trajectories) Title(r *io.SectionReader) (string, error) { return openhands.Title(r) }
+
+func (trajectories) Read(r *io.SectionReader) ([]event.Event, error) {
+	in, err := openhands.Unzipped(r, maxReplayed)
+	if err != nil {
+		return nil, err
+	}
+	return openhands.ReadTrajectory(in)
+}

@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/deft-dev/deft/internal/licenses"
 )
 
 // version is set by the linker in releases.
@@ -41,5 +44,14 @@ func (c *versionCmd) Run(std *streams) error {
 			_, err = fmt.Fprintln(std.Out, "with", m)
 		}
 	}
+	return err
+}
+
+// licensesCmd prints the licences of the linked modules.
+type licensesCmd struct{}
+
+// Run prints them.
+func (c *licensesCmd) Run(std *streams) error {
+	_, err := io.WriteString(std.Out, licenses.Text)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -102,4 +103,62 @@ func inContainer(env func(string) string, root string) bool {
 		}
 	}
 	return false
+}
+
+// archivePeriod is how often conversations that nobody uses any more are looked for.
+const archivePeriod = time.Hour
+
+// startArchiving archives the conversations in containers that were not used for
+// conversation_storage_retention_days, now and every hour, until the tasks are stopped.
+func (s *services) startArchiving() {
+	days := s.cfg.ConversationStorageRetentionDays
+	if days == nil || s.backend.Containers == nil {
+		return
+	}
+	keep := time.Duration(*days * 24 * float64(time.Hour))
+	s.tasks.start(func(ctx context.Context) {
+		tick := time.NewTicker(archivePeriod)
+		defer tick.Stop()
+		for {
+			s.archiveUnused(ctx, time.Now().Add(-keep))
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+func (s *services) archiveUnused(ctx context.Context, since time.Time) {
+	class := s.backend.Containers.Docker.SandboxClass
+	n, err := s.sessions.Load().ArchiveUnused(ctx, since, func(p session.Placement) bool { return p.SandboxClass == class })
+	if n > 0 {
+		s.log.Warn("archived conversations that nobody has used", "conversations", n, "since", since)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("archive conversations that nobody has used", "err", err, "hint", fault.HintOf(err))
+	}
+}
+
+// tasks are a server's work beside its requests. They are started while it is
+// opened.
+type tasks struct {
+	cancels []context.CancelFunc
+	running sync.WaitGroup
+}
+
+// start runs one until its context ends, which stop does.
+func (t *tasks) start(run func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	t.cancels = append(t.cancels, cancel)
+	t.running.Go(func() { run(ctx) })
+}
+
+// stop ends all, and waits for that.
+func (t *tasks) stop() {
+	for _, cancel := range t.cancels {
+		cancel()
+	}
+	t.running.Wait()
 }

@@ -2,9 +2,12 @@ package agentserver
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/server/agentserver/socket"
+	"github.com/deft-dev/deft/server/agentserver/webhook"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -56,4 +59,25 @@ func transient(t session.Transient) socket.Transient {
 		}
 	}
 	return out
+}
+
+// webhookObserver passes changes of conversations on to the webhooks.
+type webhookObserver struct{ *webhook.Service }
+
+// Changed implements [session.Observer].
+func (o webhookObserver) Changed(id event.ConversationID, info json.RawMessage) { o.Tell(id, info) }
+
+// Published implements [session.Observer].
+func (o webhookObserver) Published(id event.ConversationID, state json.RawMessage) { o.Show(id, state) }
+
+// cleaningBuilder also ends the shell commands of clients for a conversation
+// that is deleted.
+type cleaningBuilder struct {
+	session.Builder
+	s *services
+}
+
+// Remove implements [session.Builder].
+func (b cleaningBuilder) Remove(ctx context.Context, id event.ConversationID) error {
+	return errors.Join(b.s.scopes.Drop(ctx, id.Hex()), b.Builder.Remove(ctx, id))
 }

@@ -4,9 +4,12 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/ratelimit"
 	"github.com/deft-dev/deft/server/appserver/apps"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
@@ -136,5 +139,17 @@ func (f front) agentServer(w http.ResponseWriter, r *http.Request, b store.Sandb
 	if err := f.v.agentServers.serve(w, r, b); err != nil {
 		f.v.o.Log.Log(r.Context(), level(r), "open the agent server of a sandbox", "sandbox", b.ID, "err", err)
 		http.Error(w, err.Error(), fault.KindOf(err).HTTPStatus())
+	}
+}
+
+// costlyLimit bounds the costly requests of each owner: a minute's requests at once,
+// then evenly.
+func costlyLimit(perMinute int) func(r *http.Request) time.Duration {
+	if perMinute == 0 {
+		return nil
+	}
+	l := ratelimit.New(perMinute, time.Minute/time.Duration(perMinute))
+	return func(r *http.Request) time.Duration {
+		return l.Take(string(identity.CallerOf(r.Context()).Tenant()), time.Now())
 	}
 }

@@ -1,6 +1,42 @@
+// Package config loads the configuration of an Agent Server from the same sources
+// as the reference: defaults, a JSON file, OH_* variables and flags, each of which
+// overrides the one before (docs/openhands/sdk-wire.md section 1,
+// docs/openhands/sdk-wire-1.58.md section D.1).
+//
+// # Usage
+//
+//	type command struct {
+//		config.Flags `embed:""`
+//	}
+//
+//	loaded, err := config.Load(os.Environ(), c.Flags)
+//	for _, w := range loaded.Warnings { log.Warn("configuration", "warning", w) }
+//	ring, err := loaded.Ring()
+//	listener, err := net.Listen(loaded.Network(), loaded.Address())
+//
+// # The variables
+//
+// The variable of a field is OH_ and the field's name in capitals: OH_WEB_URL.
+// Nested names are joined by underscores, list items count from 0:
+// OH_WEBHOOKS_0_BASE_URL. A list or an object can be one variable with JSON, and
+// single items can be overridden by variables of their own; a list's variable can
+// also be the number of its items. OH_<FIELD>_IS_NONE=1 removes the file's value.
+//
+// # Concurrency and failure
+//
+// A Config does not change after it was loaded and is safe for concurrent use. An
+// invalid value is an error of kind fault.Invalid that names the field and never
+// the value, which may be a secret. Unknown fields and variables are warnings. A
+// server without keys on an address that others can reach is refused
+// (CVE-2026-112346).
 package config
 
-import "github.com/deft-dev/deft/llm"
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/deft-dev/deft/llm"
+)
 
 // Config is the configuration of a server. The tags have the names in the file
 // and, in capitals after OH_, of the variables. Fields described as "no effect"
@@ -157,4 +193,34 @@ func Default() *Config {
 			ConversationContainerPidsLimit: &pids, ConversationContainerStartupTimeout: 120,
 		},
 	}
+}
+
+// Data are the absolute paths of the server's own directories, in which no
+// conversation may work: conversations, settings and secrets, saved workspaces,
+// clients' commands.
+func (l *Loaded) Data() []string {
+	return absolute(l.ConversationsPath, filepath.Join(l.ConversationsPath, "..", ".openhands"), l.PersistenceDir, l.BashEventsDir)
+}
+
+// Private are the absolute paths that no sandbox shows: [Loaded.Data], the files
+// with settings and keys, files served to browsers, and the directories below which
+// conversations have their workspaces and worktrees. A sandbox shows the workspace
+// of its own conversation there.
+func (l *Loaded) Private() []string {
+	paths := append([]string{l.WorkspacePath, l.ConversationWorktreeRoot}, l.files...)
+	if l.StaticFilesPath != nil {
+		paths = append(paths, *l.StaticFilesPath)
+	}
+	return append(l.Data(), absolute(paths...)...)
+}
+
+// absolute makes the paths that are not empty absolute.
+func absolute(paths ...string) []string {
+	out := slices.DeleteFunc(paths, func(p string) bool { return p == "" })
+	for i, p := range out {
+		if abs, err := filepath.Abs(p); err == nil { // else there is no working directory
+			out[i] = abs
+		}
+	}
+	return out
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
+	"github.com/deft-dev/deft/server/agentserver/conversation/form"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/session"
 )
@@ -102,4 +104,34 @@ func postLoadPlugin(_ *session.Conversation, r *http.Request) error {
 		return err
 	}
 	return rest.Fail(http.StatusBadRequest, "No agent context available. Configure agent_context with registered_marketplaces to use load_plugin().")
+}
+
+func startGoal(ctx context.Context, c *session.Conversation, req *struct {
+	Objective     string `json:"objective"`
+	MaxIterations int    `json:"max_iterations"`
+},
+) error {
+	objective := strings.TrimSpace(req.Objective)
+	if objective == "" {
+		return rest.Fail(http.StatusBadRequest, "Goal objective must not be empty.")
+	}
+	return c.Goal().Start(ctx, objective, req.MaxIterations)
+}
+
+func (s *Service) postTitle(w http.ResponseWriter, r *http.Request) error {
+	var req struct {
+		MaxLength int `json:"max_length"`
+	}
+	if err := rest.ReadOptional(r, form.Title, &req); err != nil {
+		return err
+	}
+	c, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	title, err := c.Assistant().GenerateTitle(r.Context(), req.MaxLength)
+	if err != nil {
+		return worded(err)
+	}
+	return rest.JSON(w, http.StatusOK, map[string]string{"title": title})
 }

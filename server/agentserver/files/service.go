@@ -1,9 +1,37 @@
+// Package files serves files: upload, download, directories, archives,
+// trajectories, and a conversation's workspace as web pages.
+//
+// # Usage
+//
+//	s := files.New(files.Options{WorkspaceOf: …, Trajectory: …})
+//	routes := append(s.Routes(), s.ScopedRoutes(of)...)
+//
+// # Concurrency
+//
+// A [Service] is safe for concurrent use. Contents are streamed in both
+// directions; the memory for a file does not depend on its size. An upload appears
+// under its name when it is complete.
+//
+// # Security
+//
+// The global routes reach every file that the server can read, as the reference's
+// do; their clients may run commands as well. Under a conversation, paths must be
+// in its workspace. Pages of a workspace are hostile: links do not lead out of it,
+// and a policy makes browsers give them an origin of their own.
+//
+// # Failure
+//
+// Bad paths are answered with 400, 403, 404 or 422
+// (docs/openhands/sdk-wire-1.58.md section B.8). A connection that breaks while
+// a file is sent is closed, so that the client sees it.
 package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,6 +40,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/workspace"
 )
 
 // Options configure the service.
@@ -135,6 +164,44 @@ func refusedBySystem(doing string, errno syscall.Errno, err error) error {
 		return rest.Fail(http.StatusBadRequest, "Path cannot be used: "+errno.Error())
 	case syscall.ENOSPC, syscall.EDQUOT:
 		return fault.Wrap(err, fault.Full, doing)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// filesOf returns the files that a request may reach: its conversation's
+// workspace, or all of this machine for a global route. Call release in the end.
+func filesOf(r *http.Request) (files workspace.Files, release func(), err error) {
+	s, scoped := workspacescope.Of(r.Context())
+	switch {
+	case scoped && s.Files == nil:
+		return nil, nil, rest.Fail(http.StatusNotFound, "Workspace directory does not exist")
+	case scoped:
+		return s.Files, func() {}, nil // the scope closes them
+	}
+	all, err := workspace.Machine()
+	if err != nil {
+		return nil, nil, refused("open the root directory", err)
+	}
+	return all, func() { _ = all.Close() }, nil // nothing is left to fail
+}
+
+// scratch returns an unnamed file for an archive of a directory.
+func scratch(files workspace.Files, dir string) (*os.File, error) {
+	if here, ok := files.(*workspace.Local); ok {
+		return here.Scratch(dir)
+	}
+	return workspace.Scratch()
+}
+
+// refused returns the answer for an error of a workspace. Errors that the client can
+// correct are not errors of the server.
+func refused(doing string, err error) error {
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, workspace.ErrOutside):
+		return workspacescope.Outside("path")
+	case errors.As(err, &errno):
+		return refusedBySystem(doing, errno, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -10,7 +10,10 @@ import (
 	"net/http"
 
 	"github.com/coder/websocket"
+
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/server/agentserver/bash"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/tool"
 )
@@ -197,4 +200,98 @@ func controlTerminal(ctx context.Context, l *link, all tool.PTYs, id string, b [
 		return all.ClosePTY(ctx, id)
 	}
 	return fault.New(fault.Invalid, fmt.Sprintf("there is no frame of type %.50q: resize and close are", f.Type))
+}
+
+// serveShell serves a connection that follows the events of shell commands.
+func (s *Service) serveShell(ctx context.Context, cancel func(), l *link, p plan) {
+	from := bash.FromNow
+	if p.all {
+		from = bash.FromStart
+	}
+	f, err := s.o.Bash.Subscribe(from)
+	if err != nil {
+		e := endOf(err)
+		if fault.Is(err, fault.Unavailable) {
+			e.reason = "Too many bash event connections"
+		}
+		l.end(e)
+		return
+	}
+	defer f.Close()
+	write := func(ctx context.Context) {
+		for {
+			raw, err := f.Next(ctx)
+			if err != nil {
+				l.shut(websocket.StatusGoingAway, "")
+				return
+			}
+			if l.sendText(clean(raw)) != nil {
+				_ = l.Conn.Close() // the reader ends
+				return
+			}
+		}
+	}
+	s.talk(ctx, cancel, l, p, write, s.command)
+}
+
+// command starts the command of an ExecuteBashRequest.
+func (s *Service) command(_ context.Context, b []byte) error {
+	req, err := bash.ParseRequest(b)
+	if err != nil {
+		return err
+	}
+	if _, err := s.o.Bash.Start(req); err != nil {
+		return fmt.Errorf("start a command: %w", err)
+	}
+	return nil
+}
+
+// terminalRoutes list and close terminals without being connected to one, such as
+// terminals of closed pages. They are Deft's own.
+func (s *Service) terminalRoutes() []rest.Route {
+	const all = "/api/conversations/{conversation_id}/terminals"
+	return []rest.Route{
+		{Method: http.MethodGet, Path: all, Tag: "Conversations", Hidden: true, Scope: rest.Sandbox, Handle: s.listTerminals},
+		{Method: http.MethodDelete, Path: all + "/{terminal_id}", Tag: "Conversations", Hidden: true, Scope: rest.Sandbox, Handle: s.closeTerminal},
+	}
+}
+
+// terminals returns the terminals of the conversation that a path names.
+func (s *Service) terminals(r *http.Request) (tool.PTYs, error) {
+	hex, err := rest.PathUUID(r, "conversation_id")
+	if err != nil {
+		return nil, err
+	}
+	id, _ := event.ParseConversationID(hex) // 32 digits
+	c, err := s.o.Find(r.Context(), id)
+	if fault.Is(err, fault.NotFound) {
+		return nil, rest.Fail(http.StatusNotFound, "Conversation not found: "+string(id))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.Terminals(r.Context())
+}
+
+func (s *Service) listTerminals(w http.ResponseWriter, r *http.Request) error {
+	all, err := s.terminals(r)
+	if err != nil {
+		return err
+	}
+	list, err := all.ListPTYs(r.Context())
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, list)
+}
+
+func (s *Service) closeTerminal(w http.ResponseWriter, r *http.Request) error {
+	all, err := s.terminals(r)
+	if err == nil {
+		err = all.ClosePTY(r.Context(), r.PathValue("terminal_id"))
+	}
+	if err != nil {
+		return err
+	}
+	return rest.OK(w)
 }

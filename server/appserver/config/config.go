@@ -1,8 +1,36 @@
+// Package config loads the configuration of `deft serve`: defaults, then TOML files, then
+// OpenHands' config.toml if one is named, then variables, then flags. Each overrides the
+// ones before it.
+//
+// # Usage
+//
+//	type serveCmd struct {
+//		config.Flags `embed:""`
+//	}
+//
+//	cfg, report, err := config.Load(config.Sources{
+//		Environ: os.Environ(), Flags: c.Flags, Data: g.Data, DefaultData: p.data, Classes: classes,
+//	})
+//	for _, w := range report.Warnings { log.Warn("configuration", "warning", w) }
+//	listener, err := net.Listen("tcp", cfg.Server.Address)
+//
+// [Config] is the table of all settings: `deft config`, the example file and
+// docs/configuration.md are made from its tags. A new setting needs a field there, and, if
+// it has a flag, one in [Flags].
+//
+// # Concurrency and failure
+//
+// A Config does not change after it was loaded. Errors are of kind fault.Invalid and name
+// the setting and the file with the line, the variable or the flag that it comes from, and
+// never the value, which may be a secret. All that is wrong is in one error. Unknown keys of
+// our own files are errors; unknown variables are warnings, and so are keys of OpenHands'
+// file that have no effect.
 package config
 
 import (
 	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +39,7 @@ import (
 	"github.com/deft-dev/deft/internal/outbound"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Config is the configuration of `deft serve`. The tags of a field say all about a setting:
@@ -202,4 +231,44 @@ func (c *Config) FilesDir() string {
 		return ""
 	}
 	return filepath.Clean(dir)
+}
+
+// InternalHosts are the hosts that users may name, and the host of the operator's own model.
+func (c *Config) InternalHosts() []string {
+	all := slices.Clone(c.Server.InternalHosts)
+	if u, err := url.Parse(c.LLM.BaseURL); err == nil && u.Host != "" {
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		}
+		all = append(all, net.JoinHostPort(u.Hostname(), port))
+	}
+	return all
+}
+
+// Document is the LLM of users who have chosen none.
+func (c LLM) Document() *schema.Map {
+	if c.Model == "" {
+		return nil
+	}
+	m := schema.Of("model", c.Model, "stream", true)
+	for key, value := range map[string]string{
+		"api_key": c.APIKey.Reveal(), "base_url": c.BaseURL, "api_version": c.APIVersion, "reasoning_effort": c.ReasoningEffort,
+	} {
+		if value != "" {
+			m.Set(key, value)
+		}
+	}
+	if c.Temperature != nil {
+		m.Set("temperature", *c.Temperature)
+	}
+	if c.MaxOutputTokens > 0 {
+		m.Set("max_output_tokens", schema.Count(c.MaxOutputTokens))
+	}
+	return m
+}
+
+// Trusts reports whether an address is one of a proxy whose X-Forwarded headers count.
+func (s Server) Trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(s.TrustedProxies, func(n netip.Prefix) bool { return n.Contains(a.Unmap()) })
 }

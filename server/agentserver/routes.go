@@ -1,10 +1,15 @@
 package agentserver
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 
 	"github.com/deft-dev/deft/schema"
+	settingsroutes "github.com/deft-dev/deft/server/agentserver/settings"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/settings"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -31,4 +36,21 @@ func canvasExtensions() []rest.Route {
 			},
 		},
 	}
+}
+
+// AgentProfiles returns the operations on agent profiles, for a server of several users:
+// of returns the settings of a request's caller.
+func AgentProfiles(of func(ctx context.Context) (*settings.Service, error), log *slog.Logger) []rest.Route {
+	return settingsroutes.AgentProfiles(of, log)
+}
+
+// suspend answers when everything is stored and nothing runs, so that the sandbox
+// of the server can be paused: runs are interrupted, and commands of clients in
+// conversations ended, as at the reference. All work again when they are used.
+func (s *services) suspend(w http.ResponseWriter, r *http.Request) error {
+	if err := errors.Join(s.sessions.Load().Suspend(r.Context()), s.scopes.Close()); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }
