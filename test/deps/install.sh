@@ -3,27 +3,30 @@
 # long each part took. A part whose version is installed returns at once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-./go.sh
-./cannot.sh # before anything that takes long
-./debian.sh
+
+# run runs scripts one after another. One that says something has installed something.
+run() {
+    for script in "$@"; do
+        SECONDS=0
+        "$script" 2>&1 | {
+            lines=0
+            while IFS= read -r line; do
+                [[ $line == "go: downloading "* ]] && continue # hundreds, which hide the rest
+                echo "$line"
+                lines=1
+            done
+            name=${script%/install.sh}
+            name=$(basename "${name%/scripts}" .sh)
+            if ((lines)); then echo "deps: $name took $SECONDS s"; fi
+        } || return 1
+    done
+}
+run ./go.sh ./cannot.sh ./debian.sh # in this order: cannot.sh before anything that takes long
 
 pids=()
-# part runs scripts one after another, beside the other parts. One that says something has
-# installed something.
+# part runs scripts beside the other parts.
 part() {
-    (
-        for script in "$@"; do
-            SECONDS=0
-            "$script" 2>&1 | {
-                lines=0
-                while IFS= read -r line; do
-                    echo "$line"
-                    lines=1
-                done
-                if ((lines)); then echo "deps: $script took $SECONDS s"; fi
-            } || exit 1
-        done
-    ) &
+    run "$@" &
     pids+=($!)
 }
 part ./gvisor.sh ./docker.sh # the engine runs gVisor
