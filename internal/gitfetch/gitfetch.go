@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -145,16 +146,15 @@ func Clone(ctx context.Context, dir string, from Source) (commit string, err err
 // environ returns the variables that give Git the token, for the URL's host only, and the
 // addresses that it may connect to.
 func (s Source) environ(ctx context.Context) ([]string, error) {
-	env, err := Environ(ctx, s.URL)
-	if s.Token == "" || err != nil {
-		return env, err
+	if s.Token == "" {
+		return Environ(ctx, s.URL)
 	}
 	u, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "the address of the repository cannot be read")
 	}
 	if u.Scheme != "https" && u.Scheme != "http" {
-		return env, nil // ssh has keys of its own
+		return Environ(ctx, s.URL) // ssh has keys of its own
 	}
 	user := s.User
 	if user == "" {
@@ -164,48 +164,69 @@ func (s Source) environ(ctx context.Context) ([]string, error) {
 		return nil, fault.New(fault.Invalid, "the token of the repository's host has a line break")
 	}
 	header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+s.Token))
-	pinned, err := pin(ctx, s.URL)
-	return gitlimit.Environ(append(pinned, "fetch.unpackLimit", "1", "http."+u.Scheme+"://"+u.Host+"/.extraHeader", header)...), err
+	return pinned(ctx, s.URL, "http."+u.Scheme+"://"+u.Host+"/.extraHeader", header)
 }
 
 // Environ returns variables for [Run] with which Git connects for a URL only where users'
 // URLs may lead (package outbound); Denied if it may not at all.
-func Environ(ctx context.Context, from string) ([]string, error) {
-	pinned, err := pin(ctx, from)
-	return gitlimit.Environ(append(pinned, "fetch.unpackLimit", "1")...), err // fetched objects stay in one pack, which File bounds
-}
+func Environ(ctx context.Context, from string) ([]string, error) { return pinned(ctx, from) }
 
-// pin returns the configuration that keeps Git at the addresses that were judged: it
-// resolves names itself, and would follow a redirect to any host.
-func pin(ctx context.Context, from string) ([]string, error) {
+// sshCommand is the SSH that Git starts.
+const sshCommand = "ssh -oBatchMode=yes"
+
+// pinned returns variables, with further settings, that keep Git at the addresses that were
+// judged: it resolves names itself, and would follow a redirect to any host.
+func pinned(ctx context.Context, from string, more ...string) ([]string, error) {
+	set := append([]string{"fetch.unpackLimit", "1"}, more...) // fetched objects stay in one pack, which File bounds
 	if !outbound.Restricted() {
-		return []string{"http.followRedirects", "initial"}, nil
+		return gitlimit.Environ(append(set, "http.followRedirects", "initial")...), nil
 	}
-	host, port := "", ""
-	if u, err := url.Parse(from); err == nil && u.Host != "" {
-		host, port = u.Hostname(), u.Port()
-		if port == "" {
-			port = map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}[u.Scheme]
-		}
-	} else if _, rest, ok := strings.Cut(from, "@"); ok && scp().MatchString(from) {
-		host, _, _ = strings.Cut(rest, ":")
-		port = "22"
-	} else {
-		return nil, nil // no network
+	host, port, err := server(from)
+	if err != nil {
+		return nil, err
 	}
 	found, err := outbound.Resolve(ctx, host, port)
-	if err != nil || len(found) == 0 {
-		return []string{"http.followRedirects", "false"}, err
+	if err != nil {
+		return nil, err
 	}
-	var all []string
-	for _, a := range found {
-		text := a.Unmap().String()
-		if a.Unmap().Is6() {
-			text = "[" + text + "]"
+	set, ssh := append(set, "http.followRedirects", "false"), sshCommand
+	if len(found) > 0 {
+		ssh += " -oHostKeyAlias=" + host + " -oHostName=" + found[0].Unmap().String()
+	}
+	if _, err := netip.ParseAddr(host); err != nil && len(found) > 0 {
+		var all []string
+		for _, a := range found {
+			text := a.Unmap().String()
+			if a.Unmap().Is6() {
+				text = "[" + text + "]"
+			}
+			all = append(all, text)
 		}
-		all = append(all, text)
+		set = append(set, "http.curloptResolve", host+":"+port+":"+strings.Join(all, ","))
 	}
-	return []string{"http.followRedirects", "false", "http.curloptResolve", host + ":" + port + ":" + strings.Join(all, ",")}, nil
+	return append(gitlimit.Environ(set...), "GIT_SSH_COMMAND="+ssh), nil
+}
+
+// aHost matches names and addresses of hosts that every program reads alike.
+var aHost = lazyregexp.New(`^([A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_-])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$`)
+
+// server is the host and port that Git connects to for a URL. Where Git cannot be kept at
+// the judged address, the URL is refused.
+func server(from string) (host, port string, err error) {
+	if u, err := url.Parse(from); err == nil && u.Scheme != "" && strings.Contains(from, "://") {
+		host, port = u.Hostname(), u.Port()
+		if port == "" {
+			port = map[string]string{"https": "443", "http": "80", "ssh": "22"}[u.Scheme]
+		}
+	} else if _, rest, ok := strings.Cut(from, "@"); ok && !strings.Contains(from, "://") && scp().MatchString(from) {
+		host, _, _ = strings.Cut(rest, ":")
+		port = "22"
+	}
+	if host == "" || port == "" || !aHost().MatchString(host) {
+		return "", "", fault.New(fault.Denied, "this server does not clone "+WithoutCredentials(from)+" for its users").
+			Hint("name the repository by an https:// URL with the plain name of its host")
+	}
+	return host, port, nil
 }
 
 // explain gives the errors of a clone their kinds, by Git's English messages.
@@ -251,7 +272,7 @@ func Run(ctx context.Context, out io.Writer, dir string, env []string, args ...s
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false",
-		"GIT_SSH_COMMAND=ssh -oBatchMode=yes", "GIT_LFS_SKIP_SMUDGE=1",
+		"GIT_SSH_COMMAND=" + sshCommand, "GIT_LFS_SKIP_SMUDGE=1",
 	}
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"} {
 		if v, ok := os.LookupEnv(name); ok {

@@ -18,7 +18,8 @@
 // clients, with their connections, are shared by all parts of the process. Everything else
 // is safe for concurrent use. Addresses are judged after names were resolved, right before
 // the connection, so that no name can change its meaning in between. A refusal is an error
-// of kind fault.Denied.
+// of kind fault.Denied; a name that has no address is Unavailable. Where a proxy connects, it
+// resolves the name again: it should not reach private networks either.
 package outbound
 
 import (
@@ -27,6 +28,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,14 +48,21 @@ type Policy struct {
 	// Internal has names ("llm.example", ".example" for all below), with or without a
 	// port, addresses and networks ("10.1.0.0/16").
 	Internal []string
-	// resolver is for tests; nil for the system's.
+	// resolver and proxy are for tests; nil for the system's.
 	resolver *net.Resolver
+	proxy    func(*http.Request) (*url.URL, error)
 }
 
 var (
 	current atomic.Pointer[Policy]
-	proxies sync.Map // the addresses of proxies that were chosen
+	proxies sync.Map // the addresses of proxies that were chosen, each *Policy and address
 )
+
+// chosen is a proxy that a policy's requests go through.
+type chosen struct {
+	*Policy
+	address string
+}
 
 // Restrict sets the policy of the process. Without it everything may be reached.
 func Restrict(p Policy) { current.Store(&p) }
@@ -62,7 +71,7 @@ func Restrict(p Policy) { current.Store(&p) }
 func Dial(d net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		p := current.Load()
-		if _, proxy := proxies.Load(address); p == nil || proxy {
+		if p == nil {
 			return d.DialContext(ctx, network, address)
 		}
 		return p.dial(ctx, d, network, address)
@@ -70,22 +79,48 @@ func Dial(d net.Dialer) func(ctx context.Context, network, address string) (net.
 }
 
 // Proxy is [http.ProxyFromEnvironment], for the Proxy of an [http.Transport]: where a proxy
-// connects, the address is judged before it is asked.
+// connects, the address is judged before it is asked. With proxies, it judges what is reached
+// directly as well: [Dial] knows only the address, which may be a proxy's.
 func Proxy(r *http.Request) (*url.URL, error) {
-	to, err := http.ProxyFromEnvironment(r)
-	p := current.Load()
-	if err != nil || to == nil || p == nil {
-		return to, err
+	if p := current.Load(); p != nil {
+		return p.via(r)
+	}
+	return http.ProxyFromEnvironment(r)
+}
+
+func (p *Policy) via(r *http.Request) (*url.URL, error) {
+	choose := p.proxy
+	if choose == nil {
+		if !hasProxy() {
+			return nil, nil //nolint:nilnil // no proxy
+		}
+		choose = http.ProxyFromEnvironment
+	}
+	to, err := choose(r)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := p.resolve(r.Context(), r.URL.Hostname(), portOf(r.URL)); err != nil {
 		return nil, err
 	}
-	proxies.Store(net.JoinHostPort(to.Hostname(), portOf(to)), true)
+	if to != nil {
+		proxies.Store(chosen{p, net.JoinHostPort(to.Hostname(), portOf(to))}, true)
+	}
 	return to, nil
 }
 
+// hasProxy reports whether the environment names a proxy. It is read once, as in net/http.
+var hasProxy = sync.OnceValue(func() bool {
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
+		if os.Getenv(name) != "" {
+			return true
+		}
+	}
+	return false
+})
+
 // Resolve returns the addresses that a host may be reached at, for programs that connect
-// themselves; none if there is no restriction, or if only a proxy can resolve the name.
+// themselves; none if there is no restriction, or if the policy names the host.
 func Resolve(ctx context.Context, host, port string) ([]netip.Addr, error) {
 	p := current.Load()
 	if p == nil {
@@ -102,8 +137,11 @@ func (p *Policy) dial(ctx context.Context, d net.Dialer, network, address string
 	if err != nil {
 		return nil, err
 	}
-	if p.named(host, port) {
+	if _, proxy := proxies.Load(chosen{p, address}); proxy || p.named(host, port) {
 		return d.DialContext(ctx, network, address)
+	}
+	if err := plain(host); err != nil {
+		return nil, err
 	}
 	if p.resolver != nil {
 		d.Resolver = p.resolver
@@ -131,6 +169,9 @@ func (p *Policy) resolve(ctx context.Context, host, port string) ([]netip.Addr, 
 	if name := strings.TrimSuffix(strings.ToLower(host), "."); name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return nil, refused(host, "a loopback address")
 	}
+	if err := plain(host); err != nil {
+		return nil, err
+	}
 	resolver := net.DefaultResolver
 	if p.resolver != nil {
 		resolver = p.resolver
@@ -139,7 +180,8 @@ func (p *Policy) resolve(ctx context.Context, host, port string) ([]netip.Addr, 
 	defer cancel()
 	all, err := resolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return nil, nil // whoever connects says so
+		return nil, fault.New(fault.Unavailable, "could not resolve host "+strconv.Quote(host)).Because(err).
+			Hint("check the name; if only a proxy can resolve it, the operator can name it in server.internal_hosts")
 	}
 	for _, a := range all {
 		if err := p.judge(host, a); err != nil {
@@ -147,6 +189,25 @@ func (p *Policy) resolve(ctx context.Context, host, port string) ([]netip.Addr, 
 		}
 	}
 	return all, nil
+}
+
+// plain refuses names that programs read in different ways: numbers, which some take as an
+// IPv4 address (2130706433, 127.1, 0x7f.1, 0177.0.0.1), and letters that some write in ASCII.
+func plain(host string) error {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return nil
+	}
+	for _, c := range []byte(host) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"'%/\<>[]`, c) >= 0 {
+			return refused(host, "a name that is not written in ASCII (xn--…)")
+		}
+	}
+	last := strings.TrimRight(strings.ToLower(host), ".")
+	last = last[strings.LastIndexByte(last, '.')+1:]
+	if digits, ok := strings.CutPrefix(last, "0x"); ok && strings.Trim(digits, "0123456789abcdef") == "" || strings.Trim(last, "0123456789") == "" {
+		return refused(host, "an address in an unusual form")
+	}
+	return nil
 }
 
 // named reports whether the policy names a host.

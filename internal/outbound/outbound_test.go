@@ -84,6 +84,25 @@ func TestDial(t *testing.T) {
 		{"named address", []string{"127.0.0.1"}, "127.0.0.1", false},
 		{"other address", []string{"127.0.0.2"}, "127.0.0.1", true},
 		{"all", []string{All}, "evil.test", false},
+		{"a number", nil, "2130706433", true},
+		{"a hexadecimal number", nil, "0x7f000001", true},
+		{"an octal number", nil, "017700000001", true},
+		{"two parts", nil, "127.1", true},
+		{"three parts", nil, "127.0.1", true},
+		{"octal parts", nil, "0177.0.0.1", true},
+		{"hexadecimal parts", nil, "0x7F.0x0.0x0.0x1", true},
+		{"an empty hexadecimal part", nil, "127.0.0.0x", true},
+		{"zero", nil, "0", true},
+		{"a dot at the end", nil, "127.0.0.1.", true},
+		{"a number and a dot", nil, "2130706433.", true},
+		{"wide digits", nil, "１２７.0.0.1", true},
+		{"digits in circles", nil, "①②⑦.⓪.⓪.①", true},
+		{"another full stop", nil, "127。0。0。1", true},
+		{"a percent sign", nil, "127%2e0.0.1", true},
+		{"a name by a number", []string{".test"}, "127.1", true},
+		{"IPv4 in IPv6", nil, "::127.0.0.1", true},
+		{"IPv4 behind NAT64", nil, "64:ff9b::7f00:1", true},
+		{"a zone", nil, "fe80::1%lo", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -112,6 +131,63 @@ func TestPublic(t *testing.T) {
 	}
 	if _, err := p.resolve(t.Context(), "a.localhost", "443"); !fault.Is(err, fault.Denied) {
 		t.Errorf("a name of this machine: %v", err)
+	}
+}
+
+// TestUnresolved: a name without an address is not left to a proxy, or to a program that
+// resolves it again.
+func TestUnresolved(t *testing.T) {
+	t.Parallel()
+	p := &Policy{resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, net.ErrClosed
+	}}, Internal: []string{"known.test"}}
+	if got, err := p.resolve(t.Context(), "unknown.test", "443"); got != nil || !fault.Is(err, fault.Unavailable) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := p.resolve(t.Context(), "known.test", "443"); err != nil {
+		t.Errorf("a named host: %v", err)
+	}
+}
+
+// TestProxyIsNotATarget: what is reached through a proxy is judged, and the proxy's own
+// address stays closed to requests for it.
+func TestProxyIsNotATarget(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 10)
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.RequestURI }))
+	t.Cleanup(proxy.Close)
+	at, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Policy{resolver: names(t, netip.MustParseAddr("8.8.8.8")), proxy: func(r *http.Request) (*url.URL, error) {
+		if r.URL.Host == at.Host {
+			return nil, nil // as net/http does for loopback
+		}
+		return at, nil
+	}}
+	c := &http.Client{Transport: &http.Transport{Proxy: p.via, DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		return p.dial(ctx, net.Dialer{}, network, address)
+	}}}
+	for to, denied := range map[string]bool{
+		"http://site.test/": false, proxy.URL: true, "http://2130706433:" + at.Port(): true, "http://127.1/": true, "http://0/": true, "http://10.0.0.1/": true,
+	} {
+		for range 2 { // before and after the proxy was used
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, to, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := c.Do(r)
+			if err == nil {
+				res.Body.Close()
+			}
+			if fault.Is(err, fault.Denied) != denied || !denied && err != nil {
+				t.Errorf("%s: %v", to, err)
+			}
+		}
+	}
+	if len(asked) != 2 || <-asked != "http://site.test/" {
+		t.Errorf("the proxy was asked %d times", len(asked))
 	}
 }
 

@@ -558,8 +558,13 @@ func TestInternalAddresses(t *testing.T) {
 	if said := watch(t, g, id, "done"); !strings.Contains(said, `"finished"`) {
 		t.Errorf("with a lookup: %.3000s", said)
 	}
-	for _, repository := range []string{"https://127.0.0.1:" + port + "/o/r.git", "https://localhost:" + port + "/o/r.git", "https://169.254.169.254/o/r.git", "https://[::1]:" + port + "/r.git"} {
-		if detail := startFails(t, g, repository, ""); !strings.Contains(detail, "does not connect to") {
+	for _, repository := range []string{
+		"https://127.0.0.1:" + port + "/o/r.git", "https://localhost:" + port + "/o/r.git", "https://169.254.169.254/o/r.git", "https://[::1]:" + port + "/r.git",
+		"https://2130706433:" + port + "/o/r.git", "https://127.1:" + port + "/o/r.git", "https://0x7f000001:" + port + "/o/r.git", "https://0177.0.0.1:" + port + "/o/r.git",
+		"https://0:" + port + "/o/r.git", "https://127.0.0.1.:" + port + "/o/r.git", "https://no-such-host.invalid:" + port + "/o/r.git",
+	} {
+		detail := startFails(t, g, repository, "")
+		if !strings.Contains(detail, "does not connect to") && !strings.Contains(detail, "does not clone") && !strings.Contains(detail, "could not resolve") {
 			t.Errorf("%s: %s", repository, detail)
 		}
 	}
