@@ -11,7 +11,8 @@
 // # Concurrency and failure
 //
 // Each connection has two goroutines, which Serve waits for. A connection that cannot be
-// passed on is closed and reported; the others go on.
+// passed on is closed and reported; the others go on. Requests of HTTP/1 pass without the
+// cookies of Deft's servers, and TLS passes at an address of its own only, such as 127.0.0.2.
 package portforward
 
 import (
@@ -31,7 +32,7 @@ type Target interface {
 }
 
 // Serve passes connections on until ctx ends, and closes the listener. refused is called
-// for those that dial has no target for; it may be called concurrently.
+// for those that dial has no target for, and for TLS; it may be called concurrently.
 func Serve(ctx context.Context, l net.Listener, dial func(context.Context) (Target, error), refused func(error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var connections sync.WaitGroup
@@ -61,17 +62,29 @@ func Serve(ctx context.Context, l net.Listener, dial func(context.Context) (Targ
 			}
 			defer target.Close()
 			defer context.AfterFunc(ctx, func() { _, _ = conn.Close(), target.Close() })()
-			pass(conn.(*net.TCPConn), target)
+			if err := pass(conn.(*net.TCPConn), target); err != nil && ctx.Err() == nil {
+				refused(err)
+			}
 		})
 	}
 }
 
 // pass copies both directions until both have ended. Either side may leave at any time,
-// which is no error of ours.
-func pass(conn *net.TCPConn, target Target) {
+// which is no error of ours. The error is why the connection was not passed on.
+func pass(conn *net.TCPConn, target Target) (err error) {
+	var out io.Writer = target
+	tls := errTLS(conn)
+	if !separate(conn) {
+		out = &requests{out: target, tls: tls}
+	}
 	var sending sync.WaitGroup
 	sending.Go(func() {
-		if _, err := io.Copy(target, conn); err != nil || target.CloseWrite() != nil {
+		_, failed := io.Copy(out, conn)
+		if errors.Is(failed, tls) {
+			err = tls
+			_ = conn.Close() // the program has not got a byte
+		}
+		if failed != nil || target.CloseWrite() != nil {
 			_ = target.Close() // the other direction ends too
 		}
 	})
@@ -79,4 +92,5 @@ func pass(conn *net.TCPConn, target Target) {
 		_ = conn.Close() // the other direction ends too
 	}
 	sending.Wait()
+	return err
 }

@@ -10,12 +10,13 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/cookies"
 )
 
 // Headers and the cookie that carry a key (docs/openhands/sdk-wire.md sections 2 and 4.2).
 const (
 	KeyHeader       = "X-Session-API-Key"
-	WorkspaceCookie = "oh_workspace_session_key"
+	WorkspaceCookie = cookies.Workspace
 )
 
 // admit checks who sends a request.
@@ -66,6 +67,14 @@ func (s *Server) checkHost(r *http.Request) error {
 	}
 	return Fail(http.StatusForbidden, "This server has no key and answers only to names of this machine: "+
 		"set OH_WEB_URL to the address by which it is reached, or OH_SESSION_API_KEYS_0")
+}
+
+// checkPeer refuses requests of other users of this machine while there are no keys.
+func (s *Server) checkPeer(r *http.Request) error {
+	if s.o.Peer == nil || s.o.Authenticate == nil && len(s.o.Keys()) > 0 {
+		return nil
+	}
+	return s.o.Peer(r)
 }
 
 // crossOrigin reports whether a page of another origin asks for a change. A

@@ -1,4 +1,4 @@
-// Command proof tries the attacks of docs/security.md, all of them: it runs the tests
+// Command proof tries the attacks of docs/security.md and docs/security-secrets.md, all of them: it runs the tests
 // that the table names, uncached, as root and as an ordinary user, and prints the table
 // with the results. The tests of the sandbox try both levels of isolation.
 //
@@ -83,11 +83,14 @@ func attacks(text string) (all []attack) {
 
 // run tries all, or the attacks of some packages.
 func run(ctx context.Context, out io.Writer, only []string) error {
-	text, err := os.ReadFile("docs/security.md")
-	if err != nil {
-		return fmt.Errorf("run it at the top of the repository: %w", err)
+	var all []attack
+	for _, page := range []string{"docs/security.md", "docs/security-secrets.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			return fmt.Errorf("run it at the top of the repository: %w", err)
+		}
+		all = append(all, attacks(string(text))...)
 	}
-	all := attacks(string(text))
 	if len(only) > 0 {
 		for i := range all {
 			all[i].tests = slices.DeleteFunc(all[i].tests, func(t string) bool {

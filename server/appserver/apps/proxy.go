@@ -14,12 +14,9 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/cookies"
 	"github.com/deft-dev/deft/server/appserver/store"
 )
-
-// sessionCookie is in the names of the App Server's cookies, which no program in a sandbox
-// is shown, should a browser ever send one.
-const sessionCookie = "deft_session"
 
 // Sandbox returns the sandbox that an address leads to. NotFound if the address was never
 // given out, or the sandbox is gone.
@@ -67,11 +64,11 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, in store.Sandbox
 				o.Host = inside
 				p.Out.Header.Set("Origin", o.String())
 			}
-			p.Out.Header.Del("Cookie")
-			for _, c := range p.In.Cookies() {
-				if !strings.Contains(c.Name, sessionCookie) {
-					p.Out.AddCookie(c)
-				}
+			// A browser should send none of Deft's cookies here.
+			if kept := cookies.Strip(strings.Join(p.In.Header.Values("Cookie"), "; ")); kept != "" {
+				p.Out.Header.Set("Cookie", kept)
+			} else {
+				p.Out.Header.Del("Cookie")
 			}
 		},
 		ModifyResponse: func(res *http.Response) error {

@@ -30,6 +30,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/cookies"
 	"github.com/deft-dev/deft/internal/ratelimit"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
@@ -217,9 +218,9 @@ func (s *Service) noteUse(ctx context.Context, id string, now time.Time) {
 // browsers refuse one that another host of the site, or plain HTTP, has set.
 func (s *Service) cookieName(r *http.Request) string {
 	if s.o.Secure(r) {
-		return "__Host-deft_session"
+		return "__Host-" + cookies.Session
 	}
-	return "deft_session"
+	return cookies.Session
 }
 
 var loginForm = &schema.Object{Name: "Login", Fields: []schema.Field{{Name: "code", Type: schema.String{}, Required: true}}}

@@ -1,0 +1,243 @@
+package portforward
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/cookies"
+)
+
+// A browser sends the cookies of a host to all its ports, so those of `deft serve` on this
+// machine would reach the program in the sandbox, which belongs to the agent. Requests of
+// HTTP/1 pass without them; everything else passes as it is, but TLS, whose requests cannot
+// be seen. An address of its own (127.0.0.2) has no cookies of Deft's, and nothing is looked
+// at there.
+
+// maxHeader bounds a line of a request's header.
+const maxHeader = 1 << 20
+
+var errHeader = errors.New("the header of a request cannot be read")
+
+// separate reports whether a connection came to an address that no server of Deft has.
+func separate(conn net.Conn) bool {
+	at, err := netip.ParseAddrPort(conn.LocalAddr().String())
+	a := at.Addr().Unmap()
+	return err == nil && a.IsLoopback() && a.Is4() && a != netip.AddrFrom4([4]byte{127, 0, 0, 1})
+}
+
+// errTLS is the refusal of a connection.
+func errTLS(conn net.Conn) error {
+	_, port, _ := net.SplitHostPort(conn.LocalAddr().String()) // it is one
+	return fault.New(fault.Denied, "a TLS connection to "+conn.LocalAddr().String()+" was refused: a browser could send the cookies of deft serve in it").
+		Hint("name an address of its own: 127.0.0.2:" + port + ":PORT")
+}
+
+// step takes the next bytes and says how many it took, and which step takes the rest.
+type step func(f *requests, p []byte) (n int, next step, err error)
+
+// requests is a writer that passes a client's bytes on, without Deft's cookies in requests of HTTP/1.
+type requests struct {
+	out  io.Writer
+	next step
+	tls  error // returned for the start of TLS
+	any  bool  // something was written
+	// line is the start and the end of a request's first line, or a whole line of a header.
+	line    []byte
+	cookie  bool  // the line before was a cookie
+	chunked bool  // the body is in chunks
+	upgrade bool  // another protocol follows
+	length  int64 // of the body that is left
+}
+
+// Write implements [io.Writer].
+func (f *requests) Write(p []byte) (int, error) {
+	if !f.any && len(p) > 0 {
+		f.any, f.next = true, first
+		if f.tls != nil && p[0] == 0x16 { // a handshake record, RFC 8446 section 5.1
+			return 0, f.tls
+		}
+	}
+	done := 0
+	for done < len(p) {
+		n, next, err := f.next(f, p[done:])
+		done, f.next = done+n, next
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+func (f *requests) pass(p []byte, next step) (int, step, error) {
+	n, err := f.out.Write(p)
+	return n, next, err
+}
+
+// raw passes everything on.
+func raw(f *requests, p []byte) (int, step, error) { return f.pass(p, raw) }
+
+// first passes the first line of a request on and finds out whether it is one.
+func first(f *requests, p []byte) (int, step, error) {
+	const kept = 32 // of the start and of the end
+	end := bytes.IndexByte(p, '\n')
+	if end < 0 {
+		end = len(p) - 1
+	}
+	f.line = append(f.line, p[:end+1]...)
+	if len(f.line) > 2*kept {
+		f.line = append(f.line[:kept], f.line[len(f.line)-kept:]...)
+	}
+	next := first
+	if p[end] == '\n' {
+		line := strings.TrimRight(string(f.line), "\r\n")
+		f.line = f.line[:0]
+		_, version, _ := strings.Cut(line, " ")
+		at := strings.LastIndexByte(version, ' ')
+		switch {
+		case line == "": // servers pass over empty lines before a request
+		case strings.HasPrefix(version[at+1:], "HTTP/1."):
+			f.cookie, f.chunked, f.length = false, false, 0
+			f.upgrade = strings.HasPrefix(line, "CONNECT ")
+			next = header
+		default:
+			next = raw
+		}
+	}
+	return f.pass(p[:end+1], next)
+}
+
+// header passes the lines of a header on, each when it is whole.
+func header(f *requests, p []byte) (int, step, error) {
+	end := bytes.IndexByte(p, '\n')
+	if end < 0 {
+		end = len(p) - 1
+	}
+	f.line = append(f.line, p[:end+1]...)
+	switch {
+	case len(f.line) > maxHeader:
+		return end + 1, header, errHeader
+	case p[end] != '\n':
+		return end + 1, header, nil
+	}
+	line := string(f.line)
+	f.line = f.line[:0]
+	next, text := header, strings.TrimRight(line, "\r\n")
+	if text == "" {
+		next = f.body()
+	} else if line = f.field(text, line); f.length < 0 {
+		return end + 1, header, errHeader
+	}
+	_, err := io.WriteString(f.out, line)
+	return end + 1, next, err
+}
+
+// field returns the line that is passed on for one of a header.
+func (f *requests) field(text, line string) string {
+	if text[0] == ' ' || text[0] == '\t' { // it continues the line before
+		if f.cookie {
+			return ""
+		}
+		return line
+	}
+	name, value, _ := strings.Cut(text, ":")
+	value, f.cookie = strings.TrimSpace(value), false
+	switch strings.ToLower(strings.TrimSpace(name)) {
+	case "cookie":
+		f.cookie = true
+		kept := cookies.Strip(value)
+		if kept == "" {
+			return ""
+		}
+		return "Cookie: " + kept + "\r\n"
+	case "content-length":
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			n = -1
+		}
+		f.length = n
+	case "transfer-encoding":
+		f.chunked = true
+	case "upgrade":
+		f.upgrade = true
+	}
+	return line
+}
+
+// body is the step after a header.
+func (f *requests) body() step {
+	switch {
+	case f.upgrade:
+		return raw
+	case f.chunked:
+		return chunk
+	case f.length > 0:
+		return body
+	}
+	return first
+}
+
+// body passes a body on, or a chunk of one with its line end.
+func body(f *requests, p []byte) (int, step, error) {
+	n := int(min(int64(len(p)), f.length))
+	f.length -= int64(n)
+	next := body
+	if f.length == 0 {
+		next = first
+		if f.chunked {
+			next = chunk
+		}
+	}
+	return f.pass(p[:n], next)
+}
+
+// chunk passes the line with the length of a chunk on, or a trailer after the last one.
+func chunk(f *requests, p []byte) (int, step, error) {
+	return f.eachLine(p, chunk, func(line string) (step, error) {
+		size, _, _ := strings.Cut(line, ";")
+		n, err := strconv.ParseInt(strings.TrimSpace(size), 16, 62)
+		if err != nil || n < 0 {
+			return nil, errHeader
+		}
+		if n == 0 {
+			return trailer, nil
+		}
+		f.length = n + int64(len("\r\n"))
+		return body, nil
+	})
+}
+
+func trailer(f *requests, p []byte) (int, step, error) {
+	return f.eachLine(p, trailer, func(line string) (step, error) {
+		if line == "" {
+			return first, nil
+		}
+		return trailer, nil
+	})
+}
+
+// eachLine passes a line on, and asks for the next step when it is whole.
+func (f *requests) eachLine(p []byte, same step, whole func(line string) (step, error)) (int, step, error) {
+	end := bytes.IndexByte(p, '\n')
+	if end < 0 {
+		end = len(p) - 1
+	}
+	f.line = append(f.line, p[:end+1]...)
+	next := same
+	if p[end] == '\n' {
+		line := strings.TrimRight(string(f.line), "\r\n")
+		f.line = f.line[:0]
+		var err error
+		if next, err = whole(line); err != nil {
+			return 0, same, err
+		}
+	} else if len(f.line) > maxHeader {
+		return 0, same, errHeader
+	}
+	return f.pass(p[:end+1], next)
+}

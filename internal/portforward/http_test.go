@@ -1,0 +1,116 @@
+package portforward_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/portforward"
+)
+
+// recorder is a program that keeps what it gets and answers nothing.
+type recorder struct {
+	got  bytes.Buffer
+	done chan struct{}
+	once sync.Once
+}
+
+func (r *recorder) Read([]byte) (int, error)    { <-r.done; return 0, io.EOF }
+func (r *recorder) Write(b []byte) (int, error) { return r.got.Write(b) }
+func (r *recorder) CloseWrite() error           { return r.Close() }
+func (r *recorder) Close() error                { r.once.Do(func() { close(r.done) }); return nil }
+
+// sent is what a program gets of what a client sends to an address, in pieces.
+func sent(t *testing.T, address, text string, piece int) (got string, refused error) {
+	t.Helper()
+	l, err := net.Listen("tcp", address+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	program := &recorder{done: make(chan struct{})}
+	served := make(chan error, 1)
+	go func() {
+		served <- portforward.Serve(ctx, l, func(context.Context) (portforward.Target, error) { return program, nil }, func(err error) { refused = err })
+	}()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(text) > 0 {
+		n := min(piece, len(text))
+		if _, err := io.WriteString(conn, text[:n]); err != nil {
+			break // it was refused
+		}
+		text = text[n:]
+	}
+	_ = conn.(*net.TCPConn).CloseWrite()
+	_, _ = io.ReadAll(conn) // until the program, or the refusal, has closed it
+	conn.Close()
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	return program.got.String(), refused
+}
+
+// TestCookiesStay: a program in a sandbox gets no cookie of a server of Deft's, whatever is
+// sent on the connection before.
+func TestCookiesStay(t *testing.T) {
+	t.Parallel()
+	get := "GET /" + strings.Repeat("long", 200) + " HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nCookie: deft_session=SECRET\r\naccept: */*\r\n\r\n"
+	clean := strings.Replace(get, "Cookie: deft_session=SECRET\r\n", "", 1)
+	for name, c := range map[string][2]string{
+		"a request":           {get, clean},
+		"others stay":         {"GET / HTTP/1.1\r\ncookie: a=1; deft_session=SECRET; __Host-deft_session=SECRET; oh_workspace_session_key=SECRET; b=2\r\n\r\n", "GET / HTTP/1.1\r\nCookie: a=1; b=2\r\n\r\n"},
+		"many requests":       {get + get + "\r\n" + get, clean + clean + "\r\n" + clean},
+		"after a body":        {"POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\nCookie: x\r\n" + get, "POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\nCookie: x\r\n" + clean},
+		"after chunks":        {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\na\nb\r\nA\r\n0123456789\r\n0\r\nT: 1\r\n\r\n" + get, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\na\nb\r\nA\r\n0123456789\r\n0\r\nT: 1\r\n\r\n" + clean},
+		"in lines":            {"GET / HTTP/1.1\nCookie: a=1;\n deft_session=SECRET\nA: b\n c\n\n", "GET / HTTP/1.1\nCookie: a=1\r\nA: b\n c\n\n"},
+		"an old request":      {"GET / HTTP/1.0\r\nCookie : deft_session=SECRET\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"},
+		"a socket":            {"GET / HTTP/1.1\r\nUpgrade: websocket\r\nCookie: deft_session=SECRET\r\n\r\n\x81\x05GET / HTTP/1.1\r\nCookie: of the page\r\n", "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n\x81\x05GET / HTTP/1.1\r\nCookie: of the page\r\n"},
+		"another protocol":    {"hello", "hello"},
+		"lines of another":    {"PING\r\nCookie: deft_session=x\r\n", "PING\r\nCookie: deft_session=x\r\n"},
+		"binary":              {"\x00\x00\x00\x08\x04\xd2\x16\x2f\n GET / HTTP/1.1", "\x00\x00\x00\x08\x04\xd2\x16\x2f\n GET / HTTP/1.1"},
+		"a length that is no": {"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n" + get, "POST / HTTP/1.1\r\n"},
+	} {
+		for _, piece := range []int{1, 7, 1 << 20} {
+			got, refused := sent(t, "127.0.0.1", c[0], piece)
+			if d := cmp.Diff(c[1], got); d != "" || refused != nil || strings.Contains(got, "SECRET") {
+				t.Errorf("%s in pieces of %d: %v (-want +got):\n%s", name, piece, refused, d)
+			}
+		}
+	}
+}
+
+// TestTLS: requests in TLS cannot be seen, so it is passed on where no cookie of Deft's
+// servers is sent.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	const hello = "\x16\x03\x01\x00\x05hello"
+	got, refused := sent(t, "127.0.0.1", hello, 100)
+	if got != "" || !fault.Is(refused, fault.Denied) || !strings.Contains(fault.HintOf(refused), "127.0.0.2:") {
+		t.Errorf("%q, %v", got, refused)
+	}
+	raw := hello + "GET / HTTP/1.1\r\nCookie: deft_session=x\r\n\r\n"
+	if got, refused := sent(t, "127.0.0.2", raw, 100); got != raw || refused != nil {
+		t.Errorf("at an address of its own: %q, %v", got, refused)
+	}
+}
+
+// TestLongHeader: a line without an end takes bounded memory.
+func TestLongHeader(t *testing.T) {
+	t.Parallel()
+	got, _ := sent(t, "127.0.0.1", "GET / HTTP/1.1\r\nA: "+strings.Repeat("x", 2<<20), 1<<20)
+	if want := "GET / HTTP/1.1\r\n"; got != want {
+		t.Errorf("the program got %s bytes", strconv.Itoa(len(got)))
+	}
+}
