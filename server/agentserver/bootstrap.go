@@ -29,6 +29,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/deft-dev/deft/internal/peer"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/agentserver/deferredinit"
 	"github.com/deft-dev/deft/server/agentserver/info"
@@ -79,7 +80,7 @@ func New(o Options) (s *Server, err error) {
 	cfg := o.Config
 	docs := openapi.New(openapi.Options{Routes: s.details.Routes(), Version: info.Contract})
 	d := deferredinit.Options{
-		Key: cfg.InitKey, Host: cfg.Names, Dormant: slices.Concat(s.details.Routes(), docs.Routes()), Log: o.Log,
+		Key: cfg.InitKey, Host: cfg.Names, Peer: peer.Check, Dormant: slices.Concat(s.details.Routes(), docs.Routes()), Log: o.Log,
 	}
 	if cfg.DeferredInit {
 		d.Start = func(ctx context.Context, r deferredinit.Request) (http.Handler, error) { return s.initialize(ctx, r) }
@@ -89,7 +90,7 @@ func New(o Options) (s *Server, err error) {
 	}
 	handler := http.Handler(s.deferred)
 	if !cfg.DeferredInit {
-		s.status, err = rest.New(rest.Options{Routes: s.details.Routes(), Keys: cfg.Keys, Origin: cfg.Origin, Log: o.Log})
+		s.status, err = rest.New(rest.Options{Routes: s.details.Routes(), Keys: cfg.Keys, Origin: cfg.Origin, Peer: peer.Check, Log: o.Log})
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +194,7 @@ func (s *Server) openServices(ctx context.Context, cfg *config.Loaded) (*httpSer
 		return nil, err
 	}
 	h, err := newRouteServer(rest.Options{
-		Routes: s.routes(v, cfg), Keys: cfg.Keys, Origin: cfg.Origin, Host: cfg.Names, Log: s.o.Log,
+		Routes: s.routes(v, cfg), Keys: cfg.Keys, Origin: cfg.Origin, Host: cfg.Names, Peer: peer.Check, Log: s.o.Log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, v.close(context.WithoutCancel(ctx)))

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/deft-dev/deft/internal/peer"
 	"github.com/deft-dev/deft/server/rest"
 )
 
@@ -45,7 +46,7 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *httpServer {
 	s := &httpServer{began: time.Now()}
 	s.seen.Store(s.began.UnixNano())
 	s.http = http.Server{
-		Handler: h, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
+		Handler: h, ConnContext: peer.Context, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	return s

@@ -59,7 +59,10 @@ type ScopedOptions struct {
 	// Routes of files are then about the workspace of the newest conversation.
 	Elsewhere bool
 	// Editor is VS Code of the sandbox; nil for none.
-	Editor  vscode.Editor
+	Editor vscode.Editor
+	// Origin reports whether pages of an origin may use it beside its own, as in
+	// [rest.Options]; nil for none. Other pages of this machine may not.
+	Origin  func(origin string) bool
 	Version string
 	Uptime  func() (up, idle time.Duration)
 	Log     *slog.Logger
@@ -110,7 +113,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 	}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if s.table, err = rest.New(rest.Options{Caller: identity.InSandbox(o.Owner, o.Sandbox), Routes: s.routes(o), Keys: keys, Log: o.Log}); err != nil {
+	if s.table, err = rest.New(rest.Options{Caller: identity.InSandbox(o.Owner, o.Sandbox), Routes: s.routes(o), Keys: keys, SameOrigin: true, Origin: o.Origin, Log: o.Log}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -152,7 +152,7 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 	return agentserver.NewScoped(agentserver.ScopedOptions{
 		Sessions: s.sessions, Owner: identity.Tenant(b.Owner), Sandbox: b.ID, Scope: s.sandboxes.Scope(b), Key: b.SessionKey, Settings: owned,
 		Builder: s.backend.Builder, Adapters: s.o.Adapters, Dir: s.o.Conversations, BashDir: filepath.Join(s.o.Dir, "sandbox-events", b.ID),
-		Workspace: b.Directory, Project: project, Version: s.o.Version, Log: s.o.Log, Uptime: s.uptime,
+		Workspace: b.Directory, Project: project, Version: s.o.Version, Log: s.o.Log, Uptime: s.uptime, Origin: s.o.allowedOrigin,
 		Locate: locate,
 		Inside: func(path string) string { return s.sandboxes.Inside(b, locate(path)) }, Elsewhere: s.sandboxes.Elsewhere(), Editor: editor{s, b},
 	})

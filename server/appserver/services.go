@@ -167,7 +167,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	s.contract, err = rest.New(rest.Options{Routes: agentserver.ScopedRoutes(), Origin: o.allowedOrigin, Log: o.Log})
+	s.contract, err = rest.New(rest.Options{Routes: agentserver.ScopedRoutes(), SameOrigin: true, Origin: o.allowedOrigin, Log: o.Log})
 	return s, err
 }
 

@@ -43,6 +43,9 @@ type Options struct {
 	// this machine (DNS rebinding), which to the browser have the server's own
 	// origin.
 	Host func(host string) bool
+	// Peer is asked, while there are no keys, whether a request's sender may use the server
+	// (package peer); nil for everybody.
+	Peer func(r *http.Request) error
 	// Costly is asked for each admitted request of a costly route, and says how long its
 	// sender has to wait before it may send one; nil for never.
 	Costly func(r *http.Request) time.Duration
@@ -167,11 +170,15 @@ func (s *Server) handler(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.cors(w, r)
 		defer s.recoverPanic(w, r)
-		if err := s.checkHost(r); err != nil {
+		err := s.checkHost(r)
+		if err == nil {
+			err = s.checkPeer(r)
+		}
+		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		r, err := s.admit(route, r)
+		r, err = s.admit(route, r)
 		if err != nil {
 			s.fail(w, r, err)
 			return

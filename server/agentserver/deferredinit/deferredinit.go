@@ -68,6 +68,8 @@ type Options struct {
 	// while no key is needed: a page could have pointed its own name at this
 	// machine (DNS rebinding). Nil for all.
 	Host func(host string) bool
+	// Peer refuses other users of this machine while no key is needed; nil for none.
+	Peer func(r *http.Request) error
 	Log  *slog.Logger
 }
 
@@ -187,6 +189,11 @@ func (s *Service) allowed(r *http.Request) error {
 	got, want := sha256.Sum256([]byte(r.Header.Get(Header))), sha256.Sum256([]byte(key))
 	if open && s.o.Host != nil && !s.o.Host(r.Host) {
 		return rest.Fail(http.StatusForbidden, "This server has no key and answers only to names of this machine")
+	}
+	if open && s.o.Peer != nil {
+		if err := s.o.Peer(r); err != nil {
+			return err
+		}
 	}
 	if open || key != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
 		return nil
