@@ -1,6 +1,7 @@
 package appserver_test
 
 import (
+	"encoding/json"
 	"flag"
 	"io"
 	"net/http"
@@ -223,4 +224,29 @@ func TestSandboxKeyShowsMasks(t *testing.T) {
 		}
 	}
 	owner.do(t, "DELETE", s.url+"/api/v1/sandboxes/"+in.ID, nil, nil)
+}
+
+// TestForeignPagesOfSandboxes: a page at another port of this machine, as that of a program
+// in a sandbox, reads nothing with the cookie of workspaces or a session key.
+func TestForeignPagesOfSandboxes(t *testing.T) {
+	t.Parallel()
+	g := guard(t, nil)
+	g.signIn(t)
+	var in box
+	if err := json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &in); err != nil {
+		t.Fatal(err)
+	}
+	for _, credential := range []string{"Cookie: " + rest.WorkspaceCookie + "=" + in.Key, "X-Session-API-Key: " + in.Key} {
+		for _, path := range []string{"/api/conversations/00000000000000000000000000000001/workspace/f", "/api/settings", "/api/file/home"} {
+			for _, origin := range []string{"http://127.0.0.1:8000", "http://localhost:8000", "null"} {
+				if a := g.send(t, "GET", path, "", credential, "Origin: "+origin); a.header.Get("Access-Control-Allow-Origin") != "" {
+					t.Errorf("%s: a page of %s may read the answer: %v", path, origin, a.header)
+				}
+				a := g.send(t, "OPTIONS", path, "", "Origin: "+origin, "Access-Control-Request-Method: GET", "Access-Control-Request-Headers: x-session-api-key")
+				if a.status < 400 || a.header.Get("Access-Control-Allow-Origin") != "" {
+					t.Errorf("%s: the preflight request of %s: %d, %v", path, origin, a.status, a.header)
+				}
+			}
+		}
+	}
 }
