@@ -29,6 +29,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/smithy-go/encoding/httpbinding"
+
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
@@ -72,14 +74,13 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 		cfg.Provider = "bedrock"
 	}
 	m := &Model{header: http.Header{}, now: time.Now, sent: historycache.New[written](historycache.Shared), tools: historycache.ToolsIn("bedrock", false), bearer: cfg.APIKey.Reveal()}
-	env = awscred.Configured(cfg.AWS, env)
 	if m.bearer == "" && !cfg.AWS.Signs() {
 		m.bearer = env("AWS_BEARER_TOKEN_BEDROCK")
 		cfg.APIKey = llm.Secret(m.bearer) // so that errors do not show it
 	}
 	wire := exchange.New(cfg.Provider, cfg, "").WireModel()
 	wire = strings.TrimPrefix(wire, "converse/") // other tools name the operation
-	m.region = cmp.Or(awscred.CleanRegion(cfg.AWS.Region), findRegion(wire, cfg.BaseURL, env))
+	m.region = cmp.Or(awscred.CleanRegion(cfg.AWS.Region), findRegion(wire, cfg.BaseURL, cfg.AWS, env))
 	if m.region == "" {
 		return nil, fault.New(fault.Invalid, "no AWS region is configured").Hint("set AWS_REGION")
 	}
@@ -89,9 +90,9 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 		return nil, err
 	}
 	if m.bearer == "" {
-		m.creds = awscred.Shared(env)
+		m.creds = awscred.Shared(cfg.AWS)
 	}
-	m.path = "model/" + awscred.Escape(wire)
+	m.path = "model/" + httpbinding.EscapePath(wire, true)
 	m.describe(cfg, wire)
 	for name, value := range cfg.Headers {
 		m.header.Set(name, value)
@@ -195,21 +196,17 @@ func (m *Model) authorize(ctx context.Context, req *http.Request, body [][]byte)
 		req.Header.Set("Authorization", "Bearer "+m.bearer)
 		return nil
 	}
-	c, err := m.creds.Get(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		fail := llm.NewError(fault.KindOf(err), m.info.Provider, m.info.Name, "the request cannot be signed", err).Hint(fault.HintOf(err))
-		fail.Retryable = fault.KindOf(err) == fault.Unavailable
-		return fail
+	err := m.creds.Sign(ctx, req, slices.Concat(body...), m.region, "bedrock", m.now())
+	if err == nil || ctx.Err() != nil {
+		return err
 	}
-	awscred.Sign(req, slices.Concat(body...), c, m.region, "bedrock", m.now())
-	return nil
+	fail := llm.NewError(fault.KindOf(err), m.info.Provider, m.info.Name, "the request cannot be signed", err).Hint(fault.HintOf(err))
+	fail.Retryable = fault.KindOf(err) == fault.Unavailable
+	return fail
 }
 
 // findRegion returns the region to call, or "".
-func findRegion(model, base string, env func(string) string) string {
+func findRegion(model, base string, given llm.AWS, env func(string) string) string {
 	if parts := strings.Split(model, ":"); len(parts) > 4 && parts[0] == "arn" && parts[3] != "" {
 		return awscred.CleanRegion(parts[3])
 	}
@@ -218,7 +215,7 @@ func findRegion(model, base string, env func(string) string) string {
 			return awscred.CleanRegion(v)
 		}
 	}
-	if v := awscred.ProfileRegion(env); v != "" {
+	if v := awscred.Region(context.Background(), given); v != "" {
 		return v
 	}
 	if base == "" {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/deft-dev/deft/internal/llmtest"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/awscred"
 	"github.com/deft-dev/deft/llm/modeltest"
 )
 
@@ -15,9 +14,10 @@ func environ(pairs map[string]string) func(string) string {
 	return func(name string) string { return pairs[name] }
 }
 
-var keys = map[string]string{
-	"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "AWS_SESSION_TOKEN": "session",
-}
+var (
+	region = map[string]string{"AWS_REGION": "eu-west-1"}
+	signer = llm.AWS{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", SessionToken: "session"}
+)
 
 // TestConformance runs the suite with bearer tokens, and with signatures for
 // all cases but the one with a key of its own.
@@ -40,10 +40,10 @@ func TestConformance(t *testing.T) {
 					}
 					if tt.signed && (c.APIKey == "" || c.APIKey == testKey) {
 						c.APIKey = ""
-						g.creds = awscred.Credentials{ID: keys["AWS_ACCESS_KEY_ID"], Secret: keys["AWS_SECRET_ACCESS_KEY"], Session: keys["AWS_SESSION_TOKEN"]}
+						c.AWS, g.signer = signer, signer
 					}
 					c.HTTPClient = &http.Client{Transport: g}
-					return New(c, environ(keys))
+					return New(c, environ(region))
 				},
 			})
 		})

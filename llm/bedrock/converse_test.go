@@ -12,19 +12,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/smithy-go/encoding/httpbinding"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/awscred"
 )
 
 // serve answers with messages of an event stream, checks the signature and
 // keeps the request.
 func serve(t *testing.T, model string, body *[]byte, frames ...[]byte) *Model {
 	t.Helper()
-	c := awscred.Credentials{ID: keys["AWS_ACCESS_KEY_ID"], Secret: keys["AWS_SECRET_ACCESS_KEY"], Session: keys["AWS_SESSION_TOKEN"]}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -33,10 +32,10 @@ func serve(t *testing.T, model string, body *[]byte, frames ...[]byte) *Model {
 		if body != nil {
 			*body = b
 		}
-		if why := verify(r, b, c, "eu-west-1"); why != "" {
+		if why := verify(r, b, signer, "eu-west-1"); why != "" {
 			t.Error(why)
 		}
-		if want := "/model/" + awscred.Escape(strings.TrimPrefix(model, "bedrock/")) + "/converse-stream"; r.URL.EscapedPath() != want {
+		if want := "/model/" + httpbinding.EscapePath(strings.TrimPrefix(model, "bedrock/"), true) + "/converse-stream"; r.URL.EscapedPath() != want {
 			t.Errorf("path %s, want %s", r.URL.EscapedPath(), want)
 		}
 		w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
@@ -45,7 +44,7 @@ func serve(t *testing.T, model string, body *[]byte, frames ...[]byte) *Model {
 		}
 	}))
 	t.Cleanup(srv.Close)
-	m, err := New(llm.Config{Model: model, BaseURL: srv.URL, HTTPClient: &http.Client{Transport: plainTransport}}, environ(keys))
+	m, err := New(llm.Config{Model: model, BaseURL: srv.URL, AWS: signer, HTTPClient: &http.Client{Transport: plainTransport}}, environ(region))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,11 +237,11 @@ func TestRefusals(t *testing.T) {
 
 // TestRegion checks the region of a call, and refuses hostile ones.
 func TestRegion(t *testing.T) {
-	t.Parallel()
 	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, []byte("[default]\nregion = us-west-2\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("[profile p]\nregion = us-west-2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("AWS_CONFIG_FILE", config)
 	for name, tt := range map[string]struct {
 		model, base string
 		env         map[string]string
@@ -250,21 +249,22 @@ func TestRegion(t *testing.T) {
 	}{
 		"ARN":      {"arn:aws:bedrock:eu-north-1:1:inference-profile/x", "", map[string]string{"AWS_REGION": "x-1"}, "eu-north-1"},
 		"first":    {"m", "", map[string]string{"AWS_REGION": "x-1", "AWS_DEFAULT_REGION": "y-1"}, "x-1"},
-		"profile":  {"m", "", map[string]string{"AWS_CONFIG_FILE": config}, "us-west-2"},
 		"base URL": {"m", "https://bedrock-runtime.eu-west-3.amazonaws.com", nil, "eu-west-3"},
 		"own":      {"m", "http://localhost:1", nil, "us-east-1"},
 		"hostile":  {"m", "", map[string]string{"AWS_REGION": "x.example.com/"}, ""},
 		"none":     {"m", "", nil, ""},
 	} {
-		if got := findRegion(tt.model, tt.base, environ(tt.env)); got != tt.want {
+		if got := findRegion(tt.model, tt.base, llm.AWS{}, environ(tt.env)); got != tt.want {
 			t.Errorf("%s: region %q, want %q", name, got, tt.want)
 		}
+	}
+	if got := findRegion("m", "", llm.AWS{Profile: "p"}, environ(nil)); got != "us-west-2" {
+		t.Errorf("region %q of a profile", got)
 	}
 }
 
 // TestNoKeys checks the errors of a call that cannot be signed.
 func TestNoKeys(t *testing.T) {
-	t.Parallel()
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 	t.Cleanup(busy.Close)
 	for name, tt := range map[string]struct {
@@ -275,15 +275,22 @@ func TestNoKeys(t *testing.T) {
 		"none": {map[string]string{"AWS_EC2_METADATA_DISABLED": "true"}, fault.Auth, false},
 		"busy": {map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": busy.URL}, fault.Unavailable, true},
 	} {
-		tt.env["HOME"], tt.env["AWS_REGION"] = t.TempDir(), "us-east-1"
-		m, err := New(llm.Config{Model: sonnet, BaseURL: busy.URL}, environ(tt.env))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = llm.Complete(t.Context(), m, llm.Request{Messages: []event.Message{user("hi")}}, nil)
-		if e, ok := errors.AsType[*llm.Error](err); !ok || fault.KindOf(err) != tt.kind || e.Retryable != tt.retry {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			for _, name := range []string{"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"} {
+				t.Setenv(name, filepath.Join(t.TempDir(), "none"))
+			}
+			for name, v := range tt.env {
+				t.Setenv(name, v)
+			}
+			m, err := New(llm.Config{Model: sonnet, BaseURL: busy.URL}, environ(region))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = llm.Complete(t.Context(), m, llm.Request{Messages: []event.Message{user("hi")}}, nil)
+			if e, ok := errors.AsType[*llm.Error](err); !ok || fault.KindOf(err) != tt.kind || e.Retryable != tt.retry {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -301,7 +308,7 @@ func TestNames(t *testing.T) {
 		"bedrock/eu.amazon.nova-2-lite-v1:0":                                                                     {"amazon", "https://bedrock-runtime.eu-west-1.amazonaws.com", "model/eu.amazon.nova-2-lite-v1%3A0", 1_000_000, false},
 		"bedrock/arn:aws-cn:bedrock:cn-north-1:1:inference-profile/apac.anthropic.claude-sonnet-4-20250514-v1:0": {"anthropic", "https://bedrock-runtime.cn-north-1.amazonaws.com.cn", "model/arn%3Aaws-cn%3Abedrock%3Acn-north-1%3A1%3Ainference-profile%2Fapac.anthropic.claude-sonnet-4-20250514-v1%3A0", 200_000, false},
 	} {
-		m, err := New(llm.Config{Model: model}, environ(keys))
+		m, err := New(llm.Config{Model: model}, environ(region))
 		if err != nil {
 			t.Fatal(err)
 		}

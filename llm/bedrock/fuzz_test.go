@@ -14,7 +14,7 @@ import (
 
 func newModel(t testing.TB, client *http.Client) *Model {
 	t.Helper()
-	m, err := New(llm.Config{Model: "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", HTTPClient: client}, environ(keys))
+	m, err := New(llm.Config{Model: "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", HTTPClient: client, AWS: signer}, environ(region))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/awscred"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
@@ -24,9 +26,9 @@ import (
 // protocol that the server speaks, and the answer as Converse would give it,
 // with all its faults.
 type gateway struct {
-	t     *testing.T
-	inner http.RoundTripper
-	creds awscred.Credentials // zero for bearer tokens
+	t      *testing.T
+	inner  http.RoundTripper
+	signer llm.AWS // zero for bearer tokens
 }
 
 // testKey is the key that the suite's server takes where none is said.
@@ -43,8 +45,8 @@ func (g gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	operation := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	id := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/model/"), "/"+operation)
 	key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if g.creds != (awscred.Credentials{}) {
-		if why := verify(r, body, g.creds, "eu-west-1"); why != "" {
+	if g.signer != (llm.AWS{}) {
+		if why := verify(r, body, g.signer, "eu-west-1"); why != "" {
 			g.t.Error(why)
 			return answer(403, "UnrecognizedClientException", `{"message":"`+why+`"}`), nil
 		}
@@ -82,22 +84,24 @@ func answer(status int, kind, body string) *http.Response {
 }
 
 // verify checks a signature: the signed parts are taken from the request alone.
-func verify(r *http.Request, body []byte, c awscred.Credentials, region string) string {
+func verify(r *http.Request, body []byte, by llm.AWS, region string) string {
 	given := r.Header.Get("Authorization")
-	at, err := time.Parse(awscred.StampForm, r.Header.Get("X-Amz-Date"))
+	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {
 		return "no X-Amz-Date"
 	}
 	_, names, _ := strings.Cut(given, "SignedHeaders=")
 	names, _, _ = strings.Cut(names, ",")
-	again := &http.Request{Method: r.Method, URL: r.URL, Host: r.Host, Header: http.Header{}}
+	again := &http.Request{Method: r.Method, URL: r.URL, Host: r.Host, Header: http.Header{}, ContentLength: r.ContentLength}
 	for name := range strings.SplitSeq(names, ";") {
 		if v := r.Header.Values(name); name != "host" && len(v) > 0 {
 			again.Header[http.CanonicalHeaderKey(name)] = v
 		}
 	}
 	again.Header.Del("X-Amz-Security-Token")
-	awscred.Sign(again, body, c, region, "bedrock", at)
+	if err := awscred.Shared(by).Sign(context.WithoutCancel(r.Context()), again, body, region, "bedrock", at); err != nil {
+		return err.Error()
+	}
 	if again.Header.Get("Authorization") != given {
 		return "the signature does not fit: " + given
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/awscred"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
@@ -78,8 +77,7 @@ func TestConfiguredKeys(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		c := awscred.Credentials{ID: "AKGIVEN", Secret: "secret-given", Session: "session-given"}
-		if why := verify(r, body, c, "ap-south-1"); why != "" {
+		if why := verify(r, body, given, "ap-south-1"); why != "" {
 			t.Error(why)
 		}
 		if quoted {
@@ -93,7 +91,7 @@ func TestConfiguredKeys(t *testing.T) {
 		}
 	}))
 	t.Cleanup(srv.Close)
-	env := maps.Clone(keys)
+	env := maps.Clone(region)
 	env["AWS_BEARER_TOKEN_BEDROCK"] = "the operator's"
 	m, err := New(llm.Config{Model: sonnet, BaseURL: srv.URL, AWS: given, HTTPClient: &http.Client{Transport: plainTransport}}, environ(env))
 	if err != nil {

@@ -19,7 +19,7 @@ func TestSwitch(t *testing.T) {
 	t.Parallel()
 	here := modeltest.Adapter{Protocol: llmtest.Anthropic, Model: "bedrock/global.anthropic.claude-sonnet-4-5-20250929-v1:0", New: func(c llm.Config) (llm.Model, error) {
 		c.HTTPClient = &http.Client{Transport: gateway{t: t}}
-		return New(c, environ(keys))
+		return New(c, environ(region))
 	}}
 	others := map[string]modeltest.Adapter{
 		"anthropic": {Protocol: llmtest.Anthropic, Model: "anthropic/claude-sonnet-4-5", New: func(c llm.Config) (llm.Model, error) { return anthropic.New(c) }},

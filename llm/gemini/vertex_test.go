@@ -79,6 +79,7 @@ func startGoogle(t *testing.T) *google {
 // token gives a token for an assertion that the key has signed.
 func (g *google) token(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	n := g.asked.Add(1)
+	w.Header().Set("Content-Type", "application/json")
 	if g.status != 0 {
 		w.WriteHeader(g.status)
 		fmt.Fprint(w, `{"error":"invalid_grant","error_description":"Invalid JWT Signature."}`)
@@ -237,12 +238,12 @@ func TestNoToken(t *testing.T) {
 		"in trouble":    {map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": account}, 503, fault.Unavailable, true, ""},
 		"none":          {map[string]string{"VERTEXAI_PROJECT": "p", "HOME": t.TempDir(), "NO_GCE_CHECK": "true"}, 0, fault.Auth, false, "no Google Cloud credentials"},
 		"no file":       {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"}, 0, fault.Auth, false, "read the Google Cloud credentials"},
-		"broken file":   {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "service_account", "private_key": "x"})}, 0, fault.Auth, false, "not a credentials file"},
+		"broken file":   {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "service_account", "private_key": "x"})}, 0, fault.Auth, false, "gave no credentials"},
 		"another form":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "gdch_service_account"})}, 0, fault.Unsupported, false, "gdch_service_account"},
-		"half a grant":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user"})}, 0, fault.Auth, false, "not a credentials file"},
-		"elliptic key":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"})}, 0, fault.Auth, false, "not a credentials file"},
+		"half a grant":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user"})}, 0, fault.Auth, false, "gave no credentials"},
+		"elliptic key":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"})}, 0, fault.Auth, false, "gave no credentials"},
 		"host is gone":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user", "client_id": "ci", "refresh_token": "rt", "token_uri": "http://no-such-host.invalid/token"})}, 0, fault.Unavailable, true, "cannot reach Google at no-such-host.invalid"},
-		"no token host": {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user", "client_id": "ci", "refresh_token": "rt", "token_uri": "::"})}, 0, fault.Auth, false, "token_uri"},
+		"no token host": {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user", "client_id": "ci", "refresh_token": "rt", "token_uri": "::"})}, 0, fault.Auth, false, "gave no credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g.status = tt.status // the cases run one after another

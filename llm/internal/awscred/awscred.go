@@ -1,103 +1,198 @@
-// Package awscred finds the credentials of Amazon's services where the AWS CLI
-// does, and signs requests with them.
+// Package awscred signs requests to Amazon's services with the credentials that Amazon's
+// SDK finds where the AWS CLI does: the environment, profiles with keys, roles, IAM Identity
+// Center or a credential_process, web identities as of EKS, containers, and EC2 instances.
 //
 // # Usage
 //
-//	chain := awscred.Shared(os.Getenv)
-//	c, err := chain.Get(ctx)
-//	awscred.Sign(req, body, c, region, "bedrock", time.Now())
-//
-// # Where keys are looked for
-//
-// In the order of the AWS CLI
-// (https://docs.aws.amazon.com/cli/latest/userguide/cli-chap-authentication.html):
-// the environment; a role of the profile, assumed with the keys of another
-// profile or source; a web identity token file, as EKS mounts it; IAM Identity
-// Center (SSO); keys in the shared files; a credential_process; the container's
-// credentials service of ECS and EKS; the metadata service of EC2, in its
-// second version only.
+//	chain := awscred.Shared(cfg.AWS)
+//	err := chain.Sign(ctx, req, body, region, "bedrock", time.Now())
 //
 // # Concurrency
 //
-// A Chain is safe for concurrent use and starts no goroutine. One call looks
-// for credentials at a time; the others wait for its result.
+// A Chain is safe for concurrent use and starts no goroutine. One call looks for credentials
+// at a time; the others wait for its result.
 //
 // # Failure
 //
-// Errors are faults: Auth if credentials are missing or refused, Invalid for
-// wrong settings, Unavailable if a service does not answer, and Unsupported for
-// a method that needs a person. The error of a context that ended is returned
-// unchanged. No error contains a secret.
+// Errors are faults: Auth if credentials are missing or refused, Unavailable if a service
+// does not answer, and Unsupported for a method that needs a person. The error of a context
+// that ended is returned unchanged. No error contains a secret.
 package awscred
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net"
 	"net/http"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/ssocreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/memo"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
-// Credentials sign requests. They format as "[redacted]".
-type Credentials struct {
-	ID, Secret, Session string
-	// Expires is when the keys expire; zero if unknown.
-	Expires time.Time
-}
+// answerTime bounds a request for credentials.
+const answerTime = 30 * time.Second
 
-// String implements fmt.Stringer.
-func (Credentials) String() string { return "[redacted]" }
-
-// GoString implements fmt.GoStringer, so that %#v shows no secret.
-func (c Credentials) GoString() string { return c.String() }
-
-func (c Credentials) complete() bool { return c.ID != "" && c.Secret != "" }
-
-// margin is how long a request may take to arrive.
-const margin = 30 * time.Second
-
-// Chain finds credentials and keeps those that expire until shortly before they
-// do. Others are looked up with each call, so that a changed file takes effect
-// at once.
+// Chain finds credentials and keeps those that expire until shortly before they do. Others
+// are looked up with each call, so that a changed file takes effect at once.
 type Chain struct {
-	env func(string) string
-	now func() time.Time
-	// web reaches public services, direct the services of the machine itself.
-	web, direct *http.Client
-	cache       *tokencache.Cache[Credentials]
+	given llm.AWS
+	cache *tokencache.Cache[aws.Credentials]
 }
 
-// Variables are the environment variables that a Chain reads.
-var Variables = []string{
-	"HOME", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
-	"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION",
-	"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME",
-	"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-	"AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-	"AWS_EC2_METADATA_DISABLED", "AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE",
-	"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_ENDPOINT_URL",
-	"AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL_SSO", "AWS_ENDPOINT_URL_SSO_OIDC", givenRole, givenSession,
-}
+var chains = memo.New[llm.AWS, *Chain](64)
 
-var chains tokencache.Shared[*Chain]
-
-// Shared returns the chain of all callers with the same environment as now:
-// credentials are fetched once for all models.
-func Shared(env func(string) string) *Chain {
-	frozen, key := tokencache.Snapshot(env, Variables)
-	return chains.Get(key, func() *Chain { return New(frozen) })
-}
-
-// New returns a separate chain. env reads the environment, usually os.Getenv;
-// New reads nothing.
-func New(env func(string) string) *Chain {
-	c := &Chain{env: env, now: time.Now, web: tokencache.NewClient(false), direct: tokencache.NewClient(true)}
-	c.cache = tokencache.New(func(ctx context.Context) (Credentials, time.Time, error) {
-		cr, err := c.resolve(ctx)
-		return cr, cr.Expires, err
-	}, func() time.Time { return c.now() })
+// Shared returns the chain of all callers with the same settings: credentials are fetched
+// once for all models. Settings override the environment
+// (https://docs.litellm.ai/docs/providers/bedrock, "Authentication").
+func Shared(given llm.AWS) *Chain {
+	c, _ := chains.Get(given, func() (*Chain, error) { return newChain(given), nil }) // which cannot fail
 	return c
 }
 
-// Get returns valid credentials.
-func (c *Chain) Get(ctx context.Context) (Credentials, error) { return c.cache.Get(ctx) }
+func newChain(given llm.AWS) *Chain {
+	c := &Chain{given: given}
+	c.cache = tokencache.New(func(ctx context.Context) (aws.Credentials, time.Time, error) {
+		cr, err := c.find(ctx)
+		if !cr.CanExpire {
+			cr.Expires = time.Time{}
+		}
+		return cr, cr.Expires, c.explain(ctx, err)
+	}, time.Now)
+	return c
+}
+
+// Sign signs a request with Signature Version 4.
+func (c *Chain) Sign(ctx context.Context, req *http.Request, body []byte, region, service string, at time.Time) error {
+	cr, err := c.cache.Get(ctx)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(body)
+	return v4.NewSigner().SignHTTP(ctx, cr, req, hex.EncodeToString(sum[:]), service, region, at)
+}
+
+// find looks for credentials, and assumes the role of the settings with them.
+func (c *Chain) find(ctx context.Context) (aws.Credentials, error) {
+	session := "deft-" + strconv.FormatInt(time.Now().Unix(), 10)
+	options := []func(*config.LoadOptions) error{
+		config.WithRegion(c.given.Region), config.WithDefaultRegion("us-east-1"),
+		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // callers try again
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(answerTime)),
+		config.WithAssumeRoleCredentialOptions(func(o *stscreds.AssumeRoleOptions) { o.RoleSessionName = cmp.Or(o.RoleSessionName, session) }),
+		config.WithWebIdentityRoleCredentialOptions(func(o *stscreds.WebIdentityRoleOptions) { o.RoleSessionName = cmp.Or(o.RoleSessionName, session) }),
+	}
+	switch g := c.given; {
+	case g.Profile != "" && g.Role == "":
+		options = append(options, config.WithSharedConfigProfile(g.Profile))
+	case g.AccessKeyID != "" || g.SecretAccessKey != "":
+		options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(
+			g.AccessKeyID.Reveal(), g.SecretAccessKey.Reveal(), g.SessionToken.Reveal())))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return aws.Credentials{}, err
+	}
+	if c.given.Role != "" && !c.identified() {
+		cfg.Credentials = stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), c.given.Role, func(o *stscreds.AssumeRoleOptions) {
+			o.RoleSessionName = cmp.Or(c.given.SessionName, os.Getenv("AWS_ROLE_SESSION_NAME"), session)
+		})
+	}
+	return cfg.Credentials.Retrieve(ctx)
+}
+
+// identified reports whether the web identity of the environment is for the role of the
+// settings already.
+func (c *Chain) identified() bool {
+	return c.given.AccessKeyID == "" && os.Getenv("AWS_ACCESS_KEY_ID") == "" &&
+		os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "" && os.Getenv("AWS_ROLE_ARN") == c.given.Role
+}
+
+// explain returns the fault for an error of the SDK.
+func (c *Chain) explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	profile := cmp.Or(c.given.Profile, os.Getenv("AWS_PROFILE"), os.Getenv("AWS_DEFAULT_PROFILE"), "default")
+	if _, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
+		return fault.New(fault.Auth, `the AWS profile "`+profile+`" does not exist`).Hint("check AWS_PROFILE; `aws configure list-profiles` lists the profiles")
+	}
+	if _, ok := errors.AsType[config.AssumeRoleTokenProviderNotSetError](err); ok {
+		return fault.New(fault.Unsupported, `the AWS profile "`+profile+`" requires a code of an MFA device`).
+			Hint("export keys with: eval \"$(aws configure export-credentials --profile " + profile + " --format env)\"")
+	}
+	_, expired := errors.AsType[*ssocreds.InvalidTokenError](err)
+	if expired || strings.Contains(err.Error(), "cached SSO token") { // of an sso-session, without a type
+		return fault.New(fault.Auth, `the login for the AWS profile "`+profile+`" has expired`).Hint("run: aws sso login --profile " + profile)
+	}
+	if unavailable(err) {
+		return fault.New(fault.Unavailable, "no AWS credentials: "+tokencache.Line(err.Error()))
+	}
+	return fault.New(fault.Auth, "there are no AWS credentials: "+tokencache.Line(err.Error())).
+		Hint("set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; or run `aws configure` or `aws sso login`")
+}
+
+// unavailable reports whether the same question may be answered later. Most machines have no
+// metadata service, so its silence means that there are no credentials.
+func unavailable(err error) bool {
+	if op, ok := errors.AsType[*smithy.OperationError](err); ok && op.ServiceID == "ec2imds" {
+		return false
+	}
+	var res interface{ HTTPStatusCode() int }
+	if errors.As(err, &res) && (res.HTTPStatusCode() >= 500 || res.HTTPStatusCode() == http.StatusTooManyRequests) {
+		return true
+	}
+	if api, ok := errors.AsType[smithy.APIError](err); ok && strings.Contains(api.ErrorCode(), "Throttl") {
+		return true
+	}
+	_, ok := errors.AsType[net.Error](err)
+	return ok
+}
+
+// Region is the region of the environment or of the selected profile, or "". It makes no
+// request.
+func Region(ctx context.Context, given llm.AWS) string {
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithSharedConfigProfile(given.Profile))
+	if err != nil { // reported when credentials are looked up
+		return ""
+	}
+	return CleanRegion(cfg.Region)
+}
+
+// CleanRegion returns a region that can be part of a host name, or "".
+func CleanRegion(region string) string {
+	region = strings.TrimSpace(region)
+	if strings.Trim(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return ""
+	}
+	return region
+}
+
+// Domain is the domain of the services of a region.
+func Domain(region string) string {
+	if strings.HasPrefix(region, "cn-") {
+		return "amazonaws.com.cn"
+	}
+	return "amazonaws.com"
+}

@@ -1,6 +1,5 @@
-// Package googlecred finds the default credentials of Google Cloud, and
-// exchanges them for access tokens
-// (https://cloud.google.com/docs/authentication/application-default-credentials).
+// Package googlecred finds the default credentials of Google Cloud, and exchanges them for
+// access tokens (https://cloud.google.com/docs/authentication/application-default-credentials).
 //
 // # Usage
 //
@@ -10,59 +9,54 @@
 // # What is found
 //
 // The file that GOOGLE_APPLICATION_CREDENTIALS names, else the one that
-// `gcloud auth application-default login` writes, else the service account of
-// the machine (Compute Engine, GKE, Cloud Run). A file holds the key of a
-// service account, a user's login, a workload identity of another provider
-// (from a file, a URL or AWS), or a service account to act as with one of
-// these.
+// `gcloud auth application-default login` writes, else the service account of the machine
+// (Compute Engine, GKE, Cloud Run). golang.org/x/oauth2/google reads the file.
 //
 // # Concurrency
 //
-// A Source is safe for concurrent use and starts no goroutine. One call fetches
-// a token at a time; the others wait for its result.
+// A Source is safe for concurrent use and starts no goroutine. One call fetches a token at a
+// time; the others wait for its result.
 //
 // # Failure
 //
-// Errors are faults: Auth if credentials are missing or refused, Unavailable if
-// a service does not answer, Unsupported for an unknown kind of file. The error
-// of a context that ended is returned unchanged. No error contains a secret.
+// Errors are faults: Auth if credentials are missing or refused, Unavailable if a service
+// does not answer, Unsupported for an unknown kind of file. The error of a context that
+// ended is returned unchanged. No error contains a secret.
 package googlecred
 
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/llm/internal/awscred"
+	"github.com/deft-dev/deft/internal/memo"
 	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
 // Scope is the scope of access tokens.
 const Scope = "https://www.googleapis.com/auth/cloud-platform"
 
-// google is the name of the token services in errors.
-const google = "Google"
+// answerTime bounds a request for a token.
+const answerTime = 30 * time.Second
 
 // hint is the next step if there are no credentials.
 const hint = "set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run `gcloud auth application-default login`, or set VERTEXAI_ACCESS_TOKEN"
-
-// token is an access token and its expiry.
-type token struct {
-	value string
-	until time.Time
-}
-
-// grant fetches a token.
-type grant func(ctx context.Context) (token, error)
 
 // Source provides access tokens.
 type Source struct {
@@ -73,183 +67,180 @@ type Source struct {
 	cache *tokencache.Cache[string]
 }
 
-// finder has the dependencies of grants.
-type finder struct {
-	env func(string) string
-	now func() time.Time
-	// web reaches public services, direct the services of the machine itself.
-	web, direct *http.Client
-	shared      bool // tokens
+// caches have the tokens of each file's content and of each metadata server: callers with
+// the same credentials share their tokens.
+var caches = memo.New[[sha256.Size]byte, *tokencache.Cache[string]](64)
+
+func shared(key string, fetch func(context.Context) (*oauth2.Token, error)) *tokencache.Cache[string] {
+	c, _ := caches.Get(sha256.Sum256([]byte(key)), func() (*tokencache.Cache[string], error) { // which cannot fail
+		return tokencache.New(func(ctx context.Context) (string, time.Time, error) {
+			t, err := fetch(ctx)
+			if err != nil {
+				return "", time.Time{}, err
+			}
+			return t.AccessToken, t.Expiry, nil
+		}, time.Now), nil
+	})
+	return c
 }
 
-// variables are the environment variables that a grant reads.
-var variables = append([]string{"GCE_METADATA_HOST", "NO_GCE_CHECK"}, awscred.Variables...)
+// kinds are the kinds of files that are read.
+var kinds = []google.CredentialsType{google.ServiceAccount, google.AuthorizedUser, google.ExternalAccount, google.ImpersonatedServiceAccount}
 
-var caches tokencache.Shared[*tokencache.Cache[string]]
-
-// Find reads the credentials file, if there is one, without making a request.
-// env reads the environment, usually os.Getenv. Callers with the same
-// credentials share their tokens.
+// Find reads the credentials file, if there is one, without making a request. env reads the
+// environment, usually os.Getenv.
 func Find(env func(string) string) (*Source, error) {
-	f := newFinder(env)
-	f.shared = true
-	return f.find()
-}
-
-func newFinder(env func(string) string) *finder {
-	return &finder{env: env, now: time.Now, web: tokencache.NewClient(false), direct: tokencache.NewClient(true)}
-}
-
-func (f *finder) find() (*Source, error) {
-	path, given := f.env("GOOGLE_APPLICATION_CREDENTIALS"), true
-	if path == "" {
-		path, given = f.wellKnown(), false
-	}
-	if path == "" {
-		return f.source(file{}, "", nil, f.machine), nil
-	}
-	data, err := tokencache.ReadFile(path)
-	if !given && errors.Is(err, fs.ErrNotExist) {
-		return f.source(file{}, "", nil, f.machine), nil
-	}
-	if err != nil {
-		return nil, fault.New(fault.Auth, "read the Google Cloud credentials").Because(err).Hint(hint)
-	}
-	var c file
-	if json.Unmarshal(data, &c) != nil { // the cause may quote a secret
-		return nil, broken(path)
-	}
-	g, err := f.grant(&c, path)
+	path, data, err := readFile(env)
 	if err != nil {
 		return nil, err
 	}
-	return f.source(c, path, data, g), nil
+	if data == nil {
+		m := machine{cmp.Or(env("GCE_METADATA_HOST"), metadataHost), strings.EqualFold(env("NO_GCE_CHECK"), "true")}
+		return &Source{cache: shared(fmt.Sprint("machine ", m), m.token)}, nil
+	}
+	f := file{data: data}
+	var c struct {
+		Type         google.CredentialsType `json:"type"`
+		ProjectID    string                 `json:"project_id"`
+		QuotaProject string                 `json:"quota_project_id"`
+		Source       struct {
+			Executable json.RawMessage `json:"executable"`
+		} `json:"credential_source"`
+	}
+	broken := fault.New(fault.Auth, "not a credentials file of Google Cloud: "+path).Hint(hint) // the cause may quote a secret
+	if json.Unmarshal(data, &c) != nil {
+		return nil, broken
+	}
+	if !slices.Contains(kinds, c.Type) || c.Source.Executable != nil {
+		return nil, fault.New(fault.Unsupported, fmt.Sprintf("Google Cloud credentials of type %q, or of a program, are not supported", c.Type)).
+			Hint("use a service account's key, or set VERTEXAI_ACCESS_TOKEN to what `gcloud auth print-access-token` prints")
+	}
+	f.kind = c.Type
+	if _, err := f.source(context.Background()); err != nil {
+		return nil, broken
+	}
+	return &Source{Project: cmp.Or(c.ProjectID, c.QuotaProject), File: path, cache: shared(string(data), f.token)}, nil
 }
 
-// wellKnown is the path of gcloud's file.
-func (f *finder) wellKnown() string {
+// readFile reads the credentials file; data is nil if there is none.
+func readFile(env func(string) string) (path string, data []byte, err error) {
 	const name = "application_default_credentials.json"
-	if dir := f.env("CLOUDSDK_CONFIG"); dir != "" {
-		return filepath.Join(dir, name)
+	given := env("GOOGLE_APPLICATION_CREDENTIALS")
+	switch dir, home := env("CLOUDSDK_CONFIG"), env("HOME"); {
+	case given != "":
+		path = given
+	case dir != "":
+		path = filepath.Join(dir, name)
+	case home != "":
+		path = filepath.Join(home, ".config", "gcloud", name)
+	default:
+		return "", nil, nil
 	}
-	if home := f.env("HOME"); home != "" {
-		return filepath.Join(home, ".config", "gcloud", name)
+	data, err = os.ReadFile(path)
+	switch {
+	case err == nil:
+		return path, data, nil
+	case given == "" && errors.Is(err, fs.ErrNotExist):
+		return "", nil, nil
 	}
-	return ""
-}
-
-// source returns a source of tokens of g. data is the file.
-func (f *finder) source(c file, path string, data []byte, g grant) *Source {
-	ask := func() *tokencache.Cache[string] {
-		return tokencache.New(func(ctx context.Context) (string, time.Time, error) {
-			t, err := g(ctx)
-			return t.value, t.until, err
-		}, f.now)
-	}
-	s := &Source{Project: cmp.Or(c.ProjectID, c.QuotaProject), File: path}
-	if !f.shared {
-		s.cache = ask()
-		return s
-	}
-	frozen, key := tokencache.Snapshot(f.env, variables, string(data))
-	f.env = frozen
-	s.cache = caches.Get(key, ask)
-	return s
+	return "", nil, fault.New(fault.Auth, "read the Google Cloud credentials").Because(err).Hint(hint)
 }
 
 // Token returns a valid access token.
 func (s *Source) Token(ctx context.Context) (string, error) { return s.cache.Get(ctx) }
 
-func broken(path string) error {
-	return fault.New(fault.Auth, "not a credentials file of Google Cloud: "+path).Hint(hint)
+// file is the content of a credentials file.
+type file struct {
+	kind google.CredentialsType
+	data []byte
 }
 
-// post sends a form and reads the token of the answer (RFC 6749 section 5). The
-// answer's message is part of the error.
-func (f *finder) post(ctx context.Context, at string, form url.Values) (token, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
-	if err != nil || req.URL.Host == "" {
-		return token{}, fault.New(fault.Auth, "the Google Cloud credentials have no usable token_uri or token_url").Hint(hint)
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	a, err := tokencache.Fetch(ctx, f.web, req, google)
+func (f file) source(ctx context.Context) (oauth2.TokenSource, error) {
+	c, err := google.CredentialsFromJSONWithType(ctx, f.data, f.kind, Scope)
 	if err != nil {
-		return token{}, err
+		return nil, err
 	}
-	return f.read(a, google)
+	return c.TokenSource, nil
 }
 
-// read returns the token of an answer.
-func (f *finder) read(a tokencache.Answer, service string) (token, error) {
-	var said struct {
-		AccessToken string          `json:"access_token"`
-		ExpiresIn   float64         `json:"expires_in"` // seconds
-		Error       json.RawMessage `json:"error"`
-		Description string          `json:"error_description"`
-	}
-	err := json.Unmarshal(a.Body, &said)
-	if a.Status != http.StatusOK {
-		code, message := failure(said.Error)
-		return token{}, a.Refused(service, code, cmp.Or(said.Description, message)).Hint(hint)
-	}
-	if err != nil || said.AccessToken == "" || strings.ContainsAny(said.AccessToken, "\r\n") {
-		return token{}, tokencache.Malformed(service)
-	}
-	life := time.Duration(min(max(said.ExpiresIn, 0), 86_400)) * time.Second
-	return token{said.AccessToken, f.now().Add(life)}, nil
-}
-
-// failure reads the error of an answer: a code in the token protocol, an object
-// in Google's other protocols.
-func failure(raw json.RawMessage) (code, message string) {
-	var object struct{ Status, Message string }
-	if json.Unmarshal(raw, &code) == nil {
-		return code, ""
-	}
-	if json.Unmarshal(raw, &object) == nil {
-		return object.Status, object.Message
-	}
-	return "", ""
-}
-
-// machine fetches a token from the metadata server, which answers only on
-// Google's machines (https://cloud.google.com/compute/docs/metadata/overview).
-func (f *finder) machine(ctx context.Context) (token, error) {
-	const service = "the metadata server of Google Cloud"
-	missing := fault.New(fault.Auth, "there are no Google Cloud credentials: no file, and "+service+" does not answer").Hint(hint)
-	if strings.EqualFold(f.env("NO_GCE_CHECK"), "true") {
-		return token{}, missing
-	}
-	limited, cancel := context.WithTimeout(ctx, metadataTime)
+// token fetches a token.
+func (f file) token(ctx context.Context) (*oauth2.Token, error) {
+	limited, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	at := "http://" + cmp.Or(f.env("GCE_METADATA_HOST"), metadataHost) + "/computeMetadata/v1/instance/service-accounts/default/token?scopes=" + url.QueryEscape(Scope)
-	req, err := http.NewRequestWithContext(limited, http.MethodGet, at, nil)
+	to := &transport{ctx: limited}
+	source, err := f.source(context.WithValue(limited, oauth2.HTTPClient, client(to)))
 	if err != nil {
-		return token{}, fault.New(fault.Invalid, "GCE_METADATA_HOST is not a host")
+		return nil, err
 	}
-	req.Header.Set("Metadata-Flavor", google)
-	a, err := tokencache.Fetch(ctx, f.direct, req, service)
+	t, err := source.Token()
 	switch {
+	case err == nil && strings.ContainsAny(t.AccessToken, "\r\n"):
+		return nil, fault.New(fault.Unavailable, "Google gave an answer without credentials")
+	case err == nil:
+		return t, nil
 	case ctx.Err() != nil:
-		return token{}, context.Cause(ctx)
-	case err != nil:
-		return token{}, missing.Because(err)
-	case a.Header.Get("Metadata-Flavor") != google: // another cloud's machine
-		return token{}, missing
-	case a.Status == http.StatusNotFound:
-		return token{}, fault.New(fault.Auth, "the machine has no Google Cloud service account").Hint(hint)
+		return nil, context.Cause(ctx)
 	}
-	return f.read(a, service)
+	return nil, to.explain(err)
 }
 
-// The address of the metadata server: resolving a missing name may be slow.
-const (
-	metadataHost = "169.254.169.254"
-	metadataTime = 3 * time.Second
-)
+// client makes a client that follows no redirect, because requests have secrets.
+func client(to http.RoundTripper) *http.Client {
+	return &http.Client{Transport: to, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
 
-// unsupported is the error of an unknown kind of credentials.
-func unsupported(what string) error {
-	return fault.New(fault.Unsupported, fmt.Sprintf("Google Cloud credentials of %s are not supported", what)).
-		Hint("use a service account's key, or set VERTEXAI_ACCESS_TOKEN to what `gcloud auth print-access-token` prints")
+// connection keeps no connection, because it is used a few times an hour, and reaches the
+// services of the machine itself without a proxy.
+var connection = &http.Transport{
+	DisableKeepAlives: true, TLSHandshakeTimeout: 5 * time.Second, DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+	Proxy: func(r *http.Request) (*url.URL, error) {
+		if ip := net.ParseIP(r.URL.Hostname()); ip != nil && (ip.IsLinkLocalUnicast() || ip.IsLoopback()) {
+			return nil, nil
+		}
+		return http.ProxyFromEnvironment(r)
+	},
+}
+
+// transport ends requests with the context of a call, which x/oauth2 does not do for all,
+// and remembers the last answer.
+type transport struct {
+	ctx    context.Context
+	host   string
+	status int
+	failed error
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := connection.RoundTrip(r.WithContext(t.ctx))
+	t.host, t.failed = r.URL.Host, err
+	if err == nil {
+		t.status = res.StatusCode
+	}
+	return res, err
+}
+
+// explain returns the fault for an error of a source. The text of other errors has the whole
+// answer, which may quote a secret.
+func (t *transport) explain(err error) error {
+	if t.failed != nil {
+		return fault.Wrap(t.failed, fault.Unavailable, "no credentials: cannot reach Google at "+t.host)
+	}
+	text := "Google gave no credentials"
+	if t.status != 0 {
+		text += fmt.Sprintf(" (HTTP %d)", t.status)
+	}
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		var said struct {
+			Error       string `json:"error"`
+			Description string `json:"error_description"`
+		}
+		if json.Unmarshal(refused.Body, &said) == nil {
+			text += ": " + tokencache.Line(said.Error+" "+said.Description)
+		}
+	}
+	if t.status >= 500 || t.status == http.StatusTooManyRequests {
+		return fault.New(fault.Unavailable, text)
+	}
+	return fault.New(fault.Auth, text).Hint(hint)
 }

@@ -1,5 +1,4 @@
-// Package tokencache fetches credentials that expire from services over HTTP,
-// and keeps them until shortly before they do.
+// Package tokencache keeps credentials that expire until shortly before they do.
 //
 // # Usage
 //
@@ -14,12 +13,12 @@
 // # Failure
 //
 // Errors come from the function that fetches. While the old credentials are still
-// valid, a failure to fetch new ones is not an error. [Fetch] and [Answer.Refused]
-// return faults of kind Unavailable or Auth.
+// valid, a failure to fetch new ones is not an error.
 package tokencache
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -79,4 +78,16 @@ func (c *Cache[T]) Get(ctx context.Context) (T, error) {
 	c.value, c.expires = fresh, expires
 	c.refresh = expires.Add(-min(refreshBefore, max(expires.Sub(now)/2, 0)))
 	return fresh, nil
+}
+
+// maxMessage bounds a service's message in an error, in bytes.
+const maxMessage = 300
+
+// Line makes text of a service one line of at most 300 bytes.
+func Line(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
+	}
+	return text
 }

@@ -3,10 +3,6 @@ package tokencache_test
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +10,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
@@ -92,70 +87,11 @@ func TestOneCallFetches(t *testing.T) {
 	wg.Wait()
 }
 
-// TestFetch checks redirects, large answers and canceled requests.
-func TestFetch(t *testing.T) {
+func TestLine(t *testing.T) {
 	t.Parallel()
-	mux := http.NewServeMux()
-	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) {
-		if _, err := w.Write(make([]byte, 2<<20)); err != nil && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "pipe") {
-			t.Error(err)
-		}
-	})
-	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/token", http.StatusFound) })
-	mux.HandleFunc("/token", func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") })
-	srv := httptest.NewServer(mux)
-	defer srv.Close()
-	get := func(ctx context.Context, path string) (tokencache.Answer, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+path+"?key=secret", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return tokencache.Fetch(ctx, tokencache.NewClient(true), req, "the service")
-	}
-	if a, err := get(t.Context(), "/away"); err != nil || a.Status != http.StatusFound {
-		t.Errorf("redirect: %+v, %v", a, err)
-	}
-	if _, err := get(t.Context(), "/large"); fault.KindOf(err) != fault.Unavailable || strings.Contains(err.Error(), "secret") {
-		t.Errorf("large: %v", err)
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errCanceled)
-	if _, err := get(ctx, "/away"); !errors.Is(err, errCanceled) {
-		t.Errorf("canceled: %v", err)
-	}
-}
-
-var errCanceled = errors.New("canceled by the test")
-
-func TestRefused(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		status        int
-		code, message string
-		kind          fault.Kind
-		want          string
-	}{
-		{403, "", "", fault.Auth, "it gave no credentials (HTTP 403)"},
-		{400, "Throttling", "slow\ndown", fault.Unavailable, "it gave no credentials (HTTP 400, Throttling): slow down"},
-		{503, "", strings.Repeat("é", 200), fault.Unavailable, "it gave no credentials (HTTP 503): " + strings.Repeat("é", 150) + "…"},
-		{429, "", "", fault.Unavailable, "it gave no credentials (HTTP 429)"},
-	} {
-		err := tokencache.Answer{Status: tt.status}.Refused("it", tt.code, tt.message)
-		if fault.KindOf(err) != tt.kind || err.Error() != tt.want {
-			t.Errorf("%s: %v", fault.KindOf(err), err)
-		}
-	}
-}
-
-func TestReadFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "token")
-	for size, ok := range map[int]bool{0: true, 64 << 10: true, 64<<10 + 1: false} {
-		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if b, err := tokencache.ReadFile(path); (err == nil) != ok || ok && len(b) != size {
-			t.Errorf("%d bytes: %d, %v", size, len(b), err)
+	for text, want := range map[string]string{"slow\ndown": "slow down", strings.Repeat("é", 200): strings.Repeat("é", 150) + "…"} {
+		if got := tokencache.Line(text); got != want {
+			t.Errorf("%q gives %q", text, got)
 		}
 	}
 }
