@@ -17,7 +17,7 @@ func BenchmarkLoad(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := s.LaunchStores(); err != nil {
+		if _, err := s.StartAgent(); err != nil {
 			b.Fatal(err)
 		}
 	}

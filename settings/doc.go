@@ -11,7 +11,7 @@
 //	doc, err := s.Load()                     // settings
 //	value, err := s.Secret(ctx, "GITHUB_TOKEN")
 //	l, err := s.Profiles.LLMs.Load(ctx, "fast")
-//	stores, err := s.LaunchStores()          // for package launch
+//	agent, err := s.Launch(ctx, source, runtime) // of a new conversation
 //
 // # Concurrency
 //

@@ -39,6 +39,10 @@ type Options struct {
 	// Confirm is what new conversations of users have who have chosen nothing; empty for
 	// [security.Never].
 	Confirm security.Preset
+	// CommonLLM is the LLM of users who have never chosen one; nil for none.
+	CommonLLM *schema.Map
+	// Streams makes the settings' LLM stream its answers, because people watch.
+	Streams bool
 	// Browser says whether the browser tools can run.
 	Browser bool
 	// Changed is called with settings that were written; nil for no call.
@@ -105,9 +109,9 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 // Keys returns the keys that seal and open secrets, nil where there is none.
 func (s *Service) Keys() schema.Keys { return s.keys }
 
-// LaunchStores returns the stores that resolve the references of launches. The
+// launchStores returns the stores that resolve the references of launches. The
 // error is schema.ErrSealed if no key opens a secret of the settings' MCP servers.
-func (s *Service) LaunchStores() (*launch.Stores, error) {
+func (s *Service) launchStores() (*launch.Stores, error) {
 	doc, err := s.Load()
 	if err != nil {
 		return nil, err
@@ -118,10 +122,6 @@ func (s *Service) LaunchStores() (*launch.Stores, error) {
 	}
 	return stores, err
 }
-
-// AgentOpens returns schema.ErrSealed if no key opens a secret of the settings' agent, such
-// as the key of its LLM, which [Service.Load] leaves out.
-func (s *Service) AgentOpens() error { return s.opens(s.settings, "agent_settings") }
 
 func (s *Service) storesOf(doc *Document) *launch.Stores {
 	servers := doc.Agent.Object("mcp_config")

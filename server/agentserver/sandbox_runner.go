@@ -38,7 +38,14 @@ func (b sandboxRunner) Run(ctx context.Context, j bash.Job) (int, error) {
 // newGit makes the routes of repositories, whose owner's settings are own.
 func (s *services) newGit(own *settings.Service) *git.Service {
 	return git.New(git.Options{
-		Secret: s.storedSecret, Forges: s.adapters.Forges(),
+		Secret: func(ctx context.Context, name string) (string, error) {
+			v, err := own.Secret(ctx, name)
+			if fault.Is(err, fault.NotFound) {
+				return "", nil
+			}
+			return string(v), err
+		},
+		Forges: s.adapters.Forges(),
 		Run: func(ctx context.Context, p git.Program) (git.Printed, error) {
 			id, ok := event.ParseConversationID(p.Conversation)
 			if !ok {

@@ -89,7 +89,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 	v.sessions.Store(o.Sessions)
 	v.cfg.ConversationsPath, v.cfg.WorkspacePath = o.Dir, o.Project
 	v.conversations = conversation.New(conversation.Options{
-		Sessions: o.Scope, Launcher: launcher{o.Settings, nil, o.Adapters}, Keys: keys,
+		Sessions: o.Scope, Settings: o.Settings, CheckClientTool: clientToolCheck(o.Adapters), Keys: keys,
 	})
 	s := &Scoped{v: v}
 	ws := workspacescope.Directory(o.Workspace)

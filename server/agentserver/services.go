@@ -174,7 +174,7 @@ func (s *services) subAgents() subagent.Catalog {
 func (s *services) openSessions(context.Context) error {
 	o := session.Options{
 		Store: s.backend.Store, Lock: s.backend.Lock, Dir: s.cfg.ConversationsPath, Ring: s.ring, Log: s.log,
-		Settings: savedSettings{s}, Models: s.backend.Models, Builder: cleaningBuilder{s.backend.Builder, s}, View: view.OpenHands{},
+		Settings: settings.OneOwner(s.settings, s.url, s.log), Models: s.backend.Models, Builder: cleaningBuilder{s.backend.Builder, s}, View: view.OpenHands{},
 		Files: directories{
 			session.Worktrees{
 				PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(s.home, s.cfg.PersistenceDir, os.Getenv("EXTENSIONS_PATH"))},
@@ -200,7 +200,7 @@ func (s *services) openSessions(context.Context) error {
 	}
 	s.sessions.Store(m)
 	s.scope = m.All()
-	s.conversations = conversation.New(conversation.Options{Sessions: s.scope, Launcher: launcher{s.settings, s.ring, s.adapters}, Containers: s.backend.Containers, Keys: s.cfg.Keys})
+	s.conversations = conversation.New(conversation.Options{Sessions: s.scope, Settings: s.settings, Sealed: s.ring, CheckClientTool: clientToolCheck(s.adapters), Containers: s.backend.Containers, Keys: s.cfg.Keys})
 	return nil
 }
 

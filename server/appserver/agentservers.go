@@ -135,7 +135,7 @@ func (a *agentServers) close() error {
 
 // newAgentServer makes the handler of a sandbox.
 func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agentserver.Scoped, error) {
-	owned, err := s.owners.of(ctx, identity.Tenant(b.Owner))
+	owned, err := s.owners.Of(ctx, identity.Tenant(b.Owner))
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,4 @@
 package appserver
 
-// WithModel is tested without a server.
-var WithModel = withModel
-
 // AddTokens is tested without a server.
 var AddTokens = addTokens

@@ -52,7 +52,7 @@ func addTokens(s *settings.Service, secrets map[string]json.RawMessage) error {
 // One that cannot be renewed any more is left to its host to refuse, unless there is no
 // other one.
 func (o *owners) tokens(ctx context.Context, owner identity.Tenant) (map[string]settings.ProviderToken, error) {
-	s, err := o.of(ctx, owner)
+	s, err := o.Of(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (s *services) newMCP() *mcpserver.Service {
 			return all[0], nil
 		},
 		SearchKey: func(ctx context.Context, owner identity.Tenant) (llm.Secret, error) {
-			own, err := s.owners.of(ctx, owner)
+			own, err := s.owners.Of(ctx, owner)
 			if err != nil {
 				return "", err
 			}

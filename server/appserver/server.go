@@ -306,7 +306,7 @@ func (s *Server) MCP(ctx context.Context, owner identity.Tenant, id event.Conver
 
 // LocalProfiles returns the LLM profiles of the local owner.
 func (s *Server) LocalProfiles(ctx context.Context) (*profiles.Stores, error) {
-	own, err := s.v.owners.of(ctx, identity.LocalTenant)
+	own, err := s.v.owners.Of(ctx, identity.LocalTenant)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/job"
-	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/appserver/apps"
 	"github.com/deft-dev/deft/server/appserver/callbacks"
@@ -25,8 +24,8 @@ import (
 	settingsroutes "github.com/deft-dev/deft/server/appserver/settings"
 	"github.com/deft-dev/deft/server/appserver/signin"
 	"github.com/deft-dev/deft/server/appserver/store"
-	"github.com/deft-dev/deft/server/appserver/v0"
-	"github.com/deft-dev/deft/server/appserver/v1"
+	v0 "github.com/deft-dev/deft/server/appserver/v0"
+	v1 "github.com/deft-dev/deft/server/appserver/v1"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
@@ -91,20 +90,8 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		return nil, err // files may be a nil pointer, which is not nil as an interface
 	}
 	s.files = files
-	s.owners = &owners{
-		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: secretsURL, model: o.Model, log: o.Log, all: map[identity.Tenant]*openSettings{},
-		maxIterations: o.MaxIterations, maxCost: o.MaxCost, forge: o.Forges, renewer: o.Renewer,
-		open: func(ctx context.Context, dir string) (*settings.Service, error) {
-			return settings.Open(ctx, settings.Options{Dir: dir, Files: s.owners.files, Keys: o.Ring, Ping: agentserver.Pinger(o.Adapters), Log: o.Log, Usable: agentserver.UsableTool, Confirm: o.Confirm, Current: s.owners.current})
-		},
-	}
-	if s.store.Shared() {
-		s.owners.files, s.owners.local, s.owners.dir = s.store.Documents(), "local", "owners"
-	}
-	if o.Ring.HasPrevious() {
-		if err := s.owners.renew(ctx, s.store); err != nil {
-			return nil, err
-		}
+	if s.owners, err = openOwners(ctx, o, s.store); err != nil {
+		return nil, err
 	}
 	home, _ := os.UserHomeDir() // a user without one has no skills of his own
 	catalog := skill.NewCatalog(home, o.Settings, os.Getenv("EXTENSIONS_PATH"))
@@ -179,7 +166,7 @@ func (s *services) routes() []rest.Route {
 			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills, Isolations: s.o.Isolations, Log: s.o.Log,
 			Spec: v1.Spec{ID: s.o.Spec, Created: s.began.UTC().Format(time.RFC3339), Env: map[string]string{}, WorkingDir: sandboxes.ClientDirectory + "/" + sandboxes.ProjectDirectory},
 		}).Routes(),
-		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, DefaultModel: s.o.modelName(), WithDefaultModel: func(agent *schema.Map) *schema.Map { return withModel(agent, s.o.Model) }, Began: s.began, Log: s.o.Log, ProbeMCP: agentserver.MCPProber(s.o.Adapters)}).Routes(),
+		settingsroutes.New(settingsroutes.Options{Of: s.owners.Of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, Began: s.began, Log: s.o.Log, ProbeMCP: agentserver.MCPProber(s.o.Adapters)}).Routes(),
 		agentserver.AgentProfiles(s.callerSettings, s.o.Log),
 		s.v0.Routes(),
 		git.New(git.Options{Tokens: s.owners.tokens, Forges: s.o.Forges, Log: s.o.Log}).Routes(),
@@ -193,7 +180,7 @@ func (s *services) routes() []rest.Route {
 // Routes returns the operations of a server, which cannot be called: for what lists or
 // tests them.
 func Routes() []rest.Route {
-	s := &services{v0: v0.New(v0.Options{}), mcp: mcpserver.New(mcpserver.Options{})}
+	s := &services{owners: &owners{}, v0: v0.New(v0.Options{}), mcp: mcpserver.New(mcpserver.Options{})}
 	return s.routes()
 }
 
@@ -206,17 +193,9 @@ func absent() (out []rest.Route) {
 	return out
 }
 
-// modelName is the name of the common model, "" for none.
-func (o *Options) modelName() string {
-	if o.Model == nil {
-		return ""
-	}
-	return o.Model.Text("model")
-}
-
 // callerSettings returns the settings of a request's caller.
 func (s *services) callerSettings(ctx context.Context) (*settings.Service, error) {
-	return s.owners.of(ctx, identity.CallerOf(ctx).Tenant())
+	return s.owners.Of(ctx, identity.CallerOf(ctx).Tenant())
 }
 
 // health says that the server works.

@@ -85,7 +85,7 @@ func (s *Service) postSwitchLLM(c *session.Conversation, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	l, err := s.o.Launcher.LLM(r.Context(), doc)
+	l, err := s.o.Settings.OpenLLM(r.Context(), doc, s.o.Sealed)
 	if err != nil {
 		return err
 	}

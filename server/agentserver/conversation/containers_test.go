@@ -40,7 +40,7 @@ func (c *containers) StopSandbox(context.Context, session.Placement, event.Conve
 // contain has conversations of f get a container each.
 func (f *fixture) contain(c *containers, keys ...string) {
 	f.service = conversation.New(conversation.Options{
-		Sessions: f.Manager.All(), Launcher: f, Keys: func() []string { return keys },
+		Sessions: f.Manager.All(), Settings: f, Sealed: f.ring, CheckClientTool: anyTool, Keys: func() []string { return keys },
 		Containers: &conversation.Containers{
 			Sandboxes: c, Docker: session.Placement{SandboxClass: "docker"}, Local: session.Placement{SandboxClass: "process"}, Default: true, Selectable: true,
 		},

@@ -28,6 +28,8 @@ import (
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/conversationlock"
 	"github.com/deft-dev/deft/session/sessiontest"
+	"github.com/deft-dev/deft/settings"
+	"github.com/deft-dev/deft/settings/launch"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
@@ -45,6 +47,7 @@ type fixture struct {
 	started chan struct{} // a command has started
 	answers []*llm.Response
 	calls   atomic.Int64
+	agent   *spec.Agent // of the last launch
 }
 
 func setup(t *testing.T, answers []*llm.Response, change func(*session.Options)) *fixture {
@@ -66,7 +69,7 @@ func setup(t *testing.T, answers []*llm.Response, change func(*session.Options))
 	if f.Manager, err = session.Open(o); err != nil {
 		t.Fatal(err)
 	}
-	f.service = conversation.New(conversation.Options{Sessions: f.Manager.All(), Launcher: f})
+	f.service = conversation.New(conversation.Options{Sessions: f.Manager.All(), Settings: f, Sealed: f.ring, CheckClientTool: anyTool})
 	t.Cleanup(func() {
 		if err := f.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -143,22 +146,19 @@ func (f *fixture) WorkspaceInside(session.Placement) (bool, error) { return fals
 // Remove implements [session.Builder].
 func (f *fixture) Remove(context.Context, event.ConversationID) error { return nil }
 
-// Resolve implements [conversation.Launcher].
-func (f *fixture) Resolve(_ context.Context, r *conversation.StartRequest) (*conversation.Launch, error) {
-	a, err := spec.CheckAgent(r.Agent, schema.Reading{Keys: f.ring}, "body", "agent")
-	return &conversation.Launch{Agent: a}, err
+// Launch implements [conversation.Settings].
+func (f *fixture) Launch(_ context.Context, src launch.Source, _ launch.Runtime) (*settings.Launched, error) {
+	a, err := spec.CheckAgent(src.Agent, schema.Reading{Keys: src.Keys}, "body", "agent")
+	f.agent = a
+	return &settings.Launched{Agent: a}, err
 }
 
-// LLM implements [conversation.Launcher].
-func (f *fixture) LLM(_ context.Context, doc any) (*spec.LLM, error) {
-	return spec.CheckLLM(doc, schema.Reading{Keys: f.ring}, "body", "llm")
+// OpenLLM implements [conversation.Settings].
+func (f *fixture) OpenLLM(_ context.Context, doc any, keys schema.Keys) (*spec.LLM, error) {
+	return spec.CheckLLM(doc, schema.Reading{Keys: keys}, "body", "llm")
 }
 
-// CheckClientTool implements [conversation.Launcher].
-func (f *fixture) CheckClientTool(json.RawMessage) error { return nil }
-
-// ToolModules implements [conversation.Launcher].
-func (f *fixture) ToolModules(*spec.Agent) map[string]string { return map[string]string{} }
+func anyTool(json.RawMessage) error { return nil }
 
 // serve puts the routes behind a server and returns how to ask it, with names and
 // values of headers.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -13,6 +15,8 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/settings"
+	"github.com/deft-dev/deft/settings/launch"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/subagent"
 )
@@ -50,30 +54,6 @@ type LaunchAdditions struct {
 	Suffix     string        `json:"system_message_suffix_append"`
 	LLMProfile string        `json:"llm_profile_ref"`
 	Skills     []*schema.Map `json:"skills"`
-}
-
-// Launch is the agent that a request was resolved to.
-type Launch struct {
-	Agent *spec.Agent
-	// Profile describes the agent profile it came from; nil for none.
-	Profile json.RawMessage
-	// SecretRefs are the names of secrets that the profile allows; nil for
-	// all.
-	SecretRefs []string
-}
-
-// Launcher makes the agents that requests ask for.
-type Launcher interface {
-	// Resolve returns the agent of a request: an agent as it is, settings, or
-	// a profile.
-	Resolve(ctx context.Context, r *StartRequest) (*Launch, error)
-	// LLM reads the LLM of a request, with its provider connection.
-	LLM(ctx context.Context, doc any) (*spec.LLM, error)
-	// CheckClientTool describes the mistake in a client's tool.
-	CheckClientTool(raw json.RawMessage) error
-	// ToolModules returns the reference's Python modules of an agent's tools
-	// (docs/openhands/sdk-wire-1.58.md section B.3).
-	ToolModules(a *spec.Agent) map[string]string
 }
 
 // NewStartRequest returns a request with the defaults of missing fields.
@@ -123,12 +103,12 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 	if out.Message != nil && s.o.Sessions.AtCapacity() {
 		return nil, false, session.ErrCapacity
 	}
-	l, err := s.o.Launcher.Resolve(ctx, r)
+	l, err := s.launch(ctx, r)
 	if err != nil {
 		return nil, false, err
 	}
 	for _, raw := range r.ClientTools {
-		if err := s.o.Launcher.CheckClientTool(raw); err != nil {
+		if err := s.o.CheckClientTool(raw); err != nil {
 			return nil, false, err
 		}
 	}
@@ -136,14 +116,45 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 	if out.Agents, err = r.subAgents(l.Agent); err != nil {
 		return nil, false, err
 	}
-	modules := s.o.Launcher.ToolModules(l.Agent)
-	for tool, module := range r.ToolModules {
-		if _, known := modules[tool]; !known {
-			modules[tool] = module
+	out.ToolModules = toolModules(l.Agent, r.ToolModules)
+	return s.o.Sessions.Create(ctx, out)
+}
+
+// launch makes the agent of a request: an agent as it is, settings, or a profile.
+func (s *Service) launch(ctx context.Context, r *StartRequest) (*settings.Launched, error) {
+	add := r.LaunchAdditions
+	profile, _ := event.ParseConversationID(r.AgentProfileID) // a UUID, too; with dashes
+	src := launch.Source{Agent: r.Agent, Settings: r.AgentSettings, ProfileID: string(profile), LLMProfile: add.LLMProfile}
+	if r.SecretsEncrypted {
+		src.Keys = s.o.Sealed
+	}
+	if add.LLMProfile != "" && src.ProfileID == "" {
+		return nil, schema.Invalid("llm_profile_ref needs an agent_profile_id", add.LLMProfile, "body", "agent_launch_additions")
+	}
+	rt := launch.Runtime{Skills: add.Skills}
+	if strings.TrimSpace(add.Suffix) != "" {
+		rt.Suffixes = []string{add.Suffix}
+	}
+	return s.o.Settings.Launch(ctx, src, rt)
+}
+
+// pythonModules are the tools whose Python module of the reference is the path
+// of their name (docs/openhands/sdk-wire-1.58.md section B.3).
+var pythonModules = []string{
+	"terminal", "file_editor", "task_tracker", "glob", "grep", "planning_file_editor", "apply_patch", "task",
+}
+
+// toolModules adds the reference's Python modules of an agent's tools to those of a request.
+func toolModules(a *spec.Agent, asked map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, asked)
+	for _, t := range a.Tools {
+		module := strings.TrimSuffix(t.Name, "_tool_set")
+		if slices.Contains(pythonModules, module) && (module == t.Name || t.Name == spec.SubAgentsTool) {
+			out[t.Name] = "openhands.tools." + module + ".definition"
 		}
 	}
-	out.ToolModules = modules
-	return s.o.Sessions.Create(ctx, out)
+	return out
 }
 
 // unavailable names the parts of a request that have no effect here.

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/agentserver/conversation"
 )
 
 func TestStartRefused(t *testing.T) {
@@ -77,6 +78,32 @@ func TestUnavailableParts(t *testing.T) {
 				t.Errorf("want %q in %s", c.want, events)
 			}
 		})
+	}
+}
+
+// TestSecretsEncrypted opens the sealed secrets of a start request only where it says
+// that they are sealed.
+func TestSecretsEncrypted(t *testing.T) {
+	t.Parallel()
+	f := setup(t, nil, nil)
+	sealed, err := f.ring.Seal([]byte("the-api-key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for encrypted, want := range map[bool]string{true: "the-api-key", false: sealed} {
+		doc, err := schema.Parse([]byte(`{"kind":"Agent","llm":{"model":"openai/mock","usage_id":"agent","api_key":"` + sealed + `"},"tools":[]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := conversation.NewStartRequest()
+		r.Workspace.WorkingDir = f.work
+		r.Agent, r.SecretsEncrypted = doc.(*schema.Map), encrypted
+		if _, _, err := f.service.Start(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if key := string(f.agent.LLM.APIKey); key != want {
+			t.Errorf("secrets_encrypted %v: the key is %q, want %q", encrypted, key, want)
+		}
 	}
 }
 

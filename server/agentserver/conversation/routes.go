@@ -29,6 +29,9 @@ import (
 	"github.com/deft-dev/deft/server/agentserver/conversation/form"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/settings"
+	"github.com/deft-dev/deft/settings/launch"
+	"github.com/deft-dev/deft/spec"
 )
 
 const tag = "Conversations"
@@ -36,11 +39,22 @@ const tag = "Conversations"
 // Options say what a [Service] works with.
 type Options struct {
 	Sessions *session.Scope
-	Launcher Launcher
+	// Settings make the agents that requests ask for.
+	Settings Settings
+	// Sealed opens the secrets that clients send sealed; nil for none.
+	Sealed schema.Keys
+	// CheckClientTool describes the mistake in a client's tool.
+	CheckClientTool func(raw json.RawMessage) error
 	// Containers are those of conversations; nil where there are none.
 	Containers *Containers
 	// Keys are those that clients may show; nil for none.
 	Keys func() []string
+}
+
+// Settings are the parts of [settings.Service] that requests need.
+type Settings interface {
+	Launch(ctx context.Context, src launch.Source, rt launch.Runtime) (*settings.Launched, error)
+	OpenLLM(ctx context.Context, doc any, keys schema.Keys) (*spec.LLM, error)
 }
 
 // Service has the operations on conversations and their events.

@@ -277,10 +277,6 @@ func launches(t *testing.T, dir, theirs string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores, err := s.LaunchStores()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, source := range started {
 		source = strings.ReplaceAll(source, "{own}", p.Text("id"))
 		body := `{"workspace":{"working_dir":"` + t.TempDir() + `"}` + strings.TrimSuffix(","+source, ",") + `}`
@@ -297,7 +293,7 @@ func launches(t *testing.T, dir, theirs string) {
 		if err := json.Unmarshal([]byte(body), &request); err != nil {
 			t.Fatal(err)
 		}
-		r, err := launch.Resolve(t.Context(), launch.Source{Agent: request.Agent, Settings: request.Settings, ProfileID: request.Profile, LLMProfile: request.Additions.LLM}, stores)
+		l, err := s.Launch(t.Context(), launch.Source{Agent: request.Agent, Settings: request.Settings, ProfileID: request.Profile, LLMProfile: request.Additions.LLM}, launch.Runtime{Suffixes: []string{request.Additions.Suffix}})
 		if err != nil {
 			status := fault.KindOf(err).HTTPStatus()
 			var told any = err.Error()
@@ -320,18 +316,17 @@ func launches(t *testing.T, dir, theirs string) {
 			t.Errorf("%s: launched, by the reference refused: %v", source, want)
 			continue
 		}
-		a, err := launch.Finalize(r, launch.Runtime{Suffixes: []string{request.Additions.Suffix}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw, err := a.JSON(schema.Writing{Mode: schema.Nulled})
+		raw, err := l.Agent.JSON(schema.Writing{Mode: schema.Nulled})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(normal(at(want.Body, "agent")), normal(parsed(t, raw))); diff != "" {
 			t.Errorf("%s (-reference +deft)\n%s", source, diff)
 		}
-		record, _ := json.Marshal(r.Profile)
+		record := l.Profile
+		if record == nil {
+			record = []byte("null")
+		}
 		if diff := cmp.Diff(at(want.Body, "launched_agent_profile"), parsed(t, record)); diff != "" {
 			t.Errorf("%s (-reference +deft)\n%s", source, diff)
 		}

@@ -26,11 +26,7 @@ func (u user) testModel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	agent := doc.Agent
-	if with := u.s.o.WithDefaultModel; with != nil {
-		agent = with(agent)
-	}
-	l, err := spec.LLMFrom(agent.Object("llm"))
+	l, err := spec.LLMFrom(u.WithCommonLLM(doc.Agent).Object("llm"))
 	if err != nil {
 		return err
 	}

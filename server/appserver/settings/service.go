@@ -32,7 +32,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/llm/catalog"
-	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/settings"
@@ -72,11 +71,6 @@ type Options struct {
 	// connecting and for listing. The server is an entry of mcp_config, with secrets in the
 	// clear; this machine connects to it and runs no program.
 	ProbeMCP func(ctx context.Context, name string, server json.RawMessage, limit time.Duration) (tools []string, err error)
-	// DefaultModel is the name of the model of users who have chosen none, "" for none.
-	DefaultModel string
-	// WithDefaultModel returns the settings of an agent as conversations start with them: with
-	// the default model where the user has chosen none. Nil leaves them as they are.
-	WithDefaultModel func(agent *schema.Map) *schema.Map
 	// Began is when the server started.
 	Began time.Time
 	Log   *slog.Logger

@@ -66,7 +66,7 @@ func (u user) configured(ctx context.Context, show secrecy) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	if !ok && u.s.o.DefaultModel == "" {
+	if !ok && u.CommonModel() == "" {
 		return view{}, fault.New(fault.NotFound, "Settings not found")
 	}
 	return u.view(ctx, show)
@@ -194,7 +194,7 @@ func (v view) nested(ctx context.Context) (*schema.Map, error) {
 	titles, err := v.u.Profiles.Assignments()
 	m.Set("title_llm_profile", nil)
 	m.Set("default_llm_model", nil) // ours
-	if name := v.u.s.o.DefaultModel; name != "" {
+	if name := v.u.CommonModel(); name != "" {
 		m.Set("default_llm_model", name)
 	}
 	if name := titles.Services[titleService]; name != "" {

@@ -1,16 +1,25 @@
-package appserver_test
+package settings_test
 
 import (
 	"testing"
 
 	"github.com/deft-dev/deft/schema"
-	"github.com/deft-dev/deft/server/appserver"
+	"github.com/deft-dev/deft/settings"
 	"github.com/deft-dev/deft/settings/agentsettings"
 )
 
-func TestModelOfOwnersWithoutOne(t *testing.T) {
+// TestCommonLLM is for users who have never chosen an LLM, and for them only.
+func TestCommonLLM(t *testing.T) {
 	t.Parallel()
+	open := func(common *schema.Map) *settings.Service {
+		s, err := settings.Open(t.Context(), settings.Options{Dir: t.TempDir(), CommonLLM: common})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
 	model := schema.Of("model", "openai/gpt-5", "api_key", "sk-1")
+	with, without := open(model), open(nil)
 	for name, c := range map[string]struct {
 		llm  *schema.Map // of the settings
 		want string
@@ -32,14 +41,14 @@ func TestModelOfOwnersWithoutOne(t *testing.T) {
 		if c.want[0] == ' ' {
 			c.want = before + c.want
 		}
-		got := appserver.WithModel(agent, model).Object("llm")
+		got := with.WithCommonLLM(agent).Object("llm")
 		if text := got.Text("model") + " " + got.Text("api_key"); text != c.want {
 			t.Errorf("%s: %q, want %q", name, text, c.want)
 		}
 		if agent.Object("llm").Text("model") != before {
 			t.Errorf("%s: the settings were changed", name)
 		}
-		if appserver.WithModel(agent, nil) != agent {
+		if without.WithCommonLLM(agent) != agent {
 			t.Errorf("%s: changed without a model", name)
 		}
 	}
