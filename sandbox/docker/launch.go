@@ -256,6 +256,11 @@ func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*ins
 	if err := os.Rename(listening, filepath.Join(p.dir(s.ID), inside.SocketName)); err != nil {
 		return nil, fmt.Errorf("take the sandbox's socket: %w", err)
 	}
+	// Nothing can be made in a directory that is removed, not even by root in the container:
+	// it is on the disk of this machine, where the container's limits do not count.
+	if err := os.RemoveAll(run); err != nil {
+		return nil, fmt.Errorf("close the directory of the start: %w", err)
+	}
 	return in, nil
 }
 

@@ -52,18 +52,27 @@ func makesLoopback(r system.Runtime) bool {
 }
 
 // writeHosts writes the names of hosts that programs in the container know. The engine writes
-// none without a network. Programs may change them; the sandbox's proxy does not read them.
+// none without a network. Programs may change them, unless the disk is limited; the sandbox's proxy does not read them.
 func (p *Provider) writeHosts(s sandbox.Spec) error {
 	lines := []string{"127.0.0.1\tlocalhost " + hostname, "::1\tlocalhost ip6-localhost ip6-loopback"}
 	for _, h := range s.Container.ExtraHosts {
 		lines = append(lines, h.Address.String()+"\t"+h.Name)
 	}
-	path := filepath.Join(p.dir(s.ID), hostsName)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	for name, text := range map[string]string{hostsName: strings.Join(lines, "\n") + "\n", names[0]: "", names[1]: hostname + "\n"} {
+		path := filepath.Join(p.dir(s.ID), name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+		if err := os.Chmod(path, 0o644); err != nil {
+			return err
+		}
 	}
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		return err
-	}
-	return os.Chmod(path, 0o644)
+	return nil
 }
+
+// names are the files in /etc, beside hosts, that engines make outside of a container: for
+// name servers, of which it has none, and for its own name.
+var names = []string{"resolv.conf", "hostname"}

@@ -103,6 +103,47 @@ func TestMounts(t *testing.T) {
 	}
 }
 
+// TestNothingOutside: with read-only files of the image, or a limited disk, nothing that the
+// container may write is on this machine's disk, but for the workspace and mounts.
+func TestNothingOutside(t *testing.T) {
+	t.Parallel()
+	engine(t)
+	base := t.TempDir()
+	p := provider(t, filepath.Join(base, "provider"))
+	ws := filepath.Join(base, "ws")
+	files(t, base, map[string]string{"ws/x": ""})
+	spec := sandbox.Spec{
+		ID: "outside" + strings.ToLower(filepath.Base(filepath.Dir(base))), Argv: []string{program, "sandboxtest-program"}, Workspace: ws,
+		Container: sandbox.Container{Pull: sandbox.PullNever, ReadOnly: true},
+	}
+	if os.Geteuid() == 0 {
+		spec.Container.User = "0:0"
+	}
+	s, err := p.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 2 {
+		got := sandboxtest.Shell(t, s, `cd /; for f in /.deft/run/made /etc/hosts /etc/resolv.conf /etc/hostname /.deft/made; do (echo x >>$f) 2>/dev/null && echo wrote $f; done
+			mkdir /.deft/run/made 2>/dev/null && echo made; while read -r _ at type options _; do case $type,$options in tmpfs,*|proc,*|sysfs,*|mqueue,*|devpts,*|cgroup*,*|devtmpfs,*|*,ro*) ;; *) echo $at;; esac; done </proc/mounts; cat /etc/hostname`)
+		if want := ws + "\nsandbox"; strings.TrimSpace(strings.ReplaceAll(got, "/.deft/run\n", "")) != want { // that directory is gone
+			t.Errorf("it may write %q, want %q", got, want)
+		}
+		if err := s.Stop(t.Context()); err != nil { // a second start has its directory, too
+			t.Fatal(err)
+		}
+		<-s.Done()
+		if s, err = p.Start(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestRefusedMounts says which mount cannot be made, and why.
 func TestRefusedMounts(t *testing.T) {
 	t.Parallel()

@@ -177,8 +177,16 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 		all = append(all, more)
 	}
 	shown := slices.Clone(all[2:])
-	if !slices.ContainsFunc(s.Container.Mounts, func(m sandbox.Mount) bool { return path.Clean(m.Target) == hostsPath }) {
-		all = append(all, bind(filepath.Join(p.dir(s.ID), hostsName), hostsPath, false))
+	own := []string{hostsName}
+	bounded := s.Container.ReadOnly || s.Container.DiskBytes > 0
+	if bounded {
+		own = append(own, names...) // the engine's could be written, and are on this machine's disk
+	}
+	for _, name := range own {
+		target := path.Join("/etc", name)
+		if !slices.ContainsFunc(s.Container.Mounts, func(m sandbox.Mount) bool { return path.Clean(m.Target) == target }) {
+			all = append(all, bind(filepath.Join(p.dir(s.ID), name), target, bounded))
+		}
 	}
 	for _, m := range s.Container.Mounts {
 		if m.Mode == sandbox.MountOverlay {

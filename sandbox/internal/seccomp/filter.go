@@ -56,6 +56,7 @@ var refused = append([]int{
 // are in memory, which a filter cannot read.
 var unsupported = []int{
 	unix.SYS_CLONE3, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_IO_URING_SETUP, unix.SYS_OPENAT2,
+	unix.SYS_FILE_SETATTR, // as FS_IOC_FSSETXATTR
 }
 
 // shared are system calls for resources that all processes of a user share where
@@ -232,13 +233,37 @@ func refuseFlags(b *assembler, flags uint32) {
 	b.allow()
 }
 
-// filterIoctl refuses typing into a terminal that others read. Like the kernel it
-// checks only the low half of the request.
+// Requests of ioctl(2) that package unix has no names for.
+const (
+	fsSetXAttr   = 0x401c5820 // FS_IOC_FSSETXATTR
+	setFlags32   = 0x40046602 // FS_IOC32_SETFLAGS
+	cloneRange   = 0x4020940d // FICLONERANGE
+	typeMask     = 0xff00     // of the letter that tells file systems and drivers apart
+	btrfsRequest = 0x9400
+)
+
+// filterIoctl refuses typing into a terminal that others read, and whatever takes files out
+// of the quota that limits a container's disk: another project id of XFS and ext4, also by
+// flags, and subvolumes and groups of btrfs. Copies that share blocks have the letter of
+// btrfs on all file systems. Like the kernel it checks only the low half of the request.
 func filterIoctl(b *assembler) {
 	b.load(dataArgs + 8)
-	b.jump(unix.BPF_JEQ, unix.TIOCSTI, 1, 0)
-	b.jump(unix.BPF_JEQ, unix.TIOCLINUX, 0, 1)
-	b.fail(uint32(unix.EPERM))
+	for _, of := range []struct {
+		action   uint32
+		requests []uint32
+	}{
+		{unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM), []uint32{unix.TIOCSTI, unix.TIOCLINUX}},
+		{unix.SECCOMP_RET_ERRNO | uint32(unix.ENOTTY), []uint32{fsSetXAttr, unix.FS_IOC_SETFLAGS, setFlags32}},
+		{unix.SECCOMP_RET_ALLOW, []uint32{unix.FICLONE, cloneRange, unix.FIDEDUPERANGE}},
+	} {
+		for _, r := range of.requests {
+			b.jump(unix.BPF_JEQ, r, 0, 1)
+			b.ret(of.action)
+		}
+	}
+	b.stmt(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, typeMask)
+	b.jump(unix.BPF_JEQ, btrfsRequest, 0, 1)
+	b.fail(uint32(unix.ENOTTY))
 	b.allow()
 }
 

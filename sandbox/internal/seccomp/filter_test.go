@@ -22,6 +22,9 @@ func run(prog []unix.SockFilter, nr, arch uint32, args ...uint32) uint32 {
 		case unix.BPF_LD | unix.BPF_W | unix.BPF_ABS:
 			acc = data[in.K/4]
 			continue
+		case unix.BPF_ALU | unix.BPF_AND | unix.BPF_K:
+			acc &= in.K
+			continue
 		case unix.BPF_RET | unix.BPF_K:
 			return in.K
 		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K:
@@ -66,6 +69,19 @@ func TestFilter(t *testing.T) {
 		{"terminal size", false, false, unix.SYS_IOCTL, arch, []uint32{0, unix.TIOCGWINSZ}, allow},
 		{"terminal input", false, false, unix.SYS_IOCTL, arch, []uint32{0, unix.TIOCSTI}, refuse(unix.EPERM)},
 		{"console", false, false, unix.SYS_IOCTL, arch, []uint32{0, unix.TIOCLINUX}, refuse(unix.EPERM)},
+		{"project id", false, false, unix.SYS_IOCTL, arch, []uint32{3, 0x401c5820}, refuse(unix.ENOTTY)},
+		{"project id by the newer call", false, false, unix.SYS_FILE_SETATTR, arch, nil, refuse(unix.ENOSYS)},
+		{"ask for the project id", false, false, unix.SYS_IOCTL, arch, []uint32{3, 0x801c581f}, allow},
+		{"flags of a file", false, false, unix.SYS_IOCTL, arch, []uint32{3, unix.FS_IOC_SETFLAGS}, refuse(unix.ENOTTY)},
+		{"flags, 32 bits", false, false, unix.SYS_IOCTL, arch, []uint32{3, 0x40046602}, refuse(unix.ENOTTY)},
+		{"ask for flags", false, false, unix.SYS_IOCTL, arch, []uint32{3, unix.FS_IOC_GETFLAGS}, allow},
+		{"subvolume", false, false, unix.SYS_IOCTL, arch, []uint32{3, 0x5000940e}, refuse(unix.ENOTTY)},
+		{"subvolume, second form", false, false, unix.SYS_IOCTL, arch, []uint32{3, 0x50009418}, refuse(unix.ENOTTY)},
+		{"snapshot", false, false, unix.SYS_IOCTL, arch, []uint32{3, 0x50009401}, refuse(unix.ENOTTY)},
+		{"limit of a group", false, false, unix.SYS_IOCTL, arch, []uint32{3, 0x8030942b}, refuse(unix.ENOTTY)},
+		{"clone", false, false, unix.SYS_IOCTL, arch, []uint32{3, unix.FICLONE}, allow},
+		{"clone a range", false, false, unix.SYS_IOCTL, arch, []uint32{3, 0x4020940d}, allow},
+		{"share equal blocks", false, false, unix.SYS_IOCTL, arch, []uint32{3, unix.FIDEDUPERANGE}, allow},
 		{"ask personality", false, false, unix.SYS_PERSONALITY, arch, []uint32{0xffffffff}, allow},
 		{"fixed addresses", false, false, unix.SYS_PERSONALITY, arch, []uint32{0x40000}, allow},
 		{"plain personality", false, false, unix.SYS_PERSONALITY, arch, []uint32{0}, allow},
