@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Success is the answer of routes without a result.
@@ -14,8 +15,52 @@ type Success struct {
 	Success bool `json:"success"`
 }
 
+// Done is that answer.
+var Done = Success{true}
+
 // OK answers {"success": true}.
-func OK(w http.ResponseWriter) error { return JSON(w, http.StatusOK, Success{true}) }
+func OK(w http.ResponseWriter) error { return JSON(w, http.StatusOK, Done) }
+
+// Valued returns what a request is answered with, or why it is not.
+type Valued func(r *http.Request) (any, error)
+
+// Value returns a handler that answers with the value of h as JSON.
+func Value(h Valued) Handler { return h.handler(http.StatusOK) }
+
+// Created is [Value] for what makes something: the status is 201.
+func Created(h Valued) Handler { return h.handler(http.StatusCreated) }
+
+func (h Valued) handler(status int) Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		v, err := h(r)
+		if err != nil {
+			return err
+		}
+		return JSON(w, status, v)
+	}
+}
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next_page_id"`
+}
+
+// PageOf returns a page; next is where the next one begins, "" on the last.
+func PageOf[T any](items []T, next string) Page[T] {
+	return Page[T]{append([]T{}, items...), OrNull(next)}
+}
+
+// OrNull returns nil for "", which answers show as null.
+func OrNull[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Stamp writes a time as the contracts of the App Server have it.
+func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 

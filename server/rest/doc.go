@@ -8,21 +8,17 @@
 //
 //	func (s *Service) Routes() []rest.Route {
 //		return []rest.Route{
-//			{Method: "GET", Path: "/api/things/{name}", Tag: "Things", Scope: rest.Account, Handle: s.get},
+//			{Method: "GET", Path: "/api/things/{name}", Tag: "Things", Scope: rest.Account, Handle: rest.Value(s.get)},
 //		}
 //	}
 //
-//	func (s *Service) get(w http.ResponseWriter, r *http.Request) error {
+//	func (s *Service) get(r *http.Request) (any, error) {
 //		q := rest.QueryOf(r)
 //		limit := q.Limit("limit", 100, 100)
 //		if err := q.Err(); err != nil {
-//			return err // 422, in the reference's words
+//			return nil, err // 422, in the reference's words
 //		}
-//		t, err := s.things.Get(r.PathValue("name"), limit)
-//		if err != nil {
-//			return err // its kind decides the status
-//		}
-//		return rest.JSON(w, http.StatusOK, t)
+//		return s.things.Get(r.PathValue("name"), limit) // the kind of an error decides the status
 //	}
 //
 // and [New] makes the server's handler from all of them.

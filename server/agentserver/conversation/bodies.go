@@ -118,20 +118,17 @@ func startGoal(ctx context.Context, c *session.Conversation, req *struct {
 	return c.Goal().Start(ctx, objective, req.MaxIterations)
 }
 
-func (s *Service) postTitle(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) postTitle(r *http.Request) (any, error) {
 	var req struct {
 		MaxLength int `json:"max_length"`
 	}
 	if err := rest.ReadOptional(r, form.Title, &req); err != nil {
-		return err
+		return nil, err
 	}
 	c, err := s.conversation(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	title, err := c.Assistant().GenerateTitle(r.Context(), req.MaxLength)
-	if err != nil {
-		return worded(err)
-	}
-	return rest.JSON(w, http.StatusOK, map[string]string{"title": title})
+	return map[string]string{"title": title}, worded(err)
 }

@@ -74,33 +74,33 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", "/api/conversations", s.postConversation),
 		r("GET", "/api/conversations", s.getBatch),
 		r("GET", "/api/conversations/search", s.getSearch),
-		r("GET", "/api/conversations/count", s.getCount),
+		r("GET", "/api/conversations/count", rest.Value(s.getCount)),
 		r("GET", one, s.getConversation),
 		r("PATCH", one, simpleBody(s, form.Patch, patch)),
-		r("DELETE", one, s.deleteConversation),
-		r("GET", one+"/agent_final_response", s.getFinalResponse),
-		r("POST", one+"/run", s.postRun),
+		r("DELETE", one, rest.Value(s.deleteConversation)),
+		r("GET", one+"/agent_final_response", rest.Value(s.getFinalResponse)),
+		r("POST", one+"/run", rest.Value(s.postRun)),
 		r("POST", one+"/pause", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Pause(r.Context()) })),
 		r("POST", one+"/interrupt", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Interrupt(r.Context()) })),
 		r("POST", one+"/secrets", simpleBody(s, form.Secrets, setSecrets)),
 		r("POST", one+"/confirmation_policy", simpleBody(s, form.Policy, setPolicy)),
-		hidden(r("GET", one+"/questions", s.getQuestions)),
+		hidden(r("GET", one+"/questions", rest.Value(s.getQuestions))),
 		hidden(r("POST", one+"/confirm", simpleBody(s, form.Confirm, setConfirm))), // the reference has no presets
 		r("POST", one+"/security_analyzer", simpleBody(s, form.Analyzer, setAnalyzer)),
 		r("POST", one+"/switch_profile", s.simple(postSwitchProfile)),
 		r("POST", one+"/switch_llm", s.simple(s.postSwitchLLM)),
 		unsupported(r("POST", one+"/switch_acp_model", s.simple(postSwitchACP))),
 		unsupported(r("POST", one+"/load_plugin", s.simple(postLoadPlugin))),
-		r("POST", one+"/ask_agent", s.postAsk),
-		hidden(r("POST", one+"/generate_title", s.postTitle)), // the reference has none
+		r("POST", one+"/ask_agent", rest.Value(s.postAsk)),
+		hidden(r("POST", one+"/generate_title", rest.Value(s.postTitle))), // the reference has none
 		r("POST", one+"/condense", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Condense(r.Context()) })),
 		r("POST", one+"/fork", s.postFork),
 		r("POST", one+"/navigate", s.postNavigate),
 		r("POST", one+"/goal", simpleBody(s, form.Goal, startGoal)),
 		r("POST", one+"/goal/stop", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Goal().Stop(r.Context()) })),
 		r("POST", one+"/goal/resume", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Goal().Resume(r.Context()) })),
-		r("POST", one+"/children", s.postChild),
-		hidden(r("GET", one+"/equipment", s.getEquipment)),
+		r("POST", one+"/children", rest.Created(s.postChild)),
+		hidden(r("GET", one+"/equipment", rest.Value(s.getEquipment))),
 		r("GET", one+"/runtime", s.getRuntime),
 		r("POST", one+"/runtime/reprovision", s.postReprovision),
 	}
@@ -343,17 +343,13 @@ func (s *Service) getSearch(w http.ResponseWriter, r *http.Request) error {
 	return rest.Bytes(w, http.StatusOK, page(p.Items, p.NextID))
 }
 
-func (s *Service) getCount(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) getCount(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	status := q.Enum("status", "", statuses...)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	n, err := s.o.Sessions.Count(r.Context(), eventstream.ListQuery{Status: status})
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, n)
+	return s.o.Sessions.Count(r.Context(), eventstream.ListQuery{Status: status})
 }
 
 func patch(ctx context.Context, c *session.Conversation, req *struct {
@@ -371,14 +367,14 @@ func patch(ctx context.Context, c *session.Conversation, req *struct {
 	return c.Patch(ctx, req.Title, req.Tags)
 }
 
-func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) deleteConversation(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	left, err := s.o.Sessions.Delete(r.Context(), id)
 	if err != nil {
-		return unknown(err, id)
+		return nil, unknown(err, id)
 	}
 	done := struct {
 		rest.Success
@@ -387,48 +383,39 @@ func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request) err
 	if left != nil {
 		done.Left = message(left)
 	}
-	return rest.JSON(w, http.StatusOK, done)
+	return done, nil
 }
 
-func (s *Service) getFinalResponse(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) getFinalResponse(r *http.Request) (any, error) {
 	c, err := s.conversation(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := c.Assistant().FinalResponse(r.Context())
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, map[string]string{"response": text})
+	return map[string]string{"response": text}, err
 }
 
-func (s *Service) postRun(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) postRun(r *http.Request) (any, error) {
 	c, err := s.conversation(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := c.Run(r.Context()); err != nil {
-		return worded(err)
-	}
-	return rest.OK(w)
+	return rest.Done, worded(c.Run(r.Context()))
 }
 
-func (s *Service) postAsk(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) postAsk(r *http.Request) (any, error) {
 	var req struct {
 		Question string `json:"question"`
 	}
 	if err := read(r, form.Question, &req); err != nil {
-		return err
+		return nil, err
 	}
 	c, err := s.conversation(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := c.Assistant().Ask(r.Context(), req.Question)
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, map[string]string{"response": text})
+	return map[string]string{"response": text}, err
 }
 
 func (s *Service) postFork(w http.ResponseWriter, r *http.Request) error {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/conversation/form"
-	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/skill"
 )
@@ -26,28 +25,25 @@ type toolShown struct {
 }
 
 // getQuestions is Deft's own: other clients word themselves what waits for the user.
-func (s *Service) getQuestions(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) getQuestions(r *http.Request) (any, error) {
 	c, err := s.conversation(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	asked, err := c.Questions(r.Context())
-	if err != nil {
-		return worded(err)
-	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"questions": asked})
+	return map[string]any{"questions": asked}, worded(err)
 }
 
 // getEquipment is Deft's own: the reference names the tools in the events only, without
 // their schemas.
-func (s *Service) getEquipment(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) getEquipment(r *http.Request) (any, error) {
 	c, err := s.conversation(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	got, err := c.Equipment(r.Context())
 	if err != nil {
-		return worded(err)
+		return nil, worded(err)
 	}
 	out := equipment{Tools: []toolShown{}, Skills: []skill.Info{}, Warnings: append([]string{}, got.Warnings...)}
 	for _, t := range got.Tools {
@@ -56,7 +52,7 @@ func (s *Service) getEquipment(w http.ResponseWriter, r *http.Request) error {
 	for _, k := range got.Skills {
 		out.Skills = append(out.Skills, k.Info())
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }
 
 // childRequest is the body of POST …/children
@@ -67,26 +63,26 @@ type childRequest struct {
 	Isolation string `json:"isolation"` // worktree, the default, or shared
 }
 
-func (s *Service) postChild(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) postChild(r *http.Request) (any, error) {
 	var req childRequest
 	if err := read(r, form.Child, &req); err != nil {
-		return err
+		return nil, err
 	}
 	if strings.TrimSpace(req.Task) == "" {
-		return schema.Violations{{
+		return nil, schema.Violations{{
 			Type: "string_too_short", Loc: []any{"body", "task"}, Msg: "String should have at least 1 character",
 			Input: req.Task, Ctx: map[string]any{"min_length": 1},
 		}}
 	}
 	c, err := s.conversation(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	child, err := c.Delegation().Start(r.Context(), session.ChildOptions{
 		Task: req.Task, Title: req.Title, Worktree: req.Isolation == "worktree",
 	})
 	if err != nil {
-		return worded(err)
+		return nil, worded(err)
 	}
 	// Where there is no repository a child shares its parent's workspace.
 	isolation := "shared"
@@ -97,9 +93,9 @@ func (s *Service) postChild(w http.ResponseWriter, r *http.Request) error {
 	if req.Title != "" {
 		title = &req.Title
 	}
-	return rest.JSON(w, http.StatusCreated, map[string]any{
+	return map[string]any{
 		"conversation_id": child.ID(), "parent_conversation_id": c.ID(), "status": child.Status(),
 		"title": title, "url": json.RawMessage("null"),
 		"workspace": child.Workspace(), "isolation": isolation,
-	})
+	}, nil
 }

@@ -24,7 +24,7 @@ func (s *Service) eventRoutes() []rest.Route {
 	}
 	return []rest.Route{
 		r("GET", events+"/search", s.searchEvents),
-		r("GET", events+"/count", s.countEvents),
+		r("GET", events+"/count", rest.Value(s.countEvents)),
 		r("GET", events+"/{event_id}", s.getEvent),
 		r("GET", events, s.batchEvents),
 		r("POST", events, simpleBody(s, form.Message, sendMessage)),
@@ -93,24 +93,21 @@ func (s *Service) searchEvents(w http.ResponseWriter, r *http.Request) error {
 	return rest.Bytes(w, http.StatusOK, page(items, string(p.NextID)))
 }
 
-func (s *Service) countEvents(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) countEvents(r *http.Request) (any, error) {
 	given := rest.QueryOf(r)
 	id, q, err := eventQuery(r, given)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := given.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	store, err := s.o.Sessions.Events(r.Context(), id)
 	if err != nil {
-		return unknown(err, id)
+		return nil, unknown(err, id)
 	}
 	n, err := store.Count(r.Context(), id, q)
-	if err != nil {
-		return unknown(err, id)
-	}
-	return rest.JSON(w, http.StatusOK, n)
+	return n, unknown(err, id)
 }
 
 func (s *Service) getEvent(w http.ResponseWriter, r *http.Request) error {

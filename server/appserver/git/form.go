@@ -2,6 +2,7 @@ package git
 
 import (
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/server/rest"
 )
 
 // The contract's forms.
@@ -21,7 +22,7 @@ type repository struct {
 func repositoryOf(h forge.Host, r forge.Repository) repository {
 	out := repository{
 		ID: r.ID, FullName: r.FullName, Provider: h.Provider(), Public: r.Public, Stars: r.Stars,
-		PushedAt: orNull(r.PushedAt), OwnerType: "user", MainBranch: orNull(r.MainBranch),
+		PushedAt: rest.OrNull(r.PushedAt), OwnerType: "user", MainBranch: rest.OrNull(r.MainBranch),
 	}
 	if r.OfOrganisation {
 		out.OwnerType = "organization"
@@ -41,7 +42,7 @@ type branch struct {
 }
 
 func branchOf(b forge.Branch) branch {
-	return branch{Name: b.Name, Commit: b.Commit, Protected: b.Protected, PushedAt: orNull(b.PushedAt)}
+	return branch{Name: b.Name, Commit: b.Commit, Protected: b.Protected, PushedAt: rest.OrNull(b.PushedAt)}
 }
 
 type task struct {
@@ -61,12 +62,6 @@ type user struct {
 	Email   *string `json:"email"`
 }
 
-// page is one page of a list.
-type page[T any] struct {
-	Items []T     `json:"items"`
-	Next  *string `json:"next_page_id"`
-}
-
 // mapped returns f's results for items, never nil.
 func mapped[A, B any](all []A, f func(A) B) []B {
 	out := make([]B, len(all))
@@ -77,23 +72,16 @@ func mapped[A, B any](all []A, f func(A) B) []B {
 }
 
 // part returns the page of a whole list.
-func part[T any](all []T, p forge.Page) (page[T], error) {
+func part[T any](all []T, p forge.Page) (rest.Page[T], error) {
 	n, size, err := p.Number()
 	if err != nil {
-		return page[T]{}, err
+		return rest.Page[T]{}, err
 	}
 	from := min((n-1)*size, len(all))
 	to := min(from+size, len(all))
-	out := page[T]{Items: append([]T{}, all[from:to]...)}
+	next := ""
 	if to < len(all) {
-		out.Next = orNull(forge.PageToken(n+1, size))
+		next = forge.PageToken(n+1, size)
 	}
-	return out, nil
-}
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
+	return rest.PageOf(all[from:to], next), nil
 }

@@ -52,8 +52,8 @@ func New(o Options) *Service {
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	const v1 = "/api/v1/git"
-	r := func(path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: "GET", Path: path, Tag: "Git", Scope: rest.Account, Handle: h}
+	r := func(path string, h rest.Valued) rest.Route {
+		return rest.Route{Method: "GET", Path: path, Tag: "Git", Scope: rest.Account, Handle: rest.Value(h)}
 	}
 	return []rest.Route{
 		r(v1+"/installations/search", s.installations),

@@ -21,21 +21,17 @@ func providerFrom(q *rest.Query, name string) string {
 	return q.Enum(name, "", settings.GitProviders...)
 }
 
-func (s *Service) installations(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) installations(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	provider, p := providerFrom(q, "provider"), pageFrom(q, 100)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	accounts, err := s.accounts(r.Context(), provider)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	out, err := part(accounts, p)
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, out)
+	return part(accounts, p)
 }
 
 func (s *Service) accounts(ctx context.Context, provider string) ([]string, error) {
@@ -49,7 +45,7 @@ func (s *Service) accounts(ctx context.Context, provider string) ([]string, erro
 // sortOrders are the contract's orders.
 var sortOrders = []string{"stars-desc", "stars-asc", "forks-desc", "forks-asc", "updated-desc", "updated-asc"}
 
-func (s *Service) repositories(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) repositories(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	provider := providerFrom(q, "provider")
 	by, direction, _ := strings.Cut(q.Enum("sort_order", "", sortOrders...), "-")
@@ -58,52 +54,48 @@ func (s *Service) repositories(w http.ResponseWriter, r *http.Request) error {
 		Sort: forge.Sort(by), Ascending: direction == "asc", Page: pageFrom(q, 100),
 	}
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	h, err := s.one(r.Context(), provider)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found, err := search(r.Context(), h, query)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusOK, page[repository]{repositoriesOf(h, found.Items), orNull(found.Next)})
+	return rest.PageOf(repositoriesOf(h, found.Items), found.Next), nil
 }
 
-func (s *Service) branches(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) branches(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	provider, name, p := providerFrom(q, "provider"), q.Required("repository"), pageFrom(q, 30)
 	text := q.Required("query")
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	h, err := s.one(r.Context(), provider)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found, err := h.Branches(r.Context(), name, text, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusOK, page[branch]{mapped(found.Items, branchOf), orNull(found.Next)})
+	return rest.PageOf(mapped(found.Items, branchOf), found.Next), nil
 }
 
-func (s *Service) tasks(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) tasks(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	p := pageFrom(q, 30)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	all, err := s.suggested(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	out, err := part(all, p)
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, out)
+	return part(all, p)
 }
 
 // suggested are the tasks of all hosts.
@@ -119,32 +111,32 @@ func (s *Service) suggested(ctx context.Context) ([]task, error) {
 }
 
 // info answers with the user of the first provider.
-func (s *Service) info(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) info(r *http.Request) (any, error) {
 	h, err := s.one(r.Context(), "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	u, err := h.User(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusOK, user{u.ID, u.Login, u.AvatarURL, orNull(u.Company), orNull(u.Name), orNull(u.Email)})
+	return user{u.ID, u.Login, u.AvatarURL, rest.OrNull(u.Company), rest.OrNull(u.Name), rest.OrNull(u.Email)}, nil
 }
 
 // organisations answers with the organisations of the first provider, without the
 // user.
-func (s *Service) organisations(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) organisations(r *http.Request) (any, error) {
 	h, err := s.one(r.Context(), "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	u, err := h.User(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all, err := h.Accounts(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	names := []string{}
 	for _, a := range all {
@@ -152,5 +144,5 @@ func (s *Service) organisations(w http.ResponseWriter, r *http.Request) error {
 			names = append(names, a)
 		}
 	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"provider": h.Provider(), "organizations": names})
+	return map[string]any{"provider": h.Provider(), "organizations": names}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/server/rest"
@@ -76,11 +75,11 @@ func (f filter) takes(name string, verified bool) bool {
 	return containsFold(name, f.text) && (f.verified == nil || *f.verified == verified)
 }
 
-func (s *Service) searchModels(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) searchModels(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	f, of := filterOf(q), q.String("provider__eq", "")
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	var found []model
 	for _, m := range s.models.all {
@@ -88,14 +87,14 @@ func (s *Service) searchModels(w http.ResponseWriter, r *http.Request) error {
 			found = append(found, m)
 		}
 	}
-	return rest.JSON(w, http.StatusOK, pageOf(found, model.id, f.after, f.limit))
+	return pageOf(found, model.id, f.after, f.limit), nil
 }
 
-func (s *Service) searchProviders(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) searchProviders(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	f := filterOf(q)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	var found []provider
 	for _, p := range s.models.providers {
@@ -103,7 +102,7 @@ func (s *Service) searchProviders(w http.ResponseWriter, r *http.Request) error 
 			found = append(found, p)
 		}
 	}
-	return rest.JSON(w, http.StatusOK, pageOf(found, func(p provider) string { return p.Name }, f.after, f.limit))
+	return pageOf(found, func(p provider) string { return p.Name }, f.after, f.limit), nil
 }
 
 // features are the switches of the web client. There is no billing, and ACP agents are not
@@ -117,17 +116,15 @@ var features = map[string]any{
 }
 
 // webClient answers a page's questions before anyone has signed in.
-func (s *Service) webClient(w http.ResponseWriter, _ *http.Request) error {
+func (s *Service) webClient(_ *http.Request) (any, error) {
 	none := []string{}
-	return rest.JSON(w, http.StatusOK, map[string]any{
+	return map[string]any{
 		"kind": "WebClientConfig", "app_mode": "oss", "feature_flags": features, "providers_configured": none,
 		"posthog_client_key": nil, "maintenance_start_time": nil, "auth_url": nil, "recaptcha_site_key": nil,
-		"faulty_models": none, "error_message": nil, "updated_at": stamp(s.o.Began), "github_app_slug": nil,
+		"faulty_models": none, "error_message": nil, "updated_at": rest.Stamp(s.o.Began), "github_app_slug": nil,
 		"gitlab_enabled": false, "slack_enabled": false, "email_enabled": false, "email_change_enabled": false,
 		"provider_default_hosts": map[string]string{"github": "github.com", "gitlab": "gitlab.com", "bitbucket": "bitbucket.org"},
 		"acp_providers":          none, "jira_dc_oauth_host": nil, "jira_dc_service_account_managed": false,
 		"jira_dc_service_account_email": nil, "jira_dc_service_account_config_error": nil,
-	})
+	}, nil
 }
-
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }

@@ -36,39 +36,32 @@ func keyNumber(id string) int64 {
 func showKey(c store.Credential) keyInfo {
 	org := organisation(identity.Tenant(c.Owner))
 	return keyInfo{
-		ID: keyNumber(c.ID), Name: text(c.Name), Created: stamp(c.Created), LastUsed: moment(c.Used), Expires: moment(c.Expires), Org: &org,
+		ID: keyNumber(c.ID), Name: rest.OrNull(c.Name), Created: rest.Stamp(c.Created), LastUsed: moment(c.Used), Expires: moment(c.Expires), Org: &org,
 	}
-}
-
-func text(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 func moment(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}
-	s := stamp(t)
+	s := rest.Stamp(t)
 	return &s
 }
 
-func (s *Service) listKeys(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) listKeys(r *http.Request) (any, error) {
 	caller, err := person(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list, err := s.o.Keys.Keys(r.Context(), caller.Tenant())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := make([]keyInfo, len(list))
 	for i, c := range list {
 		out[i] = showKey(c)
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }
 
 var keyBody = &schema.Object{Fields: []schema.Field{
@@ -94,42 +87,42 @@ func parseTime(s string) (time.Time, error) {
 }
 
 // createKey makes a key and shows it, once.
-func (s *Service) createKey(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) createKey(r *http.Request) (any, error) {
 	caller, err := person(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body, err := rest.BodyAs(r, keyBody)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	now, lasts := time.Now(), time.Duration(0)
 	if v := body.Text("expires_at"); v != "" {
 		until, err := parseTime(v)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if lasts = until.Sub(now); lasts <= 0 {
-			return schema.Invalid("expires_at must be in the future", nil, "body", "expires_at")
+			return nil, schema.Invalid("expires_at must be in the future", nil, "body", "expires_at")
 		}
 	}
 	if v := body.Text("not_before"); v != "" {
 		if from, err := parseTime(v); err != nil || from.After(now) {
-			return schema.Invalid("keys that become valid later are not supported", nil, "body", "not_before")
+			return nil, schema.Invalid("keys that become valid later are not supported", nil, "body", "not_before")
 		}
 	}
 	if v := body.Text("org_id"); v != "" && v != organisation(caller.Tenant()) {
-		return fault.New(fault.Denied, "the organisation is not yours")
+		return nil, fault.New(fault.Denied, "the organisation is not yours")
 	}
 	c, secret, err := s.o.Keys.NewKey(r.Context(), caller.Tenant(), body.Text("name"), lasts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.o.Log.Info("an API key was made", "owner", caller.Tenant(), "key", c.ID)
-	return rest.JSON(w, http.StatusOK, struct {
+	return struct {
 		keyInfo
 		Key string `json:"key"`
-	}{showKey(c), secret})
+	}{showKey(c), secret}, nil
 }
 
 // findKey returns the key of the caller's that is the wanted one.
@@ -146,40 +139,40 @@ func (s *Service) findKey(ctx context.Context, caller identity.Caller, is func(s
 	return store.Credential{}, fault.New(fault.NotFound, "API key not found")
 }
 
-func (s *Service) deleteKey(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) deleteKey(r *http.Request) (any, error) {
 	caller, err := person(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n, err := strconv.ParseInt(r.PathValue("key_id"), 10, 64)
 	if err != nil {
-		return schema.Violations{{Type: "int_parsing", Loc: []any{"path", "key_id"}, Msg: "Input should be a valid integer, unable to parse string as an integer"}}
+		return nil, schema.Violations{{Type: "int_parsing", Loc: []any{"path", "key_id"}, Msg: "Input should be a valid integer, unable to parse string as an integer"}}
 	}
 	c, err := s.findKey(r.Context(), caller, func(c store.Credential) bool { return keyNumber(c.ID) == n })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.o.Keys.DeleteKey(r.Context(), caller.Tenant(), c.ID); err != nil {
-		return err
+		return nil, err
 	}
 	s.o.Log.Info("an API key was revoked", "owner", caller.Tenant(), "key", c.ID)
-	return done(w, "API key deleted successfully")
+	return message{"API key deleted successfully"}, nil
 }
 
-func (s *Service) currentKey(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) currentKey(r *http.Request) (any, error) {
 	caller, err := person(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if caller.Method != identity.APIKey {
-		return rest.Fail(http.StatusBadRequest, "This endpoint requires API key authentication")
+		return nil, rest.Fail(http.StatusBadRequest, "This endpoint requires API key authentication")
 	}
 	c, err := s.findKey(r.Context(), caller, func(c store.Credential) bool { return c.ID == caller.Credential })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	org := organisation(caller.Tenant())
-	return rest.JSON(w, http.StatusOK, map[string]any{
-		"id": keyNumber(c.ID), "name": text(c.Name), "org_id": org, "bound_org_id": org, "user_id": string(caller.Tenant()), "auth_type": "bearer",
-	})
+	return map[string]any{
+		"id": keyNumber(c.ID), "name": rest.OrNull(c.Name), "org_id": org, "bound_org_id": org, "user_id": string(caller.Tenant()), "auth_type": "bearer",
+	}, nil
 }

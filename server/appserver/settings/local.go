@@ -12,7 +12,6 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/outbound"
-	"github.com/deft-dev/deft/server/rest"
 )
 
 // localModel is a model that a program on this machine serves. The contract has no such
@@ -49,16 +48,16 @@ const (
 
 // local lists the models of programs on this machine. A server for others does not look:
 // programs beside it are none of its users' business.
-func (u user) local(w http.ResponseWriter, r *http.Request) error {
+func (u user) local(r *http.Request) (any, error) {
 	if outbound.Restricted() {
-		return fault.New(fault.Denied, "this server serves others, and does not look for models on its own machine")
+		return nil, fault.New(fault.Denied, "this server serves others, and does not look for models on its own machine")
 	}
 	client := &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		Timeout:       localTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"items": findLocal(r.Context(), client, localServers)})
+	return map[string]any{"items": findLocal(r.Context(), client, localServers)}, nil
 }
 
 // findLocal asks all servers at once. One that does not answer, or not as it should, is

@@ -7,7 +7,6 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
-	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/settings/agentsettings"
 	"github.com/deft-dev/deft/spec"
 )
@@ -21,37 +20,37 @@ type tested struct {
 }
 
 // testModel tries the model of the settings, with which conversations start.
-func (u user) testModel(w http.ResponseWriter, r *http.Request) error {
+func (u user) testModel(r *http.Request) (any, error) {
 	doc, err := u.Load()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := spec.LLMFrom(u.WithCommonLLM(doc.Agent).Object("llm"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return u.try(r.Context(), w, l)
+	return u.try(r.Context(), l), nil
 }
 
 // testProfile tries the model of a profile.
-func (u user) testProfile(w http.ResponseWriter, r *http.Request) error {
+func (u user) testProfile(r *http.Request) (any, error) {
 	name, err := profileName(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := u.Profiles.LLMs.Load(r.Context(), name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return u.try(r.Context(), w, l)
+	return u.try(r.Context(), l), nil
 }
 
-func (u user) try(ctx context.Context, w http.ResponseWriter, l *spec.LLM) error {
+func (u user) try(ctx context.Context, l *spec.LLM) tested {
 	err := l.Resolve(u.Profiles.Connections.Find(ctx), "")
 	if err == nil {
 		err = u.Check(ctx, l)
 	}
-	return rest.JSON(w, http.StatusOK, testedWith(err))
+	return testedWith(err)
 }
 
 // testedWith is how a test went that ended with an error, or nil.
@@ -71,19 +70,19 @@ const probeTime = 20 * time.Second
 
 // testServer asks an MCP server of the settings for its tools. One that is a program runs in
 // the sandbox of a conversation only, whose agent has its tools.
-func (u user) testServer(w http.ResponseWriter, r *http.Request) error {
+func (u user) testServer(r *http.Request) (any, error) {
 	doc, err := u.Load()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	agent, err := agentsettings.Dump(doc.Agent, schema.Writing{Mode: schema.Plain})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	name := r.PathValue("name")
 	server := agent.Object("mcp_config").Object(name)
 	if server == nil {
-		return fault.New(fault.NotFound, "the settings have no MCP server "+name)
+		return nil, fault.New(fault.NotFound, "the settings have no MCP server "+name)
 	}
 	type answer struct {
 		tested
@@ -92,12 +91,12 @@ func (u user) testServer(w http.ResponseWriter, r *http.Request) error {
 	if server.Text("command") != "" {
 		err := fault.New(fault.Unsupported, "it is a program, which runs in the sandbox of a conversation").
 			Hint("the Agent panel of a new conversation lists its tools")
-		return rest.JSON(w, http.StatusOK, answer{testedWith(err), []string{}})
+		return answer{testedWith(err), []string{}}, nil
 	}
 	raw, err := schema.Encode(server)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tools, err := u.s.o.ProbeMCP(r.Context(), name, raw, probeTime)
-	return rest.JSON(w, http.StatusOK, answer{testedWith(err), append([]string{}, tools...)})
+	return answer{testedWith(err), append([]string{}, tools...)}, nil
 }

@@ -31,40 +31,37 @@ type profileInfo struct {
 	APIKeySet bool    `json:"api_key_set"`
 }
 
-func (u user) listProfiles(w http.ResponseWriter, r *http.Request) error {
+func (u user) listProfiles(r *http.Request) (any, error) {
 	list, err := u.Profiles.LLMs.List(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	doc, err := u.Load()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := make([]profileInfo, len(list))
 	for i, one := range list {
 		out[i] = profileInfo{one.Name, one.Model, one.BaseURL, one.APIKeySet}
 	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"profiles": out, "active_profile": doc.ActiveProfile})
+	return map[string]any{"profiles": out, "active_profile": doc.ActiveProfile}, nil
 }
 
-func (u user) getProfile(w http.ResponseWriter, r *http.Request) error {
+func (u user) getProfile(r *http.Request) (any, error) {
 	name, err := profileName(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := u.Profiles.LLMs.Stored(r.Context(), name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config, err := profileConfig(l, schema.Masked)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	set, err := u.HasKey(r.Context(), l)
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"name": name, "config": config, "api_key_set": set})
+	return map[string]any{"name": name, "config": config, "api_key_set": set}, err
 }
 
 var profileBody = &schema.Object{Fields: []schema.Field{
@@ -74,25 +71,25 @@ var profileBody = &schema.Object{Fields: []schema.Field{
 }}
 
 // saveProfile saves the LLM in the body, or the settings' LLM, as a profile.
-func (u user) saveProfile(w http.ResponseWriter, r *http.Request) error {
+func (u user) saveProfile(r *http.Request) (any, error) {
 	name, err := profileName(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sent, _, err := rest.Document(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if sent == nil {
 		sent = schema.NewMap()
 	}
 	body, err := profileBody.Check(sent, schema.Reading{}, "body")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := u.sentLLM(body.Object("llm"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if body.Get("preserve_existing_api_key") == true && !l.HasKey() {
 		old, err := u.Profiles.LLMs.Stored(r.Context(), name)
@@ -100,13 +97,13 @@ func (u user) saveProfile(w http.ResponseWriter, r *http.Request) error {
 		case err == nil:
 			l.APIKey = old.APIKey
 		case !fault.Is(err, fault.NotFound):
-			return err
+			return nil, err
 		}
 	}
 	if err := u.Profiles.LLMs.Save(r.Context(), name, l, body.Get("include_secrets") == true); err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusCreated, named{name, "Profile '" + name + "' saved"})
+	return named{name, "Profile '" + name + "' saved"}, nil
 }
 
 // sentLLM checks an LLM, of which unknown fields are refused; without one it is the
@@ -138,53 +135,53 @@ func (u user) sentLLM(sent *schema.Map) (*spec.LLM, error) {
 	return spec.LLMFrom(doc)
 }
 
-func (u user) deleteProfile(w http.ResponseWriter, r *http.Request) error {
+func (u user) deleteProfile(r *http.Request) (any, error) {
 	name, err := profileName(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := u.DeleteLLM(r.Context(), name); err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusOK, named{name, "Profile '" + name + "' deleted"})
+	return named{name, "Profile '" + name + "' deleted"}, nil
 }
 
-func (u user) activateProfile(w http.ResponseWriter, r *http.Request) error {
+func (u user) activateProfile(r *http.Request) (any, error) {
 	name, err := profileName(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	applied, err := u.ActivateLLM(r.Context(), name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := map[string]any{"name": name, "message": "Profile '" + name + "' activated", "model": nil}
 	if applied {
 		doc, err := u.Load()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		out["model"] = doc.Agent.Object("llm").Get("model")
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }
 
 var newNameBody = &schema.Object{Fields: []schema.Field{
 	{Name: "new_name", Type: schema.String{Min: 1, Max: 64, Pattern: profiles.Names}, Required: true},
 }}
 
-func (u user) renameProfile(w http.ResponseWriter, r *http.Request) error {
+func (u user) renameProfile(r *http.Request) (any, error) {
 	name, err := profileName(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body, err := rest.BodyAs(r, newNameBody)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	to := body.Text("new_name")
 	if err := u.RenameLLM(r.Context(), name, to); err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusOK, named{to, "Profile '" + name + "' renamed to '" + to + "'"})
+	return named{to, "Profile '" + name + "' renamed to '" + to + "'"}, nil
 }

@@ -16,26 +16,18 @@ import (
 	"github.com/deft-dev/deft/settings"
 )
 
-// page is one page of a list.
-type page[T any] struct {
-	Items []T     `json:"items"`
-	Next  *string `json:"next_page_id"`
-}
-
 // pageOf returns the items of a sorted list that come after an id, at most limit.
-func pageOf[T any](sorted []T, id func(T) string, after string, limit int) page[T] {
+func pageOf[T any](sorted []T, id func(T) string, after string, limit int) rest.Page[T] {
 	at, _ := slices.BinarySearchFunc(sorted, after, func(one T, after string) int {
 		if id(one) <= after && after != "" {
 			return -1
 		}
 		return 1
 	})
-	out := page[T]{Items: append([]T{}, sorted[at:min(at+limit, len(sorted))]...)}
-	if at+limit < len(sorted) {
-		next := id(sorted[at+limit-1])
-		out.Next = &next
+	if at+limit >= len(sorted) {
+		return rest.PageOf(sorted[at:], "")
 	}
-	return out
+	return rest.PageOf(sorted[at:at+limit], id(sorted[at+limit-1]))
 }
 
 var (
@@ -66,34 +58,31 @@ func readSecret(r *http.Request) (form secretForm, err error) {
 	return form, err
 }
 
-func (u user) searchSecrets(w http.ResponseWriter, r *http.Request) error {
+func (u user) searchSecrets(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	contains, after, limit := q.String("name__contains", ""), q.String("page_id", ""), q.Limit("limit", 100, 100)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	list, err := u.Secrets()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list = slices.DeleteFunc(list, func(one settings.SecretItem) bool { return !containsFold(one.Name, contains) })
 	slices.SortFunc(list, func(a, b settings.SecretItem) int { return cmp.Compare(a.Name, b.Name) })
-	return rest.JSON(w, http.StatusOK, pageOf(list, func(one settings.SecretItem) string { return one.Name }, after, limit))
+	return pageOf(list, func(one settings.SecretItem) string { return one.Name }, after, limit), nil
 }
 
 func containsFold(s, part string) bool {
 	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
 }
 
-func (u user) saveSecret(w http.ResponseWriter, r *http.Request) error {
+func (u user) saveSecret(r *http.Request) (any, error) {
 	form, err := readSecret(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := u.SetSecret(r.Context(), form.Name, llm.Secret(form.Value), form.Description); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusCreated, message{"Secret saved successfully"})
+	return message{"Secret saved successfully"}, u.SetSecret(r.Context(), form.Name, llm.Secret(form.Value), form.Description)
 }
 
 // rename changes the name and the description of the secret that a path names.
@@ -105,21 +94,18 @@ func (u user) rename(r *http.Request) error {
 	return u.RenameSecret(r.Context(), r.PathValue("secret_id"), form.Name, form.Description)
 }
 
-func (u user) changeSecret(w http.ResponseWriter, r *http.Request) error {
+func (u user) changeSecret(r *http.Request) (any, error) {
 	if err := u.rename(r); err != nil {
 		if fault.Is(err, fault.Conflict) {
-			return rest.Fail(http.StatusBadRequest, "Secret name already exists")
+			return nil, rest.Fail(http.StatusBadRequest, "Secret name already exists")
 		}
-		return err
+		return nil, err
 	}
-	return done(w, "Secret updated successfully")
+	return message{"Secret updated successfully"}, nil
 }
 
-func (u user) deleteSecret(w http.ResponseWriter, r *http.Request) error {
-	if err := u.DeleteSecret(r.Context(), r.PathValue("secret_id")); err != nil {
-		return err
-	}
-	return done(w, "Secret deleted successfully")
+func (u user) deleteSecret(r *http.Request) (any, error) {
+	return message{"Secret deleted successfully"}, u.DeleteSecret(r.Context(), r.PathValue("secret_id"))
 }
 
 // ofSandbox returns the settings of the owner of the sandbox that a path names, for a
@@ -132,16 +118,16 @@ func (s *Service) ofSandbox(r *http.Request) (*settings.Service, error) {
 	return s.o.Of(r.Context(), caller.Tenant())
 }
 
-func (s *Service) sandboxSecrets(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) sandboxSecrets(r *http.Request) (any, error) {
 	own, err := s.ofSandbox(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list, err := own.SandboxSecrets()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusOK, map[string][]settings.SecretItem{"secrets": list})
+	return map[string][]settings.SecretItem{"secrets": list}, nil
 }
 
 // sandboxSecret answers with a value as plain text, for a lookup of an agent in the

@@ -93,8 +93,13 @@ func New(o Options) *Service {
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	const v1, profile = "/api/v1/settings", "/api/v1/settings/profiles/{name}"
-	r := func(tag, method, path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: method, Path: path, Tag: tag, Limit: 1 << 20, Scope: rest.Account, Handle: h}
+	r := func(tag, method, path string, h rest.Valued) rest.Route {
+		return rest.Route{Method: method, Path: path, Tag: tag, Limit: 1 << 20, Scope: rest.Account, Handle: rest.Value(h)}
+	}
+	made := func(tag, path string, h rest.Valued) rest.Route {
+		out := r(tag, "POST", path, h)
+		out.Handle = rest.Created(h)
+		return out
 	}
 	scope := func(r rest.Route, s identity.Scope, limit int64) rest.Route {
 		r.Scope, r.Limit = s, limit
@@ -112,18 +117,18 @@ func (s *Service) Routes() []rest.Route {
 		r("Settings", "POST", profile+"/test", s.user(user.testProfile)),
 		r("Settings", "GET", v1+"/profiles", s.user(user.listProfiles)),
 		r("Settings", "GET", profile, s.user(user.getProfile)),
-		r("Settings", "POST", profile, s.user(user.saveProfile)),
+		made("Settings", profile, s.user(user.saveProfile)),
 		r("Settings", "DELETE", profile, s.user(user.deleteProfile)),
 		r("Settings", "POST", profile+"/activate", s.user(user.activateProfile)),
 		r("Settings", "POST", profile+"/rename", s.user(user.renameProfile)),
 		rest.Audited(r("Secrets", "POST", "/api/v1/secrets/git-providers", s.user(user.setTokens))),
 		rest.Audited(r("Secrets", "DELETE", "/api/v1/secrets/git-providers", s.user(user.unsetTokens))),
 		r("Secrets", "GET", "/api/v1/secrets/search", s.user(user.searchSecrets)),
-		rest.Audited(r("Secrets", "POST", "/api/v1/secrets", s.user(user.saveSecret))),
+		rest.Audited(made("Secrets", "/api/v1/secrets", s.user(user.saveSecret))),
 		rest.Audited(r("Secrets", "PUT", "/api/v1/secrets/{secret_id}", s.user(user.changeSecret))),
 		rest.Audited(r("Secrets", "DELETE", "/api/v1/secrets/{secret_id}", s.user(user.deleteSecret))),
 		scope(r("Sandboxes", "GET", "/api/v1/sandboxes/{sandbox_id}/settings/secrets", s.sandboxSecrets), rest.Inside, 0),
-		rest.Audited(scope(r("Sandboxes", "GET", "/api/v1/sandboxes/{sandbox_id}/settings/secrets/{secret_name}", s.sandboxSecret), rest.Inside, 0)),
+		{Method: "GET", Path: "/api/v1/sandboxes/{sandbox_id}/settings/secrets/{secret_name}", Tag: "Sandboxes", Scope: rest.Inside, Audited: true, Handle: s.sandboxSecret},
 		r("User", "GET", "/api/v1/users/me", s.user(user.me)),
 		r("Config", "GET", "/api/v1/config/models/search", s.searchModels),
 		r("Config", "GET", "/api/v1/config/providers/search", s.searchProviders),
@@ -143,20 +148,20 @@ type user struct {
 }
 
 // handler answers a request for its caller.
-type handler func(u user, w http.ResponseWriter, r *http.Request) error
+type handler func(u user, r *http.Request) (any, error)
 
 // user finds the caller's settings.
-func (s *Service) user(h handler) rest.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) user(h handler) rest.Valued {
+	return func(r *http.Request) (any, error) {
 		caller, err := person(r.Context())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		service, err := s.o.Of(r.Context(), caller.Tenant())
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return h(user{service, s, caller}, w, r)
+		return h(user{service, s, caller}, r)
 	}
 }
 
@@ -176,8 +181,4 @@ func person(ctx context.Context) (identity.Caller, error) {
 // message is the answer to a change.
 type message struct {
 	Message string `json:"message"`
-}
-
-func done(w http.ResponseWriter, text string) error {
-	return rest.JSON(w, http.StatusOK, message{text})
 }

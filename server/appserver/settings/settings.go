@@ -9,12 +9,12 @@ import (
 	"github.com/deft-dev/deft/settings/openhands"
 )
 
-func agentSchema(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, agentsettings.AgentPage())
+func agentSchema(_ *http.Request) (any, error) {
+	return agentsettings.AgentPage(), nil
 }
 
-func conversationSchema(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, agentsettings.ConversationPage())
+func conversationSchema(_ *http.Request) (any, error) {
+	return agentsettings.ConversationPage(), nil
 }
 
 // object reads a body that is any JSON object.
@@ -30,53 +30,46 @@ func object(r *http.Request) (*schema.Map, error) {
 	return m, nil
 }
 
-func (u user) get(w http.ResponseWriter, r *http.Request) error {
+func (u user) get(r *http.Request) (any, error) {
 	v, err := u.configured(r.Context(), hidden)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	m, err := v.nested(r.Context())
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, m)
+	return v.nested(r.Context())
 }
 
-func (u user) post(w http.ResponseWriter, r *http.Request) error {
+func (u user) post(r *http.Request) (any, error) {
 	body, err := object(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, key := range []string{"agent_settings", "conversation_settings"} {
 		if _, ok := body.Lookup(key); ok {
-			return rest.Fail(http.StatusUnprocessableEntity, "'"+key+"' is not accepted: send the changes as '"+key+"_diff'")
+			return nil, rest.Fail(http.StatusUnprocessableEntity, "'"+key+"' is not accepted: send the changes as '"+key+"_diff'")
 		}
 	}
-	if err := u.change(r.Context(), body); err != nil {
-		return err
-	}
-	return done(w, "Settings stored")
+	return message{"Settings stored"}, u.change(r.Context(), body)
 }
 
 // me answers with the caller and his settings. A program with an API key of his gets the
 // secrets as well, if it asks for them, and the secrets of MCP servers if it has a
 // sandbox: it starts agents with them.
-func (u user) me(w http.ResponseWriter, r *http.Request) error {
+func (u user) me(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	expose := q.Bool("expose_secrets", false)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	show := hidden
 	if expose {
 		if err := u.mayExpose(r); err != nil {
-			return err
+			return nil, err
 		}
 		show = exposed
 	}
 	v, err := u.view(r.Context(), show)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if v.servers = schema.Nulled; show == exposed || u.inSandbox(r) {
 		v.servers = schema.Plain
@@ -86,11 +79,11 @@ func (u user) me(w http.ResponseWriter, r *http.Request) error {
 	}
 	m, err := v.flat()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	nested, err := v.nested(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, key := range nested.Keys() {
 		m.Set(key, nested.Get(key))
@@ -100,7 +93,7 @@ func (u user) me(w http.ResponseWriter, r *http.Request) error {
 	} {
 		m.Set(key, value)
 	}
-	return rest.JSON(w, http.StatusOK, m)
+	return m, nil
 }
 
 var importBody = &schema.Object{Fields: []schema.Field{
@@ -120,7 +113,7 @@ type imported struct {
 
 // takeOver reads files of OpenHands, and stores their settings if it is told to
 // apply.
-func (u user) takeOver(w http.ResponseWriter, r *http.Request) error {
+func (u user) takeOver(r *http.Request) (any, error) {
 	var form struct {
 		Files []struct {
 			Name    string `json:"name"`
@@ -129,7 +122,7 @@ func (u user) takeOver(w http.ResponseWriter, r *http.Request) error {
 		Apply bool `json:"apply"`
 	}
 	if err := rest.Read(r, importBody, &form); err != nil {
-		return err
+		return nil, err
 	}
 	files := make([]openhands.File, len(form.Files))
 	for i, f := range form.Files {
@@ -137,7 +130,7 @@ func (u user) takeOver(w http.ResponseWriter, r *http.Request) error {
 	}
 	plan, err := openhands.Read(files...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := imported{Taken: plan.Taken, Left: plan.Left, Applied: form.Apply}
 	if form.Apply {
@@ -147,9 +140,9 @@ func (u user) takeOver(w http.ResponseWriter, r *http.Request) error {
 		}
 		more, err := plan.Apply(r.Context(), u.Service, check)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		out.Left = append(out.Left, more...)
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }

@@ -72,15 +72,15 @@ func (u user) renewable(provider string, one *schema.Map, t *settings.ProviderTo
 }
 
 // setTokens replaces the user's tokens of Git hosts. An empty one keeps the stored token.
-func (u user) setTokens(w http.ResponseWriter, r *http.Request) error {
+func (u user) setTokens(r *http.Request) (any, error) {
 	body, err := rest.BodyAs(r, tokensBody)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sent, tokens := body.Object("provider_tokens"), map[string]settings.ProviderToken{}
 	for _, provider := range sent.Keys() {
 		if !slices.Contains(settings.GitProviders, provider) {
-			return schema.Invalid("unknown Git provider", provider, "body", "provider_tokens", provider)
+			return nil, schema.Invalid("unknown Git provider", provider, "body", "provider_tokens", provider)
 		}
 		one := sent.Object(provider)
 		t := settings.ProviderToken{
@@ -90,18 +90,18 @@ func (u user) setTokens(w http.ResponseWriter, r *http.Request) error {
 			t.Token = ""
 		}
 		if err := u.renewable(provider, one, &t); err != nil {
-			return err
+			return nil, err
 		}
 		if t.Token != "" && u.s.o.Tokens != nil {
 			id, err := u.s.o.Tokens.CheckToken(r.Context(), provider, t)
 			if fault.Is(err, fault.Auth) {
-				return rest.Fail(http.StatusUnauthorized, "Invalid token. Please make sure it is a valid "+provider+" token.")
+				return nil, rest.Fail(http.StatusUnauthorized, "Invalid token. Please make sure it is a valid "+provider+" token.")
 			}
 			if fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Timeout) || fault.Is(err, fault.Unsupported) {
-				return rest.Fail(http.StatusUnprocessableEntity, "The "+provider+" token cannot be checked: "+rest.Text(err))
+				return nil, rest.Fail(http.StatusUnprocessableEntity, "The "+provider+" token cannot be checked: "+rest.Text(err))
 			}
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if id != "" {
 				t.UserID = id
@@ -111,18 +111,12 @@ func (u user) setTokens(w http.ResponseWriter, r *http.Request) error {
 	}
 	if servers := replacedServers(body.Object("mcp_config")); servers != nil {
 		if _, err := u.Update(r.Context(), settings.Diff{Servers: servers}); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := u.SetProviderTokens(r.Context(), tokens); err != nil {
-		return err
-	}
-	return done(w, "Git providers stored")
+	return message{"Git providers stored"}, u.SetProviderTokens(r.Context(), tokens)
 }
 
-func (u user) unsetTokens(w http.ResponseWriter, r *http.Request) error {
-	if err := u.SetProviderTokens(r.Context(), nil); err != nil {
-		return err
-	}
-	return done(w, "Unset Git provider tokens")
+func (u user) unsetTokens(r *http.Request) (any, error) {
+	return message{"Unset Git provider tokens"}, u.SetProviderTokens(r.Context(), nil)
 }

@@ -138,7 +138,7 @@ func (s *Service) list(w http.ResponseWriter, q *rest.Query, l *listing) error {
 			return err
 		}
 	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"results": append([]conversationInfo{}, l.results...), "next_page_id": orNull(l.next)})
+	return rest.JSON(w, http.StatusOK, map[string]any{"results": append([]conversationInfo{}, l.results...), "next_page_id": rest.OrNull(l.next)})
 }
 
 // get answers with null where there is no conversation, as the reference.

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -144,14 +143,3 @@ func parseID(text string) (event.ConversationID, error) {
 	}
 	return id, nil
 }
-
-// orNull returns nil for "", which answers show as null.
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// stamp writes a time as the contract has it.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/rest"
 )
 
 // The states of conversations (ConversationStatus).
@@ -92,15 +93,15 @@ func runtimeStatus(s store.TaskStatus) string {
 func (s *Service) show(r *http.Request, i *conversations.Info, t *store.Task) conversationInfo {
 	status, runtime := s.statusOf(r.Context(), i, t)
 	out := conversationInfo{
-		ID: i.Info.ID.Hex(), Title: titleOf(i.Meta.Title, i.Info.ID), Updated: stamp(i.Updated), Status: status, RuntimeStatus: orNull(runtime),
-		Repository: orNull(i.Repository), Branch: orNull(i.Branch), Provider: orNull(i.Provider), Trigger: orNull(i.Trigger),
-		Created: stamp(i.Info.Created), PRNumbers: append([]int{}, i.PRNumbers...), Version: version, Subs: []string{},
+		ID: i.Info.ID.Hex(), Title: titleOf(i.Meta.Title, i.Info.ID), Updated: rest.Stamp(i.Updated), Status: status, RuntimeStatus: rest.OrNull(runtime),
+		Repository: rest.OrNull(i.Repository), Branch: rest.OrNull(i.Branch), Provider: rest.OrNull(i.Provider), Trigger: rest.OrNull(i.Trigger),
+		Created: rest.Stamp(i.Info.Created), PRNumbers: append([]int{}, i.PRNumbers...), Version: version, Subs: []string{},
 	}
 	for _, sub := range i.Subs {
 		out.Subs = append(out.Subs, sub.Hex())
 	}
 	if status == running {
-		out.URL, out.SessionKey = orNull(s.o.URL(r)+"/api/conversations/"+out.ID), orNull(i.In.SessionKey)
+		out.URL, out.SessionKey = rest.OrNull(s.o.URL(r)+"/api/conversations/"+out.ID), rest.OrNull(i.In.SessionKey)
 	}
 	return out
 }
@@ -112,10 +113,10 @@ func (s *Service) showTask(t *store.Task) conversationInfo {
 		s.o.Log.Warn("the request of a start task cannot be read", "task", t.ID, "err", err)
 	}
 	out := conversationInfo{
-		ID: t.Conversation.Hex(), Title: titleOf(req.Title, t.Conversation), Updated: stamp(t.Updated), Status: starting,
-		RuntimeStatus: orNull(runtimeStatus(t.Status)), Repository: orNull(req.Repository), Branch: orNull(req.Branch),
-		Provider: orNull(req.Provider), Trigger: orNull(req.Trigger),
-		Created: stamp(t.Created), PRNumbers: append([]int{}, req.PRNumbers...), Version: version, Subs: []string{},
+		ID: t.Conversation.Hex(), Title: titleOf(req.Title, t.Conversation), Updated: rest.Stamp(t.Updated), Status: starting,
+		RuntimeStatus: rest.OrNull(runtimeStatus(t.Status)), Repository: rest.OrNull(req.Repository), Branch: rest.OrNull(req.Branch),
+		Provider: rest.OrNull(req.Provider), Trigger: rest.OrNull(req.Trigger),
+		Created: rest.Stamp(t.Created), PRNumbers: append([]int{}, req.PRNumbers...), Version: version, Subs: []string{},
 	}
 	if t.Status == store.Failed {
 		out.Status = failed

@@ -121,7 +121,7 @@ type conversationResponse struct {
 }
 
 func respond(w http.ResponseWriter, id event.ConversationID, message, now string) error {
-	return rest.JSON(w, http.StatusOK, conversationResponse{"ok", id.Hex(), orNull(message), now})
+	return rest.JSON(w, http.StatusOK, conversationResponse{"ok", id.Hex(), rest.OrNull(message), now})
 }
 
 // create starts a conversation and answers while that is done.

@@ -29,10 +29,10 @@ var (
 	}}
 )
 
-func (s *Service) fork(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) fork(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var req struct {
 		At        event.ID `json:"event_id"`
@@ -40,13 +40,13 @@ func (s *Service) fork(w http.ResponseWriter, r *http.Request) error {
 		SameFiles bool     `json:"same_files"`
 	}
 	if err := rest.ReadOptional(r, forkForm, &req); err != nil {
-		return err
+		return nil, err
 	}
 	info, err := s.o.Conversations.Fork(r.Context(), owner(r), id, conversations.ForkRequest{At: req.At, Title: req.Title, SameFiles: req.SameFiles})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusCreated, s.show(r, info))
+	return s.show(r, info), nil
 }
 
 // undone is the result of an undo, or of its preview.
@@ -61,10 +61,10 @@ type undone struct {
 	KeptWhy  *string              `json:"checkout_kept"`
 }
 
-func (s *Service) undo(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) undo(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var req struct {
 		To        event.ID `json:"event_id"`
@@ -73,13 +73,13 @@ func (s *Service) undo(w http.ResponseWriter, r *http.Request) error {
 		Preview   bool     `json:"preview"`
 	}
 	if err := rest.ReadOptional(r, undoForm, &req); err != nil {
-		return err
+		return nil, err
 	}
 	u, err := s.o.Conversations.Undo(r.Context(), owner(r), id, session.UndoOptions{To: req.To, KeepFiles: req.KeepFiles, Commits: !req.KeepGit, Preview: req.Preview})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	out := undone{From: u.From, To: u.To, Written: u.Files.Written, Removed: u.Files.Removed, KeptWhy: orNull(u.Commits.Kept)}
+	out := undone{From: u.From, To: u.To, Written: u.Files.Written, Removed: u.Files.Removed, KeptWhy: rest.OrNull(u.Commits.Kept)}
 	if u.Commits.To.Commit != "" {
 		out.Checkout = &u.Commits.To
 	}
@@ -89,57 +89,57 @@ func (s *Service) undo(w http.ResponseWriter, r *http.Request) error {
 	if out.Removed == nil {
 		out.Removed = []string{}
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }
 
 // checkpoint says which files a fork or an undo at an event takes. Without event_id in the
 // answer none are known there or before. Without time they are as they are now.
-func (s *Service) checkpoint(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) checkpoint(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	at := event.ID(q.String("event_id", ""))
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	k, err := s.o.Conversations.FilesKept(r.Context(), owner(r), id, at)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := struct {
 		Event *string                 `json:"event_id"`
 		Time  *string                 `json:"time"`
 		Times session.CheckpointTimes `json:"checkpoints"`
 		Slow  bool                    `json:"slow"`
-	}{Event: orNull(string(k.At)), Times: k.Times, Slow: k.Slow}
+	}{Event: rest.OrNull(string(k.At)), Times: k.Times, Slow: k.Slow}
 	if !k.Time.IsZero() {
 		out.Time = new(k.Time.Format(time.RFC3339Nano))
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }
 
 // resume answers when the conversation has a sandbox that runs.
-func (s *Service) resume(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) resume(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := s.o.Conversations.Continue(r.Context(), owner(r), id); err != nil {
-		return missing(err, "Conversation")
+		return nil, missing(err, "Conversation")
 	}
 	info, err := s.o.Conversations.One(r.Context(), owner(r), id)
 	if err != nil {
-		return missing(err, "Conversation")
+		return nil, missing(err, "Conversation")
 	}
-	return rest.JSON(w, http.StatusOK, s.show(r, info))
+	return s.show(r, info), nil
 }
 
-func (s *Service) demo(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) demo(r *http.Request) (any, error) {
 	info, err := s.o.Conversations.StartDemo(r.Context(), owner(r))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusCreated, s.show(r, info))
+	return s.show(r, info), nil
 }

@@ -30,36 +30,36 @@ type eventCallbackResult struct {
 	Created      string               `json:"created_at"`
 }
 
-func (s *Service) callbacks(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) callbacks(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all, err := s.o.Conversations.Callbacks(r.Context(), owner(r), id)
 	if err != nil {
-		return missing(err, "Conversation")
+		return nil, missing(err, "Conversation")
 	}
 	out := make([]eventCallback, len(all))
 	for i := range all {
 		c := &all[i]
-		out[i] = eventCallback{c.ID, c.Conversation, conversations.ShownProcessor{Kind: c.Kind}, string(c.Status), stamp(c.Created), stamp(c.Updated)}
+		out[i] = eventCallback{c.ID, c.Conversation, conversations.ShownProcessor{Kind: c.Kind}, string(c.Status), rest.Stamp(c.Created), rest.Stamp(c.Updated)}
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }
 
-func (s *Service) callbackResults(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) callbackResults(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	q := rest.QueryOf(r)
 	pageID, limit := q.String("page_id", ""), q.Limit("limit", 100, 100)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	all, next, err := s.o.Conversations.CallbackResults(r.Context(), owner(r), id, pageID, limit)
 	if err != nil {
-		return missing(err, "Conversation")
+		return nil, missing(err, "Conversation")
 	}
 	out := make([]eventCallbackResult, len(all))
 	for i := range all {
@@ -68,7 +68,7 @@ func (s *Service) callbackResults(w http.ResponseWriter, r *http.Request) error 
 		if c.OK {
 			status = "SUCCESS"
 		}
-		out[i] = eventCallbackResult{c.ID, status, c.Callback, c.Event, c.Conversation, orNull(c.Detail), stamp(c.Created)}
+		out[i] = eventCallbackResult{c.ID, status, c.Callback, c.Event, c.Conversation, rest.OrNull(c.Detail), rest.Stamp(c.Created)}
 	}
-	return rest.JSON(w, http.StatusOK, pageOf(out, next))
+	return rest.PageOf(out, next), nil
 }

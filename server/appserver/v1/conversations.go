@@ -50,10 +50,10 @@ type appConversation struct {
 func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 	out := appConversation{
 		ID: i.Info.ID.Hex(), Owner: i.Meta.Owner, Sandbox: i.Conversation.Sandbox,
-		Repository: orNull(i.Repository), Branch: orNull(i.Branch), Provider: orNull(i.Provider),
-		Title: orNull(i.Meta.Title), Trigger: orNull(i.Trigger), PRNumbers: i.PRNumbers, PRURLs: i.PRURLs, Model: orNull(i.Details.Agent.LLM.Model),
+		Repository: rest.OrNull(i.Repository), Branch: rest.OrNull(i.Branch), Provider: rest.OrNull(i.Provider),
+		Title: rest.OrNull(i.Meta.Title), Trigger: rest.OrNull(i.Trigger), PRNumbers: i.PRNumbers, PRURLs: i.PRURLs, Model: rest.OrNull(i.Details.Agent.LLM.Model),
 		AgentKind: "openhands", AgentType: cmp.Or(i.AgentType, "default"), Metrics: i.Metrics, Subs: []string{}, Public: i.Conversation.Public, Tags: i.Meta.Tags,
-		Created: stamp(i.Info.Created), Updated: stamp(i.Updated), SandboxIs: sandboxes.Missing, FromProfile: i.Details.Profile,
+		Created: rest.Stamp(i.Info.Created), Updated: rest.Stamp(i.Updated), SandboxIs: sandboxes.Missing, FromProfile: i.Details.Profile,
 	}
 	if out.PRNumbers == nil {
 		out.PRNumbers = []int{}
@@ -65,7 +65,7 @@ func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 		out.Subs = append(out.Subs, sub.Hex())
 	}
 	if i.Meta.Parent != "" {
-		out.Parent = orNull(i.Meta.Parent.Hex())
+		out.Parent = rest.OrNull(i.Meta.Parent.Hex())
 	}
 	if i.Sealed != nil {
 		out.SandboxIs = sandboxes.Lost
@@ -75,11 +75,11 @@ func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 	}
 	out.SandboxIs = s.o.Sandboxes.StatusOf(r.Context(), *i.In)
 	if out.SandboxIs == sandboxes.Running {
-		out.Status = orNull(i.Details.Status)
+		out.Status = rest.OrNull(i.Details.Status)
 		if out.Status == nil {
-			out.Status = orNull("idle")
+			out.Status = rest.OrNull("idle")
 		}
-		out.URL, out.SessionKey = orNull(s.o.URL(r)+"/api/conversations/"+i.Info.ID.Hex()), orNull(i.In.SessionKey)
+		out.URL, out.SessionKey = rest.OrNull(s.o.URL(r)+"/api/conversations/"+i.Info.ID.Hex()), rest.OrNull(i.In.SessionKey)
 	}
 	return out
 }
@@ -107,52 +107,48 @@ func (s *Service) inSandbox(r *http.Request, q *rest.Query, lq *eventstream.List
 	return err
 }
 
-func (s *Service) search(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) search(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	lq := listQuery(q)
 	lq.PageID, lq.Limit = q.String("page_id", ""), q.Limit("limit", 100, 100)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.inSandbox(r, q, &lq); err != nil {
-		return err
+		return nil, err
 	}
 	found, next, err := s.o.Conversations.List(r.Context(), owner(r), lq)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	items := make([]appConversation, len(found))
 	for i := range found {
 		items[i] = s.show(r, &found[i])
 	}
-	return rest.JSON(w, http.StatusOK, pageOf(items, next))
+	return rest.PageOf(items, next), nil
 }
 
-func (s *Service) count(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) count(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	lq := listQuery(q)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.inSandbox(r, q, &lq); err != nil {
-		return err
+		return nil, err
 	}
-	n, err := s.o.Conversations.Count(r.Context(), owner(r), lq)
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, n)
+	return s.o.Conversations.Count(r.Context(), owner(r), lq)
 }
 
-func (s *Service) batch(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) batch(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	asked := ids(q, "ids")
 	if err := tooMany(len(asked), "ids"); err != nil {
-		return err
+		return nil, err
 	}
 	found, err := s.o.Conversations.Get(r.Context(), owner(r), asked...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := make([]*appConversation, len(found))
 	for i, one := range found {
@@ -161,7 +157,7 @@ func (s *Service) batch(w http.ResponseWriter, r *http.Request) error {
 			out[i] = &shown
 		}
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }
 
 var (
@@ -177,10 +173,10 @@ var (
 	}}
 )
 
-func (s *Service) patch(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) patch(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var req struct {
 		Title      *string            `json:"title"`
@@ -191,26 +187,23 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request) error {
 		Tags       *map[string]string `json:"tags"`
 	}
 	if err := rest.Read(r, patchForm, &req); err != nil {
-		return err
+		return nil, err
 	}
 	info, err := s.o.Conversations.Patch(r.Context(), owner(r), id, conversations.Change{
 		Title: req.Title, Public: req.Public, Repository: req.Repository, Branch: req.Branch, Provider: req.Provider, Tags: req.Tags,
 	})
 	if err != nil {
-		return missing(err, "Conversation")
+		return nil, missing(err, "Conversation")
 	}
-	return rest.JSON(w, http.StatusOK, s.show(r, info))
+	return s.show(r, info), nil
 }
 
-func (s *Service) delete(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) delete(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err == nil {
 		err = missing(s.o.Conversations.Delete(r.Context(), owner(r), id), "Conversation")
 	}
-	if err != nil {
-		return err
-	}
-	return rest.OK(w)
+	return rest.Done, err
 }
 
 var messageFields = []schema.Field{
@@ -249,61 +242,58 @@ func readMessage(r *http.Request) (m session.Message, err error) {
 	return m, nil
 }
 
-func (s *Service) sendMessage(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) sendMessage(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m, err := readMessage(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c, err := s.o.Conversations.Continue(r.Context(), owner(r), id)
 	if err != nil {
-		return missing(err, "Conversation")
+		return nil, missing(err, "Conversation")
 	}
 	if err := c.Send(r.Context(), m); err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"success": true, "sandbox_status": sandboxes.Running, "message": nil})
+	return map[string]any{"success": true, "sandbox_status": sandboxes.Running, "message": nil}, nil
 }
 
-func (s *Service) pendingMessage(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) pendingMessage(r *http.Request) (any, error) {
 	m, err := readMessage(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m.Run = true
 	id, place, err := s.o.Conversations.AddPending(r.Context(), owner(r), r.PathValue("conversation_id"), m)
-	if err != nil {
-		return missing(err, "Conversation")
-	}
-	return rest.JSON(w, http.StatusCreated, map[string]any{"id": id, "queued": place > 0, "position": place})
+	return map[string]any{"id": id, "queued": place > 0, "position": place}, missing(err, "Conversation")
 }
 
 var profileForm = &schema.Object{Name: "SwitchProfileRequest", Fields: []schema.Field{{Name: "profile_name", Type: schema.String{}, Required: true}}}
 
-func (s *Service) switchProfile(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) switchProfile(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var req struct {
 		Name string `json:"profile_name"`
 	}
 	if err := rest.Read(r, profileForm, &req); err != nil {
-		return err
+		return nil, err
 	}
 	c, err := s.o.Conversations.Open(r.Context(), owner(r), id)
 	if err != nil {
-		return missing(err, "Conversation")
+		return nil, missing(err, "Conversation")
 	}
 	if _, err := c.SwitchProfile(r.Context(), req.Name); fault.Is(err, fault.NotFound) {
-		return rest.Fail(http.StatusNotFound, "Profile '"+req.Name+"' not found")
+		return nil, rest.Fail(http.StatusNotFound, "Profile '"+req.Name+"' not found")
 	} else if err != nil {
-		return err
+		return nil, err
 	}
-	return rest.OK(w)
+	return rest.Done, nil
 }
 
 func (s *Service) download(w http.ResponseWriter, r *http.Request) error {

@@ -72,7 +72,7 @@ func eventQuery(q *rest.Query) (out eventstream.Query) {
 	return out
 }
 
-func (s *Service) search1(w http.ResponseWriter, r *http.Request, whose reads) error {
+func (s *Service) searchEvents(r *http.Request, whose reads) (any, error) {
 	q := rest.QueryOf(r)
 	eq := eventQuery(q)
 	eq.PageID, eq.Limit = event.ID(q.String("page_id", "")), q.Limit("limit", 100, 100)
@@ -80,49 +80,46 @@ func (s *Service) search1(w http.ResponseWriter, r *http.Request, whose reads) e
 		eq.Order = eventstream.Descending
 	}
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	st, id, err := s.events(r, q, whose)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found, err := st.Search(r.Context(), id, eq)
 	if err != nil {
-		return missing(err, "Conversation")
+		return nil, missing(err, "Conversation")
 	}
 	items := make([]json.RawMessage, len(found.Records))
 	for i := range found.Records {
 		items[i] = found.Records[i].JSON
 	}
-	return rest.JSON(w, http.StatusOK, pageOf(items, string(found.NextID)))
+	return rest.PageOf(items, string(found.NextID)), nil
 }
 
-func (s *Service) count1(w http.ResponseWriter, r *http.Request, whose reads) error {
+func (s *Service) countEvents(r *http.Request, whose reads) (any, error) {
 	q := rest.QueryOf(r)
 	eq := eventQuery(q)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	st, id, err := s.events(r, q, whose)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n, err := st.Count(r.Context(), id, eq)
-	if err != nil {
-		return missing(err, "Conversation")
-	}
-	return rest.JSON(w, http.StatusOK, n)
+	return n, missing(err, "Conversation")
 }
 
-func (s *Service) batch1(w http.ResponseWriter, r *http.Request, whose reads) error {
+func (s *Service) batchEvents(r *http.Request, whose reads) (any, error) {
 	q := rest.QueryOf(r)
 	asked := q.All("id")
 	if err := tooMany(len(asked), "id"); err != nil {
-		return err
+		return nil, err
 	}
 	st, id, err := s.events(r, q, whose)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := make([]json.RawMessage, len(asked))
 	for i, one := range asked {
@@ -131,36 +128,12 @@ func (s *Service) batch1(w http.ResponseWriter, r *http.Request, whose reads) er
 		case fault.Is(err, fault.NotFound):
 			out[i] = json.RawMessage("null")
 		case err != nil:
-			return err
+			return nil, err
 		default:
 			out[i] = rec.JSON
 		}
 	}
-	return rest.JSON(w, http.StatusOK, out)
-}
-
-func (s *Service) searchEvents(w http.ResponseWriter, r *http.Request) error {
-	return s.search1(w, r, ownEvents)
-}
-
-func (s *Service) countEvents(w http.ResponseWriter, r *http.Request) error {
-	return s.count1(w, r, ownEvents)
-}
-
-func (s *Service) batchEvents(w http.ResponseWriter, r *http.Request) error {
-	return s.batch1(w, r, ownEvents)
-}
-
-func (s *Service) sharedEvents(w http.ResponseWriter, r *http.Request) error {
-	return s.search1(w, r, s.sharedBy)
-}
-
-func (s *Service) countSharedEvents(w http.ResponseWriter, r *http.Request) error {
-	return s.count1(w, r, s.sharedBy)
-}
-
-func (s *Service) batchSharedEvents(w http.ResponseWriter, r *http.Request) error {
-	return s.batch1(w, r, s.sharedBy)
+	return out, nil
 }
 
 func (s *Service) sharedEvent(w http.ResponseWriter, r *http.Request) error {
@@ -176,10 +149,10 @@ func (s *Service) sharedEvent(w http.ResponseWriter, r *http.Request) error {
 }
 
 // sharedConversations describes public conversations, without keys or addresses.
-func (s *Service) sharedConversations(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) sharedConversations(r *http.Request) (any, error) {
 	asked := ids(rest.QueryOf(r), "ids")
 	if err := tooMany(len(asked), "ids"); err != nil {
-		return err
+		return nil, err
 	}
 	out := make([]*appConversation, len(asked))
 	for i, id := range asked {
@@ -188,11 +161,11 @@ func (s *Service) sharedConversations(w http.ResponseWriter, r *http.Request) er
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		shown := s.show(r, info)
 		shown.SessionKey, shown.URL = nil, nil
 		out[i] = &shown
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }

@@ -23,33 +23,25 @@ const (
 	maxImportedTitle = 200 // characters
 )
 
-// imports keeps a recorded conversation, and replays does it anew. The body is the
-// trajectory, or the zip file of a download.
-func (s *Service) imports(w http.ResponseWriter, r *http.Request) error {
-	return s.recorded(w, r, s.o.Conversations.Import)
-}
-
-func (s *Service) replays(w http.ResponseWriter, r *http.Request) error {
-	return s.recorded(w, r, s.o.Conversations.Replay)
-}
-
+// take keeps a recorded conversation, or does it anew. The recording is a trajectory, or the
+// zip file of a download.
 type take func(ctx context.Context, owner identity.Tenant, title string, r *io.SectionReader) (*conversations.Info, error)
 
-func (s *Service) recorded(w http.ResponseWriter, r *http.Request, take take) error {
+func (s *Service) recorded(r *http.Request, take take) (any, error) {
 	title := r.URL.Query().Get("title")
 	if utf8.RuneCountInString(title) > maxImportedTitle {
-		return schema.Invalid("String should have at most 200 characters", title, "query", "title")
+		return nil, schema.Invalid("String should have at most 200 characters", title, "query", "title")
 	}
 	spool, size, err := spooled(r.Body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer spool.Close()
 	info, err := take(r.Context(), owner(r), title, io.NewSectionReader(spool, 0, size))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusCreated, s.show(r, info))
+	return s.show(r, info), nil
 }
 
 // spooled keeps a body in a file that has no name and is gone when it is closed: the

@@ -7,7 +7,6 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -26,43 +25,42 @@ type isolation struct {
 	Detail *string         `json:"detail"`
 }
 
-func answerIsolation(w http.ResponseWriter, rep sandbox.Report, err error) error {
+func answerIsolation(rep sandbox.Report, err error) (any, error) {
 	switch {
 	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Unsupported), fault.Is(err, fault.Unavailable), fault.Is(err, fault.Invalid):
 		text := err.Error()
 		if hint := fault.HintOf(err); hint != "" {
 			text += " (" + hint + ")"
 		}
-		return rest.JSON(w, http.StatusOK, isolation{Detail: &text})
+		return isolation{Detail: &text}, nil
 	case err != nil:
-		return err
+		return nil, err
 	}
 	if rep.Features == nil {
 		rep.Features = []string{}
 	}
-	return rest.JSON(w, http.StatusOK, isolation{Report: &rep})
+	return isolation{Report: &rep}, nil
 }
 
 // tryIsolation starts a sandbox as new conversations get it, one at a time.
-func (s *Service) tryIsolation(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) tryIsolation(r *http.Request) (any, error) {
 	s.trying.Lock()
 	defer s.trying.Unlock()
-	rep, err := s.o.Isolations.TryIsolation(r.Context())
-	return answerIsolation(w, rep, err)
+	return answerIsolation(s.o.Isolations.TryIsolation(r.Context()))
 }
 
-func (s *Service) isolation(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) isolation(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	at, err := s.o.Conversations.Scope(owner(r)).Placement(r.Context(), id)
 	if err != nil {
-		return missing(err, "Conversation")
+		return nil, missing(err, "Conversation")
 	}
 	rep, err := s.o.Isolations.Isolation(r.Context(), at, id)
 	if fault.Is(err, fault.NotFound) {
 		err = fault.New(fault.NotFound, "no sandbox of this conversation runs now: its next command starts one")
 	}
-	return answerIsolation(w, rep, err)
+	return answerIsolation(rep, err)
 }

@@ -24,28 +24,24 @@ var (
 	}}
 )
 
-func (s *Service) push(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) push(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var req struct {
 		Branch string `json:"branch"`
 	}
 	if err := rest.Read(r, pushForm, &req); err != nil {
-		return err
+		return nil, err
 	}
-	done, err := s.o.Conversations.Push(r.Context(), owner(r), id, req.Branch)
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, done)
+	return s.o.Conversations.Push(r.Context(), owner(r), id, req.Branch)
 }
 
-func (s *Service) pullRequest(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) pullRequest(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var req struct {
 		Source      string `json:"source_branch"`
@@ -55,13 +51,13 @@ func (s *Service) pullRequest(w http.ResponseWriter, r *http.Request) error {
 		Draft       bool   `json:"draft"`
 	}
 	if err := rest.Read(r, pullRequestForm, &req); err != nil {
-		return err
+		return nil, err
 	}
 	made, err := s.o.Conversations.ProposeOwn(r.Context(), owner(r), id, forge.Proposal{
 		Source: req.Source, Target: req.Target, Title: req.Title, Description: req.Description, Draft: req.Draft,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusCreated, map[string]any{"number": made.Number, "url": made.URL, "warning": orNull(made.Warning)})
+	return map[string]any{"number": made.Number, "url": made.URL, "warning": rest.OrNull(made.Warning)}, nil
 }

@@ -37,38 +37,38 @@ type sandboxInfo struct {
 }
 
 func (s *Service) showSandbox(r *http.Request, b store.Sandbox) sandboxInfo {
-	out := sandboxInfo{ID: b.ID, Owner: b.Owner, Spec: b.Spec, Status: s.o.Sandboxes.StatusOf(r.Context(), b), Created: stamp(b.Created)}
+	out := sandboxInfo{ID: b.ID, Owner: b.Owner, Spec: b.Spec, Status: s.o.Sandboxes.StatusOf(r.Context(), b), Created: rest.Stamp(b.Created)}
 	if out.Status == sandboxes.Lost {
-		out.Detail = orNull(s.o.Sandboxes.LostDetail())
+		out.Detail = rest.OrNull(s.o.Sandboxes.LostDetail())
 	}
 	if out.Status == sandboxes.Running {
 		base := s.o.URL(r)
-		out.SessionKey, out.URLs = orNull(b.SessionKey), []exposedURL{{"AGENT_SERVER", base, port(base)}}
+		out.SessionKey, out.URLs = rest.OrNull(b.SessionKey), []exposedURL{{"AGENT_SERVER", base, port(base)}}
 	}
 	return out
 }
 
-func (s *Service) searchSandboxes(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) searchSandboxes(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	pageID, limit := q.String("page_id", ""), q.Limit("limit", 100, 100)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	found, next, err := s.o.Sandboxes.List(r.Context(), owner(r), pageID, limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	items := make([]sandboxInfo, len(found))
 	for i := range found {
 		items[i] = s.showSandbox(r, found[i])
 	}
-	return rest.JSON(w, http.StatusOK, pageOf(items, next))
+	return rest.PageOf(items, next), nil
 }
 
-func (s *Service) batchSandboxes(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) batchSandboxes(r *http.Request) (any, error) {
 	asked := rest.QueryOf(r).All("id")
 	if err := tooMany(len(asked), "id"); err != nil {
-		return err
+		return nil, err
 	}
 	out := make([]*sandboxInfo, len(asked))
 	for i, id := range asked {
@@ -77,57 +77,48 @@ func (s *Service) batchSandboxes(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		shown := s.showSandbox(r, b)
 		out[i] = &shown
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }
 
-func (s *Service) createSandbox(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) createSandbox(r *http.Request) (any, error) {
 	b, err := s.o.Sandboxes.Create(r.Context(), owner(r), rest.QueryOf(r).String("sandbox_spec_id", ""))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusOK, s.showSandbox(r, b))
+	return s.showSandbox(r, b), nil
 }
 
-func (s *Service) pauseSandbox(w http.ResponseWriter, r *http.Request) error {
-	if err := s.o.Sandboxes.Pause(r.Context(), owner(r), r.PathValue("id")); err != nil {
-		return missing(err, "Sandbox")
-	}
-	return rest.OK(w)
+func (s *Service) pauseSandbox(r *http.Request) (any, error) {
+	return rest.Done, missing(s.o.Sandboxes.Pause(r.Context(), owner(r), r.PathValue("id")), "Sandbox")
 }
 
-func (s *Service) resumeSandbox(w http.ResponseWriter, r *http.Request) error {
-	if err := s.o.Sandboxes.Resume(r.Context(), owner(r), r.PathValue("id")); err != nil {
-		return missing(err, "Sandbox")
-	}
-	return rest.OK(w)
+func (s *Service) resumeSandbox(r *http.Request) (any, error) {
+	return rest.Done, missing(s.o.Sandboxes.Resume(r.Context(), owner(r), r.PathValue("id")), "Sandbox")
 }
 
 // deleteSandbox takes the id from the path: the reference wants it in the query too.
-func (s *Service) deleteSandbox(w http.ResponseWriter, r *http.Request) error {
-	if err := s.o.Sandboxes.Delete(r.Context(), owner(r), r.PathValue("id")); err != nil {
-		return missing(err, "Sandbox")
-	}
-	return rest.OK(w)
+func (s *Service) deleteSandbox(r *http.Request) (any, error) {
+	return rest.Done, missing(s.o.Sandboxes.Delete(r.Context(), owner(r), r.PathValue("id")), "Sandbox")
 }
 
-func (s *Service) searchSpecs(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) searchSpecs(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	q.Limit("limit", 100, 100)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusOK, pageOf([]Spec{s.o.Spec}, ""))
+	return rest.PageOf([]Spec{s.o.Spec}, ""), nil
 }
 
-func (s *Service) batchSpecs(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) batchSpecs(r *http.Request) (any, error) {
 	asked := rest.QueryOf(r).All("id")
 	if err := tooMany(len(asked), "id"); err != nil {
-		return err
+		return nil, err
 	}
 	out := make([]*Spec, len(asked))
 	for i, id := range asked {
@@ -135,5 +126,5 @@ func (s *Service) batchSpecs(w http.ResponseWriter, r *http.Request) error {
 			out[i] = &s.o.Spec
 		}
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }

@@ -20,7 +20,6 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -61,15 +60,26 @@ func New(o Options) *Service { return &Service{o: o} }
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	const base, one = "/api/v1/app-conversations", "/api/v1/app-conversations/{conversation_id}"
-	r := func(tag, method, path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: method, Path: path, Tag: tag, Scope: rest.Account, Handle: h}
+	r := func(tag, method, path string, h rest.Valued) rest.Route {
+		return rest.Route{Method: method, Path: path, Tag: tag, Scope: rest.Account, Handle: rest.Value(h)}
 	}
-	return append(s.webhooks(),
+	made := func(path string, h rest.Valued) rest.Route {
+		return rest.Route{Method: "POST", Path: path, Tag: "Conversations", Scope: rest.Account, Handle: rest.Created(h)}
+	}
+	recorded := func(path string, most int64, take take) rest.Route {
+		out := rest.Costly(made(path, func(r *http.Request) (any, error) { return s.recorded(r, take) }))
+		out.Limit = most
+		return out
+	}
+	by := func(h func(*http.Request, reads) (any, error), whose reads) rest.Valued {
+		return func(r *http.Request) (any, error) { return h(r, whose) }
+	}
+	return append(s.webhooks(), []rest.Route{
 		r("Conversations", "GET", base+"/search", s.search),
 		r("Conversations", "GET", base+"/count", s.count),
 		r("Conversations", "GET", base, s.batch),
 		rest.Costly(r("Conversations", "POST", base, s.start)),
-		rest.Costly(r("Conversations", "POST", base+"/stream-start", s.streamStart)),
+		{Method: "POST", Path: base + "/stream-start", Tag: "Conversations", Costly: true, Scope: rest.Account, Handle: s.streamStart},
 		r("Conversations", "GET", base+"/start-tasks/search", s.searchTasks),
 		r("Conversations", "GET", base+"/start-tasks/count", s.countTasks),
 		r("Conversations", "GET", base+"/start-tasks", s.batchTasks),
@@ -78,15 +88,15 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "POST", one+"/send-message", s.sendMessage),
 		r("Conversations", "GET", one+"/callbacks", s.callbacks),
 		r("Conversations", "GET", one+"/callbacks/results", s.callbackResults),
-		r("Conversations", "POST", one+"/fork", s.fork),
+		made(one+"/fork", s.fork),
 		r("Conversations", "POST", one+"/undo", s.undo),
 		r("Conversations", "GET", one+"/checkpoint", s.checkpoint),
 		rest.Costly(r("Conversations", "POST", one+"/resume", s.resume)),
 		r("Conversations", "GET", one+"/isolation", s.isolation),
 		rest.Costly(r("Sandboxes", "POST", "/api/v1/sandbox-specs/try", s.tryIsolation)),
-		r("Conversations", "POST", base+"/demo", s.demo),
-		rest.Route{Method: "POST", Path: base + "/import", Tag: "Conversations", Costly: true, Limit: maxImported, Scope: rest.Account, Handle: s.imports},
-		rest.Route{Method: "POST", Path: base + "/replay", Tag: "Conversations", Costly: true, Limit: maxReplayed, Scope: rest.Account, Handle: s.replays},
+		made(base+"/demo", s.demo),
+		recorded(base+"/import", maxImported, s.o.Conversations.Import),
+		recorded(base+"/replay", maxReplayed, s.o.Conversations.Replay),
 		r("Conversations", "POST", one+"/switch_profile", s.switchProfile),
 		r("Conversations", "POST", one+"/switch_acp_model", s.switchACPModel),
 		r("Conversations", "GET", one+"/file", s.file),
@@ -94,14 +104,14 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "GET", one+"/git/changes", s.gitChanges),
 		r("Conversations", "GET", one+"/git/diff", s.gitDiff),
 		rest.Costly(r("Conversations", "POST", one+"/git/push", s.push)),
-		r("Conversations", "POST", one+"/git/pull-request", s.pullRequest),
+		made(one+"/git/pull-request", s.pullRequest),
 		r("Conversations", "GET", one+"/skills", s.skills),
 		r("Conversations", "GET", one+"/hooks", s.hooks),
-		rest.Costly(r("Conversations", "GET", one+"/download", s.download)),
-		r("Conversations", "POST", "/api/v1/conversations/{conversation_id}/pending-messages", s.pendingMessage),
-		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/search", s.searchEvents),
-		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/count", s.countEvents),
-		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events", s.batchEvents),
+		{Method: "GET", Path: one + "/download", Tag: "Conversations", Costly: true, Scope: rest.Account, Handle: s.download},
+		made("/api/v1/conversations/{conversation_id}/pending-messages", s.pendingMessage),
+		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/search", by(s.searchEvents, ownEvents)),
+		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/count", by(s.countEvents, ownEvents)),
+		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events", by(s.batchEvents, ownEvents)),
 		r("Sandboxes", "GET", "/api/v1/sandboxes/search", s.searchSandboxes),
 		r("Sandboxes", "GET", "/api/v1/sandboxes", s.batchSandboxes),
 		rest.Costly(r("Sandboxes", "POST", "/api/v1/sandboxes", s.createSandbox)),
@@ -111,38 +121,17 @@ func (s *Service) Routes() []rest.Route {
 		r("Sandboxes", "GET", "/api/v1/sandbox-specs/search", s.searchSpecs),
 		r("Sandboxes", "GET", "/api/v1/sandbox-specs", s.batchSpecs),
 		r("Skills", "GET", "/api/v1/skills/search", s.searchSkills),
-		shared("GET", "/api/shared-conversations", s.sharedConversations),
-		shared("GET", "/api/shared-events/search", s.sharedEvents),
-		shared("GET", "/api/shared-events/count", s.countSharedEvents),
-		shared("GET", "/api/shared-events", s.batchSharedEvents),
-		shared("GET", "/api/shared-events/{conversation_id}/{event_id}", s.sharedEvent),
-	)
+		shared("/api/shared-conversations", rest.Value(s.sharedConversations)),
+		shared("/api/shared-events/search", rest.Value(by(s.searchEvents, s.sharedBy))),
+		shared("/api/shared-events/count", rest.Value(by(s.countEvents, s.sharedBy))),
+		shared("/api/shared-events", rest.Value(by(s.batchEvents, s.sharedBy))),
+		shared("/api/shared-events/{conversation_id}/{event_id}", s.sharedEvent),
+	}...)
 }
 
 // shared routes need no key.
-func shared(method, path string, h rest.Handler) rest.Route {
-	return rest.Route{Method: method, Path: path, Tag: "Shared", Scope: rest.Public, Limit: rest.NoBody, Handle: h}
-}
-
-// page is one page of a list.
-type page[T any] struct {
-	Items []T     `json:"items"`
-	Next  *string `json:"next_page_id"`
-}
-
-func pageOf[T any](items []T, next string) page[T] {
-	if items == nil {
-		items = []T{}
-	}
-	return page[T]{items, orNull(next)}
-}
-
-// orNull returns nil for "", which answers show as null.
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
+func shared(path string, h rest.Handler) rest.Route {
+	return rest.Route{Method: "GET", Path: path, Tag: "Shared", Scope: rest.Public, Limit: rest.NoBody, Handle: h}
 }
 
 // owner returns whose request it is.
@@ -179,9 +168,6 @@ func tooMany(n int, name string) error {
 	}
 	return nil
 }
-
-// stamp writes a time as the contract has it.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 // missing answers for a conversation that does not exist.
 func missing(err error, what string) error {

@@ -18,17 +18,17 @@ type listedSkill struct {
 
 // searchSkills lists the public and the user's skills. The id of a page is the number of
 // skills before it: all come from directories of the server, in a fixed order.
-func (s *Service) searchSkills(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) searchSkills(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	pageID, limit := q.String("page_id", ""), q.Limit("limit", 100, 100)
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	from := 0
 	if pageID != "" {
 		n, err := strconv.ParseUint(pageID, 10, 31)
 		if err != nil {
-			return schema.Invalid("Input should be the id of a page", pageID, "query", "page_id")
+			return nil, schema.Invalid("Input should be the id of a page", pageID, "query", "page_id")
 		}
 		from = int(n)
 	}
@@ -47,23 +47,23 @@ func (s *Service) searchSkills(w http.ResponseWriter, r *http.Request) error {
 			items[i].Type, items[i].Triggers = "knowledge", k.Trigger.Words
 		}
 	}
-	return rest.JSON(w, http.StatusOK, pageOf(items, next))
+	return rest.PageOf(items, next), nil
 }
 
 var acpModelForm = &schema.Object{Name: "SwitchAcpModelRequest", Fields: []schema.Field{{Name: "model", Type: schema.String{Min: 1}, Required: true}}}
 
 // switchACPModel gives the reference's refusal for agents that do not speak the Agent
 // Client Protocol: here none do.
-func (s *Service) switchACPModel(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) switchACPModel(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := rest.BodyAs(r, acpModelForm); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := s.o.Conversations.One(r.Context(), owner(r), id); err != nil {
-		return missing(err, "Conversation")
+		return nil, missing(err, "Conversation")
 	}
-	return rest.Fail(http.StatusBadRequest, "the agent of the conversation is not an ACP agent; use switch_profile")
+	return nil, rest.Fail(http.StatusBadRequest, "the agent of the conversation is not an ACP agent; use switch_profile")
 }

@@ -36,11 +36,11 @@ func (s *Service) showTask(r *http.Request, t *store.Task) startTask {
 		s.o.Log.Warn("the request of a start task cannot be read", "task", t.ID, "err", err)
 	}
 	out := startTask{
-		ID: t.ID, Owner: t.Owner, Status: string(t.Status), Detail: orNull(t.Detail), Sandbox: orNull(t.Sandbox),
-		Request: request, Log: t.Log, FailedAt: orNull(string(t.FailedAt)), Created: stamp(t.Created), Updated: stamp(t.Updated),
+		ID: t.ID, Owner: t.Owner, Status: string(t.Status), Detail: rest.OrNull(t.Detail), Sandbox: rest.OrNull(t.Sandbox),
+		Request: request, Log: t.Log, FailedAt: rest.OrNull(string(t.FailedAt)), Created: rest.Stamp(t.Created), Updated: rest.Stamp(t.Updated),
 	}
 	if t.Status == store.Ready {
-		out.Conversation, out.URL = orNull(t.Conversation.Hex()), orNull(s.o.URL(r))
+		out.Conversation, out.URL = rest.OrNull(t.Conversation.Hex()), rest.OrNull(s.o.URL(r))
 	}
 	return out
 }
@@ -123,16 +123,16 @@ func readStart(r *http.Request) (conversations.StartRequest, error) {
 	return req.StartRequest, nil
 }
 
-func (s *Service) start(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) start(r *http.Request) (any, error) {
 	req, err := readStart(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t, err := s.o.Conversations.Start(r.Context(), owner(r), req)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return rest.JSON(w, http.StatusOK, s.showTask(r, &t))
+	return s.showTask(r, &t), nil
 }
 
 // streamStart answers with a JSON array that gets one more element with each state of
@@ -189,49 +189,45 @@ func (s *Service) taskQuery(r *http.Request, q *rest.Query) (out store.TaskQuery
 	return out, q.Err()
 }
 
-func (s *Service) searchTasks(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) searchTasks(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	order := q.Enum("sort_order", "CREATED_AT_DESC", "CREATED_AT", "CREATED_AT_DESC", "UPDATED_AT", "UPDATED_AT_DESC")
 	pageID, limit := q.String("page_id", ""), q.Limit("limit", 100, 100)
 	tq, err := s.taskQuery(r, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tq.Page, tq.Limit, tq.ByUpdated, tq.Ascending = pageID, limit, strings.HasPrefix(order, "UPDATED"), !strings.HasSuffix(order, "DESC")
 	found, next, err := s.o.Conversations.SearchTasks(r.Context(), tq)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	items := make([]startTask, len(found))
 	for i := range found {
 		items[i] = s.showTask(r, &found[i])
 	}
-	return rest.JSON(w, http.StatusOK, pageOf(items, next))
+	return rest.PageOf(items, next), nil
 }
 
-func (s *Service) countTasks(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) countTasks(r *http.Request) (any, error) {
 	tq, err := s.taskQuery(r, rest.QueryOf(r))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	n, err := s.o.Conversations.CountTasks(r.Context(), tq)
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, n)
+	return s.o.Conversations.CountTasks(r.Context(), tq)
 }
 
-func (s *Service) batchTasks(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) batchTasks(r *http.Request) (any, error) {
 	asked := rest.QueryOf(r).All("ids")
 	if err := tooMany(len(asked), "ids"); err != nil {
-		return err
+		return nil, err
 	}
 	for i := range asked {
 		asked[i] = strings.ReplaceAll(asked[i], "-", "")
 	}
 	found, err := s.o.Conversations.Tasks(r.Context(), owner(r), asked...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := make([]*startTask, len(found))
 	for i, t := range found {
@@ -240,5 +236,5 @@ func (s *Service) batchTasks(w http.ResponseWriter, r *http.Request) error {
 			out[i] = &shown
 		}
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }

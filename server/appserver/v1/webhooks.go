@@ -19,8 +19,8 @@ const (
 // webhooks are called by Agent Servers inside sandboxes. The session key says which sandbox
 // it is, and nothing in a body does.
 func (s *Service) webhooks() []rest.Route {
-	r := func(path string, h rest.Handler) rest.Route {
-		return rest.Route{Method: "POST", Path: "/api/v1/webhooks" + path, Tag: "Webhooks", Limit: maxReported, Scope: rest.Inside, Handle: h}
+	r := func(path string, h rest.Valued) rest.Route {
+		return rest.Route{Method: "POST", Path: "/api/v1/webhooks" + path, Tag: "Webhooks", Limit: maxReported, Scope: rest.Inside, Handle: rest.Value(h)}
 	}
 	return []rest.Route{
 		r("/conversations", s.reportedConversation),
@@ -37,54 +37,48 @@ func (s *Service) reporter(r *http.Request) (store.Sandbox, error) {
 // reportedConversation keeps a conversation of an Agent Server. Of its description (an
 // agent of any kind, costs, paths) all but the id and the title is ignored on purpose: the
 // program that sends it may be the model's.
-func (s *Service) reportedConversation(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) reportedConversation(r *http.Request) (any, error) {
 	b, err := s.reporter(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v, err := rest.RequiredDocument(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	doc, ok := v.(*schema.Map)
 	if !ok {
-		return schema.Invalid("Input should be a valid dictionary or object to extract fields from", nil, "body")
+		return nil, schema.Invalid("Input should be a valid dictionary or object to extract fields from", nil, "body")
 	}
 	text, _ := doc.Get("id").(string) // checked as an id
 	id, err := parseID(text, "body", "id")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	title, _ := doc.Get("title").(string) // null for none
-	if err := s.o.Conversations.Record(r.Context(), b, id, title); err != nil {
-		return err
-	}
-	return rest.OK(w)
+	return rest.Done, s.o.Conversations.Record(r.Context(), b, id, title)
 }
 
 // reportedEvents keeps events of an Agent Server, each once.
-func (s *Service) reportedEvents(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) reportedEvents(r *http.Request) (any, error) {
 	b, err := s.reporter(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	id, err := pathID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	raw, err := rest.Raw(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var reported []json.RawMessage
 	if err := json.Unmarshal(raw, &reported); err != nil || reported == nil {
-		return schema.Invalid("Input should be a valid list", nil, "body")
+		return nil, schema.Invalid("Input should be a valid list", nil, "body")
 	}
 	if len(reported) > mostReported {
-		return schema.Invalid("Too many events. Send them in several requests", len(reported), "body")
+		return nil, schema.Invalid("Too many events. Send them in several requests", len(reported), "body")
 	}
-	if err := s.o.Conversations.RecordEvents(r.Context(), b, id, reported); err != nil {
-		return err
-	}
-	return rest.OK(w)
+	return rest.Done, s.o.Conversations.RecordEvents(r.Context(), b, id, reported)
 }

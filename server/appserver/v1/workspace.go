@@ -36,67 +36,64 @@ func (s *Service) files(r *http.Request, named string) (workspace.Files, string,
 const planFile = "PLAN.md"
 
 // file answers with the text of a file, by default the plan; "" if there is none.
-func (s *Service) file(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) file(r *http.Request) (any, error) {
 	files, name, err := s.files(r, rest.QueryOf(r).String("file_path", planFile))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer files.Close()
 	f, err := files.Open(r.Context(), name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return rest.JSON(w, http.StatusOK, "")
+		return "", nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(raw) > maxFile {
-		return rest.Fail(http.StatusRequestEntityTooLarge, "the file is too large to be shown; download it")
+		return nil, rest.Fail(http.StatusRequestEntityTooLarge, "the file is too large to be shown; download it")
 	}
-	return rest.JSON(w, http.StatusOK, strings.ToValidUTF8(string(raw), "\uFFFD"))
+	return strings.ToValidUTF8(string(raw), "\uFFFD"), nil
 }
 
-func (s *Service) gitChanges(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) gitChanges(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	name, ref := q.Required("path"), q.String("ref", "")
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	files, path, err := s.files(r, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer files.Close()
 	changes, err := files.Changes(r.Context(), path, ref)
 	if err := gitError(err, path, name); err != nil {
-		return err
+		return nil, err
 	}
 	if changes == nil {
 		changes = []gitview.Change{}
 	}
-	return rest.JSON(w, http.StatusOK, changes)
+	return changes, nil
 }
 
-func (s *Service) gitDiff(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) gitDiff(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
 	name, ref := q.Required("path"), q.String("ref", "")
 	if err := q.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	files, path, err := s.files(r, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer files.Close()
 	diff, err := files.FileDiff(r.Context(), path, ref)
-	if err := gitError(err, path, name); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, diff)
+	return diff, gitError(err, path, name)
 }
 
 // gitError is nil where there is no repository, which has no changes. git's refusals name
@@ -119,15 +116,15 @@ type skillInfo struct {
 	Triggers []string `json:"triggers"`
 }
 
-func (s *Service) skills(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) skills(r *http.Request) (any, error) {
 	files, _, err := s.files(r, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer files.Close()
 	found, _, err := files.Skills(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := []skillInfo{}
 	for _, k := range found {
@@ -137,15 +134,15 @@ func (s *Service) skills(w http.ResponseWriter, r *http.Request) error {
 		}
 		out = append(out, one)
 	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"skills": out})
+	return map[string]any{"skills": out}, nil
 }
 
 // hooks answers with the hooks of the project's file; one that is not valid counts as
 // none.
-func (s *Service) hooks(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) hooks(r *http.Request) (any, error) {
 	files, name, err := s.files(r, ".openhands/hooks.json")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer files.Close()
 	out := struct {
@@ -153,20 +150,20 @@ func (s *Service) hooks(w http.ResponseWriter, r *http.Request) error {
 	}{}
 	f, err := files.Open(r.Context(), name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return rest.JSON(w, http.StatusOK, out)
+		return out, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if c, err := hook.Parse(raw); err == nil {
 		out.Hooks = c
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, nil
 }
 
 // Bounds of a list of files. OpenHands' page shows no more of them.
@@ -184,20 +181,17 @@ var untold = []string{
 // tree answers with the paths of the files in a directory and below it, relative to it
 // and sorted: the first maxTreeFiles, of upper directories first. OpenHands' page asks
 // for it, its document does not have it.
-func (s *Service) tree(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) tree(r *http.Request) (any, error) {
 	files, dir, err := s.files(r, rest.QueryOf(r).String("path", ""))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer files.Close()
 	found, err := treeOf(r.Context(), files, dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return fault.New(fault.NotFound, "there is no directory "+dir)
+		return nil, fault.New(fault.NotFound, "there is no directory "+dir)
 	}
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, found)
+	return found, err
 }
 
 func treeOf(ctx context.Context, files workspace.Files, dir string) ([]string, error) {
