@@ -36,6 +36,10 @@ const (
 	UsageCondenser = "condenser"
 )
 
+// AsksAgain is the sender of messages with which an agent asks the model again, after an
+// answer of no use.
+const AsksAgain = "answer-check"
+
 // Agent proposes events. It does no I/O but LLM calls.
 type Agent interface {
 	// Open returns the events that stand before the first message of a

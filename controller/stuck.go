@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/state"
 )
@@ -173,6 +174,10 @@ func recent(view []event.Event, most int) []turn {
 			case e.Sender == nudgeSender:
 				if n := len(turns); n > 0 {
 					turns[n-1].nudged = true
+				}
+			case e.Sender == agent.AsksAgain: // the agent bounds this itself
+				if n := len(turns); n > 0 && turns[n-1].act == nil {
+					turns = turns[:n-1]
 				}
 			case e.Source == event.SourceAgent:
 				turns = append(turns, turn{result: e})

@@ -13,6 +13,7 @@ const (
 	ExitRefused     = 5 // a permission, a policy, or the provider refused
 	ExitUnavailable = 6 // the LLM endpoint or another peer cannot be reached
 	ExitStorage     = 7 // stored data is damaged, or there is no space
+	ExitQuestion    = 8 // the agent waits for an answer, and there is no terminal
 	ExitInterrupted = 130
 )
 

@@ -164,7 +164,7 @@ func (r *Response) By(asked Info) Info {
 // Finish is the reason why the answer ended.
 type Finish string
 
-// The reasons.
+// The reasons. FinishTools without calls is an answer whose calls were lost.
 const (
 	FinishStop    Finish = "stop"
 	FinishTools   Finish = "tool_calls"

@@ -1,39 +1,105 @@
 package codeact
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/texttools"
 )
 
-// Messages to the model after an empty or truncated answer.
+// Messages to the model after an answer that is of no use.
 const (
-	nudge  = "Your last answer had neither text nor a tool call. Go on with the task by calling a tool, or call finish with a message if it is done."
-	cutOff = "Your last answer reached the output limit and was cut off. Go on in smaller pieces."
+	nudge   = "Your last answer had neither text nor a tool call. Go on with the task by calling a tool, or call finish with a message if it is done."
+	cutOff  = "Your last answer reached the output limit and was cut off. Go on in smaller pieces."
+	lost    = "Your last answer announced a tool call, but none arrived. Make the call again, or answer without one."
+	written = "Your last answer has a tool call written as text, and it was not run: %s. Call the tool by the tool interface, with its arguments as one JSON object. If the text was meant for the user, put the markup into a code block."
 )
 
-// answer turns a response into events. The first of them has the id item.
-func (a *Agent) answer(item event.ID, resp *llm.Response) []event.Event {
+// mostAsked is how often in a row the model is asked again.
+const mostAsked = 3
+
+// answer turns a response into events. The first of them has the id item. view is the
+// conversation before it.
+func (a *Agent) answer(item event.ID, resp *llm.Response, view []event.Event) ([]event.Event, error) {
 	if resp.ID == "" { // joins the calls of one response
 		resp.ID = string(item)
 	}
+	problem := a.readWritten(resp)
 	if len(resp.Message.ToolCalls) > 0 {
-		return a.actions(item, resp)
+		return a.actions(item, resp), nil
 	}
 	msg := &event.MessageEvent{Base: event.NewBase(event.SourceAgent), LLMMessage: resp.Message, LLMResponseID: resp.ID}
 	msg.ID = item
 	msg.LLMMessage.Role = event.RoleAssistant
 	switch {
 	case resp.Finish == llm.FinishLength:
-		return []event.Event{msg, environment(cutOff)}
-	case strings.TrimSpace(event.JoinText(resp.Message.Content)) == "":
-		return []event.Event{msg, environment(nudge)}
+		return []event.Event{msg, environment(cutOff)}, nil
+	case problem == "":
+		return []event.Event{msg}, nil
+	case asked(view) >= mostAsked:
+		return nil, fault.New(fault.Unsupported, fmt.Sprintf("the model was asked %d times and still gives no usable answer. It was told: %s", mostAsked, problem)).
+			Hint("try another model, or a server that knows how this model writes tool calls")
 	}
-	return []event.Event{msg}
+	again := environment(problem)
+	again.Sender = agent.AsksAgain
+	return []event.Event{msg, again}, nil
 }
 
-func environment(text string) event.Event {
+// readWritten takes calls that the model wrote as text as its calls. It returns what to
+// tell the model of an answer that is of no use, or "".
+func (a *Agent) readWritten(resp *llm.Response) string {
+	m := &resp.Message
+	if len(m.ToolCalls) > 0 || resp.Finish == llm.FinishLength || resp.Finish == llm.FinishContent {
+		return ""
+	}
+	text := event.JoinText(m.Content)
+	blank := strings.TrimSpace(text) == ""
+	if blank {
+		text = m.ReasoningContent // some models end their reasoning with the call
+	}
+	found := texttools.ReadWritten(text, a.offered)
+	switch {
+	case len(found.Calls) > 0:
+		m.ToolCalls = found.Calls
+		if !blank {
+			m.Content = event.Texts(found.Text)
+		}
+		return ""
+	case found.Problem != "":
+		return fmt.Sprintf(written, found.Problem)
+	case blank:
+		return nudge
+	case resp.Finish == llm.FinishTools:
+		return lost
+	}
+	return ""
+}
+
+// asked counts how often the model was asked again since it did something.
+func asked(view []event.Event) int {
+	n := 0
+	for _, ev := range slices.Backward(view) {
+		m, ok := ev.(*event.MessageEvent)
+		switch {
+		case !ok:
+			if _, acted := ev.(*event.ActionEvent); acted {
+				return n
+			}
+		case m.Source == event.SourceUser:
+			return n
+		case m.Sender == agent.AsksAgain:
+			n++
+		}
+	}
+	return n
+}
+
+func environment(text string) *event.MessageEvent {
 	m := event.NewUserMessage(text)
 	m.Source = event.SourceEnvironment
 	return m

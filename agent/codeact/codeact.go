@@ -13,7 +13,8 @@
 // # Failure
 //
 // An invalid tool call is answered with an AgentErrorEvent, an empty or
-// truncated answer with a message to the model, and a prompt that does not fit
+// truncated answer and a call that was written as text and cannot be read with a
+// message to the model, three times, and a prompt that does not fit
 // with a CondensationRequest. Other errors of the LLM are returned, and one of
 // kind fault.Context if a condensation was requested and nothing can be left
 // out.
@@ -108,7 +109,7 @@ func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
 	}
 	a.gauge.Learn(m.Info().Name, t.State.View, resp.Usage.Prompt)
 	t.Delta(item, llm.Delta{}) // the answer is complete
-	return a.answer(item, resp), nil
+	return a.answer(item, resp, t.State.View)
 }
 
 // condense shortens the view where it has to be; nothing where it need not be.

@@ -174,6 +174,68 @@ func TestAnswersWithoutCalls(t *testing.T) {
 	}
 }
 
+// TestCallsAsText takes calls that a model wrote as text, or asks again.
+func TestCallsAsText(t *testing.T) {
+	t.Parallel()
+	const call = "<tool_call>{\"name\":\"terminal\",\"arguments\":{\"command\":\"ls\"}}</tool_call>"
+	for name, c := range map[string]struct {
+		text, reasoning string
+		finish          llm.Finish
+		thought, asked  string
+	}{
+		"a call":            {text: "Look.\n" + call, thought: "Look."},
+		"in the reasoning":  {reasoning: "Hm.\n" + call},
+		"unknown tool":      {text: "<tool_call>{\"name\":\"fly\",\"arguments\":{}}</tool_call>", asked: `there is no tool "fly"`},
+		"announced":         {text: "I list the files.", finish: llm.FinishTools, asked: "none arrived"},
+		"text after a call": {text: call + "\na.go b.go", asked: "text follows the call"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := says(c.text)
+			r.Message.ReasoningContent, r.Finish = c.reasoning, c.finish
+			if c.text == "" {
+				r.Message.Content = nil
+			}
+			evs := answered(t, codeact.Config{}, r)
+			if c.asked != "" {
+				if n := evs[1].(*event.MessageEvent); n.Source != event.SourceEnvironment || !strings.Contains(event.JoinText(n.LLMMessage.Content), c.asked) {
+					t.Errorf("asked %+v, want %q", n, c.asked)
+				}
+				return
+			}
+			act, ok := evs[0].(*event.ActionEvent)
+			if !ok || len(evs) != 1 || act.ToolCallID == "" || event.JoinText(act.Thought) != c.thought {
+				t.Fatalf("events %+v", evs)
+			}
+			if diff := cmp.Diff(&event.TerminalAction{Command: "ls"}, act.Action); diff != "" {
+				t.Errorf("action (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAskedThreeTimes gives up after three answers of no use in a row.
+func TestAskedThreeTimes(t *testing.T) {
+	t.Parallel()
+	r := says("I list the files.")
+	r.Finish = llm.FinishTools
+	a, view := newAgent(t, codeact.Config{}), []event.Event{user("hi")}
+	for range 3 {
+		evs, err := step(a, &stub{resp: r}, &state.State{View: view})
+		if err != nil || len(evs) != 2 {
+			t.Fatalf("%d events, %v", len(evs), err)
+		}
+		view = append(view, evs...)
+	}
+	if evs, err := step(a, &stub{resp: r}, &state.State{View: view}); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "asked 3 times") {
+		t.Errorf("events %v, error %v", evs, err)
+	}
+	view = append(view, call("1", "r", "x"), result("1", "y"))
+	if evs, err := step(a, &stub{resp: r}, &state.State{View: view}); err != nil || len(evs) != 2 {
+		t.Errorf("after an action: %d events, %v", len(evs), err)
+	}
+}
+
 func TestStreamedTextHasTheFinishedEventsID(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, codeact.Config{})

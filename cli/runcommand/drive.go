@@ -104,7 +104,8 @@ func (r *runner) unlessBroken(ctx context.Context, run func(context.Context) err
 	return err
 }
 
-// runConfirmed runs until the end, and asks the user wherever actions wait.
+// runConfirmed runs until the end, and asks the user wherever actions wait or the agent
+// has a question.
 func (r *runner) runConfirmed(ctx context.Context) error {
 	for {
 		s, err := r.c.State(ctx)
@@ -126,7 +127,7 @@ func (r *runner) runConfirmed(ctx context.Context) error {
 		if err := r.c.Failure(); err != nil {
 			return err
 		}
-		if s, err = r.c.State(ctx); err != nil || s.Status != state.Confirming {
+		if s, err = r.c.State(ctx); err != nil || s.Status != state.Confirming && !r.askBack(ctx, s) {
 			return err
 		}
 	}

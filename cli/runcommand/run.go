@@ -79,7 +79,9 @@ type runner struct {
 	stopping  bool // the user has asked to stop
 	running   bool // there is a run that can be paused
 	accepting bool // the user accepts all actions of this run
-	endPrompt func()
+	// unanswered says that the agent has asked something, and nobody could be asked.
+	unanswered bool
+	endPrompt  func()
 }
 
 // Run works on a conversation until it ends, is stopped, or the user refuses to
@@ -252,6 +254,10 @@ func (r *runner) work(ctx context.Context) error {
 	}
 	if err := r.view.exit(s.Status); err != nil {
 		return err
+	}
+	if r.unanswered {
+		r.view.Warn("the agent waits for an answer: " + r.view.resumeCommand(r.ID) + ` "…"`)
+		return Exit(fault.ExitQuestion)
 	}
 	return r.replayed()
 }

@@ -64,3 +64,25 @@ func TestConfirm(t *testing.T) {
 		t.Errorf("accepted by a flag:\n%s", out)
 	}
 }
+
+// TestAskedInTerminal answers a question of the agent.
+func TestAskedInTerminal(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, `
+  - {match: {user: go}, reply: {text: "Which one?"}}
+  - {match: {user: the second}, reply: {tool_calls: [{name: finish, arguments: {message: "all done"}}]}}
+`)
+	cmd := b.command(t, "run", "go")
+	tty, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := follow(cmd, tty)
+	p.until(t, "Your answer")
+	if _, err := tty.WriteString("the second\n"); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := p.wait(t); code != 0 || !strings.Contains(out, "all done") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}

@@ -221,7 +221,7 @@ func (a *accumulator) finished() llm.Finish {
 	case "refusal":
 		return llm.FinishContent
 	}
-	if a.calls > 0 {
+	if a.calls > 0 || a.stop == "tool_use" {
 		return llm.FinishTools
 	}
 	return llm.FinishStop

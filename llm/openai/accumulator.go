@@ -85,6 +85,9 @@ func (a *accumulator) addAnswer(d *answer, whole bool) error {
 	for i := range d.ToolCalls {
 		a.addCall(&d.ToolCalls[i], whole)
 	}
+	if f := d.FunctionCall; f != nil && len(d.ToolCalls) == 0 {
+		a.addCall(&callPiece{Index: new(int), Function: *f}, whole)
+	}
 	if a.size > exchange.MaxAnswer {
 		return exchange.ErrTooLarge
 	}
@@ -204,7 +207,7 @@ func (a *accumulator) finished() llm.Finish {
 		return llm.FinishLength
 	case a.finish == "content_filter" || a.refusal.Len() > 0:
 		return llm.FinishContent
-	case len(a.calls) > 0:
+	case len(a.calls) > 0 || a.finish == "tool_calls" || a.finish == "function_call":
 		return llm.FinishTools
 	}
 	return llm.FinishStop

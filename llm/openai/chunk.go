@@ -32,6 +32,7 @@ type answer struct {
 	Reasoning        flexText       `json:"reasoning"` // OpenRouter, Groq, vLLM
 	Refusal          exchange.Piece `json:"refusal"`
 	ToolCalls        []callPiece    `json:"tool_calls"`
+	FunctionCall     *function      `json:"function_call"` // of servers older than tool_calls
 
 	Thinking []thinkingPiece   `json:"thinking_blocks"`   // LiteLLM
 	Details  []json.RawMessage `json:"reasoning_details"` // OpenRouter, MiniMax
@@ -46,12 +47,14 @@ type thinkingPiece struct {
 }
 
 type callPiece struct {
-	Index    *int   `json:"index"`
-	ID       string `json:"id"`
-	Function struct {
-		Name      string        `json:"name"`
-		Arguments flexArguments `json:"arguments"`
-	} `json:"function"`
+	Index    *int     `json:"index"`
+	ID       string   `json:"id"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name      string        `json:"name"`
+	Arguments flexArguments `json:"arguments"`
 }
 
 type wireUsage struct {

@@ -12,8 +12,9 @@ import (
 
 // signature is the parameters in a tool's schema.
 type signature struct {
-	types map[string][]string
-	only  string // the one required parameter, if it is a text
+	types    map[string][]string
+	only     string // the one required parameter, if it is a text
+	required []string
 }
 
 func readSignature(schema []byte) *signature {
@@ -23,8 +24,11 @@ func readSignature(schema []byte) *signature {
 		s.types[name.Str] = typesOf(p)
 		return true
 	})
-	if required := root.Get("required").Array(); len(required) == 1 && slices.Contains(s.types[required[0].Str], "string") {
-		s.only = required[0].Str
+	for _, r := range root.Get("required").Array() {
+		s.required = append(s.required, r.Str)
+	}
+	if len(s.required) == 1 && slices.Contains(s.types[s.required[0]], "string") {
+		s.only = s.required[0]
 	}
 	return s
 }

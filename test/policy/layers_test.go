@@ -119,6 +119,7 @@ var parts = []string{
 	"llm/catalog",         // data about models
 	"llm/probe",           // asks any model for its abilities
 	"llm/structured",      // asks any model
+	"llm/texttools",       // reads calls in the text of any model
 	"sandbox/bootstrap",   // the assignment of the program of any provider's sandbox
 	"sandbox/pool",        // keeps sandboxes of any provider
 	"forge/exchange",      // the requests of all git hosts

@@ -1,0 +1,287 @@
+package texttools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/rawjson"
+	"github.com/deft-dev/deft/llm"
+)
+
+// Written is an answer without calls, read for calls that the model wrote as text. That
+// happens where a server does not know the markup of its model.
+type Written struct {
+	Text  string           // before the calls
+	Calls []event.ToolCall // nil if there are none, or if they are doubtful
+	// Problem says why markup of a call is not one; "" if there is no markup.
+	Problem string
+}
+
+// marker finds where markup of calls begins: that of Anthropic, Hermes, Qwen, GLM, Mistral,
+// DeepSeek, Kimi, harmony, Llama, MiniMax, Granite and Gemma. Its groups are marks that
+// occur nowhere else, and such that prose about agents may have.
+var marker = lazyregexp.New(`(\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|<\|tool_calls_section_begin\|>|<\|tool_call_begin\|>|<\|tool_call\|>|<\|python_tag\|>|` +
+	`(?:<\|start\|>assistant)?\s?(?:<\|channel\|>(?:commentary|analysis)\s+to=|to=functions\.[\w.-]+\s?<\|channel\|>)|<start_function_call>|<｜DSML｜(?:function_calls>|invoke ))|` +
+	`(<(?:antml:)?function_calls>|<(?:antml:)?invoke name=|<tool_calls?>|<minimax:tool_call>|<function=|<function name=|` + "```tool_code\n)")
+
+// ReadWritten reads an answer that has no calls. Markup counts as calls if all of it does,
+// it ends the answer, its tools are offered and their required arguments are there. Markup
+// in code blocks is text.
+func ReadWritten(text string, tools []llm.Tool) Written {
+	offered := map[string]*signature{}
+	for i := range tools {
+		offered[tools[i].Name] = readSignature(tools[i].Parameters)
+	}
+	w := Written{Text: text}
+	at, sure := markupAt(text)
+	if at < 0 {
+		at = jsonAt(text, offered)
+		if at < 0 {
+			return w
+		}
+		sure = false
+	}
+	r := writtenReader{offered: offered, tools: tools, rest: text[at:]}
+	if r.read(); r.problem == "" && len(r.calls) > 0 {
+		return Written{Text: strings.TrimRight(text[:at], spaces), Calls: r.calls}
+	}
+	if sure || atLineStart(text, at) {
+		w.Problem = r.problem
+	}
+	return w
+}
+
+// markupAt returns the position of the first markup outside of code, or -1, and whether it
+// is a mark that occurs nowhere else.
+func markupAt(text string) (at int, sure bool) {
+	for _, m := range marker().FindAllStringSubmatchIndex(text, -1) {
+		if !inCode(text[:m[0]]) {
+			return m[0], m[2] >= 0
+		}
+	}
+	return -1, false
+}
+
+// inCode reports whether a code block or a code span is open at the end of text.
+func inCode(text string) bool {
+	if strings.Count(text, codeFence)%2 == 1 {
+		return true
+	}
+	line := text[strings.LastIndexByte(text, '\n')+1:]
+	return strings.Count(strings.ReplaceAll(line, codeFence, ""), "`")%2 == 1
+}
+
+func atLineStart(text string, at int) bool {
+	return strings.TrimSpace(text[strings.LastIndexByte(text[:at], '\n')+1:at]) == ""
+}
+
+// endOfJSON matches the beginning of JSON, of a list of calls as in Python, or of a code
+// block with them.
+var endOfJSON = lazyregexp.New("(?m)^[ \t]*(```(?:json|python|tool_call)?[ \t]*\n\\s*)?[\\[{]")
+
+// jsonAt returns where JSON begins that ends the answer and calls an offered tool, or -1.
+func jsonAt(text string, offered map[string]*signature) int {
+	for _, m := range endOfJSON().FindAllStringIndex(text, -1) {
+		if inCode(text[:m[0]]) {
+			continue
+		}
+		r := writtenReader{offered: offered, rest: text[m[0]:]}
+		if r.read(); r.problem == "" && len(r.calls) > 0 {
+			return m[0]
+		}
+	}
+	return -1
+}
+
+// writtenReader reads calls up to the end of an answer.
+type writtenReader struct {
+	offered map[string]*signature
+	tools   []llm.Tool
+	rest    string
+	calls   []event.ToolCall
+	problem string
+}
+
+// aside matches what stands around calls and says nothing.
+var aside = lazyregexp.New(`^(?:\s|<｜tool▁calls▁begin｜>|<｜tool▁calls?▁end｜>|<\|tool_calls_section_(?:begin|end)\|>|<\|tool_call(?:_end)?\|>|<\|python_tag\|>|\[TOOL_CALLS\]|` +
+	`<\|(?:call|im_end|eot_id|eom_id|end|return|endoftext)\|>|</s>|<｜end▁of▁sentence｜>|<end_of_turn>|<(?:end_function_call|/?tool_calls|/?minimax:tool_call)>|` +
+	"```(?:(?:json|python|tool_call|tool_code)\\s)?)*")
+
+// headed matches the name of a call and what stands before its JSON object.
+var headed = lazyregexp.New(`^(?:(?:\[TOOL_CALLS\])?([\w.-]+)\s*(?:\[CALL_ID\]\w+\s*)?(?:\[ARGS\])?\s*|` + // Mistral
+	`<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>([\w.-]+)\s*` + "```(?:json)?" + `|([\w.-]+)<｜tool▁sep｜>)\s*|` + // DeepSeek
+	`<\|tool_call_begin\|>\s*([\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*|` + // Kimi
+	`(?:<\|start\|>assistant)?\s?(?:<\|channel\|>\w+)?\s*to=([\w.-]+)\s*(?:<\|channel\|>\w+)?\s*(?:<\|constrain\|>\s*)?(?:json)?\s*<\|message\|>\s*)\{`) // harmony
+
+var (
+	xmlHead    = lazyregexp.New(`^<(?:function_calls>|invoke name=|tool_call>|function=|function name=)`)
+	glmCall    = lazyregexp.New(`(?s)^<tool_call>\s*([\w.-]+)\s*((?:<arg_key>.*?</arg_key>\s*<arg_value>.*?</arg_value>\s*)*)(?:</tool_call>|$)`)
+	glmArg     = lazyregexp.New(`(?s)<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>`)
+	gemmaCall  = lazyregexp.New(`(?s)^(?:<start_function_call>)?call:([\w.-]+)\{(.*?)\}(?:<end_function_call>|$)`)
+	gemmaArg   = lazyregexp.New(`(?s)(\w+):(?:<escape>(.*?)<escape>|([^,{}]*))(?:,|$)`)
+	dsml       = strings.NewReplacer("<｜DSML｜", "<", "</｜DSML｜", "</", "<antml:", "<", "</antml:", "</")
+	parameters = lazyregexp.New(`(<parameter name="[^"\n]*")\s+string="(?:true|false)"`)
+)
+
+func (r *writtenReader) read() {
+	for r.problem == "" {
+		// Mistral's and DeepSeek's heads begin with an aside.
+		if r.headed() {
+			continue
+		}
+		before := len(r.rest)
+		r.rest = r.rest[len(aside().FindString(r.rest)):]
+		switch {
+		case r.rest == "":
+			if len(r.calls) == 0 {
+				r.problem = "the call is missing"
+			}
+			return
+		case len(r.rest) < before:
+		case r.json(), r.glm(), r.gemma(), r.python(), r.xml():
+		case len(r.calls) > 0:
+			r.problem = "text follows the call"
+		default:
+			r.problem = "it cannot be read"
+		}
+	}
+}
+
+// headed reads a name with a JSON object.
+func (r *writtenReader) headed() bool {
+	m := headed().FindStringSubmatchIndex(r.rest)
+	if m == nil {
+		return false
+	}
+	j := jsonScan{at: m[1] - 1, start: m[1] - 1}
+	j.scan(r.rest)
+	for g := 2; g < len(m); g += 2 {
+		if m[g] >= 0 {
+			r.call(r.rest[m[g]:m[g+1]], r.rest[j.start:j.at])
+		}
+	}
+	r.rest = r.rest[j.at:]
+	return true
+}
+
+// json reads an object or a list of them.
+func (r *writtenReader) json() bool {
+	if r.rest[0] != '{' && r.rest[0] != '[' {
+		return false
+	}
+	var j jsonScan
+	j.scan(r.rest)
+	whole := r.rest[:j.at]
+	if !gjson.Valid(whole) {
+		if r.rest[0] == '{' {
+			r.problem = "its JSON is not complete or not valid"
+		}
+		return r.rest[0] == '{'
+	}
+	r.rest = r.rest[j.at:]
+	list := []gjson.Result{gjson.Parse(whole)}
+	if whole[0] == '[' {
+		list = list[0].Array()
+	}
+	for _, one := range list {
+		name, arguments, ok := callOf(one.Raw)
+		if !ok {
+			r.problem = `it is not JSON with a "name" and "arguments"`
+			return true
+		}
+		r.call(name, arguments)
+	}
+	return true
+}
+
+// glm reads GLM's form: a name, then keys and values.
+func (r *writtenReader) glm() bool {
+	m := glmCall().FindStringSubmatch(r.rest)
+	if m == nil {
+		return false
+	}
+	r.rest = r.rest[len(m[0]):]
+	r.typed(m[1], glmArg().FindAllStringSubmatch(m[2], -1))
+	return true
+}
+
+// gemma reads FunctionGemma's form.
+func (r *writtenReader) gemma() bool {
+	m := gemmaCall().FindStringSubmatch(r.rest)
+	if m == nil {
+		return false
+	}
+	r.rest = r.rest[len(m[0]):]
+	args := gemmaArg().FindAllStringSubmatch(m[2], -1)
+	for _, a := range args {
+		a[2] += a[3]
+	}
+	r.typed(m[1], args)
+	return true
+}
+
+// typed adds a call whose values get their types from the tool's schema. Each argument is
+// a match with name and value.
+func (r *writtenReader) typed(name string, args [][]string) {
+	s := r.offered[plainName(name)]
+	if s == nil {
+		s = &signature{}
+	}
+	object := []byte{'{'}
+	for i, a := range args {
+		if i > 0 {
+			object = append(object, ',')
+		}
+		key := strings.TrimSpace(a[1])
+		object = s.appendValue(append(appendName(object, key), ':'), key, a[2])
+	}
+	r.call(name, string(append(object, '}')))
+}
+
+// xml reads the forms that [New] understands.
+func (r *writtenReader) xml() bool {
+	text := parameters().ReplaceAllString(dsml.Replace(r.rest), "$1")
+	if !xmlHead().MatchString(text) {
+		return false
+	}
+	p := newReader(r.tools, func(llm.Delta) {})
+	p.feed(text)
+	p.end(true)
+	r.rest = p.text.String()
+	if len(p.calls) == 0 {
+		r.problem = "it cannot be read"
+	}
+	for _, c := range p.calls {
+		r.call(c.Name, c.Arguments)
+	}
+	return true
+}
+
+// plainName is a name without the namespace of functions.
+func plainName(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, "functions."), "default_api.")
+}
+
+// call adds a call, or says why it is none.
+func (r *writtenReader) call(name, arguments string) {
+	name = plainName(name)
+	s := r.offered[name]
+	switch {
+	case s == nil:
+		r.problem = fmt.Sprintf("there is no tool %q", name)
+	case !gjson.Valid(arguments) || !gjson.Parse(arguments).IsObject():
+		r.problem = "its arguments are not a complete JSON object"
+	default:
+		given := gjson.Parse(arguments).Map()
+		if i := slices.IndexFunc(s.required, func(p string) bool { return !given[p].Exists() }); i >= 0 {
+			r.problem = fmt.Sprintf("the argument %q is missing", s.required[i])
+			return
+		}
+		r.calls = append(r.calls, event.ToolCall{Name: name, Arguments: rawjson.WellFormed(arguments), Origin: event.OriginCompletion})
+	}
+}
