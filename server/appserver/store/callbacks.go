@@ -79,16 +79,12 @@ func (s *Store) ActiveCallbacks(ctx context.Context, after event.ConversationID,
 	return s.callbacks(ctx, " WHERE kind = ? AND "+unfinished+" AND id > ? ORDER BY id LIMIT ?", CallbackKind, string(after), limit)
 }
 
-func (s *Store) callbacks(ctx context.Context, rest string, args ...any) (all []Callback, err error) {
+func (s *Store) callbacks(ctx context.Context, rest string, args ...any) ([]Callback, error) {
 	found, err := s.jobs(ctx, rest, args...)
-	for _, j := range found {
-		c, err := CallbackOf(j)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	return mapped(found, CallbackOf)
 }
 
 // SaveCallback stores the job of a callback with the result of the event that it has seen
@@ -111,28 +107,17 @@ func (s *Store) SaveCallback(ctx context.Context, j job.Job, seen eventstream.Se
 
 // CallbackResults returns one page of the results for the events of an owner's
 // conversation, the newest first, and where the next page begins ("" on the last).
-func (s *Store) CallbackResults(ctx context.Context, owner string, conversation event.ConversationID, page string, limit int) (all []CallbackResult, next string, err error) {
+func (s *Store) CallbackResults(ctx context.Context, owner string, conversation event.ConversationID, page string, limit int) (_ []CallbackResult, next string, err error) {
 	before, id := parsePage(page)
-	rows, err := s.on(ctx).rows(`SELECT r.id, r.callback, r.event, r.status, r.detail, r.created_at FROM app_callback_results r JOIN app_jobs c ON c.id = r.callback
+	read := func(row scanner) (CallbackResult, error) {
+		r, status := CallbackResult{Conversation: conversation}, ""
+		err := row.Scan(&r.ID, &r.Callback, &r.Event, &status, &r.Detail, stored{&r.Created})
+		r.OK = status == "SUCCESS"
+		return r, err
+	}
+	found, err := all(s.on(ctx), read, `SELECT r.id, r.callback, r.event, r.status, r.detail, r.created_at FROM app_callback_results r JOIN app_jobs c ON c.id = r.callback
 WHERE r.conversation = ? AND c.owner = ? AND (r.created_at < ? OR r.created_at = ? AND r.id <= ?) ORDER BY r.created_at DESC, r.id DESC LIMIT ?`,
 		string(conversation), owner, before, before, id, limit+1)
-	if err != nil {
-		return nil, "", failed(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		r := CallbackResult{Conversation: conversation}
-		var by, of, status string
-		var created int64
-		if err := rows.Scan(&r.ID, &by, &of, &status, &r.Detail, &created); err != nil {
-			return nil, "", failed(err)
-		}
-		r.Callback, r.Event, r.OK, r.Created = event.ConversationID(by), event.ID(of), status == "SUCCESS", at(created)
-		all = append(all, r)
-	}
-	if len(all) > limit {
-		next = pageAt(all[limit].Created, all[limit].ID)
-		all = all[:limit]
-	}
-	return all, next, failed(rows.Err())
+	found, next = paged(found, limit, func(r CallbackResult) (time.Time, string) { return r.Created, r.ID })
+	return found, next, err
 }

@@ -85,45 +85,22 @@ WHERE app_conversations.owner = excluded.owner`,
 func (s *Store) Conversations(ctx context.Context, owner string, ids ...event.ConversationID) (map[event.ConversationID]Conversation, error) {
 	out := make(map[event.ConversationID]Conversation, len(ids))
 	for some := range slices.Chunk(ids, 100) {
-		if err := s.addConversations(ctx, owner, some, out); err != nil {
+		in, args := oneOf(some)
+		found, err := all(s.on(ctx), conversation, "SELECT "+conversationColumns+" FROM app_conversations WHERE owner = ? AND id "+in, append([]any{owner}, args...)...)
+		if err != nil {
 			return nil, err
+		}
+		for _, c := range found {
+			out[c.ID] = c
 		}
 	}
 	return out, nil
 }
 
-// addConversations adds an owner's conversations to a map.
-func (s *Store) addConversations(ctx context.Context, owner string, ids []event.ConversationID, to map[event.ConversationID]Conversation) (err error) {
-	args := []any{owner}
-	for _, id := range ids {
-		args = append(args, string(id))
-	}
-	rows, err := s.on(ctx).rows("SELECT "+conversationColumns+" FROM app_conversations WHERE owner = ? AND id IN ("+marks(len(ids))+")", args...)
-	if err != nil {
-		return failed(err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		c, err := conversation(rows)
-		if err != nil {
-			return failed(err)
-		}
-		to[c.ID] = c
-	}
-	if err := rows.Err(); err != nil {
-		return failed(err)
-	}
-	return nil
-}
-
 // PublicConversation returns a conversation that everybody with its link may read.
 // NotFound if it does not exist or is not public.
 func (s *Store) PublicConversation(ctx context.Context, id event.ConversationID) (Conversation, error) {
-	c, err := conversation(s.on(ctx).row("SELECT "+conversationColumns+" FROM app_conversations WHERE id = ? AND public = 1", string(id)))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = missing("public conversation", string(id))
-	}
-	return c, failed(err)
+	return one(s.on(ctx), conversation, missing("public conversation", string(id)), "SELECT "+conversationColumns+" FROM app_conversations WHERE id = ? AND public = 1", string(id))
 }
 
 // member is a conversation in a sandbox of an owner.
@@ -151,12 +128,8 @@ func (s *Store) IsMember(ctx context.Context, owner, sandbox string, id event.Co
 }
 
 // InSandbox returns the conversations of a sandbox, the oldest first.
-func (s *Store) InSandbox(ctx context.Context, sandbox string) (ids []event.ConversationID, err error) {
-	found, err := s.on(ctx).texts("SELECT id FROM app_conversations WHERE sandbox = ? ORDER BY created_at, id", sandbox)
-	for _, id := range found {
-		ids = append(ids, event.ConversationID(id))
-	}
-	return ids, failed(err)
+func (s *Store) InSandbox(ctx context.Context, sandbox string) ([]event.ConversationID, error) {
+	return all(s.on(ctx), value[event.ConversationID], "SELECT id FROM app_conversations WHERE sandbox = ? ORDER BY created_at, id", sandbox)
 }
 
 // DeleteConversation deletes the record of a conversation, with its start tasks,
@@ -179,15 +152,12 @@ func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.C
 }
 
 func conversation(row scanner) (c Conversation, err error) {
-	var id, numbers, urls string
-	var public int
-	var created int64
-	if err := row.Scan(&id, &c.Owner, &c.Sandbox, &c.Repository, &c.Branch, &c.Provider, &c.Trigger, &c.Model, &c.AgentType, &public, &numbers, &created, &urls); err != nil {
+	var numbers, urls []byte
+	if err := row.Scan(&c.ID, &c.Owner, &c.Sandbox, &c.Repository, &c.Branch, &c.Provider, &c.Trigger, &c.Model, &c.AgentType, &c.Public, &numbers, stored{&c.Created}, &urls); err != nil {
 		return Conversation{}, err
 	}
-	c.ID, c.Public, c.Created = event.ConversationID(id), public != 0, at(created)
-	if err := errors.Join(json.Unmarshal([]byte(numbers), &c.PRNumbers), json.Unmarshal([]byte(urls), &c.PRURLs)); err != nil {
-		return Conversation{}, fault.Wrap(err, fault.Corrupt, "read the pull requests of conversation "+id)
+	if err := errors.Join(json.Unmarshal(numbers, &c.PRNumbers), json.Unmarshal(urls, &c.PRURLs)); err != nil {
+		return Conversation{}, fault.Wrap(err, fault.Corrupt, "read the pull requests of conversation "+string(c.ID))
 	}
 	return c, nil
 }

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
@@ -42,21 +40,20 @@ func (s *Store) AddCredential(ctx context.Context, c Credential, secret string) 
 // Credential returns the credential of a secret that has not expired at a time. Auth if
 // there is none.
 func (s *Store) Credential(ctx context.Context, secret string, now time.Time) (Credential, error) {
-	c, err := credential(s.on(ctx).row("SELECT "+credentialColumns+" FROM app_credentials WHERE hash = ?", Hash(secret)))
-	if errors.Is(err, sql.ErrNoRows) || err == nil && !c.Expires.IsZero() && !now.Before(c.Expires) {
-		return Credential{}, fault.New(fault.Auth, "the key is unknown, or no longer valid")
+	unknown := fault.New(fault.Auth, "the key is unknown, or no longer valid")
+	c, err := one(s.on(ctx), credential, unknown, "SELECT "+credentialColumns+" FROM app_credentials WHERE hash = ?", Hash(secret))
+	if err == nil && !c.Expires.IsZero() && !now.Before(c.Expires) {
+		return Credential{}, unknown
 	}
-	return c, failed(err)
+	return c, err
 }
 
 // TakeCode is [Store.Credential] for a Code, which is used up by it, even if several
 // clients send it at the same time.
 func (s *Store) TakeCode(ctx context.Context, secret string, now time.Time) (c Credential, err error) {
 	err = s.change(ctx, func(t tx) error {
-		c, err = credential(t.row("DELETE FROM app_credentials WHERE hash = ? AND kind = ? RETURNING "+credentialColumns, Hash(secret), string(Code)))
-		if errors.Is(err, sql.ErrNoRows) {
-			err = fault.New(fault.Auth, "the code is unknown, or was used already")
-		}
+		c, err = one(t, credential, fault.New(fault.Auth, "the code is unknown, or was used already"),
+			"DELETE FROM app_credentials WHERE hash = ? AND kind = ? RETURNING "+credentialColumns, Hash(secret), string(Code))
 		return err
 	})
 	if err == nil && !now.Before(c.Expires) {
@@ -73,20 +70,8 @@ func (s *Store) UsedCredential(ctx context.Context, id string, when time.Time) e
 
 // Credentials returns the credentials of an owner that are of one kind, the oldest
 // first.
-func (s *Store) Credentials(ctx context.Context, owner string, kind CredentialKind) (all []Credential, err error) {
-	rows, err := s.on(ctx).rows("SELECT "+credentialColumns+" FROM app_credentials WHERE owner = ? AND kind = ? ORDER BY created_at, id", owner, string(kind))
-	if err != nil {
-		return nil, failed(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		c, err := credential(rows)
-		if err != nil {
-			return nil, failed(err)
-		}
-		all = append(all, c)
-	}
-	return all, failed(rows.Err())
+func (s *Store) Credentials(ctx context.Context, owner string, kind CredentialKind) ([]Credential, error) {
+	return all(s.on(ctx), credential, "SELECT "+credentialColumns+" FROM app_credentials WHERE owner = ? AND kind = ? ORDER BY created_at, id", owner, string(kind))
 }
 
 // DeleteCredential revokes a credential of an owner. NotFound if there is none.
@@ -102,9 +87,6 @@ func (s *Store) DeleteExpired(ctx context.Context, now time.Time) error {
 }
 
 func credential(row scanner) (c Credential, err error) {
-	var kind string
-	var created, used, expires int64
-	err = row.Scan(&c.ID, &c.Owner, &kind, &c.Name, &created, &used, &expires)
-	c.Kind, c.Created, c.Used, c.Expires = CredentialKind(kind), at(created), at(used), at(expires)
+	err = row.Scan(&c.ID, &c.Owner, &c.Kind, &c.Name, stored{&c.Created}, stored{&c.Used}, stored{&c.Expires})
 	return c, err
 }

@@ -81,12 +81,7 @@ func (d Documents) Lock(ctx context.Context, name string) (unlock func(), err er
 func (d Documents) Read(name string) ([]byte, error) {
 	t, cancel := d.on()
 	defer cancel()
-	var content string
-	err := t.row("SELECT content FROM app_documents WHERE path = ?", name).Scan(&content)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	return []byte(content), failed(err)
+	return one(t, value[[]byte], nil, "SELECT content FROM app_documents WHERE path = ?", name)
 }
 
 // Size implements [filestore.Files].
@@ -135,11 +130,11 @@ func (d Documents) Rename(from, to string) error {
 func (d Documents) Names(dir string) (names []string, err error) {
 	t, cancel := d.on()
 	defer cancel()
-	paths, err := t.texts("SELECT path FROM app_documents WHERE path > ? AND path < ? ORDER BY path", dir+"/", dir+"0") // 0 comes after /
+	paths, err := all(t, value[string], "SELECT path FROM app_documents WHERE path > ? AND path < ? ORDER BY path", dir+"/", dir+"0") // 0 comes after /
 	for _, one := range paths {
 		if path.Dir(one) == dir {
 			names = append(names, path.Base(one))
 		}
 	}
-	return names, failed(err)
+	return names, err
 }

@@ -1,9 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -11,9 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/job"
-	"github.com/deft-dev/deft/schema"
 )
 
 var _ job.Store = (*Store)(nil)
@@ -58,41 +56,23 @@ func (s *Store) addJob(t tx, j job.Job) error {
 
 // Job implements [job.Store].
 func (s *Store) Job(ctx context.Context, id string) (job.Job, error) {
-	j, err := s.job(s.on(ctx).row("SELECT "+jobColumns+" FROM app_jobs WHERE id = ?", id))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = missing("job", id)
-	}
-	return j, failed(err)
+	return one(s.on(ctx), s.job, missing("job", id), "SELECT "+jobColumns+" FROM app_jobs WHERE id = ?", id)
 }
 
 func (s *Store) job(row scanner) (j job.Job, err error) {
-	var owner, subject, state, args, progress, server string
+	var args string
 	var key sql.NullString
-	var due, created, updated int64
-	if err := row.Scan(&j.ID, &j.Kind, &owner, &subject, &key, &state, &args, &progress, &j.Error, &j.Attempt, &due, &server, &created, &updated); err != nil {
+	if err := row.Scan(&j.ID, &j.Kind, &j.Owner, &j.Subject, &key, &j.State, &args, (*[]byte)(&j.Progress), &j.Error, &j.Attempt, stored{&j.Due}, &j.Server, stored{&j.Created}, stored{&j.Updated}); err != nil {
 		return job.Job{}, err
 	}
-	j.Owner, j.Subject, j.Key, j.State, j.Progress = identity.Tenant(owner), event.ConversationID(subject), key.String, job.State(state), json.RawMessage(progress)
-	j.Server, j.Due, j.Created, j.Updated = event.ConversationID(server), at(due), at(created), at(updated)
+	j.Key = key.String
 	j.Args, err = s.unseal(args)
 	return j, err
 }
 
 // jobs returns the jobs of a query, those whose arguments no key opens without them.
-func (s *Store) jobs(ctx context.Context, rest string, args ...any) (all []job.Job, err error) {
-	rows, err := s.on(ctx).rows("SELECT "+jobColumns+" FROM app_jobs"+rest, args...)
-	if err != nil {
-		return nil, failed(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		j, err := s.job(rows)
-		if err != nil && !errors.Is(err, schema.ErrSealed) {
-			return nil, failed(err)
-		}
-		all = append(all, j)
-	}
-	return all, failed(rows.Err())
+func (s *Store) jobs(ctx context.Context, rest string, args ...any) ([]job.Job, error) {
+	return all(s.on(ctx), evenSealed(s.job), "SELECT "+jobColumns+" FROM app_jobs"+rest, args...)
 }
 
 // SaveJob implements [job.Store].
@@ -140,23 +120,12 @@ func (s *Store) WakeJobs(ctx context.Context, kind string, subject, server event
 // wakeJobs is WakeJobs until another server changes one of the jobs.
 func (s *Store) wakeJobs(ctx context.Context, kind string, subject, server event.ConversationID) (ids []string, found, again bool, err error) {
 	type row struct{ id, state, server string }
-	var all []row
-	rows, err := s.on(ctx).rows("SELECT id, state, server FROM app_jobs WHERE subject = ? AND kind = ? AND "+unfinished+" ORDER BY created_at, id", string(subject), kind)
+	rows, err := all(s.on(ctx), func(from scanner) (r row, err error) { err = from.Scan(&r.id, &r.state, &r.server); return r, err },
+		"SELECT id, state, server FROM app_jobs WHERE subject = ? AND kind = ? AND "+unfinished+" ORDER BY created_at, id", string(subject), kind)
 	if err != nil {
 		return nil, false, false, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var r row
-		if err := rows.Scan(&r.id, &r.state, &r.server); err != nil {
-			return nil, false, false, err
-		}
-		all = append(all, r)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, false, false, err
-	}
-	for _, r := range all {
+	for _, r := range rows {
 		leased, woken := r.server, 1
 		if r.server == "" { // parked, or left by a server that has closed
 			leased, woken = string(server), 0
@@ -173,86 +142,53 @@ func (s *Store) wakeJobs(ctx context.Context, kind string, subject, server event
 			ids = append(ids, r.id)
 		}
 	}
-	return ids, len(all) > 0, false, nil
+	return ids, len(rows) > 0, false, nil
 }
 
 // CancelJob implements [job.Store].
 func (s *Store) CancelJob(ctx context.Context, id string) (event.ConversationID, error) {
-	var server string
-	err := s.on(ctx).row("UPDATE app_jobs SET cancelled = TRUE, state = CASE server WHEN '' THEN 'cancelled' ELSE state END, error = CASE server WHEN '' THEN ? ELSE error END, updated_at = ? WHERE id = ? AND "+unfinished+" RETURNING server",
-		job.ErrCancelled.Error(), micro(time.Now()), id).Scan(&server)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = missing("job at work", id)
-	}
-	return event.ConversationID(server), failed(err)
+	return one(s.on(ctx), value[event.ConversationID], missing("job at work", id),
+		"UPDATE app_jobs SET cancelled = TRUE, state = CASE server WHEN '' THEN 'cancelled' ELSE state END, error = CASE server WHEN '' THEN ? ELSE error END, updated_at = ? WHERE id = ? AND "+unfinished+" RETURNING server",
+		job.ErrCancelled.Error(), micro(time.Now()), id)
 }
 
 // JobServers implements [job.Store].
-func (s *Store) JobServers(ctx context.Context, kinds []string) (servers []event.ConversationID, err error) {
+func (s *Store) JobServers(ctx context.Context, kinds []string) ([]event.ConversationID, error) {
 	in, args := oneOf(kinds)
-	found, err := s.on(ctx).texts("SELECT DISTINCT server FROM app_jobs WHERE "+atWork+" AND kind "+in, args...)
-	for _, server := range found {
-		servers = append(servers, event.ConversationID(server))
-	}
-	return servers, failed(err)
+	return all(s.on(ctx), value[event.ConversationID], "SELECT DISTINCT server FROM app_jobs WHERE "+atWork+" AND kind "+in, args...)
 }
 
 // JobServer implements [job.Store].
 func (s *Store) JobServer(ctx context.Context, kind string, subject event.ConversationID) (event.ConversationID, error) {
-	var server string
-	err := s.on(ctx).row("SELECT server FROM app_jobs WHERE subject = ? AND kind = ? AND "+atWork+" ORDER BY created_at, id LIMIT 1", string(subject), kind).Scan(&server)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = missing("job at work of the kind", kind)
-	}
-	return event.ConversationID(server), failed(err)
+	return one(s.on(ctx), value[event.ConversationID], missing("job at work of the kind", kind),
+		"SELECT server FROM app_jobs WHERE subject = ? AND kind = ? AND "+atWork+" ORDER BY created_at, id LIMIT 1", string(subject), kind)
 }
 
 // MoveJobs implements [job.Store].
 func (s *Store) MoveJobs(ctx context.Context, from, to event.ConversationID, kinds []string) (ids []string, err error) {
 	in, args := oneOf(kinds)
-	err = s.change(ctx, func(t tx) error {
-		rows, err := t.rows("UPDATE app_jobs SET server = ? WHERE server = ? AND "+atWork+" AND kind "+in+" RETURNING created_at, id", append([]any{string(to), string(from)}, args...)...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		var moved []movedJob
-		for rows.Next() {
-			var m movedJob
-			if err := rows.Scan(&m.created, &m.id); err != nil {
-				return err
-			}
-			moved = append(moved, m)
-		}
-		slices.SortFunc(moved, movedJob.compare)
-		for _, m := range moved {
-			ids = append(ids, m.id)
-		}
-		return rows.Err()
+	type row struct {
+		created int64
+		id      string
+	}
+	moved, err := all(s.on(ctx), func(from scanner) (r row, err error) { err = from.Scan(&r.created, &r.id); return r, err },
+		"UPDATE app_jobs SET server = ? WHERE server = ? AND "+atWork+" AND kind "+in+" RETURNING created_at, id", append([]any{string(to), string(from)}, args...)...)
+	slices.SortFunc(moved, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.id, b.id))
 	})
+	for _, r := range moved {
+		ids = append(ids, r.id)
+	}
 	return ids, err
 }
 
-// movedJob is a job that another server leases now.
-type movedJob struct {
-	created int64
-	id      string
-}
-
-func (m movedJob) compare(other movedJob) int {
-	if m.created != other.created {
-		return int(m.created - other.created)
-	}
-	return strings.Compare(m.id, other.id)
-}
-
 // oneOf is the condition of being one of some texts, with its arguments.
-func oneOf(texts []string) (in string, args []any) {
+func oneOf[T ~string](texts []T) (in string, args []any) {
 	if len(texts) == 0 {
 		return "IN (NULL)", nil
 	}
 	for _, text := range texts {
-		args = append(args, text)
+		args = append(args, string(text))
 	}
 	return "IN (" + marks(len(texts)) + ")", args
 }

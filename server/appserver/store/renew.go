@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/deft-dev/deft/schema"
 )
@@ -15,6 +16,17 @@ func (s *Store) unseal(value string) ([]byte, error) {
 	return plain, nil
 }
 
+// evenSealed reads a row also if no key opens its sealed value, without that.
+func evenSealed[T any](read func(scanner) (T, error)) func(scanner) (T, error) {
+	return func(row scanner) (T, error) {
+		v, err := read(row)
+		if errors.Is(err, schema.ErrSealed) {
+			err = nil
+		}
+		return v, err
+	}
+}
+
 // sealed are the columns with sealed values, and that by which their rows are named.
 var sealed = []struct{ table, column string }{
 	{"app_sandboxes", "key_sealed"}, {"app_jobs", "args"},
@@ -22,8 +34,7 @@ var sealed = []struct{ table, column string }{
 
 // Owners returns all who have a credential, a sandbox or a conversation.
 func (s *Store) Owners(ctx context.Context) ([]string, error) {
-	all, err := s.on(ctx).texts("SELECT owner FROM app_credentials UNION SELECT owner FROM app_sandboxes UNION SELECT owner FROM app_conversations")
-	return all, failed(err)
+	return all(s.on(ctx), value[string], "SELECT owner FROM app_credentials UNION SELECT owner FROM app_sandboxes UNION SELECT owner FROM app_conversations")
 }
 
 // renewed is how many rows are read at a time.
@@ -49,34 +60,25 @@ func (s *Store) renew(ctx context.Context) error {
 
 // renewAfter renews the next rows of a table, and returns the id of the last one.
 func (s *Store) renewAfter(ctx context.Context, table, column, after string) (last string, more bool, err error) {
-	stale := map[string]string{} // by id
-	rows, err := s.on(ctx).rows("SELECT id, "+column+" FROM "+table+" WHERE id > ? ORDER BY id LIMIT ?", after, renewed)
+	type row struct{ id, value string }
+	rows, err := all(s.on(ctx), func(from scanner) (r row, err error) { err = from.Scan(&r.id, &r.value); return r, err },
+		"SELECT id, "+column+" FROM "+table+" WHERE id > ? ORDER BY id LIMIT ?", after, renewed)
 	if err != nil {
-		return "", false, failed(err)
+		return "", false, err
 	}
-	defer rows.Close()
-	n := 0
-	for ; rows.Next(); n++ {
-		var value string
-		if err := rows.Scan(&last, &value); err != nil {
-			return "", false, failed(err)
+	for _, r := range rows {
+		last = r.id
+		if !s.ring.Stale(r.value) {
+			continue
 		}
-		if s.ring.Stale(value) {
-			stale[last] = value
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return "", false, failed(err)
-	}
-	for id, old := range stale {
-		value, err := s.ring.Renew(old)
+		value, err := s.ring.Renew(r.value)
 		if err != nil {
 			return "", false, err
 		}
 		// If another server has changed it meanwhile, that one is newer.
-		if _, err := s.on(ctx).exec("UPDATE "+table+" SET "+column+" = ? WHERE id = ? AND "+column+" = ?", value, id, old); err != nil {
+		if _, err := s.on(ctx).exec("UPDATE "+table+" SET "+column+" = ? WHERE id = ? AND "+column+" = ?", value, r.id, r.value); err != nil {
 			return "", false, failed(err)
 		}
 	}
-	return last, n == renewed, nil
+	return last, len(rows) == renewed, nil
 }

@@ -46,14 +46,15 @@ func (t tx) checkRuns(owner string, l RunLimit) error {
 	atWork := map[event.ConversationID]bool{}
 	// Starting conversations first: they run before their task has ended, so none is
 	// missed.
-	if err := t.addStarting(owner, l.Most, atWork); err != nil {
+	begun, err := all(t, value[event.ConversationID], starting+" LIMIT ?", owner, l.Most)
+	if err != nil {
 		return err
 	}
 	running, err := l.Running(t.ctx)
 	if err != nil {
 		return err
 	}
-	for _, c := range running {
+	for _, c := range append(begun, running...) {
 		atWork[c] = true
 	}
 	if len(atWork) >= l.Most {
@@ -64,12 +65,3 @@ func (t tx) checkRuns(owner string, l RunLimit) error {
 
 // starting are the conversations of an owner that are started, or that replay.
 const starting = "SELECT DISTINCT subject FROM app_jobs WHERE owner = ? AND kind IN ('" + StartKind + "', '" + ReplayKind + "') AND " + atWork
-
-// addStarting adds starting conversations, most at most.
-func (t tx) addStarting(owner string, most int, to map[event.ConversationID]bool) error {
-	found, err := t.texts(starting+" LIMIT ?", owner, most)
-	for _, id := range found {
-		to[event.ConversationID(id)] = true
-	}
-	return err
-}

@@ -3,14 +3,12 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
-	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/schema"
 )
 
 // Sandbox is where conversations of an owner work together: a workspace, and a
@@ -87,11 +85,7 @@ func (t tx) lockOwner(owner string) error {
 
 // Sandbox returns a sandbox of an owner, NotFound if there is none.
 func (s *Store) Sandbox(ctx context.Context, owner, id string) (Sandbox, error) {
-	b, err := s.sandbox(s.on(ctx).row("SELECT "+sandboxColumns+" FROM app_sandboxes WHERE id = ? AND owner = ?", id, owner))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = missing("sandbox", id)
-	}
-	return b, failed(err)
+	return one(s.on(ctx), s.sandbox, missing("sandbox", id), "SELECT "+sandboxColumns+" FROM app_sandboxes WHERE id = ? AND owner = ?", id, owner)
 }
 
 // SandboxOfKey returns the sandbox that a session key opens. Auth if there is none.
@@ -101,49 +95,29 @@ func (s *Store) SandboxOfKey(ctx context.Context, key string) (Sandbox, error) {
 	if ok {
 		return b, nil
 	}
-	b, err := s.sandbox(s.on(ctx).row("SELECT "+sandboxColumns+" FROM app_sandboxes WHERE key_hash = ?", hash))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = fault.New(fault.Auth, "the session key is not that of a sandbox")
-	}
+	b, err := one(s.on(ctx), s.sandbox, fault.New(fault.Auth, "the session key is not that of a sandbox"), "SELECT "+sandboxColumns+" FROM app_sandboxes WHERE key_hash = ?", hash)
 	if err == nil {
 		s.keys.put(hash, b, changes)
 	}
-	return b, failed(err)
+	return b, err
 }
 
 // SandboxOfConversation returns the sandbox of a conversation of any owner, for a client
 // that is going to show its key. NotFound if there is none.
 func (s *Store) SandboxOfConversation(ctx context.Context, id string) (Sandbox, error) {
 	columns := strings.ReplaceAll("b."+sandboxColumns, ", ", ", b.")
-	b, err := s.sandbox(s.on(ctx).row("SELECT "+columns+" FROM app_sandboxes b JOIN app_conversations c ON c.sandbox = b.id AND c.owner = b.owner WHERE c.id = ?", id))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = missing("sandbox of the conversation", id)
-	}
-	return b, failed(err)
+	return one(s.on(ctx), s.sandbox, missing("sandbox of the conversation", id),
+		"SELECT "+columns+" FROM app_sandboxes b JOIN app_conversations c ON c.sandbox = b.id AND c.owner = b.owner WHERE c.id = ?", id)
 }
 
 // Sandboxes returns one page of an owner's sandboxes, the newest first, and where the
 // next one begins ("" on the last). Those whose session key no key opens are left out.
-func (s *Store) Sandboxes(ctx context.Context, owner, page string, limit int) (all []Sandbox, next string, err error) {
+func (s *Store) Sandboxes(ctx context.Context, owner, page string, limit int) (_ []Sandbox, next string, err error) {
 	before, id := parsePage(page)
-	rows, err := s.on(ctx).rows("SELECT "+sandboxColumns+" FROM app_sandboxes WHERE owner = ? AND (created_at < ? OR created_at = ? AND id <= ?) ORDER BY created_at DESC, id DESC LIMIT ?",
+	found, err := all(s.on(ctx), evenSealed(s.sandbox), "SELECT "+sandboxColumns+" FROM app_sandboxes WHERE owner = ? AND (created_at < ? OR created_at = ? AND id <= ?) ORDER BY created_at DESC, id DESC LIMIT ?",
 		owner, before, before, id, limit+1)
-	if err != nil {
-		return nil, "", failed(err)
-	}
-	defer rows.Close()
-	for n := 0; rows.Next(); n++ {
-		b, err := s.sandbox(rows)
-		switch {
-		case err != nil && !errors.Is(err, schema.ErrSealed):
-			return nil, "", failed(err)
-		case n == limit:
-			next = pageAt(b.Created, b.ID)
-		case err == nil:
-			all = append(all, b)
-		}
-	}
-	return all, next, failed(rows.Err())
+	found, next = paged(found, limit, func(b Sandbox) (time.Time, string) { return b.Created, b.ID })
+	return slices.DeleteFunc(found, func(b Sandbox) bool { return b.SessionKey == "" }), next, err
 }
 
 // SetSandboxPaused notes that a user has paused a sandbox, or resumed it.
@@ -168,18 +142,13 @@ func (s *Store) DeleteSandbox(ctx context.Context, owner, id string) error {
 	return affected(r, err, "sandbox", id)
 }
 
-// scanner is a row, or rows.
-type scanner interface{ Scan(to ...any) error }
-
 func (s *Store) sandbox(row scanner) (b Sandbox, err error) {
 	var sealed string
-	var paused int
-	var created, used int64
-	if err := row.Scan(&b.ID, &b.Owner, &b.Spec, &paused, &sealed, &b.Directory, &created, &used); err != nil {
+	if err := row.Scan(&b.ID, &b.Owner, &b.Spec, &b.Paused, &sealed, &b.Directory, stored{&b.Created}, stored{&b.Used}); err != nil {
 		return Sandbox{}, err
 	}
 	key, err := s.unseal(sealed)
-	b.SessionKey, b.Paused, b.Created, b.Used = string(key), paused != 0, at(created), at(used)
+	b.SessionKey = string(key)
 	return b, err
 }
 

@@ -219,21 +219,39 @@ func (t tx) rows(query string, args ...any) (*sql.Rows, error) {
 	return t.q.QueryContext(t.ctx, t.rebind(query), args...)
 }
 
-// texts returns the one column of a query.
-func (t tx) texts(query string, args ...any) (all []string, err error) {
+// scanner is a row, or rows.
+type scanner interface{ Scan(to ...any) error }
+
+// value reads the one column of a row.
+func value[T any](row scanner) (v T, err error) {
+	err = row.Scan(&v)
+	return v, err
+}
+
+// one returns the row of a query; the error none if there is no row.
+func one[T any](t tx, read func(scanner) (T, error), none error, query string, args ...any) (T, error) {
+	v, err := read(t.row(query, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = none
+	}
+	return v, failed(err)
+}
+
+// all returns the rows of a query.
+func all[T any](t tx, read func(scanner) (T, error), query string, args ...any) (found []T, err error) {
 	rows, err := t.rows(query, args...)
 	if err != nil {
-		return nil, err
+		return nil, failed(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var one string
-		if err := rows.Scan(&one); err != nil {
-			return nil, err
+		v, err := read(rows)
+		if err != nil {
+			return nil, failed(err)
 		}
-		all = append(all, one)
+		found = append(found, v)
 	}
-	return all, rows.Err()
+	return found, failed(rows.Err())
 }
 
 // rebind numbers the placeholders for PostgreSQL. No statement here has a question
@@ -275,7 +293,7 @@ func missing(what, id string) error {
 
 // failed gives an error of the database its kind.
 func failed(err error) error {
-	if err == nil || fault.KindOf(err) != fault.Internal {
+	if _, has := errors.AsType[*fault.Error](err); err == nil || has {
 		return err
 	}
 	if errors.Is(err, context.Canceled) { // a client that has gone
@@ -323,17 +341,31 @@ func micro(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-func at(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
+// stored reads such a time.
+type stored struct{ to *time.Time }
+
+// Scan implements [sql.Scanner].
+func (s stored) Scan(from any) error {
+	var n sql.NullInt64
+	err := n.Scan(from)
+	if *s.to = (time.Time{}); n.Int64 != 0 {
+		*s.to = time.UnixMicro(n.Int64).UTC()
 	}
-	return time.UnixMicro(n).UTC()
+	return err
 }
 
 // A page id names the first row of a page by its time and its id. Any other text
 // names the first page.
 
-func pageAt(t time.Time, id string) string { return strconv.FormatInt(micro(t), 10) + "_" + id }
+// paged returns the rows of a page of those found, one of which is the next page's first,
+// and the next page's id ("" on the last).
+func paged[T any](found []T, limit int, place func(T) (time.Time, string)) (page []T, next string) {
+	if len(found) <= limit {
+		return found, ""
+	}
+	t, id := place(found[limit])
+	return found[:limit], strconv.FormatInt(micro(t), 10) + "_" + id
+}
 
 func parsePage(page string) (before int64, id string) {
 	number, id, ok := strings.Cut(page, "_")

@@ -3,9 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -94,11 +92,7 @@ func (s *Store) Task(ctx context.Context, owner, id string) (Task, error) {
 
 // TaskJob returns the job of a task of an owner, NotFound if there is none.
 func (s *Store) TaskJob(ctx context.Context, owner, id string) (job.Job, error) {
-	j, err := s.job(s.on(ctx).row("SELECT "+jobColumns+" FROM app_jobs WHERE id = ? AND owner = ? AND kind = ?", id, owner, StartKind))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = missing("start task", id)
-	}
-	return j, failed(err)
+	return one(s.on(ctx), s.job, missing("start task", id), "SELECT "+jobColumns+" FROM app_jobs WHERE id = ? AND owner = ? AND kind = ?", id, owner, StartKind)
 }
 
 // TaskQuery selects start tasks of an owner.
@@ -126,7 +120,7 @@ func (q TaskQuery) where() (string, []any) {
 }
 
 // Tasks returns one page of start tasks, whose Request is nil if no key opens it, and where the next one begins ("" on the last).
-func (s *Store) Tasks(ctx context.Context, q TaskQuery) (all []Task, next string, err error) {
+func (s *Store) Tasks(ctx context.Context, q TaskQuery) (_ []Task, next string, err error) {
 	column, direction, follows := "created_at", "DESC", "<"
 	if q.ByUpdated {
 		column = "updated_at"
@@ -144,22 +138,26 @@ func (s *Store) Tasks(ctx context.Context, q TaskQuery) (all []Task, next string
 	if err != nil {
 		return nil, "", err
 	}
-	for _, j := range found {
-		t, err := TaskOf(j)
-		if err != nil {
-			return nil, "", err
-		}
-		all = append(all, t)
-	}
-	if len(all) > q.Limit {
-		last := all[q.Limit]
-		when := last.Created
+	tasks, err := mapped(found, TaskOf)
+	tasks, next = paged(tasks, q.Limit, func(t Task) (time.Time, string) {
 		if q.ByUpdated {
-			when = last.Updated
+			return t.Updated, t.ID
 		}
-		next, all = pageAt(when, last.ID), all[:q.Limit]
+		return t.Created, t.ID
+	})
+	return tasks, next, err
+}
+
+// mapped is what jobs are about.
+func mapped[T any](jobs []job.Job, of func(job.Job) (T, error)) (all []T, err error) {
+	for _, j := range jobs {
+		one, err := of(j)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
-	return all, next, nil
+	return all, nil
 }
 
 // CountTasks returns how many start tasks a query selects, ignoring its page.
@@ -182,15 +180,11 @@ type PendingMessage struct {
 // wait then. ended is true, and nothing is stored, if the task has ended.
 func (s *Store) AddPendingMessage(ctx context.Context, m PendingMessage) (waiting int, ended bool, err error) {
 	err = s.change(ctx, func(t tx) error {
-		var state string
-		err := t.row("SELECT state FROM app_jobs WHERE id = ? AND owner = ? AND kind = ?"+t.forUpdate(), m.Task, m.Owner, StartKind).Scan(&state)
-		if errors.Is(err, sql.ErrNoRows) {
-			return missing("start task", m.Task)
-		}
+		state, err := one(t, value[job.State], missing("start task", m.Task), "SELECT state FROM app_jobs WHERE id = ? AND owner = ? AND kind = ?"+t.forUpdate(), m.Task, m.Owner, StartKind)
 		if err != nil {
 			return err
 		}
-		if ended = job.State(state).Ended(); ended {
+		if ended = state.Ended(); ended {
 			return nil
 		}
 		if _, err := t.exec("INSERT INTO app_pending_messages (id, owner, task, content, created_at) VALUES ("+marks(5)+")", m.ID, m.Owner, m.Task, string(m.Content), micro(m.Created)); err != nil {
@@ -214,30 +208,11 @@ func (t tx) forUpdate() string {
 // sent and deleted, and the task is to be finished again.
 func (s *Store) FinishTask(ctx context.Context, j job.Job) (done bool, waiting []PendingMessage, err error) {
 	err = s.change(ctx, func(x tx) error {
-		var state string
-		err := x.row("SELECT state FROM app_jobs WHERE id = ?"+x.forUpdate(), j.ID).Scan(&state)
-		if errors.Is(err, sql.ErrNoRows) { // deleted
-			err = job.ErrLost
-		}
-		if err != nil {
+		if _, err := one(x, value[job.State], job.ErrLost, "SELECT state FROM app_jobs WHERE id = ?"+x.forUpdate(), j.ID); err != nil { // deleted
 			return err
 		}
-		rows, err := x.rows("SELECT id, owner, task, content, created_at FROM app_pending_messages WHERE task = ? ORDER BY created_at, id", j.ID)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var m PendingMessage
-			var content string
-			var created int64
-			if err := rows.Scan(&m.ID, &m.Owner, &m.Task, &content, &created); err != nil {
-				return err
-			}
-			m.Content, m.Created = json.RawMessage(content), at(created)
-			waiting = append(waiting, m)
-		}
-		if err := rows.Err(); err != nil || len(waiting) > 0 {
+		waiting, err = all(x, pendingMessage, "SELECT id, owner, task, content, created_at FROM app_pending_messages WHERE task = ? ORDER BY created_at, id", j.ID)
+		if err != nil || len(waiting) > 0 {
 			return err
 		}
 		_, err = x.saveJob(j)
@@ -245,6 +220,11 @@ func (s *Store) FinishTask(ctx context.Context, j job.Job) (done bool, waiting [
 		return err
 	})
 	return done, waiting, err
+}
+
+func pendingMessage(row scanner) (m PendingMessage, err error) {
+	err = row.Scan(&m.ID, &m.Owner, &m.Task, (*[]byte)(&m.Content), stored{&m.Created})
+	return m, err
 }
 
 // DeletePendingMessage deletes a message that was sent.

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"slices"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -94,28 +95,36 @@ func (s *Store) Close() error { return errors.Join(s.save.Close(), s.db.Close())
 
 // Load implements [registry.Store].
 func (s *Store) Load(ctx context.Context) ([]registry.Runtime, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT document FROM runtimes ORDER BY id")
-	if err != nil {
-		return nil, failed(err)
-	}
-	defer rows.Close()
-	var all []registry.Runtime
-	for rows.Next() {
-		var raw []byte
-		var r registry.Runtime
-		if err := rows.Scan(&raw); err != nil {
-			return nil, failed(err)
-		}
-		if err := json.Unmarshal(raw, &r); err != nil {
-			return nil, fault.Wrap(err, fault.Corrupt, "the database of runtimes is damaged")
-		}
+	all, err := documents[registry.Runtime](ctx, s.db, "runtimes")
+	for i := range all {
+		r := &all[i]
 		plain, err := s.ring.Open(r.SessionKey)
 		if err != nil {
 			return nil, fault.New(fault.Denied, "the session keys in the database of runtimes cannot be read").
 				Hint("start the server with the secret key that it had, or delete the directory runtime-api in Deft's data directory, with all runtimes").Because(err)
 		}
 		r.SessionKey = string(plain)
-		all = append(all, r)
+	}
+	return all, err
+}
+
+// documents returns all documents of a table.
+func documents[T any](ctx context.Context, db *sql.DB, table string) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, "SELECT document FROM "+table+" ORDER BY id")
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var raw []byte
+		if err := rows.Scan(&raw); err != nil {
+			return nil, failed(err)
+		}
+		var one T
+		if err := json.Unmarshal(raw, &one); err != nil {
+			return nil, fault.Wrap(err, fault.Corrupt, "the database of runtimes is damaged: one of "+table+" cannot be read")
+		}
+		all = append(all, one)
 	}
 	return all, failed(rows.Err())
 }
@@ -159,24 +168,11 @@ func failed(err error) error {
 
 // LoadBuilds implements [builds.Store].
 func (s *Store) LoadBuilds(ctx context.Context) ([]builds.Build, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT document FROM builds ORDER BY id")
-	if err != nil {
-		return nil, failed(err)
+	all, err := documents[builds.Build](ctx, s.db, "builds")
+	if slices.ContainsFunc(all, func(b builds.Build) bool { return len(b.Tags) == 0 }) {
+		return nil, fault.New(fault.Corrupt, "the database of runtimes is damaged: a build has no tag")
 	}
-	defer rows.Close()
-	var all []builds.Build
-	for rows.Next() {
-		var raw []byte
-		var b builds.Build
-		if err := rows.Scan(&raw); err != nil {
-			return nil, failed(err)
-		}
-		if err := json.Unmarshal(raw, &b); err != nil || len(b.Tags) == 0 {
-			return nil, fault.New(fault.Corrupt, "the database of runtimes is damaged: a build cannot be read").Because(err)
-		}
-		all = append(all, b)
-	}
-	return all, failed(rows.Err())
+	return all, err
 }
 
 // SaveBuild implements [builds.Store].
