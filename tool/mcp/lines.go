@@ -2,20 +2,31 @@ package mcp
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // errLine ends the connection to a server that sends an endless line.
 var errLine = errors.New("a line of the server is too long")
 
-// lines passes on the lines of a server that can be messages. Some servers print
-// other text to their standard output as well, which would break the connection.
+// maxSkipped bounds a message that is read and not used, in bytes.
+const maxSkipped = 1 << 30
+
+// lines passes on the messages that a server writes to its standard output, one a line.
+// Many servers print other things there as well, such as log lines in JSON. These, and
+// messages that the SDK would end the connection for, are left out or mended.
 type lines struct {
 	from io.ReadCloser
 	buf  *bufio.Reader
-	rest []byte // of the line that is being read
+	rest []byte // of the messages that are being read
 }
 
 func newLines(from io.ReadCloser) *lines {
@@ -36,45 +47,106 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line returns the next message, or nothing for a line that is none.
+// line returns the messages of the next line, or nothing for a line without any.
 func (l *lines) line() ([]byte, error) {
-	var line []byte
-	for first, size, wanted := true, 0, false; ; first = false {
+	var line, last []byte
+	for size, wanted := 0, false; ; {
 		part, err := l.buf.ReadSlice('\n')
-		if size += len(part); size > maxMessage {
-			return nil, errLine
-		}
-		if first {
+		if size == 0 {
 			wanted = message(part)
 		}
-		if wanted {
+		size += len(part)
+		switch {
+		case size > maxSkipped || size > maxMessage && !wanted:
+			return nil, errLine
+		case size > maxMessage:
+			line = line[:min(len(line), headOfMessage)]
+			last = append(last[:0], part...)
+		case wanted:
 			line = append(line, part...)
 		}
 		switch {
-		case err == nil && !json.Valid(line): // "[info] started" looks like one
-			return nil, nil
-		case err == nil:
-			return line, nil
-		case errors.Is(err, io.EOF) && len(line) > 0:
-			return line, nil // the next one is the end
-		case !errors.Is(err, bufio.ErrBufferFull):
+		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
+		case err != nil && (len(line) == 0 || errors.Is(err, bufio.ErrBufferFull)):
+			if errors.Is(err, io.EOF) {
+				return nil, err
+			}
+			continue
+		case size > maxMessage:
+			return tooLong(line, last), nil
 		}
+		return messages(line), nil // after the last line follows io.EOF
 	}
 }
 
 // message reports whether a line may be a JSON-RPC message or a batch.
 func message(line []byte) bool {
-	for _, c := range line {
-		switch c {
-		case ' ', '\t', '\r':
-		case '{', '[':
-			return true
-		default:
-			return false
+	line = bytes.TrimLeft(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")), " \t\r")
+	return len(line) > 0 && (line[0] == '{' || line[0] == '[')
+}
+
+// messages returns the messages of a line, each with a line end.
+func messages(line []byte) (out []byte) {
+	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
+	list := []json.RawMessage{line}
+	if len(line) > 0 && line[0] == '[' && json.Unmarshal(line, &list) != nil {
+		return nil
+	}
+	for _, raw := range list {
+		if m := mended(raw); m != nil {
+			out = append(append(out, m...), '\n')
 		}
 	}
-	return false
+	return out
+}
+
+// mended returns a message as the SDK takes it, or nil for anything else. Answers may lack
+// the version, and repeat the id of a request as text: ours are numbers.
+func mended(raw json.RawMessage) []byte {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil || m == nil {
+		return nil
+	}
+	if m["method"] == nil && (m["result"] != nil || m["error"] != nil) && m["id"] != nil {
+		var text string
+		number := json.Unmarshal(m["id"], &text) == nil && text != "" && text[0] != '-'
+		if _, err := strconv.ParseUint(text, 10, 63); number && err == nil || m["jsonrpc"] == nil {
+			if number && err == nil {
+				m["id"] = json.RawMessage(text)
+			}
+			m["jsonrpc"] = json.RawMessage(`"2.0"`)
+			if fixed, err := json.Marshal(m); err == nil {
+				raw = fixed
+			}
+		}
+	}
+	if _, err := jsonrpc.DecodeMessage(raw); err != nil {
+		return nil
+	}
+	return bytes.ReplaceAll(raw, []byte("\n"), nil)
+}
+
+// headOfMessage is how much is kept of a message that is too long, in bytes.
+const headOfMessage = 4 << 10
+
+// The id of an answer stands before or after its result.
+var (
+	idBefore = lazyregexp.New(`^[\s\x{feff}]*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*"?(\d+)"?\s*,`)
+	idAfter  = lazyregexp.New(`,\s*"id"\s*:\s*"?(\d+)"?\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+)
+
+// tooLong returns an error as the answer to the request that a message of more than
+// maxMessage answers, so that this call fails and no other one.
+func tooLong(head, tail []byte) []byte {
+	id := idBefore().FindSubmatch(head)
+	if id == nil {
+		id = idAfter().FindSubmatch(tail)
+	}
+	if id == nil {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"the answer of the server is larger than %d MiB"}}`+"\n", id[1], maxMessage>>20)
 }
 
 // Close implements io.Closer.

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/outbound"
 )
 
@@ -105,7 +108,42 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	case !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
 		resp.Body = &bounded{ReadCloser: resp.Body, left: maxMessage}
 	}
+	resp.Body = &numberIDs{ReadCloser: resp.Body, buf: bufio.NewReader(resp.Body)}
 	return resp, nil
+}
+
+// textID matches the beginning of an answer, alone or in an event, that repeats the number of
+// a request as text.
+var textID = lazyregexp.New(`^((?:data:)?\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*)"(\d+)"(\s*,\s*"(?:result|error)")`)
+
+// numberIDs makes such ids numbers: nobody would wait for the answer otherwise.
+type numberIDs struct {
+	io.ReadCloser
+	buf    *bufio.Reader
+	inLine bool
+	rest   []byte
+	err    error
+}
+
+// Read implements io.Reader.
+func (n *numberIDs) Read(p []byte) (int, error) {
+	for len(n.rest) == 0 && n.err == nil {
+		var part []byte
+		part, n.err = n.buf.ReadSlice('\n')
+		if errors.Is(n.err, bufio.ErrBufferFull) {
+			n.err = nil
+		}
+		n.rest = part
+		if !n.inLine && bytes.IndexByte(part, '"') >= 0 {
+			n.rest = textID().ReplaceAll(part, []byte("$1$2$3"))
+		}
+		n.inLine = !bytes.HasSuffix(part, []byte("\n"))
+	}
+	read := copy(p, n.rest)
+	if n.rest = n.rest[read:]; read > 0 {
+		return read, nil
+	}
+	return 0, n.err
 }
 
 // send answers 405, which means "no such stream" in the protocol, for a stream

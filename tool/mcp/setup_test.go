@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,8 @@ func TestMain(m *testing.M) {
 		os.Exit(3)
 	case "silent":
 		select {}
+	case "odd":
+		serveOddly()
 	case "noisy":
 		fmt.Println("[info] started\n{not json}\nnpm notice: a new version is there")
 		fmt.Println("not json\n\n" + strings.Repeat("x", 200<<10))
@@ -43,6 +46,41 @@ func TestMain(m *testing.M) {
 		}
 	default:
 		serve()
+	}
+}
+
+// serveOddly is a server by hand. Before each answer it prints lines that are no messages, and
+// it writes the ids of requests as text. Its tool "huge" answers with more than is read.
+func serveOddly() {
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		var r struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ Name string }
+		}
+		if json.Unmarshal(in.Bytes(), &r) != nil || r.ID == nil {
+			continue
+		}
+		result := `{"content":[{"type":"text","text":"fine"}]}`
+		switch {
+		case r.Method == "initialize":
+			result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
+		case r.Method == "tools/list":
+			result = `{"tools":[{"name":"small","inputSchema":{"type":"object"}},{"name":"huge","inputSchema":{"type":"object"}},{"name":"huge_last","inputSchema":{"type":"object"}},{"name":"batch","inputSchema":{"type":"object"}}]}`
+		case strings.HasPrefix(r.Params.Name, "huge"):
+			result = `{"content":[{"type":"text","text":"` + strings.Repeat("x", 17<<20) + `"}]}`
+		}
+		fmt.Println("{\"level\":\"info\",\"msg\":\"" + r.Method + "\"}\n{}\n[1,2]\n{\"jsonrpc\":\"2.0\"}\n{\"method\":\"GET\",\"path\":\"/\"}\n\"text\"\n7\n\ufeff{\"id\":null}")
+		switch r.Params.Name {
+		case "huge_last":
+			fmt.Printf("{\"result\":%s,\"id\":%s,\"jsonrpc\":\"2.0\"}\n", result, r.ID)
+		case "batch":
+			fmt.Printf("[{\"level\":1},{\"id\":\"%s\",\"result\":%s}]\n", r.ID, result)
+		default:
+			fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"result\":%s}\n", r.ID, result)
+		}
 	}
 }
 
