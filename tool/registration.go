@@ -17,6 +17,8 @@ type Registration struct {
 	Description string
 	// Sets are the agents that have the tool unless they choose their tools.
 	Sets Sets
+	// Shown words the tool's calls for people.
+	Shown Shown
 	// Definition returns the definition for a model, nil for a model that is not offered
 	// the tool. It is nil for a tool that package session/build defines from the
 	// conversation.
@@ -40,6 +42,46 @@ const (
 
 // Has reports whether one of the sets is in s.
 func (s Sets) Has(one Sets) bool { return s&one != 0 }
+
+// Shown words the calls of a tool in the terminal and in the web app. Without it, they show
+// the tool's name.
+type Shown struct {
+	// Action is the kind of the calls' action events, such as "GlobAction".
+	Action string
+	Deed
+	// Commands word the calls whose argument "command" has such a value.
+	Commands map[string]Deed
+	// Subjects are arguments; the first one of a call is its subject, such as "pattern".
+	Subjects []string
+}
+
+// Deed is the effect of a call in words.
+type Deed struct {
+	Verb  string // "Find files"
+	Class string // one of the DeedClasses
+}
+
+// DeedClasses are the classes of deeds: the web app has an icon for each, and counts the
+// deeds of a class.
+var DeedClasses = []string{"command", "read", "change", "search", "plan", "look", "task", "skill", "model"}
+
+// ShownAs returns the words for the calls with a kind of action, of registered tools.
+func ShownAs(action string) (Shown, bool) {
+	for _, r := range Registered() {
+		if r.Shown.Action == action && action != "" {
+			return r.Shown, true
+		}
+	}
+	return Shown{}, false
+}
+
+// Of returns the deed of a call with this argument "command", which may be empty.
+func (s Shown) Of(command string) Deed {
+	if d, ok := s.Commands[command]; ok {
+		return d
+	}
+	return s.Deed
+}
 
 // Model is what a definition may depend on.
 type Model struct {

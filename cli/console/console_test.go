@@ -20,6 +20,7 @@ import (
 	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	_ "github.com/deft-dev/deft/tool/builtin" // the words for its calls
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -104,7 +105,10 @@ var scenes = []struct {
 		p.Event(action("think", &event.ThinkAction{Thought: "first\nsecond"}))
 		p.Event(action("task_tracker", &event.TaskTrackerAction{}))
 		p.Event(action("finish", &event.FinishAction{Message: "done"}))
-		p.Event(action("glob", &event.GlobAction{}))
+		glob := action("glob", &event.GlobAction{})
+		glob.ToolCall.Arguments = `{"pattern": "**/*.go"}`
+		p.Event(glob)
+		p.Event(action("list_directory", &event.ListDirectoryAction{})) // is registered nowhere
 		p.Event(action("teleport", nil))
 	}},
 	{"commands", func(p *console.Printer) {

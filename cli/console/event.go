@@ -1,6 +1,7 @@
 package console
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/visible"
+	"github.com/deft-dev/deft/tool"
 )
 
 // Event shows a stored event.
@@ -89,8 +91,25 @@ func (p *Printer) action(e *event.ActionEvent) {
 	case nil:
 		p.line(p.paint(cyan, "? ") + clean(e.ToolName))
 	default:
-		p.line(p.paint(cyan, "• ") + clean(e.ToolName+" "+p.short(e.ToolCall.Arguments)))
+		p.line(p.paint(cyan, "• ") + clean(p.call(e)))
 	}
+}
+
+// call words a call by its tool's registration, or as the tool's name and the arguments.
+func (p *Printer) call(e *event.ActionEvent) string {
+	shown, ok := tool.ShownAs(e.Action.Kind())
+	var arguments map[string]any
+	if !ok || json.Unmarshal([]byte(e.ToolCall.Arguments), &arguments) != nil {
+		return e.ToolName + " " + p.short(e.ToolCall.Arguments)
+	}
+	command, _ := arguments["command"].(string)
+	line := shown.Of(command).Verb
+	for _, name := range shown.Subjects {
+		if subject, ok := arguments[name].(string); ok && subject != "" {
+			return line + " " + p.short(subject)
+		}
+	}
+	return line
 }
 
 // networkHints shows the model's hints about refused hosts, which only the user can

@@ -45,6 +45,12 @@ func Definition() *tool.Definition {
 var Tool = tool.Registration{
 	Name: "file_editor", Description: "View, create and edit files.",
 	Sets: tool.Standard | tool.Terminal,
+	Shown: tool.Shown{
+		Action: "FileEditorAction", Deed: tool.Deed{Verb: "Edit", Class: "change"}, Subjects: []string{"path"},
+		Commands: map[string]tool.Deed{
+			"view": {Verb: "Read", Class: "read"}, "create": {Verb: "Create", Class: "change"}, "undo_edit": {Verb: "Undo the edit of", Class: "change"},
+		},
+	},
 	Definition: func(m tool.Model) *tool.Definition {
 		if m.Vision {
 			return VisionDefinition()

@@ -48,6 +48,7 @@ func Definition() *tool.Definition {
 var Tool = tool.Registration{
 	Name: "glob", Description: "Find files by the pattern of their names, such as **/*.ts.",
 	Sets:       tool.Terminal,
+	Shown:      tool.Shown{Action: "GlobAction", Deed: tool.Deed{Verb: "Find files", Class: "search"}, Subjects: []string{"pattern"}},
 	Definition: func(tool.Model) *tool.Definition { return Definition() },
 	New:        func(p tool.Place) (tool.Executor, error) { return New(Config{Workspace: p.Workspace}), nil },
 }

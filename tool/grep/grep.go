@@ -63,6 +63,7 @@ func Definition() *tool.Definition {
 var Tool = tool.Registration{
 	Name: "grep", Description: "Find files by what is in them, with regular expressions.",
 	Sets:       tool.Terminal,
+	Shown:      tool.Shown{Action: "GrepAction", Deed: tool.Deed{Verb: "Search", Class: "search"}, Subjects: []string{"pattern"}},
 	Definition: func(tool.Model) *tool.Definition { return Definition() },
 	New:        func(p tool.Place) (tool.Executor, error) { return New(Config{Workspace: p.Workspace}), nil },
 }

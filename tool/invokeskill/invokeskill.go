@@ -156,4 +156,5 @@ func (executor) Close() error { return nil }
 // Tool registers the tool. Package session/build defines it for each conversation.
 var Tool = tool.Registration{
 	Name: "invoke_skill", Sets: tool.Included,
+	Shown: tool.Shown{Action: "InvokeSkillAction", Deed: tool.Deed{Verb: "Use the skill", Class: "skill"}, Subjects: []string{"name"}},
 }

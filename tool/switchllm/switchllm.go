@@ -86,4 +86,5 @@ func (executor) Close() error { return nil }
 // Tool registers the tool. Package session/build defines it for each conversation.
 var Tool = tool.Registration{
 	Name: "switch_llm", Description: "Let the agent take another saved LLM profile.", Sets: tool.Standard,
+	Shown: tool.Shown{Action: "SwitchLLMAction", Deed: tool.Deed{Verb: "Switch the model", Class: "model"}, Subjects: []string{"profile_name"}},
 }

@@ -101,4 +101,5 @@ func oneLine(text string) string {
 // Tool registers the tool. Package session/build defines it for each conversation.
 var Tool = tool.Registration{
 	Name: "task_tool_set", Description: "Give a task of its own to another agent.", Sets: tool.Terminal,
+	Shown: tool.Shown{Action: "TaskAction", Deed: tool.Deed{Verb: "Delegate", Class: "task"}, Subjects: []string{"description", "prompt"}},
 }

@@ -89,5 +89,6 @@ func invalid(a *event.TerminalAction) string {
 var Tool = tool.Registration{
 	Name: "terminal", Description: "Run shell commands in a terminal that stays open.",
 	Sets:       tool.Standard | tool.Terminal,
+	Shown:      tool.Shown{Action: "TerminalAction", Deed: tool.Deed{Verb: "Run", Class: "command"}, Subjects: []string{"command"}},
 	Definition: func(tool.Model) *tool.Definition { return Definition() },
 }

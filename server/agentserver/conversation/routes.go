@@ -4,7 +4,7 @@
 //
 // # Usage
 //
-//	s := conversation.New(conversation.Options{Sessions: manager, Launcher: launcher})
+//	s := conversation.New(conversation.Options{Sessions: manager, Settings: settings})
 //	routes := s.Routes()
 //	c, made, err := s.Start(ctx, request) // for the gateway
 //

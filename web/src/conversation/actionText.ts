@@ -1,6 +1,7 @@
 // The deed of an action, in a few words.
 import { plain, type ActionEvent } from '../events/event';
 import type { IconName } from '../design/Icon';
+import { deedIcons, shown } from './shown';
 import { visible } from '../design/visible';
 import { tr } from '../i18n/text';
 
@@ -19,18 +20,6 @@ export function actionText(e: ActionEvent, directory: string): ActionText {
     case 'TerminalAction':
       if (a.reset) return { icon: 'terminal', verb: tr('Restart the terminal'), subject: '' };
       return { icon: 'terminal', verb: a.is_input ? tr('Type') : tr('Run'), subject: oneLine(text(a.command)) };
-    case 'FileEditorAction':
-    case 'PlanningFileEditorAction':
-      switch (a.command) {
-        case 'view':
-          return { icon: 'file', verb: tr('Read'), subject: path(a.path) };
-        case 'create':
-          return { icon: 'pencil', verb: tr('Create'), subject: path(a.path) };
-        case 'undo_edit':
-          return { icon: 'pencil', verb: tr('Undo the edit of'), subject: path(a.path) };
-        default:
-          return { icon: 'pencil', verb: tr('Edit'), subject: path(a.path) };
-      }
     case 'EditAction':
       return { icon: 'pencil', verb: tr('Edit'), subject: path(a.file_path) };
     case 'WriteFileAction':
@@ -41,22 +30,15 @@ export function actionText(e: ActionEvent, directory: string): ActionText {
       return { icon: 'pencil', verb: tr('Apply a patch'), subject: '' };
     case 'ListDirectoryAction':
       return { icon: 'folder', verb: tr('List'), subject: path(a.dir_path) };
-    case 'GlobAction':
-      return { icon: 'search', verb: tr('Find files'), subject: text(a.pattern) };
-    case 'GrepAction':
-      return { icon: 'search', verb: tr('Search'), subject: text(a.pattern) };
-    case 'TaskTrackerAction':
-      return { icon: 'list', verb: a.command === 'view' ? tr('Look at the plan') : tr('Update the plan'), subject: '' };
     case 'MCPToolAction':
       return { icon: 'plug', verb: e.tool_name, subject: oneLine(text(a.data)) };
-    case 'InvokeSkillAction':
-      return { icon: 'file', verb: tr('Use the skill'), subject: text(a.name ?? a.skill_name) };
-    case 'TaskAction':
-      return { icon: 'agent', verb: tr('Delegate'), subject: oneLine(text(a.description ?? a.prompt)) };
-    case 'SwitchLLMAction':
-      return { icon: 'refresh', verb: tr('Switch the model'), subject: text(a.profile_name) };
     case 'BrowserNavigateAction':
       return { icon: 'globe', verb: tr('Open'), subject: text(a.url) };
+  }
+  const own = shown(a);
+  if (own) {
+    const file = own.deed === 'change' || own.deed === 'read';
+    return { icon: deedIcons[own.deed], verb: own.verb, subject: file ? path(own.subject) : oneLine(text(own.subject)) };
   }
   const icon = a?.kind.startsWith('Browser') ? 'globe' : 'tool';
   return { icon, verb: words(e.tool_name), subject: oneLine(ownSummary(e)) };

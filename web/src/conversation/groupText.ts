@@ -2,6 +2,7 @@
 import type { Item, Outcome } from '../events/item';
 import { plain, type ActionEvent } from '../events/event';
 import { hasError, hasFailed } from './outcome';
+import { shown, type Deed } from './shown';
 import { plural, tr } from '../i18n/text';
 
 export interface GroupText {
@@ -13,12 +14,12 @@ export interface GroupText {
   to: string; // when the last of its outcomes came, empty without any
 }
 
-type Deed = 'command' | 'change' | 'read' | 'search' | 'browser' | 'task' | 'plan' | 'tool';
+type Counted = Exclude<Deed, 'look' | 'skill' | 'model'> | 'browser' | 'tool';
 
 // groupText reads a group. Rejected and failed actions count only as such, except commands
 // that ended with a code: they ran.
 export function groupText(members: Item[]): GroupText {
-  const done = new Map<Deed, Set<string>>();
+  const done = new Map<Counted, Set<string>>();
   const text: GroupText = { text: '', failed: 0, rejected: 0, running: false, from: '', to: '' };
   let actions = 0;
   for (const item of members) {
@@ -41,7 +42,7 @@ export function groupText(members: Item[]): GroupText {
   return text;
 }
 
-const say: Record<Deed, (n: number) => string> = {
+const say: Record<Counted, (n: number) => string> = {
   command: (n) => plural(n, 'ran 1 command', 'ran {n} commands'),
   change: (n) => plural(n, 'changed 1 file', 'changed {n} files'),
   read: (n) => plural(n, 'read 1 file', 'read {n} files'),
@@ -52,17 +53,12 @@ const say: Record<Deed, (n: number) => string> = {
   tool: (n) => plural(n, 'used a tool', 'used tools {n} times'),
 };
 
-const deeds = Object.keys(say) as Deed[];
+const deeds = Object.keys(say) as Counted[];
 
 // deedOf returns the deed of an action and its file; files are counted once.
-function deedOf({ action: a }: ActionEvent): [Deed, string] {
+function deedOf({ action: a }: ActionEvent): [Counted, string] {
   const path = plain(a?.path ?? a?.file_path);
   switch (a?.kind) {
-    case 'TerminalAction':
-      return ['command', ''];
-    case 'FileEditorAction':
-    case 'PlanningFileEditorAction':
-      return [a.command === 'view' ? 'read' : 'change', path];
     case 'EditAction':
     case 'WriteFileAction':
     case 'ApplyPatchAction':
@@ -70,13 +66,10 @@ function deedOf({ action: a }: ActionEvent): [Deed, string] {
     case 'ReadFileAction':
       return ['read', path];
     case 'ListDirectoryAction':
-    case 'GlobAction':
-    case 'GrepAction':
       return ['search', ''];
-    case 'TaskTrackerAction':
-      return a.command === 'view' ? ['tool', ''] : ['plan', ''];
-    case 'TaskAction':
-      return ['task', ''];
   }
+  const deed = shown(a)?.deed;
+  if (deed === 'read' || deed === 'change') return [deed, path];
+  if (deed && deed !== 'look' && deed !== 'skill' && deed !== 'model') return [deed, ''];
   return [a?.kind.startsWith('Browser') ? 'browser' : 'tool', ''];
 }
