@@ -157,6 +157,21 @@ func (c *Client) Page(ctx context.Context, path string, q url.Values, p forge.Pa
 	return next, err
 }
 
+// List reads one page of a list, and turns its items into the domain's.
+func List[T, U any](ctx context.Context, c *Client, path string, q url.Values, p forge.Page, domain func(T) U) (out forge.List[U], err error) {
+	var items []T
+	out.Next, err = c.Page(ctx, path, q, p, &items)
+	for _, item := range items {
+		out.Items = append(out.Items, domain(item))
+	}
+	return out, err
+}
+
+// All reads all pages of a list, as [forge.All] does.
+func All[T, U any](ctx context.Context, c *Client, path string, q url.Values, domain func(T) U) ([]U, error) {
+	return forge.All(func(p forge.Page) (forge.List[U], error) { return List(ctx, c, path, q, p, domain) })
+}
+
 // GraphQL asks a question of a GraphQL API, at a URL relative to the base.
 func (c *Client) GraphQL(ctx context.Context, path, query string, variables map[string]any, out any) error {
 	var answer struct {

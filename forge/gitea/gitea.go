@@ -69,17 +69,10 @@ func (h *Host) Accounts(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	organisations, err := forge.All(func(p forge.Page) (forge.List[string], error) {
-		var orgs []struct {
-			Name string `json:"username"`
-		}
-		next, err := h.c.Page(ctx, "/user/orgs", url.Values{}, p, &orgs)
-		out := forge.List[string]{Next: next}
-		for _, o := range orgs {
-			out.Items = append(out.Items, o.Name)
-		}
-		return out, err
-	})
+	type organisation struct {
+		Name string `json:"username"`
+	}
+	organisations, err := exchange.All(ctx, h.c, "/user/orgs", url.Values{}, func(o organisation) string { return o.Name })
 	return append([]string{u.Login}, organisations...), err
 }
 
@@ -206,7 +199,7 @@ func (h *Host) branches(ctx context.Context, repository string, p forge.Page) (o
 	if err != nil {
 		return out, err
 	}
-	var bs []struct {
+	type branch struct {
 		Name      string `json:"name"`
 		Protected bool   `json:"protected"`
 		Commit    struct {
@@ -214,11 +207,9 @@ func (h *Host) branches(ctx context.Context, repository string, p forge.Page) (o
 			Timestamp string `json:"timestamp"`
 		} `json:"commit"`
 	}
-	out.Next, err = h.c.Page(ctx, at, url.Values{}, p, &bs)
-	for _, b := range bs {
-		out.Items = append(out.Items, forge.Branch{Name: b.Name, Commit: b.Commit.ID, Protected: b.Protected, PushedAt: b.Commit.Timestamp})
-	}
-	return out, err
+	return exchange.List(ctx, h.c, at, url.Values{}, p, func(b branch) forge.Branch {
+		return forge.Branch{Name: b.Name, Commit: b.Commit.ID, Protected: b.Protected, PushedAt: b.Commit.Timestamp}
+	})
 }
 
 // Propose implements [forge.Host].
@@ -259,10 +250,7 @@ func (h *Host) labels(ctx context.Context, repository string, names []string) ([
 		ID   int64  `json:"id"`
 		Name string `json:"name"`
 	}
-	all, err := forge.All(func(p forge.Page) (out forge.List[label], err error) {
-		out.Next, err = h.c.Page(ctx, at, url.Values{}, p, &out.Items)
-		return out, err
-	})
+	all, err := exchange.All(ctx, h.c, at, url.Values{}, func(l label) label { return l })
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/forge/exchange"
 )
 
 // maxPulls bounds the pull requests that are looked at: each takes three requests.
@@ -39,14 +40,8 @@ func (h *Host) Tasks(ctx context.Context) ([]forge.Task, error) {
 			out = append(out, p.task(t))
 		}
 	}
-	issues, err := forge.All(func(p forge.Page) (page forge.List[forge.Task], err error) {
-		var found []issue
-		page.Next, err = h.c.Page(ctx, "/repos/issues/search", url.Values{"type": {"issues"}, "state": {"open"}, "assigned": {"true"}}, p, &found)
-		for _, i := range found {
-			page.Items = append(page.Items, i.task(forge.OpenIssue))
-		}
-		return page, err
-	})
+	assigned := url.Values{"type": {"issues"}, "state": {"open"}, "assigned": {"true"}}
+	issues, err := exchange.All(ctx, h.c, "/repos/issues/search", assigned, func(i issue) forge.Task { return i.task(forge.OpenIssue) })
 	return append(out, issues...), err
 }
 

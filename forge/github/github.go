@@ -85,17 +85,10 @@ func (h *Host) Accounts(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	organisations, err := forge.All(func(p forge.Page) (forge.List[string], error) {
-		var orgs []struct {
-			Login string `json:"login"`
-		}
-		next, err := h.c.Page(ctx, "/user/orgs", url.Values{}, p, &orgs)
-		out := forge.List[string]{Next: next}
-		for _, o := range orgs {
-			out.Items = append(out.Items, o.Login)
-		}
-		return out, err
-	})
+	type organisation struct {
+		Login string `json:"login"`
+	}
+	organisations, err := exchange.All(ctx, h.c, "/user/orgs", url.Values{}, func(o organisation) string { return o.Login })
 	return append([]string{u.Login}, organisations...), err
 }
 
@@ -117,14 +110,6 @@ func (r repository) domain() forge.Repository {
 		ID: strconv.FormatInt(r.ID, 10), FullName: r.FullName, Public: !r.Private, Stars: r.Stars, PushedAt: r.PushedAt,
 		MainBranch: r.DefaultBranch, OfOrganisation: r.Owner.Type == "Organization",
 	}
-}
-
-func domain(rs []repository) []forge.Repository {
-	out := make([]forge.Repository, len(rs))
-	for i, r := range rs {
-		out[i] = r.domain()
-	}
-	return out
 }
 
 func order(q forge.RepositoryQuery) string {
@@ -155,9 +140,7 @@ func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (forge
 			v.Set("affiliation", "owner")
 		}
 	}
-	var rs []repository
-	next, err := h.c.Page(ctx, path, v, q.Page, &rs)
-	return forge.List[forge.Repository]{Items: domain(rs), Next: next}, err
+	return exchange.List(ctx, h.c, path, v, q.Page, repository.domain)
 }
 
 // maxSearched is how many results of one search GitHub shows.
@@ -188,11 +171,16 @@ func (h *Host) search(ctx context.Context, q forge.RepositoryQuery) (forge.List[
 	var found struct {
 		Items []repository `json:"items"`
 	}
-	next, err := h.c.Page(ctx, "/search/repositories", v, q.Page, &found)
+	var out forge.List[forge.Repository]
+	var err error
+	out.Next, err = h.c.Page(ctx, "/search/repositories", v, q.Page, &found)
 	if n, size, bad := q.Page.Number(); bad == nil && n*size >= maxSearched {
-		next = ""
+		out.Next = ""
 	}
-	return forge.List[forge.Repository]{Items: domain(found.Items), Next: next}, err
+	for _, r := range found.Items {
+		out.Items = append(out.Items, r.domain())
+	}
+	return out, err
 }
 
 // plain drops the characters that would end a quoted term of a search, word the
@@ -233,23 +221,20 @@ func (h *Host) Branches(ctx context.Context, repository, text string, p forge.Pa
 	if text != "" {
 		return h.searchBranches(ctx, repository, text, p)
 	}
-	var out forge.List[forge.Branch]
 	at, err := path(repository, "branches")
 	if err != nil {
-		return out, err
+		return forge.List[forge.Branch]{}, err
 	}
-	var bs []struct {
+	type branch struct {
 		Name      string `json:"name"`
 		Protected bool   `json:"protected"`
 		Commit    struct {
 			SHA string `json:"sha"`
 		} `json:"commit"`
 	}
-	out.Next, err = h.c.Page(ctx, at, url.Values{}, p, &bs)
-	for _, b := range bs {
-		out.Items = append(out.Items, forge.Branch{Name: b.Name, Commit: b.Commit.SHA, Protected: b.Protected})
-	}
-	return out, err
+	return exchange.List(ctx, h.c, at, url.Values{}, p, func(b branch) forge.Branch {
+		return forge.Branch{Name: b.Name, Commit: b.Commit.SHA, Protected: b.Protected}
+	})
 }
 
 // Propose implements [forge.Host].

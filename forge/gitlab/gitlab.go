@@ -68,17 +68,10 @@ func (h *Host) Accounts(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := forge.All(func(p forge.Page) (forge.List[string], error) {
-		var found []struct {
-			FullPath string `json:"full_path"`
-		}
-		next, err := h.c.Page(ctx, "/groups", url.Values{"min_access_level": {"10"}}, p, &found)
-		out := forge.List[string]{Next: next}
-		for _, g := range found {
-			out.Items = append(out.Items, g.FullPath)
-		}
-		return out, err
-	})
+	type group struct {
+		FullPath string `json:"full_path"`
+	}
+	groups, err := exchange.All(ctx, h.c, "/groups", url.Values{"min_access_level": {"10"}}, func(g group) string { return g.FullPath })
 	return append([]string{u.Login}, groups...), err
 }
 
@@ -139,12 +132,7 @@ func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (out f
 	if v.Get("order_by") == "star_count" && path != "/projects" && !strings.HasPrefix(path, "/groups/") {
 		v.Set("order_by", "last_activity_at")
 	}
-	var found []project
-	out.Next, err = h.c.Page(ctx, path, v, q.Page, &found)
-	for _, p := range found {
-		out.Items = append(out.Items, p.domain())
-	}
-	return out, err
+	return exchange.List(ctx, h.c, path, v, q.Page, project.domain)
 }
 
 // path is a project's path in REST, by its name or its number.
@@ -177,7 +165,7 @@ func (h *Host) Branches(ctx context.Context, repository, text string, p forge.Pa
 	if text != "" {
 		q.Set("search", text)
 	}
-	var bs []struct {
+	type branch struct {
 		Name      string `json:"name"`
 		Protected bool   `json:"protected"`
 		Commit    struct {
@@ -185,11 +173,9 @@ func (h *Host) Branches(ctx context.Context, repository, text string, p forge.Pa
 			CommittedDate string `json:"committed_date"`
 		} `json:"commit"`
 	}
-	out.Next, err = h.c.Page(ctx, at, q, p, &bs)
-	for _, b := range bs {
-		out.Items = append(out.Items, forge.Branch{Name: b.Name, Commit: b.Commit.ID, Protected: b.Protected, PushedAt: b.Commit.CommittedDate})
-	}
-	return out, err
+	return exchange.List(ctx, h.c, at, q, p, func(b branch) forge.Branch {
+		return forge.Branch{Name: b.Name, Commit: b.Commit.ID, Protected: b.Protected, PushedAt: b.Commit.CommittedDate}
+	})
 }
 
 // Propose implements [forge.Host].

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/forge/exchange"
 )
 
 // maxPages bounds the pages of 50 merge requests that are looked at.
@@ -83,20 +84,17 @@ func (h *Host) Tasks(ctx context.Context) ([]forge.Task, error) {
 		}
 		after = data.CurrentUser.Requests.PageInfo.EndCursor
 	}
-	issues, err := forge.All(func(p forge.Page) (list forge.List[forge.Task], err error) {
-		var found []struct {
-			IID        int    `json:"iid"`
-			Title      string `json:"title"`
-			References struct {
-				Full string `json:"full"`
-			} `json:"references"`
-		}
-		list.Next, err = h.c.Page(ctx, "/issues", url.Values{"scope": {"assigned_to_me"}, "state": {"opened"}, "non_archived": {"true"}}, p, &found)
-		for _, i := range found {
-			repository, _, _ := strings.Cut(i.References.Full, "#") // acme/api#4
-			list.Items = append(list.Items, forge.Task{Type: forge.OpenIssue, Repository: repository, Number: i.IID, Title: i.Title})
-		}
-		return list, err
+	type issue struct {
+		IID        int    `json:"iid"`
+		Title      string `json:"title"`
+		References struct {
+			Full string `json:"full"`
+		} `json:"references"`
+	}
+	assigned := url.Values{"scope": {"assigned_to_me"}, "state": {"opened"}, "non_archived": {"true"}}
+	issues, err := exchange.All(ctx, h.c, "/issues", assigned, func(i issue) forge.Task {
+		repository, _, _ := strings.Cut(i.References.Full, "#") // acme/api#4
+		return forge.Task{Type: forge.OpenIssue, Repository: repository, Number: i.IID, Title: i.Title}
 	})
 	return append(out, issues...), err
 }
