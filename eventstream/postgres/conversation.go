@@ -19,7 +19,7 @@ func (s *Store) Create(ctx context.Context, id event.ConversationID, meta events
 
 // source is the part that a fork takes over.
 type source struct {
-	segments []segment
+	segments []eventstream.Run
 	status   string
 	cost     float64
 }
@@ -37,7 +37,7 @@ func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segment
 		}
 		c, err := load(ctx, tx, src)
 		if err == nil {
-			from.segments, err = c.share(segments)
+			from.segments, err = eventstream.Share(c.runs(), segments)
 		}
 		return from, err
 	})
@@ -64,7 +64,7 @@ func (s *Store) create(ctx context.Context, c *conversation, m eventstream.Meta,
 			return err
 		}
 		if n := len(from.segments); n > 0 {
-			c.shared = from.segments[n-1].last()
+			c.shared = from.segments[n-1].Last()
 		}
 		err = tx.QueryRow(ctx, insertConversation, encodeText(string(c.id)), encodeText(m.Owner), encodeText(m.Title), from.status, tags,
 			timestamp(m.Created), from.cost, encodeText(m.WorkingDir), encodeText(string(m.Parent)), encodeText(string(m.ForkOf)), c.shared, m.SummaryAt).Scan(&c.key)
@@ -76,7 +76,7 @@ func (s *Store) create(ctx context.Context, c *conversation, m eventstream.Meta,
 		}
 		var b pgx.Batch
 		for _, g := range from.segments {
-			b.Queue("INSERT INTO segments (conversation, first, source, source_first, events) VALUES ($1, $2, $3, $4, $5)", c.key, g.first, g.source, g.sourceFirst, g.events)
+			b.Queue("INSERT INTO segments (conversation, first, source, source_first, events) VALUES ($1, $2, $3, $4, $5)", c.key, g.First, g.Source, g.SourceFirst, g.Events)
 		}
 		if m.Summary != nil || m.Extra != nil {
 			b.Queue(replaceDocuments, c.key, document(m.Summary), document(m.Extra))

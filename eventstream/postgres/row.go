@@ -28,7 +28,7 @@ type conversation struct {
 	id       event.ConversationID
 	events   eventstream.Seq
 	shared   eventstream.Seq
-	segments []segment // these do not change
+	segments []eventstream.Run // these do not change
 }
 
 // load reads a conversation with its segments. NotFound if there is none.
@@ -50,11 +50,11 @@ func (c *conversation) loadSegments(ctx context.Context, db querier) error {
 		return err
 	}
 	next := eventstream.Seq(1)
-	c.segments, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (g segment, err error) {
-		if err = row.Scan(&g.first, &g.source, &g.sourceFirst, &g.events); err == nil && g.first != next {
+	c.segments, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (g eventstream.Run, err error) {
+		if err = row.Scan(&g.First, &g.Source, &g.SourceFirst, &g.Events); err == nil && g.First != next {
 			err = missing(c.id, next)
 		}
-		next = g.last() + 1
+		next = g.Last() + 1
 		return g, err
 	})
 	if err == nil && next != c.shared+1 {
@@ -132,4 +132,9 @@ func timestamp(t time.Time) any {
 		return nil
 	}
 	return t
+}
+
+// runs are all events of the conversation, the own ones last.
+func (c *conversation) runs() []eventstream.Run {
+	return append(c.segments[:len(c.segments):len(c.segments)], eventstream.Run{First: c.shared + 1, Source: c.key, SourceFirst: c.shared + 1, Events: c.events - c.shared})
 }

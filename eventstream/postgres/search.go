@@ -52,8 +52,8 @@ func (s *Store) Count(ctx context.Context, id event.ConversationID, q eventstrea
 	case len(q.Kinds) == 0 && q.Source == "" && q.From == "" && q.Before == "":
 		n = int(c.events)
 	default:
-		for _, g := range c.parts(1, c.events) {
-			where, args := g.selected(q)
+		for _, g := range eventstream.Parts(c.runs(), 1, c.events) {
+			where, args := selected(g, q)
 			var some int
 			if err = s.pool.QueryRow(ctx, "SELECT count(*) FROM events WHERE "+where, args...).Scan(&some); err != nil {
 				break
@@ -137,9 +137,9 @@ func (s *Store) bounds(ctx context.Context, c *conversation, q eventstream.Query
 
 // selected returns the condition on columns for the events of a segment that a query
 // selects, and its arguments.
-func (g segment) selected(q eventstream.Query) (where string, args []any) {
+func selected(g eventstream.Run, q eventstream.Query) (where string, args []any) {
 	where = "conversation = $1 AND seq BETWEEN $2 AND $3"
-	args = []any{g.source, g.sourceFirst, g.sourceFirst + g.events - 1}
+	args = []any{g.Source, g.SourceFirst, g.SourceFirst + g.Events - 1}
 	and := func(condition string, arg any) {
 		args = append(args, arg)
 		where += " AND " + strings.Replace(condition, "$", "$"+strconv.Itoa(len(args)), 1)
@@ -172,7 +172,7 @@ func (g segment) selected(q eventstream.Query) (where string, args []any) {
 // scan visits the selected events of a range in the query's order, until visit returns
 // false. It reads pages of some events, and of some bytes.
 func (s *Store) scan(ctx context.Context, c *conversation, q eventstream.Query, first, last eventstream.Seq, events int, visit func(eventstream.Record) bool) error {
-	parts := c.parts(first, last)
+	parts := eventstream.Parts(c.runs(), first, last)
 	if q.Order == eventstream.Descending {
 		slices.Reverse(parts)
 	}
@@ -182,7 +182,7 @@ func (s *Store) scan(ctx context.Context, c *conversation, q eventstream.Query, 
 		visit = func(r eventstream.Record) bool { return !found(r.JSON) || all(r) }
 	}
 	for _, g := range parts {
-		for g.events > 0 {
+		for g.Events > 0 {
 			rest, more, err := s.scanPage(ctx, g, q, min(events, pageEvents), visit)
 			if err != nil || !more {
 				return err
@@ -195,12 +195,12 @@ func (s *Store) scan(ctx context.Context, c *conversation, q eventstream.Query, 
 
 // scanPage visits one page of a segment. It returns the rest of the segment, which is
 // empty if the page was the last one; more is false when visit has enough.
-func (s *Store) scanPage(ctx context.Context, g segment, q eventstream.Query, events int, visit func(eventstream.Record) bool) (rest segment, more bool, err error) {
+func (s *Store) scanPage(ctx context.Context, g eventstream.Run, q eventstream.Query, events int, visit func(eventstream.Record) bool) (rest eventstream.Run, more bool, err error) {
 	order := ""
 	if q.Order == eventstream.Descending {
 		order = " DESC"
 	}
-	where, args := g.selected(q)
+	where, args := selected(g, q)
 	args = append(args, events, pageBytes)
 	// The sizes are known without reading the bodies.
 	sql := fmt.Sprintf(`SELECT %s, count FROM (
@@ -218,7 +218,7 @@ SELECT * FROM events WHERE %s ORDER BY seq%[2]s LIMIT $%[4]d) p) e WHERE before 
 		if err := rows.Scan(&at, &texts[0], &texts[1], &texts[2], &texts[3], &texts[4], &body, &count); err != nil {
 			return rest, false, err
 		}
-		rec, err := newRecord(at-g.sourceFirst+g.first, texts, body)
+		rec, err := newRecord(at-g.SourceFirst+g.First, texts, body)
 		if err != nil {
 			return rest, false, err
 		}
@@ -231,8 +231,8 @@ SELECT * FROM events WHERE %s ORDER BY seq%[2]s LIMIT $%[4]d) p) e WHERE before 
 	case n == count && n < events:
 		return rest, true, nil
 	case order == "":
-		done := at - g.sourceFirst + 1
-		return segment{g.first + done, g.source, g.sourceFirst + done, g.events - done}, true, nil
+		done := at - g.SourceFirst + 1
+		return eventstream.Run{First: g.First + done, Source: g.Source, SourceFirst: g.SourceFirst + done, Events: g.Events - done}, true, nil
 	}
-	return segment{g.first, g.source, g.sourceFirst, at - g.sourceFirst}, true, nil
+	return eventstream.Run{First: g.First, Source: g.Source, SourceFirst: g.SourceFirst, Events: at - g.SourceFirst}, true, nil
 }

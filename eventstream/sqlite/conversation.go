@@ -30,7 +30,7 @@ func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segment
 		if err != nil {
 			return err
 		}
-		shared, err := c.share(segments)
+		shared, err := eventstream.Share(c.runs(), segments)
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segment
 
 func (w *writer) create(c *conversation, meta eventstream.Meta) error {
 	if n := len(c.segments); n > 0 {
-		c.shared = c.segments[n-1].last()
+		c.shared = c.segments[n-1].Last()
 		c.events = c.shared
 	}
 	c.created, c.updated, c.stored = now(), now(), c.status
@@ -71,7 +71,7 @@ func (w *writer) create(c *conversation, meta eventstream.Meta) error {
 	}
 	for _, g := range c.segments {
 		if _, err := w.db.exec("INSERT INTO segments (conversation, first, source, source_first, events, checksum) VALUES (?, ?, ?, ?, ?, ?)",
-			append(g.values(c.key), g.checksum(c.key))...); err != nil {
+			append(rowOf(g, c.key), sumOf(g, c.key))...); err != nil {
 			return err
 		}
 	}

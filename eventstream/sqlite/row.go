@@ -30,7 +30,7 @@ type conversation struct {
 	cost     float64
 	events   eventstream.Seq
 	shared   eventstream.Seq
-	segments []segment
+	segments []eventstream.Run
 
 	stored  string // the status that the row has
 	touched bool   // the transaction sets updated

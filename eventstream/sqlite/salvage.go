@@ -165,7 +165,7 @@ func (s *salvager) run(ctx context.Context) error {
 		}
 		known[c.key] = true
 		info, _, _ := readInfo(s.db, selectInfo, string(id)) // a damaged document is no reason to give up the rest
-		if err := s.copy(ctx, Salvaged{ID: id}, info.Meta, c.parts(1, c.events), c.events); err != nil {
+		if err := s.copy(ctx, Salvaged{ID: id}, info.Meta, eventstream.Parts(c.runs(), 1, c.events), c.events); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (s *salvager) run(ctx context.Context) error {
 		seqs := slices.Sorted(maps.Keys(s.rows[key]))
 		first, last := seqs[0], seqs[len(seqs)-1]
 		out := Salvaged{ID: event.NewConversationID(), Unnamed: true}
-		if err := s.copy(ctx, out, eventstream.Meta{Title: "Salvaged conversation"}, []segment{{first, key, first, last - first + 1}}, last); err != nil {
+		if err := s.copy(ctx, out, eventstream.Meta{Title: "Salvaged conversation"}, []eventstream.Run{{First: first, Source: key, SourceFirst: first, Events: last - first + 1}}, last); err != nil {
 			return err
 		}
 	}
@@ -196,7 +196,7 @@ func readable[T int64 | string](db *conn, sql string) (all []T) {
 }
 
 // copy copies the events of some segments to a new conversation.
-func (s *salvager) copy(ctx context.Context, out Salvaged, meta eventstream.Meta, parts []segment, events eventstream.Seq) error {
+func (s *salvager) copy(ctx context.Context, out Salvaged, meta eventstream.Meta, parts []eventstream.Run, events eventstream.Seq) error {
 	if err := s.dst.Create(ctx, out.ID, meta); err != nil {
 		return err
 	}
@@ -209,8 +209,8 @@ func (s *salvager) copy(ctx context.Context, out Salvaged, meta eventstream.Meta
 		return err
 	}
 	for _, g := range parts {
-		for at := g.first; at <= g.last(); at++ {
-			if r, ok := s.record(g.source, g.sourceFirst+at-g.first); ok {
+		for at := g.First; at <= g.Last(); at++ {
+			if r, ok := s.record(g.Source, g.SourceFirst+at-g.First); ok {
 				batch = append(batch, r)
 				size += len(r.JSON)
 			} else {

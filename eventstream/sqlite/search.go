@@ -50,8 +50,8 @@ func (s *Store) Count(ctx context.Context, id event.ConversationID, q eventstrea
 		case where == "":
 			return int(c.events), nil
 		}
-		for _, g := range c.parts(1, c.events) {
-			r := db.queryOnce("SELECT count(*) FROM events e"+index+inSegment+where, g.args(args)...)
+		for _, g := range eventstream.Parts(c.runs(), 1, c.events) {
+			r := db.queryOnce("SELECT count(*) FROM events e"+index+inSegment+where, argsOf(g, args)...)
 			if r.next() {
 				n += int(r.int(0))
 			}
@@ -81,18 +81,18 @@ func (s *Store) Get(ctx context.Context, id event.ConversationID, ev event.ID) (
 // find returns the event of an id if it is among the events up to last.
 func (c *conversation) find(db *conn, id event.ID, last eventstream.Seq) (rec eventstream.Record, found bool, err error) {
 	at := map[int64]eventstream.Seq{} // in each source, 0 if it is not there
-	for _, g := range c.parts(1, last) {
-		seq, known := at[g.source]
+	for _, g := range eventstream.Parts(c.runs(), 1, last) {
+		seq, known := at[g.Source]
 		if !known {
-			n, _, err := db.number("SELECT seq FROM events WHERE conversation = ? AND id = ?", g.source, string(id))
+			n, _, err := db.number("SELECT seq FROM events WHERE conversation = ? AND id = ?", g.Source, string(id))
 			if err != nil {
 				return rec, false, err
 			}
 			seq = eventstream.Seq(n)
-			at[g.source] = seq
+			at[g.Source] = seq
 		}
-		if seq >= g.sourceFirst && seq < g.sourceFirst+g.events {
-			seq += g.first - g.sourceFirst
+		if seq >= g.SourceFirst && seq < g.SourceFirst+g.Events {
+			seq += g.First - g.SourceFirst
 			err = c.search(context.Background(), db, eventstream.Query{}, seq, seq, func(r eventstream.Record) bool { rec = r; return true })
 			if err == nil && rec.ID != id {
 				err = damaged(c.id, seq, "the index of ids has another one for it")
@@ -147,15 +147,15 @@ func filter(q eventstream.Query) (index, where string, args []driver.Value) {
 	return index, where, args
 }
 
-// args returns the arguments of a query for the events of a segment.
-func (g segment) args(more []driver.Value) []driver.Value {
-	return append([]driver.Value{g.source, int64(g.sourceFirst), int64(g.sourceFirst + g.events - 1)}, more...)
+// argsOf returns the arguments of a query for the events of a run.
+func argsOf(g eventstream.Run, more []driver.Value) []driver.Value {
+	return append([]driver.Value{g.Source, int64(g.SourceFirst), int64(g.SourceFirst + g.Events - 1)}, more...)
 }
 
 // search visits the selected events of a range in the query's order, until
 // visit returns false. Without conditions it notices every missing event.
 func (c *conversation) search(ctx context.Context, db *conn, q eventstream.Query, first, last eventstream.Seq, visit func(eventstream.Record) bool) error {
-	parts, order, step := c.parts(first, last), "", eventstream.Seq(1)
+	parts, order, step := eventstream.Parts(c.runs(), first, last), "", eventstream.Seq(1)
 	if q.Order == eventstream.Descending {
 		order, step = " DESC", -1
 		slices.Reverse(parts)
@@ -166,14 +166,14 @@ func (c *conversation) search(ctx context.Context, db *conn, q eventstream.Query
 		query = db.query
 	}
 	for _, g := range parts {
-		more, next := true, g.first
+		more, next := true, g.First
 		if step < 0 {
-			next = g.last()
+			next = g.Last()
 		}
-		r := query(selectEvents+index+inSegment+where+" ORDER BY e.seq"+order, g.args(args)...)
+		r := query(selectEvents+index+inSegment+where+" ORDER BY e.seq"+order, argsOf(g, args)...)
 		for more && r.next() {
 			_, rec, intact := scanEvent(r)
-			rec.Seq += g.first - g.sourceFirst
+			rec.Seq += g.First - g.SourceFirst
 			switch {
 			case ctx.Err() != nil:
 				r.err = canceled(ctx.Err())
@@ -191,7 +191,7 @@ func (c *conversation) search(ctx context.Context, db *conn, q eventstream.Query
 			next += step
 		}
 		err := r.close()
-		switch lost := next >= g.first && next <= g.last(); {
+		switch lost := next >= g.First && next <= g.Last(); {
 		case where != "" || !more || err == nil && !lost:
 		case err == nil:
 			err = damaged(c.id, next, missing)

@@ -5,44 +5,24 @@ import (
 	"fmt"
 
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/fault"
 )
 
-// segment is an unbroken run of events of a conversation, all of which were
-// appended to one source: first, first+1 … are sourceFirst, sourceFirst+1 …
-// there.
-type segment struct {
-	first       eventstream.Seq
-	source      int64
-	sourceFirst eventstream.Seq
-	events      eventstream.Seq
+// rowOf returns the columns of the row of a run in the fork with a key.
+func rowOf(g eventstream.Run, key int64) []driver.Value {
+	return []driver.Value{key, int64(g.First), g.Source, int64(g.SourceFirst), int64(g.Events)}
 }
 
-func (g segment) last() eventstream.Seq { return g.first + g.events - 1 }
-
-// values are the columns of the row in the fork with a key.
-func (g segment) values(key int64) []driver.Value {
-	return []driver.Value{key, int64(g.first), g.source, int64(g.sourceFirst), int64(g.events)}
-}
-
-func (g segment) checksum(key int64) int64 { return int64(checksum(0, g.values(key)...)) }
-
-// within returns the part of a segment that lies in first..last, which may be
-// empty.
-func (g segment) within(first, last eventstream.Seq) segment {
-	lo, hi := max(first, g.first), min(last, g.last())
-	return segment{lo, g.source, g.sourceFirst + lo - g.first, hi - lo + 1}
-}
+func sumOf(g eventstream.Run, key int64) int64 { return int64(checksum(0, rowOf(g, key)...)) }
 
 func (c *conversation) loadSegments(db *conn) error {
 	next := eventstream.Seq(1)
 	r := db.query("SELECT first, source, source_first, events, checksum FROM segments WHERE conversation = ? ORDER BY first", c.key)
 	for r.next() {
-		g := segment{eventstream.Seq(r.int(0)), r.int(1), eventstream.Seq(r.int(2)), eventstream.Seq(r.int(3))}
-		if r.err == nil && (g.checksum(c.key) != r.int(4) || g.first != next) {
+		g := eventstream.Run{First: eventstream.Seq(r.int(0)), Source: r.int(1), SourceFirst: eventstream.Seq(r.int(2)), Events: eventstream.Seq(r.int(3))}
+		if r.err == nil && (sumOf(g, c.key) != r.int(4) || g.First != next) {
 			r.err = fmt.Errorf("a segment of conversation %s does not match its checksum: %w", c.id, errDamaged)
 		}
-		next = g.last() + 1
+		next = g.Last() + 1
 		c.segments = append(c.segments, g)
 	}
 	if err := r.close(); err != nil {
@@ -54,40 +34,7 @@ func (c *conversation) loadSegments(db *conn) error {
 	return nil
 }
 
-// parts returns where the events first..last are stored, in their order.
-func (c *conversation) parts(first, last eventstream.Seq) []segment {
-	own := segment{c.shared + 1, c.key, c.shared + 1, c.events - c.shared}
-	var out []segment
-	for _, g := range append(c.segments[:len(c.segments):len(c.segments)], own) {
-		if g = g.within(first, last); g.events > 0 {
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
-// share returns the segments of a fork that takes over some events.
-func (c *conversation) share(taken []eventstream.Segment) ([]segment, error) {
-	var out []segment
-	var end eventstream.Seq // of c, so far
-	next := eventstream.Seq(1)
-	for _, t := range taken {
-		if t.First < 1 || t.Last < t.First || t.Last > c.events {
-			return nil, fault.New(fault.Invalid, fmt.Sprintf("segment %d..%d is not within the %d events of the conversation", t.First, t.Last, c.events))
-		}
-		if t.First <= end {
-			return nil, fault.New(fault.Invalid, fmt.Sprintf("segment %d..%d does not lie behind the one before it", t.First, t.Last))
-		}
-		end = t.Last
-		for _, g := range c.parts(t.First, t.Last) {
-			g.first = next
-			next += g.events
-			if n := len(out); n > 0 && out[n-1].source == g.source && out[n-1].sourceFirst+out[n-1].events == g.sourceFirst {
-				out[n-1].events += g.events
-				continue
-			}
-			out = append(out, g)
-		}
-	}
-	return out, nil
+// runs are all events of the conversation, the own ones last.
+func (c *conversation) runs() []eventstream.Run {
+	return append(c.segments[:len(c.segments):len(c.segments)], eventstream.Run{First: c.shared + 1, Source: c.key, SourceFirst: c.shared + 1, Events: c.events - c.shared})
 }
