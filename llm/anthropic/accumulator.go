@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/claude"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
@@ -63,98 +62,61 @@ type wireUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-// openBlock is a content block that is not complete.
-type openBlock struct {
-	answerBlock
-	text exchange.Text // text, thinking or arguments
-	call int           // position among the calls
-}
-
-// accumulator assembles an answer, in time linear in its size, and delivers its
-// pieces.
+// accumulator assembles an answer.
 type accumulator struct {
-	exchange.Deltas
-
-	id, model, stop string
-	blocks          []*openBlock
-	byIndex         map[int]*openBlock
-	ids             exchange.CallIDs
-	calls           int
-	usage           llm.Usage // Prompt without cached tokens
-	usageSeen       bool
-	size            int
+	claude.Blocks
+	usage     llm.Usage // Prompt without cached tokens
+	usageSeen bool
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*openBlock{}}
+	return &accumulator{Blocks: claude.NewBlocks(onDelta)}
 }
 
 // begin adds the frame of an answer: message_start, or the whole document.
 func (a *accumulator) begin(m *wireAnswer) {
-	a.id, a.model, a.stop = m.ID, m.Model, m.StopReason
+	a.ID, a.Model, a.Stop = m.ID, m.Model, m.StopReason
 	a.count(m.Usage)
 }
 
 // open begins a block, with the content in its first event.
 func (a *accumulator) open(index int, b *answerBlock) {
-	g := &openBlock{answerBlock: *b}
-	a.size += len(b.Text) + len(b.Thinking) + len(b.Data) + len(b.Input) + 128
-	a.blocks = append(a.blocks, g)
-	a.byIndex[index] = g
+	if b.Type == claude.Call {
+		a.AddInput(a.OpenCall(index, cmp.Or(b.ID, "toolu"), b.Name), b.Input)
+		return
+	}
+	g := a.Open(index, b.Type)
+	g.Signature = b.Signature
 	switch b.Type {
-	case "text":
-		a.addText(g, b.Text)
-	case "thinking":
-		a.addReasoning(g, b.Thinking)
-	case "tool_use":
-		g.call = a.calls
-		a.calls++
-		g.ID = a.ids.Unique(cmp.Or(b.ID, "toolu"))
-		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.ID, Name: b.Name}})
-		if len(b.Input) > 0 && string(b.Input) != "{}" && string(b.Input) != "null" {
-			a.addArguments(g, exchange.Piece(b.Input))
-		}
-	}
-}
-
-func (a *accumulator) addText(g *openBlock, p exchange.Piece) {
-	if s := g.text.Add(string(p)); s != "" {
-		a.Emit(llm.Delta{Text: s})
-	}
-}
-
-func (a *accumulator) addReasoning(g *openBlock, p exchange.Piece) {
-	if s := g.text.Add(string(p)); s != "" {
-		a.Emit(llm.Delta{Reasoning: s})
-	}
-}
-
-func (a *accumulator) addArguments(g *openBlock, p exchange.Piece) {
-	if s := g.text.Add(string(p)); s != "" {
-		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, Arguments: s}})
+	case claude.Text:
+		a.Add(g, b.Text)
+	case claude.Reason:
+		a.Add(g, b.Thinking)
+	case claude.Redacted:
+		a.Add(g, exchange.Piece(b.Data))
 	}
 }
 
 // addDelta adds a delta to its block.
 func (a *accumulator) addDelta(e *streamEvent) error {
-	g := a.byIndex[e.Index]
+	g := a.At(e.Index)
 	if g == nil {
 		return fmt.Errorf("a delta of block %d, which does not exist", e.Index)
 	}
 	d := &e.Delta
-	a.size += len(d.Text) + len(d.Thinking) + len(d.PartialJSON) + len(d.Signature)
-	if a.size > exchange.MaxAnswer {
-		return exchange.ErrTooLarge
-	}
 	switch {
-	case d.Type == "text_delta" && g.Type == "text":
-		a.addText(g, d.Text)
-	case d.Type == "thinking_delta" && g.Type == "thinking":
-		a.addReasoning(g, d.Thinking)
+	case d.Type == "text_delta" && g.Kind == claude.Text:
+		a.Add(g, d.Text)
+	case d.Type == "thinking_delta" && g.Kind == claude.Reason:
+		a.Add(g, d.Thinking)
 	case d.Type == "signature_delta":
+		a.Size += len(d.Signature)
 		g.Signature += d.Signature
-	case d.Type == "input_json_delta" && g.Type == "tool_use":
-		a.addArguments(g, d.PartialJSON)
+	case d.Type == "input_json_delta" && g.Kind == claude.Call:
+		a.Add(g, d.PartialJSON)
+	}
+	if a.Size > exchange.MaxAnswer {
+		return exchange.ErrTooLarge
 	}
 	return nil
 }
@@ -178,51 +140,8 @@ func (a *accumulator) count(u *wireUsage) {
 	}
 }
 
-// empty reports whether the answer has no content.
-func (a *accumulator) empty() bool {
-	for _, g := range a.blocks {
-		if g.Type != "text" || strings.TrimSpace(g.text.String()) != "" {
-			return false
-		}
-	}
-	return true
-}
-
 func (a *accumulator) response() *llm.Response {
-	msg := event.Message{Role: event.RoleAssistant}
-	var reasoningText strings.Builder
-	for _, g := range a.blocks {
-		text := g.text.String()
-		switch g.Type {
-		case "text":
-			msg.Content = append(msg.Content, event.Texts(text)...)
-		case "thinking":
-			reasoningText.WriteString(text)
-			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: g.Type, Thinking: text, Signature: g.Signature})
-		case "redacted_thinking":
-			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: g.Type, Data: g.Data})
-		case "tool_use":
-			if strings.TrimSpace(text) == "" {
-				text = "{}"
-			}
-			msg.ToolCalls = append(msg.ToolCalls, event.ToolCall{ID: g.ID, Name: g.Name, Arguments: text, Origin: event.OriginCompletion})
-		}
-	}
-	msg.ReasoningContent = reasoningText.String()
 	usage := a.usage
 	usage.Prompt += usage.CacheRead + usage.CacheWrite
-	return &llm.Response{ID: a.id, Model: a.model, Message: msg, Finish: a.finished(), Usage: usage}
-}
-
-func (a *accumulator) finished() llm.Finish {
-	switch a.stop {
-	case "max_tokens", "model_context_window_exceeded":
-		return llm.FinishLength
-	case "refusal":
-		return llm.FinishContent
-	}
-	if a.calls > 0 || a.stop == "tool_use" {
-		return llm.FinishTools
-	}
-	return llm.FinishStop
+	return a.Response(usage, "refusal")
 }

@@ -60,7 +60,7 @@ func (m *Model) take(e *streamEvent, data []byte, h http.Header, a *accumulator)
 	case "message_delta":
 		a.count(e.Usage)
 		if e.Delta.StopReason != "" {
-			a.stop = e.Delta.StopReason
+			a.Stop = e.Delta.StopReason
 		}
 	case "error":
 		return false, m.end.StatusError(0, h, data)
@@ -73,13 +73,13 @@ func (m *Model) take(e *streamEvent, data []byte, h http.Header, a *accumulator)
 // complete checks the content of an answer that reached its end.
 func (m *Model) complete(a *accumulator) error {
 	switch {
-	case a.stop == "":
+	case a.Stop == "":
 		return m.end.Truncated(a.HandedOut)
-	case a.empty() && a.stop == "refusal":
+	case a.Empty() && a.Stop == "refusal":
 		return m.end.Fail(fault.Content, "the model refused to answer")
-	case a.empty() && a.stop == "model_context_window_exceeded":
+	case a.Empty() && a.Stop == "model_context_window_exceeded":
 		return m.end.Fail(fault.Context, "the prompt leaves no space for an answer in the context window")
-	case a.empty() && a.stop != "max_tokens":
+	case a.Empty() && a.Stop != "max_tokens":
 		return m.end.Empty()
 	}
 	return nil

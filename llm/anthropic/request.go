@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/claude"
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
@@ -16,32 +17,18 @@ import (
 // answer: the protocol requires a limit.
 const defaultMaxTokens = 16_384
 
-// Thinking budgets in tokens; "high" and above use the tokens that the answer
-// leaves (docs/openhands/sdk-features.md section 1: at most 200,000).
-const (
-	minBudget    = 1_024 // the protocol's own minimum
-	lowBudget    = 4_096
-	mediumBudget = 16_384
-	highBudget   = 200_000
-)
-
-// interleaved allows thinking between tool calls; adaptive models do so by
-// default.
-const interleaved = "interleaved-thinking-2025-05-14"
-
 // wireRequest is the body of a request without tools, system and messages,
 // which historycache.Tools and written write; after https://docs.anthropic.com/en/api/messages.
 type wireRequest struct {
-	Model         string        `json:"model"`
-	MaxTokens     int           `json:"max_tokens"`
-	ToolChoice    *toolChoice   `json:"tool_choice,omitempty"`
-	Stream        bool          `json:"stream,omitempty"`
-	Temperature   *float64      `json:"temperature,omitempty"`
-	TopP          *float64      `json:"top_p,omitempty"`
-	TopK          *int          `json:"top_k,omitempty"`
-	StopSequences []string      `json:"stop_sequences,omitempty"`
-	Thinking      *thinking     `json:"thinking,omitempty"`
-	OutputConfig  *outputConfig `json:"output_config,omitempty"`
+	Model         string      `json:"model"`
+	MaxTokens     int         `json:"max_tokens"`
+	ToolChoice    *toolChoice `json:"tool_choice,omitempty"`
+	Stream        bool        `json:"stream,omitempty"`
+	Temperature   *float64    `json:"temperature,omitempty"`
+	TopP          *float64    `json:"top_p,omitempty"`
+	TopK          *int        `json:"top_k,omitempty"`
+	StopSequences []string    `json:"stop_sequences,omitempty"`
+	claude.Parameters
 }
 
 type wireTool struct {
@@ -53,22 +40,6 @@ type wireTool struct {
 type toolChoice struct {
 	Type string `json:"type"`
 	Name string `json:"name,omitempty"`
-}
-
-type thinking struct {
-	Type         string `json:"type"`
-	BudgetTokens int    `json:"budget_tokens,omitempty"`
-	Display      string `json:"display,omitempty"`
-}
-
-type outputConfig struct {
-	Effort string        `json:"effort,omitempty"`
-	Format *outputFormat `json:"format,omitempty"`
-}
-
-type outputFormat struct {
-	Type   string          `json:"type"`
-	Schema json.RawMessage `json:"schema"`
 }
 
 // encode writes the body of r, and the beta header it needs.
@@ -84,12 +55,11 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta
 	if len(r.Tools) > 0 {
 		w.ToolChoice = choice(r.ToolChoice)
 	}
-	if r.Schema != nil {
-		w.OutputConfig = &outputConfig{Format: &outputFormat{"json_schema", r.Schema}}
-	}
-	m.think(&w, r, !end.missingThinking)
-	if w.Thinking != nil && w.Thinking.Type == "enabled" && len(r.Tools) > 0 {
-		beta = interleaved
+	w.Answer(r)
+	// A forced tool and thinking exclude each other.
+	forced := w.ToolChoice != nil && w.ToolChoice.Type != "auto" && w.ToolChoice.Type != "none"
+	if !forced && w.Think(m.quirks.Thinking, r, !end.missingThinking, w.MaxTokens) {
+		beta = claude.Interleaved
 	}
 	if w.Thinking == nil && !m.quirks.NoSampling {
 		w.Temperature, w.TopP, w.TopK = unit(r.Temperature), unit(r.TopP), r.TopK
@@ -100,17 +70,9 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta
 		}
 	}
 	w.StopSequences = visible(r.Stop)
-	head, err := historycache.AppendJSON(nil, &w)
+	parts, err := m.end.Head(&w, m.tools, r.Tools, writeTool)
 	if err != nil {
-		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
-	}
-	if head, err = m.end.Extend(head); err != nil {
-		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the extra body cannot be written as JSON", err)
-	}
-	head[len(head)-1] = ',' // tools and history follow in the object
-	parts, err := m.tools.Parts(head, `"tools":`, ",", r.Tools, writeTool)
-	if err != nil {
-		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the tools cannot be written as JSON", err)
+		return nil, "", err
 	}
 	return historycache.Body(parts, body, append(end.finish(nil), '}')), beta, nil
 }
@@ -140,58 +102,6 @@ func (m *Model) maxTokens(r *llm.Request) int {
 		return r.MaxOutputTokens
 	}
 	return known
-}
-
-// think requests thinking in the model's form. hasThinking reports that every
-// assistant turn with calls since the last user message begins with thinking. A
-// turn begun by another model does not, and the API then refuses a thinking
-// budget.
-func (m *Model) think(w *wireRequest, r *llm.Request, hasThinking bool) {
-	if r.ReasoningEffort == "" || r.ReasoningEffort == "none" {
-		return
-	}
-	// A forced tool and thinking exclude each other.
-	if w.ToolChoice != nil && w.ToolChoice.Type != "auto" && w.ToolChoice.Type != "none" {
-		return
-	}
-	switch m.quirks.Thinking {
-	case llm.ThinkingAdaptive:
-		w.Thinking = &thinking{Type: "adaptive", Display: "summarized"}
-		if w.OutputConfig == nil {
-			w.OutputConfig = &outputConfig{}
-		}
-		w.OutputConfig.Effort = adaptiveEffort(r.ReasoningEffort)
-	case llm.ThinkingBudget:
-		budget := min(budgetFor(r), w.MaxTokens-max(minBudget, w.MaxTokens/4))
-		if budget >= minBudget && hasThinking {
-			w.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
-		}
-	}
-}
-
-func budgetFor(r *llm.Request) int {
-	if r.ThinkingBudget > 0 {
-		return max(r.ThinkingBudget, minBudget)
-	}
-	switch r.ReasoningEffort {
-	case "minimal":
-		return minBudget
-	case "low":
-		return lowBudget
-	case "medium":
-		return mediumBudget
-	}
-	return highBudget
-}
-
-func adaptiveEffort(effort string) string {
-	switch effort {
-	case "low", "medium", "high", "xhigh", "max":
-		return effort
-	case "minimal":
-		return "low"
-	}
-	return "high"
 }
 
 func choice(c string) *toolChoice {

@@ -98,39 +98,35 @@ func (b *block) appendTo(dst []byte) []byte {
 	dst = append(append(append(dst, `{"type":"`...), b.Type...), '"')
 	switch b.Type {
 	case "text":
-		dst = member(dst, `,"text":`, b.Text)
+		dst = historycache.AppendMember(dst, `,"text":`, b.Text)
 	case "image":
 		if b.Source.URL != "" {
-			dst = member(dst, `,"source":{"type":"url","url":`, b.Source.URL)
+			dst = historycache.AppendMember(dst, `,"source":{"type":"url","url":`, b.Source.URL)
 		} else {
-			dst = member(dst, `,"source":{"type":"base64","media_type":`, b.Source.MediaType)
-			dst = member(dst, `,"data":`, b.Source.Data)
+			dst = historycache.AppendMember(dst, `,"source":{"type":"base64","media_type":`, b.Source.MediaType)
+			dst = historycache.AppendMember(dst, `,"data":`, b.Source.Data)
 		}
 		dst = append(dst, '}')
 	case "tool_use":
-		dst = member(dst, `,"id":`, b.ID)
-		dst = member(dst, `,"name":`, b.Name)
+		dst = historycache.AppendMember(dst, `,"id":`, b.ID)
+		dst = historycache.AppendMember(dst, `,"name":`, b.Name)
 		dst = append(append(dst, `,"input":`...), b.Input...)
 	case "tool_result":
-		dst = member(dst, `,"tool_use_id":`, b.ID)
+		dst = historycache.AppendMember(dst, `,"tool_use_id":`, b.ID)
 		if len(b.Content) > 0 {
 			dst = append(dst, `,"content":[`...)
 			dst = append(appendBlocks(dst, b.Content), ']')
 		}
 	case event.TypeThinking:
-		dst = member(dst, `,"thinking":`, b.Thinking)
-		dst = member(dst, `,"signature":`, b.Signature)
+		dst = historycache.AppendMember(dst, `,"thinking":`, b.Thinking)
+		dst = historycache.AppendMember(dst, `,"signature":`, b.Signature)
 	case event.TypeRedacted:
-		dst = member(dst, `,"data":`, b.Data)
+		dst = historycache.AppendMember(dst, `,"data":`, b.Data)
 	}
 	if b.Mark {
 		dst = append(dst, `,"cache_control":{"type":"ephemeral"}`...)
 	}
 	return append(dst, '}')
-}
-
-func member(dst []byte, name, value string) []byte {
-	return historycache.AppendString(append(dst, name...), value)
 }
 
 // marked reports whether a block will have a cache mark.

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"strings"
 
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/claude"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
@@ -73,62 +72,29 @@ type wireUsage struct {
 	CacheWrite int `json:"cacheWriteInputTokens"`
 }
 
-// Kinds of blocks.
-const (
-	kindText      = "text"
-	kindReasoning = "reasoning"
-	kindHidden    = "hidden"
-	kindCall      = "call"
-)
-
-// openBlock is a content block that is not complete.
-type openBlock struct {
-	kind      string
-	text      exchange.Text // text, reasoning, redacted bytes or arguments
-	signature string
-	id, name  string
-	call      int // position among the calls
-}
-
-// accumulator assembles an answer, in time linear in its size, and delivers its
-// pieces.
+// accumulator assembles an answer.
 type accumulator struct {
-	exchange.Deltas
-
-	id, model, stop string
-	blocks          []*openBlock
-	byIndex         map[int]*openBlock
-	ids             exchange.CallIDs
-	calls           int
-	usage           llm.Usage
-	usageSeen       bool
-	size            int
+	claude.Blocks
+	usage     llm.Usage
+	usageSeen bool
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*openBlock{}}
+	return &accumulator{Blocks: claude.NewBlocks(onDelta)}
 }
 
 // block returns the block at an index. A block that is not a call begins with
 // its first delta; one of another kind replaces it.
-func (a *accumulator) block(index int, kind string) *openBlock {
-	if g := a.byIndex[index]; g != nil && g.kind == kind {
-		return g
+func (a *accumulator) block(index int, kind string) *claude.Block {
+	if b := a.At(index); b != nil && b.Kind == kind {
+		return b
 	}
-	g := &openBlock{kind: kind}
-	a.size += 128
-	a.blocks = append(a.blocks, g)
-	a.byIndex[index] = g
-	return g
+	return a.Open(index, kind)
 }
 
 // open begins a call.
-func (a *accumulator) open(index int, u *toolUse) {
-	delete(a.byIndex, index)
-	g := a.block(index, kindCall)
-	g.id, g.name, g.call = a.ids.Unique(cmp.Or(u.ToolUseID, "tooluse")), u.Name, a.calls
-	a.calls++
-	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.id, Name: g.name}})
+func (a *accumulator) open(index int, u *toolUse) *claude.Block {
+	return a.OpenCall(index, cmp.Or(u.ToolUseID, "tooluse"), u.Name)
 }
 
 // addDelta adds a delta to its block.
@@ -136,11 +102,11 @@ func (a *accumulator) addDelta(e *streamEvent) error {
 	d := &e.Delta
 	switch {
 	case d.ToolUse != nil:
-		g := a.byIndex[e.Index]
-		if g == nil || g.kind != kindCall {
+		g := a.At(e.Index)
+		if g == nil || g.Kind != claude.Call {
 			return errors.New("arguments without a call")
 		}
-		a.addArguments(g, d.ToolUse.Input)
+		a.Add(g, d.ToolUse.Input)
 	case d.Reasoning != nil:
 		r := d.Reasoning
 		if r.Redacted != "" {
@@ -152,55 +118,38 @@ func (a *accumulator) addDelta(e *streamEvent) error {
 	default:
 		a.addText(e.Index, d.Text)
 	}
-	if a.size > exchange.MaxAnswer {
+	if a.Size > exchange.MaxAnswer {
 		return exchange.ErrTooLarge
 	}
 	return nil
 }
 
 func (a *accumulator) addText(index int, p exchange.Piece) {
-	if p == "" {
-		return
-	}
-	a.size += len(p)
-	if s := a.block(index, kindText).text.Add(string(p)); s != "" {
-		a.Emit(llm.Delta{Text: s})
+	if p != "" {
+		a.Add(a.block(index, claude.Text), p)
 	}
 }
 
 func (a *accumulator) addReasoning(index int, p exchange.Piece, signature string) {
-	a.size += len(p) + len(signature)
-	g := a.block(index, kindReasoning)
-	g.signature += signature
-	if s := g.text.Add(string(p)); s != "" {
-		a.Emit(llm.Delta{Reasoning: s})
-	}
+	b := a.block(index, claude.Reason)
+	a.Size += len(signature)
+	b.Signature += signature
+	a.Add(b, p)
 }
 
 func (a *accumulator) addRedacted(index int, data string) {
-	a.size += len(data)
-	a.block(index, kindHidden).text.Add(data)
-}
-
-func (a *accumulator) addArguments(g *openBlock, p exchange.Piece) {
-	a.size += len(p)
-	if s := g.text.Add(string(p)); s != "" {
-		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, Arguments: s}})
-	}
+	a.Add(a.block(index, claude.Redacted), exchange.Piece(data))
 }
 
 // whole adds an answer that is one document.
 func (a *accumulator) whole(w *wireAnswer) {
-	a.stop = w.StopReason
+	a.Stop = w.StopReason
 	a.count(w.Usage)
 	for i := range w.Output.Message.Content {
 		b := &w.Output.Message.Content[i]
 		switch {
 		case b.ToolUse != nil:
-			a.open(i, b.ToolUse)
-			if in := exchange.Piece(b.ToolUse.Input); in != "{}" && in != "null" {
-				a.addArguments(a.byIndex[i], in)
-			}
+			a.AddInput(a.open(i, b.ToolUse), b.ToolUse.Input)
 		case b.Reasoning != nil && b.Reasoning.Text != nil:
 			a.addReasoning(i, b.Reasoning.Text.Text, b.Reasoning.Text.Signature)
 		case b.Reasoning != nil:
@@ -220,49 +169,6 @@ func (a *accumulator) count(u *wireUsage) {
 	a.usage = llm.Usage{Prompt: max(u.Input, 0) + read + write, Output: max(u.Output, 0), CacheRead: read, CacheWrite: write}
 }
 
-// empty reports whether the answer has no content.
-func (a *accumulator) empty() bool {
-	for _, g := range a.blocks {
-		if g.kind != kindText || strings.TrimSpace(g.text.String()) != "" {
-			return false
-		}
-	}
-	return true
-}
-
 func (a *accumulator) response() *llm.Response {
-	msg := event.Message{Role: event.RoleAssistant}
-	var reasoningText strings.Builder
-	for _, g := range a.blocks {
-		text := g.text.String()
-		switch g.kind {
-		case kindText:
-			msg.Content = append(msg.Content, event.Texts(text)...)
-		case kindReasoning:
-			reasoningText.WriteString(text)
-			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: event.TypeThinking, Thinking: text, Signature: g.signature})
-		case kindHidden:
-			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: event.TypeRedacted, Data: text})
-		case kindCall:
-			if strings.TrimSpace(text) == "" {
-				text = "{}"
-			}
-			msg.ToolCalls = append(msg.ToolCalls, event.ToolCall{ID: g.id, Name: g.name, Arguments: text, Origin: event.OriginCompletion})
-		}
-	}
-	msg.ReasoningContent = reasoningText.String()
-	return &llm.Response{ID: a.id, Model: a.model, Message: msg, Finish: a.finished(), Usage: a.usage}
-}
-
-func (a *accumulator) finished() llm.Finish {
-	switch a.stop {
-	case "max_tokens", "model_context_window_exceeded":
-		return llm.FinishLength
-	case "guardrail_intervened", "content_filtered":
-		return llm.FinishContent
-	}
-	if a.calls > 0 || a.stop == "tool_use" {
-		return llm.FinishTools
-	}
-	return llm.FinishStop
+	return a.Response(a.usage, "guardrail_intervened", "content_filtered")
 }

@@ -159,7 +159,7 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 		Whole:  func(res *http.Response) error { return m.readWhole(res.Body, a) },
 		Stream: func(res *http.Response, w *exchange.Watch) error { return m.readStream(res.Body, w, a) },
 		Finish: func(h http.Header) *llm.Response {
-			a.id, a.model = h.Get("X-Amzn-Requestid"), m.end.WireModel()
+			a.ID, a.Model = h.Get("X-Amzn-Requestid"), m.end.WireModel()
 			return exchange.Priced(a.response(), m.info.Price, a.usageSeen)
 		},
 	})

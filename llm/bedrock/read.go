@@ -61,7 +61,7 @@ func (m *Model) take(msg *message, a *accumulator) error {
 			return m.end.Malformed(err, a.HandedOut)
 		}
 	case "messageStop":
-		a.stop = e.StopReason
+		a.Stop = e.StopReason
 	case "metadata":
 		a.count(e.Usage)
 	}
@@ -71,19 +71,19 @@ func (m *Model) take(msg *message, a *accumulator) error {
 // complete checks the content of an answer that reached its end.
 func (m *Model) complete(a *accumulator) error {
 	switch {
-	case a.stop == "":
+	case a.Stop == "":
 		return m.end.Truncated(a.HandedOut)
-	case a.stop == "malformed_model_output" || a.stop == "malformed_tool_use":
+	case a.Stop == "malformed_model_output" || a.Stop == "malformed_tool_use":
 		f := m.end.Fail(fault.Unavailable, "the model wrote a malformed answer")
-		f.Code, f.Retryable, f.Partial = a.stop, true, a.HandedOut
+		f.Code, f.Retryable, f.Partial = a.Stop, true, a.HandedOut
 		return f
-	case a.empty() && (a.stop == "guardrail_intervened" || a.stop == "content_filtered"):
+	case a.Empty() && (a.Stop == "guardrail_intervened" || a.Stop == "content_filtered"):
 		f := m.end.Fail(fault.Content, "the answer was refused")
-		f.Code = a.stop
+		f.Code = a.Stop
 		return f
-	case a.empty() && a.stop == "model_context_window_exceeded":
+	case a.Empty() && a.Stop == "model_context_window_exceeded":
 		return m.end.Fail(fault.Context, "the prompt leaves no space for an answer in the context window")
-	case a.empty() && a.stop != "max_tokens":
+	case a.Empty() && a.Stop != "max_tokens":
 		return m.end.Empty()
 	}
 	return nil

@@ -70,7 +70,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	msgs := llm.NormalizeGrown(ctx, r.Messages)
 	body, end, err := m.history(ctx, r.Session, msgs)
 	if err != nil {
-		return nil, m.unwritten(err)
+		return nil, m.end.Unwritten("the request", err)
 	}
 	if !end.Begun {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
@@ -109,11 +109,11 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	}
 	parts, err := m.withTools(tools, c)
 	if err != nil {
-		return nil, m.unwritten(err)
+		return nil, m.end.Unwritten("the request", err)
 	}
 	rest, err := historycache.AppendJSON(nil, &w)
 	if err != nil {
-		return nil, m.unwritten(err)
+		return nil, m.end.Unwritten("the request", err)
 	}
 	if len(rest) > len("{}") {
 		rest[len(rest)-1] = ',' // the history follows in the object
@@ -151,10 +151,6 @@ func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 		params = anyObject
 	}
 	return historycache.AppendJSON(dst, toolItem{toolSpec{t.Name, t.Description, schema{params}}})
-}
-
-func (m *Model) unwritten(err error) error {
-	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 }
 
 // maxTokens is the limit of the answer, 0 for the model's default.

@@ -96,28 +96,24 @@ func appendBlocks(dst []byte, blocks []block) []byte {
 func (b *block) appendTo(dst []byte) []byte {
 	switch b.Kind {
 	case imageBlock:
-		dst = member(dst, `{"image":{"format":`, b.Format)
-		return append(member(dst, `,"source":{"bytes":`, b.Data), "}}}"...)
+		dst = historycache.AppendMember(dst, `{"image":{"format":`, b.Format)
+		return append(historycache.AppendMember(dst, `,"source":{"bytes":`, b.Data), "}}}"...)
 	case useBlock:
-		dst = member(dst, `{"toolUse":{"toolUseId":`, b.ID)
-		dst = member(dst, `,"name":`, b.Name)
+		dst = historycache.AppendMember(dst, `{"toolUse":{"toolUseId":`, b.ID)
+		dst = historycache.AppendMember(dst, `,"name":`, b.Name)
 		return append(append(append(dst, `,"input":`...), b.Input...), "}}"...)
 	case resultBlock:
-		dst = append(member(dst, `{"toolResult":{"toolUseId":`, b.ID), `,"content":[`...)
+		dst = append(historycache.AppendMember(dst, `{"toolResult":{"toolUseId":`, b.ID), `,"content":[`...)
 		return append(appendBlocks(dst, b.Content), "]}}"...)
 	case reasoningBlock:
-		dst = member(dst, `{"reasoningContent":{"reasoningText":{"text":`, b.Text)
-		return append(member(dst, `,"signature":`, b.Data), "}}}"...)
+		dst = historycache.AppendMember(dst, `{"reasoningContent":{"reasoningText":{"text":`, b.Text)
+		return append(historycache.AppendMember(dst, `,"signature":`, b.Data), "}}}"...)
 	case redactedBlock:
-		return append(member(dst, `{"reasoningContent":{"redactedContent":`, b.Data), "}}"...)
+		return append(historycache.AppendMember(dst, `{"reasoningContent":{"redactedContent":`, b.Data), "}}"...)
 	case cacheBlock:
 		return append(dst, `{"cachePoint":{"type":"default"}}`...)
 	}
-	return append(member(dst, `{"text":`, b.Text), '}')
-}
-
-func member(dst []byte, name, value string) []byte {
-	return historycache.AppendString(append(dst, name...), value)
+	return append(historycache.AppendMember(dst, `{"text":`, b.Text), '}')
 }
 
 // marked reports whether a block has a cache mark.

@@ -63,10 +63,10 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	}
 	rest, err := historycache.AppendJSON(nil, &w)
 	if err != nil {
-		return nil, m.unwritten(err)
+		return nil, m.end.Unwritten("the request", err)
 	}
 	if rest, err = m.end.Extend(rest); err != nil {
-		return nil, m.unwritten(err)
+		return nil, m.end.Unwritten("the request", err)
 	}
 	if len(rest) > len("{}") {
 		rest[len(rest)-1] = ',' // the history follows in the object
@@ -74,16 +74,12 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	}
 	body, end, err := m.sent.Encode(ctx, r.Session, "", llm.NormalizeGrown(ctx, r.Messages), m.write)
 	if err != nil {
-		return nil, m.unwritten(err)
+		return nil, m.end.Unwritten("the request", err)
 	}
 	if !end.Begun {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
 	return historycache.Body(parts, body, append(end.finish(nil), '}')), nil
-}
-
-func (m *Model) unwritten(err error) error {
-	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 }
 
 func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
@@ -92,7 +88,7 @@ func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 		return dst, m.end.Fail(fault.Invalid, "the parameters of tool "+t.Name+" are not a JSON schema")
 	}
 	if dst, err = historycache.AppendJSON(dst, function{t.Name, t.Description, schema}); err != nil {
-		return dst, m.unwritten(err)
+		return dst, m.end.Unwritten("the request", err)
 	}
 	return dst, nil
 }

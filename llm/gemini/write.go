@@ -91,22 +91,22 @@ func (w written) finish(dst []byte) []byte {
 func (p *part) appendTo(dst []byte) []byte {
 	switch p.Kind {
 	case inlinePart:
-		dst = member(dst, `{"inlineData":{"mimeType":`, p.MediaType)
-		dst = append(member(dst, `,"data":`, p.Data), '}')
+		dst = historycache.AppendMember(dst, `{"inlineData":{"mimeType":`, p.MediaType)
+		dst = append(historycache.AppendMember(dst, `,"data":`, p.Data), '}')
 	case filePart:
-		dst = member(dst, `{"fileData":{"mimeType":`, p.MediaType)
-		dst = append(member(dst, `,"fileUri":`, p.Data), '}')
+		dst = historycache.AppendMember(dst, `{"fileData":{"mimeType":`, p.MediaType)
+		dst = append(historycache.AppendMember(dst, `,"fileUri":`, p.Data), '}')
 	case callPart:
 		dst = p.function(dst, `{"functionCall":{`)
 		dst = append(append(append(dst, `,"args":`...), p.Args...), '}')
 	case resultPart:
 		dst = p.function(dst, `{"functionResponse":{`)
-		dst = append(member(dst, `,"response":{"output":`, p.Text), "}}"...)
+		dst = append(historycache.AppendMember(dst, `,"response":{"output":`, p.Text), "}}"...)
 	default:
-		dst = member(dst, `{"text":`, p.Text)
+		dst = historycache.AppendMember(dst, `{"text":`, p.Text)
 	}
 	if p.Signature != "" {
-		dst = member(dst, `,"thoughtSignature":`, p.Signature)
+		dst = historycache.AppendMember(dst, `,"thoughtSignature":`, p.Signature)
 	}
 	return append(dst, '}')
 }
@@ -115,11 +115,7 @@ func (p *part) appendTo(dst []byte) []byte {
 func (p *part) function(dst []byte, open string) []byte {
 	dst = append(dst, open...)
 	if p.ID != "" {
-		dst = append(member(dst, `"id":`, p.ID), ',')
+		dst = append(historycache.AppendMember(dst, `"id":`, p.ID), ',')
 	}
-	return member(dst, `"name":`, p.Name)
-}
-
-func member(dst []byte, name, value string) []byte {
-	return historycache.AppendString(append(dst, name...), value)
+	return historycache.AppendMember(dst, `"name":`, p.Name)
 }

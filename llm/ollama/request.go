@@ -63,33 +63,21 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, c *modelCard) ([][]b
 	if len(msgs) == 0 {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
-	head, err := historycache.AppendJSON(nil, &w)
-	if err != nil {
-		return nil, m.unwritten("the request", err)
-	}
-	if head, err = m.end.Extend(head); err != nil {
-		return nil, m.unwritten("the extra body", err)
-	}
-	head[len(head)-1] = ',' // tools and history follow in the object
 	tools := r.Tools
 	if r.ToolChoice == "none" {
 		tools = nil
 	}
-	parts, err := m.tools.Parts(head, `"tools":`, ",", tools, writeTool)
+	parts, err := m.end.Head(&w, m.tools, tools, writeTool)
 	if err != nil {
-		return nil, m.unwritten("the tools", err)
+		return nil, err
 	}
 	writer := writer{vision: c.vision, thinks: c.thinks}
 	body, end, err := m.sent.Encode(ctx, r.Session, fmt.Sprintf("%+v", writer), msgs, writer.write)
 	if err != nil {
-		return nil, m.unwritten("the history", err)
+		return nil, m.end.Unwritten("the history", err)
 	}
 	tail, _ := end.flush(nil)
 	return historycache.Body(append(parts, []byte(`"messages":[`)), body, append(tail, "]}"...)), nil
-}
-
-func (m *Model) unwritten(what string, err error) error {
-	return llm.NewError(fault.Invalid, m.end.Provider, m.end.Model, what+" cannot be written as JSON", err)
 }
 
 func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {

@@ -86,8 +86,8 @@ func (w written) flush(dst []byte) ([]byte, written) {
 // appendTo appends the message's JSON without encoding/json, because a
 // restarted server encodes whole histories at once.
 func (m *wireMessage) appendTo(dst []byte) []byte {
-	dst = member(dst, `{"role":`, m.Role)
-	dst = member(dst, `,"content":`, m.Content)
+	dst = historycache.AppendMember(dst, `{"role":`, m.Role)
+	dst = historycache.AppendMember(dst, `,"content":`, m.Content)
 	dst = optional(dst, `,"thinking":`, m.Thinking)
 	for i, image := range m.Images {
 		if i == 0 {
@@ -108,9 +108,9 @@ func (m *wireMessage) appendTo(dst []byte) []byte {
 			dst = append(dst, `,{`...)
 		}
 		if c.ID != "" {
-			dst = append(member(dst, `"id":`, c.ID), ',')
+			dst = append(historycache.AppendMember(dst, `"id":`, c.ID), ',')
 		}
-		dst = member(dst, `"function":{"name":`, c.Name)
+		dst = historycache.AppendMember(dst, `"function":{"name":`, c.Name)
 		dst = append(append(append(dst, `,"arguments":`...), llm.ArgumentsText(c.Arguments)...), "}}"...)
 	}
 	if len(m.ToolCalls) > 0 {
@@ -124,11 +124,7 @@ func optional(dst []byte, name, value string) []byte {
 	if value == "" {
 		return dst
 	}
-	return member(dst, name, value)
-}
-
-func member(dst []byte, name, value string) []byte {
-	return historycache.AppendString(append(dst, name...), value)
+	return historycache.AppendMember(dst, name, value)
 }
 
 // content returns the text of a message and its images.

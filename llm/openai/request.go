@@ -99,29 +99,17 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	}
 	body, end, err := m.sent.Encode(ctx, r.Session, "", msgs, m.write)
 	if err != nil {
-		return nil, m.unwritten("the history", err)
+		return nil, m.end.Unwritten("the history", err)
 	}
 	if !end.begun {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
 	m.proxyThinking(&w, r, !end.missingThinking)
-	head, err := historycache.AppendJSON(nil, &w)
+	parts, err := m.end.Head(&w, m.tools, r.Tools, m.writeTool)
 	if err != nil {
-		return nil, m.unwritten("the request", err)
-	}
-	if head, err = m.end.Extend(head); err != nil {
-		return nil, m.unwritten("the extra body", err)
-	}
-	head[len(head)-1] = ',' // tools and history follow in the object
-	parts, err := m.tools.Parts(head, `"tools":`, ",", r.Tools, m.writeTool)
-	if err != nil {
-		return nil, m.unwritten("the tools", err)
+		return nil, err
 	}
 	return historycache.Body(parts, body, append(end.finish(nil), '}')), nil
-}
-
-func (m *Model) unwritten(what string, err error) error {
-	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, what+" cannot be written as JSON", err)
 }
 
 func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {

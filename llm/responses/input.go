@@ -71,8 +71,8 @@ func (o writer) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 	case msg.Role == event.RoleAssistant:
 		return o.assistant(dst, w, msg)
 	case msg.Role == event.RoleTool && plain:
-		dst = member(w.next(dst), `{"type":"function_call_output","call_id":`, msg.ToolCallID)
-		return append(member(dst, `,"output":`, text), '}'), true, nil
+		dst = historycache.AppendMember(w.next(dst), `{"type":"function_call_output","call_id":`, msg.ToolCallID)
+		return append(historycache.AppendMember(dst, `,"output":`, text), '}'), true, nil
 	}
 	dst, err := historycache.AppendJSON(w.next(dst), o.item(msg))
 	return dst, true, err
@@ -98,24 +98,20 @@ func (o writer) assistant(dst []byte, w written, msg *event.Message) ([]byte, wr
 		w = true
 	}
 	if text != "" {
-		dst = member(w.next(dst), `{"type":"message","role":"assistant","content":[{"type":"output_text","text":`, text)
+		dst = historycache.AppendMember(w.next(dst), `{"type":"message","role":"assistant","content":[{"type":"output_text","text":`, text)
 		dst, w = append(dst, "}]}"...), true
 	}
 	for i := range msg.ToolCalls {
 		c := &msg.ToolCalls[i]
 		dst, w = append(w.next(dst), `{"type":"function_call"`...), true
 		if withReasoning && !o.known.noIDs && strings.HasPrefix(c.ResponsesItemID, "fc") {
-			dst = member(dst, `,"id":`, c.ResponsesItemID)
+			dst = historycache.AppendMember(dst, `,"id":`, c.ResponsesItemID)
 		}
-		dst = member(dst, `,"call_id":`, c.ID)
-		dst = member(dst, `,"name":`, c.Name)
-		dst = append(member(dst, `,"arguments":`, llm.ArgumentsText(c.Arguments)), '}')
+		dst = historycache.AppendMember(dst, `,"call_id":`, c.ID)
+		dst = historycache.AppendMember(dst, `,"name":`, c.Name)
+		dst = append(historycache.AppendMember(dst, `,"arguments":`, llm.ArgumentsText(c.Arguments)), '}')
 	}
 	return dst, w, nil
-}
-
-func member(dst []byte, name, value string) []byte {
-	return historycache.AppendString(append(dst, name...), value)
 }
 
 // next begins an item.

@@ -81,27 +81,15 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, known *refusals) ([]
 	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(r.Tools) > 0 && choice != "" {
 		w.ToolChoice = toolChoice(choice)
 	}
-	head, err := historycache.AppendJSON(nil, &w)
+	parts, err := m.end.Head(&w, m.tools, r.Tools, m.writeTool)
 	if err != nil {
-		return nil, m.unwritten("the request", err)
-	}
-	if head, err = m.end.Extend(head); err != nil {
-		return nil, m.unwritten("the extra body", err)
-	}
-	head[len(head)-1] = ',' // tools and input follow in the object
-	parts, err := m.tools.Parts(head, `"tools":`, ",", r.Tools, m.writeTool)
-	if err != nil {
-		return nil, m.unwritten("the tools", err)
+		return nil, err
 	}
 	body, _, err := m.sent.Encode(ctx, r.Session, known.variant(), msgs, writer{m, known}.write)
 	if err != nil {
-		return nil, m.unwritten("the history", err)
+		return nil, m.end.Unwritten("the history", err)
 	}
 	return historycache.Body(append(parts, []byte(`"input":[`)), body, []byte("]}")), nil
-}
-
-func (m *Model) unwritten(what string, err error) error {
-	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, what+" cannot be written as JSON", err)
 }
 
 func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {

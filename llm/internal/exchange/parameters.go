@@ -37,6 +37,29 @@ func (e *Endpoint) Extend(object []byte) ([]byte, error) {
 	return historycache.AppendJSON(nil, fields)
 }
 
+// Head writes the beginning of a body: parameters, with the user's own, and tools. The history
+// follows in the object.
+func (e *Endpoint) Head(parameters any, list *historycache.Tools, tools []llm.Tool, write func(dst []byte, t *llm.Tool) ([]byte, error)) ([][]byte, error) {
+	head, err := historycache.AppendJSON(nil, parameters)
+	if err != nil {
+		return nil, e.Unwritten("the request", err)
+	}
+	if head, err = e.Extend(head); err != nil {
+		return nil, e.Unwritten("the extra body", err)
+	}
+	head[len(head)-1] = ','
+	parts, err := list.Parts(head, `"tools":`, ",", tools, write)
+	if err != nil {
+		return nil, e.Unwritten("the tools", err)
+	}
+	return parts, nil
+}
+
+// Unwritten is the error of a part of a request that has no JSON.
+func (e *Endpoint) Unwritten(what string, err error) error {
+	return llm.NewError(fault.Invalid, e.Provider, e.Model, what+" cannot be written as JSON", err)
+}
+
 // mergeJSON returns base with the members of value, or value where one of them is
 // not an object.
 func mergeJSON(there, value json.RawMessage) json.RawMessage {
