@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/server/agentserver/socket"
+	"github.com/deft-dev/deft/session"
 )
 
 // bare is a client that only finds where frames end. early goes out with the
@@ -165,7 +165,7 @@ func BenchmarkDelta(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	tr := socket.Transient{Delta: &socket.Delta{Item: "x", Attempt: 1, Kind: socket.DeltaText, Content: "word ", Choice: -1}}
+	tr := session.Transient{Piece: &session.Piece{Item: "x", Attempt: 1, Kind: "text", Content: "word "}}
 	b.ReportAllocs()
 	for b.Loop() {
 		h.publish(tr)

@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/server/agentserver/socket"
+	"github.com/deft-dev/deft/session"
 )
 
 func TestEvents(t *testing.T) {
@@ -78,7 +79,7 @@ func TestStateFirstThoughPublished(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				h.publish(socket.Transient{Delta: &socket.Delta{Item: "x", Attempt: 1, Kind: socket.DeltaText, Content: "a", Choice: -1}})
+				h.publish(session.Transient{Piece: &session.Piece{Item: "x", Attempt: 1, Kind: "text", Content: "a"}})
 			}
 		}
 	}()
@@ -236,10 +237,10 @@ func TestDeltasOfEvents(t *testing.T) {
 	h := setup(t)
 	c := h.dial(t, h.events())
 	c.expect("full_state")
-	h.publish(socket.Transient{Started: &socket.ItemStarted{Item: "x", Attempt: 1}}) // not for this socket
-	h.publish(socket.Transient{Delta: &socket.Delta{Item: "x", Attempt: 1, Kind: socket.DeltaText, Content: "he", Choice: -1}})
-	h.publish(socket.Transient{Delta: &socket.Delta{Item: "x", Attempt: 1, Kind: socket.DeltaReasoning, Content: "llo", Choice: -1}})
-	h.publish(socket.Transient{Aborted: &socket.ItemAborted{Item: "x", Attempt: 1, Reason: "cancelled"}})
+	h.publish(session.Transient{Piece: &session.Piece{Started: true, Item: "x", Attempt: 1}}) // not for this socket
+	h.publish(session.Transient{Piece: &session.Piece{Item: "x", Attempt: 1, Kind: "text", Content: "he"}})
+	h.publish(session.Transient{Piece: &session.Piece{Item: "x", Attempt: 1, Kind: "reasoning", Content: "llo"}})
+	h.publish(session.Transient{Piece: &session.Piece{Item: "x", Attempt: 1, Aborted: "cancelled"}})
 	h.add(t, "end")
 	c.expect("text he", "text llo", "end")
 }

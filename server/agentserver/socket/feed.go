@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/session"
 )
 
 // feed is shared by the followers of one conversation. It exists while it has
@@ -64,7 +65,7 @@ func (s *Service) exit(id event.ConversationID, f *feed) {
 // called.
 func (s *Service) follow(c Conversation) func(*ring) (func(), error) {
 	return func(r *ring) (func(), error) {
-		unwatch := c.Watch(func(tr Transient) { s.publish(r, &tr) })
+		unwatch := c.Watch(func(tr session.Transient) { s.publish(r, &tr) })
 		last, err := c.Stream().Last(s.ctx, c.ID())
 		if err != nil {
 			unwatch()
@@ -82,13 +83,14 @@ func (s *Service) follow(c Conversation) func(*ring) (func(), error) {
 	}
 }
 
-func (s *Service) publish(r *ring, tr *Transient) {
-	e, err := tr.entry()
-	if err != nil {
+func (s *Service) publish(r *ring, tr *session.Transient) {
+	e, ok, err := entryOf(tr)
+	switch {
+	case err != nil:
 		s.o.Log.Error("a published event could not be encoded", "error", err)
-		return
+	case ok:
+		r.publish(e, tr.After, tr.FullState)
 	}
-	r.publish(e, tr.After, tr.FullState)
 }
 
 // pump copies the stream into the ring until it ends. It skips unreadable events,

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/bash"
+	"github.com/deft-dev/deft/session"
 )
 
 // read handles a client's frames until the connection ends.
@@ -42,7 +43,7 @@ func (f *follower) handle(ctx context.Context, b []byte) error {
 	if m.Role != event.RoleUser {
 		return &refusal{"AssertionError", "Only user messages are allowed to be sent to the agent."}
 	}
-	return f.c.Send(ctx, m)
+	return f.c.Send(ctx, session.Message{Role: m.Role, Content: m.Content, Run: true})
 }
 
 // refusal is an error about a frame, with the reference's code.

@@ -17,6 +17,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
 	"go.uber.org/goleak"
 )
@@ -27,14 +28,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type talk struct {
 	id    event.ConversationID
 	store eventstream.Stream
-	sent  chan event.Message
+	sent  chan session.Message
 	gone  chan struct{} // gets one whenever the last follower has left
 	large string        // makes the full state larger
 
 	mu        sync.Mutex
-	watchers  map[int]func(socket.Transient)
-	printed   []socket.Output // so far
-	print     func(socket.Output)
+	watchers  map[int]func(session.Transient)
+	printed   []session.Output // so far
+	print     func(session.Output)
 	terminals tool.PTYs
 	made      int // full states, numbered
 	fail      error
@@ -62,7 +63,7 @@ func (c *talk) state() json.RawMessage {
 	return b
 }
 
-func (c *talk) Watch(f func(socket.Transient)) func() {
+func (c *talk) Watch(f func(session.Transient)) func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(c.watchers)
@@ -78,7 +79,7 @@ func (c *talk) Watch(f func(socket.Transient)) func() {
 	}
 }
 
-func (c *talk) Send(_ context.Context, m event.Message) error {
+func (c *talk) Send(_ context.Context, m session.Message) error {
 	c.mu.Lock()
 	err := c.fail
 	c.mu.Unlock()
@@ -88,7 +89,7 @@ func (c *talk) Send(_ context.Context, m event.Message) error {
 	return err
 }
 
-func (c *talk) publish(tr socket.Transient) {
+func (c *talk) publish(tr session.Transient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range c.watchers {
@@ -102,7 +103,7 @@ func (c *talk) publishState(after eventstream.Seq) {
 	defer c.mu.Unlock()
 	raw := c.state()
 	for _, f := range c.watchers {
-		f(socket.Transient{After: after, Event: raw, FullState: true})
+		f(session.Transient{After: after, Event: raw, FullState: true})
 	}
 }
 
@@ -134,8 +135,8 @@ func setup(tb testing.TB, change ...func(*socket.Options)) *fixture {
 		tb.Fatal(err)
 	}
 	c := &talk{
-		id: event.NewConversationID(), store: store, sent: make(chan event.Message, 16),
-		gone: make(chan struct{}, 1), watchers: map[int]func(socket.Transient){},
+		id: event.NewConversationID(), store: store, sent: make(chan session.Message, 16),
+		gone: make(chan struct{}, 1), watchers: map[int]func(session.Transient){},
 	}
 	if err := store.Create(context.Background(), c.id, eventstream.Meta{}); err != nil {
 		tb.Fatal(err)

@@ -10,14 +10,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
 )
-
-// Output is a piece of the output of a running action, without secrets.
-type Output struct {
-	Action event.ID
-	Text   string
-	Cut    bool // earlier output is missing
-}
 
 // output is Deft's own: the reference shows output when a command has ended.
 func (s *Service) output(w http.ResponseWriter, r *http.Request) error {
@@ -45,7 +39,7 @@ func (s *Service) serveOutput(ctx context.Context, cancel func(), l *link, p pla
 		return
 	}
 	defer s.exit(p.id, f)
-	b := &outbox{news: make(chan struct{}, 1), waiting: map[event.ID]*Output{}}
+	b := &outbox{news: make(chan struct{}, 1), waiting: map[event.ID]*session.Output{}}
 	defer c.WatchOutput(b.put)()
 	write := func(ctx context.Context) {
 		for {
@@ -80,15 +74,15 @@ type outbox struct {
 
 	mu      sync.Mutex
 	order   []event.ID
-	waiting map[event.ID]*Output
+	waiting map[event.ID]*session.Output
 }
 
-func (b *outbox) put(o Output) {
+func (b *outbox) put(o session.Output) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.waiting[o.Action]
 	if w == nil {
-		w = &Output{Action: o.Action}
+		w = &session.Output{Action: o.Action}
 		b.waiting[o.Action] = w
 		b.order = append(b.order, o.Action)
 	}
@@ -116,10 +110,10 @@ func end(text string) string {
 }
 
 // take returns the waiting output.
-func (b *outbox) take() []*Output {
+func (b *outbox) take() []*session.Output {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := make([]*Output, len(b.order))
+	all := make([]*session.Output, len(b.order))
 	for i, id := range b.order {
 		all[i] = b.waiting[id]
 	}

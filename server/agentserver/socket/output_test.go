@@ -11,10 +11,11 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/deft-dev/deft/server/agentserver/socket"
+	"github.com/deft-dev/deft/session"
 )
 
 // WatchOutput implements [socket.Conversation] for one watcher.
-func (c *talk) WatchOutput(f func(socket.Output)) func() {
+func (c *talk) WatchOutput(f func(session.Output)) func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, o := range c.printed {
@@ -31,7 +32,7 @@ func (c *talk) WatchOutput(f func(socket.Output)) func() {
 func (h *fixture) output() string { return "/sockets/output/" + string(h.id) }
 
 // prints publishes output of an action.
-func (c *talk) prints(o socket.Output) {
+func (c *talk) prints(o session.Output) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.print(o)
@@ -59,17 +60,17 @@ func (c *client) piece() (p piece) {
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	h.printed = []socket.Output{{Action: "a", Text: "\x1b[31mold\n", Cut: true}}
+	h.printed = []session.Output{{Action: "a", Text: "\x1b[31mold\n", Cut: true}}
 	c := h.dial(t, h.output())
 	if p := c.piece(); p != (piece{"output", "\x1b[31mold\n", "a", true}) {
 		t.Errorf("the first piece is %+v", p)
 	}
-	h.prints(socket.Output{Action: "a", Text: "new"})
+	h.prints(session.Output{Action: "a", Text: "new"})
 	if p := c.piece(); p != (piece{"output", "new", "a", false}) {
 		t.Errorf("the second piece is %+v", p)
 	}
 	c.say(`{"type":"auth"}`)
-	h.prints(socket.Output{Action: "b", Text: "other"})
+	h.prints(session.Output{Action: "b", Text: "other"})
 	if p := c.piece(); p != (piece{"output", "other", "b", false}) {
 		t.Errorf("the third piece is %+v", p)
 	}
@@ -88,15 +89,15 @@ func TestOutput(t *testing.T) {
 func TestOutputOfASlowClient(t *testing.T) {
 	t.Parallel()
 	h := setup(t, func(o *socket.Options) { o.WriteTimeout = time.Minute })
-	h.printed = []socket.Output{{Action: "a", Text: "first"}}
+	h.printed = []session.Output{{Action: "a", Text: "first"}}
 	c := h.dial(t, h.output())
 	c.piece()
 	line := strings.Repeat("ä", 500) + "\n"
 	const lines = 12_000 // more than the connection's buffers take
 	for range lines {
-		h.prints(socket.Output{Action: "a", Text: line})
+		h.prints(session.Output{Action: "a", Text: line})
 	}
-	h.prints(socket.Output{Action: "a", Text: "end"})
+	h.prints(session.Output{Action: "a", Text: "end"})
 	cut, size := false, 0
 	for {
 		p := c.piece()

@@ -19,7 +19,7 @@
 //
 // A client gets each stored event once and in order, whenever it joins: it is a
 // cursor on the stream. Records that are published without being stored (see
-// [Transient]) follow the events that were stored before them.
+// [session.Transient]) follow the events that were stored before them.
 //
 // # Concurrency
 //
@@ -52,6 +52,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/server/agentserver/bash"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -67,13 +68,12 @@ type Conversation interface {
 	// Watch calls f for everything that is published without being stored, in
 	// order, until cancel returns. f does not block and must not be called
 	// afterwards.
-	Watch(f func(Transient)) (cancel func())
+	Watch(f func(session.Transient)) (cancel func())
 	// WatchOutput calls f for the output of running actions, beginning with the end of
 	// their output so far, until cancel returns. f does not block.
-	WatchOutput(f func(Output)) (cancel func())
-	// Send adds a message and runs the agent, as send_message(run=True).
-	// The message has a role and content of known types.
-	Send(ctx context.Context, m event.Message) error
+	WatchOutput(f func(session.Output)) (cancel func())
+	// Send adds a message, and runs the agent if it says so.
+	Send(ctx context.Context, m session.Message) error
 	// Terminals returns the pseudo terminals of its sandbox.
 	Terminals(ctx context.Context) (tool.PTYs, error)
 }

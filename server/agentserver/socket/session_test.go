@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/server/agentserver/socket"
+	"github.com/deft-dev/deft/session"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -40,9 +41,9 @@ func TestSession(t *testing.T) {
 	live.expect("3:four", "transient full_state")
 }
 
-func delta(item event.ID, attempt, order int, text string, after eventstream.Seq) socket.Transient {
-	return socket.Transient{After: after, Delta: &socket.Delta{
-		Item: item, Attempt: attempt, Order: order, Kind: socket.DeltaText, Content: text, ChunkID: "c", Choice: 0,
+func delta(item event.ID, attempt, order int, text string, after eventstream.Seq) session.Transient {
+	return session.Transient{After: after, Piece: &session.Piece{
+		Item: item, Attempt: attempt, Order: order, Kind: "text", Content: text,
 	}}
 }
 
@@ -54,15 +55,15 @@ func TestItems(t *testing.T) {
 	last := h.add(t, "question")
 	answer := event.NewUserMessage("answer")
 	x := answer.ID
-	h.publish(socket.Transient{After: last, Started: &socket.ItemStarted{Item: x, Attempt: 1, Anchor: last}})
+	h.publish(session.Transient{After: last, Piece: &session.Piece{Started: true, Item: x, Attempt: 1, Anchor: last}})
 	h.publish(delta(x, 1, 0, "an", last))
-	h.publish(socket.Transient{After: last, Started: &socket.ItemStarted{Item: x, Attempt: 2, Anchor: last}})
+	h.publish(session.Transient{After: last, Piece: &session.Piece{Started: true, Item: x, Attempt: 2, Anchor: last}})
 	h.publish(delta(x, 2, 0, "answer", last))
 	if _, err := h.store.Append(t.Context(), h.id, answer); err != nil {
 		t.Fatal(err)
 	}
-	h.publish(socket.Transient{After: last + 1, Started: &socket.ItemStarted{Item: "y", Attempt: 1}})
-	h.publish(socket.Transient{After: last + 1, Aborted: &socket.ItemAborted{Item: "y", Attempt: 1, Reason: "cancelled"}})
+	h.publish(session.Transient{After: last + 1, Piece: &session.Piece{Started: true, Item: "y", Attempt: 1}})
+	h.publish(session.Transient{After: last + 1, Piece: &session.Piece{Item: "y", Attempt: 1, Aborted: "cancelled"}})
 	c.expect("0:question")
 	if f := c.next(); f.Type != "item_started" || f.Anchor == nil || *f.Anchor != 0 {
 		t.Errorf("got %v", f)
@@ -80,7 +81,7 @@ func TestBehind(t *testing.T) {
 	se, ev := h.dial(t, h.session()), h.dial(t, h.events())
 	se.expect("sync - -", "transient full_state")
 	ev.expect("full_state")
-	h.publish(socket.Transient{Started: &socket.ItemStarted{Item: "x", Attempt: 3}})
+	h.publish(session.Transient{Piece: &session.Piece{Started: true, Item: "x", Attempt: 3}})
 	se.expect("started x/3")
 	text := strings.Repeat("d", 64<<10)
 	const pieces = 1000 // more than the system's buffers hold

@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/server/agentserver/bash"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -60,7 +61,7 @@ func (s *Service) serveTerminal(ctx context.Context, cancel func(), l *link, p p
 		l.end(endOf(err))
 		return
 	}
-	defer c.Watch(func(Transient) {})() // it stays loaded
+	defer c.Watch(func(session.Transient) {})() // it stays loaded
 	all, err := c.Terminals(ctx)
 	if err != nil {
 		endTerminal(l, err)
