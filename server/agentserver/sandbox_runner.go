@@ -24,15 +24,22 @@ const commandLimit = 24 * 60 * 60
 
 // Run implements [bash.Runner].
 func (b sandboxRunner) Run(ctx context.Context, j bash.Job) (int, error) {
-	id, ok := event.ParseConversationID(b.id)
+	return runShell(ctx, func(ctx context.Context, p session.Program) (session.ProgramResult, error) {
+		return b.s.runProgram(ctx, b.id, p)
+	}, j, j.Dir)
+}
+
+// runProgram runs a program in the sandbox of a conversation.
+func (s *services) runProgram(ctx context.Context, conversation string, p session.Program) (session.ProgramResult, error) {
+	id, ok := event.ParseConversationID(conversation)
 	if !ok {
-		return 0, fault.New(fault.NotFound, "Conversation not found: "+b.id)
+		return session.ProgramResult{}, fault.New(fault.NotFound, "Conversation not found: "+conversation)
 	}
-	c, err := b.s.scope.Get(ctx, id)
+	c, err := s.scope.Get(ctx, id)
 	if err != nil {
-		return 0, err
+		return session.ProgramResult{}, err
 	}
-	return runShell(ctx, c.RunProgram, j, j.Dir)
+	return c.RunProgram(ctx, p)
 }
 
 // newGit makes the routes of repositories, whose owner's settings are own.
@@ -46,18 +53,7 @@ func (s *services) newGit(own *settings.Service) *git.Service {
 			return string(v), err
 		},
 		Forges: s.adapters.Forges(),
-		Run: func(ctx context.Context, p git.Program) (git.Printed, error) {
-			id, ok := event.ParseConversationID(p.Conversation)
-			if !ok {
-				return git.Printed{}, fault.New(fault.NotFound, "Conversation not found: "+p.Conversation)
-			}
-			c, err := s.scope.Get(ctx, id)
-			if err != nil {
-				return git.Printed{}, err
-			}
-			got, err := c.RunProgram(ctx, session.Program{Argv: p.Argv, Dir: p.Dir, Seconds: p.Seconds})
-			return git.Printed{Stdout: got.Stdout, Stderr: got.Stderr, ExitCode: got.ExitCode}, err
-		},
+		Run:    s.runProgram,
 		Author: func(context.Context) (git.Author, error) {
 			doc, err := own.Load()
 			if err != nil {

@@ -12,28 +12,14 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
 )
 
 // Routes for people's work on the changes of a conversation: Deft's own. Git runs
 // inside the sandbox, because it runs programs that the repository's configuration
 // names, hooks too.
 
-// Program is a program that runs in a conversation's sandbox.
-type Program struct {
-	Conversation string // 32 hexadecimal digits
-	Argv         []string
-	Dir          string // absolute
-	Seconds      int    // how long it may run
-}
-
-// Printed is the output of a program, up to [MaxPrinted] bytes of each stream, and
-// its exit code.
-type Printed struct {
-	Stdout, Stderr string
-	ExitCode       int
-}
-
-// MaxPrinted is how much of a program's output is kept.
+// MaxPrinted is how much of a program's output is kept, of each stream.
 const MaxPrinted = 1 << 20
 
 // Author is the commits' author; empty for Git's configuration.
@@ -127,16 +113,16 @@ type File struct {
 }
 
 // run runs a program in the sandbox of a request's conversation.
-func (s *Service) run(r *http.Request, dir string, seconds int, argv ...string) (Printed, error) {
+func (s *Service) run(r *http.Request, dir string, seconds int, argv ...string) (session.ProgramResult, error) {
 	scope, ok := workspacescope.Of(r.Context())
 	if !ok || s.o.Run == nil {
-		return Printed{}, rest.Fail(http.StatusNotFound, "this is done in a conversation's workspace only")
+		return session.ProgramResult{}, rest.Fail(http.StatusNotFound, "this is done in a conversation's workspace only")
 	}
-	return s.o.Run(r.Context(), Program{Conversation: scope.ID, Argv: argv, Dir: dir, Seconds: seconds})
+	return s.o.Run(r.Context(), scope.ID, session.Program{Argv: argv, Dir: dir, Seconds: seconds})
 }
 
 // refusal is the answer to a refusal of git, with its own words.
-func refusal(p Printed) error {
+func refusal(p session.ProgramResult) error {
 	said := strings.TrimSpace(p.Stderr + "\n" + p.Stdout)
 	if len(said) > maxSaid {
 		said = strings.ToValidUTF8(said[:maxSaid], "") + " …"
@@ -300,7 +286,7 @@ func (s *Service) commit(w http.ResponseWriter, r *http.Request) error {
 		}
 		steps = append([][]string{{"git", "add", "-A", "--", "."}}, steps...)
 	}
-	var got Printed
+	var got session.ProgramResult
 	for _, argv := range append(steps, []string{"git", "rev-parse", "HEAD"}) {
 		if got, err = s.run(r, dir, commitSeconds, argv...); err != nil {
 			return err
@@ -359,5 +345,5 @@ func (s *Service) author(r *http.Request, dir string) ([]string, error) {
 	return out, nil
 }
 
-// Runner runs a program in a conversation's sandbox.
-type Runner func(ctx context.Context, p Program) (Printed, error)
+// Runner runs a program in the sandbox of a conversation, whose id has 32 hexadecimal digits.
+type Runner func(ctx context.Context, conversation string, p session.Program) (session.ProgramResult, error)

@@ -18,12 +18,13 @@ import (
 
 	"github.com/deft-dev/deft/server/agentserver/git"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
+	"github.com/deft-dev/deft/session"
 )
 
 const workID = "0000000000000000000000000000000a"
 
 // here runs programs on this machine, without anybody's configuration of Git.
-func here(ctx context.Context, p git.Program) (git.Printed, error) {
+func here(ctx context.Context, _ string, p session.Program) (session.ProgramResult, error) {
 	cmd := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
 	var out, stderr bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, &out, &stderr
@@ -32,7 +33,7 @@ func here(ctx context.Context, p git.Program) (git.Printed, error) {
 	if _, exited := errors.AsType[*exec.ExitError](err); exited {
 		err = nil
 	}
-	return git.Printed{Stdout: out.String(), Stderr: stderr.String(), ExitCode: cmd.ProcessState.ExitCode()}, err
+	return session.ProgramResult{Stdout: out.String(), Stderr: stderr.String(), ExitCode: cmd.ProcessState.ExitCode()}, err
 }
 
 // place is a workspace with the routes of its repository.
@@ -136,7 +137,7 @@ func TestWork(t *testing.T) {
 		t.Errorf("a changed file that was discarded: %q %v", b, err)
 	}
 	p.works("commit", `{"message": "third", "all": true}`)
-	got, err := here(t.Context(), git.Program{Argv: []string{"git", "log", "--format=%an <%ae> %s", first + "..HEAD"}, Dir: dir})
+	got, err := here(t.Context(), "", session.Program{Argv: []string{"git", "log", "--format=%an <%ae> %s", first + "..HEAD"}, Dir: dir})
 	if err != nil || got.Stdout != "Ada <ada@example.com> third\nAda <ada@example.com> second\n" {
 		t.Errorf("commits: %q %v", got.Stdout, err)
 	}
@@ -195,7 +196,7 @@ func TestWorkConflicts(t *testing.T) {
 	run := func(ok bool, args ...string) {
 		t.Helper()
 		argv := append([]string{"git", "-c", "user.name=a", "-c", "user.email=a@b"}, args...)
-		if got, err := here(t.Context(), git.Program{Argv: argv, Dir: dir}); err != nil || (got.ExitCode == 0) != ok {
+		if got, err := here(t.Context(), "", session.Program{Argv: argv, Dir: dir}); err != nil || (got.ExitCode == 0) != ok {
 			t.Fatalf("%q: %+v, %v", args, got, err)
 		}
 	}
@@ -228,9 +229,9 @@ func TestWorkConflicts(t *testing.T) {
 func TestWorkWithoutGit(t *testing.T) {
 	t.Parallel()
 	dir, _ := repository(t)
-	s := git.New(git.Options{Run: func(ctx context.Context, p git.Program) (git.Printed, error) {
+	s := git.New(git.Options{Run: func(ctx context.Context, conversation string, p session.Program) (session.ProgramResult, error) {
 		p.Argv = append([]string{"env", "PATH=/nowhere"}, append([]string{"/bin/sh"}, p.Argv[1:]...)...)
-		return here(ctx, p)
+		return here(ctx, conversation, p)
 	}})
 	srv := serve(t, s.ScopedRoutes(func(context.Context, string) (workspacescope.Workspace, error) {
 		return workspacescope.Directory(dir), nil
@@ -252,7 +253,7 @@ func TestWorkBeginning(t *testing.T) {
 	if status, raw := get(t, p.srv, p.path("status", dir)); status != http.StatusOK || strings.TrimSpace(raw) != "null" {
 		t.Errorf("without a repository: %d %s", status, raw)
 	}
-	if got, err := here(t.Context(), git.Program{Argv: []string{"git", "init", "-q", "-b", "main"}, Dir: dir}); err != nil || got.ExitCode != 0 {
+	if got, err := here(t.Context(), "", session.Program{Argv: []string{"git", "init", "-q", "-b", "main"}, Dir: dir}); err != nil || got.ExitCode != 0 {
 		t.Fatal(got, err)
 	}
 	write(t, filepath.Join(dir, "a"), "x")
@@ -266,7 +267,7 @@ func TestWorkBeginning(t *testing.T) {
 	if !strings.Contains(raw, `"branch":"main"`) || !strings.Contains(raw, `"unpushed":null`) || status != http.StatusOK {
 		t.Errorf("after the first commit: %d %s", status, raw)
 	}
-	got, err := here(t.Context(), git.Program{Argv: []string{"git", "log", "--format=%an %ae"}, Dir: dir})
+	got, err := here(t.Context(), "", session.Program{Argv: []string{"git", "log", "--format=%an %ae"}, Dir: dir})
 	if err != nil || got.Stdout != "Deft deft@localhost\n" {
 		t.Errorf("without a name: %q %v", got.Stdout, err)
 	}
