@@ -18,8 +18,8 @@ type shellSyntax interface {
 	// discards reports whether the shell discards at C-c the input that it has read from
 	// its pipe, the end of a script included.
 	discards() bool
-	// export puts variables into the environment, without a trace; names and values
-	// come from exporting.
+	// export puts variables into the environment for the next command, without a trace;
+	// names and values come from exporting. What the command itself changed stays.
 	export(assignments []string) string
 }
 
@@ -33,7 +33,7 @@ func (bash) begin() string { return bashBegin }
 
 // restoreState is a script that resets, after a command, options and traps that
 // would print the lines between two commands or end the shell there.
-const restoreState = `{ __deft_s=$?; \builtin set +euxv; \builtin trap - DEBUG RETURN ERR; PS1= PS2=; \builtin unset PROMPT_COMMAND PS0; } >/dev/null 2>&1`
+const restoreState = `{ __deft_s=$?; \builtin set +euxv; \builtin trap - DEBUG RETURN ERR; PS1= PS2=; \builtin unset PROMPT_COMMAND PS0; __deft_forget; __deft_forget() { :; }; } >/dev/null 2>&1`
 
 // script implements shellSyntax. The empty line makes bash forget a syntax error in the command,
 // and the last line runs even if the first was cut short by C-c. The nonce is
@@ -64,6 +64,7 @@ func (bash) discards() bool { return false }
 // puts a line into the history before it runs it.
 func (bash) export(assignments []string) string {
 	var text strings.Builder
+	text.WriteString(forgetting("\\builtin unset -v ", assignments))
 	for _, a := range assignments {
 		text.WriteString("\\builtin export " + a + "; ")
 	}

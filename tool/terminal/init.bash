@@ -8,5 +8,6 @@ exec 230<&1 231>&3 232</dev/null 3>&-
 # meanwhile, marked close-on-exec, and 240 becomes a copy with that mark.
 { exec 240>&233; } 4<&232
 exec 4>&-
+__deft_forget() { :; }
 __deft_status() { return "$1"; }
-trap '{ \builtin printf "%s\0" "$PWD"; \builtin declare -px; } >&240 2>/dev/null' EXIT
+trap '{ __deft_forget; \builtin printf "%s\0" "$PWD"; \builtin declare -px; } >&240 2>/dev/null' EXIT

@@ -27,7 +27,7 @@ func (posix) script(command, nonce string, status int) string {
 
 func (posix) report(nonce string) string {
 	return `
-__deft_s=${__deft_s:-$?}; { set +euxv; PS1= PS2=; } >/dev/null 2>&1; command printf '%s\000%s\000%s\000%s\000%s\000' ` + nonce +
+__deft_s=${__deft_s:-$?}; { set +euxv; PS1= PS2=; __deft_forget; __deft_forget() { :; }; } >/dev/null 2>&1; command printf '%s\000%s\000%s\000%s\000%s\000' ` + nonce +
 		` "$__deft_s" "$!" "$PWD" "$PATH" >&8; command printf '\033_DEFT%s\033\\' ` + nonce + " >&7\n"
 }
 
@@ -35,8 +35,9 @@ func (posix) discards() bool { return true }
 
 func (posix) export(assignments []string) string {
 	var text strings.Builder
+	text.WriteString(forgetting("command unset -v ", assignments))
 	for _, a := range assignments {
-		text.WriteString("; export " + a)
+		text.WriteString("export " + a + "; ")
 	}
-	return "{ set +xv" + text.String() + "; } >/dev/null 2>&1\n"
+	return "{ set +xv; " + text.String() + "} >/dev/null 2>&1\n"
 }

@@ -13,7 +13,7 @@ import (
 var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // exporting is shell text that puts secrets into the shell's environment, for
-// the command that follows and all later ones; empty without secrets.
+// the command that follows; empty without secrets.
 //
 // The values are in the shell's input from its pipe, and so in no file, no
 // argument list and no output.
@@ -31,4 +31,17 @@ func exporting(in shellSyntax, secrets map[string]string) string {
 		return ""
 	}
 	return in.export(all)
+}
+
+// forgetting defines the function that ends a command's secrets: each variable goes that
+// still has the value it was given.
+func forgetting(unset string, assignments []string) string {
+	var text strings.Builder
+	text.WriteString("__deft_forget() { ")
+	for _, a := range assignments {
+		name, value, _ := strings.Cut(a, "=")
+		text.WriteString(`case "${` + name + `-}" in ` + value + ") " + unset + name + ";; esac; ")
+	}
+	text.WriteString("}; ")
+	return text.String()
 }
