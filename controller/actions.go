@@ -136,7 +136,8 @@ type outcome struct {
 }
 
 func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, again bool) outcome {
-	if c.newActions.take(a.ID) {
+	written := c.newActions.take(a.ID)
+	if written != nil {
 		again = false
 	}
 	rt, def := c.runtimeOf(a)
@@ -150,12 +151,31 @@ func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, 
 		return refused(a, neverBegan)
 	}
 	defer r.end(a.ID)
-	got := c.ask(ctx, r, rt, def, a, again)
+	runs, err := c.restored(ctx, a, written)
+	if err != nil {
+		return refused(a, "This call was not made: "+err.Error()+". "+fault.HintOf(err))
+	}
+	got := c.ask(ctx, r, rt, def, runs, again)
 	c.cfg.OnOutputEnd(a.ID)
 	if c.cfg.Guard != nil && got.ev != nil {
 		got.ev = c.cfg.Guard.Mask(got.ev)
 	}
 	return got
+}
+
+// restored returns an action with what was masked where it is stored. written is the action
+// as the model wrote it, nil if another process stored it.
+func (c *Controller) restored(ctx context.Context, a, written *event.ActionEvent) (*event.ActionEvent, error) {
+	if c.cfg.Guard == nil {
+		return a, nil
+	}
+	runs := *a
+	if written != nil {
+		runs.Action = written.Action
+	}
+	var err error
+	runs.Action, err = c.cfg.Guard.Restore(ctx, runs.Action, written == nil)
+	return &runs, err
 }
 
 // ask has the runtime do an action. One that the runtime gives up because the run is to

@@ -109,6 +109,9 @@ type Config struct {
 type Guard interface {
 	// Mask returns the event without secrets; it may change the one given.
 	Mask(event.Event) event.Event
+	// Restore returns a masked action as it runs. stored says that it was read from the
+	// stream; the error is why it cannot run then.
+	Restore(ctx context.Context, a event.Action, stored bool) (event.Action, error)
 	// Secrets returns the secrets that an action may know, by name.
 	Secrets(context.Context, event.Action) map[string]string
 }

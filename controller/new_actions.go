@@ -7,11 +7,11 @@ import (
 )
 
 // newActions are the actions of the last step that were stored and not yet
-// executed. A pause can come in between. This process stored them, so the next
-// run executes them as for the first time.
+// executed, as the model wrote them: the stored ones are masked. A pause can come in
+// between. This process stored them, so the next run executes them as for the first time.
 type newActions struct {
 	mu  sync.Mutex
-	ids map[event.ID]bool
+	all map[event.ID]*event.ActionEvent
 }
 
 // set notes the actions of a step. A step begins only where no older one is
@@ -19,19 +19,19 @@ type newActions struct {
 func (n *newActions) set(evs []event.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ids = map[event.ID]bool{}
+	n.all = map[event.ID]*event.ActionEvent{}
 	for _, ev := range evs {
 		if a, ok := ev.(*event.ActionEvent); ok && a.Action != nil {
-			n.ids[a.ID] = true
+			n.all[a.ID] = a
 		}
 	}
 }
 
-// take removes an action and reports whether it was there.
-func (n *newActions) take(id event.ID) bool {
+// take removes an action and returns it; nil if it is not there.
+func (n *newActions) take(id event.ID) *event.ActionEvent {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	was := n.ids[id]
-	delete(n.ids, id)
-	return was
+	a := n.all[id]
+	delete(n.all, id)
+	return a
 }

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"context"
+	"maps"
 
 	"github.com/deft-dev/deft/event"
 )
@@ -12,12 +13,24 @@ type Guard struct{ Registry *Registry }
 // Mask returns the event without secrets, see [Registry.MaskEvent].
 func (g Guard) Mask(ev event.Event) event.Event { return g.Registry.MaskEvent(ev) }
 
+// Restore returns the action as it runs, see [Registry.RestoreAction].
+func (g Guard) Restore(ctx context.Context, a event.Action, again bool) (event.Action, error) {
+	return g.Registry.RestoreAction(ctx, a, again)
+}
+
 // Secrets returns the secrets for an action: for a command those that it names,
-// see [Registry.Env]; for anything else, input to a running program included,
-// none.
+// see [Registry.Env]. Those whose values an action holds are among them, so that they are
+// masked where it runs.
 func (g Guard) Secrets(ctx context.Context, a event.Action) map[string]string {
+	var all map[string]string
 	if t, ok := a.(*event.TerminalAction); ok && !t.IsInput {
-		return g.Registry.Env(ctx, t.Command)
+		all = g.Registry.Env(ctx, t.Command)
 	}
-	return nil
+	if held := g.Registry.heldBy(ctx, a); len(held) > 0 {
+		if all == nil {
+			return held
+		}
+		maps.Copy(all, held)
+	}
+	return all
 }

@@ -33,16 +33,18 @@ func (r *Registry) MaskObservation(o event.Observation) event.Observation {
 }
 
 // MaskEvent returns ev with every known value replaced in its texts; ev itself if
-// there is none. Messages of the user, actions, prompts and updates of the state
-// are left alone: a person wrote them, they have to run, or they have their own
-// masks. Ids and other names are left alone as well.
+// there is none. Messages of the user, prompts and updates of the state are left alone: a
+// person wrote them, or they have their own masks. Ids and other names are left alone as
+// well. In actions the secrets' names are in place of values; see [Registry.RestoreAction].
 func (r *Registry) MaskEvent(ev event.Event) event.Event {
 	m := r.matcher()
 	if m == nil || ev == nil {
 		return ev
 	}
-	switch ev.(type) {
-	case *event.ActionEvent, *event.SystemPromptEvent, *event.ConversationStateUpdateEvent:
+	switch ev := ev.(type) {
+	case *event.ActionEvent:
+		return r.maskAction(ev)
+	case *event.SystemPromptEvent, *event.ConversationStateUpdateEvent:
 		return ev
 	case *event.MessageEvent:
 		if ev.Meta().Source == event.SourceUser {
@@ -107,9 +109,16 @@ const (
 	all
 )
 
+// masker replaces parts of texts.
+type masker interface {
+	// has reports whether there may be something to replace.
+	has(text []byte) bool
+	mask(text string) string
+}
+
 // maskJSON masks the string values of valid JSON and returns nil if there was
 // nothing to mask. fixed are fields of the outermost object to leave alone.
-func maskJSON(m *matcher, raw []byte, fixed []string) []byte {
+func maskJSON(m masker, raw []byte, fixed []string) []byte {
 	var out []byte
 	done := 0 // how much of raw is in out
 	stack := make([]position, 1, 16)
@@ -167,7 +176,7 @@ func exemption(p *position) keep {
 }
 
 // maskToken masks a JSON string; nil if there is nothing to mask.
-func maskToken(m *matcher, token []byte, p *position) []byte {
+func maskToken(m masker, token []byte, p *position) []byte {
 	how := exemption(p)
 	if how == all {
 		return nil

@@ -252,11 +252,8 @@ func TestMaskEvent(t *testing.T) {
 	agent := event.NewUserMessage("the hidden answer")
 	agent.Source, agent.LLMMessage.Role = event.SourceAgent, "assistant"
 	agent.ID = "id-hidden"
-	action := &event.ActionEvent{Base: event.NewBase(event.SourceAgent), Summary: "hidden", Action: &event.TerminalAction{Command: "hidden"}}
-	for _, ev := range []event.Event{user, action} {
-		if r.MaskEvent(ev) != ev {
-			t.Errorf("%s is masked", ev.Kind())
-		}
+	if r.MaskEvent(user) != event.Event(user) {
+		t.Error("the user's message is masked")
 	}
 	got := r.MaskEvent(agent).(*event.MessageEvent)
 	if event.JoinText(got.LLMMessage.Content) != "the "+secret.Hidden+" answer" || got.ID != "id-hidden" || got.Timestamp != agent.Timestamp {
