@@ -77,9 +77,6 @@ func (f *Fold) Has(id event.ID) bool {
 // Empty reports whether the tree has no event, on any branch.
 func (f *Fold) Empty() bool { return len(f.tree.nodes) == 0 }
 
-// OnBranch reports whether id lies on the active branch. It walks the branch.
-func (f *Fold) OnBranch(id event.ID) bool { return f.tree.onBranch(id) }
-
 // Runs returns the path from the root to the event id (or to HEAD, for an
 // empty id) as contiguous runs of the stream. Their number is the number of
 // HEAD moves on the path plus one, and so is the cost. An unknown id is an error

@@ -75,19 +75,6 @@ func (t *tree) path() []int64 {
 	return seqs
 }
 
-func (t *tree) onBranch(id event.ID) bool {
-	want, ok := t.index[id]
-	if !ok {
-		return false
-	}
-	for i := t.head; i >= want; i = t.nodes[i].parent {
-		if i == want {
-			return true
-		}
-	}
-	return false
-}
-
 func (t *tree) runs(at int32) []Run {
 	var runs []Run
 	for i := at; i != none; i = t.nodes[i].before {

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/sony/gobreaker/v2"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
@@ -15,17 +18,6 @@ import (
 // its endpoint kept failing.
 const CodeCircuitOpen = "circuit_open"
 
-// BreakerState is the state of a Breaker.
-type BreakerState string
-
-// The states: all calls are allowed; none is; a single one is, to probe whether
-// the endpoint works again.
-const (
-	Closed   BreakerState = "closed"
-	Open     BreakerState = "open"
-	HalfOpen BreakerState = "half_open"
-)
-
 // BreakerOptions configure breakers.
 type BreakerOptions struct {
 	// Failures is how many consecutive calls must fail for the breaker to open.
@@ -33,11 +25,6 @@ type BreakerOptions struct {
 	Failures int
 	// Cooldown is how long an open breaker blocks all calls. Default 30 s.
 	Cooldown time.Duration
-	// OnChange is called after each change of state, outside the lock; nil for
-	// none.
-	OnChange func(endpoint string, from, to BreakerState)
-	// Now replaces the clock, for tests.
-	Now func() time.Time
 }
 
 // Breakers has one breaker for each endpoint, so that all models of an endpoint
@@ -52,9 +39,6 @@ type Breakers struct {
 func NewBreakers(o BreakerOptions) *Breakers {
 	o.Failures = max(1, cmp.Or(o.Failures, 10))
 	o.Cooldown = cmp.Or(o.Cooldown, 30*time.Second)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return &Breakers{opts: o, by: map[string]*Breaker{}}
 }
 
@@ -65,46 +49,46 @@ func (s *Breakers) For(endpoint string) *Breaker {
 	defer s.mu.Unlock()
 	b := s.by[endpoint]
 	if b == nil {
-		b = &Breaker{opts: s.opts, endpoint: endpoint, state: Closed}
+		b = newBreaker(s.opts)
 		s.by[endpoint] = b
 	}
 	return b
 }
 
 // Breaker blocks calls to an endpoint that keeps failing: they would only run
-// into their time limits and slow its recovery. Only failures of the endpoint
-// count (no connection, timeout, status 5xx); a refusal shows that it works.
+// into their time limits and slow its recovery. After a time a single call probes
+// whether it works again. Only failures of the endpoint count (no connection,
+// timeout, status 5xx); a refusal shows that it works.
 type Breaker struct {
-	opts     BreakerOptions
-	endpoint string
-
-	mu         sync.Mutex
-	state      BreakerState
-	failures   int       // in a row
-	until      time.Time // of Open
-	probing    bool      // the single call of HalfOpen is under way
-	generation int       // counts changes of state; results of earlier generations are ignored
+	opts  BreakerOptions
+	calls *gobreaker.TwoStepCircuitBreaker[any]
+	until atomic.Pointer[time.Time] // of the open state; nil before the first one
 }
 
-// State returns the state. A nil breaker is closed.
-func (b *Breaker) State() BreakerState {
-	if b == nil {
-		return Closed
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.state == Open && !b.opts.Now().Before(b.until) {
-		return HalfOpen
-	}
-	return b.state
+func newBreaker(o BreakerOptions) *Breaker {
+	b := &Breaker{opts: o}
+	b.calls = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
+		Timeout:      o.Cooldown,
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return int(c.ConsecutiveFailures) >= o.Failures },
+		IsSuccessful: func(err error) bool { return healthOf(err) == healthy },
+		IsExcluded:   func(err error) bool { return healthOf(err) == unknownHealth },
+		OnStateChange: func(_ string, _, to gobreaker.State) {
+			if to == gobreaker.StateOpen {
+				until := time.Now().Add(o.Cooldown)
+				b.until.Store(&until)
+			}
+		},
+	})
+	return b
 }
+
+// Open reports whether all calls are blocked. A nil breaker is closed.
+func (b *Breaker) Open() bool { return b != nil && b.calls.State() == gobreaker.StateOpen }
 
 // permit allows one call.
 type permit struct {
-	b          *Breaker
-	generation int
-	probe      bool
-	reported   bool
+	done  func(error)
+	probe bool
 }
 
 // allow returns a permit for one call, or an error while calls are blocked. A
@@ -113,32 +97,18 @@ func (b *Breaker) allow(info llm.Info) (*permit, error) {
 	if b == nil {
 		return nil, nil
 	}
-	b.mu.Lock()
-	from := b.state
-	if b.state == Open && !b.opts.Now().Before(b.until) {
-		b.enter(HalfOpen)
-	}
-	p := &permit{b: b, generation: b.generation, probe: b.state == HalfOpen}
-	var err error
+	done, err := b.calls.Allow()
 	switch {
-	case b.state == Open:
-		err = b.refuse(info, b.until.Sub(b.opts.Now()))
-	case b.state == HalfOpen && b.probing:
-		err = b.refuse(info, 0)
-	case b.state == HalfOpen:
-		b.probing = true
+	case errors.Is(err, gobreaker.ErrOpenState):
+		return nil, b.refuse(info, max(time.Until(*b.until.Load()), 0)+time.Nanosecond) // it allows a probe after the time, not at it
+	case err != nil:
+		return nil, b.refuse(info, 0)
 	}
-	to := b.state
-	b.mu.Unlock()
-	b.notify(from, to)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+	return &permit{done: done, probe: b.calls.State() == gobreaker.StateHalfOpen}, nil
 }
 
-// refuse is called with the lock held. left is how long the breaker stays open,
-// 0 while another call probes the endpoint.
+// refuse returns the error of a call that is not made. left is how long the breaker
+// stays open, 0 while another call probes the endpoint.
 func (b *Breaker) refuse(info llm.Info, left time.Duration) *llm.Error {
 	msg := "the endpoint kept failing; another call is checking whether it works again"
 	if left > 0 {
@@ -152,56 +122,16 @@ func (b *Breaker) refuse(info llm.Info, left time.Duration) *llm.Error {
 // answered reports success as soon as the answer has begun: a probe need not
 // end to show that the endpoint works.
 func (p *permit) answered() {
-	if p != nil && p.probe && !p.reported {
+	if p != nil && p.probe {
 		p.report(nil)
 	}
 }
 
 // report records the result of the call; only the first report counts.
 func (p *permit) report(err error) {
-	if p == nil || p.reported {
-		return
-	}
-	p.reported = true
-	b := p.b
-	b.mu.Lock()
-	from := b.state
-	if p.generation == b.generation {
-		b.count(healthOf(err))
-	}
-	to := b.state
-	b.mu.Unlock()
-	b.notify(from, to)
-}
-
-// count is called with the lock held.
-func (b *Breaker) count(v health) {
-	switch {
-	case v == unknownHealth:
-		b.probing = false
-	case v == healthy:
-		b.failures = 0
-		if b.state == HalfOpen {
-			b.enter(Closed)
-		}
-	default:
-		b.failures++
-		if b.state == HalfOpen || b.failures >= b.opts.Failures {
-			b.until = b.opts.Now().Add(b.opts.Cooldown)
-			b.enter(Open)
-		}
-	}
-}
-
-// enter is called with the lock held.
-func (b *Breaker) enter(s BreakerState) {
-	b.state, b.probing, b.failures = s, false, 0
-	b.generation++
-}
-
-func (b *Breaker) notify(from, to BreakerState) {
-	if from != to && b.opts.OnChange != nil {
-		b.opts.OnChange(b.endpoint, from, to)
+	if p != nil && p.done != nil {
+		p.done(err)
+		p.done = nil
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,48 +15,28 @@ import (
 	"github.com/deft-dev/deft/llm/broker"
 )
 
-// wall is a clock that is moved by hand.
-type wall struct {
-	mu  sync.Mutex
-	now time.Time
-}
+const cooldown = time.Minute
 
-func (w *wall) Now() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.now
-}
-
-func (w *wall) move(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.now = w.now.Add(d)
-}
+// cool waits until an open breaker allows a probe, in the time of a bubble.
+func cool() { time.Sleep(cooldown + time.Nanosecond) }
 
 // guarded is a model behind a breaker that opens after three failures.
 type guarded struct {
 	*fake
 	*broker.Broker
 	breakers *broker.Breakers
-	clock    *wall
-	changes  []string
 	answer   error
 }
 
 func guard() *guarded {
-	g := &guarded{fake: &fake{}, clock: &wall{now: time.Unix(1_000_000, 0)}}
+	g := &guarded{fake: &fake{}}
 	g.gen = func(int, llm.Request, func(llm.Delta)) (*llm.Response, error) {
 		if g.answer != nil {
 			return nil, g.answer
 		}
 		return &llm.Response{}, nil
 	}
-	g.breakers = broker.NewBreakers(broker.BreakerOptions{
-		Failures: 3, Cooldown: time.Minute, Now: g.clock.Now,
-		OnChange: func(_ string, from, to broker.BreakerState) {
-			g.changes = append(g.changes, string(from)+">"+string(to))
-		},
-	})
+	g.breakers = broker.NewBreakers(broker.BreakerOptions{Failures: 3, Cooldown: cooldown})
 	g.Broker = broker.New(g.fake, broker.Options{Attempts: 1, Breaker: g.breakers.For("http://x")})
 	return g
 }
@@ -69,37 +49,35 @@ func (g *guarded) call(answer error) error {
 
 func TestBreakerOpensAndCloses(t *testing.T) {
 	t.Parallel()
-	g := guard()
-	for range 3 {
-		if err := g.call(failure(fault.Unavailable)); err == nil {
-			t.Fatal("no error")
+	synctest.Test(t, func(t *testing.T) {
+		g := guard()
+		for range 3 {
+			if err := g.call(failure(fault.Unavailable)); err == nil {
+				t.Fatal("no error")
+			}
 		}
-	}
-	err := g.call(nil)
-	e, ok := errors.AsType[*llm.Error](err)
-	if !ok || e.Code != broker.CodeCircuitOpen || !e.Retryable || e.RetryAfter != time.Minute || fault.KindOf(err) != fault.Unavailable || g.calls.Load() != 3 {
-		t.Fatalf("an open breaker: %v after %d calls", err, g.calls.Load())
-	}
-	if other := g.breakers.For("http://y").State(); other != broker.Closed {
-		t.Errorf("the breaker of another endpoint is %s", other)
-	}
-	g.clock.move(time.Minute)
-	if err := g.call(failure(fault.Timeout)); err == nil || g.calls.Load() != 4 {
-		t.Fatalf("the probe: %v after %d calls", err, g.calls.Load())
-	}
-	if err := g.call(nil); err == nil || g.calls.Load() != 4 {
-		t.Fatalf("a failed probe does not open again: %v", err)
-	}
-	g.clock.move(time.Minute)
-	for range 2 {
-		if err := g.call(nil); err != nil {
-			t.Fatal(err)
+		err := g.call(nil)
+		e, ok := errors.AsType[*llm.Error](err)
+		if !ok || e.Code != broker.CodeCircuitOpen || !e.Retryable || e.RetryAfter.Round(time.Second) != cooldown || fault.KindOf(err) != fault.Unavailable || g.calls.Load() != 3 {
+			t.Fatalf("an open breaker: %v after %d calls", err, g.calls.Load())
 		}
-	}
-	want := []string{"closed>open", "open>half_open", "half_open>open", "open>half_open", "half_open>closed"}
-	if diff := cmp.Diff(want, g.changes); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
-	}
+		if g.breakers.For("http://y").Open() {
+			t.Error("the breaker of another endpoint is open")
+		}
+		cool()
+		if err := g.call(failure(fault.Timeout)); err == nil || g.calls.Load() != 4 {
+			t.Fatalf("the probe: %v after %d calls", err, g.calls.Load())
+		}
+		if err := g.call(nil); err == nil || g.calls.Load() != 4 {
+			t.Fatalf("a failed probe does not open again: %v", err)
+		}
+		cool()
+		for range 2 {
+			if err := g.call(nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
 
 func TestWhatCountsForTheBreaker(t *testing.T) {
@@ -121,7 +99,7 @@ func TestWhatCountsForTheBreaker(t *testing.T) {
 		for range 3 {
 			_ = g.call(tt.err)
 		}
-		if got := g.breakers.For("http://x").State() == broker.Open; got != tt.open {
+		if got := g.breakers.For("http://x").Open(); got != tt.open {
 			t.Errorf("%s: open is %v", name, got)
 		}
 	}
@@ -129,8 +107,8 @@ func TestWhatCountsForTheBreaker(t *testing.T) {
 	for _, err := range []error{failure(fault.Unavailable), failure(fault.Unavailable), nil, failure(fault.Unavailable)} {
 		_ = g.call(err)
 	}
-	if s := g.breakers.For("http://x").State(); s != broker.Closed {
-		t.Errorf("failures that are not in a row: %s", s)
+	if g.breakers.For("http://x").Open() {
+		t.Error("failures that are not in a row open it")
 	}
 }
 
@@ -138,104 +116,112 @@ func TestWhatCountsForTheBreaker(t *testing.T) {
 // first delta allows the others.
 func TestOneProbe(t *testing.T) {
 	t.Parallel()
-	g := guard()
-	for range 3 {
-		_ = g.call(failure(fault.Unavailable))
-	}
-	g.clock.move(time.Minute)
-	speak, spoken, end := make(chan bool), make(chan bool), make(chan bool)
-	g.gen = func(n int, _ llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-		if n == 4 {
-			speak <- true
-			<-speak
-			onDelta(llm.Delta{Text: "a"})
-			close(spoken)
-			<-end
+	synctest.Test(t, func(t *testing.T) {
+		g := guard()
+		for range 3 {
+			_ = g.call(failure(fault.Unavailable))
 		}
-		return &llm.Response{}, nil
-	}
-	done := make(chan error)
-	go func() {
-		_, err := g.Broker.Generate(context.Background(), llm.Request{}, ignore)
-		done <- err
-	}()
-	<-speak
-	if _, err := g.Broker.Generate(t.Context(), llm.Request{}, ignore); err == nil || !strings.Contains(err.Error(), "checking whether") {
-		t.Errorf("a second call beside the probe: %v", err)
-	}
-	speak <- true
-	<-spoken
-	if _, err := g.Broker.Generate(t.Context(), llm.Request{}, ignore); err != nil {
-		t.Errorf("after the probe's first delta: %v", err)
-	}
-	close(end)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+		cool()
+		speak, spoken, end := make(chan bool), make(chan bool), make(chan bool)
+		g.gen = func(n int, _ llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+			if n == 4 {
+				speak <- true
+				<-speak
+				onDelta(llm.Delta{Text: "a"})
+				close(spoken)
+				<-end
+			}
+			return &llm.Response{}, nil
+		}
+		done := make(chan error)
+		go func() {
+			_, err := g.Broker.Generate(context.Background(), llm.Request{}, ignore)
+			done <- err
+		}()
+		<-speak
+		if _, err := g.Broker.Generate(t.Context(), llm.Request{}, ignore); err == nil || !strings.Contains(err.Error(), "checking whether") {
+			t.Errorf("a second call beside the probe: %v", err)
+		}
+		speak <- true
+		<-spoken
+		if _, err := g.Broker.Generate(t.Context(), llm.Request{}, ignore); err != nil {
+			t.Errorf("after the probe's first delta: %v", err)
+		}
+		close(end)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestCanceledProbeAllowsAnother(t *testing.T) {
 	t.Parallel()
-	g := guard()
-	for range 3 {
-		_ = g.call(failure(fault.Unavailable))
-	}
-	g.clock.move(time.Minute)
-	_ = g.call(failure(fault.Canceled))
-	if err := g.call(nil); err != nil {
-		t.Errorf("after a canceled probe: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := guard()
+		for range 3 {
+			_ = g.call(failure(fault.Unavailable))
+		}
+		cool()
+		_ = g.call(failure(fault.Canceled))
+		if err := g.call(nil); err != nil {
+			t.Errorf("after a canceled probe: %v", err)
+		}
+	})
 }
 
 // TestRetriesWaitForTheBreaker checks that a call to an open breaker waits for
 // it and is then the probe.
 func TestRetriesWaitForTheBreaker(t *testing.T) {
 	t.Parallel()
-	g := guard()
-	for range 3 {
-		_ = g.call(failure(fault.Unavailable))
-	}
-	g.answer = nil
-	var waits []time.Duration
-	b := broker.New(g.fake, broker.Options{Breaker: g.breakers.For("http://x"), Random: none, Sleep: func(_ context.Context, d time.Duration) error {
-		waits = append(waits, d)
-		g.clock.move(d)
-		return nil
-	}})
-	if _, err := b.Generate(t.Context(), llm.Request{}, ignore); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]time.Duration{time.Minute}, waits); diff != "" {
-		t.Error(diff)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := guard()
+		for range 3 {
+			_ = g.call(failure(fault.Unavailable))
+		}
+		g.answer = nil
+		var waits []time.Duration
+		b := broker.New(g.fake, broker.Options{Breaker: g.breakers.For("http://x"), Random: none, Sleep: func(_ context.Context, d time.Duration) error {
+			waits = append(waits, d)
+			time.Sleep(d)
+			return nil
+		}})
+		if _, err := b.Generate(t.Context(), llm.Request{}, ignore); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]time.Duration{cooldown + time.Nanosecond}, waits); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // TestSkipOpenBreaker checks that a call uses the next model of a chain at once
 // while the breaker of the first is open, and the first again when it works.
 func TestSkipOpenBreaker(t *testing.T) {
 	t.Parallel()
-	g, c := guard(), clock{}
-	g.answer = failure(fault.Unavailable)
-	first := broker.New(g.fake, broker.Options{SkipOpen: true, Breaker: g.breakers.For("http://x"), Random: none, Sleep: c.sleep})
-	second := member("second", 0, nil)
-	f, err := broker.NewFallback(nil, first, second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if resp, err := f.Generate(t.Context(), llm.Request{}, ignore); err != nil || resp.Model != "second" {
-			t.Fatal(resp, err)
+	synctest.Test(t, func(t *testing.T) {
+		g, c := guard(), clock{}
+		g.answer = failure(fault.Unavailable)
+		first := broker.New(g.fake, broker.Options{SkipOpen: true, Breaker: g.breakers.For("http://x"), Random: none, Sleep: c.sleep})
+		second := member("second", 0, nil)
+		f, err := broker.NewFallback(nil, first, second)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	// The third failure opened the breaker: its waits, two, were the last.
-	if diff := cmp.Diff([]time.Duration{8 * time.Second, 16 * time.Second}, c.waits); diff != "" || g.calls.Load() != 3 || second.calls.Load() != 3 {
-		t.Errorf("%d and %d calls, waits %s", g.calls.Load(), second.calls.Load(), diff)
-	}
-	g.answer = nil
-	g.clock.move(time.Minute)
-	if _, err := f.Generate(t.Context(), llm.Request{}, ignore); err != nil || second.calls.Load() != 3 || g.calls.Load() != 4 {
-		t.Errorf("when it works again: %v, %d and %d calls", err, g.calls.Load(), second.calls.Load())
-	}
+		for range 3 {
+			if resp, err := f.Generate(t.Context(), llm.Request{}, ignore); err != nil || resp.Model != "second" {
+				t.Fatal(resp, err)
+			}
+		}
+		// The third failure opened the breaker: its waits, two, were the last.
+		if diff := cmp.Diff([]time.Duration{8 * time.Second, 16 * time.Second}, c.waits); diff != "" || g.calls.Load() != 3 || second.calls.Load() != 3 {
+			t.Errorf("%d and %d calls, waits %s", g.calls.Load(), second.calls.Load(), diff)
+		}
+		g.answer = nil
+		cool()
+		if _, err := f.Generate(t.Context(), llm.Request{}, ignore); err != nil || second.calls.Load() != 3 || g.calls.Load() != 4 {
+			t.Errorf("when it works again: %v, %d and %d calls", err, g.calls.Load(), second.calls.Load())
+		}
+	})
 }
 
 func TestOpenBreakerReservesNothing(t *testing.T) {

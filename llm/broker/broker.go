@@ -289,7 +289,7 @@ func (b *Broker) worthRetrying(ctx context.Context, err error, attempt int) (*ll
 		return e, false
 	case e.RetryAfter > b.opts.LongestRetryAfter:
 		return e, false
-	case b.opts.SkipOpen && (e.Code == CodeCircuitOpen || b.opts.Breaker.State() == Open):
+	case b.opts.SkipOpen && (e.Code == CodeCircuitOpen || b.opts.Breaker.Open()):
 		return e, false
 	}
 	switch fault.KindOf(err) {

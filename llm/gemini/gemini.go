@@ -60,7 +60,6 @@ type Model struct {
 	quirks llm.Quirks
 	family family
 	noIDs  bool // Vertex matches results to calls by name and order
-	schema schemaCache
 	sent   *historycache.Cache[written]
 	tools  *historycache.Tools
 }

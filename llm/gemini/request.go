@@ -83,7 +83,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 }
 
 func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
-	schema, err := m.schema.clean(t.Parameters)
+	schema, err := cleanSchema(t.Parameters)
 	if err != nil {
 		return dst, m.end.Fail(fault.Invalid, "the parameters of tool "+t.Name+" are not a JSON schema")
 	}
@@ -111,7 +111,7 @@ func (m *Model) generation(w *wireRequest, r *llm.Request) error {
 	// Before Gemini 3 the API refuses JSON answers together with function
 	// calls; the calls take precedence.
 	if r.Schema != nil && (len(r.Tools) == 0 || m.family.version >= 3) {
-		schema, err := m.schema.clean(r.Schema)
+		schema, err := cleanSchema(r.Schema)
 		if err != nil {
 			return m.end.Fail(fault.Invalid, "the schema of the answer is not a JSON schema")
 		}

@@ -6,7 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/deft-dev/deft/internal/memo"
 )
 
 // maxDepth limits the nesting of a schema; deeper parts become plain objects.
@@ -42,6 +43,13 @@ func CleanSchema(schema json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("write schema: %w", err)
 	}
 	return b, nil
+}
+
+// cleaned keeps converted schemas: agents offer the same tools with every call.
+var cleaned = memo.New[string, json.RawMessage](512)
+
+func cleanSchema(schema json.RawMessage) (json.RawMessage, error) {
+	return cleaned.Get(string(schema), func() (json.RawMessage, error) { return CleanSchema(schema) })
 }
 
 // maxNodes limits the size of the result: references multiply.
@@ -232,7 +240,7 @@ func (c *cleaner) variants(in map[string]any, types []string, out map[string]any
 	if _, ok := in["properties"]; ok && len(types) < 2 {
 		return nil
 	}
-	var cleaned []any
+	var alternatives []any
 	for _, f := range forms {
 		one := c.node(f, depth+1)
 		for _, k := range []string{"description", "nullable"} {
@@ -240,12 +248,12 @@ func (c *cleaner) variants(in map[string]any, types []string, out map[string]any
 				one[k] = v
 			}
 		}
-		cleaned = append(cleaned, one)
+		alternatives = append(alternatives, one)
 	}
-	if len(cleaned) == 1 {
-		return cleaned[0].(map[string]any)
+	if len(alternatives) == 1 {
+		return alternatives[0].(map[string]any)
 	}
-	return map[string]any{"anyOf": cleaned}
+	return map[string]any{"anyOf": alternatives}
 }
 
 func isNull(s map[string]any) bool {
@@ -289,16 +297,16 @@ func (c *cleaner) object(in, out map[string]any, depth int) {
 	if len(props) == 0 {
 		return
 	}
-	cleaned := make(map[string]any, len(props))
+	fields := make(map[string]any, len(props))
 	for _, name := range slices.Sorted(maps.Keys(props)) { // the same budget each time
 		s, _ := props[name].(map[string]any)
-		cleaned[name] = c.node(s, depth+1)
+		fields[name] = c.node(s, depth+1)
 	}
-	out["properties"] = cleaned
+	out["properties"] = fields
 	var required []string
 	list, _ := in["required"].([]any)
 	for _, v := range list {
-		if name, ok := v.(string); ok && cleaned[name] != nil && !slices.Contains(required, name) {
+		if name, ok := v.(string); ok && fields[name] != nil && !slices.Contains(required, name) {
 			required = append(required, name)
 		}
 	}
@@ -319,31 +327,4 @@ func (c *cleaner) items(in map[string]any, depth int) map[string]any {
 		return c.node(map[string]any{"anyOf": v}, depth+1)
 	}
 	return map[string]any{"type": "string"}
-}
-
-// schemaCache keeps converted schemas: an agent offers the same tools with
-// every call. The zero value is ready to use.
-type schemaCache struct {
-	mu    sync.Mutex
-	known map[string]json.RawMessage
-}
-
-// maxCached is how many schemas are kept before all are dropped.
-const maxCached = 512
-
-func (s *schemaCache) clean(schema json.RawMessage) (json.RawMessage, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if got, ok := s.known[string(schema)]; ok {
-		return got, nil
-	}
-	out, err := CleanSchema(schema)
-	if err != nil {
-		return nil, err
-	}
-	if s.known == nil || len(s.known) >= maxCached {
-		s.known = map[string]json.RawMessage{}
-	}
-	s.known[string(schema)] = out
-	return out, nil
 }

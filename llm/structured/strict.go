@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/memo"
 )
 
 // Strict returns the schema in the form of OpenAI's strict mode
@@ -18,26 +17,15 @@ import (
 // keywords are removed. The order of properties is kept. A schema that would mean something else without such a keyword,
 // or that has an open object, is an error of kind Unsupported.
 func Strict(schema json.RawMessage) (json.RawMessage, error) {
-	key := string(schema)
-	if known, ok := strictCache.Load(key); ok {
-		s := known.(strictResult)
-		return s.schema, s.err
-	}
-	out, err := makeStrict(schema)
-	if strictCached.Add(1) <= maxStrictCached {
-		strictCache.Store(key, strictResult{out, err})
-	}
-	return out, err
+	r, _ := stricts.Get(string(schema), func() (strictResult, error) { // errors are kept, too
+		out, err := makeStrict(schema)
+		return strictResult{out, err}, nil
+	})
+	return r.schema, r.err
 }
 
-// strictCache has converted schemas, up to maxStrictCached: an agent's tools
-// are the same in all its conversations.
-var (
-	strictCache  sync.Map // of strictResult, by schema
-	strictCached atomic.Int64
-)
-
-const maxStrictCached = 512
+// stricts has converted schemas: an agent's tools are the same in all its conversations.
+var stricts = memo.New[string, strictResult](512)
 
 type strictResult struct {
 	schema json.RawMessage
