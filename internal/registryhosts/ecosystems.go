@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 )
 
 // golang reads GOPROXY and GOSUMDB, go.dev/ref/mod#environment-variables.
@@ -97,7 +97,7 @@ func (r *reader) cargo() {
 			path = filepath.Join(dir, "config")
 			text = r.file(path)
 		}
-		if _, err := toml.Decode(text, &doc); err != nil {
+		if err := toml.Unmarshal([]byte(text), &doc); err != nil {
 			r.fail(path, err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/sandbox/internal/repository"
@@ -175,9 +175,7 @@ func cleanTOML(raw []byte) ([]byte, error) {
 	if err := toml.Unmarshal(raw, &doc); err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	err := toml.NewEncoder(&out).Encode(withoutCredentials(doc))
-	return out.Bytes(), err
+	return toml.Marshal(withoutCredentials(doc))
 }
 
 // withoutCredentials returns a value without them, or nil if it is one.
