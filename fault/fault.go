@@ -118,6 +118,14 @@ func KindOf(err error) Kind {
 // Is reports whether err has the given kind.
 func Is(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }
 
+// Text is an error in one line for a person, with its next step.
+func Text(err error) string {
+	if hint := HintOf(err); hint != "" {
+		return err.Error() + " (" + hint + ")"
+	}
+	return err.Error()
+}
+
 // HintOf returns the first next step found in err's tree, in the order of
 // errors.Is, or "".
 func HintOf(err error) string {

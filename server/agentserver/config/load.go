@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -61,8 +62,8 @@ type Loaded struct {
 // error of kind fault.Denied, with the next step.
 func Load(environ []string, f Flags) (*Loaded, error) {
 	e := newEnvironment(environ)
-	named := cmpOr(f.Config, e.vars["OPENHANDS_AGENT_SERVER_CONFIG_PATH"])
-	file, err := readFile(cmpOr(named, DefaultFile))
+	named := cmp.Or(f.Config, e.vars["OPENHANDS_AGENT_SERVER_CONFIG_PATH"])
+	file, err := readFile(cmp.Or(named, DefaultFile))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	}
 	tree := merge(file, vars)
 	c := Default()
-	c.ConversationsPath = cmpOr(f.DefaultConversationsPath, c.ConversationsPath)
+	c.ConversationsPath = cmp.Or(f.DefaultConversationsPath, c.ConversationsPath)
 	var d decoder
 	if err := d.object(reflect.ValueOf(c).Elem(), tree, ""); err != nil {
 		return nil, err
@@ -86,11 +87,11 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	if err := f.chooseRuntime(c); err != nil {
 		return nil, err
 	}
-	class, err := f.Classes.Find(cmpOr(f.Sandbox, sandbox.None.Name))
+	class, err := f.Classes.Find(cmp.Or(f.Sandbox, sandbox.None.Name))
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{Config: c, files: []string{cmpOr(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: class, Checkpoints: session.CheckpointTimes(cmpOr(f.Checkpoints, string(session.CheckpointsOff))), Net: f.Net, Limits: sandbox.Limits{MemoryBytes: int64(f.Memory), PIDs: f.Pids, CPUs: f.CPUs}}
+	l := &Loaded{Config: c, files: []string{cmp.Or(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: class, Checkpoints: session.CheckpointTimes(cmp.Or(f.Checkpoints, string(session.CheckpointsOff))), Net: f.Net, Limits: sandbox.Limits{MemoryBytes: int64(f.Memory), PIDs: f.Pids, CPUs: f.CPUs}}
 	c.applyKeys(tree, e)
 	ignored, err := f.apply(c)
 	if err != nil {
@@ -119,15 +120,6 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 		return nil, err
 	}
 	return l, nil
-}
-
-func cmpOr(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 // readFile reads the settings file, or returns nil if there is none.

@@ -101,17 +101,10 @@ func pageOf(ctx context.Context, h forge.Host, page int) (items []Repository, mo
 	for _, r := range list.Items {
 		items = append(items, Repository{
 			ID: r.ID, FullName: r.FullName, GitProvider: providers[0], IsPublic: r.Public, Stars: new(r.Stars),
-			PushedAt: orNull(r.PushedAt), MainBranch: orNull(r.MainBranch),
+			PushedAt: rest.OrNull(r.PushedAt), MainBranch: rest.OrNull(r.MainBranch),
 		})
 	}
 	return items, list.Next != "", nil
-}
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // failed gives an error of the host the reference's status.

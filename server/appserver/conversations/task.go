@@ -41,19 +41,11 @@ func (s *Service) doStart(ctx context.Context, run *job.Run) error {
 	case fault.Is(err, fault.Conflict) && !run.Last():
 		return job.Again(err)
 	}
-	t.FailedAt, t.Status, t.Detail = t.Status, store.Failed, detail(err)
+	t.FailedAt, t.Status, t.Detail = t.Status, store.Failed, fault.Text(err)
 	s.unclaim(ctx, t)
 	s.leaveSandbox(ctx, &t)
 	s.dropRecording(ctx, t)
 	return errors.Join(err, run.SetProgress(t.Progress()))
-}
-
-// detail is a task's text for its user about an error.
-func detail(err error) string {
-	if hint := fault.HintOf(err); hint != "" {
-		return err.Error() + " (" + hint + ")"
-	}
-	return err.Error()
 }
 
 var errMessagesWait = errors.New("messages wait for the conversation")

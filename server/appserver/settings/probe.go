@@ -58,11 +58,7 @@ func testedWith(err error) tested {
 	if err == nil {
 		return tested{Works: true}
 	}
-	kind, message := string(fault.KindOf(err)), err.Error()
-	if hint := fault.HintOf(err); hint != "" {
-		message += " (" + hint + ")"
-	}
-	return tested{Kind: &kind, Message: &message}
+	return tested{Kind: new(string(fault.KindOf(err))), Message: new(fault.Text(err))}
 }
 
 // probeTime bounds the connection to an MCP server that is tested, and its list of tools.

@@ -66,7 +66,7 @@ func (u user) renewable(provider string, one *schema.Map, t *settings.ProviderTo
 		return nil
 	}
 	if err := u.s.o.Tokens.CanRenew(provider, t.Host); err != nil {
-		return schema.Invalid(err.Error()+" ("+fault.HintOf(err)+")", nil, at...)
+		return schema.Invalid(fault.Text(err), nil, at...)
 	}
 	return nil
 }

@@ -271,7 +271,7 @@ func (s *Service) upload(w http.ResponseWriter, r *http.Request) error {
 			return r.Context().Err()
 		}
 		if err != nil {
-			left = append(left, skipped{part.FileName(), describe(fileError(err, part.FileName()))})
+			left = append(left, skipped{part.FileName(), fault.Text(fileError(err, part.FileName()))})
 			continue
 		}
 		written = append(written, path.Join(files.Path(), name))

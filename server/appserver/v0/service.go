@@ -115,17 +115,9 @@ func (s *Service) v0(h rest.Handler) rest.Handler {
 		if kind != fault.Unavailable && status >= http.StatusInternalServerError || kind == fault.Canceled {
 			return err
 		}
-		text := describe(err)
+		text := fault.Text(err)
 		return rest.JSON(w, status, failure{"error", text, text, text, messageIDs[kind]})
 	}
-}
-
-// describe is a user's text about an error.
-func describe(err error) string {
-	if hint := fault.HintOf(err); hint != "" {
-		return err.Error() + " (" + hint + ")"
-	}
-	return err.Error()
 }
 
 // owner returns whose request it is.

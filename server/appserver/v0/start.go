@@ -81,7 +81,7 @@ func (q *initRequest) recorded(to *conversations.StartRequest) (err error) {
 	}
 	to.Recorded, err = v0event.Trajectory([]byte(q.Replay))
 	if fault.Is(err, fault.Invalid) {
-		err = schema.Invalid(describe(err), "", "body", "replay_json") // without the trajectory
+		err = schema.Invalid(fault.Text(err), "", "body", "replay_json") // without the trajectory
 	}
 	return err
 }

@@ -28,11 +28,7 @@ type isolation struct {
 func answerIsolation(rep sandbox.Report, err error) (any, error) {
 	switch {
 	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Unsupported), fault.Is(err, fault.Unavailable), fault.Is(err, fault.Invalid):
-		text := err.Error()
-		if hint := fault.HintOf(err); hint != "" {
-			text += " (" + hint + ")"
-		}
-		return isolation{Detail: &text}, nil
+		return isolation{Detail: new(fault.Text(err))}, nil
 	case err != nil:
 		return nil, err
 	}
