@@ -37,6 +37,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/processcreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/ssocreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -48,8 +49,10 @@ import (
 	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
-// answerTime bounds a request for credentials.
-const answerTime = 30 * time.Second
+const (
+	answerTime      = 30 * time.Second // bounds a request for credentials
+	processValidity = 15 * time.Minute // of the keys of a credential_process that does not say
+)
 
 // Chain finds credentials and keeps those that expire until shortly before they do. Others
 // are looked up with each call, so that a changed file takes effect at once.
@@ -72,7 +75,11 @@ func newChain(given llm.AWS) *Chain {
 	c := &Chain{given: given}
 	c.cache = tokencache.New(func(ctx context.Context) (aws.Credentials, time.Time, error) {
 		cr, err := c.find(ctx)
-		if !cr.CanExpire {
+		switch {
+		case cr.CanExpire:
+		case cr.Source == processcreds.ProviderName: // a program is not run for each call
+			cr.Expires = time.Now().Add(processValidity)
+		default:
 			cr.Expires = time.Time{}
 		}
 		return cr, cr.Expires, c.explain(ctx, err)
@@ -111,12 +118,27 @@ func (c *Chain) find(ctx context.Context) (aws.Credentials, error) {
 	if err != nil {
 		return aws.Credentials{}, err
 	}
+	for _, source := range cfg.ConfigSources {
+		if shared, ok := source.(config.SharedConfig); ok && c.usesProfile() {
+			if provider := fromProcess(cfg, &shared, session); provider != nil {
+				cfg.Credentials = provider
+			}
+		}
+	}
 	if c.given.Role != "" && !c.identified() {
 		cfg.Credentials = stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), c.given.Role, func(o *stscreds.AssumeRoleOptions) {
 			o.RoleSessionName = cmp.Or(c.given.SessionName, os.Getenv("AWS_ROLE_SESSION_NAME"), session)
 		})
 	}
 	return cfg.Credentials.Retrieve(ctx)
+}
+
+// usesProfile reports whether the SDK looks into a profile, and not at keys or a web identity.
+func (c *Chain) usesProfile() bool {
+	if c.given.Profile != "" && c.given.Role == "" {
+		return true
+	}
+	return c.given.AccessKeyID == "" && c.given.SecretAccessKey == "" && os.Getenv("AWS_ACCESS_KEY_ID") == "" && os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") == ""
 }
 
 // identified reports whether the web identity of the environment is for the role of the

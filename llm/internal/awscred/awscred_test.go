@@ -293,6 +293,29 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// TestProcess runs a script as credential_process, for its keys and for a role's: it gets no
+// keys of language models.
+func TestProcess(t *testing.T) {
+	a := startAmazon(t)
+	script := a.write(t, "give keys", `[ -z "$LLM_API_KEY$OPENAI_API_KEY" ] && [ "$KEPT" = yes ] && echo run >>"$0.runs" && echo '{"Version":1,"AccessKeyId":"P","SecretAccessKey":"s"}'`+"\n")
+	a.write(t, ".aws/config", "[profile helper]\ncredential_process = /bin/sh '"+script+"'\n[profile far]\nrole_arn = arn:far\nsource_profile = helper\nexternal_id = ext\n")
+	a.environment(t, map[string]string{"LLM_API_KEY": "k", "OPENAI_API_KEY": "k", "KEPT": "yes"})
+	for profile, want := range map[string]string{"helper": "P", "far": "ROLE-1"} {
+		c := newChain(llm.AWS{Profile: profile})
+		for range 2 { // the second time the same
+			if got, err := c.cache.Get(t.Context()); err != nil || got.AccessKeyID != want {
+				t.Errorf("%s: %q, %v", profile, got.AccessKeyID, err)
+			}
+		}
+	}
+	if runs, err := os.ReadFile(script + ".runs"); string(runs) != "run\nrun\n" || err != nil {
+		t.Errorf("the program ran %q, %v", runs, err)
+	}
+	if diff := cmp.Diff([]string{"AssumeRole arn:far by P ext 900 deft-now"}, a.asked()); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
+
 // TestCancel ends a call whose service does not answer.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
