@@ -71,6 +71,10 @@ type BuildRequest struct {
 	// Secret returns the value of a secret, for the configuration of MCP
 	// servers.
 	Secret func(ctx context.Context, name string) (value string, ok bool)
+	// Track masks further values, such as those in the configuration of MCP servers, in all
+	// that is stored and shown; Mask masks a text that is no event. Nil for neither.
+	Track func(values ...string)
+	Mask  func(text string) string
 }
 
 // Prompt is the variable text of a system prompt.

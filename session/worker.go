@@ -176,6 +176,8 @@ func (w *worker) buildRequest(rec record, a *spec.Agent) BuildRequest {
 		SwitchLLM: w.c.SwitchProfile,
 		Profiles:  func(ctx context.Context) ([]string, error) { return w.c.m.o.Settings.LLMs(ctx, w.c.Owner()) },
 		Secret:    w.c.secrets.Value,
+		Track:     w.c.secrets.Track,
+		Mask:      w.c.secrets.Mask,
 	}
 	if delegates(a) && rec.SubAgent == "" {
 		w.subAgents = w.c.Delegation().agents(a, nil)

@@ -39,6 +39,7 @@ type tarball struct {
 	excludes []string
 	out      *tar.Writer
 	made     manifest
+	holes    int64
 	own      bool // the directory has a file named as the manifest
 }
 
@@ -123,6 +124,9 @@ func (t *tarball) file(rel string) error {
 	}
 	if t.made.TotalBytes+st.Size() > MaxArchive {
 		return fmt.Errorf("%w: files of more than %d GiB", ErrTooLarge, int64(MaxArchive)>>30)
+	}
+	if t.holes += Holes(f, st); t.holes > MaxHoles {
+		return fmt.Errorf("%w: files with holes of more than %d GiB", ErrTooLarge, int64(MaxHoles)>>30)
 	}
 	if err := t.header(st, path.Join(t.name, rel)); err != nil {
 		return err

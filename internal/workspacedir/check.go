@@ -16,7 +16,7 @@ import (
 // systemDirs are no workspaces, and neither is anything in systemTrees: who may
 // write there owns the machine.
 var (
-	systemDirs  = []string{"/", "/home", "/run", "/var", "/var/cache", "/var/lib", "/var/log", "/var/mail", "/var/spool"}
+	systemDirs  = []string{"/", "/home", "/run", "/tmp", "/var", "/var/cache", "/var/lib", "/var/log", "/var/mail", "/var/spool", "/var/tmp"}
 	systemTrees = []string{
 		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr",
 		"/var/lib/containerd", "/var/lib/containers", "/var/lib/docker", "/var/lib/dpkg", "/var/lib/systemd", "/var/spool/cron",

@@ -39,7 +39,7 @@ func TestCheck(t *testing.T) {
 	for ws, want := range map[string]string{
 		home + "/project": home + "/project", home + "/new/deep": home + "/new/deep", dir + "/project/sub": home + "/project/sub",
 		home + "/.dotfiles": home + "/.dotfiles", "/usr/src/app": "/usr/src/app", home + "/data2": home + "/data2",
-		"": "", "/": "", "/usr": "", "/usr/local": "", "/usr/local/x": "", "/usr/src": "", "/etc/x": "", "/proc/self": "", "/var/lib": "", "/home": "", "/root": "",
+		"": "", "/": "", "/usr": "", "/usr/local": "", "/usr/local/x": "", "/usr/src": "", "/etc/x": "", "/proc/self": "", "/var/lib": "", "/home": "", "/root": "", "/tmp": "", "/var/tmp": "", "/tmp/project": "/tmp/project",
 		dir + "/usr/share": "", "/proc/self/root": "", "/proc/self/root/usr": "", home: "", dir: "", home + "/": "", home + "/project/..": "",
 		home + "/.ssh": "", home + "/.ssh/new": "", dir + "/ssh": "", dir + "/ssh/x": "", home + "/.config": "", home + "/.config/gh": "",
 		dir + "/keys": "", dir + "/keys/x": "", data: "", data + "/x/y": "", dir + "/data/x": "", "a\x00b": "",

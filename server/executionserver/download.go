@@ -15,27 +15,43 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/deft-dev/deft/workspace"
 )
 
 // maxPacked is how many bytes the files of an archive may have: a sparse file takes no
 // space but is packed whole.
 const maxPacked = 64 << 30
 
-// packedSize is how much download packs.
-func packedSize(root *os.Root, rel string) (size int64) {
-	_ = fs.WalkDir(root.FS(), filepath.ToSlash(rel), func(_ string, d fs.DirEntry, err error) error {
+// packedSize is how much download packs, and how much of it are holes.
+func packedSize(root *os.Root, rel string) (size, holes int64) {
+	_ = fs.WalkDir(root.FS(), filepath.ToSlash(rel), func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil //nolint:nilerr // download leaves it out, too
 		}
 		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
 			size += info.Size()
+			holes += holesOf(root, name, info)
 		}
-		if size > maxPacked {
+		if size > maxPacked || holes > workspace.MaxHoles {
 			return fs.SkipAll
 		}
 		return nil
 	})
-	return size
+	return size, holes
+}
+
+// holesOf opens files of more than some megabytes only.
+func holesOf(root *os.Root, name string, info fs.FileInfo) int64 {
+	if info.Size() < 1<<20 {
+		return 0
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return 0 // download leaves it out, too
+	}
+	defer f.Close()
+	return workspace.Holes(f, info)
 }
 
 // download sends a directory, or one file, as a zip archive that is made as it is
@@ -57,8 +73,11 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if packedSize(root, rel) > maxPacked {
+	switch size, holes := packedSize(root, rel); {
+	case size > maxPacked:
 		return fail(http.StatusRequestEntityTooLarge, "the files have more than %d bytes", maxPacked)
+	case holes > workspace.MaxHoles:
+		return fail(http.StatusRequestEntityTooLarge, "the files have holes of more than %d bytes", workspace.MaxHoles)
 	}
 	w.Header().Set("Content-Type", "application/zip")
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": filepath.Base(name) + ".zip"}))

@@ -62,8 +62,13 @@ func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, x *mcpExecut
 		pattern = *f
 	}
 	find := func(name string) (string, bool) { return r.Secret(context.WithoutCancel(ctx), name) }
+	if r.Track != nil {
+		for _, s := range servers {
+			r.Track(serverCredentials(mcp.Expand(s, find))...)
+		}
+	}
 	set, warnings := mcp.Connect(ctx, servers, mcp.Options{
-		Log: log, Reserved: p.names(), Filter: pattern, Programs: programs, Variables: find, Secrets: find, Local: x.local,
+		Log: log, Reserved: p.names(), Filter: pattern, Programs: programs, Variables: find, Secrets: find, Mask: r.Mask, Local: x.local,
 	})
 	for _, w := range warnings {
 		p.warnings = append(p.warnings, w.Error())

@@ -40,6 +40,24 @@ type offered struct {
 	raw    json.RawMessage // the server's own description of it, for the events
 }
 
+// masked returns a listed tool whose texts repeat no secret.
+func (o *Options) masked(t *sdk.Tool) *sdk.Tool {
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return t // define says so
+	}
+	text := o.Mask(string(raw))
+	if text == string(raw) {
+		return t
+	}
+	out := &sdk.Tool{}
+	if json.Unmarshal([]byte(text), out) != nil { // a secret was a part of the document's form
+		return &sdk.Tool{Name: t.Name}
+	}
+	out.Name = t.Name
+	return out
+}
+
 // define makes a definition of a server's listed tool.
 func define(s *server, name string, t *sdk.Tool) (*offered, error) {
 	schema, err := json.Marshal(t.InputSchema)

@@ -55,6 +55,23 @@ func TestStdio(t *testing.T) {
 	}
 }
 
+// TestMaskedDescriptions: a server that repeats its credentials in what it says of a tool
+// does not tell them to the model.
+func TestMaskedDescriptions(t *testing.T) {
+	t.Parallel()
+	set := connect(t, map[string]mcp.Server{"local": overStdio("1")}, mcp.Options{
+		Mask: func(s string) string { return strings.ReplaceAll(s, "Says it again", "<masked>") },
+	})
+	for _, d := range set.Definitions() {
+		var ev event.ToolDefinition
+		d.Describe(&ev)
+		shown, err := json.Marshal(ev)
+		if err != nil || strings.Contains(d.Description+string(shown), "Says it again") || d.Name == "echo" && !strings.Contains(d.Description, "<masked>") {
+			t.Errorf("%s: %q, %s, %v", d.Name, d.Description, shown, err)
+		}
+	}
+}
+
 func TestEnvironmentIsSmall(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-1")
 	set := connect(t, map[string]mcp.Server{"local": overStdio("1")}, mcp.Options{})

@@ -44,7 +44,7 @@ type Options struct {
 	// Secrets looks up $NAME and ${NAME} in a call's arguments; nil leaves
 	// them. The events keep the reference, never the value.
 	Secrets Lookup
-	// Mask removes secrets from results; nil for no masking.
+	// Mask removes secrets from results and descriptions; nil for no masking.
 	Mask func(string) string
 	// Reserved are names that a server's tool must not have, beside the names of the
 	// tools that are always there.

@@ -111,7 +111,7 @@ func (s *Set) rebuild() (warnings []Warning) {
 				warn(fault.New(fault.Conflict, "refused: there is another tool called "+name))
 				continue
 			}
-			o, err := define(sv, name, t)
+			o, err := define(sv, name, s.opts.masked(t))
 			if err != nil {
 				warn(err)
 				continue

@@ -171,15 +171,17 @@ type failing struct{ err error }
 
 func (w failing) Write([]byte) (int, error) { return 0, w.err }
 
-// hugeArchives are refused: a few blocks on disk would become 100 GB.
+// hugeArchives are refused: a few blocks on disk would become 100 GB, or take minutes.
 func hugeArchives(f *fixture) {
-	f.put("sparse", "")
-	if err := os.Truncate(f.dir+"/sparse", workspace.MaxArchive+1); err != nil {
-		f.Skipf("this file system has no sparse files: %v", err)
-	}
-	_, err := f.Archive(f.Context(), ".", workspace.Archive{Format: workspace.TarGz}, io.Discard)
-	if !errors.Is(err, workspace.ErrTooLarge) {
-		f.Errorf("archive: %v", err)
+	for size, refused := range map[int64]bool{workspace.MaxArchive + 1: true, 30 << 30: true, workspace.MaxHoles + 2<<20: true, 5 << 20: false} {
+		f.put("sparse", "data")
+		if err := os.Truncate(f.dir+"/sparse", size); err != nil {
+			f.Skipf("this file system has no sparse files: %v", err)
+		}
+		_, err := f.Archive(f.Context(), ".", workspace.Archive{Format: workspace.TarGz}, io.Discard)
+		if errors.Is(err, workspace.ErrTooLarge) != refused || !refused && err != nil {
+			f.Errorf("archive of %d bytes: %v", size, err)
+		}
 	}
 }
 

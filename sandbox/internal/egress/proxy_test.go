@@ -254,7 +254,11 @@ func TestRefused(t *testing.T) {
 	}{
 		{"none", "site.test:80", "is not a host that this sandbox may reach (--net=site.test allows it)"},
 		{"other.test", "SITE.test.:80", "site.test is not a host that this sandbox may reach (--net=site.test allows it)"},
-		{"other.test", "127.0.0.1:" + port, "is not a host that this sandbox may reach"},
+		{"other.test", "127.0.0.1:" + port, "127.0.0.1 is a loopback address, which no sandbox may reach"},
+		{"other.test", "[::1]:" + port6, "::1 is a loopback address, which no sandbox may reach"},
+		{"none", "169.254.169.254:80", "metadata service, which no sandbox may reach"},
+		{"none", "[2a00::1]:80", "2a00::1 is not a host that this sandbox may reach (--net=2a00::1 allows it)"},
+		{"none", "localhost:" + port, "localhost is not a host that this sandbox may reach"},
 		{"site.test:443", "site.test:80", "is not a host that this sandbox may reach"},
 		{"open", "loop.test:" + port, "loop.test is a loopback address, which no sandbox may reach"},
 		{"loop.test", "loop.test:" + port, "which no sandbox may reach"},

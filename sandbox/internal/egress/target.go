@@ -67,9 +67,29 @@ func parseTarget(authority string, port uint16) (target, error) {
 func (p *Proxy) admit(t target) (granted bool, err error) {
 	granted = p.o.Network.Grants(t.host, t.port)
 	if !granted && !p.o.Network.Open() {
-		return false, refusal{t, "is not a host that this sandbox may reach", "--net=" + t.host}
+		if t.addr.IsValid() {
+			if reach, what := p.classify(t.addr); reach == addresses.Never {
+				return false, refusal{t, "is " + what + ", which no sandbox may reach", ""}
+			}
+		}
+		return false, refusal{t, "is not a host that this sandbox may reach", p.flag(t)}
 	}
 	return granted, nil
+}
+
+// flag is the flag that would let a target be reached, "" if none would.
+func (p *Proxy) flag(t target) string {
+	if t.host == "localhost" || strings.HasSuffix(t.host, ".localhost") {
+		return ""
+	}
+	list := sandbox.Network(t.host)
+	if p.o.Network.Open() {
+		list = "open," + list
+	}
+	if _, err := sandbox.ParseNetwork(string(list)); err != nil {
+		return ""
+	}
+	return "--net=" + string(list)
 }
 
 // judge decides about one address of a target.
@@ -79,11 +99,7 @@ func (p *Proxy) judge(t target, a netip.Addr) error {
 	case r == addresses.Never:
 		return refusal{t, "is " + what + ", which no sandbox may reach", ""}
 	case r == addresses.Private && !t.granted:
-		flag := "--net=" + t.host
-		if p.o.Network.Open() {
-			flag = "--net=open," + t.host
-		}
-		return refusal{t, "is " + what, flag}
+		return refusal{t, "is " + what, p.flag(t)}
 	}
 	return nil
 }

@@ -74,9 +74,17 @@ func openPage(ctx context.Context, files workspace.Files, path string) (workspac
 
 // The policies of pages. With either one a page cannot act as the user interface:
 // it has an origin of its own, or no scripts.
+//
+// It sends nothing to other hosts: an agent without a network would have the user's. Scripts,
+// styles and fonts of the hosts that pages mostly take libraries from are loaded, without
+// which many pages would be blank.
 const (
-	alone    = "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads"
-	embedded = "sandbox allow-same-origin"
+	alone    = "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads; " + contained
+	embedded = "sandbox allow-same-origin; " + contained
+
+	libraries = "https://cdn.jsdelivr.net https://cdnjs.cloudflare.com https://unpkg.com https://esm.sh https://cdn.tailwindcss.com https://fonts.googleapis.com https://fonts.gstatic.com"
+	contained = "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; script-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' " + libraries +
+		"; style-src 'self' data: blob: 'unsafe-inline' " + libraries + "; font-src 'self' data: " + libraries + "; connect-src 'self' data: blob:; form-action 'self'; base-uri 'self'"
 )
 
 // guardPage sets the policy of a page. One in a frame keeps its origin, because

@@ -82,11 +82,20 @@ func TestWorkspacePages(t *testing.T) {
 		}
 	}
 	for dest, want := range map[string]string{
-		"iframe": "sandbox allow-same-origin", "document": "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads",
+		"iframe": "sandbox allow-same-origin;", "document": "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads;",
 	} {
 		resp, _ := get(t, srv, base, "Sec-Fetch-Dest", dest)
-		if got := resp.Header.Get("Content-Security-Policy"); got != want {
+		got := resp.Header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(got, want+" default-src 'self'") {
 			t.Errorf("%s: policy %q", dest, got)
+		}
+		for _, directive := range []string{"connect-src 'self' data: blob:;", "form-action 'self';"} { // nothing leaves by them
+			if !strings.Contains(got, directive) {
+				t.Errorf("%s: no %q in %q", dest, directive, got)
+			}
+		}
+		if strings.Contains(got, "*") || strings.Contains(got, "https:;") || strings.Contains(got, "img-src") {
+			t.Errorf("%s: any host in %q", dest, got)
 		}
 	}
 	if err := os.RemoveAll(p.ws); err != nil {
