@@ -104,9 +104,11 @@ func (b byName) arguments(text string) string {
 	return b.mask(text)
 }
 
-// RestoreAction returns an action with the values of the secrets that it names as
-// [Hidden] does with a name, the action itself if there are none. again says that it was
-// read from the store: it is an error of kind Denied then if a value has no name.
+// RestoreAction returns an action as it runs. A command for the shell gets the values of the
+// secrets that it names as [Hidden] does with a name: it could name their variables as well.
+// No other action does: hostile text could have a model write such a name to an MCP server or
+// into a file. again says that the action was read from the store: it is an error of kind
+// Denied then if it has lost a value.
 func (r *Registry) RestoreAction(ctx context.Context, a event.Action, again bool) (event.Action, error) {
 	if r == nil || a == nil {
 		return a, nil
@@ -116,12 +118,24 @@ func (r *Registry) RestoreAction(ctx context.Context, a event.Action, again bool
 		return a, nil
 	}
 	v := values{r: r, ctx: ctx}
-	if out := maskJSON(&v, raw, observationFields); out != nil {
+	command := false
+	switch t := a.(type) {
+	case *event.FinishAction, *event.ThinkAction, *event.TaskTrackerAction: // are only recorded
+		return a, nil
+	case *event.TerminalAction:
+		command = !t.IsInput
+	}
+	if !command {
+		if !again {
+			return a, nil
+		}
+		v.missing = reference().Match(raw)
+	} else if out := maskJSON(&v, raw, observationFields); out != nil {
 		raw = out
 	}
 	if again && (v.missing || strings.Contains(string(raw), Hidden)) {
 		return nil, fault.New(fault.Denied, "the call held the value of a secret, which is not stored with it").
-			Hint("make the call again with the secret's variable in place of its value")
+			Hint("make the call again; in a command use the secret's variable in place of its value")
 	}
 	return event.UnmarshalAction(raw)
 }

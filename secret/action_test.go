@@ -69,7 +69,19 @@ func TestActions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := r.RestoreAction(t.Context(), stored.(*event.ActionEvent).Action, true)
+		kept := stored.(*event.ActionEvent).Action
+		got, err := r.RestoreAction(t.Context(), kept, true)
+		if command, ok := a.(*event.TerminalAction); !ok || command.IsInput { // hostile text may have named the secret
+			_, finish := a.(*event.FinishAction)
+			_, think := a.(*event.ThinkAction)
+			if recorded := finish || think; recorded && (err != nil || got != kept) || !recorded && !fault.Is(err, fault.Denied) {
+				t.Errorf("%s runs with the value that a name stands for: %+v, %v", name, got, err)
+			}
+			if got, err := r.RestoreAction(t.Context(), kept, false); err != nil || got != kept {
+				t.Errorf("%s, as the model wrote it: %+v, %v", name, got, err)
+			}
+			continue
+		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
