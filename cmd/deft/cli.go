@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/cli/completion"
 	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/sandboxes"
 	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/cli/undo"
 	"github.com/deft-dev/deft/fault"
@@ -27,12 +28,12 @@ type grammar struct {
 	Conversations conversationsCmd   `cmd:"" aliases:"conv" help:"List, show, fork, export, import and delete conversations."`
 	Undo          undo.Undo          `cmd:"" help:"Take a conversation and the files back to before your last message."`
 	Shell         shellCmd           `cmd:"" help:"Open a shell in the sandbox of a conversation."`
-	Forward       forwardCmd         `cmd:"" help:"Reach programs that listen in the sandbox of a conversation."`
+	Forward       sandboxes.Forward  `cmd:"" help:"Reach programs that listen in the sandbox of a conversation."`
 	Sandbox       sandboxCmd         `cmd:"" help:"Show the log of a conversation's sandbox, and what it uses."`
 	Doctor        doctorCmd          `cmd:"" help:"Show what works on this machine, and try to break out of the sandbox."`
 	LLM           llmCmd             `cmd:"" name:"llm" help:"Test models, list them, and show what they cost."`
 	Completion    completion.Command `cmd:"" help:"Print a completion script for a shell."`
-	Complete      completeCmd        `cmd:"" hidden:"" help:"Print values for a completion script."`
+	Complete      completion.Values  `cmd:"" hidden:"" help:"Print values for a completion script."`
 	Config        configCmd          `cmd:"" help:"Show and check the settings of deft serve."`
 	Build         buildCmd           `cmd:"" help:"Build Deft with packages of your own linked in."`
 	Licenses      licensesCmd        `cmd:"" help:"Print the licences of Deft and of everything that is linked into it."`
@@ -147,8 +148,8 @@ func newCommandLine(ctx context.Context, command string, std *streams) (*command
 		kong.Exit(func(code int) { c.exited = code; panic(exitEarly{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.TypeMapper(reflect.TypeFor[sandbox.Network](), networkFlag{}),
-		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &std.Streams, flags, profileWiring(std), importWiring(std), conversationsOf(ctx, std, flags),
-			storedConversations(ctx, std, flags), sandboxesOf(ctx, std, flags), imagesOf(std, flags), sandboxClasses()),
+		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &std.Streams, flags, profileWiring(std), importWiring(std), configSourcesOf(std, flags), conversationsOf(ctx, std, flags),
+			storedConversations(ctx, std, flags), sandboxesOf(ctx, std, flags), linked(ctx, std, flags), imagesOf(std, flags), sandboxClasses()),
 	)
 	return c, err
 }

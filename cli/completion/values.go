@@ -1,21 +1,23 @@
-package main
+package completion
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/conversations"
 	"github.com/deft-dev/deft/cli/listing"
+	"github.com/deft-dev/deft/cli/profile"
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/llm/catalog"
-	"github.com/deft-dev/deft/session/conversationlock"
 )
 
-// completeCmd prints the values that a shell may complete, one a line: a value, a
-// tab and its description.
-type completeCmd struct {
+// Values prints the values that a shell may complete, one a line: a value, a tab and its
+// description. It is a command line, for kong.
+type Values struct {
 	Kind string `arg:"" enum:"conversations,profiles,models" help:"conversations, profiles or models."`
 }
 
@@ -27,7 +29,7 @@ const mostCompleted = 100
 var completable = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]*$`)
 
 // Run prints the values. Shells ignore errors.
-func (c *completeCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
+func (c *Values) Run(ctx context.Context, std *stdio.Streams, with conversations.With, wiring profile.Wiring) error {
 	show := func(value, what string) {
 		if completable().MatchString(value) {
 			fmt.Fprintf(std.Out, "%s\t%s\n", value, console.Line(what))
@@ -35,25 +37,20 @@ func (c *completeCmd) Run(ctx context.Context, std *streams, g *globalFlags) err
 	}
 	switch c.Kind {
 	case "conversations":
-		return withStore(ctx, std, g, func(p paths, s *sqlite.Store) error {
-			locks, err := conversationlock.Open(p.store())
-			if err != nil {
-				return err
-			}
-			defer locks.Close()
+		return with(func(s eventstream.Stream, locks listing.Locks) error {
 			show(eventstream.Last, "the one that was changed last")
-			_, err = listing.List(ctx, s, locks, listing.Query{Limit: mostCompleted}, func(c listing.Conversation) error {
-				show(string(c.ID), c.Status+": "+first(c.Title, c.Workspace))
+			_, err := listing.List(ctx, s, locks, listing.Query{Limit: mostCompleted}, func(c listing.Conversation) error {
+				show(string(c.ID), c.Status+": "+cmp.Or(c.Title, c.Workspace))
 				return nil
 			})
 			return err
 		})
 	case "profiles":
-		s, err := openProfiles(std)
+		stores, err := wiring.Stores()
 		if err != nil {
 			return err
 		}
-		names, err := s.LLMs.Names(ctx)
+		names, err := stores.LLMs.Names(ctx)
 		for _, name := range names {
 			show(name, "profile")
 		}
