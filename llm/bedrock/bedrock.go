@@ -58,7 +58,7 @@ type Model struct {
 var _ llm.Model = (*Model)(nil)
 
 // New returns a model of Bedrock without making a request. env reads the
-// environment, usually os.Getenv.
+// environment, usually os.Getenv, for the region and the bearer token.
 //
 // A bearer token is taken from the API key of cfg or, unless cfg selects other
 // credentials, from AWS_BEARER_TOKEN_BEDROCK. Without one, requests are signed

@@ -88,7 +88,8 @@ func TestAimock(t *testing.T) {
 		}},
 		"bedrock": {"", "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", func(c llm.Config) (llm.Model, error) {
 			c.APIKey = "" // so that requests are signed
-			return bedrock.New(c, environ(map[string]string{"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}))
+			c.AWS = llm.AWS{Region: "us-east-1", AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "example"}
+			return bedrock.New(c, environ(nil))
 		}},
 	} {
 		m, err := adapter.make(llm.Config{Model: adapter.model, BaseURL: url + adapter.path, APIKey: "sk-mock"})
