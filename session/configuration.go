@@ -76,6 +76,13 @@ func (c *configuration) Placement() Placement {
 	return c.rec.Placement
 }
 
+// MaxCost is the most that the conversation may spend, in US dollars; 0 for no limit.
+func (c *configuration) MaxCost() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.MaxCost
+}
+
 // Note returns the note of the program that made the conversation, see [Spec].
 func (c *configuration) Note() json.RawMessage {
 	c.mu.Lock()

@@ -38,7 +38,8 @@ func (c *Values) Run(ctx context.Context, std *stdio.Streams, with conversations
 	switch c.Kind {
 	case "conversations":
 		return with(func(s eventstream.Stream, locks listing.Locks) error {
-			show(eventstream.Last, "the one that was changed last")
+			show(eventstream.Last, "the last one of this directory")
+			show(eventstream.LastAnywhere, "the last one of all")
 			_, err := listing.List(ctx, s, locks, listing.Query{Limit: mostCompleted}, func(c listing.Conversation) error {
 				show(string(c.ID), c.Status+": "+cmp.Or(c.Title, c.Workspace))
 				return nil

@@ -30,16 +30,23 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/realpath"
 )
 
 // With opens the store of events, with the locks of its conversations, for as long as do
 // runs.
 type With func(do func(eventstream.Stream, listing.Locks) error) error
 
-// Resolve finds the conversation that a user means, by [eventstream.Find].
+// Resolve finds the conversation that a user means, by [eventstream.Find] in the working
+// directory.
 func Resolve(ctx context.Context, s eventstream.Stream, name string) (event.ConversationID, error) {
-	id, err := eventstream.Find(ctx, s, name)
-	if fault.Is(err, fault.NotFound) && name == eventstream.Last {
+	return ResolveIn(ctx, s, name, ".")
+}
+
+// ResolveIn does that for another directory.
+func ResolveIn(ctx context.Context, s eventstream.Stream, name, dir string) (event.ConversationID, error) {
+	id, err := eventstream.Find(ctx, s, name, realpath.Resolve(dir))
+	if fault.Is(err, fault.NotFound) && fault.HintOf(err) == "" {
 		err = fault.New(fault.NotFound, "there is no conversation yet").Hint(runcommand.NoTask)
 	}
 	return id, err
@@ -47,6 +54,7 @@ func Resolve(ctx context.Context, s eventstream.Stream, name string) (event.Conv
 
 // List lists conversations. It is a command line, for kong.
 type List struct {
+	All    bool   `short:"a" help:"Those of all directories, not only of this one, of those around it and of those below it."`
 	Status string `help:"Only those of this status: ${enum}." enum:"all,idle,running,interrupted,paused,waiting_for_confirmation,finished,error,stuck,deleting" default:"all" placeholder:"STATUS"`
 	Limit  int    `help:"How many; 0 for all." default:"20"`
 	JSON   bool   `name:"json" help:"One JSON object a line."`
@@ -57,13 +65,16 @@ func (c *List) Run(ctx context.Context, std *stdio.Streams, with With) error {
 	return with(func(s eventstream.Stream, locks listing.Locks) error {
 		w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 		status := strings.TrimPrefix(c.Status, "all")
-		q := listing.Query{Status: status, Limit: c.Limit, Damaged: func(id event.ConversationID, err error) {
+		q := listing.Query{Status: status, Limit: c.Limit, Dir: ".", Damaged: func(id event.ConversationID, err error) {
 			line := stdio.OneLine(err.Error())
 			if id != "" { // else it is part of the damage
 				line = string(id) + ": " + line
 			}
 			fmt.Fprintln(std.Err, "deft: a record is damaged and left out:", line)
 		}}
+		if c.All {
+			q.Dir = ""
+		}
 		n, err := listing.List(ctx, s, locks, q, func(i listing.Conversation) error {
 			if c.JSON {
 				return std.PrintJSON(i)
@@ -74,10 +85,14 @@ func (c *List) Run(ctx context.Context, std *stdio.Streams, with With) error {
 		})
 		switch {
 		case n > 0 || c.JSON || err != nil:
-		case status != "":
+		case status != "" && c.All:
 			fmt.Fprintln(std.Err, "no conversation has the status", status)
-		default:
+		case status != "":
+			fmt.Fprintf(std.Err, "no conversation of this directory has the status %s; --all looks in all directories\n", status)
+		case c.All:
 			fmt.Fprintln(std.Err, `no conversations yet: deft run "…" makes one`)
+		default:
+			fmt.Fprintln(std.Err, `no conversations of this directory yet: deft run "…" makes one; --all lists those of all directories`)
 		}
 		return errors.Join(w.Flush(), err)
 	})
@@ -85,7 +100,7 @@ func (c *List) Run(ctx context.Context, std *stdio.Streams, with With) error {
 
 // Show shows a conversation. It is a command line, for kong.
 type Show struct {
-	ID     string `arg:"" help:"The conversation's id, the start of it, or \"last\"." complete:"conversations"`
+	ID     string `arg:"" help:"The conversation's id, the start of it, \"last\" for the last one of this directory, or \"last:any\"." complete:"conversations"`
 	Full   bool   `help:"Show everything: whole output and files, arguments, reasoning, the system prompt."`
 	Follow bool   `short:"F" help:"Go on showing what happens, until Ctrl-C."`
 	JSON   bool   `name:"json" help:"Every event as a line of JSON, as stored."`

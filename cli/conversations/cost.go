@@ -15,7 +15,7 @@ import (
 
 // Cost shows what conversations used and cost. It is a command line, for kong.
 type Cost struct {
-	ID   string `arg:"" optional:"" complete:"conversations" help:"A conversation's id, the start of it, or \"last\" (default: all)."`
+	ID   string `arg:"" optional:"" complete:"conversations" help:"A conversation's id, the start of it, \"last\" for the last one of this directory, or \"last:any\" (default: all)."`
 	JSON bool   `name:"json" help:"Print as one JSON object."`
 }
 

@@ -27,6 +27,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
@@ -143,6 +144,9 @@ func modelOf(i eventstream.Info) string {
 type Query struct {
 	Status string // conversations of this status only; "" for all
 	Limit  int    // at most so many; 0 for all
+	// Dir selects the conversations of a directory, of those around it and of those below
+	// it, and those that name none; "" for all.
+	Dir string
 	// Damaged is called for each damaged record, which is left out; id is "" if it
 	// cannot be read. May be nil.
 	Damaged func(id event.ConversationID, err error)
@@ -172,7 +176,7 @@ func List(ctx context.Context, s Store, locks Locks, q Query, show func(Conversa
 			switch {
 			case err != nil:
 				return n, errors.Join(err, damaged)
-			case q.Status != "" && c.Status != q.Status:
+			case q.Status != "" && c.Status != q.Status || !q.in(c.Workspace):
 				continue
 			case q.Limit > 0 && n == q.Limit:
 				return n, damaged
@@ -186,6 +190,11 @@ func List(ctx context.Context, s Store, locks Locks, q Query, show func(Conversa
 			return n, damaged
 		}
 	}
+}
+
+// in reports whether a conversation of a workspace belongs to the directory of the query.
+func (q Query) in(workspace string) bool {
+	return q.Dir == "" || workspace == "" || realpath.Inside(workspace, q.Dir) || realpath.Inside(q.Dir, workspace)
 }
 
 // Age says how long ago something was.

@@ -17,7 +17,7 @@ type Linked func(name string, do func(*remote.Runtime) error) error
 
 // Forward passes ports of this machine on to a sandbox. It is a command line, for kong.
 type Forward struct {
-	ID    string             `arg:"" optional:"" help:"The conversation's id, the start of it, or \"last\"." default:"last" complete:"conversations"`
+	ID    string             `arg:"" optional:"" help:"The conversation's id, the start of it, \"last\" for the last one of this directory, or \"last:any\"." default:"last" complete:"conversations"`
 	Ports []portforward.Port `arg:"" optional:"" help:"Ports in the sandbox, or LOCAL:PORT with the port on this machine, or ADDRESS:LOCAL:PORT. Without any, the ports on which something listens are shown."`
 	JSON  bool               `name:"json" help:"Print ports as JSON."`
 }

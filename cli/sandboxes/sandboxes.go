@@ -35,7 +35,7 @@ type With func(name string, do func(event.ConversationID, sandbox.Sandbox) error
 
 // Logs shows the log of a sandbox. It is a command line, for kong.
 type Logs struct {
-	ID     string       `arg:"" optional:"" help:"The conversation's id, the start of it, or \"last\"." default:"last" complete:"conversations"`
+	ID     string       `arg:"" optional:"" help:"The conversation's id, the start of it, \"last\" for the last one of this directory, or \"last:any\"." default:"last" complete:"conversations"`
 	Follow bool         `short:"f" help:"Go on until the sandbox ends."`
 	Tail   sandbox.Size `help:"How much of what was logged before, for example 64K." default:"1M" placeholder:"SIZE"`
 	JSON   bool         `name:"json" help:"Print each line as JSON."`
@@ -87,7 +87,7 @@ func (c *Logs) print(std *stdio.Streams, log io.Reader) error {
 
 // Stats shows the use of memory, time and processes. It is a command line, for kong.
 type Stats struct {
-	ID   string `arg:"" optional:"" help:"The conversation's id, the start of it, or \"last\"." default:"last" complete:"conversations"`
+	ID   string `arg:"" optional:"" help:"The conversation's id, the start of it, \"last\" for the last one of this directory, or \"last:any\"." default:"last" complete:"conversations"`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 

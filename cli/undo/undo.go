@@ -33,7 +33,7 @@ type With func(name string, do func(*session.Conversation) error) error
 
 // Undo takes a conversation and its files back. It is a command line, for kong.
 type Undo struct {
-	ID        string   `arg:"" optional:"" help:"The conversation's id, the start of it, or \"last\"." default:"last" complete:"conversations"`
+	ID        string   `arg:"" optional:"" help:"The conversation's id, the start of it, \"last\" for the last one of this directory, or \"last:any\"." default:"last" complete:"conversations"`
 	To        event.ID `help:"Go back to this event instead of the last message; an undo says how it is taken back itself." placeholder:"EVENT"`
 	List      bool     `help:"Show the events whose files are known, and change nothing."`
 	KeepFiles bool     `name:"keep-files" help:"Leave the files as they are: only the conversation goes back."`
@@ -215,7 +215,7 @@ func (c *Undo) list(ctx context.Context, std *stdio.Streams, conv *session.Conve
 
 // Fork goes on from an event in another conversation. It is a command line, for kong.
 type Fork struct {
-	ID        string   `arg:"" help:"The conversation's id, the start of it, or \"last\"." complete:"conversations"`
+	ID        string   `arg:"" help:"The conversation's id, the start of it, \"last\" for the last one of this directory, or \"last:any\"." complete:"conversations"`
 	At        event.ID `help:"The last event that the fork has (default: the last one of the conversation). deft undo --list shows events whose files are known." placeholder:"EVENT"`
 	Workspace string   `short:"C" help:"An empty or new directory for the files of the fork (default: a Git worktree of the repository)." placeholder:"DIR" type:"path"`
 	Title     string   `help:"Title of the fork."`

@@ -62,7 +62,7 @@ func storedConversations(ctx context.Context, std *streams, g *globalFlags) conv
 }
 
 type exportCmd struct {
-	ID     string `arg:"" help:"The conversation's id, the start of it, or \"last\"." complete:"conversations"`
+	ID     string `arg:"" help:"The conversation's id, the start of it, \"last\" for the last one of this directory, or \"last:any\"." complete:"conversations"`
 	Format string `help:"trajectory: one JSON file; openhands: a directory as OpenHands keeps it." enum:"trajectory,openhands" default:"trajectory"`
 	Output string `short:"o" help:"File, or parent directory for openhands (default: standard output, or the current directory)." placeholder:"PATH" type:"path"`
 	JSON   bool   `name:"json" help:"Print what was written as a JSON object."`
@@ -161,10 +161,7 @@ func (c *importCmd) trajectory(ctx context.Context, s *sqlite.Store) (openhands.
 	return openhands.ImportTrajectory(ctx, s, "", eventstream.Meta{Owner: string(identity.LocalTenant), Title: title}, f)
 }
 
-type deleteCmd struct {
-	IDs  []string `arg:"" name:"id" help:"Ids, or the starts of them." complete:"conversations"`
-	JSON bool     `name:"json" help:"Print the deleted ids as JSON."`
-}
+type deleteCmd struct{ conversations.Delete }
 
 // Run deletes conversations that nobody runs, with their sandboxes.
 func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
@@ -178,11 +175,11 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 			return err
 		}
 		defer func() { err = errors.Join(err, sandboxes.Close()) }()
-		for _, name := range c.IDs {
-			id, err := conversations.Resolve(ctx, s, name)
-			if err != nil {
-				return err
-			}
+		ids, err := c.Chosen(ctx, &std.Streams, s)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
 			unlock, err := lockConversation(p, id)
 			if err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -56,7 +57,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.check(), c.checkRuntimeAPI(c.Sandbox, std.Env)); err != nil {
+	if err := errors.Join(c.check(), c.checkRuntimeAPI(c.Sandbox, std.Env), runcommand.CheckNetwork(ctx, c.Net, net.DefaultResolver.LookupHost)); err != nil {
 		return err
 	}
 	// A reader that goes away must not stop the agent half way.
@@ -142,7 +143,7 @@ func (c *runCmd) options(ctx context.Context, r *foreground) (o runcommand.Optio
 		o.Spec = func() (session.Spec, error) { return s, err }
 		return o, err
 	}
-	if o.ID, err = conversations.Resolve(ctx, r.store, c.Resume); err != nil {
+	if o.ID, err = conversations.ResolveIn(ctx, r.store, c.Resume, first(c.Workspace, ".")); err != nil {
 		return o, err
 	}
 	info, err := r.store.Info(ctx, o.ID)
@@ -225,6 +226,10 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 		if err := conv.CheckWorkspace(); err != nil {
 			return ch, err
 		}
+	}
+	c.keepStored(r)
+	if !c.given["max-cost"] {
+		c.MaxCost = conv.MaxCost()
 	}
 	chosen := r.chosenFor(conv.Placement())
 	ignored, err := c.dropLimits(chosen)

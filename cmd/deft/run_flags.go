@@ -29,12 +29,12 @@ type runCmd struct {
 	Service       map[string]string `help:"Profile of another service than the agent, for example condenser=cheap. May be repeated." placeholder:"SERVICE=PROFILE"`
 	Workspace     string            `short:"C" help:"Directory to work in (default: the current one)." placeholder:"DIR" type:"path"`
 	Timeout       time.Duration     `help:"How long the model may be silent, before its answer and in it, until the call counts as failed (default: 5m)." placeholder:"TIME"`
-	MaxIterations int               `help:"Stop after this many steps." default:"500" placeholder:"N" env:"MAX_ITERATIONS"`
-	MaxCost       float64           `help:"Never spend more than this many US dollars on the conversation." placeholder:"DOLLARS" env:"MAX_BUDGET_PER_TASK"`
+	MaxIterations int               `help:"Stop after this many steps (a resumed conversation keeps its own limit)." default:"500" placeholder:"N" env:"MAX_ITERATIONS"`
+	MaxCost       float64           `help:"Never spend more than this many US dollars on the conversation; 0 for no limit (default: no limit; a resumed conversation keeps its own)." placeholder:"DOLLARS" env:"MAX_BUDGET_PER_TASK"`
 	JSON          bool              `name:"json" help:"Print every event as a line of JSON, and a result line at the end."`
 	Replay        string            `help:"Run a recorded trajectory again, without an LLM. A task, if there is one, comes after it." placeholder:"FILE" type:"path"`
 	ReplayFrom    string            `name:"replay-workspace" help:"Directory in which the trajectory was recorded (default: that of its first command). Its paths become those of the workspace." placeholder:"DIR"`
-	Resume        string            `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID" complete:"conversations"`
+	Resume        string            `help:"Go on with a conversation: its id, the start of it, \"last\" for the last one of this directory, or \"last:any\". With a task, the task is added." placeholder:"ID" complete:"conversations"`
 	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
 	Sandbox       string            `help:"Isolation of what the agent runs: ${sandbox_choice_help}." enum:"${sandbox_choices}" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
 	runtimeAPIFlags
@@ -68,7 +68,7 @@ type runCmd struct {
 
 	task     runcommand.Task
 	services map[string]string // profiles of services other than the agent
-	given    map[string]bool   // which of localLimits are flags, and not variables
+	given    map[string]bool   // which of storedSettings are flags, and not variables
 }
 
 // Help is shown by `deft run --help`.
@@ -86,8 +86,8 @@ in loops that read it themselves.
 
 AGENTS.md and the skills of the project and of your home directory are the agent's too. MCP
 servers that are programs start in the sandbox and reach what --net allows; those of a project's
-.mcp.json are used only after you were asked. With --sandbox none they have your rights. With --confirm the actions wait for your answer: y (run), n (refuse, with a
-reason that the agent reads) or a (run this and all others of this run).
+.mcp.json are used only after you were asked. With --sandbox none they have your rights. With --confirm the actions wait for your answer, each on its own: y (run), n (refuse, with a
+reason that the agent reads) or a (run this and others of its kind in this run).
 
 Examples:
   deft run "make the tests pass"
@@ -112,6 +112,8 @@ Exit codes: 0 finished, 1 error, 2 wrong usage, 3 stuck, 4 a limit was reached,
 // check refuses flags that make no sense before anything is done.
 func (c *runCmd) check() error {
 	switch {
+	case c.given["resume"] && c.Resume == "":
+		return fault.New(fault.Invalid, "--resume names no conversation").Hint("give an id, \"last\" or \"last:any\"; leave it out for a new conversation")
 	case c.MaxIterations < 1:
 		return fault.New(fault.Invalid, "--max-iterations must be at least 1").Hint("leave it out for 500")
 	case c.MaxCost < 0 || math.IsNaN(c.MaxCost):
@@ -236,10 +238,39 @@ func (c *runCmd) AfterApply(k *kong.Context) error {
 		}
 	}
 	c.given = map[string]bool{}
-	for _, l := range c.localLimits() {
-		c.given[l.flag] = given(k, l.flag)
+	for _, flag := range append([]string{"resume"}, storedSettings...) {
+		c.given[flag] = given(k, flag)
 	}
 	return nil
+}
+
+// storedSettings are the flags whose values a conversation keeps and that variables may
+// set as well.
+var storedSettings = []string{
+	"max-iterations", "max-cost", "sandbox", "image", "pull", "oci-runtime", "net", "read", "write", "memory", "pids", "cpus",
+}
+
+// keepStored drops the values that variables have set, of a conversation that is stored:
+// it keeps its own until a flag changes them.
+func (c *runCmd) keepStored(r *foreground) {
+	for flag, drop := range map[string]func(){
+		"max-iterations": func() { c.MaxIterations = 0 },
+		"sandbox":        func() { c.Sandbox, r.sandbox = autoSandbox, autoSandbox },
+		"image":          func() { c.Image, r.container.Image = "", "" },
+		"pull":           func() { c.Pull, r.container.Pull = "", "" },
+		"oci-runtime":    func() { c.OCIRuntime, r.container.Runtime = "", "" },
+		"net":            func() { c.Net, r.network = "", "" },
+		"read":           func() { c.Read, r.read = nil, nil },
+		"write":          func() { c.Write, r.write = nil, nil },
+		"memory":         func() { c.Memory, r.limits.MemoryBytes = 0, 0 },
+		"pids":           func() { c.Pids, r.limits.PIDs = 0, 0 },
+		"cpus":           func() { c.CPUs, r.limits.CPUs = 0, 0 },
+	} {
+		built := c.Dockerfile+c.ExtraDeps != "" && (flag == "image" || flag == "pull")
+		if !c.given[flag] && !built {
+			drop()
+		}
+	}
 }
 
 // localLimit is a flag that some sandboxes cannot be given.

@@ -70,7 +70,7 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 	if err != nil {
 		return err
 	}
-	if err := c.check(); err != nil {
+	if err := errors.Join(c.check(), c.Net.Check()); err != nil {
 		return err
 	}
 	p, err := findPaths(g.Data, std.Env)

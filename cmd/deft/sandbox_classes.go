@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/registryhosts"
 	"github.com/deft-dev/deft/sandbox"
@@ -112,6 +113,9 @@ func (networkFlag) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	text := string(sandbox.NetworkOpen)
 	if ctx.Scan.Peek().Type == kong.FlagValueToken {
 		text = fmt.Sprint(ctx.Scan.Pop().Value)
+	} else if word := fmt.Sprint(ctx.Scan.Peek().Value); runcommand.MeantForNet(word) {
+		return fault.New(fault.Invalid, "the value of --net stands behind an equals sign").
+			Hint("write --net=" + word + "; --net alone opens all public hosts: a task that begins with that word goes before it")
 	}
 	text, err := registryhosts.Expand(text, registryhosts.Source{Env: os.Getenv})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // shellCmd opens a shell in a conversation's sandbox.
 type shellCmd struct {
-	ID   string   `arg:"" optional:"" help:"The conversation's id, the start of it, or \"last\"; a command to run instead of a shell follows after --." default:"last" complete:"conversations"`
+	ID   string   `arg:"" optional:"" help:"The conversation's id, the start of it, \"last\" for the last one of this directory, or \"last:any\"; a command to run instead of a shell follows after --." default:"last" complete:"conversations"`
 	Argv []string `hidden:"" sep:"none" help:"The words after --."`
 }
 

@@ -354,7 +354,7 @@ func TestLock(t *testing.T) {
 	if _, err := b.llm.Wait(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"run", "--resume", "last"}, {"conversations", "delete", "last"}} {
+	for _, args := range [][]string{{"run", "--resume", "last"}, {"conversations", "delete", "--yes", "last"}} {
 		if out := b.run(t, 2, args...); !strings.Contains(out, "is running in another process") {
 			t.Errorf("%v: %s", args, out)
 		}
@@ -363,7 +363,7 @@ func TestLock(t *testing.T) {
 	if code, out := p.wait(t); code != 130 {
 		t.Errorf("exit code %d after the signal:\n%s", code, out)
 	}
-	b.run(t, 0, "conversations", "delete", "last")
+	b.run(t, 0, "conversations", "delete", "--yes", "last")
 	if left := processes(b.ws); len(left) > 0 {
 		t.Errorf("processes %v are left after the conversation was deleted", left)
 	}

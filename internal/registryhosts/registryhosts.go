@@ -18,6 +18,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -44,6 +45,12 @@ var presets = map[string]func(*reader){
 	"cargo": (*reader).cargo, "debian": (*reader).debian, "go": (*reader).golang,
 	"maven": (*reader).maven, "npm": (*reader).npm, "pypi": (*reader).pypi,
 }
+
+// Known reports whether a word is the name of an ecosystem.
+func Known(word string) bool { return presets[strings.ToLower(word)] != nil }
+
+// Names are the names of ecosystems, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(presets)) }
 
 // Expand replaces the names of ecosystems (cargo, debian, go, maven, npm and pypi) in a
 // list of hosts with commas by the hosts of their registries.

@@ -183,6 +183,9 @@ func (d *decoder) network(out reflect.Value, value any) error {
 		return d.because(err)
 	}
 	network, err := sandbox.ParseNetwork(text)
+	if err == nil {
+		err = network.Check()
+	}
 	if err != nil {
 		return d.because(err)
 	}
