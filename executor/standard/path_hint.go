@@ -12,7 +12,9 @@ import (
 
 // Messages of programs about a file that is not there or not theirs.
 const (
+	noGitDir  = "not a git repository: /" // a .git file names another directory
 	noFile    = "no such file or directory"
+	notThere  = "does not exist"
 	noAccess  = "permission denied"
 	noWriting = "read-only file system"
 )
@@ -28,24 +30,28 @@ type pathHint struct {
 	system func(path string) bool
 }
 
-// quotedPath and barePath find absolute paths, and those below ~, in a line.
+// quotedPath and barePath find absolute paths, those below ~, and those that leave the
+// working directory, in a line.
 var (
-	quotedPath = lazyregexp.New("['\"‘`](~?/[^'\"’`]+)['\"’`]")
-	barePath   = lazyregexp.New(`(?:^|[\s(=\[])(~?/[^/\s'"‘’():;,\]][^\s'"‘’():;,\]]*)`)
+	quotedPath = lazyregexp.New("['\"‘`]((?:~?|\\.\\.)/[^'\"’`]+)['\"’`]")
+	barePath   = lazyregexp.New(`(?:^|[\s(=\[])((?:~?|\.\.)/[^/\s'"‘’():;,\]][^\s'"‘’():;,\]]*)`)
 )
 
-// explain returns the hint for the end of an output, or "".
-func (h pathHint) explain(output string) string {
+// explain returns the hint for the end of an output, or "". Relative paths are of dir.
+func (h pathHint) explain(output, dir string) string {
 	output = output[max(0, len(output)-hintRange):]
 	for line := range strings.Lines(output) {
 		lower := strings.ToLower(line)
-		for _, reason := range []string{noFile, noAccess, noWriting} {
+		for _, reason := range []string{noGitDir, noFile, notThere, noAccess, noWriting} {
 			if !strings.Contains(lower, reason) {
 				continue
 			}
+			if reason == notThere || reason == noGitDir {
+				reason = noFile
+			}
 			for _, path := range []*regexp.Regexp{quotedPath(), barePath()} {
 				for _, found := range path.FindAllStringSubmatch(line, -1) {
-					if hint := h.of(reason, found[1]); hint != "" {
+					if hint := h.of(reason, found[1], dir); hint != "" {
 						return hint
 					}
 				}
@@ -57,9 +63,11 @@ func (h pathHint) explain(output string) string {
 
 // of returns the hint for one path. It follows from the path and from the
 // sandbox's view alone: it does not tell whether a hidden path exists.
-func (h pathHint) of(reason, path string) string {
+func (h pathHint) of(reason, path, wd string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && h.home != "" {
 		path = h.home + rest
+	} else if strings.HasPrefix(path, "..") && wd != "" {
+		path = filepath.Join(wd, path)
 	}
 	path = filepath.Clean(path)
 	if !filepath.IsAbs(path) || workspacedir.Within(path, h.workspace) || h.system(path) && !workspacedir.Within(path, h.home) {
@@ -73,6 +81,9 @@ func (h pathHint) of(reason, path string) string {
 		}
 	}
 	if _, err := (workspacedir.Rules{Home: h.home}).Check(dir); err != nil {
+		if reason == noWriting && workspacedir.Within(h.workspace, dir) {
+			return dir + " is read-only in this sandbox, and too much for a flag. The user can let commands change a directory below it with deft's flag --write DIR."
+		}
 		return "" // no flag opens it
 	}
 	switch reason {
@@ -100,6 +111,9 @@ func (h pathHint) notShown(path, above string) string {
 	next, _, deeper := strings.Cut(strings.TrimPrefix(path[len(above):], "/"), "/")
 	if !deeper && strings.HasPrefix(next, ".") {
 		return "" // a file of settings, which most programs can do without
+	}
+	if ext := filepath.Ext(path); filepath.Base(path) == "objects" || ext == ".git" {
+		return path // of a repository, which borrows objects from there, or is there itself
 	}
 	return filepath.Join(above, next)
 }

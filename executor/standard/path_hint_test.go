@@ -39,7 +39,15 @@ func TestPathHint(t *testing.T) {
 		{h, "touch: cannot touch 'ROOT/shared/x': Read-only file system", "--write ROOT/shared."},
 		{h, "mkdir: cannot create directory ‘HOME/.cargo/x’: Read-only file system", "--write HOME/.cargo."},
 		{denied, "cat: ROOT/shared/x: Permission denied", "--read ROOT/shared,"},
+		{h, "cat: ../../../other/x: No such file or directory", "--read HOME/src/other,"},
+		{h, "ls: cannot access '../../../other/a b': No such file or directory", "--read HOME/src/other,"},
+		{h, "HOME/other/x does not exist. Its directory does not exist either.", "--read HOME/other,"},
+		{h, "mkdir: cannot create directory ‘../../../new’: Read-only file system", "--write HOME/src."},
+		{h, "touch: cannot touch 'HOME/x': Read-only file system", "--write DIR."},
 
+		{h, "error: object directory HOME/big/.git/objects does not exist; check .git/objects/info/alternates", "--read HOME/big/.git/objects,"},
+		{h, "fatal: not a git repository: HOME/gits/one.git", "--read HOME/gits/one.git,"},
+		{h, "cat: ../x: No such file or directory", ""},
 		{h, "cat: x: No such file or directory", ""},
 		{h, "cat: HOME/src/repo/part/x: No such file or directory", ""},
 		{h, "cat: HOME/src/repo/x: No such file or directory", ""}, // the repository is shown
@@ -61,7 +69,7 @@ func TestPathHint(t *testing.T) {
 		{denied, "cat: /etc/shadow: Permission denied", ""},
 	} {
 		fill := strings.NewReplacer("HOME", home, "ROOT", root).Replace
-		got := c.hint.explain(fill(c.output))
+		got := c.hint.explain(fill(c.output), h.workspace+"/below")
 		if c.want == "" && got != "" || !strings.Contains(got, fill(c.want)) {
 			t.Errorf("%.90s: %q, want %q", c.output, got, c.want)
 		}

@@ -64,6 +64,8 @@ func New(c Config) (map[string]tool.Executor, error) {
 		WorkingDir: c.Workspace, Env: c.Env, OutputDir: filepath.Join(c.Scratch, "output"), Starter: c.Shells,
 		Command: c.Command,
 	}
+	explain := func(x tool.Executor) tool.Executor { return x }
+	var home *ownHome
 	if c.Network != "" {
 		paths := pathHint{
 			workspace: c.Workspace, home: os.Getenv("HOME"), system: process.IsSystemPath,
@@ -75,13 +77,20 @@ func New(c Config) (map[string]tool.Executor, error) {
 				return process.Refused(ctx, c.Env, within)
 			}
 		}
-		shell.Explain = func(output string, status int) string {
+		if paths.hidden {
+			home = newOwnHome(c.Workspace, paths.home)
+		}
+		shell.Explain = func(output string, status int, dir string) string {
 			hint := network.explain(output, status)
 			if hint == "" && status != 0 {
-				hint = paths.explain(output)
+				hint = paths.explain(output, dir)
+			}
+			if hint == "" {
+				hint = home.written()
 			}
 			return hint
 		}
+		explain = func(x tool.Executor) tool.Executor { return explained{x, paths, home} }
 	}
 	if c.Shell != nil {
 		c.Shell(&shell)
@@ -95,7 +104,7 @@ func New(c Config) (map[string]tool.Executor, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("set up the tool %s: %w", t.Name, err), closeAll(all))
 		}
-		all[t.Definition(tool.Model{}).ActionKind] = x
+		all[t.Definition(tool.Model{}).ActionKind] = explain(x)
 	}
 	all[terminal.Definition().ActionKind] = terminal.NewShells(shell)
 	return all, nil

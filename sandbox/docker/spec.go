@@ -224,7 +224,7 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 // grants.
 func (p *Provider) granted(s sandbox.Spec) map[string]bool {
 	all := map[string]bool{}
-	for _, g := range repository.Grants(s.Workspace, p.opt.Home) {
+	for _, g := range repository.Grants(s.Workspace, p.opt.Home, s.Writable) {
 		all[g.Path] = g.Writable
 	}
 	for _, dir := range s.Readable {

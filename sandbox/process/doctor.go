@@ -14,6 +14,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
 
 // targets are things on this host that the probe must not reach.
@@ -178,7 +179,17 @@ func (p *Provider) unreachable(t targets) []string {
 	covered := coveredPaths(p.opt.Home)
 	granted := p.grants(sandbox.Spec{Workspace: t.Workspace}, covered)
 	cleaned := cleanedFiles(p.opt.Home, t.Workspace, nil)
-	return slices.DeleteFunc(hiddenPaths(p.opt.Home, t.Workspace, p.opt.Hidden), func(path string) bool {
+	self := resolve(p.opt.Self)
+	var hidden []string
+	for _, path := range hiddenPaths(p.opt.Home, t.Workspace, p.opt.Hidden) {
+		if !within(self, path) {
+			hidden = append(hidden, path)
+			continue
+		}
+		// The program is shown in it, and nothing else.
+		hidden = append(hidden, inside.AllowedChildren(path, []string{self})...)
+	}
+	return slices.DeleteFunc(hidden, func(path string) bool {
 		// A directory that contains a shown one is not empty.
 		holdsCache := p.opt.Home != "" && slices.ContainsFunc(homeCaches, func(c homeCache) bool {
 			return within(resolve(p.cachePath(c.name, c.variable)), path)

@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,5 +98,41 @@ func TestDoctorNeedsTheProxy(t *testing.T) {
 		if c.OK {
 			t.Errorf("%s: %s", c.Name, c.Detail)
 		}
+	}
+}
+
+// TestDoctorFromTheHome holds that a program in the home, which the sandbox shows, is no alarm,
+// and that a secret beside it would be one.
+func TestDoctorFromTheHome(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			own := filepath.Join(b.home, "src/deft/bin/deft")
+			program, err := os.ReadFile(executable(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, own, "")
+			if err := errors.Join(os.WriteFile(own, program, 0o700), os.Chmod(own, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(b.home, "src/deft/.env"), "SECRET")
+			p, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home, TmpBytes: 64 << 20, Self: own})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			_, checks, err := p.Doctor(t.Context())
+			if err != nil {
+				missing(t, err)
+			}
+			for _, c := range checks {
+				if !c.OK {
+					t.Errorf("%s: %s", c.Name, c.Detail)
+				}
+			}
+		})
 	}
 }

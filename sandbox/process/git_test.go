@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/sandbox/process"
 )
 
 // TestGitIdentity commits inside: the commit carries the user's name, and neither the
@@ -99,5 +101,81 @@ func TestGitIncludes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestGitDirElsewhere works in a submodule, in a repository whose separate git directory is
+// granted, and below the top of one: commits work, and the configuration stays read-only. A .git file that
+// names the directory of another working tree grants nothing.
+func TestGitDirElsewhere(t *testing.T) {
+	t.Parallel()
+	tool(t, "git")
+	git := func(t *testing.T, dir string, args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "protocol.file.allow=always", "-c", "user.name=Me", "-c", "user.email=me@home"}, args...)...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v: %s", args, err, out)
+		}
+	}
+	submodule := func(t *testing.T, b *bench) string {
+		lib, super := filepath.Join(b.home, "lib"), filepath.Join(b.home, "super")
+		write(t, filepath.Join(lib, "dir/file"), "text")
+		git(t, lib, "init", "-q")
+		git(t, lib, "add", ".")
+		git(t, lib, "commit", "-qm", "one")
+		write(t, filepath.Join(super, "file"), "text")
+		git(t, super, "init", "-q")
+		git(t, super, "submodule", "--quiet", "add", lib, "parts/lib")
+		return filepath.Join(super, "parts/lib")
+	}
+	for name, c := range map[string]struct {
+		workspace func(*testing.T, *bench) string
+		refused   bool
+	}{
+		"submodule":         {submodule, false},
+		"below a submodule": {func(t *testing.T, b *bench) string { return filepath.Join(submodule(t, b), "dir") }, false},
+		"separate directory": {func(t *testing.T, b *bench) string {
+			b.spec.Writable = []string{filepath.Join(b.home, "gits/one.git")}
+			git(t, b.ws, "init", "-q", "--separate-git-dir", b.spec.Writable[0])
+			return b.ws
+		}, false},
+		"the directory of another": {func(t *testing.T, b *bench) string {
+			write(t, filepath.Join(b.ws, ".git"), "gitdir: "+filepath.Join(filepath.Dir(filepath.Dir(submodule(t, b))), ".git/modules/parts/lib")+"\n")
+			return b.ws
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, process.LevelNamespaces)
+			if err := os.MkdirAll(filepath.Join(b.home, "gits"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(b.home, ".gitconfig"), "[user]\n\tname = Me\n\temail = me@home\n")
+			b.spec.Workspace = c.workspace(t, b)
+			s := b.start(t)
+			if a := sh(t, s, `git rev-parse --git-dir`); c.refused != (a.Code != 0) {
+				t.Fatalf("git finds %+v", a)
+			}
+			if c.refused {
+				return
+			}
+			if a := sh(t, s, `echo more >new && git add new && git commit -qm two && git status --porcelain -uno && git log -1 --format=%s`); a.Out != "two\n" {
+				t.Errorf("a commit: %+v", a)
+			}
+			if a := sh(t, s, `dir=$(git rev-parse --git-dir); git config core.fsmonitor /bin/false || echo /x >$dir/commondir || mkdir $dir/hooks/x || mv $dir/config $dir/c`); a.Code == 0 {
+				t.Errorf("the configuration was changed: %+v", a)
+			}
+			cmd := exec.Command("git", "log", "-1", "--format=%s")
+			cmd.Dir = b.spec.Workspace
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != "two\n" {
+				t.Errorf("outside: %s, %v", out, err)
+			}
+			cmd = exec.Command("git", "status", "--porcelain", "-uno")
+			cmd.Dir = b.spec.Workspace
+			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("status outside: %s, %v", out, err)
+			}
+		})
 	}
 }

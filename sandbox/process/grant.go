@@ -59,7 +59,7 @@ func (p *Provider) grants(s sandbox.Spec, covered []string) []grant {
 	for _, target := range linkedToolchains(home, covered) {
 		all[target] = false
 	}
-	for _, g := range repository.Grants(s.Workspace, home) {
+	for _, g := range repository.Grants(s.Workspace, home, s.Writable) {
 		all[g.Path] = g.Writable
 	}
 	for _, dir := range s.Readable {

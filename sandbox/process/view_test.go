@@ -169,3 +169,35 @@ os.rename("a/b/f", "a/f"); os.rename("a/f", "f"); os.link("f", "a/b/f"); os.rena
 		}
 	}
 }
+
+// TestLostWrites tries to write beside the workspace, where the sandbox would lose it: the
+// directories around the workspace and around grants are read-only, and the home with its hidden
+// directories stays writable.
+func TestLostWrites(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	b.spec.Workspace = filepath.Join(b.home, "src/team/project")
+	granted := filepath.Join(b.home, "docs/shared")
+	for _, dir := range []string{b.spec.Workspace, filepath.Join(b.home, "src/team/other"), granted} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.spec.Writable = []string{granted}
+	s := b.start(t)
+	for _, path := range []string{"../lost", "../../lost", "$HOME/src/lost", "$HOME/docs/lost"} {
+		for _, make := range []string{"mkdir ", "echo x >"} {
+			if a := sh(t, s, make+path); a.Code == 0 || !strings.Contains(a.Out, "Read-only file system") {
+				t.Errorf("%s%s: %+v", make, path, a)
+			}
+		}
+	}
+	if a := sh(t, s, `echo x >kept && echo x >$HOME/docs/shared/kept && mkdir -p $HOME/.config/program && echo x >$HOME/.programrc && echo ok`); a.Out != "ok\n" {
+		t.Errorf("what is kept, or a program's own: %+v", a)
+	}
+	for _, path := range []string{filepath.Join(b.spec.Workspace, "kept"), filepath.Join(granted, "kept")} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}

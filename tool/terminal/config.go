@@ -48,9 +48,10 @@ type Config struct {
 	OutputDir string
 	// MaxSaved is how many bytes of one output are saved. Default 200 MB.
 	MaxSaved int64
-	// Explain is called when a command has ended, with its output and its exit code. It
-	// returns a note of one line for after the output, or "". Nil: nothing.
-	Explain func(output string, status int) string
+	// Explain is called when a command has ended, with its output, its exit code and the
+	// directory that the shell is in. It returns a note of one line for after the output, or "".
+	// Nil: nothing.
+	Explain func(output string, status int, dir string) string
 	// Rows and Cols are the size of the terminal. Default 50 by 200.
 	Rows, Cols uint16
 }

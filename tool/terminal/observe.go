@@ -136,7 +136,7 @@ func (e *executor) observe(a *event.TerminalAction, why reason, note string) *ev
 	o.Timeout = why == silent || why == timedOut
 	o.Metadata.Suffix = e.suffix(why, n, status, a)
 	if n.ending != nil && e.cfg.Explain != nil {
-		if reason := e.cfg.Explain(body, status); reason != "" {
+		if reason := e.cfg.Explain(body, status, n.prompt.cwd); reason != "" {
 			o.Metadata.Suffix += "\n[" + reason + "]"
 		}
 	}

@@ -18,10 +18,10 @@ const MaxShells = 16
 func NewShells(cfg Config) tool.Executor {
 	if explain := cfg.Explain; explain != nil {
 		var mu sync.Mutex // it is for one caller at a time
-		cfg.Explain = func(output string, status int) string {
+		cfg.Explain = func(output string, status int, dir string) string {
 			mu.Lock()
 			defer mu.Unlock()
-			return explain(output, status)
+			return explain(output, status, dir)
 		}
 	}
 	return &agentShells{cfg: cfg, Executor: New(cfg)}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -28,14 +30,17 @@ type Grant struct {
 	Writable bool
 }
 
-// Grants returns the paths that git needs outside the workspace: for a worktree the
-// repository's directory, for a directory in a repository the rest of it, read-only,
+// Grants returns the paths that git needs outside the workspace: for a worktree, for a submodule
+// and for a separate git directory the repository's directory, for a directory in a repository the rest of it, read-only,
 // since git would take files that it does not see for deleted. The configuration and
 // the hooks of the repository stay read-only.
 //
 // The workspace is hostile, so its .git file counts only if the repository says
 // the same about the workspace: commands could write the one, but not the other.
-func Grants(workspace, home string) []Grant {
+//
+// A directory of git that does not name its working tree, as that of git init
+// --separate-git-dir, counts if the user has granted it.
+func Grants(workspace, home string, granted []string) []Grant {
 	top := topLevel(workspace)
 	if top == "" {
 		return nil
@@ -55,10 +60,13 @@ func Grants(workspace, home string) []Grant {
 	case fi.IsDir() && top == workspace:
 		return nil // it is in the workspace
 	case fi.IsDir() && owned(dotGit, workspace):
-		return append(all, mainGitDir(dotGit)...)
+		return append(all, mainGitDir(dotGit, false)...)
 	case fi.Mode().IsRegular():
 		if wt := worktreeGitDir(dotGit, workspace, home); wt != nil {
 			return append(all, wt...)
+		}
+		if sep := separateGitDir(dotGit, workspace, home, granted); sep != nil {
+			return append(all, sep...)
 		}
 	}
 	return nil
@@ -109,10 +117,10 @@ var workTree = lazyregexp.New(`(?mi)^\s*(\[core\]\s*)?worktree\s*=`)
 // keepCommonDir makes the file commondir in a .git directory, naming the directory
 // itself: else commands could make one that names another directory. It reports
 // whether there is one then. With such a file git ignores core.worktree, so a
-// repository that sets it gets none.
-func keepCommonDir(dir string) bool {
+// repository that sets it gets none, unless git has found it from the working tree.
+func keepCommonDir(dir string, found bool) bool {
 	path := filepath.Join(dir, "commondir")
-	if exists(path) || workTree().MatchString(readGitFile(filepath.Join(dir, "config"))) {
+	if exists(path) || !found && workTree().MatchString(readGitFile(filepath.Join(dir, "config"))) {
 		return exists(path)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -141,9 +149,9 @@ func ownConfig(common, dir string) {
 
 // mainGitDir returns the .git directory of a repository that has the workspace
 // inside. It is writable unless commands could say there that the configuration is
-// elsewhere.
-func mainGitDir(dir string) []Grant {
-	all := []Grant{{Path: dir, Writable: keepCommonDir(dir)}}
+// elsewhere. found says that git finds the directory from the working tree.
+func mainGitDir(dir string, found bool) []Grant {
+	all := []Grant{{Path: dir, Writable: keepCommonDir(dir, found)}}
 	ownConfig(dir, dir)
 	for _, name := range protectedGit {
 		path := filepath.Join(dir, name)
@@ -194,6 +202,51 @@ func worktreeGitDir(dotGit, workspace, home string) []Grant {
 		}
 	}
 	return all
+}
+
+// separateGitDir returns the paths that a working tree needs whose .git file names a directory
+// elsewhere, as a submodule's does. The directory's configuration must name the working tree,
+// or the user must have granted the directory; else it is nil.
+func separateGitDir(dotGit, workspace, home string, granted []string) []Grant {
+	to, ok := strings.CutPrefix(gitFile(dotGit), "gitdir: ")
+	if !ok {
+		return nil
+	}
+	top := filepath.Dir(dotGit)
+	dir := from(top, to)
+	if within(dir, workspace) || workTreeOf(dir) != realpath.Resolve(top) && !slices.Contains(granted, dir) {
+		return nil
+	}
+	if _, err := (workspacedir.Rules{Home: home}).Check(dir); err != nil || !owned(dir, workspace) {
+		return nil
+	}
+	if fi, err := os.Lstat(filepath.Join(dir, "HEAD")); err != nil || !fi.Mode().IsRegular() {
+		return nil
+	}
+	return mainGitDir(dir, true)
+}
+
+// workTreeOf returns the working tree that the configuration of a git directory names, "" for
+// none.
+func workTreeOf(dir string) string {
+	core := false
+	tree := ""
+	for line := range strings.Lines(readGitFile(filepath.Join(dir, "config"))) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section, rest, _ := strings.Cut(line, "]")
+			core, line = strings.EqualFold(strings.TrimSpace(section[1:]), "core"), strings.TrimSpace(rest)
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if core && ok && strings.EqualFold(strings.TrimSpace(key), "worktree") {
+			value = strings.TrimSpace(value)
+			if plain, err := strconv.Unquote(value); err == nil {
+				value = plain
+			}
+			tree = from(dir, value)
+		}
+	}
+	return tree
 }
 
 // from resolves a path that a file of git in dir holds.

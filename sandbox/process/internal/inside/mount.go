@@ -104,6 +104,9 @@ func (r *root) build(pl *Plan, layers []layer, home, dev, exe int, shown map[str
 			return "mount " + l.path, err
 		}
 	}
+	if err := r.closeParents(pl); err != nil {
+		return "close the directories around the workspace", err
+	}
 	if err := r.clean(pl); err != nil {
 		return "show configurations without credentials", err
 	}
@@ -176,6 +179,49 @@ func (r *root) lay(l layer) error {
 		return r.hide([]string{l.path})
 	}
 	return r.show(l.path, l.tree)
+}
+
+// closeParents makes the directories of the home read-only in which the workspace and granted
+// paths are: a file that is written beside these would be lost with the sandbox. The home
+// itself and the directories of toolchains stay writable, for programs' own files.
+func (r *root) closeParents(pl *Plan) error {
+	if pl.Home == "" {
+		return nil
+	}
+	tops := map[string]bool{}
+	for _, path := range append([]string{pl.Workspace}, grantedPaths(pl)...) {
+		rel, below := strings.CutPrefix(path, pl.Home+"/")
+		top, _, deeper := strings.Cut(rel, "/")
+		program := strings.HasPrefix(top, ".") || slices.ContainsFunc(pl.Shown, func(shown string) bool { return Within(shown, top) })
+		if below && deeper && !program && !slices.Contains(grantedPaths(pl), pl.Home+"/"+top) {
+			tops[pl.Home+"/"+top] = true
+		}
+	}
+	for top := range tops {
+		dir, err := r.open(top, unix.O_DIRECTORY)
+		if errors.Is(err, unix.ENOENT) { // the grant was gone
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", top, err)
+		}
+		tree, err := cloneTree(dir, "", 0)
+		if err == nil {
+			err = errors.Join(setAttr(tree, unix.MOUNT_ATTR_RDONLY, 0), moveTo(tree, dir), unix.Close(tree))
+		}
+		unix.Close(dir)
+		if err != nil {
+			return fmt.Errorf("%s: %w", top, err)
+		}
+	}
+	return nil
+}
+
+func grantedPaths(pl *Plan) (paths []string) {
+	for _, g := range pl.Granted {
+		paths = append(paths, g.Path)
+	}
+	return paths
 }
 
 // clean covers configurations with credentials by their content without them.

@@ -1,0 +1,72 @@
+package standard
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/tool"
+)
+
+// TestOwnHome has a home in memory: what commands leave there is said once, and the editor
+// writes nothing there.
+func TestOwnHome(t *testing.T) {
+	t.Parallel()
+	home, err := os.MkdirTemp("/dev/shm", "deft-home-")
+	if err != nil {
+		t.Skip("no directory in memory:", err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	workspace := filepath.Join(t.TempDir(), "work")
+	if err := os.Mkdir(filepath.Join(home, "there"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h := newOwnHome(workspace, home)
+	if h == nil || h.written() != "" {
+		t.Fatal("a home in memory is not the sandbox's own, or has been written to")
+	}
+	for _, name := range []string{".settings", "report.txt"} {
+		if err := os.WriteFile(filepath.Join(home, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := h.written(); !strings.HasPrefix(got, home+"/report.txt will be lost") || !strings.Contains(got, workspace) || !strings.Contains(got, "--write DIR") {
+		t.Errorf("%q", got)
+	}
+	if got := h.written(); got != "" {
+		t.Errorf("again: %q", got)
+	}
+	inner := &recorded{}
+	x := explained{inner, pathHint{}, h}
+	for path, lost := range map[string]bool{
+		filepath.Join(home, "notes.md"): true, filepath.Join(home, "new/dir/notes.md"): true, filepath.Join(home, ".bashrc"): true,
+		filepath.Join(workspace, "notes.md"): false, "/etc/notes.md": false, "notes.md": false,
+	} {
+		for _, command := range []string{event.EditCreate, event.EditView} {
+			inner.calls = 0
+			obs, err := x.Execute(t.Context(), tool.Call{Action: &event.FileEditorAction{Command: command, Path: path}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused := lost && command != event.EditView
+			if r := obs.Result(); r.IsError != refused || (inner.calls == 0) != refused || refused && !strings.Contains(event.JoinText(r.Content), "--write DIR") {
+				t.Errorf("%s %s: %+v, %d calls", command, path, r, inner.calls)
+			}
+		}
+	}
+	if newOwnHome(home, home) != nil || newOwnHome(workspace, "/proc") != nil || newOwnHome(workspace, "") != nil {
+		t.Error("another home is the sandbox's own")
+	}
+}
+
+type recorded struct{ calls int }
+
+func (r *recorded) Execute(context.Context, tool.Call) (event.Observation, error) {
+	r.calls++
+	return &event.FileEditorObservation{}, nil
+}
+
+func (r *recorded) Close() error { return nil }
