@@ -48,6 +48,16 @@ type Question struct {
 	Reasons []string   `json:"reasons"`
 	// Summary is the model's own description; empty for none.
 	Summary string `json:"summary,omitempty"`
+	// Kind is the kind of action that an answer for further actions covers, in words that follow
+	// "always for".
+	Kind string `json:"-"`
+	// Exactly says that the kind is this one command alone.
+	Exactly bool `json:"-"`
+}
+
+// Covers reports whether an answer about the kind of q holds for another question.
+func (q Question) Covers(other Question) bool {
+	return q.Kind == other.Kind && (!q.Exactly || q.Text == other.Text)
 }
 
 // Form is the form of a Question's Text.
@@ -85,8 +95,9 @@ func Questions(s *state.State, mask func(string) string) []Question {
 		if _, ok := a.Action.(*event.MCPToolAction); ok {
 			q.Server = servers[a.ToolName]
 		}
+		q.Kind, q.Exactly = kindOf(a, q)
 		q.Risk, q.Reasons = rating(a, s.Analysis)
-		for _, line := range []*string{&q.Tool, &q.Server, &q.Subject, &q.Summary} {
+		for _, line := range []*string{&q.Tool, &q.Server, &q.Subject, &q.Summary, &q.Kind} {
 			*line = oneLine(mask(*line))
 		}
 		for i, reason := range q.Reasons {
@@ -126,6 +137,26 @@ func described(a *event.ActionEvent) Question {
 		}
 		return q
 	}
+	return ofSearch(a)
+}
+
+// ofSearch describes actions that look for files, tasks for sub-agents, and others by their
+// arguments.
+func ofSearch(a *event.ActionEvent) Question {
+	in := func(dir *string) string {
+		if dir == nil || *dir == "" {
+			return ""
+		}
+		return " in " + *dir
+	}
+	switch act := a.Action.(type) {
+	case *event.GlobAction:
+		return Question{Title: "Find files by name", Subject: act.Pattern + in(act.Path), Form: Plain}
+	case *event.GrepAction:
+		return Question{Title: "Search in files", Subject: act.Pattern + in(act.Path), Form: Plain}
+	case *event.TaskAction:
+		return Question{Title: "Give a task to a sub-agent", Text: act.Prompt, Form: Plain}
+	}
 	return Question{Title: "Use a tool", Text: argumentsOf(a), Form: Arguments}
 }
 
@@ -162,7 +193,11 @@ func ofEditor(a *event.ActionEvent, edit *event.FileEditorAction) Question {
 	case event.EditUndo:
 		return Question{Title: "Undo the last edit of a file", Subject: edit.Path, Form: Plain}
 	}
-	return Question{Title: "Read a file", Subject: edit.Path, Text: argumentsOf(a), Form: Arguments}
+	q := Question{Title: "Read a file", Subject: edit.Path, Form: Plain}
+	if len(edit.ViewRange) == 2 {
+		q.Subject += fmt.Sprintf(" (lines %d to %d)", edit.ViewRange[0], edit.ViewRange[1])
+	}
+	return q
 }
 
 // edited describes the replacement of a part of a file.

@@ -72,6 +72,26 @@ func (c *Controller) Reject(ctx context.Context, reason string) error {
 	})
 }
 
+// RejectSome refuses some of the actions that wait for confirmation, each with a reason. The
+// others go on waiting; without others it is [Controller.Reject].
+func (c *Controller) RejectSome(ctx context.Context, reasons map[event.ID]string) error {
+	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+		if now.Status != state.Confirming {
+			return nil, ErrNothingWaits
+		}
+		var evs []event.Event
+		for _, a := range now.Pending {
+			if reason, ok := reasons[a.ID]; ok {
+				evs = append(evs, rejections([]*event.ActionEvent{a}, reason)...)
+			}
+		}
+		if len(evs) == len(now.Pending) {
+			evs = append(evs, status(state.Idle))
+		}
+		return evs, nil
+	})
+}
+
 func rejections(pending []*event.ActionEvent, reason string) []event.Event {
 	var evs []event.Event
 	for _, a := range pending {

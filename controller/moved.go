@@ -11,12 +11,20 @@ import (
 )
 
 // RecordedWorkspace returns the directory in which a trajectory was recorded, as
-// the directory of its first command shows it; "" if there is none.
+// the directory of its first command shows it, or a search that names no directory; "" if
+// there is neither.
 func RecordedWorkspace(trajectory []event.Event) string {
+	asked := map[event.ID]event.Action{}
 	for _, ev := range trajectory {
+		if a, ok := ev.(*event.ActionEvent); ok {
+			asked[a.ID] = a.Action
+		}
 		o, ok := ev.(*event.ObservationEvent)
 		if !ok {
 			continue
+		}
+		if dir := searched(o, asked); dir != "" {
+			return dir
 		}
 		t, ok := o.Observation.(*event.TerminalObservation)
 		if !ok || t.Metadata.WorkingDir == nil || !filepath.IsAbs(*t.Metadata.WorkingDir) {
@@ -36,6 +44,25 @@ func RecordedWorkspace(trajectory []event.Event) string {
 		return dir
 	}
 	return ""
+}
+
+// searched returns the directory of a search for which none was given, "" for another result.
+func searched(o *event.ObservationEvent, asked map[event.ID]event.Action) string {
+	dir := ""
+	switch result := o.Observation.(type) {
+	case *event.GlobObservation:
+		if a, ok := asked[o.ActionID].(*event.GlobAction); ok && a.Path == nil {
+			dir = result.SearchPath
+		}
+	case *event.GrepObservation:
+		if a, ok := asked[o.ActionID].(*event.GrepAction); ok && a.Path == nil {
+			dir = result.SearchPath
+		}
+	}
+	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
+		return ""
+	}
+	return filepath.Clean(dir)
 }
 
 // changesDir matches a command that begins by changing to a relative directory.

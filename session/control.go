@@ -120,6 +120,17 @@ func (c *Conversation) Respond(ctx context.Context, accept bool, reason string) 
 	return nil
 }
 
+// Refuse rejects some of the actions that wait for confirmation, each with a reason for the
+// agent. The others go on waiting.
+func (c *Conversation) Refuse(ctx context.Context, reasons map[event.ID]string) error {
+	err := c.withWorker(ctx, func(w *worker) error { return w.RejectSome(ctx, reasons) })
+	if err != nil && !errors.Is(err, controller.ErrNothingWaits) {
+		return err
+	}
+	c.publish.state(true)
+	return nil
+}
+
 // SetConfirm sets the policy and the analyzer of a preset: when actions wait for
 // the user, and who rates them.
 func (c *Conversation) SetConfirm(ctx context.Context, p security.Preset) error {

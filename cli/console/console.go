@@ -40,6 +40,9 @@ type Options struct {
 	Lines int
 	// Thoughts shows the reasoning of models that return it, as it arrives.
 	Thoughts bool
+	// Progress shows the line that the running command writes again and again, as a progress bar
+	// is; "" takes it away. Nil for not.
+	Progress func(line string)
 	// Full shows everything that events have, whatever Lines says: whole output,
 	// files, arguments, reasoning, and the system prompt.
 	Full bool
@@ -57,6 +60,7 @@ type Printer struct {
 	streamed event.ID   // the item whose text has been shown as deltas
 	lastText string     // the agent's last message
 	tail     lineWindow // output of the running command
+	bar      string     // of its progress
 }
 
 // New returns a Printer.
@@ -163,6 +167,10 @@ func (p *Printer) Output(text string) {
 	for _, l := range p.tail.feed(text) {
 		p.line("  " + p.styled(l))
 	}
+	if bar := clean(sgr.Strip(p.tail.bar())); p.opts.Progress != nil && bar != p.bar {
+		p.bar = bar
+		p.opts.Progress(bar)
+	}
 }
 
 // styled is a line of a command's output: dim, and with the styles that it has.
@@ -182,6 +190,15 @@ func (p *Printer) styled(l string) string {
 		l = rest
 	}
 	return b.String() + sgr.Reset
+}
+
+// EndLine ends a line that is unfinished.
+func (p *Printer) EndLine() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.midLine {
+		p.write("\n")
+	}
 }
 
 // Note writes a line about the run itself.

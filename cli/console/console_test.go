@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -436,7 +437,7 @@ func TestColoursOfOutput(t *testing.T) {
 	for _, tt := range []struct{ name, in, plain, colored string }{
 		{"none", "a\n", "  a\n", "  \x1b[2ma\x1b[0m\n"},
 		{"colours", "\x1b[31mred\x1b[m.\n", "  red.\n", "  \x1b[2m\x1b[31mred\x1b[0m.\x1b[0m\n"},
-		{"others", "a\x1b[2J\x1b[8mb\x1b[31m\rc\n", "  ab\uFFFDc\n", "  \x1b[2mab\x1b[31m\uFFFDc\x1b[0m\n"},
+		{"others", "a\x1b[2J\x1b[8mb\x1b[31m\x07c\n", "  ab\uFFFDc\n", "  \x1b[2mab\x1b[31m\uFFFDc\x1b[0m\n"},
 		{"cut", long + "\x1b[32my\n", "  " + strings.Repeat("x", 394) + "…\n", "  \x1b[2m" + long + "…\x1b[0m\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -448,5 +449,24 @@ func TestColoursOfOutput(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestProgress writes one line again and again: its last state is shown, and meanwhile the
+// present one as the progress.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	var bars []string
+	got := played(console.Options{Progress: func(line string) { bars = append(bars, line) }}, func(p *console.Printer) {
+		for _, chunk := range []string{"Fetching\r\nDown", "loading 1%", "\rDownloading 50%\r", "Downloading", " 100%\r", "\nabc\b\bd\n", "\rlast"} {
+			p.Output(chunk)
+		}
+		p.Event(observation(&event.TerminalObservation{ExitCode: new(0)}))
+	})
+	if want := "  Fetching\n  Downloading 100%\n  ad\n  last\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if want := []string{"Downloading 50%", "Downloading", "Downloading 100%", "", "last", ""}; !slices.Equal(bars, want) {
+		t.Errorf("%q, want %q", bars, want)
 	}
 }

@@ -112,12 +112,18 @@ func (p *Printer) call(e *event.ActionEvent) string {
 	return line
 }
 
-// networkHints shows the model's hints about refused hosts, which only the user can
-// allow: they follow a command's output.
-func (p *Printer) networkHints(suffix string) {
-	for line := range strings.Lines(suffix) {
-		if strings.Contains(line, "--net") {
-			p.line(p.paint(yellow, "  "+clean(strings.Trim(strings.TrimSpace(line), "[]"))))
+// hints shows those of the model's hints that name a flag: about hosts and directories that
+// only the user can allow. They follow the output of a command, or an error.
+func (p *Printer) hints(text string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "[") {
+			continue
+		}
+		for _, flag := range []string{"--net", "--read", "--write"} {
+			if strings.Contains(line, flag) {
+				p.line(p.paint(yellow, "  "+clean(strings.Trim(line, "[]"))))
+				break
+			}
 		}
 	}
 }
@@ -136,7 +142,7 @@ func (p *Printer) observation(o event.Observation) {
 		} else if x.ExitCode == nil || *x.ExitCode < 0 {
 			p.line(p.paint(yellow, "  still running"))
 		}
-		p.networkHints(x.Metadata.Suffix)
+		p.hints(x.Metadata.Suffix)
 	case *event.FileEditorObservation:
 		switch {
 		case r.IsError:
@@ -164,6 +170,10 @@ func (p *Printer) observation(o event.Observation) {
 // shown as it ran.
 func (p *Printer) rest() bool {
 	lines, any := p.tail.finish()
+	if p.bar != "" {
+		p.bar = ""
+		p.opts.Progress("")
+	}
 	for _, l := range lines {
 		p.line("  " + p.styled(l))
 	}
@@ -186,6 +196,27 @@ func (p *Printer) diff(before, after string) {
 			color = red
 		}
 		p.line("  " + p.paint(color, clean(l)))
+	}
+}
+
+// Question shows what the user is asked about: a heading, and lines below it, which a diff
+// colours.
+func (p *Printer) Question(heading string, lines []string, diff bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line(p.paint(yellow, clean(heading)))
+	for _, l := range lines {
+		color := ""
+		switch {
+		case diff && strings.HasPrefix(l, "+"):
+			color = green
+		case diff && strings.HasPrefix(l, "-"):
+			color = red
+		}
+		if l = clean(l); color != "" {
+			l = p.paint(color, l)
+		}
+		p.line("    " + l)
 	}
 }
 
@@ -249,6 +280,7 @@ func (p *Printer) failed(why string) {
 		return
 	}
 	p.line(p.paint(red, "  ✗ "+clean(firstLine(why))))
+	p.hints(why)
 }
 
 // jsonWriter escapes characters that a terminal must not get.

@@ -16,6 +16,9 @@ type lineWindow struct {
 	cut   int    // lines between the two
 	part  []byte // the beginning of an unfinished line
 	shown int    // lines of the head that feed has returned
+	// returned says that the unfinished line begins anew with the next character, progress that
+	// it has done so.
+	returned, progress bool
 }
 
 // maxLine bounds a line, in bytes; a program may print gigabytes without a
@@ -61,30 +64,63 @@ func (w *lineWindow) lines() []string {
 }
 
 // feed takes text as it comes and returns the lines to show at once: the head's.
-// The tail is shown by finish.
+// The tail is shown by finish. As on a terminal, a line begins anew after a carriage return, and
+// a backspace takes a character back.
 func (w *lineWindow) feed(text string) []string {
 	for {
 		l, rest, ended := strings.Cut(text, "\n")
-		if ended && len(w.part) == 0 {
+		if ended && len(w.part) == 0 && !w.returned && !strings.ContainsAny(l, "\r\b") {
 			w.add(l)
 			text = rest
 			continue
 		}
-		if space := maxLine + 1 - len(w.part); w.whole {
-			w.part = append(w.part, l...)
-		} else if space > 0 {
-			w.part = append(w.part, l[:min(len(l), space)]...)
-		}
+		w.write(l)
 		if !ended {
 			break
 		}
 		w.add(string(w.part))
-		w.part = w.part[:0]
+		w.part, w.returned, w.progress = w.part[:0], false, false
 		text = rest
 	}
 	fresh := w.head[w.shown:]
 	w.shown = len(w.head)
 	return fresh
+}
+
+// write adds to the unfinished line.
+func (w *lineWindow) write(l string) {
+	for l != "" {
+		end := strings.IndexAny(l, "\r\b")
+		if end < 0 {
+			end = len(l)
+		}
+		if end > 0 && w.returned {
+			w.part, w.returned, w.progress = w.part[:0], false, true
+		}
+		if space := maxLine + 1 - len(w.part); w.whole {
+			w.part = append(w.part, l[:end]...)
+		} else if space > 0 {
+			w.part = append(w.part, l[:min(end, space)]...)
+		}
+		if l = l[end:]; l == "" {
+			return
+		}
+		if l[0] == '\r' {
+			w.returned = true
+		} else {
+			_, size := utf8.DecodeLastRune(w.part)
+			w.part, w.progress = w.part[:len(w.part)-size], true
+		}
+		l = l[1:]
+	}
+}
+
+// bar is the unfinished line if it is written again and again, as that of a progress bar; else "".
+func (w *lineWindow) bar() string {
+	if !w.progress {
+		return ""
+	}
+	return string(w.part)
 }
 
 // finish returns the lines that feed has not, and starts anew. any says

@@ -6,23 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/confirmation"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
 )
-
-// checkConfirm refuses at the start what could only fail later.
-func checkConfirm(o Options) error {
-	if o.Confirm != "" && o.Confirm != security.Never && o.Prompter == nil {
-		return fault.New(fault.Denied, "--confirm "+string(o.Confirm)+" needs a terminal to ask in").
-			Hint("run it in a terminal whose standard input is not redirected, or leave --confirm out")
-	}
-	return nil
-}
 
 // Prompter asks the user. Errors other than those of ctx mean that no answer
 // will come.
@@ -67,12 +62,11 @@ func (t *terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// confirm asks the user about the actions of c that wait. It reports false if the
-// user has not answered, for the run is to stop: then they go on waiting. After
-// true, a run does what was accepted, or tells the agent what was refused.
+// confirm asks the user about the actions of c that wait, one after another. It reports false
+// if the user has not answered, for the run is to stop: then they go on waiting. After
+// true, a run does what was accepted, and tells the agent what was refused.
 func (r *runner) confirm(ctx context.Context, c *session.Conversation, s *state.State) (answered bool, err error) {
 	r.mu.Lock()
-	accepting := r.accepting || r.Confirm == security.Never
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.endPrompt = cancel
@@ -81,39 +75,68 @@ func (r *runner) confirm(ctx context.Context, c *session.Conversation, s *state.
 	switch {
 	case stopping:
 		return false, nil
-	case accepting:
+	case r.Confirm == security.Never:
 		return true, nil
-	case r.Prompter == nil:
-		return false, fault.New(fault.Denied, "actions wait for confirmation, and there is no terminal to ask in").
-			Hint("resume it in a terminal, or with --confirm never to accept them")
 	}
-	r.view.pending(confirmation.Questions(s, nil)) // events have no secrets
-	for {
-		line, err := r.ask(ctx, "Run it? [y]es, [n]o, [a]lways in this run: ")
+	if c == r.c {
+		r.view.await(ctx, eventstream.Seq(s.Seq))
+	}
+	refused := map[event.ID]string{}
+	all := confirmation.Questions(s, nil) // events have no secrets
+	for i, q := range all {
+		if slices.ContainsFunc(r.always, func(given confirmation.Question) bool { return given.Covers(q) }) {
+			continue
+		}
+		if r.Prompter == nil {
+			return false, fault.New(fault.Denied, "actions wait for confirmation, and there is no terminal to ask in").
+				Hint("resume it in a terminal, or with --confirm never to accept them")
+		}
+		accepted, reason, err := r.about(ctx, q, i+1, len(all))
 		if err != nil {
 			return false, unanswered(err)
 		}
-		switch strings.ToLower(strings.TrimSpace(line)) {
+		if !accepted {
+			refused[q.Action] = reason
+		}
+	}
+	if len(refused) == 0 {
+		return true, nil
+	}
+	return true, c.Refuse(context.WithoutCancel(ctx), refused)
+}
+
+// about asks the user about one action, the n-th of a number of them.
+func (r *runner) about(ctx context.Context, q confirmation.Question, n, of int) (accepted bool, reason string, err error) {
+	release := r.view.hold()
+	defer func() { release(err == nil) }()
+	r.view.pending(q, n, of)
+	for {
+		line, err := r.Prompter.Ask(ctx, "Run it? [y]es, [n]o, [a]lways for "+q.Kind+" in this run: ")
+		if err != nil {
+			return false, "", err
+		}
+		line = strings.TrimSpace(line)
+		answer, why, _ := strings.Cut(line, " ")
+		switch strings.ToLower(answer) {
 		case "y", "yes":
-			return true, nil
+			return true, "", nil
 		case "a", "always":
-			r.mu.Lock()
-			r.accepting = true
-			r.mu.Unlock()
-			return true, nil
+			r.always = append(r.always, q)
+			return true, "", nil
 		case "n", "no":
-			reason, err := r.ask(ctx, "Why not? The agent reads it (Enter for nothing): ")
-			if err != nil {
-				return false, unanswered(err)
+			if why = strings.TrimSpace(why); why == "" {
+				why, err = r.Prompter.Ask(ctx, "Why not? The agent reads it (Enter for nothing): ")
 			}
-			return true, c.Respond(context.WithoutCancel(ctx), false, refusal(reason))
+			return false, refusal(why), err
 		}
 	}
 }
 
+// ask asks the user one question, and keeps back the output of others meanwhile.
 func (r *runner) ask(ctx context.Context, prompt string) (string, error) {
+	release := r.view.hold()
 	line, err := r.Prompter.Ask(ctx, prompt)
-	r.view.answered()
+	release(err == nil)
 	return line, err
 }
 
@@ -133,23 +156,26 @@ func unanswered(err error) error {
 	return fault.Wrap(err, fault.Denied, "ask for confirmation")
 }
 
-// pending shows what the user is asked.
-func (v *View) pending(questions []confirmation.Question) {
-	v.thinking(false)
-	for _, q := range questions {
-		of, why := "", ""
-		if q.Server != "" {
-			of = fmt.Sprintf(" of the MCP server %q", q.Server)
-		}
-		if len(q.Reasons) > 0 {
-			why = " " + strings.Join(q.Reasons, "; ")
-		}
-		v.Warn(safeText(fmt.Sprintf("The agent wants to use %s%s (risk: %s):%s", q.Tool, of, q.Risk, why)))
-		if q.Form != confirmation.Command || q.Title != confirmation.RunCommand {
-			v.Warn("    " + safeText(strings.TrimSuffix(q.Title+": "+q.Subject, ": ")))
-		}
-		for l := range strings.SplitSeq(strings.TrimSuffix(q.Text, "\n"), "\n") {
-			v.Warn("    " + safeText(l))
-		}
+// pending shows what the user is asked about, the n-th of a number of actions.
+func (v *View) pending(q confirmation.Question, n, of int) {
+	which, by := "", ""
+	if of > 1 {
+		which = fmt.Sprintf("(%d of %d) ", n, of)
 	}
+	if q.Server != "" {
+		by = fmt.Sprintf(" of the MCP server %q", q.Server)
+	}
+	heading := fmt.Sprintf("%sThe agent wants to use %s%s (risk: %s):", which, q.Tool, by, q.Risk)
+	if len(q.Reasons) > 0 {
+		heading += " " + strings.Join(q.Reasons, "; ")
+	}
+	var lines []string
+	if q.Form != confirmation.Command || q.Title != confirmation.RunCommand {
+		lines = append(lines, strings.TrimSuffix(q.Title+": "+q.Subject, ": "))
+	}
+	if text := strings.TrimSuffix(q.Text, "\n"); text != "" {
+		lines = append(lines, strings.Split(text, "\n")...)
+	}
+	color := v.screen != nil && v.screen.color
+	console.New(console.Options{Out: v.Prompts(), Color: color}).Question(heading, lines, q.Form == confirmation.Diff)
 }

@@ -3,6 +3,7 @@ package runcommand
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -82,12 +83,18 @@ func compare(recorded, now []event.Event) []difference {
 // against says how a result differs from the recorded one.
 func (o outcome) against(now outcome) (d difference, differs bool) {
 	switch {
+	case o.unfinished() || now.unfinished():
+		return d, false // how far it came in its time says nothing
 	case o.exit != now.exit:
 		return difference{Recorded: "exit code " + o.exit, Now: "exit code " + now.exit}, true
 	case o.failed != now.failed:
 		return difference{Recorded: o.state(), Now: now.state()}, true
 	}
 	was, is := strings.Split(steady(o.text), "\n"), strings.Split(steady(now.text), "\n")
+	if o.tool == "glob" { // it lists the files that were changed last first
+		slices.Sort(was)
+		slices.Sort(is)
+	}
 	for i := range max(len(was), len(is)) {
 		a, b := lineAt(was, i), lineAt(is, i)
 		if a != b {
@@ -96,6 +103,9 @@ func (o outcome) against(now outcome) (d difference, differs bool) {
 	}
 	return d, false
 }
+
+// unfinished reports whether a command ran on when its result was given.
+func (o outcome) unfinished() bool { return o.exit == "-1" }
 
 func (o outcome) state() string {
 	line, _, _ := strings.Cut(o.text, "\n")

@@ -18,6 +18,19 @@ func ran(call, command, dir, text string, exit int) event.Event {
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
+	files := func(call, text string) event.Event {
+		o := &event.GlobObservation{}
+		o.Content = event.Texts(text)
+		ev := &event.ObservationEvent{Base: event.NewBase(event.SourceEnvironment), Observation: o}
+		ev.ToolName, ev.ToolCallID = "glob", call
+		return ev
+	}
+	if got := compare([]event.Event{files("a", "/w/b\n/w/a")}, []event.Event{files("a", "/w/a\n/w/b")}); len(got) > 0 {
+		t.Errorf("another order of files: %v", got)
+	}
+	if got := compare([]event.Event{files("a", "/w/b\n/w/a")}, []event.Event{files("a", "/w/a\n/w/c")}); len(got) != 1 {
+		t.Errorf("other files: %v", got)
+	}
 	recorded := []event.Event{ran("a", "x", "/", "one\ntook 0.12s", 0), ran("b", "x", "/", "two", 0), ran("b", "x", "/", "three", 0)}
 	for name, c := range map[string]struct {
 		now  []event.Event
@@ -29,6 +42,9 @@ func TestCompare(t *testing.T) {
 		"another line": {
 			[]event.Event{ran("a", "x", "/", "one", 0), ran("b", "x", "/", "two", 0), ran("b", "x", "/", "four", 0)},
 			[]difference{{1, "terminal", "took TIME", ""}, {3, "terminal", "three", "four"}},
+		},
+		"a slow step that has ended, or has not": {
+			[]event.Event{ran("a", "x", "/", "one\ntook 1s", -1), ran("b", "x", "/", "two", 0)}, nil,
 		},
 		"another exit code": {
 			[]event.Event{ran("a", "x", "/", "one\ntook 1s", 2)}, []difference{{1, "terminal", "exit code 0", "exit code 2"}},

@@ -27,6 +27,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/deft-dev/deft/confirmation"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
@@ -78,18 +79,18 @@ type runner struct {
 	mu        sync.Mutex
 	stopping  bool // the user has asked to stop
 	running   bool // there is a run that can be paused
-	accepting bool // the user accepts all actions of this run
 	// unanswered says that the agent has asked something, and nobody could be asked.
 	unanswered bool
 	endPrompt  func()
+
+	// always are questions whose kinds the user accepts in this run. One goroutine at a time
+	// asks.
+	always []confirmation.Question
 }
 
 // Run works on a conversation until it ends, is stopped, or the user refuses to
 // go on. See the package comment for its errors.
 func Run(ctx context.Context, o Options) error {
-	if err := checkConfirm(o); err != nil {
-		return err
-	}
 	r := &runner{Options: o, view: o.View, endPrompt: func() {}, base: func() string { return "" }}
 	if err := r.open(ctx); err != nil {
 		return err

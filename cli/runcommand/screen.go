@@ -16,7 +16,12 @@ type screen struct {
 	text    string // wanted status
 	drawn   bool
 	midLine bool
+	held    bool   // only the question to the user is written
+	kept    []byte // comes after the answer
 }
+
+// maxKept bounds the output that waits for an answer, in bytes; the oldest is dropped.
+const maxKept = 1 << 20
 
 // Write implements io.Writer.
 func (s *screen) Write(p []byte) (int, error) {
@@ -25,11 +30,62 @@ func (s *screen) Write(p []byte) (int, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.held {
+		s.kept = append(s.kept, p...)
+		s.kept = s.kept[max(0, len(s.kept)-maxKept):]
+		return len(p), nil
+	}
+	return s.write(p)
+}
+
+// write writes; the caller holds mu.
+func (s *screen) write(p []byte) (int, error) {
 	s.erase()
 	n, err := s.out.Write(p)
 	s.midLine = p[len(p)-1] != '\n'
 	s.draw()
 	return n, err
+}
+
+// question is a screen on which only the question to the user is shown: the output of
+// others waits until the screen is released.
+type question struct{ s *screen }
+
+// Write implements io.Writer.
+func (q question) Write(p []byte) (int, error) {
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	q.s.erase()
+	return q.s.out.Write(p)
+}
+
+// hold keeps back what others write.
+func (s *screen) hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	s.held = true
+	if s.midLine {
+		_, _ = io.WriteString(s.out, "\n") // a closed terminal shows no question either
+		s.midLine = false
+	}
+}
+
+// release shows what was kept back. answered says that the user has ended the line of the
+// question.
+func (s *screen) release(answered bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !answered {
+		_, _ = io.WriteString(s.out, "\n")
+	}
+	s.held = false
+	if kept := s.kept; len(kept) > 0 {
+		s.kept = nil
+		_, _ = s.write(kept)
+		return
+	}
+	s.draw()
 }
 
 // show sets the status line; "" takes it away.
@@ -47,13 +103,6 @@ func (s *screen) show(text string) {
 	s.draw()
 }
 
-// lineEnded says that the user has ended the line.
-func (s *screen) lineEnded() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.midLine = false
-}
-
 func (s *screen) erase() {
 	if s.drawn {
 		_, _ = io.WriteString(s.out, "\r\x1b[K") // a closed terminal has no status
@@ -62,7 +111,7 @@ func (s *screen) erase() {
 }
 
 func (s *screen) draw() {
-	if s.text == "" || s.midLine {
+	if s.text == "" || s.midLine || s.held {
 		return
 	}
 	text := s.text

@@ -1,6 +1,7 @@
 package runcommand
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,6 +63,7 @@ type View struct {
 
 	order  sync.Mutex // held while pieces and events are shown
 	shown  eventstream.Seq
+	next   chan struct{}       // is closed with the next event that is shown; nil if nobody waits
 	pieces []session.Transient // that come after events that are not shown yet
 }
 
@@ -84,7 +86,7 @@ func NewView(o ViewOptions) *View {
 		return v
 	}
 	v.screen = &screen{out: out, color: o.Color && tty, status: o.Status && tty}
-	v.printer = console.New(console.Options{Out: v.screen, Color: o.Color && tty, Thoughts: o.Thoughts})
+	v.printer = console.New(console.Options{Out: v.screen, Color: o.Color && tty, Thoughts: o.Thoughts, Progress: v.screen.show})
 	if !o.OutTTY && !o.Same { // else the answer was shown already
 		v.answer = o.Out
 	}
@@ -202,6 +204,10 @@ func (v *View) transient(t session.Transient) {
 // holds order.
 func (v *View) showUpTo(seq eventstream.Seq) {
 	v.shown = seq
+	if v.next != nil {
+		close(v.next)
+		v.next = nil
+	}
 	for len(v.pieces) > 0 && v.pieces[0].After <= seq {
 		v.piece(v.pieces[0].Piece)
 		v.pieces = v.pieces[1:]
@@ -256,15 +262,40 @@ func (v *View) isolation(level string) {
 // Prompts returns where the user is asked.
 func (v *View) Prompts() io.Writer {
 	if v.screen != nil {
-		return v.screen
+		return question{v.screen}
 	}
 	return v.warnTo
 }
 
-// answered says that the user has answered a prompt.
-func (v *View) answered() {
-	if v.screen != nil {
-		v.screen.lineEnded()
+// hold keeps back all but questions and answers until release is called, which says whether the
+// user has ended the last line.
+func (v *View) hold() (release func(answered bool)) {
+	if v.screen == nil {
+		return func(bool) {}
+	}
+	v.printer.EndLine()
+	v.screen.hold()
+	return v.screen.release
+}
+
+// await returns when the events up to seq are shown.
+func (v *View) await(ctx context.Context, seq eventstream.Seq) {
+	for v.printer != nil {
+		v.order.Lock()
+		if v.shown >= seq {
+			v.order.Unlock()
+			return
+		}
+		if v.next == nil {
+			v.next = make(chan struct{})
+		}
+		next := v.next
+		v.order.Unlock()
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
