@@ -59,8 +59,9 @@ func (s *Store) Compare(ctx context.Context, path string, r Record) (Changes, er
 // Restore gives the files of p's workspace the state of a checkpoint of it, and
 // keeps their state before as p's checkpoint, in place of an existing one. Files
 // that a checkpoint does not keep stay unchanged. Nothing else should change the
-// files meanwhile. If it fails half way it can be called again.
-func (s *Store) Restore(ctx context.Context, p Point, r Record) (Changes, error) {
+// files meanwhile. If it fails half way it can be called again. The files of leave, by their
+// paths in the workspace, stay as they are.
+func (s *Store) Restore(ctx context.Context, p Point, r Record, leave ...string) (Changes, error) {
 	w, err := s.openExisting(ctx, p.Workspace)
 	if err != nil {
 		return Changes{}, err
@@ -74,7 +75,7 @@ func (s *Store) Restore(ctx context.Context, p Point, r Record) (Changes, error)
 	if err := w.keep(p.Conversation, now, writeFile); err != nil {
 		return Changes{}, err
 	}
-	return w.restore(ctx, now.Tree, r)
+	return w.restore(ctx, now.Tree, r, leave)
 }
 
 // compare returns the changes between a tree and a checkpoint's tree, in the order of the
@@ -111,8 +112,10 @@ func (w *workspace) compare(ctx context.Context, now string, r Record) (all []ch
 
 // restore reads and writes the files that differ, and no others: of many files that takes a
 // fraction of the time that git read-tree takes.
-func (w *workspace) restore(ctx context.Context, now string, r Record) (done Changes, err error) {
+func (w *workspace) restore(ctx context.Context, now string, r Record, leave []string) (done Changes, err error) {
 	all, err := w.compare(ctx, now, r)
+	differ := len(all)
+	all = slices.DeleteFunc(all, func(c change) bool { return slices.Contains(leave, c.path) })
 	done = summary(all)
 	if err != nil || len(all) == 0 {
 		return done, err
@@ -139,6 +142,9 @@ func (w *workspace) restore(ctx context.Context, now string, r Record) (done Cha
 	}
 	if err := w.protect(done.Written, r); err != nil {
 		return done, fmt.Errorf("restore the rights of files: %w", err)
+	}
+	if len(all) < differ { // the files are not those of the checkpoint's tree
+		return done, nil
 	}
 	return done, w.noteTree(r.Tree)
 }
@@ -237,7 +243,7 @@ func (s *Store) Fork(ctx context.Context, from, to Point, events []event.ID, r R
 	}
 	now, err := dst.snapshot(ctx)
 	if err == nil {
-		_, err = dst.restore(ctx, now.Tree, r)
+		_, err = dst.restore(ctx, now.Tree, r, nil)
 	}
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func TestKinds(t *testing.T) {
 		{run("sudo ls"), run("sudo rm"), "exactly this", false},
 		{run("ls | wc"), run("ls | sh"), "exactly this", false},
 		{run("./x.sh"), run("./x.sh a"), "exactly this", false},
-		{&event.TerminalAction{Command: "y", IsInput: true}, run("y"), "exactly this", true},
+		{&event.TerminalAction{Command: "y", IsInput: true}, run("y"), "exactly this", false},
 		{edit("create", "/w/a"), edit("create", "/w/b"), "new files", true},
 		{edit("create", "/w/a"), edit("str_replace", "/w/b"), "new files", false},
 		{edit("insert", "/w/a"), edit("str_replace", "/w/b"), "edits of files", true},

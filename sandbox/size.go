@@ -30,6 +30,9 @@ func (s *Size) UnmarshalText(text []byte) error {
 	if err != nil || !(n*unit >= 1) || n*unit > 1<<60 {
 		return fault.New(fault.Invalid, "not a size: "+string(text)).Hint("for example 500M or 8G")
 	}
+	if n*unit < 1024 {
+		return fault.New(fault.Invalid, "not a size: "+string(text)+" is a number of bytes").Hint("name a unit, for example " + strings.TrimSpace(string(text)) + "M or " + strings.TrimSpace(string(text)) + "G")
+	}
 	*s = Size(n * unit)
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 func TestSize(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]sandbox.Size{
-		"1": 1, "500M": 500 << 20, "8g": 8 << 30, "1.5K": 1536, "2GiB": 2 << 30, "64KB": 64 << 10, "none": -1,
+		"1": 0, "10": 0, "1024": 1024, "500M": 500 << 20, "8g": 8 << 30, "1.5K": 1536, "2GiB": 2 << 30, "64KB": 64 << 10, "none": -1,
 		"": 0, "-1": 0, "0": 0, "x": 0, "1MG": 0, "G": 0, "nan": 0, "inf": 0, "1e30": 0,
 	} {
 		var got sandbox.Size

@@ -3,6 +3,11 @@ package session
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
@@ -19,6 +24,8 @@ type UndoOptions struct {
 	KeepFiles bool
 	// Commits takes Git's checkout back with the files, see [Moved].
 	Commits bool
+	// KeepOwn leaves the files of [Undone.Own] as they are.
+	KeepOwn bool
 	// Preview changes nothing.
 	Preview bool
 }
@@ -30,6 +37,9 @@ type Undone struct {
 	From, To event.ID
 	Files    checkpoint.Changes
 	Commits  Moved
+	// Own are those of Files, or those that were left, that were changed after the last event of
+	// the conversation: by the user, or by another program. Only a preview or KeepOwn has them.
+	Own []string
 }
 
 // Undo takes a conversation and the files of its workspace back to an event. Files stay as
@@ -69,8 +79,21 @@ func (b Branches) Undo(ctx context.Context, o UndoOptions) (u Undone, err error)
 				return err
 			}
 			present := b.present(ctx, u.From)
-			if u.Files, err = b.restoreFiles(ctx, present, r, o.Preview); err != nil {
-				return err
+			if o.Preview || o.KeepOwn {
+				changes, err := b.restoreFiles(ctx, present, r, true, nil)
+				if err != nil {
+					return err
+				}
+				u.Files, u.Own = changes, b.changedAfter(changes, s.LastTime)
+			}
+			if !o.Preview {
+				var leave []string
+				if o.KeepOwn {
+					leave = u.Own
+				}
+				if u.Files, err = b.restoreFiles(ctx, present, r, false, leave); err != nil {
+					return err
+				}
 			}
 			if o.Commits {
 				u.Commits = undoCommits(ctx, w.res.RunProgram, b.c.Workspace(), present.Checkout, r.Checkout, o.Preview)
@@ -105,8 +128,25 @@ func (b Branches) filesAt(ctx context.Context, t history.Tree, at event.ID) (che
 	return r, nil
 }
 
-// restoreFiles brings the files of a checkpoint back, and takes one of the present.
-func (b Branches) restoreFiles(ctx context.Context, present checkpoint.Point, r checkpoint.Record, preview bool) (checkpoint.Changes, error) {
+// changedAfter returns the files among changes that are there and were changed after a time.
+func (b Branches) changedAfter(changes checkpoint.Changes, last event.Timestamp) (own []string) {
+	t, ok := last.Time()
+	if !ok { // of an imported conversation
+		return nil
+	}
+	for _, path := range slices.Concat(changes.Written, changes.Removed) {
+		var st unix.Stat_t
+		if unix.Lstat(filepath.Join(b.c.Workspace(), path), &st) == nil && time.Unix(st.Ctim.Unix()).After(t) {
+			own = append(own, path)
+		}
+	}
+	slices.Sort(own)
+	return own
+}
+
+// restoreFiles brings the files of a checkpoint back, but for those to leave, and takes one of
+// the present.
+func (b Branches) restoreFiles(ctx context.Context, present checkpoint.Point, r checkpoint.Record, preview bool, leave []string) (checkpoint.Changes, error) {
 	cps, err := b.checkpoints(ctx)
 	if err != nil {
 		return checkpoint.Changes{}, err
@@ -114,7 +154,7 @@ func (b Branches) restoreFiles(ctx context.Context, present checkpoint.Point, r 
 	if preview {
 		return cps.Compare(ctx, b.c.Workspace(), r)
 	}
-	return cps.Restore(ctx, present, r)
+	return cps.Restore(ctx, present, r, leave...)
 }
 
 // ErrNoCheckpoint is in the chain of errors about files that are not known at an event.

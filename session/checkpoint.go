@@ -34,13 +34,17 @@ const (
 // store, beside the turn's own.
 const maxStepBytes = 512 << 20
 
+// tellAfter is how long actions wait for a checkpoint until people who watch are told.
+const tellAfter = time.Second
+
 // checkpointer takes the checkpoints of a worker.
 type checkpointer struct {
 	c *Conversation
 	w *worker
 
-	taking *semaphore.Weighted // held while one is taken; it guards the next two
+	taking *semaphore.Weighted // held while one is taken; it guards the others
 	tried  event.ID            // at which the last one was taken, or failed
+	turn   event.ID            // likewise, of the last one of a turn
 	// spent counts the bytes that the steps of the present turn have stored; it is
 	// maxStepBytes after a step that failed.
 	spent int64
@@ -62,6 +66,19 @@ func (k *checkpointer) wait(ctx context.Context) error {
 // now takes the checkpoint that is due before a batch of actions; with nil the one before
 // the actions of the answer that the model is giving. It returns when none is being taken.
 func (k *checkpointer) now(ctx context.Context, batch []*event.ActionEvent) {
+	if batch != nil {
+		told := make(chan struct{})
+		timer := time.AfterFunc(tellAfter, func() {
+			defer close(told)
+			k.c.publish.hub.publish(Transient{Waiting: &Waiting{For: "the files to be kept for an undo"}})
+		})
+		defer func() {
+			if !timer.Stop() {
+				<-told
+				k.c.publish.hub.publish(Transient{Waiting: &Waiting{Over: true}})
+			}
+		}()
+	}
 	if err := k.taking.Acquire(ctx, 1); err != nil {
 		return // the run is stopped
 	}
@@ -78,11 +95,13 @@ func (k *checkpointer) now(ctx context.Context, batch []*event.ActionEvent) {
 // due returns the event at which a checkpoint is due, "" for none, and whether it belongs to
 // a step within a turn.
 func (k *checkpointer) due(s *state.State, batch []*event.ActionEvent, times CheckpointTimes) (at event.ID, step bool) {
-	if turn := s.LastUserMessage; turn != "" && !actedSince(s, turn, batch) {
-		if at = turn; at == k.tried {
-			at = ""
-		}
-		return at, false
+	turn := s.LastUserMessage
+	switch {
+	case turn == "":
+	case turn != k.tried && turn != k.turn && !changedSince(s, turn, batch):
+		return turn, false
+	case !actedSince(s, turn, batch):
+		return "", false
 	}
 	if at = s.Head; batch != nil {
 		at = batch[0].ParentID
@@ -107,29 +126,46 @@ func actedSince(s *state.State, ev event.ID, batch []*event.ActionEvent) bool {
 	return true // a summary has replaced the events after it
 }
 
+// changedSince reports whether actions outside of a batch that may change files follow an event,
+// as far as the view shows it.
+func changedSince(s *state.State, ev event.ID, batch []*event.ActionEvent) bool {
+	for _, e := range slices.Backward(s.View) {
+		if e.Meta().ID == ev {
+			return false
+		}
+		if a, ok := e.(*event.ActionEvent); ok && !readsOnly(a) && !slices.ContainsFunc(batch, func(b *event.ActionEvent) bool { return b.ID == a.ID }) {
+			return true
+		}
+	}
+	return true // a summary has replaced the events after it
+}
+
 // before returns the function that takes the checkpoint before a batch of actions; nil where
-// none are taken. Actions that change no files, such as the end of a turn, do not wait for it.
+// none are taken. Actions that change no files, such as the end of a turn or a command that only
+// reads, do not wait for it.
 func (k *checkpointer) before() func(context.Context, []*event.ActionEvent, bool) {
 	if !k.c.Branches().keepsFiles() {
 		return nil
 	}
 	return func(ctx context.Context, batch []*event.ActionEvent, forRuntime bool) {
-		if forRuntime {
+		reading := !slices.ContainsFunc(batch, func(a *event.ActionEvent) bool { return !readsOnly(a) })
+		if forRuntime && !reading {
 			k.now(ctx, batch)
 		} else {
-			k.beside(batch)
+			k.beside(batch, forRuntime)
 		}
 	}
 }
 
-// beside begins to take the checkpoint of a step before a batch of actions. It returns when
-// the checkpoint is sure to come before the next change of the files.
-func (k *checkpointer) beside(batch []*event.ActionEvent) {
+// beside begins to take the checkpoint before a batch of actions that change no files. It returns
+// when the checkpoint is sure to come before the next change of the files. turn says that the one
+// of a turn is begun as well: others may follow soon.
+func (k *checkpointer) beside(batch []*event.ActionEvent, turn bool) {
 	if !k.taking.TryAcquire(1) {
 		return // one of the same files is being taken
 	}
 	at, step := k.due(k.w.Latest(), batch, k.c.m.o.CheckpointTimes)
-	if at == "" || !step { // before the first action of a turn there is time
+	if at == "" || !step && !turn { // before the first action of a turn there is time
 		k.taking.Release(1)
 		return
 	}
@@ -171,7 +207,7 @@ func (k *checkpointer) take(ctx context.Context, at event.ID, step bool) {
 	k.tried = at
 	switch {
 	case !step:
-		k.spent = 0
+		k.spent, k.turn = 0, at
 	case err == nil:
 		k.spent += r.NewBytes
 	}

@@ -15,6 +15,7 @@ func TestCheckpointDue(t *testing.T) {
 	action := func(id, parent string) *event.ActionEvent { return &event.ActionEvent{Base: meta(id, parent)} }
 	result := func(id, parent string) event.Event { return &event.ObservationEvent{Base: meta(id, parent)} }
 	m1, a1, o1, a2 := message("m1", ""), action("a1", "m1"), result("o1", "a1"), action("a2", "o1")
+	r1 := &event.ActionEvent{Base: meta("r1", "m1"), Action: &event.TerminalAction{Command: "ls"}}
 	queued, a3 := message("m2", "o1"), action("a3", "m2")
 	for name, c := range map[string]struct {
 		view  []event.Event
@@ -25,18 +26,20 @@ func TestCheckpointDue(t *testing.T) {
 		want  event.ID
 		step  bool
 	}{
-		"a message":                      {view: []event.Event{m1}, last: "m1", times: CheckpointSteps, want: "m1"},
-		"a message again":                {view: []event.Event{m1, a1}, last: "m1", batch: []*event.ActionEvent{a1}, k: checkpointer{tried: "m1"}, times: CheckpointSteps},
-		"the first actions":              {view: []event.Event{m1, a1}, last: "m1", batch: []*event.ActionEvent{a1}, times: CheckpointTurns, want: "m1"},
-		"a step ahead":                   {view: []event.Event{m1, a1, o1}, last: "m1", k: checkpointer{tried: "m1"}, times: CheckpointSteps, want: "o1", step: true},
-		"a step":                         {view: []event.Event{m1, a1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, k: checkpointer{tried: "m1"}, times: CheckpointSteps, want: "o1", step: true},
-		"a step in an opened one":        {view: []event.Event{m1, a1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, times: CheckpointSteps, want: "o1", step: true},
-		"a step that was taken ahead":    {view: []event.Event{m1, a1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, k: checkpointer{tried: "o1"}, times: CheckpointSteps, step: true},
-		"a step, for each message":       {view: []event.Event{m1, a1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, k: checkpointer{tried: "m1"}, times: CheckpointTurns, step: true},
-		"a step after much was stored":   {view: []event.Event{m1, a1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, k: checkpointer{tried: "m1", spent: maxStepBytes}, times: CheckpointSteps, step: true},
-		"a message after much":           {view: []event.Event{m1, a1, o1, queued, a3}, last: "m2", batch: []*event.ActionEvent{a3}, k: checkpointer{tried: "o1", spent: maxStepBytes}, times: CheckpointSteps, want: "m2"},
-		"without a message":              {view: []event.Event{a1}, batch: []*event.ActionEvent{action("a1", "p")}, times: CheckpointSteps, want: "p", step: true},
-		"at the root, without a message": {view: nil, batch: []*event.ActionEvent{action("a1", string(event.Root))}, times: CheckpointSteps, step: true},
+		"a message":                       {view: []event.Event{m1}, last: "m1", times: CheckpointSteps, want: "m1"},
+		"a message again":                 {view: []event.Event{m1, a1}, last: "m1", batch: []*event.ActionEvent{a1}, k: checkpointer{tried: "m1"}, times: CheckpointSteps},
+		"the first actions":               {view: []event.Event{m1, a1}, last: "m1", batch: []*event.ActionEvent{a1}, times: CheckpointTurns, want: "m1"},
+		"after reading":                   {view: []event.Event{m1, r1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, times: CheckpointTurns, want: "m1"},
+		"after reading, when it is taken": {view: []event.Event{m1, r1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, k: checkpointer{tried: "x", turn: "m1"}, times: CheckpointTurns, step: true},
+		"a step ahead":                    {view: []event.Event{m1, a1, o1}, last: "m1", k: checkpointer{tried: "m1"}, times: CheckpointSteps, want: "o1", step: true},
+		"a step":                          {view: []event.Event{m1, a1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, k: checkpointer{tried: "m1"}, times: CheckpointSteps, want: "o1", step: true},
+		"a step in an opened one":         {view: []event.Event{m1, a1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, times: CheckpointSteps, want: "o1", step: true},
+		"a step that was taken ahead":     {view: []event.Event{m1, a1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, k: checkpointer{tried: "o1"}, times: CheckpointSteps, step: true},
+		"a step, for each message":        {view: []event.Event{m1, a1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, k: checkpointer{tried: "m1"}, times: CheckpointTurns, step: true},
+		"a step after much was stored":    {view: []event.Event{m1, a1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, k: checkpointer{tried: "m1", spent: maxStepBytes}, times: CheckpointSteps, step: true},
+		"a message after much":            {view: []event.Event{m1, a1, o1, queued, a3}, last: "m2", batch: []*event.ActionEvent{a3}, k: checkpointer{tried: "o1", spent: maxStepBytes}, times: CheckpointSteps, want: "m2"},
+		"without a message":               {view: []event.Event{a1}, batch: []*event.ActionEvent{action("a1", "p")}, times: CheckpointSteps, want: "p", step: true},
+		"at the root, without a message":  {view: nil, batch: []*event.ActionEvent{action("a1", string(event.Root))}, times: CheckpointSteps, step: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -97,8 +97,8 @@ func (c *configuration) Agent() *spec.Agent {
 	return c.agent
 }
 
-// subAgent returns the type of agent of a task's conversation, "" for any other.
-func (c *configuration) subAgent() string {
+// SubAgent returns the type of agent of a task's conversation, "" for any other.
+func (c *configuration) SubAgent() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rec.SubAgent

@@ -130,7 +130,7 @@ func (g Delegation) answerStopped(ctx context.Context, w *worker) error {
 		o.Subagent = a.Action.(*event.TaskAction).SubagentType
 		text := "The user has interrupted this before the sub-agent began."
 		if child := w.tasks.begun(ctx, a); child != nil {
-			o.TaskID, o.Subagent = string(child.id), child.subAgent()
+			o.TaskID, o.Subagent = string(child.id), child.SubAgent()
 			text = "The user has interrupted the sub-agent and written to you. It can go on: give its task_id as resume, with a prompt."
 		}
 		o.Content = event.Texts(text)

@@ -245,7 +245,7 @@ func (g Delegation) update(ctx context.Context, child *Conversation) error {
 		return err
 	}
 	policy, analyzer := g.c.policy(s), g.c.analyzer(s)
-	if d, err := w.subAgent(child.subAgent()); err == nil { // else it is not there any more
+	if d, err := w.subAgent(child.SubAgent()); err == nil { // else it is not there any more
 		if policy, analyzer, err = confirmationOf(policy, analyzer, d); err != nil {
 			return err
 		}

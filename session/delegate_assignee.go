@@ -130,7 +130,7 @@ func (a assignee) result(ctx context.Context) (event.Observation, error) {
 		return nil, err
 	}
 	s := w.Latest()
-	o := &event.TaskObservation{TaskID: string(a.c.id), Subagent: a.c.subAgent(), Status: taskCompleted}
+	o := &event.TaskObservation{TaskID: string(a.c.id), Subagent: a.c.SubAgent(), Status: taskCompleted}
 	text := finalResponse(s)
 	switch s.Status {
 	case state.Errored:

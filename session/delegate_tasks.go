@@ -179,6 +179,9 @@ func (t *tasks) assign(ctx context.Context, id event.ID, a *event.TaskAction) (*
 			return child, err
 		}
 	}
+	if assigned := t.w.c.m.o.Assigned; assigned != nil {
+		assigned(child)
+	}
 	// The message has the id of the action: it is sent once.
 	err = child.Send(ctx, Message{ID: id, Role: event.RoleUser, Content: event.Texts(a.Prompt), Run: true})
 	if err != nil || !given {
@@ -223,7 +226,7 @@ func (t *tasks) known(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if kind := child.subAgent(); kind != "" {
+		if kind := child.SubAgent(); kind != "" {
 			all = append(all, string(id)+" ("+kind+")")
 		}
 	}
@@ -285,7 +288,7 @@ func (t *tasks) nextAsking() (child *Conversation, asks <-chan struct{}) {
 func failedTask(child *Conversation, a *event.TaskAction, err error) event.Observation {
 	o := &event.TaskObservation{TaskID: noTask, Subagent: a.SubagentType, Status: taskError}
 	if child != nil {
-		o.TaskID, o.Subagent = string(child.id), child.subAgent()
+		o.TaskID, o.Subagent = string(child.id), child.SubAgent()
 	}
 	text := err.Error()
 	if hint := fault.HintOf(err); hint != "" {

@@ -92,6 +92,9 @@ type Options struct {
 	// AdmitChild is called before a conversation that another one has started is stored;
 	// nil for nothing. If it fails, the conversation is not made.
 	AdmitChild func(ctx context.Context, parent, child event.ConversationID) error
+	// Assigned is called before a sub-agent works on a task of another conversation; nil for
+	// nothing.
+	Assigned func(child *Conversation)
 	// Replays reports whether a conversation that runs replays a recording: its replay
 	// continues it then, not the manager. nil for no replays.
 	Replays func(ctx context.Context, id event.ConversationID) bool

@@ -110,6 +110,13 @@ type Transient struct {
 	Piece     *Piece
 	Output    *Output
 	Warning   string // for a person who watches
+	Waiting   *Waiting
+}
+
+// Waiting tells a person who watches why nothing happens, or that it is over.
+type Waiting struct {
+	For  string // follows "waiting for"
+	Over bool
 }
 
 // Piece is a part of the model's answer (docs/openhands/sdk-wire-1.58.md

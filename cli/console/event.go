@@ -70,28 +70,52 @@ func (p *Printer) action(e *event.ActionEvent) {
 	if thought := strings.TrimSpace(event.JoinText(e.Thought)); thought != "" && p.streamed != e.ID {
 		p.line(cleanText(thought))
 	}
+	mark, text, faint := p.does(e)
+	switch {
+	case text == "":
+	case faint:
+		p.line(p.paint(cyan, mark+" ") + p.paint(dim, text))
+	default:
+		p.line(p.paint(cyan, mark+" ") + text)
+	}
+}
+
+// does describes an action: a mark and a text, which is faint where it is Deft's own words. An
+// action that its result shows has no text.
+func (p *Printer) does(e *event.ActionEvent) (mark, text string, faint bool) {
 	switch a := e.Action.(type) {
 	case *event.TerminalAction:
 		switch {
 		case a.Reset && a.Command == "":
-			p.line(p.paint(cyan, "$ ") + p.paint(dim, "starts a new shell"))
+			return "$", "starts a new shell", true
 		case a.IsInput:
-			p.line(p.paint(cyan, "< ") + clean(a.Command))
+			return "<", clean(a.Command), false
 		case a.Command == "":
-			p.line(p.paint(cyan, "… ") + p.paint(dim, "waits for output"))
-		default:
-			p.line(p.paint(cyan, "$ ") + strings.ReplaceAll(cleanText(strings.TrimSpace(a.Command)), "\n", "\n  "))
+			return "…", "waits for output", true
 		}
+		return "$", strings.ReplaceAll(cleanText(strings.TrimSpace(a.Command)), "\n", "\n  "), false
 	case *event.FileEditorAction:
-		p.line(p.paint(cyan, "✎ ") + clean(a.Command+" "+a.Path))
+		return "✎", clean(a.Command + " " + a.Path), false
 	case *event.TaskTrackerAction, *event.FinishAction:
-		// Shown by their results.
+		return "", "", false
 	case *event.ThinkAction:
-		p.line(p.paint(cyan, "· ") + p.paint(dim, clean(p.short(a.Thought))))
+		return "·", clean(p.short(a.Thought)), true
 	case nil:
-		p.line(p.paint(cyan, "? ") + clean(e.ToolName))
-	default:
-		p.line(p.paint(cyan, "• ") + clean(p.call(e)))
+		return "?", clean(e.ToolName), false
+	}
+	return "•", clean(p.call(e)), false
+}
+
+// SubAgent shows an event of a sub-agent in a line; most events have none.
+func (p *Printer) SubAgent(name string, ev event.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e, ok := ev.(*event.ActionEvent)
+	if !ok {
+		return
+	}
+	if mark, text, _ := p.does(e); text != "" {
+		p.line(p.paint(dim, "  "+clean(name)+" ") + p.paint(cyan, mark+" ") + p.paint(dim, firstLine(text)))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -31,6 +32,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/realpath"
+	"github.com/deft-dev/deft/state"
 )
 
 // With opens the store of events, with the locks of its conversations, for as long as do
@@ -75,13 +77,33 @@ func (c *List) Run(ctx context.Context, std *stdio.Streams, with With) error {
 		if c.All {
 			q.Dir = ""
 		}
+		q.WithoutParent = status == "" && !c.JSON // they stand under their parents
+		row := func(mark string, i listing.Conversation) error {
+			_, err := fmt.Fprintf(w, "%s%s\t%s\t%s\t%d events\t%s\t%s\t%s\t%s\n", mark, i.ID, listing.Age(time.Since(i.Updated)), i.Status, i.Events,
+				i.Cost(), console.Line(cmp.Or(i.Model, "-")), console.Line(cmp.Or(i.Workspace, "-")), console.Line(i.Title))
+			return err
+		}
 		n, err := listing.List(ctx, s, locks, q, func(i listing.Conversation) error {
 			if c.JSON {
 				return std.PrintJSON(i)
 			}
-			_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d events\t%s\t%s\t%s\t%s\n", i.ID, listing.Age(time.Since(i.Updated)), i.Status, i.Events,
-				i.Cost(), console.Line(cmp.Or(i.Model, "-")), console.Line(cmp.Or(i.Workspace, "-")), console.Line(i.Title))
-			return err
+			if err := row("", i); err != nil || !q.WithoutParent {
+				return err
+			}
+			for _, id := range i.Children {
+				info, err := s.Info(ctx, id)
+				if err != nil {
+					continue // it was deleted, or is damaged
+				}
+				child, err := listing.Describe(info, locks)
+				if err == nil {
+					err = row("└ ", child)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		switch {
 		case n > 0 || c.JSON || err != nil:
@@ -114,9 +136,13 @@ func (c *Show) Run(ctx context.Context, std *stdio.Streams, with With) error {
 			return err
 		}
 		events := s.Read(ctx, id, 1)
+		undone := func(eventstream.Record) bool { return false }
 		if c.Follow {
 			events = s.Follow(ctx, id, 1)
+		} else if undone, err = undoneIn(ctx, s, id); err != nil {
+			return err
 		}
+		within := false // what was undone
 		p := console.New(console.Options{Out: std.Out, Color: std.Color(std.OutTTY), Full: c.Full})
 		if !c.JSON {
 			if err := showHeader(ctx, s, locks, id, p); err != nil {
@@ -135,6 +161,10 @@ func (c *Show) Run(ctx context.Context, std *stdio.Streams, with With) error {
 			if err != nil {
 				return fmt.Errorf("event %d: %w", rec.Seq, err)
 			}
+			if now := undone(rec); now != within {
+				within = now
+				p.Note(map[bool]string{true: "── undone:", false: "── end of what was undone"}[now])
+			}
 			if up, ok := ev.(*event.ConversationStateUpdateEvent); ok && up.Key == controller.KeyRetry {
 				p.Retry(runcommand.RetryText(up.Value))
 			}
@@ -142,6 +172,39 @@ func (c *Show) Run(ctx context.Context, std *stdio.Streams, with With) error {
 		}
 		return nil
 	})
+}
+
+// undoneIn reports which events of a conversation are not on its active branch: they were undone,
+// and the model does not see them.
+func undoneIn(ctx context.Context, s eventstream.Stream, id event.ConversationID) (func(eventstream.Record) bool, error) {
+	var all []event.Event
+	f := state.NewFold(func(seq int64) (event.Event, error) { return all[seq-1], nil })
+	for rec, err := range s.Read(ctx, id, 1) {
+		if err != nil {
+			return nil, fmt.Errorf("read conversation %s: %w", id, err)
+		}
+		ev, err := rec.Event()
+		if err != nil {
+			return nil, fmt.Errorf("event %d: %w", rec.Seq, err)
+		}
+		if all = append(all, ev); int(rec.Seq) != len(all) {
+			return func(eventstream.Record) bool { return false }, nil // of a damaged one
+		}
+		if err := f.Apply(int64(rec.Seq), ev); err != nil {
+			return nil, fmt.Errorf("event %d: %w", rec.Seq, err)
+		}
+	}
+	runs, err := f.Runs("")
+	if err != nil {
+		return nil, err
+	}
+	last := false
+	return func(rec eventstream.Record) bool {
+		if f.Has(rec.ID) { // else it is on no branch
+			last = !slices.ContainsFunc(runs, func(r state.Run) bool { return r.First <= int64(rec.Seq) && int64(rec.Seq) <= r.Last })
+		}
+		return last
+	}, nil
 }
 
 // showHeader shows a conversation's description.

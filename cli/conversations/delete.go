@@ -2,6 +2,7 @@ package conversations
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -13,9 +14,21 @@ import (
 
 // Delete says which conversations are to be deleted. It is a command line, for kong.
 type Delete struct {
-	IDs  []string `arg:"" name:"id" help:"Ids, the starts of them, \"last\" for the last one of this directory, or \"last:any\"." complete:"conversations"`
-	Yes  bool     `short:"y" help:"Do not ask."`
-	JSON bool     `name:"json" help:"Print the deleted ids as JSON."`
+	IDs       []string `arg:"" name:"id" help:"Ids, the starts of them, \"last\" for the last one of this directory, or \"last:any\"." complete:"conversations"`
+	Yes       bool     `short:"y" help:"Do not ask."`
+	Worktrees bool     `help:"Remove the Git worktrees of forks too, with everything in them."`
+	JSON      bool     `name:"json" help:"Print the deleted ids as JSON."`
+}
+
+// Worktree is the root of the Git worktree that was made for a conversation; "" for none.
+func Worktree(i eventstream.Info) string {
+	var made struct {
+		Worktree string `json:"worktree"`
+	}
+	if json.Unmarshal(i.Meta.Extra, &made) != nil { // imported from elsewhere
+		return ""
+	}
+	return made.Worktree
 }
 
 // Chosen returns the conversations that are meant, each once, after the user was asked.

@@ -63,6 +63,10 @@ type Conversation struct {
 	Title     string               `json:"title"`
 	Workspace string               `json:"workspace"`
 	ForkOf    event.ConversationID `json:"fork_of,omitempty"`
+	// Parent is the conversation that has started it, as that of a sub-agent; Children are those
+	// that it has started.
+	Parent   event.ConversationID   `json:"parent,omitempty"`
+	Children []event.ConversationID `json:"-"`
 }
 
 // Describe returns a conversation as it is listed.
@@ -71,6 +75,7 @@ func Describe(i eventstream.Info, locks Locks) (Conversation, error) {
 	return Conversation{
 		ID: i.ID, Created: i.Created, Updated: i.Updated, Status: status, Events: int64(i.Events), Model: modelOf(i), CostUSD: i.Cost,
 		Unpriced: unpriced(i.Meta.Summary), Title: i.Meta.Title, Workspace: i.Meta.WorkingDir, ForkOf: i.Meta.ForkOf,
+		Parent: i.Meta.Parent, Children: childrenOf(i),
 	}, err
 }
 
@@ -140,10 +145,23 @@ func modelOf(i eventstream.Info) string {
 	return ""
 }
 
+// childrenOf are the conversations that another one has started.
+func childrenOf(i eventstream.Info) []event.ConversationID {
+	var made struct {
+		Children []event.ConversationID `json:"sub_conversation_ids"`
+	}
+	if json.Unmarshal(i.Meta.Extra, &made) != nil { // imported from elsewhere
+		return nil
+	}
+	return made.Children
+}
+
 // Query selects conversations.
 type Query struct {
 	Status string // conversations of this status only; "" for all
 	Limit  int    // at most so many; 0 for all
+	// WithoutParent selects those that no other one has started.
+	WithoutParent bool
 	// Dir selects the conversations of a directory, of those around it and of those below
 	// it, and those that name none; "" for all.
 	Dir string
@@ -157,7 +175,7 @@ type Query struct {
 // with the error of the last damaged record.
 func List(ctx context.Context, s Store, locks Locks, q Query, show func(Conversation) error) (n int, err error) {
 	var damaged error
-	stored := eventstream.ListQuery{ByUpdated: true, Status: q.Status, Damaged: func(id event.ConversationID, err error) {
+	stored := eventstream.ListQuery{ByUpdated: true, WithoutParent: q.WithoutParent, Status: q.Status, Damaged: func(id event.ConversationID, err error) {
 		damaged = err
 		if q.Damaged != nil {
 			q.Damaged(id, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/gitview"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
@@ -87,18 +88,23 @@ func (r *runner) replay(ctx context.Context) (more bool, err error) {
 // error says why.
 func (r *runner) unlessBroken(ctx context.Context, run func(context.Context) error) error {
 	started := make(chan error, 1)
+	starting, giveUp := context.WithCancel(ctx)
+	defer giveUp()
 	go func() {
-		err := r.c.Ready(ctx)
+		err := r.c.Ready(starting)
 		switch {
 		case err == nil:
 			r.view.isolation(r.c.Isolation())
-		case ctx.Err() == nil:
+		case starting.Err() == nil:
 			r.stop(ctx, r.c.Pause)
 		}
 		started <- err
 	}()
 	err := run(ctx)
-	if broken := <-started; broken != nil && ctx.Err() == nil {
+	if r.told() { // who stops the run does not wait for an image
+		giveUp()
+	}
+	if broken := <-started; broken != nil && starting.Err() == nil {
 		return broken
 	}
 	return err
@@ -192,6 +198,20 @@ func (r *runner) begin(ctx context.Context) error {
 	}
 	r.running = true
 	return nil
+}
+
+// warnOfHooks tells the user about hooks of the project that Deft does not run.
+func (r *runner) warnOfHooks() {
+	if inside, err := r.c.WorkspaceInside(); err != nil || inside {
+		return
+	}
+	hooks, err := hook.Load(r.c.Workspace())
+	switch {
+	case err != nil:
+		r.view.Warn("note: the project's .openhands/hooks.json cannot be used: " + safeText(err.Error()))
+	case !hooks.Empty():
+		r.view.Warn("note: the project's .openhands/hooks.json has hooks, which Deft does not run; --confirm asks before actions")
+	}
 }
 
 // warnOfOthers tells the user which other conversations work in the directory now, and

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -115,6 +116,8 @@ type Project struct {
 	Answers string
 	// Unsandboxed says that programs run without a sandbox.
 	Unsandboxed bool
+	// Again asks although the user has answered.
+	Again bool
 	// Prompter asks the user; nil where there is no terminal.
 	Prompter Prompter
 	// Tell shows the user a line.
@@ -144,11 +147,13 @@ func (p Project) Servers(ctx context.Context) (*schema.Map, error) {
 	if p.Unsandboxed { // a yes for the sandbox gives programs less
 		key = "no sandbox: " + p.Dir
 	}
-	given, known := answers[key]
+	given := answers[key]
 	switch {
-	case known && given == answer:
+	case p.Again && p.Prompter != nil:
+	case given == answer:
 		return servers, nil
-	case known && given == "not "+answer:
+	case given == "not "+answer:
+		p.Tell("the MCP servers of the project's " + ProjectConfig + " are not used, as you have answered; --ask-mcp asks again")
 		return nil, nil
 	case p.Prompter == nil:
 		p.Tell("the MCP servers of the project's " + ProjectConfig + " are not used; --mcp-config " + ProjectConfig + " allows them")
@@ -173,11 +178,11 @@ func (p Project) ask(ctx context.Context, servers *schema.Map) (bool, error) {
 	}
 	p.Tell("The project's " + ProjectConfig + " names MCP servers. " + rights)
 	for _, name := range servers.Keys() {
-		raw, err := schema.Encode(servers.Get(name))
+		text, err := inWords(servers.Object(name))
 		if err != nil {
 			return false, err
 		}
-		p.Tell("    " + safeText(name) + ": " + safeText(string(raw)))
+		p.Tell("    " + safeText(name+": "+text))
 	}
 	for {
 		line, err := p.Prompter.Ask(ctx, "Use them in this project? [y]es, [n]o: ")
@@ -191,6 +196,59 @@ func (p Project) ask(ctx context.Context, servers *schema.Map) (bool, error) {
 			return false, nil
 		}
 	}
+}
+
+// inWords describes an MCP server: what it runs or which address is asked, and all other
+// settings as they are.
+func inWords(server *schema.Map) (string, error) {
+	var parts []string
+	command, _ := server.Get("command").(string)
+	address, _ := server.Get("url").(string)
+	switch {
+	case command != "":
+		words := []string{shellWord(command)}
+		args, _ := server.Get("args").([]any)
+		for _, a := range args {
+			text, _ := a.(string)
+			words = append(words, shellWord(text))
+		}
+		parts = append(parts, "runs "+strings.Join(words, " "))
+	case address != "":
+		parts = append(parts, "asks "+address)
+	}
+	for _, k := range []struct{ key, words string }{{"env", "with the variables"}, {"headers", "with the headers"}} {
+		m := server.Object(k.key)
+		var all []string
+		for _, name := range m.Keys() {
+			value, _ := m.Get(name).(string)
+			all = append(all, name+"="+value)
+		}
+		if len(all) > 0 {
+			parts = append(parts, k.words+" "+strings.Join(all, " "))
+		}
+	}
+	if hosts, _ := server.Get("network").([]any); len(hosts) > 0 {
+		names := make([]string, len(hosts))
+		for i, host := range hosts {
+			names[i], _ = host.(string)
+		}
+		parts = append(parts, "may reach "+strings.Join(names, " "))
+	}
+	if cwd, _ := server.Get("cwd").(string); cwd != "" {
+		parts = append(parts, "in "+cwd)
+	}
+	known := []string{"command", "args", "url", "env", "headers", "network", "cwd", "type", "transport"}
+	for _, key := range server.Keys() {
+		if value := server.Get(key); value == nil || key == "enabled" && value == true || slices.Contains(known, key) {
+			continue
+		}
+		raw, err := schema.Encode(server.Get(key))
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, key+" "+string(raw))
+	}
+	return strings.Join(parts, ", "), nil
 }
 
 // read returns the project's file, nil if there is none that can be used: a link

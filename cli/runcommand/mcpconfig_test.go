@@ -67,6 +67,7 @@ func TestProject(t *testing.T) {
 	for _, step := range []struct {
 		name, file  string
 		unsandboxed bool
+		again       bool
 		answers     []string // nil for no terminal
 		want        []string
 		asked       int
@@ -74,14 +75,17 @@ func TestProject(t *testing.T) {
 	}{
 		{name: "no file", answers: []string{"y"}},
 		{name: "no terminal", file: one, told: "--mcp-config .mcp.json"},
-		{name: "allowed", file: one, answers: []string{"hm", "y"}, want: []string{"one"}, asked: 2, told: "start in the sandbox, with the rights of the agent's commands and the hosts of their \"network\"; addresses are asked from outside of it:\n    one: {"},
+		{name: "allowed", file: one, answers: []string{"hm", "y"}, want: []string{"one"}, asked: 2, told: "start in the sandbox, with the rights of the agent's commands and the hosts of their \"network\"; addresses are asked from outside of it:\n    one: runs x\n"},
 		{name: "remembered", file: one, want: []string{"one"}},
 		{name: "allowed in the sandbox only", unsandboxed: true, file: one, told: "--mcp-config .mcp.json"},
 		{name: "refused without a sandbox", unsandboxed: true, file: one, answers: []string{"n"}, asked: 1, told: "with your rights:"},
 		{name: "allowed still", file: one, want: []string{"one"}},
 		{name: "changed", file: two, told: "--mcp-config"},
 		{name: "refused", file: two, answers: []string{"n"}, asked: 1},
-		{name: "refused, remembered", file: two, answers: []string{"y"}},
+		{name: "refused, remembered", file: two, answers: []string{"y"}, told: "as you have answered; --ask-mcp asks again"},
+		{name: "asked again", file: two, again: true, answers: []string{"y"}, asked: 1, want: []string{"two"}},
+		{name: "allowed now", file: two, want: []string{"two"}},
+		{name: "refused again", file: two, again: true, answers: []string{"n"}, asked: 1},
 		{name: "changed back", file: one, answers: []string{"n"}, asked: 1},
 		{name: "broken", file: `{`, answers: []string{"y"}, told: "is not used"},
 	} {
@@ -89,7 +93,7 @@ func TestProject(t *testing.T) {
 			write(t, filepath.Join(dir, ProjectConfig), step.file)
 		}
 		var told strings.Builder
-		p := Project{Dir: dir, Answers: answers, Unsandboxed: step.unsandboxed, Tell: func(s string) { told.WriteString(s + "\n") }}
+		p := Project{Dir: dir, Answers: answers, Unsandboxed: step.unsandboxed, Again: step.again, Tell: func(s string) { told.WriteString(s + "\n") }}
 		s := &script{answers: step.answers}
 		if step.answers != nil {
 			p.Prompter = s
@@ -108,6 +112,24 @@ func TestProject(t *testing.T) {
 	st, err := os.Stat(answers)
 	if err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("the answers: %v, %v", st, err)
+	}
+}
+
+// TestServersInWords describes servers to the user, and leaves out nothing that they say.
+func TestServersInWords(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		`{"command":"npx","args":["-y","a b"],"env":{"KEY":"v"},"network":["x.org","y.org"]}`: "runs npx -y 'a b', with the variables KEY=v, may reach x.org y.org",
+		`{"url":"https://x.org/mcp","headers":{"A":"b"}}`:                                     "asks https://x.org/mcp, with the headers A=b",
+		`{"command":"x","timeout":7}`:                                                         "runs x, timeout 7.0",
+	} {
+		servers, err := parseServers([]byte(`{"mcpServers":{"one":` + file + `}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := inWords(servers.Object("one")); got != want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", file, got, err, want)
+		}
 	}
 }
 

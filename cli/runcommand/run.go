@@ -64,6 +64,9 @@ type Options struct {
 	Secrets map[string]json.RawMessage
 	// Keep leaves the sandbox of a run that can go on running for a while.
 	Keep bool
+	// KeepPrograms is how long programs that still run at the end stay, with the sandbox; 0 ends
+	// them.
+	KeepPrograms time.Duration
 	// Done is called at the end of the run, with its summary; nil for nothing.
 	Done func(context.Context) error
 }
@@ -77,7 +80,8 @@ type runner struct {
 	base func() string
 
 	mu        sync.Mutex
-	stopping  bool // the user has asked to stop
+	stopping  bool // no run is to begin any more
+	signalled bool // the user has asked to stop
 	running   bool // there is a run that can be paused
 	// unanswered says that the agent has asked something, and nobody could be asked.
 	unanswered bool
@@ -102,6 +106,7 @@ func Run(ctx context.Context, o Options) error {
 func (r *runner) open(ctx context.Context) error {
 	err := r.find(ctx)
 	if err == nil {
+		r.warnOfHooks()
 		err = r.warnOfOthers(ctx)
 	}
 	if err == nil {
@@ -113,14 +118,23 @@ func (r *runner) open(ctx context.Context) error {
 	}
 	if errors.Is(err, session.ErrLocked) {
 		r.base()
-		return fault.New(fault.Conflict, "the conversation "+string(r.ID)+" is running in another process").
-			Hint("wait for it, or stop it there")
+		return Held(ctx, r.Sessions.Store(), r.ID)
 	}
 	if err != nil {
 		r.base()
 		return errors.Join(err, r.Sessions.Evict(ctx, r.ID, false))
 	}
 	return nil
+}
+
+// Held is the error of a conversation that another process has locked.
+func Held(ctx context.Context, s eventstream.Stream, id event.ConversationID) error {
+	text := "the conversation " + string(id)
+	if info, err := s.Info(ctx, id); err == nil && info.Status != string(state.Running) && info.Status != "" {
+		return fault.New(fault.Conflict, text+" is open in another process, as in an agent server; its status is "+info.Status).
+			Hint("close that process; a server closes a conversation by itself some minutes after its last use")
+	}
+	return fault.New(fault.Conflict, text+" is running in another process").Hint("wait for it, or stop it there")
 }
 
 // find sets r.c.
@@ -223,6 +237,7 @@ func (r *runner) work(ctx context.Context) error {
 	runCtx, leave := context.WithCancel(ctx)
 	defer leave()
 	unwatch := r.c.Watch(r.view.transient)
+	endAgents := r.view.agents.begin(ctx)
 	stopSignals := r.catchSignals(runCtx, leave)
 	stopShowing := r.show(ctx, eventstream.Seq(s.Seq)+1)
 	base := r.base()
@@ -232,12 +247,19 @@ func (r *runner) work(ctx context.Context) error {
 		err = errors.Join(err, stopShowing(eventstream.Seq(s.Seq)))
 	}
 	unwatch()
+	endAgents()
 	stat := ""
-	if err == nil {
+	if err == nil && (acted(s) || !r.told()) { // else the sandbox may not even be there
 		stat = r.diffstat(ctx, base, began)
 	}
 	if runCtx.Err() == nil { // else it is closed with the sessions, while it runs
-		if cerr := r.Sessions.Evict(ctx, r.ID, !r.through(s)); err == nil && cerr != nil {
+		stays := !r.through(s)
+		if err == nil && s.Status == state.Finished {
+			l := r.leftRunning(ctx, s)
+			stays = stays || len(l.programs) > 0 && r.KeepPrograms > 0
+			r.tellLeft(l, r.KeepPrograms)
+		}
+		if cerr := r.Sessions.Evict(ctx, r.ID, stays); err == nil && cerr != nil {
 			r.warnOfRemains(cerr) // the request is done
 		} else {
 			err = errors.Join(err, cerr)
@@ -277,11 +299,15 @@ func (r *runner) through(s *state.State) bool {
 	if s == nil {
 		return false
 	}
-	acted := slices.ContainsFunc(s.View, func(ev event.Event) bool {
+	return s.Status == state.Finished || !r.Keep || s.Status == state.Errored && !acted(s)
+}
+
+// acted reports whether the agent has done anything.
+func acted(s *state.State) bool {
+	return slices.ContainsFunc(s.View, func(ev event.Event) bool {
 		_, ok := ev.(*event.ActionEvent)
 		return ok
 	})
-	return s.Status == state.Finished || !r.Keep || s.Status == state.Errored && !acted
 }
 
 // failed says how to go on after an error that is not part of the

@@ -42,19 +42,38 @@ func (r *runner) catchSignals(ctx context.Context, leave func()) (stop func()) {
 	}
 }
 
-// followSignals acts on signals until done is closed.
+// followSignals acts on signals until done is closed. A terminal that is closed may send SIGHUP
+// several times: all of them only pause, so that a running command ends by itself.
 func (r *runner) followSignals(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, leave func()) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	pausing := false
 	for n := 1; ; n++ {
+		var sig os.Signal
 		select {
 		case <-done:
 			return
-		case <-signals:
+		case sig = <-signals:
+		}
+		r.mu.Lock()
+		r.signalled = true
+		r.mu.Unlock()
+		if sig == syscall.SIGHUP {
+			n--
+			if pausing || n > 0 {
+				continue
+			}
+			pausing = true
+			wg.Go(func() { r.stop(ctx, r.c.Pause) })
+			continue
 		}
 		switch n {
 		case 1:
-			r.view.Warn("pausing; a running command ends first (Ctrl-C again stops it)")
+			if r.view.asksModel() {
+				r.view.Warn("pausing")
+			} else {
+				r.view.Warn("pausing; a running command ends first (Ctrl-C again stops it)")
+			}
 			wg.Go(func() { r.stop(ctx, r.c.Pause) })
 		case 2:
 			r.view.Warn("stopping the running command (Ctrl-C again leaves at once)")
@@ -63,6 +82,13 @@ func (r *runner) followSignals(ctx context.Context, signals <-chan os.Signal, do
 			leave()
 		}
 	}
+}
+
+// told reports whether the user has asked to stop.
+func (r *runner) told() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.signalled
 }
 
 // stop stops the run, and keeps another from beginning.

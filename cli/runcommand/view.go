@@ -55,6 +55,8 @@ type View struct {
 	level string // isolation that was shown
 	code  string // of the last ConversationErrorEvent
 
+	agents subAgents
+
 	waiting *waiting // for the model; nil if it is not
 	calls   int      // of models, in this run
 	unknown bool     // the provider does not know the model
@@ -186,6 +188,8 @@ func (v *View) transient(t session.Transient) {
 	switch {
 	case t.Warning != "":
 		v.Warn("warning: " + safeText(t.Warning))
+	case t.Waiting != nil:
+		v.waitFor(*t.Waiting)
 	case v.printer == nil:
 	case t.Output != nil:
 		v.printer.Output(t.Output.Text)
@@ -197,6 +201,19 @@ func (v *View) transient(t session.Transient) {
 			return
 		}
 		v.piece(t.Piece)
+	}
+}
+
+// waitFor shows that something other than a model is waited for.
+func (v *View) waitFor(w session.Waiting) {
+	switch {
+	case v.screen == nil:
+	case w.Over:
+		v.screen.show("")
+	case v.screen.status:
+		v.screen.show("waiting for " + w.For + "…")
+	default:
+		v.note("… waiting for " + w.For)
 	}
 }
 

@@ -97,6 +97,13 @@ func (v *View) startWaiting() {
 	w.timer = time.AfterFunc(v.waitStep(w), func() { v.reportSilence(w) })
 }
 
+// asksModel reports whether the answer of a model is waited for, and has not begun.
+func (v *View) asksModel() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.waiting != nil
+}
+
 // heard notes that the model has said something, or that the call has ended.
 func (v *View) heard() {
 	v.mu.Lock()

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/checkpoint"
@@ -39,7 +40,8 @@ type Undo struct {
 	KeepFiles bool     `name:"keep-files" help:"Leave the files as they are: only the conversation goes back."`
 	KeepGit   bool     `name:"keep-commits" help:"Leave what Git has checked out as it is: branch, commit and staging area."`
 	Preview   bool     `short:"n" name:"dry-run" help:"Show what would change, and change nothing."`
-	Yes       bool     `short:"y" help:"Do not ask."`
+	AllFiles  bool     `name:"all-files" help:"Take also those files back that were changed after the agent's last action, by you or another program."`
+	Yes       bool     `short:"y" help:"Do not ask. Files that were changed after the agent's last action stay, unless --all-files is given."`
 	JSON      bool     `name:"json" help:"Print what was done as a JSON object."`
 }
 
@@ -62,8 +64,7 @@ func (c *Undo) Run(ctx context.Context, std *stdio.Streams, with With) error {
 		if c.List {
 			return c.list(ctx, std, conv)
 		}
-		// Who is not asked needs no comparison of all files before.
-		o := session.UndoOptions{To: c.To, KeepFiles: c.KeepFiles, Commits: !c.KeepGit, Preview: c.Preview || !c.Yes}
+		o := session.UndoOptions{To: c.To, KeepFiles: c.KeepFiles, Commits: !c.KeepGit, KeepOwn: !c.AllFiles, Preview: c.Preview || !c.Yes}
 		var u session.Undone
 		undo := func() (err error) {
 			u, err = conv.Branches().Undo(ctx, o)
@@ -80,10 +81,11 @@ func (c *Undo) Run(ctx context.Context, std *stdio.Streams, with With) error {
 			showChanges(std, conv.Workspace(), u)
 		}
 		if o.Preview && !c.Preview {
-			if err := c.confirm(ctx, std, u); err != nil {
+			keep, err := c.confirm(ctx, std, u)
+			if err != nil {
 				return err
 			}
-			o.Preview = false
+			o.KeepOwn, o.Preview = keep, false
 			shown := u.Commits.Kept
 			if err := std.Telling("taking the files back", undo); err != nil {
 				return err
@@ -119,10 +121,11 @@ func showChanges(std *stdio.Streams, dir string, u session.Undone) {
 		return
 	}
 	fmt.Fprintln(std.Err, "in", console.Line(dir)+":")
+	agents := func(f string) bool { return !slices.Contains(u.Own, f) }
 	for _, l := range []struct {
 		what  string
 		files []string
-	}{{"comes back", ch.Written}, {"is removed", ch.Removed}} {
+	}{{"comes back", only(ch.Written, agents)}, {"is removed", only(ch.Removed, agents)}, {"was changed after the agent's last action", u.Own}} {
 		for i, f := range l.files {
 			if i == maxShown {
 				fmt.Fprintf(std.Err, "  … and %d more\n", len(l.files)-i)
@@ -131,6 +134,11 @@ func showChanges(std *stdio.Streams, dir string, u session.Undone) {
 			fmt.Fprintf(std.Err, "  %s  %s\n", l.what, console.Line(f))
 		}
 	}
+}
+
+// only returns the files of a list for which wanted is true.
+func only(files []string, wanted func(string) bool) []string {
+	return slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !wanted(f) })
 }
 
 // shownCheckout is the branch and the commit.
@@ -144,11 +152,28 @@ func showKept(std *stdio.Streams, m session.Moved) {
 	}
 }
 
-func (c *Undo) confirm(ctx context.Context, std *stdio.Streams, u session.Undone) error {
-	if len(u.Files.Written)+len(u.Files.Removed) == 0 && u.Commits.To.Commit == "" {
-		return nil
+// confirm asks whether to go back, and whether the user's own files go back too.
+func (c *Undo) confirm(ctx context.Context, std *stdio.Streams, u session.Undone) (keepOwn bool, err error) {
+	if len(u.Files.Written)+len(u.Files.Removed) > 0 || u.Commits.To.Commit != "" {
+		if err := std.Confirm(ctx, "files would change", "go back?", "nothing was changed", c.JSON); err != nil {
+			return false, err
+		}
 	}
-	return std.Confirm(ctx, "files would change", "go back?", "nothing was changed", c.JSON)
+	if c.AllFiles || len(u.Own) == 0 {
+		return !c.AllFiles, nil
+	}
+	err = std.Confirm(ctx, "your files would change", "take the files back too that were changed after the agent's last action?", "they stay", c.JSON)
+	if fault.Is(err, fault.Canceled) {
+		return true, nil
+	}
+	return false, err
+}
+
+// left are the files of the user that were not taken back.
+func left(u session.Undone) []string {
+	return only(u.Own, func(f string) bool {
+		return !slices.Contains(u.Files.Written, f) && !slices.Contains(u.Files.Removed, f)
+	})
 }
 
 // undoneJSON is the output of `deft undo --json`.
@@ -158,7 +183,9 @@ type undoneJSON struct {
 	To      event.ID             `json:"to"`
 	Written []string             `json:"written"`
 	Removed []string             `json:"removed"`
-	DryRun  bool                 `json:"dry_run"`
+	// Left are files that were changed after the agent's last action, and stay.
+	Left   []string `json:"left,omitempty"`
+	DryRun bool     `json:"dry_run"`
 	// Checkout is the commit that Git has checked out again; nil where that stays, KeptWhy
 	// then says why if it was another one.
 	Checkout *checkpoint.Checkout `json:"checkout"`
@@ -173,12 +200,15 @@ func (c *Undo) report(std *stdio.Streams, id event.ConversationID, u session.Und
 		}
 		return std.PrintJSON(undoneJSON{
 			Checkout: checkout, KeptWhy: u.Commits.Kept, ID: id, From: u.From, To: u.To, Written: append([]string{}, u.Files.Written...), Removed: append([]string{}, u.Files.Removed...),
-			DryRun: c.Preview,
+			DryRun: c.Preview, Left: left(u),
 		})
 	}
 	if c.Preview {
 		fmt.Fprintln(std.Err, "nothing was changed")
 		return nil
+	}
+	if files := left(u); len(files) > 0 {
+		fmt.Fprintf(std.Err, "as they are, since they were changed after the agent's last action (--all-files takes them back too): %s\n", console.Line(strings.Join(files[:min(len(files), maxShown)], ", ")))
 	}
 	_, err := fmt.Fprintf(std.Out, "undone. To take that back: deft undo %s --to %s\nto go on: deft run --resume %s \"…\"\n", id, u.From, id)
 	return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/server/agentserver"
@@ -44,6 +45,15 @@ Settings come from flags, OH_* variables and a JSON file, in this order.`
 // writes to the disk.
 const waitingThreads = 2
 
+// warnings is the log of the agent server, in JSON where OpenHands' variable LOG_JSON asks for it.
+func warnings(std *streams) slog.Handler {
+	o := &slog.HandlerOptions{Level: slog.LevelWarn}
+	if asJSON, err := strconv.ParseBool(std.Env("LOG_JSON")); err == nil && asJSON {
+		return slog.NewJSONHandler(std.Err, o)
+	}
+	return slog.NewTextHandler(std.Err, o)
+}
+
 // Run serves until it is told to stop.
 func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	// A server's heap is not small; with 1,000 conversations at once 150 saves
@@ -72,7 +82,7 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := slog.New(warnings(std))
 	l, err := std.listen(ctx, cfg.Network(), cfg.Address())
 	if err != nil {
 		return cannotListen(cfg.Address(), "--host and --port", err)

@@ -117,7 +117,12 @@ Without a key, "deft demo" shows how it looks.`
 
 // executeCommandLine parses and runs one command and returns its exit code.
 func executeCommandLine(ctx context.Context, args []string, std *streams) (code int) {
-	args = wordsAfterDashes(normalizeArgs(joinPlugins(args)))
+	if len(args) == 0 && !std.InTTY && !std.OutTTY { // a script has forgotten something
+		fmt.Fprintln(std.Err, "deft: no command")
+		fmt.Fprintln(std.Err, "Try `deft --help`.")
+		return fault.ExitUsage
+	}
+	args = wordsAfterDashes(dashedTask(normalizeArgs(joinPlugins(args))))
 	var command string
 	if len(args) > 0 {
 		command = args[0]
@@ -180,6 +185,22 @@ func normalizeArgs(args []string) []string {
 		return append(slices.Clone(args[1:]), "--help")
 	case args[0] == "--version" || args[0] == "-V":
 		return append([]string{"version"}, args[1:]...)
+	}
+	return args
+}
+
+// dashedTask puts the task of a run behind "--" if it is one argument that begins with a dash
+// and has blanks, as a line of a list does: no flag looks like that.
+func dashedTask(args []string) []string {
+	if commandOf(args) != "run" || slices.Contains(args, "--") {
+		return args
+	}
+	for i, arg := range args {
+		if name, _, _ := strings.Cut(arg, "="); !strings.HasPrefix(arg, "-") || !strings.ContainsAny(name, " \t\n") {
+			continue
+		}
+		out := slices.Delete(slices.Clone(args), i, i+1)
+		return append(out, "--", arg)
 	}
 	return args
 }

@@ -12,12 +12,14 @@ import (
 	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/cli/conversations"
 	"github.com/deft-dev/deft/cli/listing"
+	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/cli/undo"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/session/conversationlock"
 )
@@ -180,12 +182,17 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 			return err
 		}
 		for _, id := range ids {
-			unlock, err := lockConversation(p, id)
+			unlock, err := lockConversation(ctx, p, s, id)
 			if err != nil {
 				return err
 			}
 			// A conversation whose deletion fails half way can be deleted again. An engine
 			// that is not there to remove a container does not matter.
+			info, err := s.Info(ctx, id)
+			if err != nil && !fault.Is(err, fault.Corrupt) {
+				unlock()
+				return err
+			}
 			limited, cancel := context.WithTimeout(ctx, removeTimeout)
 			left := sandboxes.Remove(limited, id)
 			if away := fault.Is(left, fault.Unavailable) || limited.Err() != nil; left == nil || away && ctx.Err() == nil {
@@ -200,12 +207,29 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 			if err != nil {
 				return fmt.Errorf("delete conversation %s: %w", id, err)
 			}
+			if err := c.leaveWorktree(ctx, std, conversations.Worktree(info)); err != nil {
+				return err
+			}
 			if err := conversations.Deleted(&std.Streams, id, left, c.JSON); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// leaveWorktree removes the worktree of a deleted conversation, or says that it stays.
+func (c *deleteCmd) leaveWorktree(ctx context.Context, std *streams, root string) error {
+	if _, err := os.Lstat(root); root == "" || err != nil {
+		return nil
+	}
+	if c.Worktrees {
+		return session.Worktrees{}.RemoveWorktree(ctx, root)
+	}
+	if !c.JSON {
+		fmt.Fprintf(std.Err, "its files stay in the Git worktree %s; to remove it: git worktree remove %s\n", console.Line(root), stdio.Quoted(root))
+	}
+	return nil
 }
 
 // removeTimeout bounds how long a deletion waits for the conversation's sandbox.

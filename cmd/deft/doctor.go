@@ -108,7 +108,13 @@ func defaultModel(ctx context.Context, std *streams) (m doctor.Model) {
 		return m
 	}
 	usual, err := assigned(std)
-	if m.Profile = usual.Agent(agentClass); err != nil || m.Profile == "" {
+	if m.Profile = usual.Agent(agentClass); err == nil && m.Profile == "" && std.Env("LLM_BASE_URL") == "" {
+		if m.Name, m.KeySet = route.Usual(std.Env); m.Name != "" {
+			m.KeyVariables = keyVariables(m.Name)
+		}
+		return m
+	}
+	if err != nil || m.Profile == "" {
 		m.Err = err
 		return m
 	}

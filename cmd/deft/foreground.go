@@ -52,6 +52,8 @@ type foreground struct {
 	// executor is the executor class of --executor; "": not given.
 	executor string
 	grace    time.Duration
+	// keep is how long programs that still run at the end stay.
+	keep time.Duration
 	// checkpoints says when checkpoints are taken.
 	checkpoints session.CheckpointTimes
 	// published are the ports of --publish.
@@ -142,7 +144,7 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	defer func() { err = errors.Join(err, sessions.Close(context.WithoutCancel(ctx)), builder.Close()) }()
 	unpublish := r.publish(ctx, builder, sessions, o.ID)
 	defer func() { err = errors.Join(err, unpublish()) }()
-	o.Sessions, o.View, o.Keep = sessions, r.view, r.grace > 0
+	o.Sessions, o.View, o.Keep, o.KeepPrograms = sessions, r.view, r.grace > 0, r.keep
 	// The model answers now, or soon.
 	release := time.AfterFunc(releaseAfter, func() {
 		if err := startpages.Release(); err != nil {
@@ -151,6 +153,13 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	})
 	defer release.Stop()
 	return runcommand.Run(ctx, o)
+}
+
+// assigned shows the work of a sub-agent.
+func (r *foreground) assigned(child *session.Conversation) {
+	if r.view != nil {
+		r.view.Assigned(child)
+	}
 }
 
 // releaseAfter is when a run gives back memory that only its start needed: it has mostly
@@ -172,7 +181,7 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 		Classes: classes, Program: sandboxProgram,
 		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.Env)...), r.paths.data),
 		Store: r.store, OneUser: true,
-		Grace: max(r.grace, time.Second), Defaults: r.placement(), Log: log,
+		Grace: max(r.grace, r.keep, time.Second), Defaults: r.placement(), Log: log,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -198,6 +207,7 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 			Root:             r.paths.worktrees(),
 		},
 		SubAgents: subagent.NewCatalog(home, persistence, nil),
+		Assigned:  r.assigned,
 		IdleTTL:   -1, // the important part of its log is in the events, which the view shows
 	}
 	if r.checkpoints != session.CheckpointsOff && checkpoint.Available() {
@@ -330,7 +340,7 @@ func conversationsOf(ctx context.Context, std *streams, g *globalFlags) undo.Wit
 				err = do(conv)
 			}
 			if errors.Is(err, session.ErrLocked) {
-				return inUse(o.id)
+				return runcommand.Held(ctx, o.store, o.id)
 			}
 			return err
 		})

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 
 	"github.com/deft-dev/deft/checkpoint"
+	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/session/conversationlock"
@@ -61,15 +63,15 @@ func openStore(ctx context.Context, p paths) (*sqlite.Store, error) {
 
 // lockConversation keeps other processes from running the same conversation,
 // an agent server on the same directory among them.
-func lockConversation(p paths, id event.ConversationID) (release func(), err error) {
+func lockConversation(ctx context.Context, p paths, s eventstream.Stream, id event.ConversationID) (release func(), err error) {
 	locks, err := conversationlock.Open(p.store())
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := locks.Acquire(context.Background(), id)
+	unlock, err := locks.Acquire(context.WithoutCancel(ctx), id)
 	if err != nil {
 		if errors.Is(err, conversationlock.ErrLocked) {
-			err = inUse(id)
+			err = runcommand.Held(ctx, s, id)
 		}
 		return nil, errors.Join(err, locks.Close())
 	}
@@ -77,8 +79,4 @@ func lockConversation(p paths, id event.ConversationID) (release func(), err err
 		unlock()
 		_ = locks.Close() // nothing is written to it
 	}, nil
-}
-
-func inUse(id event.ConversationID) error {
-	return fault.New(fault.Conflict, "the conversation "+string(id)+" is running in another process").Hint("wait for it, or stop it there")
 }

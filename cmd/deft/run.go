@@ -72,7 +72,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	defer store.Close()
 	r := newForeground(std, p, store, newView(c, std, g))
 	warnSandbox(r.view, chosen.Class, ignored)
-	r.sandbox, r.network, r.grace, r.api = c.Sandbox, c.Net, c.Grace, c.runtimeAPIFlags
+	r.sandbox, r.network, r.grace, r.keep, r.api = c.Sandbox, c.Net, c.Grace, c.Keep, c.runtimeAPIFlags
 	r.checkpoints = session.CheckpointTimes(c.Checkpoints)
 	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
 	r.container = sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime, ReadOnly: c.ReadOnly, GPUs: c.GPUs, ExtraHosts: c.AddHost, DiskBytes: int64(c.Disk)}
@@ -215,7 +215,7 @@ func (c *runCmd) servers(ctx context.Context, r *foreground, o runcommand.Option
 		return nil, nil // nothing would call them, or the project is not on this machine
 	}
 	return runcommand.Project{
-		Dir: dir, Answers: r.paths.mcpAnswers(), Unsandboxed: r.chosen().Open(), Prompter: o.Prompter, Tell: r.view.Warn,
+		Dir: dir, Answers: r.paths.mcpAnswers(), Unsandboxed: r.chosen().Open(), Again: c.AskMCP, Prompter: o.Prompter, Tell: r.view.Warn,
 	}.Servers(ctx)
 }
 

@@ -56,8 +56,10 @@ type runCmd struct {
 	Pids        int             `help:"How many processes and threads the sandbox may have; -1 for no limit (default: 1024, or 64 for each processor)." placeholder:"N" env:"DEFT_PIDS"`
 	CPUs        float64         `name:"cpus" help:"How many processors the sandbox may use (default: all)." placeholder:"N" env:"DEFT_CPUS"`
 	Grace       time.Duration   `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
+	Keep        time.Duration   `help:"How long programs that still run when the task is done, such as a server, go on with the sandbox (default: they end)." placeholder:"TIME"`
 	Checkpoints string          `help:"When the files are kept so that deft undo can bring them back: turn, before the first action after your message; step, before the actions of each answer too; or off." enum:"off,turn,step" default:"turn" placeholder:"WHEN" env:"DEFT_CHECKPOINTS"`
 	MCPConfig   []string        `name:"mcp-config" help:"File with MCP servers for the agent, as other programs write it ({\"mcpServers\": …}). May be repeated; the project's .mcp.json is then used only if it is named." placeholder:"FILE" type:"path"`
+	AskMCP      bool            `name:"ask-mcp" help:"Ask again whether the MCP servers of the project's .mcp.json are used."`
 	SecretEnv   []string        `name:"secret-env" help:"Name of an environment variable that the agent's commands may use. Its value is masked everywhere. May be repeated." placeholder:"NAME"`
 	Env         []string        `help:"A variable for the agent's commands. A name alone takes the value that it has here. May be repeated." placeholder:"NAME[=VALUE]" sep:"none"`
 	EnvFile     []string        `name:"env-file" help:"File of NAME=VALUE lines for the agent's commands, such as the project's .env. Its values are masked. May be repeated." placeholder:"FILE" type:"path" sep:"none"`
@@ -124,6 +126,8 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--pids must be at least 1").Hint("-1 is no limit; leave it out for the default")
 	case c.CPUs < 0 || math.IsNaN(c.CPUs):
 		return fault.New(fault.Invalid, "--cpus must not be negative").Hint("leave it out for no limit")
+	case c.Keep < 0:
+		return fault.New(fault.Invalid, "--keep must not be negative").Hint("leave it out to end everything with the run")
 	case c.Grace < 0:
 		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
 	case c.Dockerfile != "" && c.Image != "":

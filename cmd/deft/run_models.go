@@ -75,6 +75,14 @@ func (c *runCmd) choose(std *streams) error {
 	if c.Profile == "" && c.Model == "" {
 		c.Profile = usual.Agent(agentClass)
 	}
+	if c.Profile == "" && c.Model == "" && c.BaseURL == "" {
+		if model, variable := route.Usual(std.Env); model != "" {
+			c.Model = model
+			if !c.Quiet {
+				fmt.Fprintf(std.Err, "the model is %s, since %s is set; --model names another one\n", model, variable)
+			}
+		}
+	}
 	c.services = map[string]string{}
 	maps.Copy(c.services, usual.Services)
 	maps.Copy(c.services, c.Service)

@@ -43,7 +43,7 @@ func (c *shellCmd) Run(ctx context.Context, std *streams, g *globalFlags) error 
 		if err != nil {
 			return err
 		}
-		lock := func() (func(), error) { return lockConversation(o.paths, o.id) }
+		lock := func() (func(), error) { return lockConversation(ctx, o.paths, o.store, o.id) }
 		terminals, release, err := o.builder.Terminals(ctx, conv.SandboxRequest(), lock)
 		if err != nil {
 			return err

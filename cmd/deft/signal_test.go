@@ -255,6 +255,42 @@ func TestPauseDuringCall(t *testing.T) {
 	}
 }
 
+// TestClosedTerminal closes the terminal while a command runs, which sends SIGHUP, and sends more:
+// the command ends by itself, and the conversation is paused.
+func TestClosedTerminal(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, `
+  - {reply: {tool_calls: [{name: terminal, arguments: {command: "echo begun; until [ -e go ]; do sleep 0.02; done; touch ended"}}]}}
+  - {reply: {tool_calls: [{name: finish, arguments: {message: "went on"}}]}}
+`)
+	cmd := b.command(t, "run", "wait for me")
+	tty, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := follow(cmd, tty)
+	p.until(t, "  begun")
+	for range 3 {
+		p.signal(t, syscall.SIGHUP)
+	}
+	tty.Close()
+	for range 2 {
+		p.signal(t, syscall.SIGHUP)
+	}
+	if err := os.WriteFile(filepath.Join(b.ws, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := p.wait(t); code != 130 {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	if _, err := os.Stat(filepath.Join(b.ws, "ended")); err != nil {
+		t.Error("the command was stopped:", err)
+	}
+	if out := b.run(t, 0, "run", "--resume", "last"); !strings.Contains(out, "went on") {
+		t.Errorf("no answer after the resume:\n%s", out)
+	}
+}
+
 func TestGrace(t *testing.T) {
 	t.Parallel()
 	for _, grace := range []string{"0", "1s"} {

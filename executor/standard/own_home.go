@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,46 +16,59 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// ownHome is the home that a sandbox has of its own, in memory: what is written there ends
-// with the sandbox, and the user never gets it. Programs keep their settings there, so it
-// can be written to; that a file of it is no result is said instead.
+// ownHome has the directories that a sandbox has of its own although the user has them too: the
+// home, in memory or in a container's files, and the directories around the workspace. What is
+// written there ends with the sandbox, and the user never gets it. Programs keep their settings in
+// the home, so it can be written to; that a file of it is no result is said instead.
 type ownHome struct {
-	workspace, home string
-	mu              sync.Mutex
-	told            map[string]bool // the entries that were there, or were named
+	workspace string
+	places    []string
+	mu        sync.Mutex
+	told      map[string]bool // the entries that were there, or were named
 }
 
-// newOwnHome returns nil where the home is not the sandbox's own.
-func newOwnHome(workspace, home string) *ownHome {
-	h := &ownHome{workspace: workspace, home: home, told: map[string]bool{}}
-	if home == "" || workspacedir.Within(home, workspace) || !h.inMemory(home) {
+// newOwnHome returns nil where the sandbox has no such directory. system reports whether a path is
+// the system's.
+func newOwnHome(workspace, home string, system func(string) bool) *ownHome {
+	h := &ownHome{workspace: workspace, told: map[string]bool{}}
+	if home != "" && !workspacedir.Within(home, workspace) && ends(home) {
+		h.places = append(h.places, home)
+	}
+	for dir := filepath.Dir(workspace); dir != "/" && dir != "." && !system(dir); dir = filepath.Dir(dir) {
+		if ends(dir) && !slices.Contains(h.places, dir) {
+			h.places = append(h.places, dir)
+		}
+	}
+	if len(h.places) == 0 {
 		return nil
 	}
-	for _, name := range h.entries() {
-		h.told[name] = true
+	for _, path := range h.entries() {
+		h.told[path] = true
 	}
 	return h
 }
 
-// inMemory reports whether a directory is in memory.
-func (h *ownHome) inMemory(dir string) bool {
+// ends reports whether a directory is in memory, or in the files of a container.
+func ends(dir string) bool {
 	var fs unix.Statfs_t
-	return unix.Statfs(dir, &fs) == nil && fs.Type == unix.TMPFS_MAGIC
+	return unix.Statfs(dir, &fs) == nil && (fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.OVERLAYFS_SUPER_MAGIC)
 }
 
-// entries are the entries of the home, without those of programs, whose names begin with a
-// dot.
-func (h *ownHome) entries() (names []string) {
-	all, err := os.ReadDir(h.home)
-	if err != nil {
-		return nil
-	}
-	for _, e := range all {
-		if !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
+// entries are the entries of the directories, without those of programs, whose names begin with
+// a dot.
+func (h *ownHome) entries() (paths []string) {
+	for _, dir := range h.places {
+		all, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range all {
+			if !strings.HasPrefix(e.Name(), ".") {
+				paths = append(paths, filepath.Join(dir, e.Name()))
+			}
 		}
 	}
-	return names
+	return paths
 }
 
 // maxNamed is how many new entries are named at once.
@@ -68,10 +82,10 @@ func (h *ownHome) written() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var fresh []string
-	for _, name := range h.entries() {
-		if !h.told[name] {
-			h.told[name] = true
-			fresh = append(fresh, filepath.Join(h.home, name))
+	for _, path := range h.entries() {
+		if !h.told[path] {
+			h.told[path] = true
+			fresh = append(fresh, path)
 		}
 	}
 	switch n := len(fresh); {
@@ -80,7 +94,7 @@ func (h *ownHome) written() string {
 	case n > maxNamed:
 		fresh = append(fresh[:maxNamed], "others")
 	}
-	return strings.Join(fresh, ", ") + " will be lost: this home is the sandbox's own and ends with it, and the user's home does not change. " + h.instead()
+	return strings.Join(fresh, ", ") + " will be lost: this directory is the sandbox's own and ends with it, and the user's does not change. " + h.instead()
 }
 
 func (h *ownHome) instead() string {
@@ -93,7 +107,8 @@ func (h *ownHome) loses(path string) bool {
 		return false
 	}
 	path = realpath.Resolve(path)
-	return workspacedir.Within(path, h.home) && h.inMemory(directoryOf(existing(path)))
+	within := func(dir string) bool { return workspacedir.Within(path, dir) }
+	return !within(h.workspace) && slices.ContainsFunc(h.places, within) && ends(directoryOf(existing(path)))
 }
 
 // explained is an executor of actions on files: writes that would be lost fail, and errors
@@ -110,7 +125,7 @@ func (x explained) Execute(ctx context.Context, c tool.Call) (event.Observation,
 	if edit != nil && edit.Command != event.EditView && x.home.loses(edit.Path) {
 		obs := &event.FileEditorObservation{Command: edit.Command, Path: &edit.Path}
 		obs.IsError = true
-		obs.Content = event.Texts(edit.Path + " would be lost: this home is the sandbox's own and ends with it, and the user's home does not change. Nothing was written. " + x.home.instead())
+		obs.Content = event.Texts(edit.Path + " would be lost: its directory is the sandbox's own and ends with it, and the user's does not change. Nothing was written. " + x.home.instead())
 		return obs, nil
 	}
 	obs, err := x.Executor.Execute(ctx, c)

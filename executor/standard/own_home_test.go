@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -24,7 +25,8 @@ func TestOwnHome(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(home, "there"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	h := newOwnHome(workspace, home)
+	system := func(path string) bool { return process.IsSystemPath(path) }
+	h := newOwnHome(workspace, home, system)
 	if h == nil || h.written() != "" {
 		t.Fatal("a home in memory is not the sandbox's own, or has been written to")
 	}
@@ -38,6 +40,17 @@ func TestOwnHome(t *testing.T) {
 	}
 	if got := h.written(); got != "" {
 		t.Errorf("again: %q", got)
+	}
+	// The directory around a workspace in memory is the sandbox's own as well.
+	if err := os.MkdirAll(filepath.Join(home, "src/project"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	around := newOwnHome(filepath.Join(home, "src/project"), "", func(path string) bool { return path == home })
+	if err := os.Mkdir(filepath.Join(home, "src/other"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := around.written(); !strings.HasPrefix(got, home+"/src/other will be lost") || !around.loses(home+"/src/other/x") || around.loses(home+"/src/project/x") {
+		t.Errorf("around the workspace: %q", got)
 	}
 	inner := &recorded{}
 	x := explained{inner, pathHint{}, h}
@@ -57,7 +70,7 @@ func TestOwnHome(t *testing.T) {
 			}
 		}
 	}
-	if newOwnHome(home, home) != nil || newOwnHome(workspace, "/proc") != nil || newOwnHome(workspace, "") != nil {
+	if newOwnHome(home, home, system) != nil || newOwnHome(workspace, "/proc", system) != nil || newOwnHome(workspace, "", system) != nil {
 		t.Error("another home is the sandbox's own")
 	}
 }

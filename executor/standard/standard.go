@@ -78,7 +78,7 @@ func New(c Config) (map[string]tool.Executor, error) {
 			}
 		}
 		if paths.hidden {
-			home = newOwnHome(c.Workspace, paths.home)
+			home = newOwnHome(c.Workspace, paths.home, paths.system)
 		}
 		shell.Explain = func(output string, status int, dir string) string {
 			hint := network.explain(output, status)

@@ -51,6 +51,7 @@ var openHandsInstead = map[string]string{
 	"core.jwt_secret":                 "OH_SECRET_KEY seals what is stored",
 	"core.save_trajectory_path":       "`deft conversations export` writes trajectories",
 	"core.replay_trajectory_path":     "`deft run --replay` replays trajectories",
+	"core.log_json":                   "log.format = \"json\" writes the log so",
 	"core.git_user_name":              "commits carry the name that Git has on this machine",
 	"core.git_user_email":             "commits carry the address that Git has on this machine",
 	"sandbox.api_key":                 "the key for a Runtime API is in the variable that sandbox.runtime_api_key_env names",

@@ -1,0 +1,183 @@
+package runcommand
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/state"
+)
+
+// listProcesses prints the sockets that listen, and of each process the line of
+// /proc/PID/stat, a tab and its command line.
+const listProcesses = `cat /proc/net/tcp /proc/net/tcp6 2>/dev/null
+for p in /proc/[0-9]*; do
+	[ -r "$p/stat" ] || continue
+	read -r stat <"$p/stat" || continue
+	printf 'process %s\t' "$stat"
+	tr '\000\n' '  ' <"$p/cmdline"
+	echo
+done 2>/dev/null
+echo "self $$"`
+
+// left is what still runs in a sandbox at the end of a run, beside what Deft needs there itself.
+type left struct {
+	programs []string // command lines, each once
+	ports    []int    // on which something listens
+}
+
+// maxPrograms bounds the programs that are named.
+const maxPrograms = 3
+
+// String names the programs.
+func (l left) String() string {
+	names := make([]string, 0, maxPrograms)
+	for i, p := range l.programs {
+		if i == maxPrograms {
+			names = append(names, fmt.Sprintf("%d others", len(l.programs)-i))
+			break
+		}
+		if r := []rune(p); len(r) > 80 {
+			p = string(r[:79]) + "…"
+		}
+		names = append(names, console.Line(p))
+	}
+	text := strings.Join(names, ", ")
+	if len(l.ports) > 0 {
+		numbers := make([]string, len(l.ports))
+		for i, p := range l.ports {
+			numbers[i] = strconv.Itoa(p)
+		}
+		text += ", listening on port " + strings.Join(numbers, ", ")
+	}
+	return text
+}
+
+// leftRunning returns what still runs in the sandbox of the conversation; nothing where
+// commands do not have processes of their own, or where it cannot be known.
+func (r *runner) leftRunning(ctx context.Context, s *state.State) left {
+	commands := slices.ContainsFunc(s.View, func(ev event.Event) bool {
+		a, ok := ev.(*event.ActionEvent)
+		if !ok {
+			return false
+		}
+		_, ok = a.Action.(*event.TerminalAction)
+		return ok
+	})
+	if level := r.c.Isolation(); !commands || level == "none" || level == "landlock" { // all of this machine's are there
+		return left{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
+	defer cancel()
+	res, err := r.c.RunProgram(ctx, session.Program{Argv: []string{"sh", "-c", listProcesses}, Dir: r.c.Workspace()})
+	if err != nil || res.ExitCode != 0 {
+		return left{}
+	}
+	var own []string
+	for _, name := range r.c.Agent().MCPServers.Keys() {
+		if server := r.c.Agent().MCPServers.Object(name); server != nil {
+			if command, ok := server.Get("command").(string); ok {
+				own = append(own, command)
+			}
+		}
+	}
+	return parseLeft(res.Stdout, own)
+}
+
+// process is a line of the list.
+type process struct {
+	pid, parent, session, tty int
+	name, command             string
+}
+
+// parseLeft reads the output of listProcesses. own are the programs of MCP servers.
+func parseLeft(text string, own []string) (l left) {
+	var all []process
+	self := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if pid, ok := strings.CutPrefix(line, "self "); ok {
+			self, _ = strconv.Atoi(pid)
+		} else if rest, ok := strings.CutPrefix(line, "process "); ok {
+			if p, ok := parseProcess(rest); ok {
+				all = append(all, p)
+			}
+		} else if port := listening(line); port > 0 && !slices.Contains(l.ports, port) {
+			l.ports = append(l.ports, port)
+		}
+	}
+	slices.Sort(l.ports)
+	for _, p := range all {
+		shell := p.parent == 1 && p.pid == p.session && p.tty != 0 // the agent's own
+		helper := p.pid == self || p.parent == self
+		if p.pid == 1 || p.command == "" || shell || helper || slices.ContainsFunc(own, func(c string) bool { return strings.HasPrefix(p.command, c) }) {
+			continue
+		}
+		if !slices.Contains(l.programs, p.command) {
+			l.programs = append(l.programs, p.command)
+		}
+	}
+	if len(l.programs) == 0 {
+		l.ports = nil // they are the sandbox's own
+	}
+	return l
+}
+
+// parseProcess reads a line of /proc/PID/stat with a tab and the command line.
+func parseProcess(line string) (p process, ok bool) {
+	stat, command, found := strings.Cut(line, "\t")
+	begin, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
+	if !found || begin < 0 || end < begin {
+		return p, false
+	}
+	p.name, p.command = stat[begin+1:end], strings.TrimSpace(command)
+	fields := strings.Fields(stat[end+1:]) // state, parent, group, session, terminal
+	if len(fields) < 5 || fields[0] == "Z" {
+		return p, false
+	}
+	var errs [4]error
+	p.pid, errs[0] = strconv.Atoi(strings.TrimSpace(stat[:begin]))
+	p.parent, errs[1] = strconv.Atoi(fields[1])
+	p.session, errs[2] = strconv.Atoi(fields[3])
+	p.tty, errs[3] = strconv.Atoi(fields[4])
+	for _, err := range errs {
+		if err != nil {
+			return p, false
+		}
+	}
+	return p, true
+}
+
+// listening returns the port of a line of /proc/net/tcp whose socket listens, else 0.
+func listening(line string) int {
+	fields := strings.Fields(line)
+	if len(fields) < 4 || fields[3] != "0A" {
+		return 0
+	}
+	_, port, _ := strings.Cut(fields[1], ":")
+	n, err := strconv.ParseInt(port, 16, 32)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// tellLeft says what of the sandbox's programs ends with the run, or how long it stays.
+func (r *runner) tellLeft(l left, stays time.Duration) {
+	switch {
+	case len(l.programs) == 0:
+	case stays > 0:
+		r.view.note(fmt.Sprintf("still running for %s: %s", stays, l))
+		if len(l.ports) > 0 {
+			r.view.note(fmt.Sprintf("  to reach it: %s forward %s %d", r.view.command, r.ID, l.ports[0]))
+		}
+	default:
+		r.view.note(fmt.Sprintf("ended with the run: %s (--keep 1h lets it run on)", l))
+	}
+}

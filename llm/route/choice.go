@@ -1,0 +1,21 @@
+package route
+
+// usualModels are the models that are taken where only the key of a provider is set, in the
+// order in which keys are looked for. Each is of the middle of its provider's prices.
+var usualModels = []string{
+	"anthropic/claude-sonnet-5-5", "openai/gpt-6.1-sol", "gemini/gemini-4-argon", "openrouter/anthropic/claude-sonnet-5-5", "mistral/mistral-large-4",
+	"xai/grok-4.7", "deepseek/deepseek-v4-pro", "moonshot/kimi-k3.1-pro", "zai/glm-5.3", "minimax/minimax-m3",
+}
+
+// Usual returns a model of the first provider whose key is in the environment, and the variable
+// of the key; "" if there is none.
+func Usual(env func(string) string) (model, variable string) {
+	for _, model := range usualModels {
+		for _, variable := range KeyVariables(model) {
+			if env(variable) != "" {
+				return model, variable
+			}
+		}
+	}
+	return "", ""
+}
