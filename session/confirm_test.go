@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/session"
 )
@@ -60,6 +61,39 @@ func TestConfirm(t *testing.T) {
 				t.Errorf("status %s", got)
 			}
 		})
+	}
+}
+
+// TestRefuseSome refuses one of two actions: the other one waits on, and runs when it is accepted.
+func TestRefuseSome(t *testing.T) {
+	t.Parallel()
+	both := shell("rm x")
+	both.Message.ToolCalls = append(both.Message.ToolCalls, shell("ls").Message.ToolCalls...)
+	h := setup(t, inTurn(both, says("done")), nil)
+	c := h.begin(t, always)
+	send(t, c, "clean up")
+	settle(t, c)
+	all, err := c.Questions(t.Context())
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d questions, %v", len(all), err)
+	}
+	if err := c.Refuse(t.Context(), map[event.ID]string{all[0].Action: "not that"}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := c.Questions(t.Context())
+	if err != nil || len(left) != 1 || left[0].Action != all[1].Action || status(t, c) != "waiting_for_confirmation" {
+		t.Fatalf("after a refusal: %v, %v, status %s", left, err, status(t, c))
+	}
+	before := len(h.kinds(t, c.ID()))
+	if err := c.Respond(t.Context(), true, ""); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	if diff := cmp.Diff([]string{"running", "ObservationEvent", "agent: done", "finished"}, h.kinds(t, c.ID())[before:]); diff != "" {
+		t.Errorf("events after the answer (-want +got):\n%s", diff)
+	}
+	if err := c.Refuse(t.Context(), map[event.ID]string{all[0].Action: "again"}); err != nil {
+		t.Errorf("nothing waits: %v", err)
 	}
 }
 

@@ -136,7 +136,7 @@ func (p *Printer) call(e *event.ActionEvent) string {
 	return line
 }
 
-// hints shows those of the model's hints that name a flag: about hosts and directories that
+// hints shows the model's hints that name a flag: about hosts and directories that
 // only the user can allow. They follow the output of a command, or an error.
 func (p *Printer) hints(text string) {
 	for line := range strings.Lines(text) {

@@ -115,7 +115,7 @@ func (w *lineWindow) write(l string) {
 	}
 }
 
-// bar is the unfinished line if it is written again and again, as that of a progress bar; else "".
+// bar is the unfinished line if it is written again and again, as by a progress bar; else "".
 func (w *lineWindow) bar() string {
 	if !w.progress {
 		return ""

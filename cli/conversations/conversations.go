@@ -142,7 +142,7 @@ func (c *Show) Run(ctx context.Context, std *stdio.Streams, with With) error {
 		} else if undone, err = undoneIn(ctx, s, id); err != nil {
 			return err
 		}
-		within := false // what was undone
+		within := false // an undone part
 		p := console.New(console.Options{Out: std.Out, Color: std.Color(std.OutTTY), Full: c.Full})
 		if !c.JSON {
 			if err := showHeader(ctx, s, locks, id, p); err != nil {

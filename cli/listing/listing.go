@@ -63,8 +63,8 @@ type Conversation struct {
 	Title     string               `json:"title"`
 	Workspace string               `json:"workspace"`
 	ForkOf    event.ConversationID `json:"fork_of,omitempty"`
-	// Parent is the conversation that has started it, as that of a sub-agent; Children are those
-	// that it has started.
+	// Parent is the conversation that has started it, as for a sub-agent; Children are the
+	// conversations that it has started.
 	Parent   event.ConversationID   `json:"parent,omitempty"`
 	Children []event.ConversationID `json:"-"`
 }
@@ -147,13 +147,15 @@ func modelOf(i eventstream.Info) string {
 
 // childrenOf are the conversations that another one has started.
 func childrenOf(i eventstream.Info) []event.ConversationID {
-	var made struct {
-		Children []event.ConversationID `json:"sub_conversation_ids"`
+	for _, raw := range []json.RawMessage{i.Meta.Extra, i.Meta.Summary} { // lists have the summary alone
+		var made struct {
+			Children []event.ConversationID `json:"sub_conversation_ids"`
+		}
+		if json.Unmarshal(raw, &made) == nil && len(made.Children) > 0 {
+			return made.Children
+		}
 	}
-	if json.Unmarshal(i.Meta.Extra, &made) != nil { // imported from elsewhere
-		return nil
-	}
-	return made.Children
+	return nil
 }
 
 // Query selects conversations.

@@ -222,3 +222,43 @@ func TestDamaged(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestListOfDirectory lists the conversations of a directory, of those around it and of those below
+// it, and names who has started whom.
+func TestListOfDirectory(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	parent := create(t, s, eventstream.Meta{WorkingDir: "/src/a"})
+	child := create(t, s, eventstream.Meta{WorkingDir: "/src/a", Parent: parent})
+	if err := s.SetMeta(t.Context(), parent, eventstream.Meta{WorkingDir: "/src/a", Summary: []byte(`{"sub_conversation_ids":["` + string(child) + `"]}`), SummaryAt: 1}); err != nil {
+		t.Fatal(err)
+	}
+	other, anywhere := create(t, s, eventstream.Meta{WorkingDir: "/src/b"}), create(t, s, eventstream.Meta{})
+	for _, c := range []struct {
+		q    listing.Query
+		want []event.ConversationID
+	}{
+		{listing.Query{}, []event.ConversationID{parent, child, other, anywhere}},
+		{listing.Query{Dir: "/src/a"}, []event.ConversationID{parent, child, anywhere}},
+		{listing.Query{Dir: "/src/a/deep"}, []event.ConversationID{parent, child, anywhere}},
+		{listing.Query{Dir: "/src"}, []event.ConversationID{parent, child, other, anywhere}},
+		{listing.Query{Dir: "/else"}, []event.ConversationID{anywhere}},
+		{listing.Query{Dir: "/src/a", WithoutParent: true}, []event.ConversationID{parent, anywhere}},
+	} {
+		got := map[event.ConversationID]listing.Conversation{}
+		if _, err := listing.List(t.Context(), s, held{}, c.q, func(i listing.Conversation) error { got[i.ID] = i; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range c.want {
+			if _, ok := got[id]; !ok || len(got) != len(c.want) {
+				t.Errorf("%+v: %d conversations, want %d", c.q, len(got), len(c.want))
+			}
+		}
+		if p, ok := got[parent]; ok && (len(p.Children) != 1 || p.Children[0] != child) {
+			t.Errorf("children: %v", p.Children)
+		}
+		if i, ok := got[child]; ok && i.Parent != parent {
+			t.Errorf("parent: %v", i.Parent)
+		}
+	}
+}

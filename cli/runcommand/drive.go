@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
@@ -83,6 +84,9 @@ func (r *runner) replay(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
+// startLimit is how long the start of a sandbox is waited for after the user has stopped the run.
+const startLimit = 2 * time.Second
+
 // unlessBroken calls run while the sandbox starts: the first call of the model
 // does not wait for it. If the sandbox cannot start, the run is paused, and the
 // error says why.
@@ -102,7 +106,8 @@ func (r *runner) unlessBroken(ctx context.Context, run func(context.Context) err
 	}()
 	err := run(ctx)
 	if r.told() { // who stops the run does not wait for an image
-		giveUp()
+		late := time.AfterFunc(startLimit, giveUp)
+		defer late.Stop()
 	}
 	if broken := <-started; broken != nil && starting.Err() == nil {
 		return broken

@@ -26,7 +26,7 @@ for p in /proc/[0-9]*; do
 done 2>/dev/null
 echo "self $$"`
 
-// left is what still runs in a sandbox at the end of a run, beside what Deft needs there itself.
+// left has the programs that still run in a sandbox at the end of a run, without Deft's own.
 type left struct {
 	programs []string // command lines, each once
 	ports    []int    // on which something listens
@@ -59,7 +59,7 @@ func (l left) String() string {
 	return text
 }
 
-// leftRunning returns what still runs in the sandbox of the conversation; nothing where
+// leftRunning returns the programs that still run in the sandbox of the conversation; none where
 // commands do not have processes of their own, or where it cannot be known.
 func (r *runner) leftRunning(ctx context.Context, s *state.State) left {
 	commands := slices.ContainsFunc(s.View, func(ev event.Event) bool {
@@ -168,7 +168,7 @@ func listening(line string) int {
 	return int(n)
 }
 
-// tellLeft says what of the sandbox's programs ends with the run, or how long it stays.
+// tellLeft names the programs that end with the run, or says how long they stay.
 func (r *runner) tellLeft(l left, stays time.Duration) {
 	switch {
 	case len(l.programs) == 0:

@@ -59,7 +59,7 @@ func (q question) Write(p []byte) (int, error) {
 	return q.s.out.Write(p)
 }
 
-// hold keeps back what others write.
+// hold keeps back the output of others.
 func (s *screen) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *screen) hold() {
 	}
 }
 
-// release shows what was kept back. answered says that the user has ended the line of the
+// release shows the output that was kept back. answered says that the user has ended the line of the
 // question.
 func (s *screen) release(answered bool) {
 	s.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// subAgents shows what sub-agents do, a line for each action. The zero value shows nothing.
+// subAgents shows the work of sub-agents, a line for each action. The zero value shows nothing.
 type subAgents struct {
 	mu      sync.Mutex
 	ctx     context.Context // of the run; nil before it and after it
@@ -43,7 +43,7 @@ func (v *View) Assigned(child *session.Conversation) {
 	ctx := a.ctx
 	last, err := child.Stream().Last(ctx, child.ID())
 	if err != nil {
-		return // what it does is in its result
+		return // its result tells enough
 	}
 	a.watched[child.ID()] = true
 	a.wg.Go(func() { v.follow(ctx, child, last+1) })

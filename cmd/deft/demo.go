@@ -71,7 +71,7 @@ func (c *demoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	_, err = fmt.Fprintf(std.Err, `
 Look at the result:   cat %s
 Look at the session:  deft conversations show %s
-Remove both:          rm -r %s; deft conversations delete %[2]s
+Remove both:          rm -r %s; deft conversations delete --yes %[2]s
 Your own task:        LLM_MODEL=… LLM_API_KEY=… deft run "…"
 `, stdio.Quoted(filepath.Join(dir, "slug.sh")), id, stdio.Quoted(dir))
 	return err

@@ -269,7 +269,7 @@ func TestClosedTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := follow(cmd, tty)
-	p.until(t, "  begun")
+	p.until(t, "2mbegun") // in its colour, not in the command
 	for range 3 {
 		p.signal(t, syscall.SIGHUP)
 	}
