@@ -47,12 +47,12 @@ func (s *screen) write(p []byte) (int, error) {
 	return n, err
 }
 
-// question is a screen on which only the question to the user is shown: the output of
+// asking is a screen on which only the question to the user is shown: the output of
 // others waits until the screen is released.
-type question struct{ s *screen }
+type asking struct{ s *screen }
 
 // Write implements io.Writer.
-func (q question) Write(p []byte) (int, error) {
+func (q asking) Write(p []byte) (int, error) {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	q.s.erase()

@@ -279,7 +279,7 @@ func (v *View) isolation(level string) {
 // Prompts returns where the user is asked.
 func (v *View) Prompts() io.Writer {
 	if v.screen != nil {
-		return question{v.screen}
+		return asking{v.screen}
 	}
 	return v.warnTo
 }
