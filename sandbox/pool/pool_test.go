@@ -3,6 +3,7 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -259,4 +260,27 @@ func TestExpiryAndDrain(t *testing.T) {
 			t.Errorf("%d are left", m.count())
 		}
 	})
+}
+
+// lines passes on what is written to it.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// TestAnnounced: a member that the log announces can be claimed.
+func TestAnnounced(t *testing.T) {
+	t.Parallel()
+	said := make(lines, 1000)
+	p := pool.New(pool.Options{Maker: &machine{}, Log: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	defer p.Close()
+	p.Configure(map[pool.Class]pool.Size{"a": {Ready: 1}})
+	for range 20 {
+		<-said
+		if m, ok := p.Claim("a"); !ok {
+			t.Fatalf("%+v cannot be claimed: %+v", m, one(t, p))
+		}
+	}
 }

@@ -89,6 +89,7 @@ func (p *Pool) add(name Class, c *class) {
 		c.delay = 0
 		c.metrics.Made++
 		c.ready = append(c.ready, m)
+		p.o.Log.Debug("a sandbox waits in the pool", "sandbox", m.ID)
 	}
 }
 

@@ -121,7 +121,6 @@ func (m warmMaker) Make(ctx context.Context, _ pool.Class) (pool.Member, error) 
 		}
 		return pool.Member{}, err
 	}
-	m.w.b.o.Log.Debug("a sandbox waits for a conversation", "sandbox", id)
 	return pool.Member{ID: id.Hex(), Made: time.Now(), Ended: s.Done()}, nil
 }
 

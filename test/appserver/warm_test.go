@@ -17,7 +17,7 @@ import (
 )
 
 // waits is a server's description of a sandbox in its pool.
-const waits = "a sandbox waits for a conversation"
+const waits = "a sandbox waits in the pool"
 
 // warmScript waits until the test has looked at the sandbox.
 const warmScript = `
@@ -143,9 +143,7 @@ func TestWarmLimit(t *testing.T) {
 func (d deployment) pool(t *testing.T) (ids []string) {
 	t.Helper()
 	found, err := os.ReadDir(filepath.Join(d.data, "events", "app", "warm"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range found {
 		ids = append(ids, e.Name())
 	}
@@ -180,18 +178,12 @@ func containerOf(t *testing.T, _ deployment, id string) string {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
 	r, err := http.NewRequestWithContext(t.Context(), "GET", `http://engine/containers/json?all=true&filters={"label":["dev.deft.sandbox=`+id+`"]}`, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	res, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer res.Body.Close()
 	var found []struct{ ID string }
-	if err := json.NewDecoder(res.Body).Decode(&found); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(res.Body).Decode(&found))
 	var ids []string
 	for _, one := range found {
 		ids = append(ids, one.ID)
