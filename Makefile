@@ -67,9 +67,12 @@ test: deps web ## Run everything that CI runs.
 # times, which takes ten times as long with the race detector: make proof does that.
 SYSTEM = $$($(GO) list ./cmd/deft ./test/... | grep -vE '/test/(policy|llmmocks)$$')
 
+# Prints results as go test does, and names the tests of a suite that has stopped.
+WATCH = $(GO) run ./test/run/watch
+
 .PHONY: unit
 unit: ## Run the tests of packages, with the race detector.
-	CGO_ENABLED=1 $(FLAGS) $(GO) test $(RACE) -vet=off -shuffle=on -timeout 40m $$($(GO) list ./... | grep -vE '/(test/|cmd/deft$$)') ./test/llmmocks
+	CGO_ENABLED=1 $(FLAGS) $(GO) test -json $(RACE) -vet=off -shuffle=on -timeout 40m $$($(GO) list ./... | grep -vE '/(test/|cmd/deft$$)') ./test/llmmocks | $(WATCH)
 
 # One package at a time: browsers, engines, databases and servers that are killed do not
 # share the processors. The tests use a copy of the binary, because some run it as another
@@ -77,7 +80,7 @@ unit: ## Run the tests of packages, with the race detector.
 .PHONY: system
 system: build ## Run the tests of the built binary, one package after another.
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; chmod 755 "$$dir"; cp bin/deft "$$dir"; \
-	$(SHARED) DEFT_BIN=$$dir/deft $(GO) test -p 1 -vet=off -shuffle=on -timeout 40m $(SYSTEM)
+	$(SHARED) DEFT_BIN=$$dir/deft $(GO) test -json -p 1 -vet=off -shuffle=on -timeout 40m $(SYSTEM) | $(WATCH)
 
 .PHONY: check
 check: format ## Check what differs from BASE (default HEAD): quick, before a commit.
