@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/deft-dev/deft/event"
 )
 
 // BenchmarkTake takes checkpoints of 50,000 files of which 100 have changed: some
@@ -30,34 +28,6 @@ func BenchmarkTake(b *testing.B) {
 		change(s, n)
 		b.StartTimer()
 		s.take("e" + strconv.Itoa(n))
-	}
-}
-
-// BenchmarkTakeUnchanged takes checkpoints where nothing has changed.
-func BenchmarkTakeUnchanged(b *testing.B) {
-	s := newSetup(b)
-	large(b, s)
-	s.take("first")
-	n := 0
-	for b.Loop() {
-		n++
-		s.take("e" + strconv.Itoa(n))
-	}
-}
-
-// BenchmarkRestore brings 100 changes in 50,000 files back.
-func BenchmarkRestore(b *testing.B) {
-	s := newSetup(b)
-	large(b, s)
-	r := s.take("first")
-	n := 0
-	for b.Loop() {
-		b.StopTimer()
-		n++
-		change(s, n)
-		s.take(string(event.ID("e" + strconv.Itoa(n))))
-		b.StartTimer()
-		s.restore(r)
 	}
 }
 

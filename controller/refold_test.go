@@ -92,14 +92,3 @@ func TestOpenDamaged(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkOpen50000 opens a conversation of 50,000 events.
-func BenchmarkOpen50000(b *testing.B) {
-	h := setup(b, nil, script())
-	for range 50 {
-		h.write(b, 1000)
-	}
-	for b.Loop() {
-		h.reopen(b)
-	}
-}

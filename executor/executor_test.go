@@ -182,25 +182,3 @@ func TestCloseErrors(t *testing.T) {
 	close(release)
 	all.Wait()
 }
-
-func BenchmarkExecute(b *testing.B) {
-	f := createJournal(b)
-	j, err := executor.OpenJournal(f)
-	if err != nil {
-		b.Fatal(err)
-	}
-	x := executor.New(map[string]tool.Executor{"ThinkAction": toolFunc(echo)}, j)
-	action := think("x")
-	for b.Loop() {
-		id := event.NewID()
-		if _, err := x.Execute(b.Context(), tool.Request{Call: tool.Call{ID: id, Action: action}}); err != nil {
-			b.Fatal(err)
-		}
-		if err := x.Ack(id); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if err := x.Close(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-}

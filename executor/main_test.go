@@ -79,12 +79,3 @@ func contents(t *testing.T, path string) string {
 	}
 	return string(b)
 }
-
-func createJournal(t testing.TB) *os.File {
-	t.Helper()
-	f, err := os.Create(filepath.Join(t.TempDir(), "journal"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}

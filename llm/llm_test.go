@@ -109,22 +109,3 @@ func TestMetricsWire(t *testing.T) {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 }
-
-func BenchmarkEstimateMessage(b *testing.B) {
-	m := user(strings.Repeat("func main() { fmt.Println(\"hello\") }\n", 100))
-	for b.Loop() {
-		llm.EstimateMessage(&m)
-	}
-}
-
-func BenchmarkNormalizeUnnamedResults5000(b *testing.B) {
-	msgs := []event.Message{user("go")}
-	for i := range 2_500 {
-		id := fmt.Sprintf("call_%d", i)
-		msgs = append(msgs, says("step", call(id, "terminal")), result(id, "ok"))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		llm.Normalize(msgs)
-	}
-}

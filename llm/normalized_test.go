@@ -82,11 +82,3 @@ func TestNormalizeAllocatesLittle(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
-
-func BenchmarkNormalize5000(b *testing.B) {
-	msgs := loop(5_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		Normalize(msgs)
-	}
-}

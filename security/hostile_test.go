@@ -159,25 +159,3 @@ func sameAgain(t *testing.T, v json.Marshaler, parse func([]byte) (json.Marshale
 		t.Errorf("%s becomes %s, %v", first, second, err)
 	}
 }
-
-// BenchmarkRails is the cost of an ordinary command.
-func BenchmarkRails(b *testing.B) {
-	a := command("cd /repo && go build ./... 2>&1 | tail -n 20 && for f in *.go; do gofmt -l \"$f\"; done")
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := (security.Rails{}).Assess(b.Context(), a); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkPatterns(b *testing.B) {
-	p := security.NewPatterns()
-	a := command("cd /repo && go build ./... 2>&1 | tail -n 20 && for f in *.go; do gofmt -l \"$f\"; done")
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := p.Assess(b.Context(), a); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

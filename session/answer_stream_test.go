@@ -132,9 +132,7 @@ func TestPieces(t *testing.T) {
 			})
 			r := h.request(t, "", `"model":`, `"stream":true,"model":`)
 			c, _, err := h.Create(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got pieces
 			defer c.Watch(got.watch)()
 			send(t, c, "hi")

@@ -36,13 +36,9 @@ func (h *fixture) goals(t *testing.T, id event.ConversationID) []string {
 	t.Helper()
 	var out []string
 	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ev, err := rec.Event()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		up, ok := ev.(*event.ConversationStateUpdateEvent)
 		if !ok || up.Key != "goal" {
 			continue
@@ -53,9 +49,7 @@ func (h *fixture) goals(t *testing.T, id event.ConversationID) []string {
 			Iteration     int
 			MaxIterations int `json:"max_iterations"`
 		}
-		if err := json.Unmarshal(up.Value, &g); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(up.Value, &g))
 		if g.Active != (g.Status == "running") {
 			t.Errorf("active %v in status %s", g.Active, g.Status)
 		}
@@ -100,9 +94,7 @@ func TestGoal(t *testing.T) {
 			t.Parallel()
 			h := setup(t, judged(c.judge), nil)
 			conv := h.begin(t, "")
-			if err := conv.Goal().Start(t.Context(), "make it work", c.rounds); err != nil {
-				t.Fatal(err)
-			}
+			must(t, conv.Goal().Start(t.Context(), "make it work", c.rounds))
 			settle(t, conv)
 			if diff := cmp.Diff(c.want, h.goals(t, conv.ID())); diff != "" {
 				t.Errorf("goal (-want +got):\n%s", diff)
@@ -135,13 +127,9 @@ func TestGoalStopped(t *testing.T) {
 				return nil, ctx.Err()
 			}, nil)
 			c := h.begin(t, "")
-			if err := c.Goal().Start(t.Context(), "make it work", 3); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Goal().Start(t.Context(), "make it work", 3))
 			<-asked
-			if err := stop(c, t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, stop(c, t.Context()))
 			settle(t, c)
 			got := h.goals(t, c.ID())
 			if last := got[len(got)-1]; !strings.HasPrefix(last, "interrupted") {
@@ -170,19 +158,13 @@ func TestGoalResumed(t *testing.T) {
 	if err := c.Goal().Resume(t.Context()); err == nil {
 		t.Error("resumed a goal that is not there")
 	}
-	if err := c.Goal().Start(t.Context(), "make it work", 3); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Goal().Start(t.Context(), "make it work", 3))
 	<-h.tools.started
 	if err := c.Goal().Start(t.Context(), "another", 3); err == nil {
 		t.Error("two goals at once")
 	}
-	if err := c.Goal().Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Goal().Resume(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Goal().Stop(t.Context()))
+	must(t, c.Goal().Resume(t.Context()))
 	settle(t, c)
 	want := []string{"running 0/3", "interrupted 0/3", "running 0/3", "complete 1/3"}
 	if diff := cmp.Diff(want, h.goals(t, c.ID())); diff != "" {
@@ -204,15 +186,11 @@ func TestGoalAfterCrash(t *testing.T) {
 		return work(ctx, r)
 	}
 	c := h.begin(t, "")
-	if err := c.Goal().Start(t.Context(), "make it work", 3); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Goal().Start(t.Context(), "make it work", 3))
 	<-h.tools.started
 	h.restart(t)
 	c = h.get(t, c.ID())
-	if err := c.Goal().Resume(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Goal().Resume(t.Context()))
 	settle(t, c)
 	want := []string{"running 0/3", "interrupted 0/3", "running 0/3", "complete 1/3"}
 	if diff := cmp.Diff(want, h.goals(t, c.ID())); diff != "" {

@@ -107,9 +107,7 @@ func TestTitleOfUser(t *testing.T) {
 	c := h.begin(t, `"autotitle":true`)
 	send(t, c, "hi")
 	<-asked
-	if err := c.SetTitle(t.Context(), "of the user"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetTitle(t.Context(), "of the user"))
 	close(answer)
 	settle(t, c)
 	h.restart(t)
@@ -168,9 +166,7 @@ func TestTitleInterrupted(t *testing.T) {
 				t.Errorf("after the restart the title is %q", got)
 			}
 			if c.renamed != "" {
-				if err := h.get(t, conv.ID()).SetTitle(t.Context(), c.renamed); err != nil {
-					t.Fatal(err)
-				}
+				must(t, h.get(t, conv.ID()).SetTitle(t.Context(), c.renamed))
 			}
 			for i := range 3 {
 				send(t, h.get(t, conv.ID()), "go on")

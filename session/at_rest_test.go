@@ -15,19 +15,13 @@ import (
 func value(t *testing.T, c *session.Conversation) string {
 	t.Helper()
 	raw, err := c.FullState(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var ev struct {
 		Value json.RawMessage `json:"value"`
 	}
 	var b bytes.Buffer
-	if err := json.Unmarshal(raw, &ev); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Indent(&b, ev.Value, "", " "); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(raw, &ev))
+	must(t, json.Indent(&b, ev.Value, "", " "))
 	return b.String()
 }
 
@@ -37,9 +31,7 @@ func TestFullStateAtRest(t *testing.T) {
 	h := setup(t, inTurn(says("done")), nil)
 	c := h.begin(t, `"tags":{"a":"b"}`)
 	rules, err := event.NewStateUpdate("activated_path_rules", []string{"go files"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := h.stream.Append(t.Context(), c.ID(), rules); err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +53,6 @@ func TestFullStateAtRest(t *testing.T) {
 		}
 	}
 	rested("at rest")
-	if err := h.get(t, c.ID()).SetTitle(t.Context(), "a title"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.get(t, c.ID()).SetTitle(t.Context(), "a title"))
 	rested("renamed at rest")
 }

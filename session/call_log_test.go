@@ -21,9 +21,7 @@ func TestCallsAreLogged(t *testing.T) {
 	r := h.request(t, `"secrets":{"TOKEN":{"kind":"StaticSecret","value":"s3cr3t-value"}}`,
 		`"usage_id":"agent"`, `"usage_id":"mine","log_completions":true,"top_k":7`)
 	c, _, err := h.Create(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	send(t, c, "list s3cr3t-value")
 	settle(t, c)
 	want := []string{
@@ -58,9 +56,7 @@ func TestFailedCallsAreLogged(t *testing.T) {
 	}
 	r := h.request(t, "", `"usage_id":"agent"`, `"log_completions":true`)
 	c, _, err := h.Create(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	send(t, c, "go")
 	settle(t, c)
 	logs := h.logs(t, c.ID())

@@ -33,20 +33,12 @@ func TestChange(t *testing.T) {
 	l := c.Agent().LLM.Clone("agent")
 	l.Model, l.APIKey = "openai/other", llm.Secret("the-other-key")
 	a, err := c.Agent().WithLLM(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, before := t.TempDir(), c.Placement()
-	if err := c.Change(t.Context(), session.Changes{Agent: a, WorkingDir: dir, Note: json.RawMessage(`{"a":1}`)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Change(t.Context(), session.Changes{Agent: a, WorkingDir: dir, Note: json.RawMessage(`{"a":1}`)}))
 	last, err := h.stream.Last(t.Context(), c.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Change(t.Context(), session.Changes{Agent: a, WorkingDir: dir}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Change(t.Context(), session.Changes{Agent: a, WorkingDir: dir}))
 	if again, err := h.stream.Last(t.Context(), c.ID()); err != nil || again != last {
 		t.Errorf("a change to the same is recorded: event %d after %d, %v", again, last, err)
 	}
@@ -76,9 +68,7 @@ func TestChangeElsewhere(t *testing.T) {
 	m := h.another(t)
 	defer m.Close(context.Background())
 	other, err := m.Get(t.Context(), c.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := other.Change(t.Context(), session.Changes{MaxIterations: 3}); !errors.Is(err, session.ErrLocked) {
 		t.Errorf("%v, want %v", err, session.ErrLocked)
 	}
@@ -90,9 +80,7 @@ func TestSetUp(t *testing.T) {
 	h := setup(t, inTurn(finished("went on")), nil)
 	id := event.NewConversationID()
 	meta := eventstream.Meta{Title: "imported", Extra: []byte(`{"openhands":{"x":1}}`)}
-	if err := h.stream.Create(t.Context(), id, meta); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.stream.Create(t.Context(), id, meta))
 	if _, err := h.stream.Append(t.Context(), id, event.NewUserMessage("before")); err != nil {
 		t.Fatal(err)
 	}
@@ -100,9 +88,7 @@ func TestSetUp(t *testing.T) {
 		t.Errorf("without an agent: %v", err)
 	}
 	c, err := h.SetUp(t.Context(), id, h.request(t, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := h.SetUp(t.Context(), id, h.request(t, "")); !fault.Is(err, fault.Conflict) {
 		t.Errorf("twice: %v", err)
 	}
@@ -126,22 +112,16 @@ func TestReplay(t *testing.T) {
 	settle(t, c)
 	var trajectory []event.Event
 	for rec, err := range h.stream.Read(t.Context(), c.ID(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ev, err := rec.Event()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		trajectory = append(trajectory, ev)
 	}
 	again := h.begin(t, "")
 	if err := again.Replay(t.Context(), nil); !fault.Is(err, fault.Invalid) {
 		t.Errorf("without a message: %v", err)
 	}
-	if err := again.Replay(t.Context(), trajectory); err != nil {
-		t.Fatal(err)
-	}
+	must(t, again.Replay(t.Context(), trajectory))
 	if got, n := status(t, again), h.model.calls(); got != string(state.Finished) || n != 2 {
 		t.Errorf("status %s after %d calls of the model, want finished after the 2 of the recording", got, n)
 	}
@@ -169,9 +149,7 @@ func TestNoModel(t *testing.T) {
 			h.profiles = map[string]string{"default": `{"model":"openai/keyless"}`}
 			h.mu.Unlock()
 			c, _, err := h.Create(t.Context(), h.request(t, "", "openai/mock", model))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := c.FullState(t.Context()); err != nil {
 				t.Errorf("read it: %v", err)
 			}
@@ -184,9 +162,7 @@ func TestNoModel(t *testing.T) {
 			h.mu.Lock()
 			h.profiles["default"] = `{"model":"openai/other"}`
 			h.mu.Unlock()
-			if err := c.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Run(t.Context()))
 			settle(t, c)
 			if got := status(t, c); got == string(state.Errored) || h.model.calls() == before {
 				t.Errorf("status %s after %d calls of the model that was set up", got, h.model.calls()-before)

@@ -33,9 +33,7 @@ func withCheckpoints(t *testing.T, times session.CheckpointTimes, o checkpoint.O
 func (h *fixture) events(t *testing.T, id event.ConversationID, kind string) (ids []event.ID) {
 	t.Helper()
 	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if rec.Kind == kind {
 			ids = append(ids, rec.ID)
 		}

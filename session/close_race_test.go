@@ -54,9 +54,7 @@ func TestCloseBesideStart(t *testing.T) {
 				c = h.get(t, id)
 				settle(t, c)
 				if status(t, c) != "finished" { // suspended in the middle
-					if err := c.Run(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must(t, c.Run(t.Context()))
 					settle(t, c)
 				}
 				// Suspending may cut the command off.
@@ -129,9 +127,7 @@ func TestEvictBesideMessages(t *testing.T) {
 	close(done)
 	both.Wait()
 	s, err := h.get(t, id).State(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := 0
 	for _, ev := range s.View {
 		if ev.Kind() == "MessageEvent" {

@@ -127,15 +127,9 @@ func TestCondenserIsSwitchedToo(t *testing.T) {
 	c := h.begin(t, agentWith(`{"kind":"LLMSummarizingCondenser","llm":{"model":"openai/mock","usage_id":"condenser"}}`))
 	send(t, c, "go")
 	settle(t, c)
-	if err := c.Send(t.Context(), session.Message{Role: event.RoleUser, Content: event.Texts("more")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.SwitchLLM(t.Context(), spec.NewLLM("openai/other")); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Condense(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Send(t.Context(), session.Message{Role: event.RoleUser, Content: event.Texts("more")}))
+	must(t, c.SwitchLLM(t.Context(), spec.NewLLM("openai/other")))
+	must(t, c.Condense(t.Context()))
 	if !slices.Contains(h.kinds(t, c.ID()), "Condensation") {
 		t.Errorf("%q", h.kinds(t, c.ID()))
 	}

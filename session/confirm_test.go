@@ -50,9 +50,7 @@ func TestConfirm(t *testing.T) {
 				t.Fatalf("status %s", got)
 			}
 			before := h.kinds(t, conv.ID())
-			if err := c.answer(conv, t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.answer(conv, t.Context()))
 			settle(t, conv)
 			if diff := cmp.Diff(c.want, h.kinds(t, conv.ID())[len(before):]); diff != "" {
 				t.Errorf("events after the answer (-want +got):\n%s", diff)
@@ -109,9 +107,7 @@ func TestConfirmAfterRestart(t *testing.T) {
 		t.Errorf("resumed %d: %v", n, err)
 	}
 	c = h.get(t, c.ID())
-	if err := c.Respond(t.Context(), true, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Respond(t.Context(), true, ""))
 	settle(t, c)
 	if n := strings.Count(strings.Join(h.kinds(t, c.ID()), "\n"), "ObservationEvent"); n != 1 {
 		t.Errorf("%d results: %q", n, h.kinds(t, c.ID()))

@@ -23,9 +23,7 @@ func (h *fixture) beginWith(t *testing.T, more string, change func(*session.Spec
 	s := h.request(t, taskTools+more)
 	change(&s)
 	c, _, err := h.Create(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -48,9 +46,7 @@ func TestSubAgentBudget(t *testing.T) {
 		t.Errorf("more than its part: %v", err)
 	}
 	r, err := part.Reserve(0.4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, _, reserved := whole.State(); reserved != 0.4 {
 		t.Errorf("of the parent's, %v is reserved", reserved)
 	}
@@ -66,13 +62,9 @@ func TestSubAgentDefinition(t *testing.T) {
 	t.Parallel()
 	h := setup(t, family(inTurn(does("task", `{"prompt":"look","subagent_type":"looker"}`), says("done")), inTurn(finished("seen"))), nil)
 	dir := filepath.Join(h.work, ".agents", "agents")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o755))
 	file := "---\nname: looker\nmodel: quick\ntools: terminal, task_tool_set\nmax_iteration_per_run: 7\nskills: x\npermission_mode: never_confirm\n---\nLOOK WELL\n"
-	if err := os.WriteFile(filepath.Join(dir, "l.md"), []byte(file), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "l.md"), []byte(file), 0o600))
 	h.profiles["quick"] = `{"model":"openai/quick","api_key":"k","usage_id":"x"}`
 	h.models["openai/quick"] = &model{name: "openai/quick", answer: h.model.answer}
 	c := h.begin(t, taskTools+`,"confirmation_policy":{"kind":"ConfirmRisky","threshold":"HIGH","confirm_unknown":false}`)
@@ -94,9 +86,7 @@ func TestSubAgentDefinition(t *testing.T) {
 		}
 	}
 	raw := describe(t, child)
-	if err := json.Unmarshal([]byte(strings.Replace(raw, `"confirmation_policy"`, `"policy"`, 1)), &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(strings.Replace(raw, `"confirmation_policy"`, `"policy"`, 1)), &d))
 	if d.MaxIterations != 7 || d.Policy.Kind != "ConfirmRisky" || len(d.Agent.Tools) != 1 || d.Agent.Tools[0].Name != "terminal" || d.Agent.Context.Suffix != "LOOK WELL" {
 		t.Errorf("the sub-agent: %+v", d)
 	}
@@ -176,16 +166,10 @@ func TestSubAgentInside(t *testing.T) {
 	t.Parallel()
 	h := setup(t, family(inTurn(does("task", `{"prompt":"look","subagent_type":"looker"}`), says("done")), inTurn(finished("seen"))), nil)
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, ".openhands", "agents"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, ".openhands", "agents", "looker.md"), []byte("LOOK WELL"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(dir, ".openhands", "agents"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, ".openhands", "agents", "looker.md"), []byte("LOOK WELL"), 0o600))
 	files, err := workspace.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer files.Close()
 	h.inside, h.work = files, filepath.Join(h.work, "only", "inside")
 	c := h.begin(t, taskTools)

@@ -79,9 +79,7 @@ func (h *fixture) child(t *testing.T, c *session.Conversation) *session.Conversa
 				}
 				child, err = h.Get(t.Context(), id)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return child
 		}
 	}
@@ -139,9 +137,7 @@ func TestReplayedTask(t *testing.T) {
 	settle(t, c)
 	calls := h.model.calls()
 	again := h.begin(t, taskTools)
-	if err := again.Replay(t.Context(), eventsOf[event.Event](t, h, c.ID())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, again.Replay(t.Context(), eventsOf[event.Event](t, h, c.ID())))
 	if _, got := h.only(t, again.ID()); got != "general-purpose error true: a replay calls no model, so nobody did this task" {
 		t.Errorf("got %s", got)
 	}
@@ -225,9 +221,7 @@ func TestTaskInterrupted(t *testing.T) {
 			c := h.begin(t, taskTools)
 			send(t, c, "begin")
 			<-h.tools.started
-			if err := stop(c, t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, stop(c, t.Context()))
 			settle(t, c)
 			child := h.child(t, c)
 			if got := status(t, c) + " " + status(t, child); got != "paused paused" {
@@ -236,9 +230,7 @@ func TestTaskInterrupted(t *testing.T) {
 			if all := h.taskResults(t, c.ID()); len(all) > 0 {
 				t.Fatalf("there is a result: %+v", all)
 			}
-			if err := c.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Run(t.Context()))
 			settle(t, c)
 			if _, got := h.only(t, c.ID()); got != "general-purpose completed false: 3" {
 				t.Errorf("got %s", got)
@@ -255,9 +247,7 @@ func TestTaskSuperseded(t *testing.T) {
 	c := h.begin(t, taskTools)
 	send(t, c, "begin")
 	<-h.tools.started
-	if err := c.Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Interrupt(t.Context()))
 	settle(t, c)
 	send(t, c, "leave it")
 	settle(t, c)
@@ -321,9 +311,7 @@ func TestTaskConfirmation(t *testing.T) {
 			if got := status(t, c); got != "running" {
 				t.Errorf("the parent is %s", got)
 			}
-			if err := child.Respond(t.Context(), accept, "no"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, child.Respond(t.Context(), accept, "no"))
 			if asking, err := c.Delegation().Wait(t.Context()); asking != nil || err != nil {
 				t.Errorf("asked by %v, %v", asking, err)
 			}
@@ -346,9 +334,7 @@ func TestTaskCost(t *testing.T) {
 	send(t, c, "begin")
 	settle(t, c)
 	s, err := c.State(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o, _ := h.only(t, c.ID())
 	m := s.Stats.UsageToMetrics["task:"+o.TaskID]
 	if m.AccumulatedCost != 0.5 || m.AccumulatedTokenUsage == nil || m.AccumulatedTokenUsage.PromptTokens != 20 || s.Stats.Cost() != 1 {

@@ -19,9 +19,7 @@ func TestReplacedWorkspace(t *testing.T) {
 	id, dir := c.ID(), c.Workspace()
 	move := func(from, to string) {
 		t.Helper()
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(from, to))
 	}
 	refused := func(what string) {
 		t.Helper()
@@ -35,16 +33,10 @@ func TestReplacedWorkspace(t *testing.T) {
 		}
 	}
 	move(dir, dir+".original")
-	if err := os.Symlink(dir+".original", dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dir+".original", dir))
 	refused("a link")
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(dir))
+	must(t, os.Mkdir(dir, 0o700))
 	refused("another directory")
 	move(dir, dir+".other")
 	move(dir+".original", dir)

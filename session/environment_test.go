@@ -19,14 +19,10 @@ func TestWorkspaceInside(t *testing.T) {
 	h := setup(t, inTurn(says("one"), says("two")), nil)
 	far := t.TempDir()
 	for name, text := range map[string]string{"AGENTS.md": "Always say please.", "file": "content"} {
-		if err := os.WriteFile(filepath.Join(far, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(far, name), []byte(text), 0o600))
 	}
 	files, err := workspace.Open(far)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer files.Close()
 	h.inside, h.work = files, filepath.Join(h.work, "only", "inside")
 	const agent = `"agent":{"kind":"Agent","llm":{"model":"openai/mock","api_key":"k","usage_id":"agent"},"tools":[],"agent_context":{"load_project_skills":true}}`
@@ -48,13 +44,9 @@ func TestWorkspaceInside(t *testing.T) {
 		}
 	}
 	got, err := c.Files(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := got.Open(t.Context(), "file")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := io.ReadAll(f)
 	if err != nil || string(b) != "content" || f.Close() != nil || got.Close() != nil {
 		t.Errorf("read %q %v", b, err)

@@ -152,9 +152,7 @@ func TestPauseIdle(t *testing.T) {
 		}
 	}()
 	theirs, err := other.Get(t.Context(), c.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	send(t, theirs, "fourth")
 	settle(t, theirs)
 	h.EvictIdle(now.Add(session.DefaultPausedTTL))

@@ -32,9 +32,7 @@ func TestLease(t *testing.T) {
 	<-h.tools.started
 	other := h.another(t)
 	twin, err := other.Get(t.Context(), c.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const owned = "Conversation is owned by another agent server instance; the write was refused"
 	title := "mine"
 	_, derr := other.Delete(t.Context(), c.ID())
@@ -62,9 +60,7 @@ func TestLease(t *testing.T) {
 	}
 	close(h.tools.release)
 	settle(t, c)
-	if err := h.Close(context.WithoutCancel(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Close(context.WithoutCancel(t.Context())))
 	h.Manager = other
 	send(t, twin, "now me")
 	settle(t, twin)
@@ -326,9 +322,7 @@ func TestNeverStale(t *testing.T) {
 	defer stop()
 	for range 100 {
 		info, err := h.stream.Info(t.Context(), c.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		send(t, c, "go")
 		begun.Store(int64(info.Events) + 1)
 		settle(t, c)
@@ -345,9 +339,7 @@ func TestWatchOrder(t *testing.T) {
 		defer c.Watch(func(tr session.Transient) { seen[i] = append(seen[i], field(t, tr.Event, "id")) })()
 	}
 	for range 5 {
-		if err := c.SetPolicy(t.Context(), json.RawMessage(`{"kind":"AlwaysConfirm"}`)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.SetPolicy(t.Context(), json.RawMessage(`{"kind":"AlwaysConfirm"}`)))
 		// A client may have begun a run by the time it is told of the change, and
 		// takes a state at rest for its end.
 		if len(seen[0]) > 0 {
@@ -376,9 +368,7 @@ func TestFork(t *testing.T) {
 	settle(t, c)
 	var at event.ID
 	for rec, err := range h.stream.Read(t.Context(), c.ID(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if ev, _ := rec.Event(); ev != nil && ev.Kind() == "MessageEvent" {
 			at = ev.Meta().ID
 		}
@@ -386,9 +376,7 @@ func TestFork(t *testing.T) {
 	send(t, c, "two")
 	settle(t, c)
 	f, err := c.Branches().Fork(t.Context(), session.ForkOptions{From: at, Title: "a fork"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := c.Branches().Fork(t.Context(), session.ForkOptions{ID: f.ID()}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a fork to a taken id: %v", err)
 	}
@@ -414,9 +402,7 @@ func TestFork(t *testing.T) {
 		}
 	}
 	// HEAD moves back, and later events hang there.
-	if err := c.Branches().Navigate(t.Context(), at); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Branches().Navigate(t.Context(), at))
 	if !strings.Contains(describe(t, c), `"leaf_event_id":"`+string(at)+`"`) {
 		t.Error("HEAD did not move")
 	}
@@ -462,9 +448,7 @@ func TestChild(t *testing.T) {
 	h := setup(t, inTurn(says("I did my part")), nil)
 	c := h.begin(t, `"tags":{"team":"a"}`)
 	child, err := c.Delegation().Start(t.Context(), session.ChildOptions{Task: "a part", Title: "the part"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settle(t, child)
 	if got := lastRecord(t, h, child); got != "agent: I did my part" {
 		t.Errorf("last is %q", got)
@@ -511,13 +495,9 @@ func TestWorktreeShared(t *testing.T) {
 	send(t, c, "hi")
 	settle(t, c)
 	f, err := c.Branches().Fork(t.Context(), session.ForkOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	child, err := c.Delegation().Start(t.Context(), session.ChildOptions{Task: "a part"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settle(t, child)
 	h.restart(t) // nobody is loaded
 	for _, id := range []event.ConversationID{child.ID(), c.ID(), f.ID()} {

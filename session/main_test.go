@@ -252,9 +252,7 @@ func setup(t testing.TB, answer reply, change func(*session.Options)) *fixture {
 		models: map[string]*model{}, profiles: map[string]string{}, built: map[event.ConversationID]int{},
 	}
 	store, err := sqlite.Open(t.Context(), h.dir, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h.tools.dir = h.work
 	h.stream = &counted{Stream: store, named: make(chan string, 1000), made: make(chan event.ConversationID, 10_000)}
 	h.ring = keyring.New("a key of the tests")
@@ -284,15 +282,11 @@ func (h *fixture) another(t testing.TB) *session.Manager {
 	o := h.o
 	if o.Lock == nil {
 		locks, err := conversationlock.Open(h.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		o.Lock = locks
 	}
 	m, err := session.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -437,14 +431,10 @@ func (h *fixture) body(t testing.TB, more string) string {
 "tools":[{"name":"terminal","params":{}}]},"workspace":{"kind":"LocalWorkspace","working_dir":%q}}`, h.work)
 	var fields map[string]json.RawMessage
 	for _, part := range []string{raw, "{" + more + "}"} {
-		if err := json.Unmarshal([]byte(part), &fields); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(part), &fields))
 	}
 	b, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -470,9 +460,7 @@ func specOf(t testing.TB, ring *keyring.Ring, body string) session.Spec {
 		Tree    bool                       `json:"worktree"`
 	}
 	v.Setup = &s.Setup
-	if err := json.Unmarshal([]byte(body), &v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(body), &v))
 	s.ID, _ = event.ParseConversationID(v.ID)
 	s.Parent, _ = event.ParseConversationID(v.Parent)
 	s.Tags, s.Secrets, s.Message = v.Tags, v.Secrets, v.Message
@@ -502,17 +490,13 @@ func message(text string, run bool) session.Message {
 
 func send(t testing.TB, c *session.Conversation, text string) {
 	t.Helper()
-	if err := c.Send(t.Context(), message(text, true)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Send(t.Context(), message(text, true)))
 }
 
 // settle waits until nothing runs.
 func settle(t testing.TB, c *session.Conversation) {
 	t.Helper()
-	if err := c.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Wait(t.Context()))
 }
 
 // field is a field of a JSON object that is a string, or "".
@@ -531,9 +515,7 @@ func field(t testing.TB, raw []byte, name string) string {
 func describe(t testing.TB, c *session.Conversation) string {
 	t.Helper()
 	raw, err := c.Describe(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(raw)
 }
 
@@ -546,13 +528,9 @@ func status(t testing.TB, c *session.Conversation) string {
 func eventsOf[E event.Event](t testing.TB, h *fixture, id event.ConversationID) (all []E) {
 	t.Helper()
 	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ev, err := rec.Event()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if e, ok := ev.(E); ok {
 			all = append(all, e)
 		}
@@ -585,9 +563,7 @@ func (h *fixture) stored(t testing.TB, id event.ConversationID) string {
 	t.Helper()
 	var b strings.Builder
 	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.Write(rec.JSON)
 		b.WriteByte('\n')
 	}
@@ -597,17 +573,21 @@ func (h *fixture) stored(t testing.TB, id event.ConversationID) string {
 // restart closes the manager and opens another, as a restart does.
 func (h *fixture) restart(t testing.TB) {
 	t.Helper()
-	if err := h.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Close(context.Background()))
 	h.Manager = h.another(t)
 }
 
 func (h *fixture) get(t testing.TB, id event.ConversationID) *session.Conversation {
 	t.Helper()
 	c, err := h.Get(t.Context(), id)
+	must(t, err)
+	return c
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
 }

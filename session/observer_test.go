@@ -64,23 +64,15 @@ func TestObserver(t *testing.T) {
 	settle(t, c)
 	expect("run", "state finished")
 	title, tags := "a title", map[string]string{"x": "y"}
-	if err := c.Patch(t.Context(), &title, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Patch(t.Context(), &title, nil))
 	expect("renamed", "info finished a title")
-	if err := c.Patch(t.Context(), &title, &tags); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Patch(t.Context(), &title, &tags))
 	expect("renamed and tagged", "info finished a title")
-	if err := c.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Pause(t.Context()))
 	expect("paused", "info finished a title")
 	h.restart(t) // at rest
 	title = "another"
-	if err := h.get(t, c.ID()).Patch(t.Context(), &title, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.get(t, c.ID()).Patch(t.Context(), &title, nil))
 	expect("renamed at rest", "info finished another")
 	if _, err := h.Delete(t.Context(), c.ID()); err != nil {
 		t.Fatal(err)
@@ -98,9 +90,7 @@ func TestInterruptOfNothing(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(), nil)
 	c := h.begin(t, "")
-	if err := c.Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Interrupt(t.Context()))
 	if diff := cmp.Diff([]string{"PauseEvent", "paused"}, h.kinds(t, c.ID())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

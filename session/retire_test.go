@@ -21,9 +21,7 @@ func TestArchiveUnused(t *testing.T) {
 	archive := func(since time.Time, all bool) (n int) {
 		t.Helper()
 		n, err := h.ArchiveUnused(t.Context(), since, func(session.Placement) bool { return all })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return n
 	}
 	later := time.Now().Add(time.Hour)
@@ -70,8 +68,6 @@ func TestArchiveUnusedWhileRunning(t *testing.T) {
 	if n, err := h.ArchiveUnused(t.Context(), time.Now().Add(time.Hour), func(session.Placement) bool { return true }); err != nil || n != 0 {
 		t.Errorf("%d were archived, %v", n, err)
 	}
-	if err := c.Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Interrupt(t.Context()))
 	settle(t, c)
 }

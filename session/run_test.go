@@ -191,9 +191,7 @@ func TestStopWins(t *testing.T) {
 					runtime.Gosched()
 				}
 				both.Wait()
-				if err := how.stop(c, t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, how.stop(c, t.Context()))
 				settle(t, c)
 				if got := status(t, c); got != "paused" {
 					t.Fatalf("round %d: status %s after a stop: %q", i, got, tail(h.kinds(t, c.ID())))
@@ -221,14 +219,10 @@ func TestStopBesideStart(t *testing.T) {
 		for range i * 5 {
 			runtime.Gosched()
 		}
-		if err := c.Interrupt(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Interrupt(t.Context()))
 		sent.Wait()
 		// The message may have come after the stop; then a second one must end it.
-		if err := c.Interrupt(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Interrupt(t.Context()))
 		settle(t, c)
 		if got := status(t, c); got != "paused" {
 			t.Fatalf("round %d: status %s", i, got)
@@ -243,9 +237,7 @@ func TestPause(t *testing.T) {
 	send(t, c, "work")
 	<-h.tools.started
 	send(t, c, "and this") // wants a run to follow
-	if err := c.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Pause(t.Context()))
 	close(h.tools.release) // a pause lets the command end
 	settle(t, c)
 	if got := status(t, c); got != "paused" {
@@ -254,9 +246,7 @@ func TestPause(t *testing.T) {
 	if !strings.Contains(h.stored(t, c.ID()), "released") {
 		t.Error("the command did not end by itself")
 	}
-	if err := c.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Run(t.Context()))
 	settle(t, c)
 	if got := lastRecord(t, h, c); got != "agent: went on" {
 		t.Errorf("after the pause: %q", got)
@@ -269,9 +259,7 @@ func TestInterrupt(t *testing.T) {
 	c := h.begin(t, "")
 	send(t, c, "work")
 	<-h.tools.started
-	if err := c.Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Interrupt(t.Context()))
 	settle(t, c)
 	got := h.kinds(t, c.ID())
 	want := []string{"user: work", "running", "ActionEvent", "ObservationEvent", "InterruptEvent", "paused"}
@@ -288,17 +276,13 @@ func TestPauseAtRest(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(says("hello")), nil)
 	c := h.begin(t, "")
-	if err := c.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Pause(t.Context()))
 	if diff := cmp.Diff([]string{"PauseEvent", "paused"}, h.kinds(t, c.ID())); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	send(t, c, "hi")
 	settle(t, c)
-	if err := c.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Pause(t.Context()))
 	if got := status(t, c); got != "finished" {
 		t.Errorf("a finished conversation became %s", got)
 	}
@@ -355,9 +339,7 @@ func TestCapacity(t *testing.T) {
 	}
 	// A conversation that cannot answer its first message is not created.
 	before, err := h.All().Count(t.Context(), eventstream.ListQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := h.request(t, `"initial_message":{"content":[{"type":"text","text":"hi"}]}`)
 	if _, _, err := h.Create(t.Context(), r); !fault.Is(err, fault.RateLimit) {
 		t.Errorf("create beyond capacity: %v", err)
@@ -418,9 +400,7 @@ func TestSwitchDuringSteps(t *testing.T) {
 			}
 			return
 		default:
-			if err := c.SwitchLLM(t.Context(), spec.NewLLM(fmt.Sprint("openai/other", i%2))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.SwitchLLM(t.Context(), spec.NewLLM(fmt.Sprint("openai/other", i%2))))
 		}
 	}
 }
@@ -460,9 +440,7 @@ func TestFailure(t *testing.T) {
 		t.Errorf("%v, want that the store is full", err)
 	}
 	store.full.Store(false)
-	if err := c.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Run(t.Context()))
 	settle(t, c)
 	s, err := c.State(t.Context())
 	if err != nil || c.Failure() != nil || s.Status != state.Finished {
@@ -478,14 +456,10 @@ func TestSendOnce(t *testing.T) {
 	c := h.begin(t, "")
 	m := message("work", false)
 	m.ID = event.NewID()
-	if err := c.Send(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Send(t.Context(), m))
 	m.Run = true
 	for range 2 { // the first time only the message was stored
-		if err := c.Send(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Send(t.Context(), m))
 		settle(t, c)
 	}
 	if diff := cmp.Diff([]string{"user: work", "running", "agent: first", "finished"}, h.kinds(t, c.ID())); diff != "" {

@@ -17,15 +17,11 @@ func TestSecretsSealed(t *testing.T) {
 			h := setup(t, inTurn(shell("reveal"), says("done"), shell("reveal"), says("done")), nil)
 			h.tools.hidden = plain
 			value, err := h.ring.Seal([]byte(plain))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s := h.request(t, "")
 			s.Secrets, s.SecretsSealed = map[string]json.RawMessage{"TOKEN": json.RawMessage(`"` + value + `"`)}, sealed
 			c, _, err := h.Create(t.Context(), s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for range 2 {
 				send(t, c, "show it")
 				settle(t, c)

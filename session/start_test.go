@@ -114,9 +114,7 @@ func TestOwner(t *testing.T) {
 		r := h.request(t, "")
 		r.Owner = owner
 		c, _, err := h.Create(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		owners[c.Owner()] = c.ID()
 	}
 	h.restart(t)

@@ -16,9 +16,7 @@ func TestSuspend(t *testing.T) {
 	defer stop()
 	send(t, c, "work")
 	<-h.tools.started
-	if err := h.Suspend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Suspend(t.Context()))
 	if n := h.Running(); n != 0 {
 		t.Errorf("%d runs after suspending", n)
 	}

@@ -30,9 +30,7 @@ func (l *watchedLock) Watch(ctx context.Context, orphaned, lost func(event.Conve
 func watched(t *testing.T, dir string) *watchedLock {
 	t.Helper()
 	locks, err := conversationlock.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &watchedLock{Lock: locks, watching: make(chan struct{})}
 }
 
@@ -116,9 +114,7 @@ func TestTakeOver(t *testing.T) {
 	}
 	theirs.orphaned(c.ID())
 	twin, err := other.Get(t.Context(), c.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settle(t, twin)
 	want = append(want, "AgentErrorEvent", "agent: I looked at it", "finished")
 	if diff := cmp.Diff(want, h.kinds(t, c.ID())); diff != "" {

@@ -16,17 +16,13 @@ func TestUsageID(t *testing.T) {
 	send(t, c, "hi")
 	settle(t, c)
 	raw, err := c.Describe(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var d struct {
 		Stats struct {
 			Usage map[string]json.RawMessage `json:"usage_to_metrics"`
 		}
 	}
-	if err := json.Unmarshal(raw, &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(raw, &d))
 	if got := slices.Collect(maps.Keys(d.Stats.Usage)); !slices.Equal(got, []string{"of mine"}) {
 		t.Errorf("counted under %q", got)
 	}

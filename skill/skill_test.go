@@ -374,34 +374,3 @@ func FuzzParse(f *testing.F) {
 		skill.MatchPath([]skill.Skill{s}, "a/b.go", nil)
 	})
 }
-
-// BenchmarkLoadProject loads the skills of a small project.
-func BenchmarkLoadProject(b *testing.B) {
-	dir := b.TempDir()
-	for i := range 20 {
-		at := filepath.Join(dir, ".agents", "skills", fmt.Sprintf("s%d", i))
-		if err := os.MkdirAll(at, 0o755); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(at, "SKILL.md"), fmt.Appendf(nil, "---\nname: s%d\ndescription: d\n---\nx", i), 0o644); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for b.Loop() {
-		if skills, _ := skill.LoadProject(dir); len(skills) != 20 {
-			b.Fatal(len(skills))
-		}
-	}
-}
-
-// BenchmarkMatch looks for 40 skills' keywords in a message.
-func BenchmarkMatch(b *testing.B) {
-	var skills []skill.Skill
-	for i := range 40 {
-		skills = append(skills, skill.Skill{Name: fmt.Sprint(i), Trigger: &skill.Trigger{Type: skill.Keyword, Words: []string{"deploy", "kubernetes", fmt.Sprint("k", i)}}})
-	}
-	message := strings.Repeat("fix the failing test in main.go ", 50)
-	for b.Loop() {
-		skill.Match(skills, message, nil)
-	}
-}

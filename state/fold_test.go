@@ -318,19 +318,3 @@ func plain(t interface{ Fatal(...any) }, s *state.State) map[string]any {
 	}
 	return out
 }
-
-func BenchmarkApplyAt(b *testing.B) {
-	for _, n := range []int{100, 50_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			l := newLog()
-			for i := range n {
-				l.append(b, message(fmt.Sprint(i), ""))
-			}
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				l.append(b, message(fmt.Sprint("x", i), ""))
-				_ = l.fold.State()
-			}
-		})
-	}
-}

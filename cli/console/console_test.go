@@ -420,16 +420,6 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-func BenchmarkOutput(b *testing.B) {
-	text := numbered(1000)
-	p := console.New(console.Options{Out: &countingWriter{}})
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		p.Output(text)
-	}
-}
-
 // TestColoursOfOutput shows a command's colours where there are colours, and only them.
 func TestColoursOfOutput(t *testing.T) {
 	t.Parallel()

@@ -106,11 +106,8 @@ func (e *ownEngine) start() error {
 		return err
 	}
 	defer c.Close()
-	for range 1800 {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		_, err = c.Ping(ctx, client.PingOptions{})
-		cancel()
-		if err == nil {
+	for {
+		if _, err := c.Ping(context.Background(), client.PingOptions{}); err == nil {
 			e.cmd = cmd
 			return nil
 		}
@@ -121,7 +118,6 @@ func (e *ownEngine) start() error {
 		case <-time.After(100 * time.Millisecond): // it has no signal
 		}
 	}
-	return err
 }
 
 // end sends the engine a signal and waits for its end.

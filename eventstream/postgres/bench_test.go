@@ -64,33 +64,6 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkFollow appends in one store and waits for the event in another.
-func BenchmarkFollow(b *testing.B) {
-	server := postgrestest.Start(b)
-	ours, theirs := open(b, server.URL()), open(b, server.URL())
-	id := newConversation(b, ours)
-	fill(b, ours, id, 1)
-	var took []time.Duration
-	var at time.Time
-	n := 0
-	for _, err := range ours.Follow(b.Context(), id, 1) {
-		if err != nil {
-			b.Fatal(err)
-		}
-		if n++; n > 1 {
-			took = append(took, time.Since(at))
-		} else {
-			b.ResetTimer()
-		}
-		if n > b.N {
-			break
-		}
-		fill(b, theirs, id, 1)
-		at = time.Now()
-	}
-	reportTimes(b, took)
-}
-
 // BenchmarkList lists, counts and searches 100,000 conversations of 100 owners, of which
 // one has half.
 func BenchmarkList(b *testing.B) {
@@ -135,9 +108,7 @@ FROM generate_series(1, 100000) i`)
 				} else {
 					_, err = s.List(b.Context(), c.q)
 				}
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				took = append(took, time.Since(at))
 			}
 			reportTimes(b, took)

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/postgres"
@@ -38,7 +40,8 @@ func lockForever(s *postgres.Store, ids []string) error {
 		}
 	}
 	fmt.Println("locked")
-	select {}
+	time.Sleep(math.MaxInt64)
+	return nil
 }
 
 // appendForever appends from one goroutine to each conversation and prints the
@@ -77,20 +80,14 @@ type process struct {
 func startChild(t *testing.T, mode, url string, ids ...string) *process {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &process{cmd: exec.Command(exe, ids...), stderr: &strings.Builder{}}
 	p.cmd.Env = append(os.Environ(), "DEFT_POSTGRES_CHILD="+mode, "DEFT_POSTGRES_URL="+url)
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.out = bufio.NewReader(out)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Start())
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() }) // it is ended already if the test went well
 	return p
 }
@@ -107,9 +104,7 @@ func (p *process) expect(t *testing.T, want string) {
 // kill ends the process without warning.
 func (p *process) kill(t *testing.T) {
 	t.Helper()
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Process.Kill())
 }
 
 // wait returns when a killed process has ended and its output has been read.

@@ -61,9 +61,7 @@ func TestLocks(t *testing.T) {
 func execute(t testing.TB, url, sql string, args ...any) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close(context.Background())
 	if _, err := c.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatal(err)
@@ -118,9 +116,7 @@ func TestFencing(t *testing.T) {
 func acquire(t testing.TB, s *postgres.Store, id event.ConversationID) (release func()) {
 	t.Helper()
 	release, err := s.Locks().Acquire(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return release
 }
 
@@ -218,9 +214,7 @@ func awaitHeld(t *testing.T, s *postgres.Store, id event.ConversationID) {
 	t.Helper()
 	waittest.Until(t, "the process comes back", func() bool {
 		held, err := s.Locks().Held(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return held
 	})
 }

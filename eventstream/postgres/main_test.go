@@ -30,9 +30,7 @@ func open(t testing.TB, url string) *postgres.Store {
 func openAs(t testing.TB, url, address string) *postgres.Store {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), url, postgres.Options{Address: address})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -49,9 +47,7 @@ func TestConformance(t *testing.T) {
 func newConversation(tb testing.TB, s eventstream.Stream) event.ConversationID {
 	tb.Helper()
 	id := event.NewConversationID()
-	if err := s.Create(tb.Context(), id, eventstream.Meta{}); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, s.Create(tb.Context(), id, eventstream.Meta{}))
 	return id
 }
 
@@ -64,5 +60,13 @@ func fill(tb testing.TB, s eventstream.Stream, id event.ConversationID, n int) {
 	}
 	if _, err := s.Append(tb.Context(), id, evs...); err != nil {
 		tb.Fatal(err)
+	}
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

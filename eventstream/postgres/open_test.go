@@ -42,9 +42,7 @@ func TestOpenTogether(t *testing.T) {
 func TestOpenOtherVersion(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
-	if err := open(t, url).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, open(t, url).Close())
 	for _, change := range []string{"version + 1", "1"} {
 		execute(t, url, "UPDATE schema_version SET version = "+change)
 		if _, err := postgres.Open(t.Context(), url, postgres.Options{}); !fault.Is(err, fault.Unsupported) || fault.HintOf(err) == "" {
@@ -58,13 +56,9 @@ func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2-secret"
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	closed := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	good := postgrestest.URL(t)
 	with := strings.Replace(good, "postgres://postgres@", "postgres://postgres:"+password+"@", 1)
 	if with == good {

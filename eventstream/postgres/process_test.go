@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/postgrestest"
+	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // Two stores at one URL share nothing in memory, as if they were in two processes.
@@ -91,9 +91,7 @@ func TestFollowDeletedByOtherProcess(t *testing.T) {
 	var last error
 	for _, err := range ours.Follow(t.Context(), id, 1) {
 		if last = err; err == nil {
-			if err := theirs.Delete(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+			must(t, theirs.Delete(t.Context(), id))
 		}
 	}
 	if !fault.Is(last, fault.NotFound) {
@@ -139,9 +137,7 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 	all, n := eventstream.Seq(0), 0
 	for _, id := range ids {
 		info, err := stores[1].Info(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all += info.Events
 	}
 	if all != 8*each*2 {
@@ -150,9 +146,7 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 	for _, status := range []string{"running", "paused", "idle"} {
 		q := eventstream.ListQuery{Status: status}
 		page, err := stores[0].List(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		counted, err := stores[1].CountConversations(t.Context(), q)
 		if err != nil || counted != len(page.Infos) {
 			t.Errorf("%d conversations are counted as %s, %d are listed: %v", counted, status, len(page.Infos), err)
@@ -168,13 +162,9 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 func rows(t testing.TB, url, table string) (n int) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close(t.Context())
-	if err := c.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 	return n
 }
 
@@ -189,15 +179,11 @@ func TestCleanup(t *testing.T) {
 	var forks []event.ConversationID
 	for range 6 {
 		b := event.NewConversationID()
-		if err := s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 1, Last: 10}}, eventstream.Meta{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 1, Last: 10}}, eventstream.Meta{}))
 		fill(t, s, b, 5)
 		forks = append(forks, b)
 	}
-	if err := s.Delete(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Delete(t.Context(), a))
 	n := eventstream.Seq(0)
 	for r, err := range s.Read(t.Context(), forks[0], 1) {
 		if n++; err != nil || r.Seq != n {
@@ -281,9 +267,7 @@ func checkStored(t *testing.T, s eventstream.Stream, acknowledged map[event.Conv
 		n := eventstream.Seq(0)
 		seen := map[event.ID]bool{}
 		for r, err := range s.Read(t.Context(), id, 1) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if n++; r.Seq != n || seen[r.ID] {
 				t.Fatalf("event %d (%s) at position %d", r.Seq, r.ID, n)
 			}
@@ -363,7 +347,7 @@ func TestWatchHoldsNoSnapshot(t *testing.T) {
 	url := postgrestest.URL(t) + "&application_name=" + name
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for range 2 {
 		locks := open(t, url).Locks()
@@ -374,17 +358,13 @@ func TestWatchHoldsNoSnapshot(t *testing.T) {
 		})
 	}
 	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close(context.WithoutCancel(ctx))
-	for states := []string(nil); !slices.Equal(states, []string{"idle", "idle"}); {
+	waittest.Until(t, "both watching connections are idle", func() bool {
 		rows, err := c.Query(ctx, watching+" AND pid <> pg_backend_pid()", name)
-		if err == nil {
-			states, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		}
-		if err != nil {
-			t.Fatalf("the states of the watching connections are %q: %v", states, err)
-		}
-	}
+		must(t, err)
+		states, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		must(t, err)
+		return slices.Equal(states, []string{"idle", "idle"})
+	})
 }

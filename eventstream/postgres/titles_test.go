@@ -31,15 +31,11 @@ func TestTitleIndex(t *testing.T) {
 	url := postgrestest.URL(t)
 	for _, when := range []string{"new", "of an older program"} {
 		s, err := postgres.Open(t.Context(), url, postgres.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n := rows(t, url, titleIndexes); n != 1 {
 			t.Errorf("%s: there are %d indexes of titles", when, n)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		execute(t, url, "DROP INDEX conversations_title")
 	}
 }
@@ -57,9 +53,7 @@ func TestWithoutExtension(t *testing.T) {
 		drop(t, admin, "ROLE "+name)
 	})
 	u, err := url.Parse(admin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	u.Path = "/" + name
 	open := func(t *testing.T, log *slog.Logger) eventstream.Stream {
 		schema := "s" + strings.ToLower(rand.Text())
@@ -68,9 +62,7 @@ func TestWithoutExtension(t *testing.T) {
 		q.Set("search_path", schema)
 		theirs.User, theirs.RawQuery = url.User(name), q.Encode()
 		s, err := postgres.Open(t.Context(), theirs.String(), postgres.Options{Log: log})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n := rows(t, theirs.String(), titleIndexes); n != 0 {
 			t.Errorf("there are %d indexes of titles", n)
 		}
@@ -79,9 +71,7 @@ func TestWithoutExtension(t *testing.T) {
 	t.Run("says so", func(t *testing.T) {
 		var log bytes.Buffer
 		s := open(t, slog.New(slog.NewTextHandler(&log, nil)))
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		if !strings.Contains(log.String(), "CREATE EXTENSION pg_trgm") {
 			t.Errorf("the log does not say what to do: %s", &log)
 		}
@@ -103,9 +93,7 @@ func TestShortTitles(t *testing.T) {
 	s := open(t, url)
 	create := func(title string, created time.Time) event.ConversationID {
 		id := event.NewConversationID()
-		if err := s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title, Created: created}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title, Created: created}))
 		return id
 	}
 	before, after := create("of old: zq", time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)), create("zQ", time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -125,9 +113,7 @@ func TestShortTitles(t *testing.T) {
 		var got [][]event.ConversationID
 		for {
 			page, err := s.List(t.Context(), c.q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var ids []event.ConversationID
 			for _, i := range page.Infos {
 				ids = append(ids, i.ID)
@@ -175,14 +161,10 @@ func TestShortTitles(t *testing.T) {
 func explained(t *testing.T, url, query string, args []any) string {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = c.Close(context.WithoutCancel(t.Context())) }()
 	rows, err := c.Query(t.Context(), "EXPLAIN "+query, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
@@ -193,8 +175,7 @@ func explained(t *testing.T, url, query string, args []any) string {
 // drop removes something at the end of a test.
 func drop(t *testing.T, admin, what string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
-	defer cancel()
+	ctx := context.WithoutCancel(t.Context())
 	c, err := pgx.Connect(ctx, admin)
 	if err == nil {
 		_, err = c.Exec(ctx, "DROP "+what)

@@ -36,9 +36,7 @@ func child(mode, dir string) int {
 func command(t testing.TB, mode, dir string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), "DEFT_SQLITE_CHILD="+mode, "DEFT_SQLITE_DIR="+dir)
 	return cmd
@@ -113,9 +111,7 @@ func (a *acked) check(t testing.TB, s eventstream.Stream) {
 		n := eventstream.Seq(0)
 		seen := map[event.ID]bool{}
 		for r, err := range s.Read(t.Context(), id, 1) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if n++; r.Seq != n || seen[r.ID] {
 				t.Fatalf("event %d (%s) at position %d", r.Seq, r.ID, n)
 			}
@@ -163,20 +159,14 @@ func killRound(t *testing.T, kills int) {
 	for range 4 {
 		a.ids[newConversation(t, s)] = map[eventstream.Seq]event.ID{}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	total := 0
 	for range kills {
 		total = a.kill(t, dir)
 		s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		a.check(t, s)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	}
 	if total == 0 {
 		t.Fatal("no event was ever acknowledged: the test tests nothing")
@@ -189,14 +179,10 @@ func (a *acked) kill(t *testing.T, dir string) int {
 	t.Helper()
 	cmd := command(t, "append", dir)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	got, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -206,9 +192,7 @@ func (a *acked) kill(t *testing.T, dir string) int {
 	// This test varies the point of the kill.
 	timer := time.NewTimer(time.Duration(rand.IntN(30_000)) * time.Microsecond)
 	<-timer.C
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Kill())
 	<-done
 	err = cmd.Wait()
 	if stderr.Len() > 0 {

@@ -72,12 +72,8 @@ func TestFollowMadeAnew(t *testing.T) {
 			continue
 		}
 		fill(t, s, id, 1) // is in memory when the conversation goes
-		if err := s.Delete(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Create(t.Context(), id, eventstream.Meta{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Delete(t.Context(), id))
+		must(t, s.Create(t.Context(), id, eventstream.Meta{}))
 		for range 6 {
 			if _, err := s.Append(t.Context(), id, event.NewUserMessage("anew")); err != nil {
 				t.Fatal(err)

@@ -37,9 +37,7 @@ func smallDisk(t *testing.T, size string) (dir string) {
 // growDisk makes a small disk larger.
 func growDisk(t *testing.T, dir, size string) {
 	t.Helper()
-	if err := unix.Mount("deft-test", dir, "tmpfs", unix.MS_REMOUNT, "size="+size); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mount("deft-test", dir, "tmpfs", unix.MS_REMOUNT, "size="+size))
 }
 
 // TestDiskFull fills a file system of its own. Where this process may not
@@ -64,9 +62,7 @@ func TestDiskFull(t *testing.T) {
 		stored++
 	}
 	checkIntact(t, s, id, stored)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	checkIntact(t, open(t, dir), id, stored)
 }
 
@@ -93,9 +89,7 @@ func checkIntact(t testing.TB, s eventstream.Stream, id event.ConversationID, wa
 	t.Helper()
 	n := 0
 	for r, err := range s.Read(t.Context(), id, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n++; int(r.Seq) != n {
 			t.Fatalf("got event %d at position %d", r.Seq, n)
 		}
@@ -113,9 +107,7 @@ func TestFileTooLarge(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	id := newConversation(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	out, err := command(t, "fill", dir).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "full, still readable: ") {
 		t.Fatalf("the child says %v: %s", err, out)
@@ -185,9 +177,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if err := tc.prepare(dir); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tc.prepare(dir))
 			s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 			if err == nil {
 				err = errors.Join(errors.New("it opened"), s.Close())
@@ -202,9 +192,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Skip("root may read everything")
 		}
 		dir := t.TempDir() + "/none"
-		if err := os.Mkdir(dir, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0))
 		_, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 		if !fault.Is(err, fault.Denied) {
 			t.Fatalf("got %v of kind %s", err, fault.KindOf(err))

@@ -17,9 +17,7 @@ func changeIndexes(t *testing.T, path, value string) (changed string) {
 	const pageSize, leafOfIndex = 4096, 0x0a
 	changed = value[:len(value)-1] + "~"
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found := false
 	for at := 0; at < len(b); at += pageSize {
 		page := b[at : at+pageSize]
@@ -31,9 +29,7 @@ func changeIndexes(t *testing.T, path, value string) (changed string) {
 	if !found {
 		t.Fatalf("no index has %q", value)
 	}
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, b, 0o600))
 	return changed
 }
 
@@ -48,9 +44,7 @@ func TestDamagedIndex(t *testing.T) {
 	if _, err := s.Append(t.Context(), id, msg); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	path := filepath.Join(dir, "events.db")
 	otherID := event.ID(changeIndexes(t, path, string(msg.ID)))
 	otherKind := changeIndexes(t, path, msg.Kind())

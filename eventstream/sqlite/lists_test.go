@@ -18,12 +18,8 @@ func execute(t *testing.T, dir, statements string) {
 	if err == nil {
 		_, err = db.Exec(statements)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, db.Close())
 }
 
 // titled returns the ids of the conversations whose title has a text, and how many are
@@ -34,9 +30,7 @@ func titled(t *testing.T, s *sqlite.Store, q eventstream.ListQuery) (ids []event
 	if err == nil {
 		counted, err = s.CountConversations(t.Context(), q)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, i := range page.Infos {
 		ids = append(ids, i.ID)
 	}
@@ -49,9 +43,7 @@ func TestCountsAreMended(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	newConversation(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	execute(t, dir, "UPDATE conversation_counts SET conversations = 5")
 	if _, n := titled(t, open(t, dir), eventstream.ListQuery{}); n != 1 {
 		t.Errorf("%d are counted", n)
@@ -72,9 +64,7 @@ INSERT INTO conversations SELECT n, 'c' || n, 'ann', iif(n %% 100 = 0, 'the rare
 		var listed []event.ConversationID
 		q.Damaged = func(id event.ConversationID, _ error) { listed = append(listed, id) }
 		page, err := s.List(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		counted, err := s.CountConversations(t.Context(), q)
 		if err != nil || counted != want || len(listed)+len(page.Infos) != min(want, q.Limit) {
 			t.Errorf("%q: %d are counted, %d listed, want %d: %v", text, counted, len(listed), want, err)

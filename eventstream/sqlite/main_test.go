@@ -20,9 +20,7 @@ func TestMain(m *testing.M) {
 func open(t testing.TB, dir string) *sqlite.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -34,4 +32,12 @@ func open(t testing.TB, dir string) *sqlite.Store {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	eventstreamtest.Run(t, func(t *testing.T) eventstream.Stream { return open(t, t.TempDir()) })
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -47,9 +47,7 @@ func TestFollowDeletedByOtherProcess(t *testing.T) {
 	var last error
 	for _, err := range ours.Follow(t.Context(), id, 1) {
 		if last = err; err == nil {
-			if err := theirs.Delete(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+			must(t, theirs.Delete(t.Context(), id))
 		}
 	}
 	if last == nil {
@@ -88,13 +86,9 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 func rowsLeft(t *testing.T, dir string) (rows, deleted int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
-	if err := db.QueryRow("SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM deleted)").Scan(&rows, &deleted); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.QueryRow("SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM deleted)").Scan(&rows, &deleted))
 	return rows, deleted
 }
 
@@ -104,13 +98,9 @@ func settleCleanup(t *testing.T, s *sqlite.Store) {
 	t.Helper()
 	id := newConversation(t, s)
 	for range 200 {
-		if err := s.SetMeta(t.Context(), id, eventstream.Meta{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SetMeta(t.Context(), id, eventstream.Meta{}))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 }
 
 // TestCleanup deletes conversations that share events: events stay while a
@@ -122,27 +112,19 @@ func TestCleanup(t *testing.T) {
 	s := open(t, dir)
 	a, b := newConversation(t, s), event.NewConversationID()
 	fill(t, s, a, 1500)
-	if err := s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 1, Last: 10}}, eventstream.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 1, Last: 10}}, eventstream.Meta{}))
 	fill(t, s, b, 5)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	before, _ := rowsLeft(t, dir)
 	s = open(t, dir)
-	if err := s.Delete(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Delete(t.Context(), a))
 	settleCleanup(t, s)
 	if n, _ := rowsLeft(t, dir); n < before {
 		t.Fatalf("%d of %d rows are left while the fork shares some", n, before)
 	}
 	s = open(t, dir)
 	checkIntact(t, s, b, 15)
-	if err := s.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Delete(t.Context(), b))
 	settleCleanup(t, s)
 	if n, deleted := rowsLeft(t, dir); n != 0 || deleted != 0 {
 		t.Fatalf("%d events of %d deleted conversations are left", n, deleted)
@@ -169,20 +151,14 @@ func TestCleanupNeighbours(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	if err := s.Delete(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Delete(t.Context(), a))
 	settleCleanup(t, s)
 	checkIntact(t, open(t, dir), b, each)
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	var going, staying int
-	if err := db.QueryRow("SELECT sum(instr(body, 'going') > 0), sum(instr(body, 'staying') > 0) FROM events").Scan(&going, &staying); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.QueryRow("SELECT sum(instr(body, 'going') > 0), sum(instr(body, 'staying') > 0) FROM events").Scan(&going, &staying))
 	if going != 0 || staying == 0 {
 		t.Fatalf("%d deleted events are left, and %d others", going, staying)
 	}

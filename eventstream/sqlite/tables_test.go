@@ -29,30 +29,20 @@ func TestReadable(t *testing.T) {
 		Owner: "ann", Title: "A title", Tags: map[string]string{"team": "blue"}, WorkingDir: "/w",
 		Extra: json.RawMessage(`{"agent":"codeact"}`),
 	}
-	if err := s.Create(t.Context(), id, meta); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Create(t.Context(), id, meta))
 	fill(t, s, id, 10)
 	running, err := event.NewStateUpdate("execution_status", "running")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stats, err := event.NewStateUpdate("stats", json.RawMessage(`{"usage_to_metrics":{"agent":{"accumulated_cost":0.25}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := s.Append(t.Context(), id, running, stats); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Fork(t.Context(), other, id, []eventstream.Segment{{First: 2, Last: 4}, {First: 8, Last: 9}}, eventstream.Meta{ForkOf: id}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Fork(t.Context(), other, id, []eventstream.Segment{{First: 2, Last: 4}, {First: 8, Last: 9}}, eventstream.Meta{ForkOf: id}))
 	fill(t, s, other, 3)
 
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db")+"?mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	var row string
 	if err := db.QueryRow(`SELECT concat_ws('|', owner, title, status, tags ->> 'team', events, cost, working_dir, extra ->> 'agent',
@@ -64,9 +54,7 @@ func TestReadable(t *testing.T) {
 	}
 	for _, id := range []event.ConversationID{id, other} {
 		rows, err := db.Query("SELECT seq, id, parent_id, kind, source, timestamp, body FROM conversation_events WHERE conversation = ? ORDER BY seq", string(id))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer rows.Close()
 		for want, err := range s.Read(t.Context(), id, 1) {
 			if err != nil || !rows.Next() {
@@ -74,9 +62,7 @@ func TestReadable(t *testing.T) {
 			}
 			var got eventstream.Record
 			var body string
-			if err := rows.Scan(&got.Seq, &got.ID, &got.ParentID, &got.Kind, &got.Source, &got.Timestamp, &body); err != nil {
-				t.Fatal(err)
-			}
+			must(t, rows.Scan(&got.Seq, &got.ID, &got.ParentID, &got.Kind, &got.Source, &got.Timestamp, &body))
 			if got.JSON = json.RawMessage(body); !reflect.DeepEqual(got, want) {
 				t.Fatalf("the table has %+v, want %+v", got, want)
 			}
@@ -95,13 +81,9 @@ func makeFork(t *testing.T) (dir string, want map[event.ConversationID]int) {
 	s := open(t, dir)
 	a, b := newConversation(t, s), event.NewConversationID()
 	fill(t, s, a, 700)
-	if err := s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 10, Last: 90}}, eventstream.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 10, Last: 90}}, eventstream.Meta{}))
 	fill(t, s, b, 100)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	return dir, map[event.ConversationID]int{a: 700, b: 181}
 }
 
@@ -140,9 +122,7 @@ func TestLostRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, want := makeFork(t)
-			if err := execSQL(dir, tc.change); err != nil {
-				t.Fatal(err)
-			}
+			must(t, execSQL(dir, tc.change))
 			s := open(t, dir)
 			reported := ""
 			for id, events := range want {
@@ -185,9 +165,7 @@ func TestSearchDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, want := makeFork(t)
-			if err := execSQL(dir, change); err != nil {
-				t.Fatal(err)
-			}
+			must(t, execSQL(dir, change))
 			s := open(t, dir)
 			for id, events := range want {
 				if events != 700 {
@@ -236,14 +214,10 @@ func TestSalvageLostRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, want := makeFork(t)
-			if err := execSQL(dir, tc.change); err != nil {
-				t.Fatal(err)
-			}
+			must(t, execSQL(dir, tc.change))
 			into := t.TempDir()
 			rep, err := sqlite.Salvage(t.Context(), dir, into)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s := open(t, into)
 			total, unnamed := 0, 0
 			for _, c := range rep.Conversations {
@@ -333,9 +307,7 @@ func TestManyIDs(t *testing.T) {
 			}
 		}
 		if round == 2 {
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Close())
 			s = open(t, dir)
 		}
 	}
@@ -349,17 +321,11 @@ func TestExtraDamage(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	id := event.NewConversationID()
-	if err := s.Create(t.Context(), id, eventstream.Meta{Title: "kept", Extra: json.RawMessage(`{"n":1}`)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Create(t.Context(), id, eventstream.Meta{Title: "kept", Extra: json.RawMessage(`{"n":1}`)}))
 	fill(t, s, id, 3)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	for _, damage := range []string{`UPDATE documents SET extra = '{"n":2}'`, "DELETE FROM documents"} {
-		if err := execSQL(dir, damage); err != nil {
-			t.Fatal(err)
-		}
+		must(t, execSQL(dir, damage))
 		s = open(t, dir)
 		if _, err := s.Info(t.Context(), id); !fault.Is(err, fault.Corrupt) {
 			t.Errorf("after %s info gives %v", damage, err)
@@ -367,9 +333,7 @@ func TestExtraDamage(t *testing.T) {
 	}
 	n := 0
 	for _, err := range s.Read(t.Context(), id, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n++
 	}
 	if n != 3 {
@@ -402,25 +366,15 @@ func TestNothingIsLeft(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	id := event.NewConversationID()
-	if err := s.Create(t.Context(), id, eventstream.Meta{Extra: json.RawMessage(`{}`), Summary: json.RawMessage(`{}`)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Create(t.Context(), id, eventstream.Meta{Extra: json.RawMessage(`{}`), Summary: json.RawMessage(`{}`)}))
 	fill(t, s, id, 3)
-	if err := s.Delete(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Delete(t.Context(), id))
+	must(t, s.Close())
 	s = open(t, dir) // the interrupted clean-up is finished now
-	if err := s.Create(t.Context(), event.NewConversationID(), eventstream.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Create(t.Context(), event.NewConversationID(), eventstream.Meta{}))
 	for table, want := range map[string]int{"conversations": 1, "documents": 0, "segments": 0} {
 		db, err := sql.Open("sqlite", filepath.Join(dir, "events.db")+"?mode=ro")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var n int
 		if err := errors.Join(db.QueryRow("SELECT count(*) FROM "+table).Scan(&n), db.Close()); err != nil || n != want {
 			t.Errorf("%d rows in %s, want %d: %v", n, table, want, err)

@@ -30,16 +30,12 @@ func TestShortTitles(t *testing.T) {
 	s := open(t, dir)
 	create := func(title string, created time.Time) event.ConversationID {
 		id := event.NewConversationID()
-		if err := s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title, Created: created}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title, Created: created}))
 		return id
 	}
 	before, after := create("of old: zq", time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)), create("zQ", time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), fillTitles); err != nil {
 		t.Fatal(err)
@@ -60,9 +56,7 @@ func TestShortTitles(t *testing.T) {
 		var got [][]event.ConversationID
 		for {
 			page, err := s.List(t.Context(), c.q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var ids []event.ConversationID
 			for _, i := range page.Infos {
 				ids = append(ids, i.ID)
@@ -98,13 +92,9 @@ func TestShortTitlesPlan(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	for index, q := range map[string]eventstream.ListQuery{
 		"conversations_created": {Title: "zq", Owner: "ann", Status: "idle", WithoutParent: true},
@@ -142,13 +132,9 @@ func explained(t *testing.T, db *sql.DB, query string, args []driver.Value) stri
 	for rows.Next() {
 		var id, parent, unused int
 		var detail string
-		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rows.Scan(&id, &parent, &unused, &detail))
 		all.WriteString(detail + "\n")
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rows.Err())
 	return all.String()
 }

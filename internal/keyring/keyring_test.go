@@ -172,14 +172,3 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkOpen(b *testing.B) {
-	ring := keyring.New("k")
-	sealed, _ := ring.Seal(bytes.Repeat([]byte("x"), 100))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := ring.Open(sealed); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -23,7 +23,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -65,8 +64,6 @@ func address() string {
 }
 
 func execute(ctx context.Context, server, sql string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
 	c, err := pgx.Connect(ctx, server)
 	if err != nil {
 		return err

@@ -4,8 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/deft-dev/deft/internal/spawn"
 )
 
 // TestOwnTable is not parallel: it counts threads.
@@ -97,33 +95,4 @@ func threads(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return len(tasks)
-}
-
-// BenchmarkStart is a shell's start and end with 5,000 descriptors open.
-func BenchmarkStart(b *testing.B) {
-	for range 5000 {
-		f, err := os.Open(os.DevNull)
-		if err != nil {
-			b.Skip("not allowed so many descriptors:", err)
-		}
-		defer f.Close()
-	}
-	thread, err := spawn.New()
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer thread.Close()
-	for name, s := range map[string]*spawn.Starter{"plain": nil, "thread": thread} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				p, err := s.Start(spawn.Command{Path: "/bin/true", Args: []string{"true"}})
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := p.Wait(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

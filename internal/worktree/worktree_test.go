@@ -10,9 +10,13 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/worktree"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // repository makes one with a commit, and hostile configuration.
 func repository(t *testing.T, mark string) string {

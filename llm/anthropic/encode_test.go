@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"bytes"
-	"context"
 	"testing"
 
 	"github.com/deft-dev/deft/llm"
@@ -54,12 +53,4 @@ func TestBlocksAreJSON(t *testing.T) {
 			t.Errorf("block  %s\nwant   %s", got, want)
 		}
 	}
-}
-
-func BenchmarkEncode5000(b *testing.B) {
-	m := sonnet(b)
-	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
-		_, _, err := m.encode(ctx, r)
-		return err
-	})
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -62,50 +61,4 @@ func FuzzStream(f *testing.F) {
 			ids[c.ID] = true
 		}
 	})
-}
-
-func benchmarkChunks(b *testing.B, n int) {
-	m := newModel(b)
-	data := start + strings.Repeat(`event: content_block_delta`+"\n"+`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" some words"}}`+"\n\n", n) + finish
-	b.ReportAllocs()
-	for b.Loop() {
-		a := newAccumulator(func(llm.Delta) {})
-		res := &http.Response{Header: http.Header{}, Body: io.NopCloser(strings.NewReader(data))}
-		w := m.end.Watch(b.Context())
-		if err := m.readStream(res, w, a); err != nil {
-			b.Fatal(err)
-		}
-		w.Stop()
-		a.response()
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/chunk")
-}
-
-func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
-func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
-
-// BenchmarkCall measures a call without the network.
-func BenchmarkCall(b *testing.B) {
-	answer := start + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}` + "\n\n" + finish
-	m, err := New(llm.Config{Model: "anthropic/claude-sonnet-4-5", APIKey: "k", HTTPClient: &http.Client{Transport: instant(answer)}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := llm.Complete(b.Context(), m, r, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// instant is a transport that answers with one text.
-type instant string
-
-func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
-	if _, err := io.Copy(io.Discard, r.Body); err != nil {
-		return nil, err
-	}
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
 }

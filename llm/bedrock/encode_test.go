@@ -2,7 +2,6 @@ package bedrock
 
 import (
 	"bytes"
-	"context"
 	"testing"
 
 	"github.com/deft-dev/deft/llm"
@@ -25,12 +24,4 @@ func whole(t testing.TB, m *Model, r *llm.Request) []byte {
 		t.Fatal(err)
 	}
 	return bytes.Join(body, nil)
-}
-
-func BenchmarkEncode5000(b *testing.B) {
-	m := newModel(b, nil)
-	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
-		_, err := m.encode(ctx, r)
-		return err
-	})
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -92,44 +91,3 @@ func FuzzDecoder(f *testing.F) {
 type oneByte struct{ r io.Reader }
 
 func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
-
-func benchmarkChunks(b *testing.B, n int) {
-	m := newModel(b, nil)
-	data := slices.Concat(bytes.Repeat(piece, n), finish)
-	b.ReportAllocs()
-	for b.Loop() {
-		a := newAccumulator(func(llm.Delta) {})
-		w := m.end.Watch(b.Context())
-		if err := m.readStream(bytes.NewReader(data), w, a); err != nil {
-			b.Fatal(err)
-		}
-		w.Stop()
-		a.response()
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/chunk")
-}
-
-func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
-func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
-
-// BenchmarkCall measures a call with its signature, without the network.
-func BenchmarkCall(b *testing.B) {
-	m := newModel(b, &http.Client{Transport: instant(slices.Concat(piece, finish))})
-	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := llm.Complete(b.Context(), m, r, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// instant is a transport that answers with one stream.
-type instant []byte
-
-func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
-	if _, err := io.Copy(io.Discard, r.Body); err != nil {
-		return nil, err
-	}
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/vnd.amazon.eventstream"}}, Body: io.NopCloser(bytes.NewReader(s)), Request: r}, nil
-}

@@ -186,37 +186,6 @@ func TestBudgetNeverOverspends(t *testing.T) {
 	})
 }
 
-func BenchmarkBroker(b *testing.B) {
-	m := priced(func() float64 { return 0 })
-	br := broker.New(m, broker.Options{Budget: broker.NewBudget(1)})
-	r := ask(strings.Repeat("some text of a prompt ", 200))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := br.Generate(b.Context(), r, ignore); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkLongConversation is the cost of a call in a conversation of 5,000
-// messages that has one more than at its last call.
-func BenchmarkLongConversation(b *testing.B) {
-	m := priced(func() float64 { return 0 })
-	br := broker.New(m, broker.Options{Budget: broker.NewBudget(100)})
-	r := llm.Request{Session: "c", MaxOutputTokens: 1_000}
-	text := strings.Repeat("some text of a message ", 20)
-	for range 5_000 {
-		r.Messages = append(r.Messages, ask(text).Messages...)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		r.Messages = append(r.Messages[:5_000], ask(text[:len(text)-1]).Messages...)
-		if _, err := br.Generate(b.Context(), r, ignore); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // TestBudgetWithin holds that a part of a budget is spent of the whole, and that both limits
 // hold.
 func TestBudgetWithin(t *testing.T) {

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"bytes"
-	"context"
 	"testing"
 
 	"github.com/deft-dev/deft/event"
@@ -35,12 +34,4 @@ func whole(t testing.TB, m *Model, r *llm.Request) []byte {
 		t.Fatal(err)
 	}
 	return bytes.Join(body, nil)
-}
-
-func BenchmarkEncode5000(b *testing.B) {
-	m := newFuzzed(b, nil)
-	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
-		_, err := m.encode(ctx, r)
-		return err
-	})
 }

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -60,49 +59,4 @@ func FuzzStream(f *testing.F) {
 			ids[c.ID] = true
 		}
 	})
-}
-
-func benchmarkChunks(b *testing.B, n int) {
-	m := newFuzzed(b, nil)
-	data := strings.Repeat(piece, n) + finish
-	b.ReportAllocs()
-	for b.Loop() {
-		a := newAccumulator(func(llm.Delta) {})
-		w := m.end.Watch(b.Context())
-		if err := m.readStream(strings.NewReader(data), w, a); err != nil {
-			b.Fatal(err)
-		}
-		w.Stop()
-		a.response()
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/chunk")
-}
-
-func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
-func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
-
-// BenchmarkCall measures a call without the network.
-func BenchmarkCall(b *testing.B) {
-	m := newFuzzed(b, &http.Client{Transport: instant(piece + finish)})
-	schema := []byte(`{"type":"object","properties":{"command":{"type":"string"},"timeout":{"type":["number","null"]}},"required":["command"],"additionalProperties":false}`)
-	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
-	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
-		r.Tools = append(r.Tools, llm.Tool{Name: name, Parameters: schema})
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := llm.Complete(b.Context(), m, r, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// instant is a transport that answers with one text.
-type instant string
-
-func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
-	if _, err := io.Copy(io.Discard, r.Body); err != nil {
-		return nil, err
-	}
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
 }

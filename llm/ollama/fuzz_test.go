@@ -1,8 +1,6 @@
 package ollama
 
 import (
-	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,7 +10,6 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
-	"github.com/deft-dev/deft/llm/modeltest"
 )
 
 func newModel(t testing.TB, c *http.Client) *Model {
@@ -78,54 +75,5 @@ func FuzzShow(f *testing.F) {
 		if c.window <= 0 || c.window > 999_999_999 {
 			t.Errorf("window %d", c.window)
 		}
-	})
-}
-
-func BenchmarkChunks(b *testing.B) {
-	const n = 1000
-	m := newModel(b, nil)
-	data := strings.Repeat(`{"model":"llama3.2","created_at":"2023-08-04T08:52:19.385406455-07:00","message":{"role":"assistant","content":" some words"},"done":false}`+"\n", n) +
-		`{"model":"llama3.2","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":1}` + "\n"
-	b.ReportAllocs()
-	for b.Loop() {
-		a := &accumulator{Deltas: exchange.To(func(llm.Delta) {})}
-		w := m.end.Watch(b.Context())
-		if err := m.readStream(strings.NewReader(data), w, a); err != nil {
-			b.Fatal(err)
-		}
-		w.Stop()
-		a.response("m")
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
-}
-
-// BenchmarkCall measures a call without the network.
-func BenchmarkCall(b *testing.B) {
-	m := newModel(b, &http.Client{Transport: instant{}})
-	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := llm.Complete(b.Context(), m, r, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// instant is a transport that answers with one text.
-type instant struct{}
-
-func (instant) RoundTrip(r *http.Request) (*http.Response, error) {
-	if _, err := io.Copy(io.Discard, r.Body); err != nil {
-		return nil, err
-	}
-	const text = `{"message":{"content":"a"},"done":true,"done_reason":"stop","capabilities":["tools"]}` + "\n"
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/x-ndjson"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
-}
-
-func BenchmarkEncode5000(b *testing.B) {
-	m, c := newModel(b, nil), &modelCard{window: 1_000_000, thinks: true}
-	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
-		_, err := m.encode(ctx, r, c)
-		return err
 	})
 }

@@ -2,9 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -77,36 +74,6 @@ func TestImagesFollowResults(t *testing.T) {
 		`{"role":"user","content":[` + from + `,{"type":"image_url","image_url":{"url":"https://a"}},` + from + `,{"type":"image_url","image_url":{"url":"https://b"}}]}]}`
 	if diff := cmp.Diff(want, string(body)); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
-	}
-}
-
-func BenchmarkEncode5000(b *testing.B) {
-	m := modelNamed(b, "openai/gpt-4o")
-	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
-		_, err := m.encode(ctx, r)
-		return err
-	})
-}
-
-// BenchmarkEncodeTools encodes a short request with an agent's tools.
-func BenchmarkEncodeTools(b *testing.B) {
-	m := modelNamed(b, "openai/gpt-4o")
-	r := llm.Request{Messages: modeltest.AsAgent(conversation(), 22), Session: "s"}
-	for i := range 15 {
-		schema, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{
-			"command": map[string]any{"type": "string", "description": strings.Repeat("What to do, in words. ", 20)},
-			"path":    map[string]any{"type": "string", "description": strings.Repeat("Where it is to be done. ", 20)},
-		}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		r.Tools = append(r.Tools, llm.Tool{Name: fmt.Sprintf("tool_%d", i), Description: strings.Repeat("Does what it says. ", 50), Parameters: schema})
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := m.encode(b.Context(), &r); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

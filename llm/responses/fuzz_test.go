@@ -2,7 +2,6 @@ package responses
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/modeltest"
 )
 
 func newModel(t testing.TB) *Model {
@@ -76,59 +74,6 @@ func FuzzStream(f *testing.F) {
 			t.Errorf("usage %+v", u)
 		}
 	})
-}
-
-const finalEvent = `data: {"type":"response.completed","response":{"id":"r","model":"gpt-5.2","status":"completed","output":[],"usage":{"input_tokens":1,"output_tokens":1}}}` + "\n\n"
-
-func BenchmarkChunks(b *testing.B) {
-	const n = 1000
-	m := newModel(b)
-	data := strings.Repeat("event: response.output_text.delta\ndata: "+`{"type":"response.output_text.delta","sequence_number":7,"item_id":"msg_0123456789","output_index":0,"content_index":0,"delta":" some words","logprobs":[],"obfuscation":"abcdef"}`+"\n\n", n) + finalEvent
-	b.ReportAllocs()
-	for b.Loop() {
-		a := newAccumulator(func(llm.Delta) {})
-		w := m.end.Watch(b.Context())
-		if err := m.readStream(response([]byte(data)), w, a); err != nil {
-			b.Fatal(err)
-		}
-		w.Stop()
-		a.response()
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
-}
-
-// BenchmarkCall measures a call without the network.
-func BenchmarkCall(b *testing.B) {
-	answer := `data: {"type":"response.output_text.delta","item_id":"m","delta":"a"}` + "\n\n" + finalEvent
-	m, err := New(llm.Config{Model: "openai/gpt-5.2", APIKey: "k", HTTPClient: &http.Client{Transport: instant(answer)}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := llm.Complete(b.Context(), m, r, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkEncode5000(b *testing.B) {
-	m := newModel(b)
-	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
-		_, err := m.encode(ctx, r, &refusals{})
-		return err
-	})
-}
-
-// instant is a transport that answers with one text.
-type instant string
-
-func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
-	if _, err := io.Copy(io.Discard, r.Body); err != nil {
-		return nil, err
-	}
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
 }
 
 // TestStrict checks which tools and answers use strict mode: those whose schemas

@@ -12,7 +12,6 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/modeltest"
 )
 
 // lines shows a history as roles and texts.
@@ -139,15 +138,4 @@ func TestFewConversionsAreKept(t *testing.T) {
 	if len(kept.kept) != maxKept || len(kept.order) != maxKept {
 		t.Errorf("%d kept, %d in order", len(kept.kept), len(kept.order))
 	}
-}
-
-// BenchmarkConvert5000 measures the conversion without the adapter.
-func BenchmarkConvert5000(b *testing.B) {
-	var kept conversions
-	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
-		c := kept.take(r.Session)
-		defer kept.put(r.Session, c)
-		c.convert(ctx, llm.NormalizeGrown(ctx, r.Messages), c.suffixOf(someTools, ""))
-		return nil
-	})
 }

@@ -2,7 +2,6 @@ package texttools
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -177,30 +176,4 @@ func FuzzReader(f *testing.F) {
 			t.Errorf("call markup in the text %q", whole.Text)
 		}
 	})
-}
-
-func BenchmarkChunks10000(b *testing.B) {
-	const n = 10_000
-	for b.Loop() {
-		p := newReader(someTools, func(llm.Delta) {})
-		for i := range n {
-			p.feed(fmt.Sprintf("word%d <b> ", i))
-		}
-		p.end(false)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
-}
-
-// BenchmarkLongCall10000 measures a call with a value in 10,000 pieces.
-func BenchmarkLongCall10000(b *testing.B) {
-	const n = 10_000
-	for b.Loop() {
-		p := newReader(someTools, func(llm.Delta) {})
-		p.feed("<function=terminal><parameter=command>")
-		for range n {
-			p.feed("some words ")
-		}
-		p.end(false)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
 }

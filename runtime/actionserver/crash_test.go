@@ -3,7 +3,6 @@ package actionserver_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,28 +45,18 @@ func (p *serverDir) start(t testing.TB, grace time.Duration) *process {
 	p.servers++
 	s := &process{socket: filepath.Join(p.dir, fmt.Sprint("s", p.servers))}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.socket, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.SetUnlinkOnClose(false)
 	socket, err := l.File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	journal, err := os.OpenFile(p.journal(), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.cmd = exec.Command(os.Args[0])
 	s.cmd.Env = []string{childRole + "=server", childFile + "=" + p.lines(), childGrace + "=" + grace.String(), childSignals + "=" + p.signals}
 	s.cmd.ExtraFiles = []*os.File{socket, journal}
 	s.cmd.Stderr = &s.stderr
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(l.Close(), socket.Close(), journal.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.cmd.Start())
+	must(t, errors.Join(l.Close(), socket.Close(), journal.Close()))
 	return s
 }
 
@@ -81,9 +69,7 @@ func (s *process) kill() {
 func (s *process) connect(t testing.TB) *remote.Runtime {
 	t.Helper()
 	rt, err := remote.New(remote.Options{Dial: dialer(s.socket)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return rt
 }
 
@@ -199,9 +185,7 @@ func killClient(t *testing.T) (kills int) {
 	if _, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "first", Action: runtimetest.Action("first")}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := rt.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rt.Close())
 	log := filepath.Join(p.dir, "log")
 	for {
 		var stderr bytes.Buffer
@@ -212,12 +196,8 @@ func killClient(t *testing.T) (kills int) {
 		}
 		client.Stderr = &stderr
 		out, err := client.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := client.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, client.Start())
 		// From when it is up, or a slow machine only ever starts it. Longer
 		// after each kill, so that it gets to the end too.
 		_, up := bufio.NewReader(out).ReadString('\n')
@@ -243,26 +223,4 @@ func killClient(t *testing.T) (kills int) {
 		}
 	}
 	return kills
-}
-
-// BenchmarkRoundTrip is an action without content over the unix socket, to a
-// server in this process: both sides' work counts.
-func BenchmarkRoundTrip(b *testing.B) {
-	s := serve(b, map[string]tool.Executor{runtimetest.Kind: runtimetest.Func(
-		func(context.Context, tool.Call) (event.Observation, error) { return runtimetest.Observation("ok"), nil },
-	)}, 0)
-	rt := connect(b, s)
-	action := runtimetest.Action("")
-	var took []time.Duration
-	for b.Loop() {
-		id, began := event.NewID(), time.Now()
-		if _, err := rt.Execute(b.Context(), tool.Request{Call: tool.Call{ID: id, Action: action}}); err != nil {
-			b.Fatal(err)
-		}
-		took = append(took, time.Since(began))
-		rt.Ack(id)
-	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }

@@ -16,9 +16,7 @@ import (
 func listenOn(t *testing.T, serve func(*net.TCPConn)) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -51,16 +49,12 @@ func TestPort(t *testing.T) {
 	})
 	rt := connect(t, serveWith(t, actionserver.Options{Ports: &actionserver.Ports{}}))
 	c, err := rt.DialPort(t.Context(), port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	if _, err := c.Write(text); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.CloseWrite())
 	got, err := io.ReadAll(c)
 	slices.Reverse(got)
 	if err != nil || !bytes.Equal(got, text) {
@@ -81,9 +75,7 @@ func TestPortGivenUp(t *testing.T) {
 	s := serveWith(t, actionserver.Options{Ports: &actionserver.Ports{}})
 	rt := connect(t, s)
 	c, err := rt.DialPort(t.Context(), port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Close()
 	<-ended
 	if c, err = rt.DialPort(t.Context(), port); err != nil {
@@ -104,9 +96,7 @@ func TestPortErrors(t *testing.T) {
 	t.Parallel()
 	rt := connect(t, serveWith(t, actionserver.Options{Ports: &actionserver.Ports{}}))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	free := l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	for port, want := range map[int]fault.Kind{free: fault.Unavailable, 0: fault.Invalid, 65536: fault.Invalid, -1: fault.Invalid} {
@@ -128,9 +118,7 @@ func TestListPorts(t *testing.T) {
 	shown, hidden := listenOn(t, func(*net.TCPConn) {}), listenOn(t, func(*net.TCPConn) {})
 	rt := connect(t, serveWith(t, actionserver.Options{Ports: &actionserver.Ports{Hidden: []int{hidden}}}))
 	list, err := rt.Ports(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !slices.Contains(list, protocol.Port{Port: shown, Address: "127.0.0.1"}) {
 		t.Errorf("%d is not in %v", shown, list)
 	}

@@ -37,18 +37,14 @@ func withPTYs(t *testing.T, o pty.Options) *served {
 func openPTY(t *testing.T, rt tool.PTYs, script string) string {
 	t.Helper()
 	p, err := rt.OpenPTY(t.Context(), tool.PTYSpec{Argv: []string{"sh", "-c", script}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p.ID
 }
 
 func attachPTY(t *testing.T, rt tool.PTYs, id string, offset int64) tool.PTYConn {
 	t.Helper()
 	c, err := rt.AttachPTY(t.Context(), id, offset)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -74,9 +70,7 @@ func TestPTY(t *testing.T) {
 	id := openPTY(t, rt, "stty size; read x; stty size; echo got-$x; exit 4")
 	c := attachPTY(t, rt, id, 0)
 	readUntil(t, c, "24 80")
-	if err := rt.ResizePTY(t.Context(), id, 50, 132); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rt.ResizePTY(t.Context(), id, 50, 132))
 	if _, err := io.WriteString(c, "hello\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -88,9 +82,7 @@ func TestPTY(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].ID != id || *list[0].ExitCode != 4 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if err := rt.ClosePTY(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rt.ClosePTY(t.Context(), id))
 	if _, err := rt.AttachPTY(t.Context(), id, 0); !fault.Is(err, fault.NotFound) {
 		t.Errorf("attach after close: %v", err)
 	}
@@ -130,18 +122,14 @@ func TestPTYReattach(t *testing.T) {
 	s := withPTYs(t, pty.Options{Scrollback: 4 << 20}) // all of it: the program goes on meanwhile
 	link := &cutter{dial: s.dial}
 	rt, err := remote.New(remote.Options{Dial: link.Dial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rt.Close()
 	const lines = 100_000 // more than the buffers on the way hold
 	id := openPTY(t, rt, fmt.Sprintf("read x; seq 1 %d", lines))
 	var got bytes.Buffer
 	for try := 0; ; try++ {
 		c, err := rt.AttachPTY(t.Context(), id, int64(got.Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c.Offset() != int64(got.Len()) {
 			t.Fatalf("output begins at %d of %d", c.Offset(), got.Len())
 		}
@@ -152,9 +140,7 @@ func TestPTYReattach(t *testing.T) {
 		}
 		if try < 5 {
 			_, err := io.CopyN(&got, c, 10_000)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			link.cut()
 			for err == nil { // output that had arrived
 				_, err = io.CopyN(&got, c, 1)
@@ -215,9 +201,7 @@ func TestPTYEndsWithServer(t *testing.T) {
 	id := openPTY(t, rt, "echo pid $$; while :; do sleep 1; done")
 	c := attachPTY(t, rt, id, 0)
 	pid := strings.TrimSpace(strings.TrimPrefix(readUntil(t, c, "\r\n"), "pid "))
-	if err := rt.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rt.Shutdown(t.Context()))
 	<-s.ended
 	if _, err := io.Copy(io.Discard, c); err == nil {
 		t.Error("the end of the server looks like that of the program")
@@ -249,9 +233,7 @@ func TestPTYBadRequests(t *testing.T) {
 		"size of an unknown": {"POST", "/v1/ptys/none/resize", `{"rows":1,"cols":1}`, 404},
 	} {
 		conn, err := s.dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", c.method, c.path, len(c.body), c.body)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
@@ -273,9 +255,7 @@ func TestPTYGarbage(t *testing.T) {
 	rt := connect(t, s)
 	id := openPTY(t, rt, "read x; echo got-$x")
 	conn, err := s.dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fmt.Fprintf(conn, "POST /v1/ptys/%s/attach?offset=0 HTTP/1.1\r\nHost: x\r\n\r\nzzzz not a chunk\r\n", id)
 	if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, io.EOF) {
 		t.Logf("the server closed with %v", err)

@@ -43,14 +43,10 @@ func serveWith(t testing.TB, o actionserver.Options) *served {
 	t.Helper()
 	dir := t.TempDir()
 	journal, err := os.Create(filepath.Join(dir, "journal"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(dir, "s")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &served{dial: dialer(path), stop: cancel, ended: make(chan struct{})}
 	go func() {
@@ -74,9 +70,7 @@ func dialer(path string) func(context.Context) (net.Conn, error) {
 func connect(t testing.TB, s *served) *remote.Runtime {
 	t.Helper()
 	rt, err := remote.New(remote.Options{Dial: s.dial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := rt.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -90,4 +84,12 @@ func TestConformance(t *testing.T) {
 	runtimetest.Run(t, func(t *testing.T, tools map[string]tool.Executor) runtime.Runtime {
 		return connect(t, serve(t, tools, 0))
 	})
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -49,18 +49,14 @@ func TestEndsAfterItsControllerHasDisconnected(t *testing.T) {
 	tools, started := blocker()
 	s := serve(t, tools, 500*time.Millisecond)
 	rt, err := remote.New(remote.Options{Dial: s.dial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := make(chan error, 1)
 	go func() {
 		_, err := rt.Execute(context.Background(), tool.Request{Call: tool.Call{ID: "a", Action: runtimetest.Action("")}})
 		got <- err
 	}()
 	<-started
-	if err := rt.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rt.Close())
 	if err := <-got; !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got error %v", err)
 	}
@@ -87,9 +83,7 @@ func TestShutdownAnswersPendingRequests(t *testing.T) {
 	if err != nil || h.Status != "ok" || len(h.Running) != 1 || h.PID != os.Getpid() || len(h.Tools) != 1 {
 		t.Errorf("got %+v, %v", h, err)
 	}
-	if err := rt.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rt.Shutdown(t.Context()))
 	if err := <-got; err != nil {
 		t.Error(err)
 	}
@@ -110,9 +104,7 @@ func TestSIGTERM(t *testing.T) {
 	if _, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: runtimetest.Action("a")}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("exit: %v\n%s", err, s.stderr.String())
 	}
@@ -135,9 +127,7 @@ func TestSignalsIgnored(t *testing.T) {
 	}
 	pid := s.cmd.Process.Pid
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n := syscall.Signal(1); n < 65; n++ {
 		switch n {
 		case syscall.SIGKILL, syscall.SIGSTOP, 32, 33, 34: // the kernel keeps those without a handler from a first process
@@ -145,9 +135,7 @@ func TestSignalsIgnored(t *testing.T) {
 		}
 		for _, thread := range threads {
 			tid, err := strconv.Atoi(thread.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_ = syscall.Kill(tid, n) // a thread may have ended
 			_ = unix.Tgkill(pid, tid, n)
 		}
@@ -190,9 +178,7 @@ func TestLostConnection(t *testing.T) {
 		}
 		return c, err
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
 		if err := rt.Close(); err != nil {
 			t.Error(err)
@@ -233,17 +219,11 @@ func TestClientThatNeverReads(t *testing.T) {
 		return runtimetest.Observation("done"), nil
 	})}, 0)
 	conn, err := s.dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body := `{"action":{"thought":"","kind":"ThinkAction"}}`
 	req, err := http.NewRequest(http.MethodPost, "http://s/v1/actions/a", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := req.Write(conn); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, req.Write(conn))
 	<-flooded
 	rt := connect(t, s)
 	if _, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}, Again: true}); err != nil {
@@ -281,17 +261,11 @@ func TestMalformedRequests(t *testing.T) {
 		{"GET", "/", "", 404},
 	} {
 		req, err := http.NewRequest(tc.method, "http://s"+tc.path, strings.NewReader(tc.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		raw, err := io.ReadAll(resp.Body)
-		if err := errors.Join(err, resp.Body.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, resp.Body.Close()))
 		if resp.StatusCode != tc.want {
 			t.Errorf("%s %.40s %q: got %s %s, want %d", tc.method, tc.path, tc.body, resp.Status, raw, tc.want)
 		}

@@ -27,9 +27,7 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	rt := connect(t, serve(t, map[string]tool.Executor{"DeployAction": offering{}, "OtherAction": offering{}}, 0))
 	got, err := rt.Tools(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(offering{}.Tools(), got); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}

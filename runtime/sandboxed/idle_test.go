@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
@@ -108,10 +107,9 @@ func TestConnectionLost(t *testing.T) {
 		}
 		return fault.New(fault.Interrupted, "it had begun")
 	})
-	began := time.Now()
 	_, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}})
 	if _, ok := errors.AsType[*runtime.EndedError](err); ok || !fault.Is(err, fault.Interrupted) {
-		t.Errorf("after %s: %v", time.Since(began), err)
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -64,9 +63,6 @@ func talk(t *testing.T, d tunnel.Dialer) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
 	r := bufio.NewReader(c)
 	for i := range 3 {
 		fmt.Fprintln(c, i)

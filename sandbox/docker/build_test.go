@@ -34,9 +34,7 @@ func TestBuildImage(t *testing.T) {
 		"Dockerfile": "FROM " + image + "\nCOPY . /from-context\nRUN echo building-$((40+2))\n", ".dockerignore": "secret\n",
 		"file": t.TempDir(), "secret": "no",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	r := sandboximage.Request{
 		Dockerfile: filepath.Join(dir, "Dockerfile"),
@@ -57,18 +55,14 @@ func TestBuildImage(t *testing.T) {
 	if err != nil || again != name || len(log) > 0 {
 		t.Errorf("built again: %q, %v, %q", again, err, log)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("changed"+t.TempDir()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "file"), []byte("changed"+t.TempDir()), 0o644))
 	changed, err := p.BuildImage(t.Context(), r, progress)
 	if err != nil || changed == name || len(log) == 0 {
 		t.Errorf("not built with another file: %q, %v", changed, err)
 	}
 	removeAfter(t, c, changed)
 	found, err := c.ImageInspect(t.Context(), changed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lock := changed[:strings.LastIndex(changed, "_")]
 	for i, tag := range found.RepoTags { // Podman says where they are from
 		found.RepoTags[i] = strings.TrimPrefix(tag, "docker.io/library/")
@@ -100,15 +94,11 @@ func TestBuildFails(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "Dockerfile")
-	if err := os.WriteFile(file, []byte("FROM "+image+"\nNONSENSE x\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("FROM "+image+"\nNONSENSE x\n"), 0o644))
 	if _, err := p.BuildImage(t.Context(), sandboximage.Request{Dockerfile: file}, ignore); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "NONSENSE") {
 		t.Errorf("nonsense in the Dockerfile: %v", err)
 	}
-	if err := os.WriteFile(file, []byte("FROM "+image+"\nRUN --mount=type=cache,target=/x true\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("FROM "+image+"\nRUN --mount=type=cache,target=/x true\n"), 0o644))
 	if _, err := p.BuildImage(t.Context(), sandboximage.Request{Dockerfile: file}, ignore); err != nil && !strings.Contains(fault.HintOf(err), "`docker build`") { // Podman's has such mounts
 		t.Errorf("an instruction of another builder: %v", err)
 	}
@@ -131,15 +121,11 @@ func TestBuiltImages(t *testing.T) {
 	p, other := provider(t, t.TempDir()), provider(t, t.TempDir())
 	ignore := func(string) {}
 	name, err := p.BuildImage(t.Context(), sandboximage.Request{Base: image, ExtraDeps: ": " + t.TempDir()}, ignore)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	removeAfter(t, c, name)
 	// A user builds from it, and gives it another name.
 	mine, err := other.BuildImage(t.Context(), sandboximage.Request{Base: name, ExtraDeps: ": more"}, ignore)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	removeAfter(t, c, mine)
 	const named = "deft-test-named:1"
 	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: mine, Target: named}); err != nil {
@@ -165,9 +151,7 @@ func TestBuiltImages(t *testing.T) {
 	}
 	// One that a container uses stays.
 	made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: &container.Config{Image: named, Cmd: []string{"true"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: named, Target: mine}); err != nil {
 		t.Fatal(err)
 	}

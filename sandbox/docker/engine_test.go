@@ -23,9 +23,7 @@ import (
 func TestEngine(t *testing.T) {
 	t.Parallel()
 	got, err := provider(t, t.TempDir()).Engine(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got.Version == "" || got.Address == "" || len(got.Runtimes) == 0 || !slices.Contains(got.Images, image) {
 		t.Errorf("%+v, want a version, an address, runtimes and the image %s", got, image)
 	}
@@ -36,9 +34,7 @@ func TestEngine(t *testing.T) {
 func TestNoEngine(t *testing.T) {
 	t.Parallel()
 	p, err := docker.New(docker.Options{Dir: t.TempDir(), Host: "unix://" + filepath.Join(t.TempDir(), "no.sock"), Self: program})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	_, about := p.Engine(t.Context())
 	_, list := p.List(t.Context())
@@ -55,19 +51,13 @@ func TestStuckEngine(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "stuck.sock")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	dir := t.TempDir()
 	p, err := docker.New(docker.Options{Dir: dir, Host: "unix://" + socket, Self: program, AnswerTimeout: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
-	if err := os.Mkdir(filepath.Join(dir, "one"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "one"), 0o700))
 	_, about := p.Engine(t.Context())
 	_, list := p.List(t.Context())
 	_, images := p.BuiltImages(t.Context())
@@ -89,9 +79,7 @@ func TestDeniedEngine(t *testing.T) {
 	c, err := client.New(client.WithHost("unix:///engine.sock"), client.WithDialContext(func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	_, err = c.Info(t.Context(), client.InfoOptions{})
 	err = docker.EngineError(err, "ask the engine")
@@ -158,9 +146,7 @@ func TestNameTaken(t *testing.T) {
 	if rerr := <-removed; rerr != nil {
 		t.Fatal(rerr)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s.Reused() {
 		<-s.Done()
 		if s, err = provider(t, dir).Start(t.Context(), spec); err != nil {
@@ -188,9 +174,7 @@ func TestDiskLimit(t *testing.T) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
 			t.Error(err)

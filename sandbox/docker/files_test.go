@@ -24,13 +24,9 @@ func TestFiles(t *testing.T) {
 			Argv: []string{program, "files", dir}, Env: []string{"PATH=/usr/bin:/bin"}, Workspace: dir,
 			Container: sandbox.Container{Pull: sandbox.PullNever},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rt, err := remote.New(remote.Options{Dial: box.Dial})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() {
 			if err := errors.Join(rt.Close(), p.Remove(context.WithoutCancel(t.Context()), box.ID())); err != nil {
 				t.Error(err)

@@ -25,14 +25,10 @@ func TestFullDisk(t *testing.T) {
 		t.Run(strings.Trim(strings.ReplaceAll(step, "/", " "), " "), func(t *testing.T) {
 			t.Parallel()
 			dir, err := os.MkdirTemp("", "full") //nolint:usetesting // the path of a socket is short
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var mu sync.Mutex
 			var asked []string
 			engine := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,15 +54,11 @@ func TestFullDisk(t *testing.T) {
 			go func() { _ = engine.Serve(listener) }()
 			t.Cleanup(func() { engine.Close() })
 			p, err := docker.New(docker.Options{Dir: filepath.Join(dir, "sandboxes"), Image: image, Self: program, Host: "unix://" + listener.Addr().String()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { p.Close() })
 			if step == "/build" {
 				file := filepath.Join(dir, "Dockerfile")
-				if err := os.WriteFile(file, []byte("FROM x\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(file, []byte("FROM x\n"), 0o600))
 				if _, err := p.BuildImage(t.Context(), sandboximage.Request{Dockerfile: file}, func(string) {}); !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.HintOf(err), "disk is full") {
 					t.Errorf("%v, %s", err, fault.HintOf(err))
 				}

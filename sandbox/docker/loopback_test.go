@@ -32,16 +32,12 @@ func TestHosts(t *testing.T) {
 			})
 			for range 2 {
 				s, err := p.Start(t.Context(), spec)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				got := sandboxtest.Shell(t, s, `echo hello >page; httpd -p 127.0.0.1:8080 -h .; for h in localhost sandbox db.corp; do wget -q -O - http://$h:8080/page; done; hostname; grep -c : /proc/net/dev; tail -n +2 /proc/net/route`)
 				if want := "hello\nhello\nhello\nsandbox\n1"; got != want {
 					t.Errorf("inside: %q, want %q", got, want)
 				}
-				if err := s.Stop(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Stop(t.Context()))
 			}
 		})
 	}

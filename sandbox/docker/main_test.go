@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/moby/moby/client"
 	"go.uber.org/goleak"
@@ -53,8 +52,6 @@ func run(m *testing.M) int {
 // is none, which CI must have.
 func engine(t testing.TB) *client.Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	var failed error
 	for _, host := range []string{"", os.Getenv("DEFT_TEST_DOCKER")} {
 		options := []client.Opt{client.FromEnv}
@@ -63,7 +60,7 @@ func engine(t testing.TB) *client.Client {
 		}
 		c, err := client.New(options...)
 		if err == nil {
-			if _, err = c.Ping(ctx, client.PingOptions{}); err == nil {
+			if _, err = c.Ping(t.Context(), client.PingOptions{}); err == nil {
 				t.Cleanup(func() { c.Close() })
 				return c
 			}
@@ -85,9 +82,7 @@ const image = "deft-test-busybox:1"
 func provider(t testing.TB, dir string) *docker.Provider {
 	t.Helper()
 	p, err := docker.New(docker.Options{Dir: dir, Image: image, Self: program, Host: engine(t).DaemonHost()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -111,9 +106,7 @@ func gVisor(t testing.TB) string {
 	t.Helper()
 	const name = "runsc"
 	e, err := provider(t, t.TempDir()).Engine(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !slices.Contains(e.Runtimes, name) {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("the engine has no runtime %s but %v", name, e.Runtimes)
@@ -130,4 +123,12 @@ func TestGVisor(t *testing.T) {
 		Open:    func(t *testing.T, dir string) sandbox.Provider { return provider(t, dir) },
 		Program: program, Container: sandbox.Container{Pull: sandbox.PullNever, Runtime: gVisor(t)}, OwnKernel: true,
 	})
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -18,12 +18,8 @@ func files(t *testing.T, dir string, texts map[string]string) {
 	t.Helper()
 	for name, text := range texts {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 }
 
@@ -62,9 +58,7 @@ func TestMounts(t *testing.T) {
 		spec := spec
 		spec.ID += id
 		s, err := p.Start(t.Context(), spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() {
 			if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
 				t.Error(err)
@@ -85,14 +79,10 @@ func TestMounts(t *testing.T) {
 	if got := sandboxtest.Shell(t, second, `ls /over; cat /over/file /vol/file`); got != "file\nold\nsecret\nsourcekept" {
 		t.Errorf("in another sandbox: %q", got)
 	}
-	if err := first.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Stop(t.Context()))
 	<-first.Done()
 	first, err := p.Start(t.Context(), func() sandbox.Spec { s := spec; s.ID += "a"; return s }())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := sandboxtest.Shell(t, first, `ls /over; cat /over/file /over/new/file`); got != "file\nnew\nsecret\nchanged\nmade" {
 		t.Errorf("after a stop: %q", got)
 	}

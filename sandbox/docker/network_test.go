@@ -33,9 +33,7 @@ func testNetwork(t *testing.T, runtime string) {
 	}))
 	defer upstream.Close()
 	everywhere, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	service := &httptest.Server{Listener: everywhere, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		services.Add(1)
 		fmt.Fprint(w, "SERVICE")
@@ -43,9 +41,7 @@ func testNetwork(t *testing.T, runtime string) {
 	service.Start()
 	defer service.Close()
 	_, port, err := net.SplitHostPort(everywhere.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"HTTP_PROXY", "http_proxy"} {
 		t.Setenv(name, upstream.URL)
 	}
@@ -53,9 +49,7 @@ func testNetwork(t *testing.T, runtime string) {
 		t.Setenv(name, "")
 	}
 	own, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := filepath.Join(t.TempDir(), "docker")
 	ws := t.TempDir()
 	for i, c := range []struct {
@@ -80,9 +74,7 @@ func testNetwork(t *testing.T, runtime string) {
 				Container: sandbox.Container{Pull: sandbox.PullNever, Runtime: runtime},
 			}
 			s, err := p.Start(t.Context(), spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() {
 				if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
 					t.Error(err)
@@ -117,15 +109,11 @@ func TestProxyOutlivesItsProvider(t *testing.T) {
 		Container: sandbox.Container{Pull: sandbox.PullNever},
 	}
 	first, err := docker.New(docker.Options{Dir: dir, Image: image, Self: program, Host: engine(t).DaemonHost()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := first.Start(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Close())
 	p := provider(t, dir)
 	t.Cleanup(func() {
 		if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {

@@ -14,9 +14,7 @@ import (
 func TestNoAddress(t *testing.T) {
 	t.Parallel()
 	p, err := docker.New(docker.Options{Dir: filepath.Join(t.TempDir(), "docker"), Host: "nonsense", Self: program})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	if err := p.Remove(t.Context(), "one"); err != nil {
 		t.Errorf("Remove: %v", err)
@@ -37,9 +35,7 @@ func TestRemoteEngine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "docker")
 	p, err := docker.New(docker.Options{Dir: dir, Host: "tcp://127.0.0.1:1", Self: program})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	if err := p.Remove(t.Context(), "one"); err != nil {
 		t.Errorf("Remove: %v", err)

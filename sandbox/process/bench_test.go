@@ -45,9 +45,7 @@ func BenchmarkStart(b *testing.B) {
 				took = append(took, time.Since(began))
 				b.StopTimer()
 				began = time.Now()
-				if err := sb.Stop(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				must(b, sb.Stop(b.Context()))
 				stop = append(stop, time.Since(began))
 				b.StartTimer()
 			}

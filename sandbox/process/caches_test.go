@@ -51,39 +51,27 @@ cat .cargo/credentials.toml
 	second := b.spec
 	second.ID = "second"
 	beside, err := b.Start(t.Context(), second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := sh(t, beside, read).Out; got != "the user's" {
 		t.Errorf("beside: %q", got)
 	}
-	if err := beside.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, beside.Stop(t.Context()))
 
 	// Writes last, also for another conversation.
-	if err := b.Remove(t.Context(), "one"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Remove(t.Context(), "one"))
 	later := b.spec
 	later.ID = "later"
 	s, err = b.Start(t.Context(), later)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := sh(t, s, read).Out; got != "changed\nnew\nnew\nnew\n" {
 		t.Errorf("later: %q", got)
 	}
 
 	elsewhere := b.spec
 	elsewhere.ID, elsewhere.Workspace = "elsewhere", filepath.Join(filepath.Dir(b.ws), "elsewhere")
-	if err := os.Mkdir(elsewhere.Workspace, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(elsewhere.Workspace, 0o755))
 	s, err = b.Start(t.Context(), elsewhere)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := sh(t, s, read).Out; got != "the user's" {
 		t.Errorf("in another workspace: %q", got)
 	}
@@ -99,31 +87,23 @@ func TestCachesBesideMount(t *testing.T) {
 	b := setup(t, process.LevelNamespaces)
 	write(t, filepath.Join(b.home, "go/pkg/mod/old"), "the user's\n")
 	mounted := filepath.Join(b.home, "elsewhere")
-	if err := os.Mkdir(mounted, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(mounted, 0o755))
 	next := func(id, script, want string) {
 		t.Helper()
 		spec := b.spec
 		spec.ID = id
 		s, err := b.Start(t.Context(), spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := sh(t, s, `cd "$HOME" && `+script).Out; got != want {
 			t.Errorf("%s: %q, want %q", id, got, want)
 		}
 		if !slices.Contains(s.Report().Features, "cache-overlay") {
 			t.Errorf("%s: %+v", id, s.Report())
 		}
-		if err := b.Remove(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Remove(t.Context(), id))
 	}
 	next("before", `cat go/pkg/mod/old && echo one >go/pkg/mod/f && echo one >.m2/f`, "the user's\n")
-	if err := unix.Mount("none", mounted, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mount("none", mounted, "tmpfs", 0, "size=64k"))
 	unmount := sync.OnceValue(func() error { return unix.Unmount(mounted, unix.MNT_DETACH) })
 	t.Cleanup(func() {
 		if err := unmount(); err != nil {
@@ -131,9 +111,7 @@ func TestCachesBesideMount(t *testing.T) {
 		}
 	})
 	next("meanwhile", `cat go/pkg/mod/old go/pkg/mod/f .m2/f && echo two >>go/pkg/mod/f && echo two >.m2/f && rm go/pkg/mod/old`, "the user's\none\none\n")
-	if err := unmount(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unmount())
 	next("after", `cat go/pkg/mod/f .m2/f; cat go/pkg/mod/old 2>&1 || true`, "one\ntwo\ntwo\ncat: go/pkg/mod/old: No such file or directory\n")
 }
 
@@ -150,9 +128,7 @@ mkdir -p "$dir" && echo new >"$dir/f" && cat "$dir/f" || exit 1; done; echo "$GO
 	if a.Code != 0 || a.Out != want {
 		t.Errorf("%+v, want %q", a, want)
 	}
-	if err := b.Remove(t.Context(), "one"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Remove(t.Context(), "one"))
 	if got := sh(t, b.start(t), `cat "$CARGO_HOME/f"`).Out; got != "new\n" {
 		t.Errorf("later: %q", got)
 	}
@@ -194,9 +170,7 @@ cat "$1" "$HOME/go/pkg/../../$1" "$HOME/.m2/../$1"`, name).Out
 				if got := sh(t, s, `grep -rs SECRET "$HOME" "$XDG_CACHE_HOME" "$CARGO_HOME" "$GOMODCACHE"`).Out; got != "" {
 					t.Errorf("in %s: %s", id, got)
 				}
-				if err := s.Stop(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Stop(t.Context()))
 			}
 			look("first")
 			look("later") // with the first one's files in the layer

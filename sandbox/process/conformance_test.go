@@ -15,9 +15,7 @@ func TestConformance(t *testing.T) {
 			t.Parallel()
 			sandboxtest.Run(t, sandboxtest.Options{Open: func(t *testing.T, dir string) sandbox.Provider {
 				p, err := process.New(process.Options{Dir: dir, Level: level, Home: t.TempDir(), TmpBytes: 64 << 20})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				t.Cleanup(func() {
 					if err := p.Close(); err != nil {
 						t.Error(err)

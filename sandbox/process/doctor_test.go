@@ -44,9 +44,7 @@ func TestDoctorInTheHome(t *testing.T) {
 	for _, level := range levels {
 		b := setup(t, level)
 		t.Setenv("TMPDIR", filepath.Join(b.home, "tmp"))
-		if err := os.MkdirAll(os.TempDir(), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(os.TempDir(), 0o755))
 		_, checks, err := b.Doctor(t.Context())
 		if err != nil {
 			missing(t, err)
@@ -65,9 +63,7 @@ func TestDoctorSeesWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNone)
 	_, checks, err := b.Doctor(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range checks {
 		if c.Name == "tcp-out" || c.Name == "udp-out" {
 			t.Errorf("%s was tried without a sandbox: %s", c.Name, c.Detail)

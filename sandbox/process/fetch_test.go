@@ -145,9 +145,7 @@ func sparseCargo() string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(raw)
 }
 
@@ -250,13 +248,9 @@ func zipped(t *testing.T, files map[string]string) []byte {
 		if err == nil {
 			_, err = w.Write([]byte(text))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return buf.Bytes()
 }
 
@@ -270,15 +264,9 @@ func tarred(t *testing.T, files map[string]string) []byte {
 		if err == nil {
 			_, err = tw.Write([]byte(text))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := tw.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := gz.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tw.Close())
+	must(t, gz.Close())
 	return buf.Bytes()
 }

@@ -23,14 +23,10 @@ func TestGitIdentity(t *testing.T) {
 			t.Parallel()
 			b := setup(t, level)
 			home, err := os.MkdirTemp("", "home") //nolint:usetesting // the path of a socket is short
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { os.RemoveAll(home) })
 			agent, err := os.MkdirTemp("", "ssh-") //nolint:usetesting // as ssh-agent does
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { os.RemoveAll(agent) })
 			for name, text := range map[string]string{
 				".gitconfig":       "[user]\n\tname = Ada Lovelace\n\temail = ada@example.com\n[credential]\n\thelper = store\n",
@@ -41,9 +37,7 @@ func TestGitIdentity(t *testing.T) {
 			sockets := []string{filepath.Join(agent, "agent.1"), filepath.Join(home, ".ssh/agent"), filepath.Join(home, ".gnupg/S.gpg-agent")}
 			for _, path := range sockets {
 				l, err := net.Listen("unix", path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				t.Cleanup(func() { l.Close() })
 			}
 			b.home = home

@@ -30,14 +30,10 @@ func TestOnlyGranted(t *testing.T) {
 			write(t, filepath.Join(tool, "bin/thing"), "#!/bin/sh\ncat "+tool+"/lib/data\n")
 			write(t, filepath.Join(tool, "lib/data"), "data")
 			write(t, filepath.Join(tool, "private"), "SECRET")
-			if err := os.Chmod(filepath.Join(tool, "bin/thing"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(filepath.Join(tool, "bin/thing"), 0o755))
 			b.spec.Readable, b.spec.Writable = []string{read}, []string{rw}
 			p, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home, Env: []string{"PATH=" + tool + "/bin:/usr/bin:/bin"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { p.Close() })
 			b.Provider = p
 			s := b.start(t)
@@ -66,9 +62,7 @@ func TestRefusedGrants(t *testing.T) {
 	b := setup(t, "")
 	b.spec.Hidden = []string{filepath.Join(b.ws, "private")}
 	link := filepath.Join(b.home, "link")
-	if err := os.Symlink(filepath.Join(b.home, "other"), link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(b.home, "other"), link))
 	for _, dir := range []string{"/", "relative", "/proc/self", "/etc/ssl/private", b.dir, b.ws + "/private", link, b.home + "/none", b.home + "/notes.txt"} {
 		for _, writable := range []bool{false, true} {
 			s := b.spec
@@ -208,9 +202,7 @@ func TestCommonDirectory(t *testing.T) {
 			if a := sh(t, s, inGit); !workTree && !strings.HasPrefix(a.Out, "inside\noutside\n") {
 				t.Errorf("git inside says %q", a.Out)
 			}
-			if err := b.Remove(t.Context(), b.spec.ID); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.Remove(t.Context(), b.spec.ID))
 			write(t, commondir, "../sub/evil\n")
 			if _, err := b.Start(t.Context(), b.spec); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), commondir) {
 				t.Errorf("with a planted file: %v", err)
@@ -257,9 +249,7 @@ func TestPlantedGitFile(t *testing.T) {
 				if strings.Contains(a.Out, "SECRET") || strings.Contains(a.Out, "refs/heads") {
 					t.Errorf("%s: %s", planted, a.Out)
 				}
-				if err := b.Remove(t.Context(), b.spec.ID); err != nil {
-					t.Fatal(err)
-				}
+				must(t, b.Remove(t.Context(), b.spec.ID))
 			}
 		})
 	}
@@ -276,12 +266,8 @@ func TestLinkedObjects(t *testing.T) {
 	git(t, repo, "add", ".")
 	git(t, repo, "commit", "-qm", "x")
 	git(t, repo, "worktree", "add", "-q", tree, "-b", "side")
-	if err := os.RemoveAll(filepath.Join(repo, ".git/logs")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(b.home, "other"), filepath.Join(repo, ".git/logs")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(repo, ".git/logs")))
+	must(t, os.Symlink(filepath.Join(b.home, "other"), filepath.Join(repo, ".git/logs")))
 	b.spec.Workspace = tree
 	if a := sh(t, b.start(t), `cat "$1/other/.env" "$1"/repo/.git/logs/.env`, b.home); strings.Contains(a.Out, "SECRET") {
 		t.Error(a.Out)
@@ -325,9 +311,7 @@ func TestRegistryConfigurations(t *testing.T) {
 	} {
 		write(t, filepath.Join(b.home, name), text)
 	}
-	if err := os.Symlink("dotfiles/npmrc", filepath.Join(b.home, ".npmrc")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("dotfiles/npmrc", filepath.Join(b.home, ".npmrc")))
 	s := b.start(t)
 	for name, want := range map[string]string{
 		".npmrc":               "registry=https://npm.corp/\n@own:registry = https://scope.corp/\n",

@@ -20,9 +20,7 @@ func TestHostSockets(t *testing.T) {
 			t.Parallel()
 			b := setup(t, level)
 			base, err := os.MkdirTemp("", "sock") //nolint:usetesting // the path of a socket is short
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { os.RemoveAll(base) })
 			b.spec.Readable = []string{base}
 			b.spec.Workspace = filepath.Join(base, "work")
@@ -31,14 +29,10 @@ func TestHostSockets(t *testing.T) {
 			for _, name := range []string{"a", "work/b"} {
 				path := filepath.Join(base, name)
 				l, err := net.Listen("unix", path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				t.Cleanup(func() { l.Close() })
 				d, err := net.ListenPacket("unixgram", path+"-d")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				t.Cleanup(func() { d.Close() })
 				paths = append(paths, path, path+"-d")
 			}

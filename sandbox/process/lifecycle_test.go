@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -21,9 +20,7 @@ import (
 func pidOf(t *testing.T, b *bench) int {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(b.dir, "one/state.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var st struct{ PID int }
 	if err := json.Unmarshal(data, &st); err != nil || st.PID < 2 {
 		t.Fatalf("state %s: %v", data, err)
@@ -41,13 +38,9 @@ func TestKillingFirstProcessEndsAll(t *testing.T) {
 	fifo := filepath.Join(b.ws, "fifo")
 	sh(t, s, `mkfifo fifo; nohup setsid sh -c 'exec 9>fifo; nohup sleep 1000 & sleep 1000' >/dev/null 2>&1 &`)
 	f, err := os.Open(fifo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
-	if err := syscall.Kill(pidOf(t, b), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(pidOf(t, b), syscall.SIGKILL))
 	<-s.Done()
 	if n, err := f.Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Errorf("read %d, %v: a process still runs", n, err)
@@ -98,16 +91,12 @@ func TestCloseLeavesSandboxesRunning(t *testing.T) {
 	b := setup(t, "")
 	other := b.provider(t, "")
 	s := b.start(t)
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	if err := s.Stop(t.Context()); !fault.Is(err, fault.Canceled) {
 		t.Errorf("Stop after Close: %v", err)
 	}
 	found, err := other.Get(t.Context(), "one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if ask(t, found, request{Act: "pid"}).Out == "" {
 		t.Error("no answer")
 	}
@@ -135,9 +124,7 @@ func TestMainWithoutMaybeInit(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "")
 	p, err := process.New(process.Options{Dir: b.dir, Self: "/bin/true", Home: b.home})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	_, err = p.Start(t.Context(), b.spec)
 	if !strings.Contains(fault.HintOf(err), "MaybeInit") {
@@ -155,17 +142,11 @@ func TestDescriptorsDoNotLeak(t *testing.T) {
 		for range n {
 			s := b.start(t)
 			ask(t, s, request{Act: "pid"})
-			if err := s.Stop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Stop(t.Context()))
 		}
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Close())
 		entries, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return len(entries)
 	}
 	if one, many := after(1), after(10); many > one {
@@ -178,16 +159,8 @@ func TestDescriptorsDoNotLeak(t *testing.T) {
 		}
 		t.Skip("the kernel does not list children: ", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
 	for f := range strings.FieldsSeq(string(children)) {
-		// One that has just ended is reaped in a moment.
-		for zombie(f) && ctx.Err() == nil {
-			runtime.Gosched()
-		}
-		if ctx.Err() != nil {
-			t.Errorf("process %s was not reaped", f)
-		}
+		waittest.Until(t, "process "+f+" is reaped", func() bool { return !zombie(f) })
 	}
 }
 
@@ -229,15 +202,11 @@ func TestNothingSurvivesTheServer(t *testing.T) {
 				t.Fatal(a)
 			}
 			server, err := strconv.Atoi(ask(t, s, request{Act: "pid"}).Out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if level == process.LevelNamespaces {
 				server = first(t, b)
 			}
-			if err := syscall.Kill(server, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			must(t, syscall.Kill(server, syscall.SIGKILL))
 			<-s.Done()
 			for _, pid := range running(t) {
 				if exe, _ := os.Readlink("/proc/" + pid + "/exe"); exe == name {
@@ -252,22 +221,16 @@ func TestNothingSurvivesTheServer(t *testing.T) {
 func first(t *testing.T, b *bench) int {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(b.dir, b.spec.ID, "state.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var st struct{ PID int }
-	if err := json.Unmarshal(raw, &st); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(raw, &st))
 	return st.PID
 }
 
 func running(t *testing.T) []string {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range dirs {
 		dirs[i] = filepath.Base(dirs[i])
 	}

@@ -53,22 +53,16 @@ func TestCgroupsGoWithTheSandbox(t *testing.T) {
 	b.spec.Limits = sandbox.Limits{CPUs: 0.5, PIDs: 100, MemoryBytes: 1 << 30}
 	s := b.start(t)
 	data, err := os.ReadFile(filepath.Join(b.dir, "one/state.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var st struct{ Cgroups []string }
-	if err := json.Unmarshal(data, &st); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &st))
 	if len(st.Cgroups) == 0 {
 		if os.Getenv("CI") == "true" && os.Getuid() == 0 {
 			t.Fatalf("root gets no cgroup: %+v", s.Report().Missing)
 		}
 		t.Skipf("this host has none to give: %+v", s.Report().Missing)
 	}
-	if err := s.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Stop(t.Context()))
 	for _, dir := range st.Cgroups {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s: %v", dir, err)
@@ -118,9 +112,7 @@ func TestTemporarySpaceFollowsMemory(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNamespaces)
 	p, err := process.New(process.Options{Dir: b.dir, Level: process.LevelNamespaces, Home: b.home, Env: b.env})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -186,13 +178,9 @@ n = 0
 while n < 100000 and libc.inotify_init() >= 0: n += 1
 print(n)`
 	raw, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all, err := strconv.Atoi(strings.TrimSpace(string(raw)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a := ask(t, s, request{Argv: []string{tool(t, "python3"), "-c", open}})
 	got, err := strconv.Atoi(strings.TrimSpace(a.Out))
 	if err != nil || got != max(all/4, 1) || !strings.HasPrefix(bound, strconv.Itoa(got)+" instances") {

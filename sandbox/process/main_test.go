@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -75,7 +76,9 @@ func serve() {
 		if err != nil {
 			select {
 			case <-ending:
-				select {} // runs on without a socket, until it is killed
+				// It runs on without a socket, until it is killed; select {} would be a deadlock,
+				// which ends it.
+				time.Sleep(math.MaxInt64)
 			default:
 				os.Exit(1)
 			}
@@ -244,9 +247,7 @@ func setup(t testing.TB, level string) *bench {
 func (b *bench) provider(t testing.TB, level string) *process.Provider {
 	t.Helper()
 	p, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home, Env: b.env, TmpBytes: 64 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		list, err := p.List(context.Background())
 		if err != nil {
@@ -287,14 +288,10 @@ func missing(t testing.TB, err error) {
 func ask(t testing.TB, s sandbox.Sandbox, r request) answer {
 	t.Helper()
 	c, err := s.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	var a answer
-	if err := json.NewEncoder(c).Encode(r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewEncoder(c).Encode(r))
 	if err := json.NewDecoder(bufio.NewReader(c)).Decode(&a); err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
@@ -310,20 +307,14 @@ func sh(t testing.TB, s sandbox.Sandbox, script string, args ...string) answer {
 func executable(t testing.TB) string {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return exe
 }
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func whoami(t testing.TB) string {
@@ -333,4 +324,12 @@ func whoami(t testing.TB) string {
 		return fmt.Sprint(os.Getuid())
 	}
 	return u.Username
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

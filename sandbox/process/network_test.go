@@ -242,9 +242,7 @@ func TestProxyIsForItsSandbox(t *testing.T) {
 		}
 		pid := proxyOf(t)
 		status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, want := range []string{"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"} {
 			if !strings.Contains(string(status), want) {
 				t.Errorf("%s: the proxy's status lacks %s:\n%s", level, want, status)
@@ -252,12 +250,8 @@ func TestProxyIsForItsSandbox(t *testing.T) {
 		}
 		// Another provider finds the sandbox, whose proxy works on.
 		other, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, b.Close())
 		s, err = other.Start(t.Context(), b.spec)
 		if err != nil || !s.Reused() {
 			t.Fatal(s, err)
@@ -265,12 +259,8 @@ func TestProxyIsForItsSandbox(t *testing.T) {
 		if got := sh(t, s, curl+`get https://site.test/`).Out; !strings.Contains(got, "WORLD") {
 			t.Error(got)
 		}
-		if err := s.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := other.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Stop(t.Context()))
+		must(t, other.Close())
 		if err := awaitExit(pid); err != nil {
 			t.Errorf("%s: %v", level, err)
 		}

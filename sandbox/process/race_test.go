@@ -26,9 +26,7 @@ func TestEndingSandboxIsNotReused(t *testing.T) {
 	pid, killed := pidOf(t, b), make(chan error, 1)
 	time.AfterFunc(100*time.Millisecond, func() { killed <- syscall.Kill(pid, syscall.SIGKILL) })
 	again := b.start(t) // waits for its end
-	if err := <-killed; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-killed)
 	if again.Reused() {
 		t.Error("it was handed out again")
 	}
@@ -42,30 +40,20 @@ func TestEndingSandboxIsNotReused(t *testing.T) {
 func TestNothingStartsUnrecorded(t *testing.T) {
 	t.Parallel()
 	planR, planW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	outR, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer outR.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer null.Close()
 	cmd := exec.Command("/proc/self/exe", inside.Arg)
 	cmd.ExtraFiles = []*os.File{null, null, planR, outW}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	planR.Close()
 	outW.Close()
 	plan := map[string]any{"Level": process.LevelNone, "Argv": []string{"/bin/echo", "started"}, "Workspace": t.TempDir()}
-	if err := json.NewEncoder(planW).Encode(plan); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewEncoder(planW).Encode(plan))
 	out := bufio.NewReader(outR)
 	report, err := out.ReadString('\n')
 	if err != nil || !strings.Contains(report, "isolation") {

@@ -197,9 +197,7 @@ find "$d" -type f | while read -r f; do chmod u+w "$f" "$(dirname "$f")"; echo P
 		t.Error("nothing could be poisoned")
 	}
 	b.spec.Workspace = filepath.Join(filepath.Dir(b.ws), "elsewhere")
-	if err := os.Mkdir(b.spec.Workspace, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(b.spec.Workspace, 0o755))
 	if got := strings.TrimSpace(conversation("elsewhere", seek)); got != "0" {
 		t.Errorf("%s poisoned files in another workspace", got)
 	}
@@ -245,8 +243,6 @@ func contents(t *testing.T, dir string) string {
 		all.WriteString("\n")
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all.String()
 }

@@ -24,23 +24,15 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	t.Parallel()
 	base, err := os.MkdirTemp("", "deft-") // t.TempDir is closed to others
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(base) })
 	exe := filepath.Join(base, "process.test")
 	copyFile(t, executable(t), exe)
 	for _, dir := range []string{base, filepath.Join(base, "tmp"), filepath.Join(base, "home")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(dir, nobody, nobody); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o755))
+		must(t, os.Chown(dir, nobody, nobody))
 	}
-	if err := os.Chmod(base, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(base, 0o755))
 	args := []string{"-test.count=1"}
 	if testing.Verbose() {
 		args = append(args, "-test.v")
@@ -62,22 +54,16 @@ func TestAsOrdinaryUser(t *testing.T) {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer in.Close()
 	// A child that another test starts meanwhile would have the file open for
 	// writing until its exec, and the file could not be run ("text file busy").
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := io.Copy(out, in); err != nil {
 		t.Fatal(err)
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, out.Close())
 }

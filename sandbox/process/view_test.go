@@ -94,9 +94,7 @@ func TestWorkspaceThroughLink(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "")
 	link := filepath.Join(b.home, "link")
-	if err := os.Symlink(b.ws, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(b.ws, link))
 	b.spec.Workspace = link
 	if got := sh(t, b.start(t), `pwd; cat hello`).Out; got != b.ws+"\nhello" {
 		t.Errorf("got %q", got)
@@ -112,13 +110,9 @@ func TestForeignWorkspace(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNamespaces)
 	for _, path := range []string{b.ws, filepath.Join(b.ws, "hello")} {
-		if err := os.Chown(path, nobody, nobody); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chown(path, nobody, nobody))
 	}
-	if err := os.Chmod(filepath.Join(b.ws, "hello"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Join(b.ws, "hello"), 0o600))
 	s := b.start(t)
 	a := sh(t, s, `cat hello; echo changed >hello; stat -c %u hello; chown 65534:65534 private && stat -c %u private; grep CapBnd /proc/self/status`)
 	if want := "hello65534\n65534\nCapBnd:\t000000000000000b\n"; a.Out != want {

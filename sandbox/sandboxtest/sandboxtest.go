@@ -221,12 +221,14 @@ func startingAgain(t *testing.T, f *fixture) {
 	}
 }
 
+// racingStarts of two providers make one sandbox.
 func racingStarts(t *testing.T, f *fixture) {
 	var wg sync.WaitGroup
 	made := make(chan bool, 8)
-	for range cap(made) {
+	both := []sandbox.Provider{f, f.open(t, f.dir)}
+	for i := range cap(made) {
 		wg.Go(func() {
-			s, err := f.Start(t.Context(), f.spec)
+			s, err := both[i%2].Start(t.Context(), f.spec)
 			if err != nil {
 				t.Error(err)
 				return

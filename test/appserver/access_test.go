@@ -69,9 +69,7 @@ func TestAccess(t *testing.T) {
 		{http: plain, key: mine.Key}, {http: plain, key: other.Key},
 	}
 	contract, err := rest.New(rest.Options{Routes: agentserver.ScopedRoutes()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var golden strings.Builder
 	golden.WriteString("# Who may use which route (x) and who not (-): " + strings.Join(callers, ", ") + ".\n# A dot: such a request is for the other table.\n")
 	walk := func(title string, all []rest.Route, scoped bool) {
@@ -128,14 +126,10 @@ func TestAccess(t *testing.T) {
 		by[2].do(t, "DELETE", s.url+"/api/v1/sandboxes/"+one, nil, nil)
 	}
 	if *update {
-		if err := os.WriteFile("testdata/access.txt", []byte(golden.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile("testdata/access.txt", []byte(golden.String()), 0o600))
 	}
 	want, err := os.ReadFile("testdata/access.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d := cmp.Diff(string(want), golden.String()); d != "" {
 		t.Errorf("testdata/access.txt (-want +got; go test -update writes it):\n%s", d)
 	}
@@ -177,22 +171,16 @@ func TestSandboxKeyShowsMasks(t *testing.T) {
 	owner.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &in)
 	ask := func(method, path, body, expose string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set(rest.KeyHeader, in.Key)
 		if expose != "" {
 			r.Header.Set("X-Expose-Secrets", expose)
 		}
 		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer res.Body.Close()
 		raw, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return res.StatusCode, string(raw)
 	}
 	for _, c := range []struct {

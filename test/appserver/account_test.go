@@ -54,21 +54,13 @@ func (s *sharedServer) close() error {
 func join(t *testing.T, script string) deployment {
 	t.Helper()
 	parsed, err := llmtest.Parse([]byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := shared.get()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at, err := url.Parse(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	session := rand.Text()
 	addCredential(t, s, "owner-"+session, "cookie", session)
 	jar.SetCookies(at, []*http.Cookie{{Name: "deft_session", Value: session}})

@@ -47,13 +47,9 @@ s.serve_forever()
 func TestApps(t *testing.T) {
 	t.Parallel()
 	raw, err := json.Marshal("cat >p.py <<'END'\n" + program + "END\nmkfifo said; python3 p.py >said & read line <said; echo $line")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	script, err := llmtest.Parse([]byte("by_history: true\nturns:\n  - reply: {tool_calls: [{name: terminal, arguments: {command: " + string(raw) + "}}]}\n  - reply: {text: it listens}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	llm := llmtest.Start(t, script)
 	g := guard(t, []string{"LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=" + llm.URL + "/v1"})
 	g.signIn(t)
@@ -104,9 +100,7 @@ func TestApps(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(g.url, "http://"))
 	}}}
 	conn, res, err := websocket.Dial(t.Context(), "ws://"+at.Host+"/socket", &websocket.DialOptions{HTTPClient: dialer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if res.Body != nil {
 		defer res.Body.Close()
 	}

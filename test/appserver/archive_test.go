@@ -135,9 +135,7 @@ turns:
 func TestArchiveInBucket(t *testing.T) {
 	t.Parallel()
 	backend := s3mem.New()
-	if err := backend.CreateBucket("files"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, backend.CreateBucket("files"))
 	bucket := httptest.NewServer(gofakes3.New(backend).Server())
 	t.Cleanup(bucket.Close)
 	o := options{

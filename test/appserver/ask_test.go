@@ -140,9 +140,7 @@ func asksInTerminal(t *testing.T, llm *llmtest.Server) {
 		"LLM_MODEL=openai/scripted", "LLM_BASE_URL=" + llm.URL + "/v1", "LLM_API_KEY=k",
 	}
 	tty, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer tty.Close()
 	var shown bytes.Buffer
 	for piece := make([]byte, 4096); !bytes.Contains(shown.Bytes(), []byte("Run it?")); {

@@ -42,9 +42,7 @@ git clone -q --bare . ` + root + `/o/hostile.git`
 		t.Fatalf("%v: %s", err, out)
 	}
 	backend, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(backend)), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: io.Discard,
@@ -60,9 +58,7 @@ git clone -q --bare . ` + root + `/o/hostile.git`
 	t.Cleanup(s.Close)
 	authority = filepath.Join(t.TempDir(), "ca.pem")
 	raw := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	if err := os.WriteFile(authority, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(authority, raw, 0o600))
 	return s.URL, authority
 }
 
@@ -95,9 +91,7 @@ func TestRepositories(t *testing.T) {
 		t.Errorf("a password in the URL: %d %s", secret.status, secret.body)
 	}
 	raw, err := json.Marshal(map[string]any{"selected_repository": host + "/o/good.git", "selected_branch": "--upload-pack=touch " + mark})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if a := g.send(t, "POST", "/api/v1/app-conversations", string(raw)); a.status < 400 || a.status >= 500 || !strings.Contains(a.body, "cannot be the name of a branch") {
 		t.Errorf("an option as branch: %d %s", a.status, a.body)
 	}
@@ -129,23 +123,17 @@ turns:
   - reply: {text: it was lost}
   - reply: {text: and it is there again}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	llm := llmtest.Start(t, script)
 	g := guard(t, []string{"LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=" + llm.URL + "/v1"})
 	g.signIn(t)
 	var sandbox struct {
 		ID string `json:"id"`
 	}
-	if err := json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox))
 	workspace := filepath.Join(g.dir, "events", "app", "workspaces", sandbox.ID, "project")
 	for _, name := range []string{"begun", "never"} {
-		if err := syscall.Mkfifo(filepath.Join(workspace, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Mkfifo(filepath.Join(workspace, name), 0o600))
 	}
 	made := startTask(t, g, `{"sandbox_id":"`+sandbox.ID+`","initial_message":{"role":"user","run":true,"content":[{"type":"text","text":"wait"}]}}`, "READY")
 	if _, err := os.ReadFile(filepath.Join(workspace, "begun")); err != nil { // waits for the command
@@ -161,9 +149,7 @@ turns:
 	}
 	// The workspace is lost too: the conversation stays readable, and names the
 	// missing part.
-	if err := os.RemoveAll(filepath.Dir(workspace)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Dir(workspace)))
 	g.want(t, 200, "GET", "/api/v1/conversation/"+made.Conversation+"/events/search", "")
 	g.want(t, 200, "POST", "/api/v1/app-conversations/"+made.Conversation+"/send-message", `{"role":"user","run":true,"content":[{"type":"text","text":"again"}]}`)
 	if events = watch(t, g, made.Conversation, "and it is there again"); !strings.Contains(events, "it was lost") {
@@ -175,9 +161,7 @@ turns:
 func killChildren(t *testing.T, pid int) {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	killed := 0
 	for _, path := range stats {
 		raw, err := os.ReadFile(path)
@@ -189,9 +173,7 @@ func killChildren(t *testing.T, pid int) {
 			continue
 		}
 		var child int
-		if err := json.Unmarshal([]byte(filepath.Base(filepath.Dir(path))), &child); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(filepath.Base(filepath.Dir(path))), &child))
 		if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
 			t.Error(err)
 		}

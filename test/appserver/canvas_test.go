@@ -22,16 +22,10 @@ func TestCanvas(t *testing.T) {
 	project := d.workspace(c.Sandbox)
 	for _, name := range []string{"b/deep/file", "b/.git/config", "node_modules/x/index.js", "a"} {
 		path := filepath.Join(project, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte("x"), 0o600))
 	}
-	if err := os.Symlink("/etc", filepath.Join(project, "etc")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("/etc", filepath.Join(project, "etc")))
 	files := d.url + "/api/v1/app-conversations/" + c.ID + "/files?path="
 	for path, want := range map[string][]string{
 		"/workspace/project":   {"a", "b/deep/file", "made"},

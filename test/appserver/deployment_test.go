@@ -25,9 +25,7 @@ type deployment struct {
 func deploy(t *testing.T, script string, o options) deployment {
 	t.Helper()
 	parsed, err := llmtest.Parse([]byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	llm := llmtest.Start(t, parsed)
 	o.env = append(o.env, "LLM_MODEL=openai/scripted", "LLM_BASE_URL="+llm.URL+"/v1", "LLM_API_KEY=k")
 	s := start(t, o)
@@ -177,9 +175,7 @@ func (d deployment) follow(t *testing.T, c conversation, until ...string) (all [
 	defer cancel()
 	url := "ws" + strings.TrimPrefix(d.url, "http") + "/sockets/events/" + c.ID + "?resend_mode=all"
 	ws, answer, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPHeader: http.Header{"X-Session-Api-Key": {c.Key}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if answer.Body != nil {
 		answer.Body.Close()
 	}

@@ -47,9 +47,7 @@ git clone -q --bare . "$0" && git -C "$0" config http.receivepack true`, filepat
 		t.Fatalf("%v: %s", err, out)
 	}
 	backend, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	repositories := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(backend)), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: io.Discard,
@@ -285,17 +283,13 @@ turns:
 func (d deployment) useMCP(t *testing.T, c conversation) {
 	t.Helper()
 	at, err := url.JoinPath(d.url, "mcp/mcp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	connect := func(header http.Header) (*mcp.ClientSession, error) {
 		client := &http.Client{Transport: withHeader{header}}
 		return mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: at, HTTPClient: client, DisableStandaloneSSE: true}, nil)
 	}
 	s, err := connect(http.Header{"X-Session-Api-Key": {c.Key}, "X-Openhands-Serverconversation-Id": {c.ID}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tools, err := s.ListTools(t.Context(), nil)
 	if err != nil || len(tools.Tools) != 1 || tools.Tools[0].Name != "create_pr" {
 		t.Errorf("%+v, %v", tools, err)

@@ -77,9 +77,7 @@ func start(t *testing.T, o options) *server {
 		o.dir = t.TempDir()
 	}
 	s, err := run(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.stop(t) })
 	return s
 }
@@ -159,9 +157,7 @@ func (s *server) await(t *testing.T, text string) {
 // kill ends the server without warning.
 func (s *server) kill(t *testing.T) {
 	t.Helper()
-	if err := s.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.cmd.Process.Kill())
 	<-s.ended
 	_ = s.cmd.Wait() // killed; its sockets are closed now
 }
@@ -199,9 +195,7 @@ func (s *server) lastWords() string {
 func newClient(t *testing.T, s *server) *client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := &client{http: &http.Client{Jar: jar}}
 	t.Cleanup(c.http.CloseIdleConnections)
 	c.do(t, "POST", s.url+"/api/v1/login", map[string]any{"code": s.code}, nil)
@@ -234,13 +228,9 @@ func (c *client) do(t *testing.T, method, url string, body, to any) {
 func (c *client) send(t *testing.T, method, url string, body any) (status int, answer []byte) {
 	t.Helper()
 	raw, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, url, bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	if c.key != "" {
 		r.Header.Set("X-Session-API-Key", c.key)
@@ -249,12 +239,18 @@ func (c *client) send(t *testing.T, method, url string, body any) (status int, a
 		r.Header.Set("Authorization", "Bearer "+c.api)
 	}
 	got, err := c.http.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer got.Body.Close()
 	if raw, err = io.ReadAll(got.Body); err != nil {
 		t.Fatal(err)
 	}
 	return got.StatusCode, raw
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -34,16 +34,12 @@ func addOwner(t *testing.T, s *server, owner string) string {
 func addCredential(t *testing.T, s *server, owner, kind, secret string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(s.data, "events", "app", "app.db")+"?_pragma=busy_timeout(60000)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	sum := sha256.Sum256([]byte(secret))
 	_, err = db.ExecContext(t.Context(), `INSERT INTO app_credentials (hash, id, owner, kind, name, created_at, used_at, expires_at) VALUES (?, ?, ?, ?, '', ?, 0, 0)`,
 		hex.EncodeToString(sum[:]), kind+"-of-"+owner, owner, kind, time.Now().UnixMicro())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 var (
@@ -57,9 +53,7 @@ func routesDone(t *testing.T) (all [][2]string) {
 	t.Helper()
 	for _, file := range []string{"routes-v0.md", "routes-v1.md"} {
 		text, err := os.ReadFile("../../docs/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range served.FindAllStringSubmatch(string(text), -1) {
 			all = append(all, [2]string{m[1], m[2]})
 		}
@@ -93,9 +87,7 @@ func TestOwnersAreApart(t *testing.T) {
 	agent := &client{http: http.DefaultClient, key: sandbox.Key}
 	agent.do(t, "POST", s.url+"/api/v1/webhooks/conversations", map[string]any{"id": conversation, "title": mark}, nil)
 	agent.do(t, "POST", s.url+"/api/v1/webhooks/events/"+conversation, []any{userMessage("event-1", mark)}, nil)
-	if err := os.WriteFile(filepath.Join(s.workspace(sandbox.ID), "a.txt"), []byte(mark), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(s.workspace(sandbox.ID), "a.txt"), []byte(mark), 0o600))
 	alice.do(t, "POST", s.url+"/api/v1/secrets", map[string]any{"name": "ALICES_WORD", "description": mark, "value": mark}, nil)
 	alice.do(t, "POST", s.url+"/api/v1/settings/profiles/alices", map[string]any{"llm": map[string]any{"model": "openai/" + mark, "api_key": mark}}, nil)
 	var key struct {
@@ -183,15 +175,11 @@ func upload(t *testing.T, url, key string) (status int, answer []byte) {
 		t.Fatal(err)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, &body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("Content-Type", form.FormDataContentType())
 	r.Header.Set("Authorization", "Bearer "+key)
 	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer got.Body.Close()
 	if answer, err = io.ReadAll(got.Body); err != nil {
 		t.Fatal(err)
@@ -213,9 +201,7 @@ func everything(t *testing.T, s *server, c *client) string {
 			t.Fatalf("%s: %s: %v", path, raw, err)
 		}
 		text, err := json.MarshalIndent(withoutTimes(v), "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out.Write(text)
 	}
 	return out.String()

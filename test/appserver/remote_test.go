@@ -30,9 +30,7 @@ func runtimeAPI(t *testing.T) (url string) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it runs until now
 		_ = cmd.Wait()                          // ended by us
@@ -207,14 +205,10 @@ func stopRuntimes(t *testing.T, api string) {
 	}
 	ask := func(method, path, body string) (answer answered) {
 		r, err := http.NewRequestWithContext(t.Context(), method, api+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set("X-Api-Key", runtimeKey)
 		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode >= 300 {
 			t.Fatalf("%s %s: %s, %v", method, path, resp.Status, err)

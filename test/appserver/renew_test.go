@@ -120,9 +120,7 @@ turns:
 	}
 
 	db, err := sql.Open("pgx", database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() }) // it was only read
 	var clear int
 	err = db.QueryRowContext(context.WithoutCancel(t.Context()), "SELECT count(*) FROM app_documents WHERE content LIKE '%ghr_%' OR content LIKE '%ghu_%'").Scan(&clear)

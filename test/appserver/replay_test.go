@@ -112,9 +112,7 @@ func TestReplayThatIsLost(t *testing.T) {
 	d := deploy(t, `{turns: []}`, options{})
 	made, workspace := d.replay(t, interrupted(t))
 	d.kill(t)
-	if err := os.RemoveAll(filepath.Join(d.data, "files", "replays")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(d.data, "files", "replays")))
 	d = d.again(t, options{})
 	d.follow(t, d.conversation(t, made.ID), "error")
 	var found struct{ Items []json.RawMessage }

@@ -46,14 +46,10 @@ turns:
 	}
 	// Who says that a server has passed the request on gets no further by it.
 	r, err := http.NewRequestWithContext(t.Context(), "GET", base+"/file", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("X-Deft-Passed-On", "1")
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a request that claims to be passed on: %s", answer.Status)

@@ -24,12 +24,8 @@ func host(t *testing.T, files map[string]string) (url string, env []string) {
 	work, dir := t.TempDir(), t.TempDir()
 	for name, has := range files {
 		name = filepath.Join(work, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(has), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must(t, os.WriteFile(name, []byte(has), 0o644))
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `set -e
 git init -q -b main . && git add . && git -c user.name=t -c user.email=t@example.com commit -qm one
@@ -40,18 +36,14 @@ git clone -q --bare . "$0"`, filepath.Join(dir, "r.git"))
 		t.Fatalf("%v: %s", err, out)
 	}
 	backend, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := httptest.NewTLSServer(&cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(backend)), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: io.Discard,
 	})
 	t.Cleanup(s.Close)
 	certificate := filepath.Join(dir, "ca.pem")
-	if err := os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o644))
 	return s.URL + "/r.git", []string{"SSL_CERT_FILE=" + certificate}
 }
 
@@ -190,9 +182,7 @@ turns:
 	head := func() string {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), "git", "-C", d.workspace(c.Sandbox)+"/r", "rev-parse", "HEAD").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return strings.TrimSpace(string(out))
 	}
 	before := head()

@@ -45,9 +45,7 @@ SELECT printf('00000000-0000-4000-8000-%012d', i), 'local', 'another', 'idle', '
 			if err == nil {
 				_, err = db.ExecContext(t.Context(), c.fill)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer func() {
 				if _, err := db.ExecContext(t.Context(), "DELETE FROM conversations WHERE title = 'another'"); err != nil {
 					t.Error(err)

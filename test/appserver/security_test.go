@@ -52,7 +52,6 @@ func guard(t *testing.T, env []string, flags ...string) *guarded {
 	t.Helper()
 	g := &guarded{dir: t.TempDir(), said: make(chan string, 1)}
 	g.http = &http.Client{
-		Timeout:       time.Minute,
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, //nolint:gosec // the test's own certificate
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -64,9 +63,7 @@ func guard(t *testing.T, env []string, flags ...string) *guarded {
 	if err == nil {
 		err = g.cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ready := make(chan []string, 1)
 	go func() {
 		var all strings.Builder
@@ -144,9 +141,7 @@ type answer struct {
 func (g *guarded) send(t *testing.T, method, path, body string, headers ...string) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, g.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Host = g.host
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -161,14 +156,10 @@ func (g *guarded) send(t *testing.T, method, path, body string, headers ...strin
 		}
 	}
 	res, err := g.http.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer{res.StatusCode, res.Header, string(raw)}
 }
 
@@ -187,9 +178,7 @@ func (g *guarded) signIn(t *testing.T) *http.Cookie {
 	t.Helper()
 	a := g.want(t, 204, "POST", "/api/v1/login", `{"code":"`+g.code+`"}`)
 	c, err := http.ParseSetCookie(a.header.Get("Set-Cookie"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.cookie = c.Name + "=" + c.Value
 	g.owner = g.cookie
 	return c
@@ -266,9 +255,7 @@ func TestForeignSockets(t *testing.T) {
 	var sandbox struct {
 		Key string `json:"session_api_key"`
 	}
-	if err := json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox))
 	const id = "/sockets/events/0123456789abcdef0123456789abcdef"
 	for _, c := range []struct{ path, header string }{
 		{id, "Cookie: " + g.cookie},
@@ -302,26 +289,18 @@ func TestForeignSockets(t *testing.T) {
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	raw, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: raw}} {
-		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, pem.EncodeToMemory(block), 0o600))
 	}
 	return cert, key
 }
@@ -352,9 +331,7 @@ func TestCookies(t *testing.T) {
 			}
 			a := g.want(t, 204, "POST", "/api/v1/login", `{"code":"`+g.code+`"}`, "X-Forwarded-Proto: https")
 			got, err := http.ParseSetCookie(a.header.Get("Set-Cookie"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got.Name != c.cookie || got.Secure != c.secure || !got.HttpOnly || got.SameSite != http.SameSiteStrictMode || got.Path != "/" || got.Domain != "" {
 				t.Errorf("the cookie is %v", got)
 			}
@@ -370,9 +347,7 @@ func TestCookies(t *testing.T) {
 func addressOf(t *testing.T, g *guarded) string {
 	t.Helper()
 	inodes, err := filepath.Glob("/proc/" + itoa(g.cmd.Process.Pid) + "/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sockets := map[string]bool{}
 	for _, fd := range inodes {
 		if to, err := os.Readlink(fd); err == nil {
@@ -380,9 +355,7 @@ func addressOf(t *testing.T, g *guarded) string {
 		}
 	}
 	raw, err := os.ReadFile("/proc/net/tcp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(raw)) {
 		f := strings.Fields(line)
 		if len(f) > 9 && f[3] == "0A" && sockets[f[9]] { // listens
@@ -476,9 +449,7 @@ func TestAPIKeys(t *testing.T) {
 		t.Errorf("%d files, %v", files, err)
 	}
 	id, err := json.Marshal(made.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if a := g.send(t, "DELETE", "/api/keys/"+strings.Trim(string(id), `"`), "", "Authorization: Bearer "+made.Key); a.status >= 300 {
 		t.Errorf("revoke: %d %s", a.status, a.body)
 	}
@@ -538,9 +509,7 @@ func TestInternalAddresses(t *testing.T) {
 	}
 	// The operator's own model may be anywhere.
 	script, err := llmtest.Parse([]byte("turns:\n  - reply: {tool_calls: [{name: terminal, arguments: {command: 'echo got $TOKEN'}}]}\n  - reply: {text: done}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	llm := llmtest.Start(t, script)
 	g := guard(t, []string{"LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=" + llm.URL + "/v1"}, "--address", "0.0.0.0:0")
 	g.signIn(t)
@@ -549,9 +518,7 @@ func TestInternalAddresses(t *testing.T) {
 		ID  string `json:"id"`
 		Key string `json:"session_api_key"`
 	}
-	if err := json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox))
 	id := startTask(t, g, `{"title":"Hello","sandbox_id":"`+sandbox.ID+`"}`, "READY").Conversation
 	g.want(t, 200, "POST", "/api/conversations/"+id+"/secrets", `{"secrets":{"TOKEN":{"kind":"LookupSecret","url":"`+internal.URL+`/token"}}}`, "X-Session-API-Key: "+sandbox.Key)
 	g.want(t, 200, "POST", "/api/v1/app-conversations/"+id+"/send-message", `{"role":"user","run":true,"content":[{"type":"text","text":"hello"}]}`)
@@ -602,9 +569,7 @@ func watch(t *testing.T, g *guarded, id, after string) string {
 	defer cancel()
 	socket := "ws" + strings.TrimPrefix(g.url, "http") + "/sockets/events/" + id + "?resend_all=true&session_api_key=" + found[0].Key
 	conn, res, err := websocket.Dial(ctx, socket, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if res.Body != nil {
 		defer res.Body.Close()
 	}
@@ -621,9 +586,7 @@ func watch(t *testing.T, g *guarded, id, after string) string {
 			Key   string `json:"key"`
 			Value any    `json:"value"`
 		}
-		if err := json.Unmarshal(raw, &e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(raw, &e))
 		if e.Kind == "ConversationStateUpdateEvent" && e.Key == "execution_status" && e.Value != "running" && e.Value != "idle" && strings.Contains(all, after) {
 			return all
 		}
@@ -649,9 +612,7 @@ func startTask(t *testing.T, g *guarded, request, status string) task {
 func startFails(t *testing.T, g *guarded, repository, branch string) string {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"selected_repository": repository, "selected_branch": branch})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return startTask(t, g, string(raw), "ERROR").Detail
 }
 
@@ -666,9 +627,7 @@ func TestStops(t *testing.T) {
 		t.Errorf("on a port in use: %v, %s", err, out)
 	}
 	g.signIn(t)
-	if err := g.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.cmd.Process.Signal(os.Interrupt))
 	said := <-g.said
 	g.said <- said
 	if err := g.cmd.Wait(); err != nil || strings.Contains(said, "ERROR") {

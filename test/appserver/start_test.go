@@ -49,9 +49,7 @@ turns:
   - reply: {tool_calls: [{name: terminal, arguments: {command: "printf %s \"$MY_TOKEN\" | wc -c"}}]}
   - reply: {text: it has been counted}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	llm := llmtest.Start(t, script)
 	g := guard(t, []string{"LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=" + llm.URL + "/v1"})
 	g.signIn(t)

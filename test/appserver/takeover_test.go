@@ -42,9 +42,7 @@ func TestKilledServer(t *testing.T) {
 func testKilledServer(t *testing.T, watched bool) {
 	dir, database := t.TempDir(), postgrestest.URL(t)
 	model, err := llmtest.Parse([]byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	llm := llmtest.Start(t, model)
 	one := start(t, options{dir: dir, database: database})
 	const continues = "continue a conversation of a process that has ended"
@@ -84,9 +82,7 @@ func testKilledServer(t *testing.T, watched bool) {
 	tell(t, filepath.Join(workspace, "go"))
 	var kinds []string
 	for r, err := range follow(t, database, id) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if slices.Contains([]string{"ActionEvent", "ObservationEvent", "AgentErrorEvent", "MessageEvent"}, r.Kind) {
 			kinds = append(kinds, string(r.Source)+" "+r.Kind)
 		}
@@ -111,13 +107,9 @@ func testKilledServer(t *testing.T, watched bool) {
 // pipes makes pipes with which a command and a test wait for each other.
 func pipes(t *testing.T, dir string, names ...string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o755))
 	for _, name := range names {
-		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Mkfifo(filepath.Join(dir, name), 0o666))
 	}
 }
 
@@ -138,9 +130,7 @@ func waitFor(t *testing.T, pipe string) {
 func tell(t *testing.T, pipe string) {
 	t.Helper()
 	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for a reader
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	if _, err := f.WriteString("x\n"); err != nil {
 		t.Fatal(err)
@@ -164,9 +154,7 @@ func status(t *testing.T, c *client, s *server, id string) string {
 func follow(t *testing.T, database, id string) func(func(eventstream.Record, error) bool) {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), database, postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() {
 		cancel()

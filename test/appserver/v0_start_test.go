@@ -124,9 +124,7 @@ turns:
 		d.started(t, id)
 		all := d.follow(t, d.conversation(t, id), "finished")
 		raw, err := json.Marshal(all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if test.want == "" && strings.Contains(string(raw), "sunny") || !strings.Contains(string(raw), test.want) {
 			t.Errorf("%v: the events are %s", test.body["mcp_config"], raw)
 		}

@@ -79,27 +79,19 @@ func (c *v0) call(status int, method, path string, body, to any) []byte {
 		sent = bytes.NewReader(raw)
 	} else if body != nil {
 		raw, err := json.Marshal(body)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, err)
 		sent = bytes.NewReader(raw)
 	}
 	r, err := http.NewRequestWithContext(c.t.Context(), method, c.server+path, sent)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	if to, ok := to.(http.Header); ok {
 		r.Header = to
 	}
 	answer, err := c.http.Do(r)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	if answer.StatusCode != status {
 		c.t.Errorf("%s %s: %s, want %d: %s", method, path, answer.Status, status, raw)
 		return raw
@@ -249,20 +241,14 @@ func (c *v0) workspace() {
 		if err == nil {
 			_, err = f.Write(binary)
 		}
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, err)
 	}
-	if err := parts.Close(); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, parts.Close())
 	var up struct {
 		Files   []string            `json:"uploaded_files"`
 		Skipped []map[string]string `json:"skipped_files"`
 	}
-	if err := json.Unmarshal(c.call(http.StatusOK, "POST", "upload-files", form.Bytes(), http.Header{"Content-Type": {parts.FormDataContentType()}}), &up); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, json.Unmarshal(c.call(http.StatusOK, "POST", "upload-files", form.Bytes(), http.Header{"Content-Type": {parts.FormDataContentType()}}), &up))
 	if len(up.Files) != 2 || !strings.HasSuffix(up.Files[0], "/project/a (1).txt") || !strings.HasSuffix(up.Files[1], "/project/up.bin") || len(up.Skipped) != 1 || up.Skipped[0]["name"] != ".git" {
 		c.t.Errorf("uploaded: %v", up)
 	}
@@ -296,9 +282,7 @@ func (c *v0) workspace() {
 
 	raw := c.call(http.StatusOK, "GET", "zip-directory", nil, nil)
 	z, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	packed := map[string]bool{}
 	for _, f := range z.File {
 		if !strings.Contains(f.Name, "/.git/") && !strings.HasSuffix(f.Name, "/") {
@@ -306,9 +290,7 @@ func (c *v0) workspace() {
 		}
 		if strings.HasSuffix(f.Name, "/up.bin") {
 			r, err := f.Open()
-			if err != nil {
-				c.t.Fatal(err)
-			}
+			must(c.t, err)
 			got, err := io.ReadAll(r)
 			if err != nil || !bytes.Equal(got, binary) {
 				c.t.Errorf("the uploaded file is packed as %q, %v", got, err)
@@ -416,19 +398,6 @@ func TestV0Confirmation(t *testing.T) {
 	var names []string
 	c.call(http.StatusOK, "GET", "list-files", nil, &names)
 	want(t, "files", names, []string{"yes.txt"})
-}
-
-// TestV0Callers refuses those who may not use a conversation.
-func TestV0Callers(t *testing.T) {
-	t.Parallel()
-	d, c := v0Server(t)
-	c.create(nil)
-	d.started(t, c.id)
-	nobody := &v0{client: &client{http: &http.Client{}}, t: t, server: d.url, id: c.id}
-	t.Cleanup(nobody.http.CloseIdleConnections)
-	nobody.call(http.StatusUnauthorized, "GET", "", nil, nil)
-	nobody.call(http.StatusUnauthorized, "GET", "/api/conversations", nil, nil)
-	nobody.call(http.StatusUnauthorized, "POST", "events", said("x"), nil)
 }
 
 // v0Event is an event of V0.

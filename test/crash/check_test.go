@@ -38,14 +38,10 @@ func (b *bench) history() *history {
 		return h
 	}
 	s, err := sqlite.Open(context.Background(), filepath.Join(b.data, "events"), sqlite.Options{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	defer s.Close()
 	page, err := s.List(context.Background(), eventstream.ListQuery{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	if len(page.Infos) == 0 {
 		return h
 	}
@@ -157,9 +153,7 @@ func (b *bench) lines() map[int]int {
 	count := map[int]int{}
 	for _, name := range []string{"out.txt", "edit0.txt", "edit1.txt"} {
 		raw, err := os.ReadFile(filepath.Join(b.ws, name))
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		must(b.t, err)
 		for l := range strings.Lines(string(raw)) {
 			n := numberOf(l)
 			if l != fmt.Sprintf("line-%d\n", n) {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestWithoutNamespaces kills processes that are in no namespace of their own.
@@ -18,9 +17,7 @@ func TestWithoutNamespaces(t *testing.T) {
 	for _, level := range []string{"landlock", "none"} {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()
-			if n := killDuringTasks(t, controller, points(t, 100), "--sandbox", level); len(n.survivors) > 0 {
-				t.Errorf("processes were left: %q", n.survivors)
-			}
+			killDuringTasks(t, controller, points(t, 100), "--sandbox", level)
 			killDuringTasks(t, both, points(t, 100), "--sandbox", level)
 			killDuringTasks(t, server, points(t, 50), "--sandbox", level)
 		})
@@ -59,10 +56,7 @@ func TestGrace(t *testing.T) {
 			if err := s.release(); err != nil {
 				t.Error(err)
 			}
-			if left := b.remain(in, time.Minute); len(left) > 0 {
-				t.Errorf("after the grace time there is still: %v", left)
-				b.end(left)
-			}
+			b.gone(in)
 			if l := b.startDeft("--resume", "last"); !l.wait() {
 				t.Fatalf("deft run ended with %v and said: %s", l.err, l.stderr.String())
 			}
@@ -88,9 +82,7 @@ func TestOrdinaryUser(t *testing.T) {
 		}
 		return os.Chown(path, nobody, nobody)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n, args := range [][]string{{task}, {"--resume", "last"}, {"--resume", "last"}} {
 		var l *deftRun
 		alive := make(chan struct{})
@@ -109,8 +101,5 @@ func TestOrdinaryUser(t *testing.T) {
 	if v := b.inspect(); v.interrupted > 0 {
 		t.Errorf("%d actions were reported as interrupted, although their supervisor survived", v.interrupted)
 	}
-	if left := b.remain(spaces{}, time.Minute); len(left) > 0 {
-		t.Errorf("there is still: %v", left)
-		b.end(left)
-	}
+	b.gone(spaces{})
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // endTimeout is how long ending processes may take.
@@ -132,12 +134,6 @@ func (in spaces) has(space string, began uint64) bool {
 	return ok && began <= until
 }
 
-// process is one that belongs to the conversation.
-type process struct {
-	pid  int
-	what string
-}
-
 // descends reports whether a process is a descendant of this one. All processes
 // that deft has started are, because the test adopts orphans; no other process
 // may be inspected, much less killed.
@@ -159,12 +155,10 @@ func descends(pid int) bool {
 // processes returns our running descendants that belong to the conversation: they
 // name its directory, work in it, or share a namespace with a supervisor that it
 // had.
-func (b *bench) processes(in spaces) []process {
+func (b *bench) processes(in spaces) []int {
 	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var found []process
+	must(b.t, err)
+	var found []int
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == os.Getpid() || !descends(pid) {
@@ -180,39 +174,32 @@ func (b *bench) processes(in spaces) []process {
 		space, _ := os.Readlink(dir + "/ns/pid")
 		text := strings.ReplaceAll(string(line), "\x00", " ")
 		if strings.Contains(text, b.dir) || strings.HasPrefix(cwd, b.dir) || in.has(space, startOf(pid)) {
-			found = append(found, process{pid, text})
+			found = append(found, pid)
 		}
 	}
 	return found
 }
 
-// remain returns the conversation's processes that do not end by themselves
-// within a moment, also those that were begun meanwhile.
-func (b *bench) remain(in spaces, moment time.Duration) []process {
-	for until := time.Now().Add(moment); ; {
+// gone waits until the conversation's processes have ended, also those that were begun
+// meanwhile.
+func (b *bench) gone(in spaces) {
+	b.t.Helper()
+	waittest.Until(b.t, "the processes of the conversation in "+b.dir+" have ended", func() bool {
 		left := b.processes(in)
-		if len(left) == 0 || !time.Now().Before(until) {
-			return left
+		for _, pid := range left {
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // ours if its parent is dead
 		}
-		for _, p := range left {
-			fd, err := unix.PidfdOpen(p.pid, 0)
-			if err != nil {
-				continue
-			}
-			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, max(0, int(time.Until(until).Milliseconds()))) // checked above
-			unix.Close(fd)
-			_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // ours if its parent is dead
-		}
-	}
+		return len(left) == 0
+	})
 }
 
-// end kills the remaining processes, so that no test leaves any behind.
-func (b *bench) end(orphans []process) {
-	for _, p := range orphans {
-		if !descends(p.pid) {
+// end kills processes, so that no test leaves any behind.
+func (b *bench) end(pids []int) {
+	for _, pid := range pids {
+		if !descends(pid) {
 			continue
 		}
-		_ = syscall.Kill(p.pid, syscall.SIGKILL) // it may have ended
-		_, _ = unix.Wait4(p.pid, nil, 0, nil)    // if it is ours by now
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		_, _ = unix.Wait4(pid, nil, 0, nil)    // if it is ours by now
 	}
 }

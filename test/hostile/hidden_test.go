@@ -17,13 +17,9 @@ import (
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd() // temporary directories are private in any case
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, err := os.MkdirTemp(here, "hidden-") //nolint:usetesting // see above
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -33,12 +29,8 @@ func TestHidden(t *testing.T) {
 	write := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	key := "key-" + secret
@@ -64,9 +56,7 @@ func TestHidden(t *testing.T) {
 				WorkingDir string `json:"working_dir"`
 			}
 		}
-		if err := json.Unmarshal(raw, &made); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(raw, &made))
 		return status, made.ID, made.Workspace.WorkingDir
 	}
 	made := func(work string, worktree bool) (id, workspace string) {

@@ -72,10 +72,8 @@ func (v *victim) alive(t *testing.T) {
 	}
 }
 
-// client gives up on a server that does not answer, and opens no more
-// connections than it needs.
+// client opens no more connections than it needs.
 var client = &http.Client{
-	Timeout:       2 * time.Minute,
 	Transport:     &http.Transport{MaxIdleConnsPerHost: 16, MaxConnsPerHost: 16, ExpectContinueTimeout: 15 * time.Second},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
@@ -86,25 +84,17 @@ func (v *victim) do(t *testing.T, method, path string, body any) (status int, an
 	var sent io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sent = bytes.NewReader(raw)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), method, v.url+path, sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("X-Session-API-Key", v.key)
 	resp, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	answer, err = io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.StatusCode, answer
 }
 
@@ -129,18 +119,14 @@ func (v *victim) conversation(t *testing.T) (id string) {
 func (v *victim) peak(t *testing.T) int {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, rest, ok := strings.Cut(string(raw), "VmHWM:")
 	fields := strings.Fields(rest)
 	if !ok || len(fields) == 0 {
 		t.Fatal("the kernel does not say how much memory a process held")
 	}
 	kb, err := strconv.Atoi(fields[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return kb >> 10
 }
 
@@ -166,9 +152,7 @@ func (v *victim) files(t *testing.T) int {
 		return len(all)
 	}
 	info, err := os.Stat(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if info.Size() == 0 {
 		t.Skip("this kernel does not tell how many descriptors a process has")
 	}
@@ -179,4 +163,12 @@ func (v *victim) files(t *testing.T) int {
 func (v *victim) back(t *testing.T, before int) {
 	t.Helper()
 	waittest.Until(t, fmt.Sprintf("no more than %d files are open", before), func() bool { return v.files(t) <= before })
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

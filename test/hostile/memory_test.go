@@ -62,17 +62,11 @@ func TestServerMemory(t *testing.T) {
 func asNobody(t *testing.T) {
 	t.Helper()
 	base, err := os.MkdirTemp("", "deft-nobody-") //nolint:usetesting // t.TempDir is closed to others
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(base) })
-	if err := os.Chown(base, nobody, nobody); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chown(base, nobody, nobody))
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// A file in the directory of the test's binary could not be reached.
 	test := filepath.Join(base, "hostile.test")
 	if out, err := exec.CommandContext(t.Context(), "install", "-m", "755", exe, test).CombinedOutput(); err != nil {

@@ -65,9 +65,7 @@ func TestServerFromInside(t *testing.T) {
 				{Match: &llmtest.Match{User: "wait"}, Reply: command("touch confirmed")},
 				{Match: &llmtest.Match{User: "attack"}, Reply: command(fmt.Sprintf("sh ./attack %s %s $(cat id)", port, touched))},
 			}, Default: &llmtest.Turn{Reply: llmtest.Reply{Text: "done"}}}, llmtest.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			models := httptest.NewServer(h)
 			t.Cleanup(models.Close)
 			begin := func(dir, text, policy string) string {
@@ -88,29 +86,21 @@ func TestServerFromInside(t *testing.T) {
 				return made.ID
 			}
 			for _, dir := range []string{waiting, attacking} {
-				if err := os.Mkdir(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Mkdir(dir, 0o755))
 			}
 			id := begin(waiting, "wait", "AlwaysConfirm")
 			await(t, s.URL, id, "waiting_for_confirmation")
 			for name, text := range map[string]string{"attack": attack, "id": id} {
-				if err := os.WriteFile(filepath.Join(attacking, name), []byte(text), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(filepath.Join(attacking, name), []byte(text), 0o755))
 			}
 			done := filepath.Join(attacking, "done")
-			if err := syscall.Mkfifo(done, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, syscall.Mkfifo(done, 0o600))
 			begin(attacking, "attack", "NeverConfirm")
 			if got, err := os.ReadFile(done); err != nil || string(got) != "tried\n" {
 				t.Fatalf("%q, %v", got, err)
 			}
 			answers, err := os.ReadFile(filepath.Join(attacking, "answers"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if c.reaches {
 				await(t, s.URL, id, "finished")
 			}
@@ -119,9 +109,7 @@ func TestServerFromInside(t *testing.T) {
 			var now struct {
 				Status string `json:"execution_status"`
 			}
-			if err := json.Unmarshal(raw, &now); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(raw, &now))
 			_, ran := os.Stat(touched)
 			_, confirmed := os.Stat(filepath.Join(waiting, "confirmed"))
 			if got := ran == nil || confirmed == nil || now.Status != "waiting_for_confirmation"; got != c.reaches {
@@ -138,9 +126,7 @@ func TestServerFromInside(t *testing.T) {
 func await(t *testing.T, url, id, status string) {
 	t.Helper()
 	c, _, err := websocket.Dial(t.Context(), strings.Replace(url, "http", "ws", 1)+"/sockets/events/"+id+"?resend_mode=all", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.CloseNow()
 	c.SetReadLimit(1 << 24)
 	for {

@@ -41,9 +41,7 @@ func (v *victim) operations(t *testing.T) []operation {
 		}
 		Components struct{ Schemas map[string]schema }
 	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(raw, &doc))
 	var out []operation
 	for path, item := range doc.Paths {
 		for method, op := range item {

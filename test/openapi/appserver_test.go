@@ -23,9 +23,7 @@ func TestSchemathesisAppServer(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(filepath.Dir(python(t)), "schemathesis")
 	document, err := filepath.Abs("testdata/appserver.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	url, code, _ := strings.Cut(interoptest.AppServer(t), "/#login=")
 	cmd := exec.CommandContext(t.Context(), program, append([]string{
 		"run", document, "--url", url, "--header", "Authorization: Bearer " + apiKey(t, url, code),
@@ -47,22 +45,16 @@ func TestSchemathesisAppServer(t *testing.T) {
 func apiKey(t *testing.T, url, code string) string {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	browser := &http.Client{Jar: jar}
 	defer browser.CloseIdleConnections()
 	var made struct{ Key string }
 	for _, ask := range [][2]string{{"/api/v1/login", `{"code":"` + code + `"}`}, {"/api/keys", `{"name":"schemathesis"}`}} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+ask[0], bytes.NewReader([]byte(ask[1])))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		resp, err := browser.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = json.NewDecoder(resp.Body).Decode(&made)
 		resp.Body.Close()
 		if ask[0] == "/api/keys" && (err != nil || made.Key == "") {

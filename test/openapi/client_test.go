@@ -23,9 +23,7 @@ func TestOpenAIClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got map[string]any
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(out, &got))
 	want := map[string]any{
 		"models": []any{"openhands_default"}, "first": "hello", "tokens": true, "same": true, "streamed": "hello", "usage": true,
 		"response": "hello", "error": "Unknown OpenHands model 'nobody'. Use GET /v1/models.", "refused": 401.0,

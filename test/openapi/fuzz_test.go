@@ -27,9 +27,7 @@ func phases() []string {
 func schemathesis(t *testing.T, url, settings string, args ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "schemathesis.toml"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "schemathesis.toml"), []byte(settings), 0o600))
 	program := filepath.Join(filepath.Dir(python(t)), "schemathesis")
 	cmd := exec.CommandContext(t.Context(), program, append([]string{
 		"run", url + "/openapi.json", "--header", "X-Session-API-Key: " + key,

@@ -50,29 +50,21 @@ func doAs(t *testing.T, key, method, url string, body any, out any) {
 	var sent io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sent = bytes.NewReader(raw)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), method, url, sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("X-Session-API-Key", key)
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode >= 300 {
 		t.Fatalf("%s %s: %s %s %v", method, url, resp.Status, raw, err)
 	}
 	if out != nil {
-		if err := json.Unmarshal(raw, out); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(raw, out))
 	}
 }
 
@@ -81,9 +73,7 @@ func doAs(t *testing.T, key, method, url string, body any, out any) {
 func withModel(t *testing.T, url string) (profile string) {
 	t.Helper()
 	h, err := llmtest.New(&llmtest.Script{Lenient: true, Default: &llmtest.Turn{Reply: llmtest.Reply{Text: "hello"}}}, llmtest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	models := httptest.NewServer(h)
 	t.Cleanup(models.Close)
 	do(t, "POST", url+"/api/profiles/default", map[string]any{"llm": map[string]any{
@@ -102,9 +92,7 @@ func python(t *testing.T) string {
 	path := os.Getenv("DEFT_API_PYTHON")
 	if path == "" {
 		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		path = filepath.Join(cache, "deft-deps", "openapi", "bin", "python")
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -114,4 +102,12 @@ func python(t *testing.T) string {
 		t.Skipf("schemathesis is not installed (make deps): %v", err)
 	}
 	return path
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

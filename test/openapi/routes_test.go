@@ -36,18 +36,12 @@ func (d document) operations() map[string]bool {
 func reference(t *testing.T) map[string]bool {
 	t.Helper()
 	f, err := os.Open("../../server/agentserver/openapi/contract.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var d document
-	if err := json.NewDecoder(z).Decode(&d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(z).Decode(&d))
 	return d.operations()
 }
 
@@ -57,9 +51,7 @@ var row = regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` \\| ([a-z]+) \\|")
 func table(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/agent-server.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := map[string]string{}
 	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
 		if out[m[1]] != "" {

@@ -19,9 +19,7 @@ func TestPrepareForSandboxPause(t *testing.T) {
 	dir := t.TempDir()
 	started := func(name string) (command string, wait func()) {
 		path := filepath.Join(dir, name)
-		if err := syscall.Mkfifo(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Mkfifo(path, 0o600))
 		return "echo started > " + path + "; sleep 600", func() {
 			t.Helper()
 			if got, err := os.ReadFile(path); err != nil || string(got) != "started\n" {
@@ -34,9 +32,7 @@ func TestPrepareForSandboxPause(t *testing.T) {
 	h, err := llmtest.New(&llmtest.Script{Lenient: true, Turns: []llmtest.Turn{
 		{Reply: llmtest.Reply{ToolCalls: []llmtest.ToolCall{{Name: "terminal", Arguments: map[string]any{"command": ofAgent}}}}},
 	}, Default: &llmtest.Turn{Reply: llmtest.Reply{Text: "done"}}}, llmtest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	models := httptest.NewServer(h)
 	t.Cleanup(models.Close)
 	url := server(t)

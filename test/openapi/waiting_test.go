@@ -11,9 +11,7 @@ import (
 func ask(t *testing.T, method, url, body, header, value string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set(header, value)
 	if strings.Contains(url, "/sockets/") {
 		for name, v := range map[string]string{
@@ -23,12 +21,8 @@ func ask(t *testing.T, method, url, body, header, value string) int {
 		}
 	}
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := resp.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, resp.Body.Close())
 	return resp.StatusCode
 }
 

@@ -42,9 +42,7 @@ func contextOf(t *testing.T, files map[string]string) []byte {
 		_, werr := io.WriteString(w, text)
 		err = errors.Join(err, werr)
 	}
-	if err := errors.Join(err, w.Close(), z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, w.Close(), z.Close()))
 	return b.Bytes()
 }
 
@@ -64,26 +62,18 @@ func (s *server) build(apiKey string, archive []byte, tags ...string) (built, in
 		}
 		err = errors.Join(err, form.WriteField(name, tag))
 	}
-	if err := errors.Join(err, form.Close()); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, errors.Join(err, form.Close()))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/build", &body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	q.Header.Set("X-API-Key", apiKey)
 	q.Header.Set("Content-Type", form.FormDataContentType())
 	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	defer answer.Body.Close()
 	var b built
-	if err := json.NewDecoder(answer.Body).Decode(&b); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, json.NewDecoder(answer.Body).Decode(&b))
 	return b, answer.StatusCode
 }
 

@@ -109,9 +109,7 @@ func TestAgentServer(t *testing.T) {
 		t.Error("a WebSocket with a wrong key was opened")
 	}
 	conn, _, err := websocket.Dial(t.Context(), url+r.SessionKey+"&resend_all=true", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.CloseNow()
 	if _, raw, err := conn.Read(t.Context()); err != nil || !strings.Contains(string(raw), "BashCommand") {
 		t.Errorf("%s, %v", raw, err)
@@ -247,15 +245,11 @@ func TestSharedPort(t *testing.T) {
 				continue
 			}
 			q, err := http.NewRequestWithContext(t.Context(), "GET", url+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			q.Host = host
 			q.Header.Set("X-Session-API-Key", r.SessionKey)
 			answer, err := http.DefaultClient.Do(q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			answer.Body.Close()
 			if answer.StatusCode != want {
 				t.Errorf("%s%s: %d", pattern, path, answer.StatusCode)

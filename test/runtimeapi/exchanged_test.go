@@ -55,12 +55,8 @@ func TestExchangedFiles(t *testing.T) {
 			t.Parallel()
 			p := begin(t)
 			p.t = t
-			if err := os.Mkdir(p.beside, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(p.beside, "secret"), []byte(besideSecret+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(p.beside, 0o755))
+			must(t, os.WriteFile(filepath.Join(p.beside, "secret"), []byte(besideSecret+"\n"), 0o644))
 			c := p.create("file_editor")
 			c.send(t, "try")
 			await(t, func() bool { _, status := c.download(t, "d/secret"); return status == http.StatusOK })
@@ -131,14 +127,10 @@ func (c *placed) readExchanged(t *testing.T) (served int) {
 func (c *placed) get(t *testing.T, route string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", c.url+c.path()+route, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("X-Session-API-Key", c.key)
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
 	if err != nil && answer.StatusCode != http.StatusOK { // an archive is cut off when files change

@@ -65,9 +65,7 @@ func TestGivenSocket(t *testing.T) {
 
 			// It stays while the runtime is paused, and ends with this server.
 			c, _, err := r.socket(t, "/", r.SessionKey)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			hears(t, c, "/")
 			s.do("POST", "/pause", key, map[string]any{"runtime_id": r.ID}, nil)
 			if _, answer, err := r.socket(t, "/", r.SessionKey); err == nil || answer.StatusCode != http.StatusServiceUnavailable {
@@ -111,9 +109,7 @@ func put(t *testing.T, from, to string) {
 	if err == nil {
 		err = os.Rename(to+".new", to)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // socket opens a WebSocket of a runtime's program.

@@ -22,19 +22,13 @@ func (r runtime) fetch(t *testing.T, path, sessionKey string) (status int, text 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	q.Header.Set("X-Session-API-Key", sessionKey)
 	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer.StatusCode, string(raw)
 }
 
@@ -58,9 +52,7 @@ func TestGivenProgram(t *testing.T) {
 				docker = engine(t)
 			}
 			pool := filepath.Join(t.TempDir(), "pool.json")
-			if err := os.WriteFile(pool, []byte(with.pool), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(pool, []byte(with.pool), 0o600))
 			args := append(with.args, "--pool", pool)
 			s := openWith(t, docker, args...)
 			await(t, func() bool { return s.metric("deft_pool_ready") == 1 })
@@ -103,9 +95,7 @@ func (s *server) given(ask map[string]any, args []string) {
 		t.Errorf("the environment: %s", env)
 	}
 	stop := filepath.Join(s.dir, "data/runtime-api/workspaces", r.ID, "workspace/stop")
-	if err := os.WriteFile(stop, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(stop, nil, 0o600))
 	await(t, func() bool { status, _ := s.state("s"); return status == "stopped" })
 	if _, reason := s.state("s"); reason != "exited with code 7" {
 		t.Errorf("the reason is %q", reason)
@@ -149,8 +139,6 @@ func (s *server) givenFails(more map[string]any) {
 func (s *server) output(id string) string {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.dir, "data/runtime-api/sandboxes", id, "log"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return string(raw)
 }

@@ -60,14 +60,10 @@ func openWith(t *testing.T, docker string, args ...string) *server {
 func (s *server) start(args ...string) {
 	s.t.Helper()
 	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	defer log.Close()
 	out, err := os.Create(filepath.Join(s.dir, "out"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	defer out.Close()
 	s.cmd = exec.Command(binary.Path(), append([]string{"runtime-api", "--port", "0"}, args...)...)
 	s.cmd.Env = []string{
@@ -75,14 +71,10 @@ func (s *server) start(args ...string) {
 		"DEFT_RUNTIME_API_KEYS=one " + key + " 400\nanother " + otherKey + " 1", "OF_THE_SERVER=secret", "DOCKER_HOST=" + s.docker,
 	}
 	s.cmd.Stdout, s.cmd.Stderr = out, log
-	if err := s.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, s.cmd.Start())
 	waittest.Until(s.t, "the server listens", func() bool {
 		raw, err := os.ReadFile(out.Name())
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		if m := listens.FindSubmatch(raw); m != nil {
 			s.url = string(m[1])
 			return true
@@ -98,9 +90,7 @@ func (s *server) start(args ...string) {
 // kill ends the server at once.
 func (s *server) kill() {
 	s.t.Helper()
-	if err := s.cmd.Process.Kill(); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait() // killed
 }
 
@@ -242,14 +232,18 @@ func command(path string, args, env []string) *exec.Cmd {
 func (s *server) endSandbox(id string) {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.dir, "data/runtime-api/sandboxes", id, "state.json"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	var state struct{ PID int }
 	if err := json.Unmarshal(raw, &state); err != nil || state.PID < 2 {
 		s.t.Fatalf("%s: %v", raw, err)
 	}
-	if err := syscall.Kill(state.PID, syscall.SIGKILL); err != nil {
-		s.t.Fatal(err)
+	must(s.t, syscall.Kill(state.PID, syscall.SIGKILL))
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

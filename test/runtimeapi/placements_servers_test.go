@@ -65,13 +65,9 @@ func outside(t *testing.T, script, docker string, args ...string) *placement {
 	dir := t.TempDir()
 	p := &placement{key: serverKey, workspace: filepath.Join(dir, "project"), beside: filepath.Join(dir, "beside"), mark: newMark()}
 	file := filepath.Join(dir, "llm.yaml")
-	if err := os.WriteFile(file, p.scripted(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, p.scripted(script), 0o600))
 	turns, err := llmtest.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.llm = llmtest.Start(t, turns).URL
 	var pid int
 	p.restart = func(*testing.T) {
@@ -80,17 +76,13 @@ func outside(t *testing.T, script, docker string, args ...string) *placement {
 	}
 	p.restart(t)
 	p.kill = func(t *testing.T) {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	p.left = func(t *testing.T) []string {
 		found := processesWith(t, p.mark)
 		for _, of := range []string{"sandboxes/[0-9a-f]*[0-9]*", "sandboxes/docker/[0-9a-f]*"} {
 			more, err := filepath.Glob(filepath.Join(dir, "workspace/conversations", of))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			found = append(found, more...)
 		}
 		return found
@@ -190,24 +182,18 @@ func killContainer(t *testing.T, docker, id string) {
 	t.Helper()
 	c := ofEngine(docker)
 	answer, err := c.Get("http://docker/containers/json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer answer.Body.Close()
 	var all []struct {
 		ID     string `json:"Id"`
 		Mounts []struct{ Source string }
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(answer.Body).Decode(&all))
 	for _, one := range all {
 		for _, m := range one.Mounts {
 			if strings.Contains(m.Source, id) {
 				killed, err := c.Post("http://docker/containers/"+one.ID+"/kill", "", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				killed.Body.Close()
 				if killed.StatusCode != http.StatusNoContent {
 					t.Fatalf("kill: %s", killed.Status)
@@ -223,9 +209,7 @@ func killContainer(t *testing.T, docker, id string) {
 func processesWith(t *testing.T, text string) (found []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err == nil && bytes.Contains(raw, []byte(text)) {

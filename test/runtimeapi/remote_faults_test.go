@@ -150,9 +150,7 @@ func TestRemoteFaults(t *testing.T) {
 	// A command goes on when the connections are lost, and runs once.
 	done := make(chan string, 1)
 	rt, err := runtimeclient.New(runtimeclient.Options{Dial: box.Dial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rt.Close()
 	go func() {
 		o, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "two", Action: &event.TerminalAction{
@@ -170,9 +168,7 @@ func TestRemoteFaults(t *testing.T) {
 		return err == nil && len(began) == 1
 	})
 	between.cut()
-	if err := os.WriteFile(filepath.Join(filepath.Dir(began[0]), "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(filepath.Dir(began[0]), "go"), nil, 0o600))
 	if got := <-done; got != "2" {
 		t.Errorf("through lost connections: %q", got)
 	}
@@ -215,9 +211,7 @@ func TestRemoteFaults(t *testing.T) {
 	request := sandboximage.Request{Base: image, ExtraDeps: "echo " + rand.Text() + " >/added"}
 	var log []string
 	name, err := p.BuildImage(t.Context(), request, func(line string) { log = append(log, line) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lock := name[:strings.LastIndex(name, "_")]
 	for _, tag := range []string{name, lock, name[:strings.LastIndex(name, ":")] + ":v1_" + sandboximage.SafeTag(image)} {
 		removeImage(t, host, tag)

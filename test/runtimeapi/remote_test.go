@@ -22,9 +22,7 @@ import (
 func (s *server) provider(dir string) *remote.Provider {
 	s.t.Helper()
 	p, err := remote.New(remote.Options{Dir: dir, URL: s.url, Key: key, KeyName: "KEY"})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			s.t.Error(err)
@@ -44,9 +42,7 @@ func remoteSpec(id string) sandbox.Spec {
 func startRemote(t *testing.T, p *remote.Provider, s sandbox.Spec) sandbox.Sandbox {
 	t.Helper()
 	box, err := p.Start(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return box
 }
 
@@ -54,14 +50,10 @@ func startRemote(t *testing.T, p *remote.Provider, s sandbox.Spec) sandbox.Sandb
 func inRemote(t *testing.T, box sandbox.Sandbox, id event.ID, text string) string {
 	t.Helper()
 	rt, err := runtimeclient.New(runtimeclient.Options{Dial: box.Dial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rt.Close()
 	o, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: &event.TerminalAction{Command: text}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return event.JoinText(o.(*event.TerminalObservation).Content)
 }
 
@@ -111,18 +103,14 @@ func TestRemote(t *testing.T) {
 		t.Errorf("with another environment: %v", err)
 	}
 	// Paused by hand it does not answer; paused by the API it is resumed.
-	if err := box.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, box.Pause(t.Context()))
 	if st, err := box.Status(t.Context()); err != nil || st.State != sandbox.Paused {
 		t.Errorf("status %+v, %v", st, err)
 	}
 	if conn, err := box.Dial(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a paused one answers: %v, %v", conn, err)
 	}
-	if err := box.Resume(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, box.Resume(t.Context()))
 	var all struct{ Runtimes []runtime }
 	s.do("GET", "/list", key, nil, &all)
 	s.do("POST", "/pause", key, map[string]any{"runtime_id": all.Runtimes[0].ID}, nil)
@@ -130,9 +118,7 @@ func TestRemote(t *testing.T) {
 		t.Errorf("after the API's pause: %q", got)
 	}
 	// It ends, and starts again with the journal.
-	if err := box.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, box.Stop(t.Context()))
 	<-box.Done()
 	if st, err := box.Status(t.Context()); err != nil || st.State != sandbox.Ended {
 		t.Errorf("status %+v, %v", st, err)
@@ -144,9 +130,7 @@ func TestRemote(t *testing.T) {
 	if box.Reused() || inRemote(t, box, "three", "echo run anew") != "made" {
 		t.Error("the journal is gone")
 	}
-	if err := p.Remove(t.Context(), spec.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Remove(t.Context(), spec.ID))
 	<-box.Done()
 	if status := s.do("GET", "/sessions/"+all.Runtimes[0].SessionID, key, nil, nil); status != http.StatusNotFound {
 		t.Errorf("its session: %d", status)
@@ -204,9 +188,7 @@ func TestRemoteRefused(t *testing.T) {
 	} {
 		c.o.Dir = dir
 		p, err := remote.New(c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		spec := remoteSpec("refused")
 		if c.spec != nil {
 			c.spec(&spec)
@@ -245,16 +227,12 @@ func TestRemoteKeys(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			r, err := http.NewRequestWithContext(ctx, "GET", all.Runtimes[0].URL+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.Header.Set("Connection", "Upgrade")
 			r.Header.Set("Upgrade", "deft-action-server")
 			r.Header.Set("X-Session-API-Key", wrong)
 			resp, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, _ = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusNotFound {

@@ -17,9 +17,7 @@ import (
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	pool := filepath.Join(t.TempDir(), "pool.json")
-	if err := os.WriteFile(pool, []byte(`[{"size": 2}]`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(pool, []byte(`[{"size": 2}]`), 0o600))
 	s := open(t, "--ignore", ignored, "--pool", pool)
 	running, paused, dead := s.begin("running", action), s.begin("paused", action), s.begin("dead", action)
 	running.run(t, "sleep 1000 & X=1")

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
@@ -33,7 +35,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "no license \x1b[31mfound\x1b[0m for", os.Getenv("KEY"))
 		os.Exit(3)
 	case "silent":
-		select {}
+		time.Sleep(math.MaxInt64) // select {} would be a deadlock, which ends the process
 	case "odd":
 		serveOddly()
 	case "noisy":

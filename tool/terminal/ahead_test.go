@@ -20,21 +20,15 @@ import (
 func startAhead(t *testing.T, cfg terminal.Config) (pidfd int) {
 	t.Helper()
 	path, err := ahead.Find(exec.LookPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before := children(t)
-	if err := ahead.Start(ahead.NewSpec(path, cfg.Env, cfg.WorkingDir, ahead.Rows, ahead.Cols, cfg.Command)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ahead.Start(ahead.NewSpec(path, cfg.Env, cfg.WorkingDir, ahead.Rows, ahead.Cols, cfg.Command)))
 	for pid := range children(t) {
 		if before[pid] {
 			continue
 		}
 		fd, err := unix.PidfdOpen(pid, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { unix.Close(fd) })
 		return fd
 	}
@@ -46,9 +40,7 @@ func startAhead(t *testing.T, cfg terminal.Config) (pidfd int) {
 func children(t *testing.T) map[int]bool {
 	t.Helper()
 	lists, err := filepath.Glob("/proc/self/task/*/children")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[int]bool{}
 	for _, list := range lists {
 		raw, err := os.ReadFile(list)
@@ -71,9 +63,7 @@ func children(t *testing.T) map[int]bool {
 func runs(t *testing.T, pidfd int) bool {
 	t.Helper()
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n == 0
 }
 
@@ -83,9 +73,7 @@ func signalTo(pidfd int) error { return unix.PidfdSendSignal(pidfd, 0, nil, 0) }
 // TestAhead: a terminal takes the shell that was started for it, and no other one.
 func TestAhead(t *testing.T) { //nolint:paralleltest // see startAhead
 	other, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, c := range map[string]struct {
 		edit  func(*terminal.Config) // after the shell was started
 		taken bool
@@ -96,12 +84,8 @@ func TestAhead(t *testing.T) { //nolint:paralleltest // see startAhead
 		"other size":        {func(c *terminal.Config) { c.Rows = 20 }, false},
 		"started otherwise": {func(c *terminal.Config) { c.Command = throughEnv }, false},
 		"new directory": {func(c *terminal.Config) {
-			if err := os.Rename(c.WorkingDir, filepath.Join(other, "old")); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Mkdir(c.WorkingDir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(c.WorkingDir, filepath.Join(other, "old")))
+			must(t, os.Mkdir(c.WorkingDir, 0o700))
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,9 +120,7 @@ func throughEnv(path string, args []string) (string, []string) {
 func TestAheadEnds(t *testing.T) { //nolint:paralleltest // see startAhead
 	var pidfd int
 	b := open(t, func(cfg *terminal.Config) { pidfd = startAhead(t, *cfg) })
-	if err := b.x.(tool.Warmer).Warm(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.x.(tool.Warmer).Warm(t.Context()))
 	if !runs(t, pidfd) {
 		t.Error("the shell was not taken")
 	}

@@ -20,9 +20,7 @@ func execute(b *testing.B, x tool.Executor, command string) {
 		Action:   &event.TerminalAction{Command: command},
 		Progress: func(tool.Chunk) {},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	if to := o.(*event.TerminalObservation); *to.ExitCode != 0 {
 		b.Fatalf("exit code %d: %s", *to.ExitCode, event.JoinText(to.Content))
 	}
@@ -45,49 +43,4 @@ func BenchmarkTrue(b *testing.B) {
 		times = append(times, time.Since(begin))
 	}
 	b.ReportMetric(median(times), "p50-ms")
-}
-
-// BenchmarkTrueWithSecret is the same for a command that is given a secret.
-func BenchmarkTrueWithSecret(b *testing.B) {
-	x := terminal.New(benchConfig(b))
-	defer x.Close()
-	execute(b, x, "true")
-	times := make([]time.Duration, 0, b.N)
-	for b.Loop() {
-		begin := time.Now()
-		if _, err := x.Execute(b.Context(), tool.Call{
-			Action: &event.TerminalAction{Command: "true"}, Secrets: tool.Secrets{"TOKEN": "value"}, Progress: func(tool.Chunk) {},
-		}); err != nil {
-			b.Fatal(err)
-		}
-		times = append(times, time.Since(begin))
-	}
-	b.ReportMetric(median(times), "p50-ms")
-}
-
-// BenchmarkStart is the time from nothing to the first observation, and back.
-func BenchmarkStart(b *testing.B) {
-	cfg := benchConfig(b)
-	times := make([]time.Duration, 0, b.N)
-	for b.Loop() {
-		begin := time.Now()
-		x := terminal.New(cfg)
-		execute(b, x, "true")
-		times = append(times, time.Since(begin))
-		if err := x.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(median(times), "p50-ms")
-}
-
-// BenchmarkFlood is 100 MB of lines through the terminal and into a file.
-func BenchmarkFlood(b *testing.B) {
-	const size = 100 << 20
-	x := terminal.New(benchConfig(b))
-	defer x.Close()
-	b.SetBytes(size)
-	for b.Loop() {
-		execute(b, x, "yes 'a line of output, as long as they tend to be in a build log' | head -c 104857600")
-	}
 }

@@ -14,16 +14,12 @@ func TestDefinition(t *testing.T) {
 	t.Parallel()
 	d := terminal.Definition()
 	schema, err := json.Marshal(d.Parameters)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var v struct {
 		Properties map[string]struct{ Type string }
 		Required   []string
 	}
-	if err := json.Unmarshal(schema, &v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(schema, &v))
 	got := map[string]string{}
 	for name, p := range v.Properties {
 		got[name] = p.Type

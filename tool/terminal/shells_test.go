@@ -25,9 +25,7 @@ func TestShells(t *testing.T) {
 		obs, err := x.Execute(t.Context(), tool.Call{
 			ID: event.NewID(), Agent: agent, Action: &event.TerminalAction{Command: command}, Progress: func(tool.Chunk) {},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return strings.TrimSpace(event.JoinText(obs.Result().Content))
 	}
 	run("", "mark=parent; cd /")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -19,22 +20,16 @@ func TestWarm(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
 	warm := b.x.(tool.Warmer)
-	if err := warm.Warm(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, warm.Warm(t.Context()))
 	b.want(b.run("x=1"), "", 0)
-	if err := warm.Warm(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, warm.Warm(t.Context()))
 	b.want(b.run("echo $x"), "1", 0)
 }
 
 func TestWarmBeside(t *testing.T) {
 	t.Parallel()
 	s, err := terminal.NewStarter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Close)
 	var wg sync.WaitGroup
 	for range 10 { // more than get going side by side
@@ -54,17 +49,11 @@ func TestWarmBeside(t *testing.T) {
 func TestWarmUpDelaysNothing(t *testing.T) {
 	t.Parallel()
 	s, err := terminal.NewStarter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Close)
-	for { // others take all turns
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		leave, err := terminal.Turn(ctx, s)
-		cancel()
-		if err != nil {
-			break
-		}
+	for range runtime.GOMAXPROCS(0) { // others take all turns
+		leave, err := terminal.Turn(t.Context(), s)
+		must(t, err)
 		t.Cleanup(leave)
 	}
 	b := open(t, func(c *terminal.Config) { c.Starter = s })
@@ -89,15 +78,9 @@ func TestWarmUpDelaysNothing(t *testing.T) {
 func TestWarmInNewDirectory(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
-	if err := b.x.(tool.Warmer).Warm(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(b.dir, filepath.Join(t.TempDir(), "old")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(b.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.x.(tool.Warmer).Warm(t.Context()))
+	must(t, os.Rename(b.dir, filepath.Join(t.TempDir(), "old")))
+	must(t, os.Mkdir(b.dir, 0o700))
 	b.want(b.run("touch here; pwd"), b.dir, 0)
 	if _, err := os.Stat(filepath.Join(b.dir, "here")); err != nil {
 		t.Error(err)
@@ -110,9 +93,7 @@ func TestWarmFails(t *testing.T) {
 	if err := x.(tool.Warmer).Warm(t.Context()); err == nil {
 		t.Error("warm without a directory")
 	}
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Close())
 	if err := x.(tool.Warmer).Warm(t.Context()); err != nil {
 		t.Errorf("a closed terminal has nothing to warm: %v", err)
 	}
@@ -123,8 +104,6 @@ func TestWarmFails(t *testing.T) {
 func TestForeignHistory(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
-	if err := os.WriteFile(filepath.Join(b.dir, ".bash_history"), []byte("export TOKEN=hush\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(b.dir, ".bash_history"), []byte("export TOKEN=hush\n"), 0o600))
 	b.want(b.run("history; echo ${HISTFILE-unset}; env | grep -c HISTFILE"), "unset\n0", 1)
 }

@@ -6,11 +6,11 @@ package filelocktest
 import (
 	"os"
 	"regexp"
-	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // waiting matches a line of a blocked caller (proc_locks(5)) up to the inode.
@@ -41,13 +41,8 @@ func Blocked(t testing.TB, path string) int {
 }
 
 // AwaitBlocked waits until a caller is blocked in flock(2) on a file: the
-// kernel has no event for that. A caller that polls never is, which fails the
-// test after 10 s.
-func AwaitBlocked(t testing.TB, path string) {
+// kernel has no event for that. A caller that polls never is.
+func AwaitBlocked(t *testing.T, path string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); Blocked(t, path) == 0; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("no caller is blocked in the kernel for the lock of %s", path)
-		}
-	}
+	waittest.Until(t, "a caller is blocked in the kernel for the lock of "+path, func() bool { return Blocked(t, path) > 0 })
 }

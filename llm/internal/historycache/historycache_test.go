@@ -221,25 +221,3 @@ func FuzzAppendString(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkSessions1000 alternates between a thousand conversations and reports
-// the size of the cache.
-func BenchmarkSessions1000(b *testing.B) {
-	pool := historycache.NewPool(64 << 20)
-	cache := historycache.New[int](pool)
-	msgs := history(60)
-	sessions := make([]string, 1_000)
-	for i := range sessions {
-		sessions[i] = fmt.Sprint("session ", i)
-	}
-	var dst []byte
-	n := 0
-	for b.Loop() {
-		var err error
-		if dst, _, err = encode(cache, dst[:0], sessions[n%1_000], "", msgs[:20+n/1_000%40], write); err != nil {
-			b.Fatal(err)
-		}
-		n++
-	}
-	b.ReportMetric(float64(pool.Size())/(1<<20), "MB")
-}

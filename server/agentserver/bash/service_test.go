@@ -76,9 +76,14 @@ func TestTimeoutEndsTheGroup(t *testing.T) {
 		t.Fatal(str(got.Stderr))
 	}
 	// A child that ignores SIGTERM and holds the output and the fifo open.
-	got := run(t, s, bash.Request{Command: "exec 3<>" + fifo + "; echo first; (trap '' TERM; while :; do sleep 100; done) & wait", Timeout: 2})
-	if got.code() != -1 || str(got.Stdout) != "first\n" {
-		t.Errorf("got %d %q", got.code(), str(got.Stdout))
+	for timeout := 1; ; timeout *= 2 { // until it is long enough for the first line
+		got := run(t, s, bash.Request{Command: "exec 3<>" + fifo + "; echo first; (trap '' TERM; while :; do sleep 100; done) & wait", Timeout: timeout})
+		if got.code() != -1 {
+			t.Fatalf("got %d %q", got.code(), str(got.Stdout))
+		}
+		if str(got.Stdout) == "first\n" {
+			break
+		}
 	}
 	// Nobody holds it any more: opening for writing without a reader fails.
 	probe := run(t, s, bash.Request{Command: "timeout 1 sh -c 'echo x > " + fifo + "'"})

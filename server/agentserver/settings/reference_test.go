@@ -14,12 +14,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings/launch"
 	_ "github.com/deft-dev/deft/tool/builtin" // the tools of the server
@@ -64,20 +64,19 @@ func reference(t *testing.T, dir, key string, previous ...string) string {
 	}
 	t.Cleanup(stop)
 	url := "http://127.0.0.1:" + port
-	for tries := 0; tries < 900; tries++ {
-		if res, err := http.Get(url + "/health"); err == nil {
-			res.Body.Close()
-			return url
-		}
-		select { // it is another program; nothing tells when it is ready
-		case <-time.After(100 * time.Millisecond):
+	waittest.Until(t, "the reference's server answers", func() bool {
+		select {
 		case <-ended:
-			tries = 900
+			t.Fatalf("the reference's server did not start:\n%s", log.Bytes())
+		default:
 		}
-	}
-	stop()
-	t.Fatalf("the reference's server did not start:\n%s", log.Bytes())
-	return ""
+		res, err := http.Get(url + "/health")
+		if err == nil {
+			res.Body.Close()
+		}
+		return err == nil
+	})
+	return url
 }
 
 var (

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/session"
 )
 
 // bare is a client that only finds where frames end. early goes out with the
@@ -154,23 +153,4 @@ func memory() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapInuse + m.StackInuse)
-}
-
-// BenchmarkDelta fans out a piece of an answer.
-func BenchmarkDelta(b *testing.B) {
-	h := setup(b)
-	c := h.bare(b, h.session(), 4096)
-	for range 2 {
-		if err := c.skip(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	tr := session.Transient{Piece: &session.Piece{Item: "x", Attempt: 1, Kind: "text", Content: "word "}}
-	b.ReportAllocs()
-	for b.Loop() {
-		h.publish(tr)
-		if err := c.skip(); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

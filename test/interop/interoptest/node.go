@@ -2,7 +2,6 @@ package interoptest
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // Missing skips the test for a reason, or fails it if CI is "true".
@@ -87,9 +85,7 @@ func Script(t *testing.T, name string, about map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, node, filepath.Join(dir, name))
+	cmd := exec.CommandContext(t.Context(), node, filepath.Join(dir, name))
 	cmd.Env = append(environment(), "DEFT_INTEROP="+string(told))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

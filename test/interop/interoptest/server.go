@@ -203,9 +203,8 @@ func start(t *testing.T, ready *regexp.Regexp, program string, args, env []strin
 	case url := <-said.found:
 		return url
 	case <-ended:
-	case <-time.After(time.Minute):
 	}
-	t.Fatalf("%s %v does not answer", program, args)
+	t.Fatalf("%s %v has ended without an answer", program, args)
 	return ""
 }
 
