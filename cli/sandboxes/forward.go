@@ -9,11 +9,17 @@ import (
 	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/internal/portforward"
-	"github.com/deft-dev/deft/runtime/remote"
+	"github.com/deft-dev/deft/runtime/protocol"
 )
 
+// Link reaches the ports of a sandbox.
+type Link struct {
+	Ports func(context.Context) ([]protocol.Port, error) // on which something listens
+	Dial  func(ctx context.Context, port int) (portforward.Target, error)
+}
+
 // Linked reaches the sandbox of a conversation by the name that a user gives it.
-type Linked func(name string, do func(*remote.Runtime) error) error
+type Linked func(name string, do func(Link) error) error
 
 // Forward passes ports of this machine on to a sandbox. It is a command line, for kong.
 type Forward struct {
@@ -35,19 +41,19 @@ Examples:
 
 // Run forwards until it is stopped.
 func (c *Forward) Run(ctx context.Context, std *stdio.Streams, linked Linked) error {
-	return linked(c.ID, func(rt *remote.Runtime) error {
+	return linked(c.ID, func(to Link) error {
 		if len(c.Ports) == 0 {
-			return c.list(ctx, std, rt)
+			return c.list(ctx, std, to)
 		}
-		if _, err := rt.Ports(ctx); err != nil { // whether it can be
+		if _, err := to.Ports(ctx); err != nil { // whether it can be
 			return err
 		}
-		return c.forward(ctx, std, rt)
+		return c.forward(ctx, std, to)
 	})
 }
 
-func (c *Forward) list(ctx context.Context, std *stdio.Streams, rt *remote.Runtime) error {
-	list, err := rt.Ports(ctx)
+func (c *Forward) list(ctx context.Context, std *stdio.Streams, to Link) error {
+	list, err := to.Ports(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +74,7 @@ func (c *Forward) list(ctx context.Context, std *stdio.Streams, rt *remote.Runti
 	return w.Flush()
 }
 
-func (c *Forward) forward(ctx context.Context, std *stdio.Streams, rt *remote.Runtime) error {
+func (c *Forward) forward(ctx context.Context, std *stdio.Streams, to Link) error {
 	open, err := portforward.Listen(ctx, c.Ports)
 	if err != nil {
 		return err
@@ -84,5 +90,5 @@ func (c *Forward) forward(ctx context.Context, std *stdio.Streams, rt *remote.Ru
 		}
 	}
 	refused := func(err error) { fmt.Fprintln(std.Err, "deft:", console.Line(err.Error())) }
-	return open.Serve(ctx, func(ctx context.Context, port int) (portforward.Target, error) { return rt.DialPort(ctx, port) }, refused)
+	return open.Serve(ctx, to.Dial, refused)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/deft-dev/deft/cli/sandboxes"
 	"github.com/deft-dev/deft/cli/shell"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/runtime/remote"
+	"github.com/deft-dev/deft/internal/portforward"
 )
 
 // shellCmd opens a shell in a conversation's sandbox.
@@ -60,7 +60,7 @@ func (c *shellCmd) Run(ctx context.Context, std *streams, g *globalFlags) error 
 
 // linked reaches the sandboxes of conversations, for a command.
 func linked(ctx context.Context, std *streams, g *globalFlags) sandboxes.Linked {
-	return func(name string, do func(*remote.Runtime) error) error {
+	return func(name string, do func(sandboxes.Link) error) error {
 		return withSessions(ctx, std, g, name, silent, func(o opened) (err error) {
 			rt, err := link(ctx, o.builder, o.sessions, o.id)
 			if fault.Is(err, fault.NotFound) {
@@ -70,7 +70,7 @@ func linked(ctx context.Context, std *streams, g *globalFlags) sandboxes.Linked 
 				return err
 			}
 			defer func() { err = errors.Join(err, rt.Close()) }()
-			return do(rt)
+			return do(sandboxes.Link{Ports: rt.Ports, Dial: func(ctx context.Context, port int) (portforward.Target, error) { return rt.DialPort(ctx, port) }})
 		})
 	}
 }

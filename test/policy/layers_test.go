@@ -41,14 +41,15 @@ var layers = map[string]int{
 	"server/view":          8, // a client of session
 	"cli/listing":          8,
 	"cli/stdio":            9,
-	"cli/completion":       10, // commands, which use stdio
-	"cli/conversations":    10,
+	"cli/conversations":    10, // commands, which use stdio
 	"cli/modellist":        10,
 	"cli/profile":          10,
 	"cli/sandboxes":        10,
+	"cli/serveconfig":      10,
 	"cli/settingsimport":   10,
 	"cli/shell":            10,
 	"cli/undo":             10,
+	"cli/completion":       11, // offers what other commands list
 }
 
 // serverLayers are the layers inside the agent server. A package that serves
