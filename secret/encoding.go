@@ -19,6 +19,52 @@ const (
 	lineMin = 24
 )
 
+// matcherOf makes the matcher of values.
+func matcherOf(values []string) *matcher {
+	const line = 60 // bytes, in which programs fold encodings
+	var patterns, long, bare, folded []string
+	for _, v := range values {
+		all := encodings(v)
+		patterns = append(patterns, all...)
+		if len(all) == 0 || len(all[1]) < encodedMin || len(all[1]) > encodedMax {
+			continue
+		}
+		long = append(long, all[1])
+		long = append(append(long, latin1(all[1])), inBase64(all[1])...)
+		if stripped := unquoted.Replace(all[1]); stripped != all[1] && len(stripped) >= encodedMin {
+			bare = append(bare, stripped)
+		}
+		for _, one := range all {
+			if len(one) > line && !strings.ContainsAny(one, "\r\n") {
+				folded = append(folded, one)
+			}
+		}
+	}
+	m := newMatcher(patterns)
+	for to, some := range map[**matcher][]string{&m.long: long, &m.bare: bare, &m.folded: folded} {
+		if len(some) > 0 {
+			*to = newMatcher(some)
+		}
+	}
+	return m
+}
+
+// latin1 is a value as escapes of bytes read that mean characters, as Python's; "" where it
+// has others.
+func latin1(v string) string {
+	var b strings.Builder
+	for _, c := range v {
+		if c > 0xff {
+			return ""
+		}
+		b.WriteByte(byte(c))
+	}
+	return b.String()
+}
+
+// unquoted removes what shells quote with.
+var unquoted = strings.NewReplacer(`'`, "", `"`, "", `\`, "")
+
 // encodings returns the texts that may show a value, the value first. A value
 // of spaces has none.
 func encodings(value string) []string {

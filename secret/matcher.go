@@ -12,6 +12,9 @@ type matcher struct {
 	root  [256]int32 // where the first byte of a pattern leads; 0 is nowhere
 	nodes []node
 	edges []edge
+	// long finds values of some length in texts that are read without escapes, bare those
+	// without their quotes, folded those that may be longer than a line. Nil for none.
+	long, bare, folded *matcher
 }
 
 // node stands for a text that begins a pattern.
@@ -99,9 +102,82 @@ func (m *matcher) step(at int32, b byte) int32 {
 	return m.root[b]
 }
 
-// find returns the parts of text that patterns cover, in order and without
+// find returns the parts of text that values cover in any form, in order and without
 // overlaps, and how many bytes at its end may still become a part of one.
 func (m *matcher) find(text string) (found []span, hold int) {
+	found, hold = plain(m, text)
+	if m.long == nil {
+		return found, hold
+	}
+	more := func(f []span, h int) {
+		found, hold = append(found, f...), max(hold, h)
+	}
+	for _, v := range []view{percents, prints, slashes, entities} {
+		more(m.long.read(text, v))
+	}
+	more(m.bare.read(text, quotes))
+	more(m.folded.read(text, folds))
+	f, h, some := m.long.hex(text, false)
+	if more(f, h); some {
+		f, h, _ = m.long.hex(text, true)
+		more(f, h)
+	}
+	return joined(found), hold
+}
+
+// read is plain for a text as a view reads it.
+func (m *matcher) read(text string, v view) (found []span, hold int) {
+	if m == nil || v.next(text) < 0 {
+		return nil, 0
+	}
+	d := v.through(text)
+	if len(d.marks) == 0 && d.rest == len(text) {
+		return nil, 0
+	}
+	found, held := plain(m, d.text)
+	for i, f := range found {
+		found[i] = span{d.start(f.from), d.end(f.to - 1)}
+	}
+	if hold = len(text) - d.rest; held > 0 {
+		hold = len(text) - d.start(len(d.text)-held)
+	}
+	return found, hold
+}
+
+// hex is plain for the bytes that a text has in hexadecimal. some says that there are several
+// in a row.
+func (m *matcher) hex(text string, dumps bool) (found []span, hold int, some bool) {
+	hexRuns(text, dumps, func(r *hexRun) {
+		some = true
+		f, held := plain(m, r.bytes)
+		for _, s := range f {
+			found = append(found, span{r.from[s.from], r.to[s.to-1]})
+		}
+		switch {
+		case held > 0 && r.open:
+			hold = max(hold, len(text)-r.from[len(r.bytes)-held])
+		case r.part >= 0:
+			hold = max(hold, len(text)-r.part)
+		}
+	})
+	return found, hold, some
+}
+
+// joined sorts parts and joins those that overlap.
+func joined(all []span) (out []span) {
+	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
+	for _, s := range all {
+		if n := len(out); n > 0 && s.from < out[n-1].to {
+			out[n-1].to = max(out[n-1].to, s.to)
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// plain is find for the patterns alone.
+func plain[T string | []byte](m *matcher, text T) (found []span, hold int) {
 	at := int32(0)
 	for i := 0; i < len(text); i++ {
 		if at == 0 {
@@ -142,7 +218,11 @@ func (m *matcher) has(text []byte) bool {
 			return true
 		}
 	}
-	return false
+	if m.long == nil {
+		return false
+	}
+	found, _ := m.find(string(text))
+	return len(found) > 0
 }
 
 // mask replaces the parts of text that patterns cover. A text that is masked

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -127,11 +128,7 @@ func (r *Registry) matcher() *matcher {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var patterns []string
-	for v := range r.known {
-		patterns = append(patterns, encodings(v)...)
-	}
-	m := newMatcher(patterns)
+	m := matcherOf(slices.Collect(maps.Keys(r.known)))
 	r.match.Store(m)
 	return m
 }
