@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -126,10 +127,8 @@ func (a *Blocks) finish(refused []string) llm.Finish {
 	if a.Stop == "max_tokens" || a.Stop == "model_context_window_exceeded" {
 		return llm.FinishLength
 	}
-	for _, reason := range refused {
-		if a.Stop == reason {
-			return llm.FinishContent
-		}
+	if slices.Contains(refused, a.Stop) {
+		return llm.FinishContent
 	}
 	if a.calls > 0 || a.Stop == Call {
 		return llm.FinishTools
