@@ -9,7 +9,7 @@ import (
 )
 
 // MCPSchema describes one MCP server.
-var MCPSchema = Reference("MCPServer", s.Object{Compact: true, After: checkServer}, MCPNetwork)
+var MCPSchema = Reference("MCPServer", s.Object{Compact: true, After: checkServer}, MCPNetwork, s.Field{Name: "url", Type: s.Opt(s.Address{})})
 
 // MCPNetwork is a field of Deft's own: hosts that one server over stdio may reach
 // beside the hosts of its conversation's commands.

@@ -1,6 +1,7 @@
 package settings_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -104,6 +105,10 @@ func TestSealed(t *testing.T) {
 	s.want(200, alice, "POST", "/api/v1/secrets/git-providers", `{"provider_tokens":{"github":{"token":"clear-4"}}}`)
 	s.want(201, alice, "POST", "/api/v1/secrets", `{"name":"S","value":"clear-5"}`)
 	s.want(201, alice, "POST", "/api/v1/settings/profiles/p", `{"llm":{"model":"m","api_key":"clear-6"}}`)
+	s.want(200, alice, "POST", "/api/v1/settings", `{"mcp_config":{"shttp_servers":[{"url":"https://h.example/mcp?page=1&api_key=clear-7"}]}}`)
+	if got := fmt.Sprint(s.want(200, alice, "GET", "/api/v1/settings", "")); !strings.Contains(got, "https://h.example/mcp?page=1&api_key=clear-7") {
+		t.Errorf("the owner's address is %s", got)
+	}
 	files := 0
 	err := filepath.WalkDir(filepath.Join(s.dir, "alice"), func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -1,0 +1,79 @@
+package schema
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Address is a URL. Values of its query whose names suggest a secret, and its password, are
+// sealed and masked as those of [Headers].
+type Address struct{}
+
+func (Address) check(r *reader, v any, loc []any) any {
+	s := String{}.check(r, v, loc)
+	text, _ := s.(string)
+	if r.Keys == nil || !strings.Contains(text, sealedPrefix) {
+		return s
+	}
+	return eachSecret(text, func(v string) string {
+		plain, _ := r.secret(v).(string)
+		return plain
+	})
+}
+
+func (Address) dump(w *writer, v any) any {
+	s, ok := v.(string)
+	if !ok || w.Mode == Plain || w.Mode == Nulled {
+		return v // clients send back what they are shown in answers
+	}
+	return eachSecret(s, func(v string) string {
+		hidden, _ := w.secret(v, false).(string)
+		return hidden
+	})
+}
+
+// eachSecret replaces the secret values of an address, and leaves the rest as it is written.
+func eachSecret(address string, by func(value string) string) string {
+	front, fragment, hasFragment := strings.Cut(address, "#")
+	front, query, hasQuery := strings.Cut(front, "?")
+	if scheme, rest, ok := strings.Cut(front, "://"); ok {
+		authority, path, hasPath := strings.Cut(rest, "/")
+		if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+			if user, password, ok := strings.Cut(authority[:at], ":"); ok {
+				authority = user + ":" + replaced(password, url.PathUnescape, by) + authority[at:]
+			}
+		}
+		if front = scheme + "://" + authority; hasPath {
+			front += "/" + path
+		}
+	}
+	if hasQuery {
+		pairs := strings.Split(query, "&")
+		for i, pair := range pairs {
+			name, value, _ := strings.Cut(pair, "=")
+			if plain, err := url.QueryUnescape(name); err == nil && secretName(plain) {
+				pairs[i] = name + "=" + replaced(value, url.QueryUnescape, by)
+			}
+		}
+		front += "?" + strings.Join(pairs, "&")
+	}
+	if hasFragment {
+		front += "#" + fragment
+	}
+	return front
+}
+
+func replaced(value string, read func(string) (string, error), by func(string) string) string {
+	plain, err := read(value)
+	if err != nil || plain == "" {
+		return value
+	}
+	next := by(plain)
+	switch next {
+	case plain:
+		return value
+	case Mask:
+		return Mask
+	}
+	return url.QueryEscape(next)
+}
