@@ -52,6 +52,12 @@ type Agent interface {
 	Tools() *tool.Set
 }
 
+// Updatable is an agent whose tools can be replaced while it works. The next step has the
+// new ones. SetTools may be called from any goroutine.
+type Updatable interface {
+	SetTools(*tool.Set) error
+}
+
 // Turn is the input of an Agent for one step.
 type Turn struct {
 	State *state.State

@@ -55,6 +55,9 @@ type BuildRequest struct {
 	// SandboxEnded, unless nil, is called when the sandbox has ended, except by Close or Pause
 	// of the resources.
 	SandboxEnded func(sandbox.Status)
+	// ToolsChanged, unless nil, is called when the tools of MCP servers have changed and the
+	// agent has the new ones. note says so to the model and the user.
+	ToolsChanged func(note string)
 	// Project, unless nil, is called as soon as the files of a workspace that is inside
 	// its sandbox can be read; it completes Skills and Prompt from the project.
 	Project func(ctx context.Context, files workspace.Files, r *BuildRequest) error

@@ -200,3 +200,41 @@ func TestSandboxEndIsTold(t *testing.T) {
 		t.Errorf("stored %s, before %s", after, before)
 	}
 }
+
+// noteBuilder says that tools have changed, at once, and hands out how to say it again.
+type noteBuilder struct {
+	*fixture
+	told chan func(string)
+}
+
+func (b noteBuilder) Build(ctx context.Context, r session.BuildRequest) (session.Resources, error) {
+	r.ToolsChanged("New tools: early.")
+	b.told <- r.ToolsChanged
+	return b.fixture.Build(ctx, r)
+}
+
+// TestToolsChangedIsTold stores for the model and the user that tools have changed, before the
+// worker is there and later.
+func TestToolsChangedIsTold(t *testing.T) {
+	t.Parallel()
+	told := make(chan func(string), 1)
+	h := setup(t, inTurn(), func(o *session.Options) { o.Builder = noteBuilder{o.Builder.(*fixture), told} })
+	c := h.begin(t, `"secrets":{"KEY":"hunter2hunter2"}`)
+	if _, err := c.State(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	(<-told)("New tools: late_hunter2hunter2.")
+	s, err := c.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, ev := range s.View {
+		if m, ok := ev.(*event.MessageEvent); ok && m.Source == event.SourceEnvironment {
+			got = append(got, event.JoinText(m.LLMMessage.Content))
+		}
+	}
+	if len(got) != 2 || got[0] != "New tools: early." || !strings.HasPrefix(got[1], "New tools: late_") || strings.Contains(got[1], "hunter2") {
+		t.Errorf("messages %q", got)
+	}
+}

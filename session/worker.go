@@ -41,6 +41,7 @@ type worker struct {
 	// tasks runs the tasks that the agent gives to subAgents.
 	tasks     *tasks
 	subAgents []subagent.Definition
+	notes     notes
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
 }
@@ -151,6 +152,7 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 	if err != nil {
 		return nil, err
 	}
+	w.notes.open(w.noteTools)
 	return w, w.countEarlier(ctx)
 }
 
@@ -167,6 +169,7 @@ func (w *worker) buildRequest(rec record, a *spec.Agent) BuildRequest {
 		Model: w.models.get(agent.UsageAgent).Info(), Prompt: w.prompt(a), Condenser: condenser(a),
 		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { w.noteInvoked(name) },
 		SandboxEnded: w.c.publish.sandboxEnd,
+		ToolsChanged: w.notes.say,
 		Tasks: func() []event.TaskItem {
 			if w.Controller == nil {
 				return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/texttools"
+	"github.com/deft-dev/deft/tool"
 )
 
 // Messages to the model after an answer that is of no use.
@@ -25,13 +26,13 @@ const mostAsked = 3
 
 // answer turns a response into events. The first of them has the id item. view is the
 // conversation before it.
-func (a *Agent) answer(item event.ID, resp *llm.Response, view []event.Event) ([]event.Event, error) {
+func (a *Agent) answer(item event.ID, resp *llm.Response, tools *offer, view []event.Event) ([]event.Event, error) {
 	if resp.ID == "" { // joins the calls of one response
 		resp.ID = string(item)
 	}
-	problem := a.readWritten(resp)
+	problem := readWritten(resp, tools.tools)
 	if len(resp.Message.ToolCalls) > 0 {
-		return a.actions(item, resp), nil
+		return a.actions(item, resp, tools.set), nil
 	}
 	msg := &event.MessageEvent{Base: event.NewBase(event.SourceAgent), LLMMessage: resp.Message, LLMResponseID: resp.ID}
 	msg.ID = item
@@ -52,7 +53,7 @@ func (a *Agent) answer(item event.ID, resp *llm.Response, view []event.Event) ([
 
 // readWritten takes calls that the model wrote as text as its calls. It returns what to
 // tell the model of an answer that is of no use, or "".
-func (a *Agent) readWritten(resp *llm.Response) string {
+func readWritten(resp *llm.Response, tools []llm.Tool) string {
 	m := &resp.Message
 	if len(m.ToolCalls) > 0 || resp.Finish == llm.FinishLength || resp.Finish == llm.FinishContent {
 		return ""
@@ -62,7 +63,7 @@ func (a *Agent) readWritten(resp *llm.Response) string {
 	if blank {
 		text = m.ReasoningContent // some models end their reasoning with the call
 	}
-	found := texttools.ReadWritten(text, a.offered)
+	found := texttools.ReadWritten(text, tools)
 	switch {
 	case len(found.Calls) > 0:
 		m.ToolCalls = found.Calls
@@ -107,7 +108,7 @@ func environment(text string) *event.MessageEvent {
 
 // actions turns the calls of a response into action events; the first carries
 // thought and reasoning. A finish call ends the batch.
-func (a *Agent) actions(item event.ID, resp *llm.Response) []event.Event {
+func (a *Agent) actions(item event.ID, resp *llm.Response, tools *tool.Set) []event.Event {
 	var actions, errors []event.Event
 	taken := map[string]bool{}
 	for i, call := range resp.Message.ToolCalls {
@@ -126,7 +127,7 @@ func (a *Agent) actions(item event.ID, resp *llm.Response) []event.Event {
 			act.ThinkingBlocks = resp.Message.ThinkingBlocks
 			act.ResponsesReasoningItem = resp.Message.ResponsesReasoningItem
 		}
-		parsed, err := a.cfg.Tools.Parse(call.Name, call.Arguments)
+		parsed, err := tools.Parse(call.Name, call.Arguments)
 		if err != nil {
 			errors = append(errors, &event.AgentErrorEvent{
 				Base: event.NewBase(event.SourceAgent), ToolName: call.Name, ToolCallID: call.ID, Error: err.Error(),

@@ -24,6 +24,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
@@ -49,12 +50,22 @@ type Config struct {
 type Agent struct {
 	cfg      Config
 	static   string
-	offered  []llm.Tool
+	tools    atomic.Pointer[offer]
 	messages history
 	gauge    memory.Gauge
 }
 
-var _ agent.Agent = (*Agent)(nil)
+var (
+	_ agent.Agent     = (*Agent)(nil)
+	_ agent.Updatable = (*Agent)(nil)
+)
+
+// offer is the tools as the model gets them.
+type offer struct {
+	set    *tool.Set
+	tools  []llm.Tool
+	tokens int
+}
 
 // New returns an Agent for one conversation.
 func New(cfg Config) (*Agent, error) {
@@ -62,26 +73,36 @@ func New(cfg Config) (*Agent, error) {
 		return nil, fault.New(fault.Invalid, "an agent needs tools")
 	}
 	a := &Agent{cfg: cfg, static: cfg.Prompt.static(cfg.Tools)}
-	offers, err := cfg.Tools.Offered()
-	if err != nil {
-		return nil, fmt.Errorf("offer tools: %w", err)
+	if err := a.SetTools(cfg.Tools); err != nil {
+		return nil, err
 	}
-	for _, o := range offers {
-		a.offered = append(a.offered, llm.Tool(o))
-	}
-	a.gauge.Beside = llm.EstimateTokens(nil, a.offered)
 	return a, nil
 }
 
 // Tools implements [agent.Agent].
-func (a *Agent) Tools() *tool.Set { return a.cfg.Tools }
+func (a *Agent) Tools() *tool.Set { return a.tools.Load().set }
+
+// SetTools implements [agent.Updatable]. The system prompt stays.
+func (a *Agent) SetTools(set *tool.Set) error {
+	offers, err := set.Offered()
+	if err != nil {
+		return fmt.Errorf("offer tools: %w", err)
+	}
+	o := &offer{set: set}
+	for _, t := range offers {
+		o.tools = append(o.tools, llm.Tool(t))
+	}
+	o.tokens = llm.EstimateTokens(nil, o.tools)
+	a.tools.Store(o)
+	return nil
+}
 
 // Open implements [agent.Agent]: the system prompt.
 func (a *Agent) Open() ([]event.Event, error) {
 	ev := &event.SystemPromptEvent{
 		Base:         event.NewBase(event.SourceAgent),
 		SystemPrompt: event.Text(a.static),
-		Tools:        a.cfg.Tools.Describe(),
+		Tools:        a.Tools().Describe(),
 	}
 	if dyn := a.cfg.Prompt.dynamic(); dyn != "" {
 		c := event.Text(dyn)
@@ -92,7 +113,8 @@ func (a *Agent) Open() ([]event.Event, error) {
 
 // Step implements [agent.Agent].
 func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
-	m := t.LLM(agent.UsageAgent)
+	m, tools := t.LLM(agent.UsageAgent), a.tools.Load()
+	a.gauge.Beside = tools.tokens
 	if done, err := a.condense(ctx, t, m.Info()); done != nil || err != nil {
 		return done, err
 	}
@@ -100,7 +122,7 @@ func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
 	ctx, msgs := a.messages.build(ctx, t.State.View, m.Info())
 	resp, err := llm.Complete(ctx, m, llm.Request{
 		Messages:        msgs,
-		Tools:           a.offered,
+		Tools:           tools.tools,
 		ReasoningEffort: a.cfg.ReasoningEffort,
 		Session:         string(t.Session),
 	}, func(d llm.Delta) { t.Delta(item, d) })
@@ -109,7 +131,7 @@ func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
 	}
 	a.gauge.Learn(m.Info().Name, t.State.View, resp.Usage.Prompt)
 	t.Delta(item, llm.Delta{}) // the answer is complete
-	return a.answer(item, resp, t.State.View)
+	return a.answer(item, resp, tools, t.State.View)
 }
 
 // condense shortens the view where it has to be; nothing where it need not be.

@@ -196,16 +196,23 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ session.
 		return nil, err
 	}
 	res := &resources{Place: e, b: b, parts: p, local: e.Local()}
+	others := len(p.defs)
+	res.lent = p.defs[own:others:others]
 	if mcpTools != nil { // its programs start in the sandbox of the runtime
 		p.addMCP(ctx, r, mcpTools, e.Programs(), b.o.Log)
 		res.mcp = mcpTools
 	}
-	res.lent = p.defs[own:len(p.defs):len(p.defs)]
+	before, listed := p.defs[:others:others], len(p.defs)
 	if err := p.addClientTools(clientTools); err != nil {
 		return nil, err
 	}
 	if res.agent, err = b.newAgent(r, p); err != nil {
 		return nil, err
+	}
+	if mcpTools != nil {
+		if err := mcpTools.serve(res.agent, before, p.defs[listed:]); err != nil {
+			return nil, err
+		}
 	}
 	if r.TaskRuntime != nil {
 		res.local = withTasks{res.local, r.TaskRuntime}

@@ -26,7 +26,7 @@ func (r *resources) Guest(ctx context.Context, q session.BuildRequest) (session.
 	if r.mcp != nil {
 		p.local[(&event.MCPToolAction{}).Kind()] = r.mcp
 	}
-	for _, d := range r.lent {
+	for _, d := range slices.Concat(r.lent, r.mcp.definitions()) {
 		if !slices.Contains(p.names(), d.Name) {
 			p.defs = append(p.defs, d)
 		}

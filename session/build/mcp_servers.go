@@ -3,7 +3,10 @@ package build
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync"
 
+	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
@@ -18,6 +21,66 @@ import (
 type mcpExecutor struct {
 	local   mcp.Local // servers of this process
 	servers tool.Executor
+
+	mu            sync.Mutex
+	set           *mcp.Set // nil before it is connected
+	agent         session.Agent
+	before, after []*tool.Definition // the agent's other tools
+	tell          func(note string)  // nil for nobody
+	notes         []string           // of changes before there was an agent
+}
+
+// definitions are the tools of the servers as they are now.
+func (x *mcpExecutor) definitions() []*tool.Definition {
+	if x == nil || x.set == nil {
+		return nil
+	}
+	return x.set.Definitions()
+}
+
+// serve gives the agent the tools whenever they change. before and after are its other
+// tools, in their order.
+func (x *mcpExecutor) serve(a session.Agent, before, after []*tool.Definition) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.agent, x.before, x.after = a, before, after
+	if len(x.notes) == 0 {
+		return nil
+	}
+	return x.update()
+}
+
+// changed takes a change of the servers' tools.
+func (x *mcpExecutor) changed(c mcp.Change) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.notes = append(x.notes, c.String())
+	if x.agent == nil {
+		return nil
+	}
+	return x.update()
+}
+
+// update gives the agent the present tools and tells what has changed.
+func (x *mcpExecutor) update() error {
+	set, err := tool.NewSet(slices.Concat(x.before, x.set.Definitions(), x.after)...)
+	if err != nil {
+		return err
+	}
+	u, ok := x.agent.(agent.Updatable)
+	if !ok {
+		return fault.New(fault.Unsupported, "this agent keeps the tools that it had at its start")
+	}
+	if err := u.SetTools(set); err != nil {
+		return err
+	}
+	for _, n := range x.notes {
+		if x.tell != nil {
+			x.tell(n)
+		}
+	}
+	x.notes = nil
+	return nil
 }
 
 // Execute implements [tool.Executor].
@@ -67,7 +130,14 @@ func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, x *mcpExecut
 			r.Track(serverCredentials(mcp.Expand(s, find))...)
 		}
 	}
+	x.mu.Lock() // changes wait until the set is there
+	defer x.mu.Unlock()
 	set, warnings := mcp.Connect(ctx, servers, mcp.Options{
+		Changed: func(_ *mcp.Set, c mcp.Change) {
+			if err := x.changed(c); err != nil {
+				log.Warn("take over the tools of an MCP server", "server", c.Server, "err", err)
+			}
+		},
 		Log: log, Reserved: p.names(), Filter: pattern, Programs: programs, Variables: find, Secrets: find, Mask: r.Mask, Local: x.local,
 	})
 	for _, w := range warnings {
@@ -75,7 +145,7 @@ func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, x *mcpExecut
 	}
 	p.closers = append(p.closers, set.Close)
 	p.defs = append(p.defs, set.Definitions()...)
-	x.servers = set.Executor()
+	x.set, x.servers, x.tell = set, set.Executor(), r.ToolsChanged
 }
 
 // HostPrograms starts the MCP servers over stdio of a conversation without a

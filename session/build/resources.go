@@ -20,8 +20,8 @@ type resources struct {
 	agent session.Agent
 	local runtime.Runtime
 	parts *parts
-	lent  []*tool.Definition // of executors and of MCP servers
-	mcp   tool.Executor      // calls the tools of MCP servers; nil without any
+	lent  []*tool.Definition // of executors
+	mcp   *mcpExecutor       // calls the tools of MCP servers; nil without any
 }
 
 var (

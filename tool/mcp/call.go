@@ -46,7 +46,8 @@ func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) 
 	if err != nil {
 		return failure(name, "The arguments are not a JSON object: "+err.Error())
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, s.opts.CallTimeout, errSlow)
+	most := o.server.config.limit(s.opts.CallTimeout)
+	limited, cancel := context.WithTimeoutCause(ctx, most, errSlow)
 	defer cancel()
 	stop := context.AfterFunc(s.ctx, cancel)
 	defer stop()
@@ -59,7 +60,7 @@ func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) 
 	case errors.Is(context.Cause(limited), errSlow):
 		return failure(name, fmt.Sprintf(
 			"MCP tool '%s' timed out after %g seconds. Whether it had an effect is not known; the server may hang or need longer.",
-			name, s.opts.CallTimeout.Seconds()))
+			name, most.Seconds()))
 	}
 	said := o.server.config.conceal(fmt.Sprintf("Error calling MCP tool %s: %v", name, err))
 	return failure(name, s.opts.Mask(clean(shorten(said, maxText))))

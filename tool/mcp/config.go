@@ -35,7 +35,7 @@ type Server struct {
 	Network        []string          `json:"network,omitempty"` // of a server over stdio; see tool.Program
 	Description    string            `json:"description,omitempty"`
 	Icon           string            `json:"icon,omitempty"`
-	Timeout        *float64          `json:"timeout,omitempty"`          // kept, not used
+	Timeout        *float64          `json:"timeout,omitempty"`          // of connecting and of calls: seconds, or milliseconds above an hour
 	SSEReadTimeout *float64          `json:"sse_read_timeout,omitempty"` // kept, not used
 	KeepAlive      *bool             `json:"keep_alive,omitempty"`       // kept, not used
 	Headers        map[string]string `json:"headers,omitempty"`
@@ -167,6 +167,18 @@ func pathOf(raw string) string {
 		return ""
 	}
 	return u.Path
+}
+
+// limit is the server's own time limit, or the given one.
+func (s Server) limit(otherwise time.Duration) time.Duration {
+	const hour = 3600
+	switch {
+	case s.Timeout == nil || !(*s.Timeout > 0): // not a number, too
+		return otherwise
+	case *s.Timeout <= hour:
+		return time.Duration(*s.Timeout * float64(time.Second))
+	}
+	return time.Duration(min(*s.Timeout, hour*1000) * float64(time.Millisecond)) // as other programs write it
 }
 
 // header returns the headers of each request to a remote server.

@@ -296,7 +296,7 @@ func TestHostile(t *testing.T) {
 	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{"web": web}, mcp.Options{
 		Reserved: []string{"browser_click"},
 		Warn:     func(w mcp.Warning) { warned <- w },
-		Changed:  func(s *mcp.Set) { changed <- names(s) },
+		Changed:  func(s *mcp.Set, _ mcp.Change) { changed <- names(s) },
 	})
 	defer set.Close()
 	if diff := cmp.Diff("a_b echo", names(set)); diff != "" {
@@ -324,12 +324,79 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestLateServers has one server that answers after Connect gave up, within its own time
+// limit, and one that fails at first.
+func TestLateServers(t *testing.T) {
+	t.Parallel()
+	server := newServer()
+	good := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	open := make(chan struct{})
+	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-open:
+		case <-r.Context().Done():
+		}
+		good.ServeHTTP(w, r)
+	}))
+	t.Cleanup(late.Close)
+	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-open:
+		default:
+			http.Error(w, "not yet", http.StatusServiceUnavailable)
+			return
+		}
+		good.ServeHTTP(w, r)
+	}))
+	t.Cleanup(failing.Close)
+	hour := 3600.0
+	changed := make(chan mcp.Change, 10)
+	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{
+		"late":    {URL: late.URL, Transport: mcp.HTTP, Timeout: &hour},
+		"failing": {URL: failing.URL, Transport: mcp.HTTP, Timeout: &hour},
+	}, mcp.Options{ConnectTimeout: 50 * time.Millisecond, RetryAfter: time.Millisecond, Changed: func(_ *mcp.Set, c mcp.Change) { changed <- c }})
+	defer set.Close()
+	if len(warnings) == 0 || warnings[len(warnings)-1].Server != "late" || !strings.Contains(warnings[len(warnings)-1].Error(), "come when it is there") {
+		t.Errorf("warnings: %v", warnings)
+	}
+	close(open)
+	arrived := map[string]mcp.Change{}
+	for len(arrived) < 2 {
+		c := <-changed
+		arrived[c.Server] = c
+	}
+	if c := arrived["late"]; !c.Arrived || len(c.Added) != 6 || !strings.HasPrefix(c.String(), `The MCP server "late" can be used now. New tools: late_die, late_echo`) {
+		t.Errorf("change: %s", c)
+	}
+	if got := ask(t, set, "late_echo", `{"text":"hi"}`); got.IsError {
+		t.Errorf("echo: %+v", got)
+	}
+}
+
+// TestOwnTimeout has a server's own time limit end a call.
+func TestOwnTimeout(t *testing.T) {
+	t.Parallel()
+	local, seconds := overStdio("1"), 20_000.0 // above an hour: milliseconds
+	local.Timeout = &seconds
+	set := connect(t, map[string]mcp.Server{"local": local}, mcp.Options{CallTimeout: time.Millisecond})
+	if got := set.Call(t.Context(), "echo", []byte(`{"text":"hi"}`)); got.IsError {
+		t.Errorf("a call within the server's limit: %+v", got)
+	}
+	seconds = 0.001
+	local.Timeout = &seconds
+	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{"local": local}, started(mcp.Options{RetryAfter: time.Hour}))
+	defer set.Close()
+	if len(warnings) != 1 || !fault.Is(warnings[0].Err, fault.Timeout) || !strings.Contains(warnings[0].Error(), "0.001 seconds") {
+		t.Errorf("warnings: %v", warnings)
+	}
+}
+
 func TestListChanged(t *testing.T) {
 	t.Parallel()
 	server := newServer()
 	web, _ := overHTTP(t, server)
 	changed := make(chan string, 10)
-	set := connect(t, map[string]mcp.Server{"web": web}, mcp.Options{Changed: func(s *mcp.Set) { changed <- names(s) }})
+	set := connect(t, map[string]mcp.Server{"web": web}, mcp.Options{Changed: func(s *mcp.Set, _ mcp.Change) { changed <- names(s) }})
 	server.RemoveTools("die", "env", "fail", "picture")
 	for got := range changed { // the removals may come in several steps
 		if got == "echo wait" {

@@ -1,9 +1,11 @@
 package mcp
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
@@ -14,6 +16,14 @@ import (
 const (
 	DefaultConnectTimeout = 30 * time.Second  // to connect and list
 	DefaultCallTimeout    = 300 * time.Second // of one call
+)
+
+// A server that could not be used is tried again up to mostRetries times, with pauses of
+// firstRetry to lastRetry.
+const (
+	firstRetry  = 5 * time.Second
+	lastRetry   = 2 * time.Minute
+	mostRetries = 30
 )
 
 // Limits on one server's tools.
@@ -35,9 +45,13 @@ type Local map[string]http.Handler
 
 // Options say how servers are used. The zero value is useful.
 type Options struct {
-	// ConnectTimeout bounds connecting and listing of each server, CallTimeout
-	// one call; 0 for the defaults above.
+	// ConnectTimeout bounds connecting and listing of each server, and how long [Connect]
+	// waits; CallTimeout bounds one call; 0 for the defaults above. A server's own timeout
+	// goes before both.
 	ConnectTimeout, CallTimeout time.Duration
+	// RetryAfter is the pause before a server that could not be used is tried again; each
+	// further one is twice as long. 0 for 5 seconds.
+	RetryAfter time.Duration
 	// Variables looks up ${NAME} in a server's configuration, secrets first;
 	// nil leaves it as it is.
 	Variables Lookup
@@ -60,10 +74,36 @@ type Options struct {
 	Programs tool.Starter
 	// Changed is called, in a goroutine of the set, when the definitions have
 	// changed; nil for none.
-	Changed func(*Set)
+	Changed func(*Set, Change)
 	// Warn is called with problems after Connect; nil logs them.
 	Warn func(Warning)
 	Log  *slog.Logger // nil for none
+}
+
+// Change is how the tools of one server have changed. The names are as the model has them.
+type Change struct {
+	Server string
+	// Arrived says that the server could not be used before.
+	Arrived                 bool
+	Added, Removed, Altered []string // sorted
+}
+
+// String says it to the model and the user. Names come from the server; they have only
+// characters that providers accept.
+func (c Change) String() string {
+	text := fmt.Sprintf("The MCP server %q has changed its tools.", describe(c.Server, maxName))
+	if c.Arrived {
+		text = fmt.Sprintf("The MCP server %q can be used now.", describe(c.Server, maxName))
+	}
+	for _, part := range []struct {
+		word  string
+		names []string
+	}{{" New tools: ", c.Added}, {" Gone: ", c.Removed}, {" Other descriptions or arguments: ", c.Altered}} {
+		if len(part.names) > 0 {
+			text += part.word + strings.Join(part.names, ", ") + "."
+		}
+	}
+	return text
 }
 
 // Warning says why a server or one of its tools is not used.
@@ -84,6 +124,9 @@ func (o *Options) fill() error {
 	}
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = DefaultCallTimeout
+	}
+	if o.RetryAfter <= 0 {
+		o.RetryAfter = firstRetry
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -100,7 +100,8 @@ func (s *session) over() bool {
 // are bound to the context of their beginning, so that is one of its own.
 func (s *server) open(ctx context.Context, version string) (*session, error) {
 	connCtx, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	limit := time.AfterFunc(s.set.opts.ConnectTimeout, func() { end(errSlow) })
+	most := s.config.limit(s.set.opts.ConnectTimeout)
+	limit := time.AfterFunc(most, func() { end(errSlow) })
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	closing := context.AfterFunc(s.set.ctx, func() { end(errClosed) })
 	fresh := &session{dead: make(chan struct{}), cancel: end}
@@ -109,7 +110,7 @@ func (s *server) open(ctx context.Context, version string) (*session, error) {
 	stop()
 	closing()
 	if err != nil {
-		err = slow(connCtx, s.set.opts.ConnectTimeout, err)
+		err = slow(connCtx, most, err)
 		fresh.end()
 		return nil, err
 	}
@@ -212,7 +213,8 @@ func (s *server) close() {
 
 // list asks the server for its tools.
 func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.set.opts.ConnectTimeout, errSlow)
+	most := s.config.limit(s.set.opts.ConnectTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, errSlow)
 	defer cancel()
 	live, err := s.get(ctx)
 	if err != nil {
@@ -223,7 +225,7 @@ func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
 	for range maxPages {
 		page, err := live.ListTools(ctx, params)
 		if err != nil {
-			return nil, slow(ctx, s.set.opts.ConnectTimeout, s.failed("list the tools", err))
+			return nil, slow(ctx, most, s.failed("list the tools", err))
 		}
 		for _, t := range page.Tools {
 			if t == nil || t.Name == "" {

@@ -38,8 +38,10 @@ type Set struct {
 
 // Connect starts or reaches all enabled servers side by side and lists their
 // tools. It returns when each has answered or failed, which takes no longer
-// than the connect timeout. Servers and tools that cannot be used are
-// warnings, sorted by server. The returned set is never nil.
+// than [Options].ConnectTimeout. Servers and tools that cannot be used are
+// warnings, sorted by server. A server that is late or has failed is waited for or tried
+// again in the background, and [Options].Changed is told when it is there. The returned set
+// is never nil.
 func Connect(ctx context.Context, servers map[string]Server, o Options) (*Set, []Warning) {
 	s := &Set{opts: o, listed: map[*server][]*sdk.Tool{}, warned: map[string]bool{}, byName: map[string]*offered{}}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -59,33 +61,130 @@ func Connect(ctx context.Context, servers map[string]Server, o Options) (*Set, [
 		sv.local = o.Local[name]
 		s.servers = append(s.servers, sv)
 	}
-	failed := make([]error, len(s.servers))
-	lists := make([][]*sdk.Tool, len(s.servers))
-	var all sync.WaitGroup
+	firsts := make([]*attempt, len(s.servers))
 	for i, sv := range s.servers {
-		all.Go(func() {
-			if failed[i] = sv.config.Validate(); failed[i] == nil {
-				lists[i], failed[i] = sv.list(ctx)
-			}
-		})
+		firsts[i] = s.begin(ctx, sv)
 	}
-	all.Wait()
 	var warnings []Warning
+	patience := time.After(s.opts.ConnectTimeout)
 	for i, sv := range s.servers {
-		s.listed[sv] = lists[i]
-		if failed[i] != nil {
-			warnings = append(warnings, Warning{sv.name, failed[i]})
+		a := firsts[i]
+		select {
+		case <-a.done:
+		case <-patience:
+			patience = closed
+			select {
+			case <-a.done:
+			default:
+			}
 		}
+		if list, err, done := a.result(); !done {
+			warnings = append(warnings, Warning{sv.name, fault.New(fault.Timeout, fmt.Sprintf(
+				"no answer within %g seconds; its tools come when it is there", s.opts.ConnectTimeout.Seconds()))})
+		} else {
+			s.listed[sv] = list
+			if err != nil {
+				warnings = append(warnings, Warning{sv.name, err})
+			}
+		}
+		a.detach()
 	}
 	warnings = append(warnings, s.rebuild()...)
 	slices.SortStableFunc(warnings, func(a, b Warning) int { return strings.Compare(a.Server, b.Server) })
 	for _, w := range warnings {
 		s.warned[w.Error()] = true
 	}
-	for _, sv := range s.servers {
-		s.work.Go(func() { s.watch(sv) })
+	for i, sv := range s.servers {
+		s.work.Go(func() {
+			s.settle(sv, firsts[i])
+			s.watch(sv)
+		})
 	}
 	return s, warnings
+}
+
+// closed is a channel of which everything can be received.
+var closed = func() <-chan time.Time {
+	c := make(chan time.Time)
+	close(c)
+	return c
+}()
+
+// attempt is the first try to list a server's tools.
+type attempt struct {
+	done   chan struct{}
+	detach func() bool // from the context of Connect
+	late   bool        // it was not done when Connect ended
+	list   []*sdk.Tool
+	err    error
+}
+
+func (s *Set) begin(ctx context.Context, sv *server) *attempt {
+	own, cancel := context.WithCancelCause(s.ctx)
+	a := &attempt{done: make(chan struct{})}
+	a.detach = context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	s.work.Go(func() {
+		defer cancel(nil)
+		defer close(a.done)
+		if a.err = sv.config.Validate(); a.err == nil {
+			a.list, a.err = sv.list(own)
+		}
+	})
+	return a
+}
+
+// result returns what came of it, if it is done.
+func (a *attempt) result() (list []*sdk.Tool, err error, done bool) { //nolint:revive // done says whether the others count
+	select {
+	case <-a.done:
+		return a.list, a.err, true
+	default:
+		a.late = true
+		return nil, nil, false
+	}
+}
+
+// settle waits for a server that was late, and tries one again that has failed.
+func (s *Set) settle(sv *server, a *attempt) {
+	<-a.done // it ends with the set at the latest
+	list, err := a.list, a.err
+	if a.late && (err == nil || list != nil) {
+		s.put(sv, list, true)
+		return
+	}
+	if a.late && s.ctx.Err() == nil {
+		s.warn(Warning{sv.name, err})
+	}
+	pause := s.opts.RetryAfter
+	for range mostRetries {
+		if err == nil || list != nil || !mayPass(err) {
+			return
+		}
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, max(lastRetry, s.opts.RetryAfter))
+		if list, err = sv.list(s.ctx); s.ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			s.warn(Warning{sv.name, err})
+		}
+		if err == nil || list != nil {
+			s.put(sv, list, true)
+		}
+	}
+}
+
+// mayPass reports whether an error may go away by itself.
+func mayPass(err error) bool {
+	switch fault.KindOf(err) {
+	case fault.Invalid, fault.Unsupported, fault.Denied, fault.Auth:
+		return false
+	}
+	return true
 }
 
 // rebuild makes the offered tools from the servers' lists. Unchanged tools keep
@@ -136,9 +235,9 @@ func (s *Set) rebuild() (warnings []Warning) {
 	return warnings
 }
 
-// settle is the least time between two listings of one server, so that one
+// restful is the least time between two listings of one server, so that one
 // that announces changes all the time costs little.
-const settle = time.Second
+const restful = time.Second
 
 // watch lists a server's tools again when it announces a change.
 func (s *Set) watch(sv *server) {
@@ -152,7 +251,7 @@ func (s *Set) watch(sv *server) {
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-time.After(settle):
+		case <-time.After(restful):
 		}
 	}
 }
@@ -168,6 +267,11 @@ func (s *Set) refresh(sv *server) {
 			return
 		}
 	}
+	s.put(sv, list, false)
+}
+
+// put puts the list of a server in place. arrived says that it is the first one.
+func (s *Set) put(sv *server, list []*sdk.Tool, arrived bool) {
 	s.changing.Lock()
 	before := s.current()
 	s.listed[sv] = list
@@ -177,19 +281,24 @@ func (s *Set) refresh(sv *server) {
 	for _, w := range warnings {
 		s.warn(w)
 	}
-	changed := len(before) != len(after)
-	for name, o := range after {
-		old := before[name]
-		if old == o {
-			continue
-		}
-		changed = true
-		if old != nil {
+	c := Change{Server: sv.name, Arrived: arrived}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		switch old := before[name]; {
+		case old == nil:
+			c.Added = append(c.Added, name)
+		case old != after[name]:
+			c.Altered = append(c.Altered, name)
 			s.warn(Warning{sv.name, fmt.Errorf("tool %q: the server has changed its definition", name)})
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if after[name] == nil {
+			c.Removed = append(c.Removed, name)
+		}
+	}
+	changed := arrived || len(c.Added)+len(c.Removed)+len(c.Altered) > 0
 	if changed && s.opts.Changed != nil {
-		s.opts.Changed(s)
+		s.opts.Changed(s, c)
 	}
 }
 
