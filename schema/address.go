@@ -6,7 +6,8 @@ import (
 )
 
 // Address is a URL. Values of its query whose names suggest a secret, and its password, are
-// sealed and masked as those of [Headers].
+// sealed and masked as those of [Headers]. [Unmasked] finds the address that a client sends
+// back as it was shown.
 type Address struct{}
 
 func (Address) check(r *reader, v any, loc []any) any {
@@ -23,13 +24,27 @@ func (Address) check(r *reader, v any, loc []any) any {
 
 func (Address) dump(w *writer, v any) any {
 	s, ok := v.(string)
-	if !ok || w.Mode == Plain || w.Mode == Nulled {
-		return v // clients send back what they are shown in answers
+	if !ok || w.Mode == Plain {
+		return v
 	}
 	return eachSecret(s, func(v string) string {
 		hidden, _ := w.secret(v, false).(string)
 		return hidden
 	})
+}
+
+// Unmasked returns the one of stored addresses that is shown as an address with masks, and an
+// address without any itself.
+func Unmasked(address string, stored ...string) string {
+	if !strings.Contains(address, Mask) {
+		return address
+	}
+	for _, s := range stored {
+		if eachSecret(s, func(string) string { return Mask }) == address {
+			return s
+		}
+	}
+	return address
 }
 
 // eachSecret replaces the secret values of an address, and leaves the rest as it is written.

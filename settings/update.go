@@ -141,6 +141,24 @@ func withServers(doc *Document, d Diff) (Diff, error) {
 	return d, nil
 }
 
+// withAddresses puts the stored addresses of servers in place of those that clients send back
+// as they are shown, with masks.
+func withAddresses(old, patch *schema.Map) *schema.Map {
+	servers := patch.Object("mcp_config")
+	for _, key := range servers.Keys() {
+		next := servers.Object(key)
+		if url := schema.Unmasked(next.Text("url"), old.Object(key).Text("url")); next != nil && url != next.Text("url") {
+			next = next.Copy()
+			next.Set("url", url)
+			servers = servers.Copy()
+			servers.Set(key, next)
+			patch = patch.Copy()
+			patch.Set("mcp_config", servers)
+		}
+	}
+	return patch
+}
+
 // replacement is the merge patch that makes next of old.
 func replacement(old, next *schema.Map) *schema.Map {
 	patch := next.Copy()
@@ -166,6 +184,7 @@ func (s *Service) apply(doc *Document, d Diff) error {
 		return err
 	}
 	if d.Agent != nil {
+		d.Agent = withAddresses(doc.Agent.Object("mcp_config"), d.Agent)
 		if agent, err = agentsettings.Apply(agent, d.Agent, schema.Reading{Keys: s.keys}); err != nil {
 			return invalid("agent_settings", err)
 		}

@@ -107,6 +107,14 @@ func (v view) mcpLists() (*schema.Map, error) {
 	return schema.Of(sseList, lists[sseList], stdioList, lists[stdioList], httpList, lists[httpList]), nil
 }
 
+// addresses are those of servers.
+func addresses(servers *schema.Map) (all []string) {
+	for _, name := range servers.Keys() {
+		all = append(all, servers.Object(name).Text("url"))
+	}
+	return all
+}
+
 // keyOf returns the key of a server that is sent as a bearer token, nil for none.
 func keyOf(server *schema.Map) any {
 	if auth := server.Object("auth"); auth != nil {
@@ -216,7 +224,7 @@ func listedServers(config, present *schema.Map) (*schema.Map, error) {
 			if !ok {
 				one = schema.Of("url", v)
 			}
-			url := one.Text("url")
+			url := schema.Unmasked(one.Text("url"), addresses(present)...)
 			if seen[url] {
 				return nil, schema.Invalid("Duplicate MCP server URLs are not allowed", nil, "body", "mcp_config", list)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
 	domain "github.com/deft-dev/deft/settings"
 )
@@ -106,8 +107,27 @@ func TestSealed(t *testing.T) {
 	s.want(201, alice, "POST", "/api/v1/secrets", `{"name":"S","value":"clear-5"}`)
 	s.want(201, alice, "POST", "/api/v1/settings/profiles/p", `{"llm":{"model":"m","api_key":"clear-6"}}`)
 	s.want(200, alice, "POST", "/api/v1/settings", `{"mcp_config":{"shttp_servers":[{"url":"https://h.example/mcp?page=1&api_key=clear-7"}]}}`)
-	if got := fmt.Sprint(s.want(200, alice, "GET", "/api/v1/settings", "")); !strings.Contains(got, "https://h.example/mcp?page=1&api_key=clear-7") {
-		t.Errorf("the owner's address is %s", got)
+	if got := fmt.Sprint(s.want(200, alice, "GET", "/api/v1/settings", "")); !strings.Contains(got, "https://h.example/mcp?page=1&api_key="+schema.Mask) {
+		t.Errorf("the address is shown in %s", got)
+	}
+	// It stays when it comes back as it was shown, in each form of a change.
+	for _, change := range []string{
+		`{"mcp_config":{"shttp_servers":[{"url":"https://h.example/mcp?page=1&api_key=**********","timeout":5}]}}`,
+		`{"agent_settings_diff":{"mcp_config":{"shttp_0":{"url":"https://h.example/mcp?page=1&api_key=**********","transport":"streamable-http"}}}}`,
+		`{"mcp_config":{"mcpServers":{"shttp_0":{"url":"https://h.example/mcp?page=1&api_key=**********","transport":"streamable-http"}}}}`,
+	} {
+		s.want(200, alice, "POST", "/api/v1/settings", change)
+		own, err := s.of(t.Context(), "alice")
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := own.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if servers := doc.Agent.Object("mcp_config"); servers.Len() != 1 || servers.Object("shttp_0").Text("url") != "https://h.example/mcp?page=1&api_key=clear-7" {
+			t.Errorf("after %s: %v", change, servers)
+		}
 	}
 	files := 0
 	err := filepath.WalkDir(filepath.Join(s.dir, "alice"), func(path string, d os.DirEntry, err error) error {
