@@ -238,3 +238,25 @@ func TestForeignPagesOfSandboxes(t *testing.T) {
 		}
 	}
 }
+
+// TestTrajectoryOfAnotherSandbox: the session key of a sandbox downloads the conversations of
+// it, by both routes, and no other one.
+func TestTrajectoryOfAnotherSandbox(t *testing.T) {
+	t.Parallel()
+	g := guard(t, nil)
+	g.signIn(t)
+	var mine, other box
+	for _, to := range []*box{&mine, &other} {
+		if err := json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := startTask(t, g, `{"title":"Hello","sandbox_id":"`+mine.ID+`"}`, "READY").Conversation
+	for _, path := range []string{"/api/file/download-trajectory/" + id, "/api/conversations/" + id + "/file/download-trajectory/" + id} {
+		for key, want := range map[string]int{mine.Key: http.StatusOK, other.Key: http.StatusNotFound} {
+			if a := g.send(t, "GET", path, "", "X-Session-API-Key: "+key); a.status != want || want != http.StatusOK && strings.Contains(a.body, "Hello") {
+				t.Errorf("%s: %d, want %d: %.200s", path, a.status, want, a.body)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package inside
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -62,8 +63,12 @@ func limitedBy(abi int, pl *Plan) landlock.Limits {
 
 // landlockGaps lists protections of namespaces that Landlock does not provide.
 func landlockGaps(abi int, pl *Plan) []Missing {
+	listed := "processes of the host are listed inside, with their command lines"
+	if os.Geteuid() == 0 {
+		listed += " and, for root, the kernel's own tables (slabinfo, vmallocinfo, keys)"
+	}
 	gaps := []Missing{
-		{Feature: "pid-namespace", Reason: "processes of the host are listed inside; if the sandbox's first process is killed from outside, commands may survive until the next start"},
+		{Feature: "pid-namespace", Reason: listed + "; if the sandbox's first process is killed from outside, commands may survive until the next start"},
 		{Feature: "private-tmp", Reason: "/tmp is closed; TMPDIR names a private directory instead"},
 		{Feature: "file-modes", Reason: "Landlock cannot keep the user's own files outside from having their mode, owner or times changed"},
 		{Feature: "unix-sockets", Reason: "refused by seccomp, since Landlock cannot keep them from the host's services"},
