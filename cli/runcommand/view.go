@@ -57,9 +57,10 @@ type View struct {
 
 	agents subAgents
 
-	waiting *waiting // for the model; nil if it is not
-	calls   int      // of models, in this run
-	unknown bool     // the provider does not know the model
+	waiting  *waiting // for the model; nil if it is not
+	calls    int      // of models, in this run
+	underway int      // calls of models
+	unknown  bool     // the provider does not know the model
 
 	differences []difference // of a replay, set before the summary
 

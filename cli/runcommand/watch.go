@@ -45,6 +45,8 @@ type watchedModel struct {
 // Generate implements [llm.Model].
 func (m watchedModel) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	m.v.thinking(true)
+	m.v.asking(1)
+	defer m.v.asking(-1)
 	m.v.startWaiting()
 	begun := false
 	resp, err := m.Model.Generate(ctx, r, func(d llm.Delta) {
@@ -97,11 +99,18 @@ func (v *View) startWaiting() {
 	w.timer = time.AfterFunc(v.waitStep(w), func() { v.reportSilence(w) })
 }
 
-// asksModel reports whether the answer of a model is waited for, and has not begun.
+// asking counts the calls of models that are under way.
+func (v *View) asking(n int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.underway += n
+}
+
+// asksModel reports whether a call of a model is under way.
 func (v *View) asksModel() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.waiting != nil
+	return v.underway > 0
 }
 
 // heard notes that the model has said something, or that the call has ended.

@@ -220,7 +220,12 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 
 // leaveWorktree removes the worktree of a deleted conversation, or says that it stays.
 func (c *deleteCmd) leaveWorktree(ctx context.Context, std *streams, root string) error {
-	if _, err := os.Lstat(root); root == "" || err != nil {
+	there := false
+	if root != "" {
+		_, err := os.Lstat(root)
+		there = err == nil
+	}
+	if !there {
 		return nil
 	}
 	if c.Worktrees {

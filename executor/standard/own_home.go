@@ -125,7 +125,7 @@ func (x explained) Execute(ctx context.Context, c tool.Call) (event.Observation,
 	if edit != nil && edit.Command != event.EditView && x.home.loses(edit.Path) {
 		obs := &event.FileEditorObservation{Command: edit.Command, Path: &edit.Path}
 		obs.IsError = true
-		obs.Content = event.Texts(edit.Path + " would be lost: its directory is the sandbox's own and ends with it, and the user's does not change. Nothing was written. " + x.home.instead())
+		obs.Content = event.Texts(edit.Path + " would be lost, so nothing was written.\n[The directory is the sandbox's own and ends with it, and the user's does not change. " + x.home.instead() + "]")
 		return obs, nil
 	}
 	obs, err := x.Executor.Execute(ctx, c)

@@ -16,7 +16,7 @@ import (
 // writes nothing there.
 func TestOwnHome(t *testing.T) {
 	t.Parallel()
-	home, err := os.MkdirTemp("/dev/shm", "deft-home-")
+	home, err := os.MkdirTemp("/dev/shm", "deft-home-") //nolint:usetesting // a directory in memory
 	if err != nil {
 		t.Skip("no directory in memory:", err)
 	}

@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -178,7 +179,20 @@ func TestLostWrites(t *testing.T) {
 		}
 	}
 	b.spec.Writable = []string{granted}
+	own := filepath.Join(b.home, "src/tools/bin/program") // which is shown beside the workspace
+	program, err := os.ReadFile(executable(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, own, "")
+	if err := errors.Join(os.WriteFile(own, program, 0o700), os.Chmod(own, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	b.spec.Argv[0] = own
 	s := b.start(t)
+	if a := sh(t, s, `test -x "$1"`, own); a.Code != 0 {
+		t.Errorf("the program is not shown: %+v", a)
+	}
 	for _, path := range []string{"../lost", "../../lost", "$HOME/src/lost", "$HOME/docs/lost"} {
 		for _, make := range []string{"mkdir ", "echo x >"} {
 			if a := sh(t, s, make+path); a.Code == 0 || !strings.Contains(a.Out, "Read-only file system") {

@@ -313,6 +313,10 @@ func (f *filter) inCSI(c byte) {
 func (f *filter) dispatch(final byte) {
 	if f.private == 0 {
 		f.style(final)
+		if final == 'G' && f.alt == nil && (len(f.params) == 0 || f.params[0] <= 1) { // to the first column
+			f.one[0] = '\r'
+			f.live(f.one[:])
+		}
 		f.surface().csi(f.params, final)
 		return
 	}

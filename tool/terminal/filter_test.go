@@ -138,6 +138,7 @@ func TestLive(t *testing.T) {
 		{"colours", "\x1b[1;31mred\x1b[m\r\n", "\x1b[1;31mred\x1b[0m\r\n"},
 		{"of a palette", "\x1b[38;5;9mx", "\x1b[38;5;9mx"},
 		{"cursor and title", "\x1b]0;t\x07a\x1b[2K\x1b[1A\x1b[?25lb\x1b[6n", "ab"},
+		{"the first column", "\u2819\x1b[1G\x1b[0Kdone\x1b[5Gx\x1b[G\n", "\u2819\rdonex\r\n"},
 		{"hidden", "\x1b[8mx\x1b[5my", "xy"},
 		{"colons", "\x1b[4:3mx\x1b[4mx", "x\x1b[4mx"},
 		{"of a full screen", "a\x1b[?1049h\x1b[31mx\x1b[?1049l\x1b[32mb", "a\x1b[32mb"},

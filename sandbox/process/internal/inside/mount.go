@@ -104,9 +104,6 @@ func (r *root) build(pl *Plan, layers []layer, home, dev, exe int, shown map[str
 			return "mount " + l.path, err
 		}
 	}
-	if err := r.closeParents(pl); err != nil {
-		return "close the directories around the workspace", err
-	}
 	if err := r.clean(pl); err != nil {
 		return "show configurations without credentials", err
 	}
@@ -114,6 +111,9 @@ func (r *root) build(pl *Plan, layers []layer, home, dev, exe int, shown map[str
 		return "hide the host's sockets", err
 	}
 	r.showProgram(pl, exe)
+	if err := r.closeParents(pl); err != nil {
+		return "close the directories around the workspace", err
+	}
 	for _, fd := range r.freeze {
 		if err := setAttr(fd, unix.MOUNT_ATTR_RDONLY, 0); err != nil {
 			return "make mounts read-only", err
