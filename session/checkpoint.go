@@ -126,15 +126,24 @@ func actedSince(s *state.State, ev event.ID, batch []*event.ActionEvent) bool {
 	return true // a summary has replaced the events after it
 }
 
-// changedSince reports whether actions outside of a batch that may change files follow an event,
-// as far as the view shows it.
+// changedSince reports whether actions outside of a batch that may have changed files follow an
+// event, as far as the view shows it. Those that the user has refused have not.
 func changedSince(s *state.State, ev event.ID, batch []*event.ActionEvent) bool {
+	harmless := map[event.ID]bool{}
+	for _, a := range batch {
+		harmless[a.ID] = true
+	}
 	for _, e := range slices.Backward(s.View) {
 		if e.Meta().ID == ev {
 			return false
 		}
-		if a, ok := e.(*event.ActionEvent); ok && !readsOnly(a) && !slices.ContainsFunc(batch, func(b *event.ActionEvent) bool { return b.ID == a.ID }) {
-			return true
+		switch e := e.(type) {
+		case *event.UserRejectObservation:
+			harmless[e.ActionID] = true
+		case *event.ActionEvent:
+			if !harmless[e.ID] && !readsOnly(e) {
+				return true
+			}
 		}
 	}
 	return true // a summary has replaced the events after it

@@ -15,6 +15,7 @@ func TestCheckpointDue(t *testing.T) {
 	action := func(id, parent string) *event.ActionEvent { return &event.ActionEvent{Base: meta(id, parent)} }
 	result := func(id, parent string) event.Event { return &event.ObservationEvent{Base: meta(id, parent)} }
 	m1, a1, o1, a2 := message("m1", ""), action("a1", "m1"), result("o1", "a1"), action("a2", "o1")
+	refusal := &event.UserRejectObservation{Base: meta("o1", "a1"), ActionID: "a1"}
 	r1 := &event.ActionEvent{Base: meta("r1", "m1"), Action: &event.TerminalAction{Command: "ls"}}
 	queued, a3 := message("m2", "o1"), action("a3", "m2")
 	for name, c := range map[string]struct {
@@ -30,6 +31,7 @@ func TestCheckpointDue(t *testing.T) {
 		"a message again":                 {view: []event.Event{m1, a1}, last: "m1", batch: []*event.ActionEvent{a1}, k: checkpointer{tried: "m1"}, times: CheckpointSteps},
 		"the first actions":               {view: []event.Event{m1, a1}, last: "m1", batch: []*event.ActionEvent{a1}, times: CheckpointTurns, want: "m1"},
 		"after reading":                   {view: []event.Event{m1, r1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, times: CheckpointTurns, want: "m1"},
+		"after a refusal":                 {view: []event.Event{m1, a1, refusal, a2}, last: "m1", batch: []*event.ActionEvent{a2}, times: CheckpointTurns, want: "m1"},
 		"after reading, when it is taken": {view: []event.Event{m1, r1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, k: checkpointer{tried: "x", turn: "m1"}, times: CheckpointTurns, step: true},
 		"a step ahead":                    {view: []event.Event{m1, a1, o1}, last: "m1", k: checkpointer{tried: "m1"}, times: CheckpointSteps, want: "o1", step: true},
 		"a step":                          {view: []event.Event{m1, a1, o1, a2}, last: "m1", batch: []*event.ActionEvent{a2}, k: checkpointer{tried: "m1"}, times: CheckpointSteps, want: "o1", step: true},

@@ -29,3 +29,21 @@ func TestPiecesComeAfterTheirEvents(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestWaitingForFiles says why nothing happens: in a line, or on the status line of a terminal.
+func TestWaitingForFiles(t *testing.T) {
+	t.Parallel()
+	for _, tty := range []bool{false, true} {
+		var out bytes.Buffer
+		v := NewView(ViewOptions{Out: &out, Err: &out, OutTTY: tty, ErrTTY: tty, Status: true})
+		v.transient(session.Transient{Waiting: &session.Waiting{For: "the files"}})
+		v.transient(session.Transient{Waiting: &session.Waiting{Over: true}})
+		want := "… waiting for the files\n"
+		if tty {
+			want = "waiting for the files…\r\x1b[K"
+		}
+		if out.String() != want {
+			t.Errorf("tty %v: %q, want %q", tty, out.String(), want)
+		}
+	}
+}

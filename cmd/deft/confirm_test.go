@@ -60,6 +60,9 @@ func TestConfirm(t *testing.T) {
 	if out := b.run(t, 5, "run", "--resume", "last"); !strings.Contains(out, "there is no terminal to ask in") || exists("later") {
 		t.Errorf("without a terminal:\n%s", out)
 	}
+	if out := b.run(t, 0, "undo", "--list"); !strings.Contains(out, "  go") {
+		t.Errorf("no checkpoint was taken after the refusal:\n%s", out)
+	}
 	if out := b.run(t, 0, "run", "--resume", "last", "--confirm", "never"); !strings.Contains(out, "all done") || !exists("later") {
 		t.Errorf("accepted by a flag:\n%s", out)
 	}
