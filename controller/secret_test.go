@@ -34,8 +34,7 @@ func TestSecretInAnAction(t *testing.T) {
 			t.Parallel()
 			r := secret.NewRegistry(secret.Options{})
 			r.Set(secret.Named{Name: "TOKEN", Source: secret.Source{Kind: secret.KindStatic, Value: value}})
-			var b *bundle
-			b = setup(t, func(cfg *controller.Config) {
+			b := setup(t, func(cfg *controller.Config) {
 				cfg.Guard = secret.Guard{Registry: r}
 				cfg.Review = func(context.Context, []*event.ActionEvent) ([]event.Event, bool) { return nil, true }
 			}, func(_ context.Context, n int, q llm.Request) (*llm.Response, error) {

@@ -114,7 +114,10 @@ func (r *Registry) RestoreAction(ctx context.Context, a event.Action, again bool
 		return a, nil
 	}
 	raw, err := event.MarshalAction(a)
-	if err != nil || !bytes.Contains(raw, []byte("secret-hidden")) {
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Contains(raw, []byte("secret-hidden")) {
 		return a, nil
 	}
 	v := values{r: r, ctx: ctx}

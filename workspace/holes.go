@@ -29,7 +29,7 @@ func Holes(f *os.File, st fs.FileInfo) (holes int64) {
 	for range maxExtents {
 		data, err := unix.Seek(fd, at, unix.SEEK_DATA)
 		if err != nil {
-			if err == unix.ENXIO { //nolint:errorlint // a plain errno: no data follows
+			if err == unix.ENXIO { // no data follows
 				holes += st.Size() - at
 			}
 			return holes
