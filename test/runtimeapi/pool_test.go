@@ -1,6 +1,7 @@
 package runtimeapi_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -158,10 +159,7 @@ func TestPoolPrepared(t *testing.T) {
 		t.Fatalf("%v, %v", all, err)
 	}
 	await(t, func() bool {
-		answer, err := ofEngine(host).Head("http://docker/containers/" + all[0].ID + "/archive?path=/root/.local/share/deft/events/events.db")
-		must(t, err)
-		answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
+		return busybox(t, host, all[0].ID, "test", "-e", "/root/.local/share/deft/events/events.db") == 0
 	})
 	r, status := s.inContainer("s", map[string]any{"command": agent})
 	if status != http.StatusOK || r.ID != waiting[0].Name() {
@@ -172,4 +170,33 @@ func TestPoolPrepared(t *testing.T) {
 	if status := request(t, "GET", r.URL+"/api/conversations/search", headers, nil, &found); status != http.StatusOK || len(found.Items) != 0 {
 		t.Errorf("%d, %+v", status, found)
 	}
+}
+
+// busybox runs a command of it in a container, and returns its exit code.
+func busybox(t *testing.T, docker, container string, command ...string) int {
+	t.Helper()
+	ask := func(method, path string, body, to any) {
+		raw, err := json.Marshal(body)
+		must(t, err)
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://docker"+path, bytes.NewReader(raw))
+		must(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := ofEngine(docker).Do(r)
+		must(t, err)
+		defer answer.Body.Close()
+		raw, err = io.ReadAll(answer.Body) // of a start: until the command has ended
+		must(t, err)
+		if answer.StatusCode > http.StatusCreated {
+			t.Fatalf("%s: %s %s", path, answer.Status, raw)
+		}
+		if to != nil {
+			must(t, json.Unmarshal(raw, to))
+		}
+	}
+	var made struct{ ID string }
+	ask("POST", "/containers/"+container+"/exec", map[string]any{"Cmd": append([]string{"/bin/busybox"}, command...), "AttachStdout": true}, &made)
+	ask("POST", "/exec/"+made.ID+"/start", map[string]any{}, nil)
+	var ended struct{ ExitCode int }
+	ask("GET", "/exec/"+made.ID+"/json", nil, &ended)
+	return ended.ExitCode
 }
