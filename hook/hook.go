@@ -21,6 +21,7 @@ import (
 	"os"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -120,7 +121,7 @@ func Load(project string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the hooks: %w", err)
 	}
-	c, err := Parse(raw)
+	c, err := Parse(textfile.Decode(raw))
 	if err != nil || c.Empty() {
 		return nil, err
 	}

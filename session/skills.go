@@ -41,6 +41,7 @@ func (w *worker) loadSkills(a *spec.Agent, project func() ([]skill.Skill, []skil
 	if about.LoadUserSkills {
 		more(w.c.m.o.Files.UserSkills())
 	}
+	w.leftOut = leftOut(warnings)
 	if about.LoadPublicSkills {
 		marketplace := ""
 		if about.MarketplacePath != nil {
@@ -54,6 +55,20 @@ func (w *worker) loadSkills(a *spec.Agent, project func() ([]skill.Skill, []skil
 	return skill.Without(all, about.DisabledSkills), nil
 }
 
+// mostLeftOut bounds the skills that are named one by one.
+const mostLeftOut = 10
+
+// leftOut says which skills of the project and the user are not there.
+func leftOut(warnings []skill.Warning) (all []string) {
+	for i, w := range warnings {
+		if i == mostLeftOut {
+			return append(all, fmt.Sprintf("%d more skills are not loaded", len(warnings)-i))
+		}
+		all = append(all, "not loaded: "+w.Error())
+	}
+	return all
+}
+
 // prompt returns the variable text of the system prompt.
 func (w *worker) prompt(a *spec.Agent) Prompt {
 	p := Prompt{Secrets: map[string]string{}}
@@ -63,11 +78,7 @@ func (w *worker) prompt(a *spec.Agent) Prompt {
 	for _, s := range w.c.secrets.Infos() {
 		p.Secrets[s.Name] = s.Description
 	}
-	family := ""
-	if a.LLM != nil {
-		family = a.LLM.Model
-	}
-	parts := []string{skill.RepoContext(w.skills, family), skill.Available(w.skills)}
+	parts := []string{skill.RepoContext(w.skills), skill.Available(w.skills)}
 	if about := a.Context; about != nil {
 		if about.SystemMessageSuffix != nil {
 			parts = append(parts, *about.SystemMessageSuffix)

@@ -42,6 +42,7 @@ type worker struct {
 	tasks     *tasks
 	subAgents []subagent.Definition
 	notes     notes
+	leftOut   []string // warnings about skills
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
 }
@@ -49,7 +50,7 @@ type worker struct {
 // recordWarnings records which parts are not available.
 func (w *worker) recordWarnings(ctx context.Context) {
 	w.c.mu.Lock()
-	all := slices.Concat(w.c.rec.Warnings, w.res.Warnings())
+	all := slices.Concat(w.c.rec.Warnings, w.leftOut, w.res.Warnings())
 	w.c.mu.Unlock()
 	for i, text := range all { // MCP warnings may quote a command with secrets
 		all[i] = w.c.secrets.Mask(text)

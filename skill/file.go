@@ -43,7 +43,39 @@ func FrontMatter(text string) (fields map[string]any, rest string, err error) {
 		return nil, rest, fault.New(fault.Invalid, fmt.Sprintf("the front matter has %d bytes; %d are read", len(head), maxFrontMatter))
 	}
 	fields, err = parseYAML([]byte(head))
+	if fault.Is(err, fault.Invalid) && errors.Is(err, errSyntax) {
+		if asMeant, again := parseYAML([]byte(quoted(head))); again == nil {
+			return asMeant, rest, nil
+		}
+	}
 	return fields, rest, err
+}
+
+// errSyntax is the cause of errors that [quoted] may avoid.
+var errSyntax = errors.New("wrong syntax")
+
+// field matches a line of a mapping that is not indented.
+var field = lazyregexp.New(`^([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t\r]*$`)
+
+// quoted returns front matter with the values in quotes that are no YAML, as people write
+// them: "description: Use when: needed", "argument-hint: [x] - y". Tabs are no indentation.
+func quoted(head string) string {
+	lines := strings.Split(head, "\n")
+	for i, line := range lines {
+		text := strings.TrimLeft(line, " \t")
+		lines[i] = strings.ReplaceAll(line[:len(line)-len(text)], "\t", "  ") + text
+		m := field().FindStringSubmatch(lines[i])
+		if m == nil {
+			continue
+		}
+		if _, err := parseYAML([]byte(lines[i])); err == nil {
+			continue
+		}
+		if value, err := json.Marshal(m[2]); err == nil {
+			lines[i] = m[1] + ": " + string(value)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func parseYAML(head []byte) (fields map[string]any, err error) {
@@ -57,7 +89,7 @@ func parseYAML(head []byte) (fields map[string]any, err error) {
 	}
 	file, err := parser.ParseBytes(head, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "the front matter is not valid YAML: "+firstLine(err.Error()))
+		return nil, syntax(err)
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil, nil
@@ -71,9 +103,13 @@ func parseYAML(head []byte) (fields map[string]any, err error) {
 		return nil, nil
 	}
 	if err := yaml.NodeToValue(file.Docs[0].Body, &fields, yaml.AllowDuplicateMapKey()); err != nil {
-		return nil, fault.New(fault.Invalid, "the front matter is not valid YAML: "+firstLine(err.Error()))
+		return nil, syntax(err)
 	}
 	return fields, nil
+}
+
+func syntax(err error) error {
+	return fault.Wrap(errSyntax, fault.Invalid, "the front matter is not valid YAML: "+firstLine(err.Error()))
 }
 
 // noReferences refuses aliases, which could make a short text a long value.
@@ -132,11 +168,27 @@ func Parse(source, name, text string, strict bool) (Skill, error) {
 		s.Name = scalar(given)
 	}
 	if s.AgentSkills && strict {
-		if err := NameError(s.Name, directory); err != nil {
+		if NameError(s.Name, directory) != nil {
+			s.Name = plainName(s.Name)
+		}
+		if err := NameError(s.Name, plainName(directory)); err != nil {
 			return Skill{}, err
 		}
 	}
 	return s, s.fill(fields)
+}
+
+// letters are written for others that names may not have.
+var letters = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ß", "ss", "à", "a", "á", "a", "â", "a", "ã", "a", "å", "a", "ç", "c",
+	"è", "e", "é", "e", "ê", "e", "ë", "e", "ì", "i", "í", "i", "î", "i", "ï", "i", "ñ", "n", "ò", "o", "ó", "o", "ô", "o", "õ", "o", "ø", "o",
+	"ù", "u", "ú", "u", "û", "u", "ý", "y", "\u0308", "e", "\u0301", "", "\u0300", "", "\u0302", "")
+
+// notInNames matches what separates the words of a name.
+var notInNames = lazyregexp.New(`[^a-z0-9]+`)
+
+// plainName writes a name with capitals, umlauts or spaces as names of skills are.
+func plainName(name string) string {
+	return strings.Trim(notInNames().ReplaceAllString(letters.Replace(strings.ToLower(name)), "-"), "-")
 }
 
 // fill takes the fields of the front matter.
@@ -188,13 +240,11 @@ func (s *Skill) fill(fields map[string]any) error {
 func (s *Skill) trigger(fields map[string]any) error {
 	words := []string{}
 	if v, ok := fields["triggers"]; ok && v != nil {
-		list, isList := v.([]any)
-		if !isList {
-			return fault.New(fault.Invalid, "triggers must be a list")
+		list, ok := texts(v, ",")
+		if !ok {
+			return fault.New(fault.Invalid, "triggers must be a text or a list")
 		}
-		for _, w := range list {
-			words = append(words, scalar(w))
-		}
+		words = append(words, list...)
 	}
 	if v := fields["paths"]; v != nil {
 		globs, ok := texts(v, ",")

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 )
 
 // Limits on one directory.
@@ -75,7 +76,11 @@ func (l *loader) read(name string) (string, error) {
 	if len(b) > maxFile {
 		return "", fault.New(fault.Limit, fmt.Sprintf("longer than %d bytes", maxFile))
 	}
-	return string(b), nil
+	text, ok := textfile.Prose(b)
+	if !ok {
+		return "", fault.New(fault.Invalid, "the file is not text")
+	}
+	return text, nil
 }
 
 // regular reports whether a name is a regular file, through links. Asking

@@ -12,11 +12,11 @@ import (
 )
 
 // projectDirs hold the skills of a project, most important first.
-var projectDirs = []string{".agents/skills", ".openhands/skills", ".openhands/microagents"}
+var projectDirs = []string{".agents/skills", ".openhands/skills", ".openhands/microagents", ".claude/skills"}
 
 // LoadProject loads a project's instructions to agents: AGENTS.md and its like,
 // the ones in sub-directories as rules for the files below, and the skills in
-// .agents/skills, .openhands/skills and .openhands/microagents. If the directory
+// .agents/skills, .openhands/skills, .openhands/microagents and .claude/skills. If the directory
 // lies inside a Git repository, the repository's root adds its instructions where
 // the directory itself has none of that name. A missing directory has none.
 func LoadProject(dir string) ([]Skill, []Warning) {
@@ -77,9 +77,10 @@ func Roots(dir string) []string {
 }
 
 // instructions loads the files of the root that other programs know as well.
-// A file with several names counts once.
+// A file or a text with several names counts once.
 func (l *loader) instructions() {
 	var seen []fs.FileInfo
+	texts := map[string]bool{}
 	for _, e := range l.list(".") {
 		if thirdParty[strings.ToLower(e.Name())] == "" {
 			continue
@@ -96,7 +97,8 @@ func (l *loader) instructions() {
 			continue
 		}
 		seen = append(seen, info)
-		if s, ok := l.load(e.Name(), ""); ok {
+		if s, ok := l.load(e.Name(), ""); ok && !texts[s.Content] {
+			texts[s.Content] = true
 			l.add(s)
 		}
 	}

@@ -120,6 +120,45 @@ func TestLoadProject(t *testing.T) {
 	}
 }
 
+// TestPeoplesSkills has skills and instructions with the faults that people's files have.
+func TestPeoplesSkills(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{
+		"AGENTS.md":                          "Caf\xe9 rules, Café",
+		"CLAUDE.md":                          "\xff\xfeB\x00y\x00 \x00C\x00",
+		"GEMINI.md":                          "Caf\xe9 rules, Café", // the same text
+		".claude/skills/review/SKILL.md":     "---\nname: review\ndescription: Does a thing. Use when: needed.\n---\nx",
+		".agents/skills/args/SKILL.md":       "---\nname: args\nargument-hint: [x] — y\ndescription: 'ok'\n---\nx",
+		".agents/skills/tabs/SKILL.md":       "---\nname: tabs\ndescription:\tWith tabs\nmetadata:\n\tk: v\n---\nx",
+		".agents/skills/PDF-Tools/SKILL.md":  "---\nname: PDF Tools\ndescription: d\n---\nx",
+		".agents/skills/übersicht/SKILL.md":  "---\nname: Übersicht\ndescription: *bold* text\n---\nx",
+		".agents/skills/plain/SKILL.md":      "No front matter.",
+		".agents/skills/words.md":            "---\ntriggers: go, Make\n---\nknow",
+		".agents/skills/quoted.md":           "---\ndescription: \"a\": b\ntriggers: [x]\n---\nknow",
+		".agents/skills/binary/SKILL.md":     "---\nname: binary\n---\n\x00",
+		".agents/skills/hopeless/SKILL.md":   "---\nname:\n  - a: [\n---\nx",
+		".agents/skills/wrong-name/SKILL.md": "---\nname: another\n---\nx",
+	})
+	skills, warnings := skill.LoadProject(dir)
+	if diff := cmp.Diff("agents claude quoted words pdf-tools args plain tabs uebersicht review", names(skills)); diff != "" {
+		t.Errorf("skills (-want +got):\n%s", diff)
+	}
+	if a, c := find(t, skills, "agents").Content, find(t, skills, "claude").Content; a != "Café rules, Café" || c != "By C" {
+		t.Errorf("instructions %q and %q", a, c)
+	}
+	for name, want := range map[string]string{"review": "Does a thing. Use when: needed.", "tabs": "With tabs", "uebersicht": "*bold* text", "args": "ok", "quoted": `"a": b`} {
+		if got := find(t, skills, name).Description; got == nil || *got != want {
+			t.Errorf("description of %s: %v, want %q", name, got, want)
+		}
+	}
+	if diff := cmp.Diff([]string{"go", "Make"}, find(t, skills, "words").Trigger.Words); diff != "" {
+		t.Errorf("triggers (-want +got):\n%s", diff)
+	}
+	if len(warnings) != 3 {
+		t.Errorf("warnings: %v", warnings)
+	}
+}
+
 // TestLargeProject has more files than are walked: files high in the tree and the
 // skills are found all the same.
 func TestLargeProject(t *testing.T) {
@@ -277,12 +316,9 @@ func TestPrompt(t *testing.T) {
 		{Name: "word", Content: "# Title\n\nFirst line.\nSecond.", Trigger: &skill.Trigger{Type: skill.Keyword, Words: []string{"w"}}},
 		{Name: "rule", Content: "R", DisableModelInvocation: true, Trigger: &skill.Trigger{Type: skill.Path, Words: []string{"*"}}},
 	}
-	repo := skill.RepoContext(skills, "gpt")
-	if !strings.Contains(repo, "[BEGIN context from [agents]]\nBe kind.\n[END Context]") || strings.Contains(repo, "For Claude") {
+	repo := skill.RepoContext(skills)
+	if !strings.Contains(repo, "[BEGIN context from [agents]]\nBe kind.\n[END Context]") || !strings.Contains(repo, "For Claude") {
 		t.Errorf("context:\n%s", repo)
-	}
-	if !strings.Contains(skill.RepoContext(skills, "Claude"), "For Claude") {
-		t.Error("CLAUDE.md is kept from Claude")
 	}
 	got := skill.Available(skills)
 	for _, part := range []string{"<name>pdf</name>", "Reads &lt;PDF&gt;s.", "<description>First line. …</description>"} {
@@ -293,7 +329,7 @@ func TestPrompt(t *testing.T) {
 	if strings.Contains(got, "rule") || strings.Contains(got, "agents") {
 		t.Errorf("the list has too much:\n%s", got)
 	}
-	if skill.Available(skills[:2])+skill.RepoContext(skills[2:], "") != "" || skill.HasInvocable(skills[:2]) || !skill.HasInvocable(skills) {
+	if skill.Available(skills[:2])+skill.RepoContext(skills[2:]) != "" || skill.HasInvocable(skills[:2]) || !skill.HasInvocable(skills) {
 		t.Error("sections without skills")
 	}
 }
@@ -331,7 +367,7 @@ func TestFrontMatterRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"---\na: &x [1]\nb: *x\n---\n",
-		"---\na: [\n---\n",
+		"---\na:\n  b: [\n---\n",
 		"---\n" + strings.Repeat("a: b\n", 10000) + "---\n",
 	} {
 		if _, _, err := skill.FrontMatter(text); !fault.Is(err, fault.Invalid) {

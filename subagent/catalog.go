@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 )
 
 //go:embed builtin/*.md
@@ -170,7 +171,11 @@ func readFile(fsys fs.FS, name string) (string, error) {
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxFile))
-	return string(b), err
+	text, ok := textfile.Prose(b)
+	if err == nil && !ok {
+		err = fault.New(fault.Invalid, "the file is not text")
+	}
+	return text, err
 }
 
 func (c Catalog) warn(path string, err error) {

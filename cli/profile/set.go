@@ -17,6 +17,7 @@ import (
 
 	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
@@ -137,7 +138,7 @@ func (c *Set) applyKey(p *profiles.Profile, in io.Reader) error {
 	if err != nil {
 		return fault.New(fault.Invalid, "the key cannot be read from standard input").Because(err)
 	}
-	p.LLM.APIKey, err = CheckKey(string(b), "standard input")
+	p.LLM.APIKey, err = CheckKey(string(textfile.Decode(b)), "standard input")
 	return err
 }
 
@@ -316,7 +317,7 @@ func KeyFromFile(path string) (llm.Secret, error) {
 	if err != nil {
 		return "", fault.New(fault.Invalid, "the key file cannot be read").Because(err).Hint("check --api-key-file")
 	}
-	return CheckKey(string(b), path)
+	return CheckKey(string(textfile.Decode(b)), path)
 }
 
 // CheckKey refuses text that cannot be a key, without ever showing it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 )
 
 // Bounds of attached pictures, in bytes: of one, and of all of a message. They
@@ -39,6 +40,9 @@ func (t Task) attach(paths []string) (Task, error) {
 			url := "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b)
 			t.Pictures = append(t.Pictures, event.Content{Type: event.TypeImage, ImageURLs: []string{url}})
 			continue
+		}
+		if text, ok := textfile.Prose(b); ok {
+			b = []byte(text)
 		}
 		if !isText(b) {
 			return Task{}, fault.New(fault.Invalid, path+" is neither a picture (PNG, JPEG, GIF, WebP) nor text in UTF-8").

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/textfile"
 )
 
 // VariableName matches names of environment variables.
@@ -97,7 +98,7 @@ func readEnvFile(path string) (map[string]string, error) {
 	if len(b) > maxEnvFile {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("%s is larger than %d KiB", path, maxEnvFile>>10)).Hint("check --env-file")
 	}
-	values, err := godotenv.UnmarshalBytes(b)
+	values, err := godotenv.UnmarshalBytes(textfile.Decode(b))
 	if err != nil { // its text has lines of the file
 		return nil, fault.New(fault.Invalid, path+" is not a file of NAME=VALUE lines").Hint("check --env-file")
 	}

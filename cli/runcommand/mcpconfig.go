@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
@@ -59,7 +60,7 @@ func readConfig(f io.ReadCloser) ([]byte, error) {
 	if len(raw) > maxConfig {
 		return nil, fault.New(fault.Invalid, "the file of MCP servers is larger than 1 MiB")
 	}
-	return raw, nil
+	return textfile.Decode(raw), nil
 }
 
 // parseServers reads servers by name, bare or below the key "mcpServers" as

@@ -9,9 +9,10 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 )
 
-// maxTask bounds a task, standard input and each attached text file, in bytes. It
+// maxTask bounds a task, what is kept of standard input, and each attached text file, in bytes. It
 // is far more than a model reads with care, and less than its context window.
 const maxTask = 1 << 20
 
@@ -25,7 +26,9 @@ type TaskSource struct {
 	Input io.Reader
 	// Piped says that Input comes from another program or from a file: then it is
 	// part of a task that is given otherwise. Without such a task it is the task.
-	Piped    bool
+	Piped bool
+	// Tell shows the user a line about the input; nil for nobody.
+	Tell     func(string)
 	Attach   []string // paths of pictures and text files
 	Optional bool     // there may be no task: the conversation continues as it is
 }
@@ -76,18 +79,7 @@ func (t TaskSource) text() (task Task, err error) {
 	if err != nil || !t.Piped || t.Input == nil {
 		return task, err
 	}
-	b, err := io.ReadAll(io.LimitReader(t.Input, maxTask+1))
-	if err != nil {
-		return task, fault.New(fault.Invalid, "standard input cannot be read").Because(err).Hint("redirect it from /dev/null to leave it out")
-	}
-	if strings.TrimSpace(string(b)) == "" {
-		return task, nil
-	}
-	if err := checkText(b, "standard input"); err != nil {
-		return task, err
-	}
-	task.Text += fenced("Standard input:", string(b))
-	return task, nil
+	return t.addPiped(task)
 }
 
 func readTask(path string) (string, error) {
@@ -104,6 +96,9 @@ func readTask(path string) (string, error) {
 }
 
 func checkTask(task, name string) (string, error) {
+	if text, ok := textfile.Prose([]byte(task)); ok {
+		task = text
+	}
 	if err := checkText([]byte(task), name); err != nil {
 		return "", err
 	}

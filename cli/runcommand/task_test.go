@@ -2,9 +2,11 @@ package runcommand
 
 import (
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -32,8 +34,13 @@ func TestTask(t *testing.T) {
 		"resumed":         {TaskSource{Words: []string{"fix"}, Input: strings.NewReader("x"), Piped: true, Optional: true}, "fix\n\nStandard input:\n```\nx\n```"},
 		"not piped":       {TaskSource{Words: []string{"fix"}, Input: strings.NewReader("x")}, "fix"},
 		"piped nothing":   {TaskSource{Words: []string{"fix"}, Input: strings.NewReader(" \n"), Piped: true}, "fix"},
-		"piped binary":    {TaskSource{Words: []string{"fix"}, Input: strings.NewReader("\xff"), Piped: true}, "!standard input is not text"},
-		"piped too much":  {TaskSource{Words: []string{"fix"}, Input: strings.NewReader(strings.Repeat("a", maxTask+1)), Piped: true}, "!standard input is larger than 1024 KiB"},
+		"piped binary":    {TaskSource{Words: []string{"fix"}, Input: strings.NewReader("\x7fELF\x00\x00"), Piped: true}, "!standard input is not text"},
+		"piped Latin-1":   {TaskSource{Words: []string{"fix"}, Input: strings.NewReader("caf\xe9 é"), Piped: true}, "fix\n\nStandard input (bytes that are no UTF-8 were read as Windows-1252):\n```\ncafé é\n```"},
+		"a zero in a log": {TaskSource{Words: []string{"fix"}, Input: strings.NewReader(strings.Repeat("line\n", 100) + "\x00end"), Piped: true}, "fix\n\nStandard input:\n```\n" + strings.Repeat("line\n", 100) + " end\n```"},
+		"piped too much": {
+			TaskSource{Words: []string{"fix"}, Input: strings.NewReader("begin" + strings.Repeat("ü", 2*maxTask) + "end"), Piped: true},
+			"fix\n\nStandard input (3145736 bytes in the middle are left out):\n```\nbegin" + strings.Repeat("ü", (maxTask/2-5)/2) + "\n[3145736 bytes left out here]\n" + strings.Repeat("ü", (maxTask/2-3)/2) + "end\n```",
+		},
 		"attached text":   {TaskSource{Words: []string{"fix"}, Attach: []string{file}}, "fix\n\nAttached file task:\n```\n from a file\n```"},
 		"attached binary": {TaskSource{Words: []string{"fix"}, Attach: []string{binary}}, "!neither a picture (PNG, JPEG, GIF, WebP) nor text"},
 		"attached large":  {TaskSource{Words: []string{"fix"}, Attach: []string{large}}, "!larger than 10 MiB"},
@@ -44,7 +51,7 @@ func TestTask(t *testing.T) {
 		"two":             {TaskSource{Words: []string{"x"}, File: file}, "!two tasks"},
 		"no file":         {TaskSource{File: file + "x"}, "!cannot be read"},
 		"blank":           {TaskSource{Words: []string{" "}}, "!is empty"},
-		"not text":        {TaskSource{Input: strings.NewReader("a\xff")}, "!not text"},
+		"not text":        {TaskSource{Input: strings.NewReader("a\xff")}, "aÿ"},
 		"a zero":          {TaskSource{Input: strings.NewReader("a\x00")}, "!not text"},
 		"too long":        {TaskSource{Input: strings.NewReader(strings.Repeat("a", maxTask+1))}, "!larger than 1024 KiB"},
 	} {
@@ -97,4 +104,28 @@ func TestHasTask(t *testing.T) {
 	if HasTask([]event.Event{agent}) || !HasTask([]event.Event{agent, event.NewUserMessage("x")}) {
 		t.Error("only what a user says is a task")
 	}
+}
+
+// endless is input that does not end until the user was told.
+type endless chan struct{}
+
+func (e endless) Read([]byte) (int, error) {
+	<-e
+	return 0, io.EOF
+}
+
+// TestPipeWithoutEnd tells the user what is waited for.
+func TestPipeWithoutEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in := make(endless)
+		said := ""
+		got, err := TaskSource{Words: []string{"fix"}, Input: in, Piped: true, Tell: func(s string) {
+			said = s
+			close(in)
+		}}.Read()
+		if err != nil || got.Text != "fix" || !strings.Contains(said, "has not ended yet") {
+			t.Errorf("%q, %v, said %q", got.Text, err, said)
+		}
+	})
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/settings"
 	"github.com/deft-dev/deft/settings/openhands"
 )
@@ -134,7 +135,7 @@ func readSome(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > largestImport {
 		return nil, fault.New(fault.Invalid, name+" is not a file of settings")
 	}
-	raw, err := os.ReadFile(name)
+	raw, err := textfile.Read(name)
 	return raw, fault.Wrap(err, fault.Invalid, "read a file of OpenHands")
 }
 

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/cli/conversations"
@@ -36,15 +35,9 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	if err != nil {
 		return err
 	}
-	src := runcommand.TaskSource{Words: c.Task, File: c.File, Input: std.In, Piped: std.InPiped, Attach: c.Attach, Optional: c.Resume != "" || c.Replay != ""}
+	src := runcommand.TaskSource{Words: c.Task, File: c.File, Input: std.In, Piped: std.InPiped, Tell: func(s string) { fmt.Fprintln(std.Err, "note: "+s) }, Attach: c.Attach, Optional: c.Resume != "" || c.Replay != ""}
 	if std.InTTY {
 		src.Input = nil
-	}
-	if src.Piped && (len(c.Task) > 0 || c.File != "") {
-		wait := time.AfterFunc(2*time.Second, func() {
-			fmt.Fprintln(std.Err, "reading standard input, which is part of the message (redirect it from /dev/null to leave it out)")
-		})
-		defer wait.Stop()
 	}
 	if c.task, err = src.Read(); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/filelock"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/image"
 	"github.com/deft-dev/deft/server/runtimeapi"
@@ -182,7 +183,7 @@ func (c *runtimeAPICmd) check() error {
 func (c *runtimeAPICmd) keys(std *streams) ([]runtimeapi.Key, error) {
 	text, from := "", "--api-key-file"
 	if c.APIKeyFile != "" {
-		raw, err := os.ReadFile(c.APIKeyFile)
+		raw, err := textfile.Read(c.APIKeyFile)
 		if err != nil {
 			return nil, fault.Wrap(err, fault.Invalid, "read the keys of --api-key-file")
 		}
@@ -232,7 +233,7 @@ func (c *runtimeAPICmd) open(dir string, p paths, o *registry.Options) (closeIt 
 
 // setPool reads the file of --pool.
 func (c *runtimeAPICmd) setPool(r *registry.Registry) error {
-	raw, err := os.ReadFile(c.Pool)
+	raw, err := textfile.Read(c.Pool)
 	if err != nil {
 		return fault.Wrap(err, fault.Invalid, "read the file of --pool")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 )
 
 // Import reads the OpenHands conversation in dir into the stream, under its
@@ -126,7 +127,7 @@ func (im *importer) read(name string) ([]byte, error) {
 	if err == nil && len(b) > maxFile {
 		err = fmt.Errorf("it is larger than %d MB", maxFile>>20)
 	}
-	return b, err
+	return textfile.Decode(b), err
 }
 
 // baseState is the part of base_state.json that an import uses.

@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 )
 
 // ExportTrajectory writes the events of a conversation as a JSON array, one
@@ -101,7 +102,7 @@ func (m *meter) Read(b []byte) (int, error) {
 // eachEvent calls fn for each element of the array that r holds, or that an
 // object has under "events". n counts from 1. The raw bytes belong to fn.
 func eachEvent(r io.Reader, fn func(n int, raw json.RawMessage) error) error {
-	m := &meter{r: r, left: maxFile}
+	m := &meter{r: textfile.Reader(r), left: maxFile}
 	dec := json.NewDecoder(m)
 	if err := seekArray(dec, m); err != nil {
 		return err

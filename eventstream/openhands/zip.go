@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/internal/zipfile"
 )
 
@@ -152,5 +153,6 @@ func readZipped(file *zip.File) (raw []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return io.ReadAll(f)
+	b, err := io.ReadAll(f)
+	return textfile.Decode(b), err
 }

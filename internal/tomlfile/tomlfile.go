@@ -30,6 +30,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 )
 
 // maxSize bounds a file, in bytes.
@@ -98,6 +99,7 @@ func Parse(name string, raw []byte) (*File, error) {
 	if len(raw) > maxSize {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("%s is longer than %d bytes", name, maxSize))
 	}
+	raw = textfile.Decode(raw)
 	var root map[string]any
 	if err := toml.Unmarshal(raw, &root); err != nil {
 		line := 1

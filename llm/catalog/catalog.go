@@ -23,12 +23,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -133,7 +133,7 @@ func (c *Catalog) add(e *Entry) {
 // Override returns a catalogue with the models of a JSON file in the form of
 // models.json added. They replace models of the same name.
 func (c *Catalog) Override(path string) (*Catalog, error) {
-	data, err := os.ReadFile(path)
+	data, err := textfile.Read(path)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.NotFound, "read the user's model catalogue")
 	}

@@ -31,6 +31,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/filelock"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -49,7 +50,7 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 
 // Read returns the content of a file, nil where there is none.
 func Read(path string) ([]byte, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := textfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

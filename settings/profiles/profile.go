@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
@@ -123,7 +124,7 @@ func keyFromFile(path string) (llm.Secret, error) {
 	if err != nil {
 		return "", fault.Wrap(err, fault.Auth, "read the key file")
 	}
-	key := strings.TrimSpace(string(b))
+	key := strings.TrimSpace(string(textfile.Decode(b)))
 	return llm.Secret(key), checkKey(key, path)
 }
 

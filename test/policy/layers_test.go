@@ -13,7 +13,7 @@ import (
 // layers orders the domains; an import may only point to a lower layer. A new
 // domain is given its layer here and its paragraph in ARCHITECTURE.md.
 var layers = map[string]int{
-	"fault": 0, "internal/landlock": 0, "internal/lazyregexp": 0, "internal/memo": 0, "internal/rawjson": 0, "internal/realpath": 0, "internal/addresses": 0, "internal/cookies": 0, "internal/peer": 1, "internal/ratelimit": 0, "internal/zipfile": 0, "internal/visible": 0, "internal/licenses": 0, "internal/sqlitelog": 0, "internal/startpages": 0, "internal/sgr": 0, "web": 0,
+	"fault": 0, "internal/landlock": 0, "internal/lazyregexp": 0, "internal/memo": 0, "internal/rawjson": 0, "internal/textfile": 0, "internal/realpath": 0, "internal/addresses": 0, "internal/cookies": 0, "internal/peer": 1, "internal/ratelimit": 0, "internal/zipfile": 0, "internal/visible": 0, "internal/licenses": 0, "internal/sqlitelog": 0, "internal/startpages": 0, "internal/sgr": 0, "web": 0,
 	"event": 1, "schema": 1, "internal/spawn": 1, "internal/keyring": 1, "internal/filelock": 1, "internal/workspacedir": 1, "internal/gitlimit": 1, "internal/gitfetch": 2, "internal/registryhosts": 1, "internal/tomlfile": 1, "internal/outbound": 1, "internal/objectstore": 1,
 	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/worktree": 2, "gitview": 2, "checkpoint": 2, "job": 2,
 	"spec":           3, // llm's settings

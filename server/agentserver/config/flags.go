@@ -2,11 +2,11 @@ package config
 
 import (
 	"cmp"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox"
 )
@@ -128,7 +128,7 @@ func (f Flags) checkSandbox(c *Config) (warnings []string, err error) {
 
 // keysIn reads a file with keys.
 func keysIn(file string) (keys []llm.Secret, err error) {
-	raw, err := os.ReadFile(file)
+	raw, err := textfile.Read(file)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Invalid, "read the session keys")
 	}

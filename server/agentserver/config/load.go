@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox"
@@ -139,7 +140,7 @@ func readFile(name string) (any, error) {
 	case len(raw) > maxFile:
 		return nil, fault.New(fault.Invalid, "the settings file "+name+" is too long")
 	}
-	return parseFile(name, raw)
+	return parseFile(name, textfile.Decode(raw))
 }
 
 func parseFile(name string, raw []byte) (any, error) {

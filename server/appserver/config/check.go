@@ -3,13 +3,13 @@ package config
 import (
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox"
@@ -123,7 +123,7 @@ func (l *loader) alternatives(keys ...string) (chosen string) {
 
 // secretFile reads the secret in a file.
 func (l *loader) secretFile(key, name string) llm.Secret {
-	raw, err := os.ReadFile(name)
+	raw, err := textfile.Read(name)
 	if err != nil {
 		s, _ := setting(key)
 		l.fail(wrong(s, l.from[key], "names a file that cannot be read").Because(err))

@@ -1,0 +1,140 @@
+package runcommand
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/textfile"
+)
+
+// patience is how long the input may take before the user is told what is waited for.
+const patience = time.Second
+
+// piped is what another program wrote to standard input.
+type piped struct {
+	text string
+	note string // what is not as it was written; "" for nothing
+}
+
+// readPiped reads material to its end. Of more than maxTask bytes the beginning and the end
+// are kept, as those of a build log say most. tell is told if the input does not end.
+func readPiped(in io.Reader, tell func(string)) (piped, error) {
+	if tell != nil {
+		waiting := time.AfterFunc(patience, func() {
+			tell("reading standard input, which has not ended yet; redirect it from /dev/null to leave it out")
+		})
+		defer waiting.Stop()
+	}
+	const half = maxTask / 2
+	head, err := io.ReadAll(io.LimitReader(in, half))
+	var tail lastBytes
+	if err == nil {
+		_, err = io.Copy(&tail, in)
+	}
+	if err != nil {
+		return piped{}, err
+	}
+	cut := tail.size - int64(len(tail.kept(half)))
+	text, ok := material(append(head, tail.kept(half)...), len(head), cut)
+	if !ok {
+		return piped{}, errBinary
+	}
+	p := piped{text: text}
+	var notes []string
+	if cut > 0 {
+		notes = append(notes, fmt.Sprintf("%d bytes in the middle are left out", cut))
+	}
+	if !utf8.Valid(head) || !utf8.Valid(tail.kept(half)) {
+		if cut == 0 {
+			notes = append(notes, "bytes that are no UTF-8 were read as Windows-1252")
+		}
+	}
+	p.note = strings.Join(notes, "; ")
+	return p, nil
+}
+
+var errBinary = errors.New("it is not text")
+
+// material makes text of input, with a line where its middle was cut out at a position.
+func material(b []byte, at int, cut int64) (text string, ok bool) {
+	// Some programs write a few zeros among their text.
+	if zeros := bytes.Count(b, []byte{0}); zeros > len(b)/100 {
+		return "", false
+	}
+	b = bytes.ReplaceAll(b, []byte{0}, []byte{' '}) // as long as before
+	if cut == 0 {
+		return textfile.Prose(b)
+	}
+	head, whole := textfile.Prose(trimmed(b[:at], false))
+	tail, rest := textfile.Prose(trimmed(b[at:], true))
+	return fmt.Sprintf("%s\n[%d bytes left out here]\n%s", head, cut, tail), whole && rest
+}
+
+// trimmed is text without the part of a character at its cut end.
+func trimmed(b []byte, begins bool) []byte {
+	for i := 0; i < utf8.UTFMax-1 && len(b) > 0; i++ {
+		if begins {
+			if utf8.RuneStart(b[0]) {
+				break
+			}
+			b = b[1:]
+			continue
+		}
+		if start := len(b) - 1 - i; start >= 0 && utf8.RuneStart(b[start]) {
+			if b[start] >= utf8.RuneSelf && !utf8.FullRune(b[start:]) {
+				return b[:start]
+			}
+			break
+		}
+	}
+	return b
+}
+
+// lastBytes is a writer that keeps the end of what it gets.
+type lastBytes struct {
+	buf  []byte
+	size int64
+}
+
+// Write implements io.Writer.
+func (l *lastBytes) Write(p []byte) (int, error) {
+	l.size += int64(len(p))
+	l.buf = append(l.buf, p...)
+	if len(l.buf) > 2*maxTask {
+		l.buf = append(l.buf[:0], l.buf[len(l.buf)-maxTask:]...)
+	}
+	return len(p), nil
+}
+
+// kept returns at most n bytes of the end.
+func (l *lastBytes) kept(n int) []byte { return l.buf[max(0, len(l.buf)-n):] }
+
+// addPiped adds standard input to a task.
+func (t TaskSource) addPiped(task Task) (Task, error) {
+	p, err := readPiped(t.Input, t.Tell)
+	if errors.Is(err, errBinary) {
+		return task, fault.New(fault.Invalid, "standard input is not text").
+			Hint("put binary material in a file of the workspace and name the file in the task")
+	}
+	if err != nil {
+		return task, fault.New(fault.Invalid, "standard input cannot be read").Because(err).Hint("redirect it from /dev/null to leave it out")
+	}
+	if strings.TrimSpace(p.text) == "" {
+		return task, nil
+	}
+	heading := "Standard input:"
+	if p.note != "" {
+		heading = "Standard input (" + p.note + "):"
+		if t.Tell != nil {
+			t.Tell("standard input: " + p.note)
+		}
+	}
+	task.Text += fenced(heading, p.text)
+	return task, nil
+}
