@@ -11,7 +11,7 @@ import (
 type Address struct{}
 
 func (Address) check(r *reader, v any, loc []any) any {
-	s := String{}.check(r, v, loc)
+	s := String{Min: 1}.check(r, v, loc)
 	text, _ := s.(string)
 	if r.Keys == nil || !strings.Contains(text, sealedPrefix) {
 		return s

@@ -5,7 +5,7 @@
 //
 //	r := secret.NewRegistry(secret.Options{Warn: warn})
 //	r.Set(sources...)                       // of the request, see ParseMap
-//	env := r.Env(ctx, "curl -H $TOKEN …")   // what this command names
+//	env := r.Env(ctx, "curl -H $TOKEN …")   // the secrets that this command names
 //	obs = r.MaskObservation(obs)            // before it is stored
 //	s := r.Stream()                         // output that arrives in pieces
 //	show(s.Feed(chunk)); show(s.Flush())

@@ -62,7 +62,7 @@ func latin1(v string) string {
 	return b.String()
 }
 
-// unquoted removes what shells quote with.
+// unquoted removes the quotes of shells.
 var unquoted = strings.NewReplacer(`'`, "", `"`, "", `\`, "")
 
 // encodings returns the texts that may show a value, the value first. A value

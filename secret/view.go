@@ -12,8 +12,8 @@ import (
 // escaped, with separators, folded into lines. So texts are also looked through as they
 // read without escapes, for values of encodedMin bytes and more.
 
-// mark is an escape: bytes [at, at+n) of what it reads stand in [from, to) of the text. n is 0
-// for what is left out.
+// mark is an escape: bytes [at, at+n) of its value stand in [from, to) of the text. n is 0
+// for an escape without a value.
 type mark struct{ at, n, from, to int }
 
 // decoded is a text without escapes.

@@ -97,7 +97,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestInnocentTexts: what holds no value stays as it is.
+// TestInnocentTexts: text without a value stays as it is.
 func TestInnocentTexts(t *testing.T) {
 	t.Parallel()
 	r := knowing("plain-hush-4711", "it's a schlüssel", "12345678")

@@ -66,13 +66,13 @@ func Connect(ctx context.Context, servers map[string]Server, o Options) (*Set, [
 		firsts[i] = s.begin(ctx, sv)
 	}
 	var warnings []Warning
-	patience := time.After(s.opts.ConnectTimeout)
+	timeout := time.After(s.opts.ConnectTimeout)
 	for i, sv := range s.servers {
 		a := firsts[i]
 		select {
 		case <-a.done:
-		case <-patience:
-			patience = closed
+		case <-timeout:
+			timeout = closed
 			select {
 			case <-a.done:
 			default:
