@@ -62,6 +62,8 @@ type Config struct {
 	Dir string
 	// Program is the path of the program for sandboxes; "" for this process's.
 	Program string
+	// Install writes Program if it is not there, before it is needed; nil if it is there.
+	Install func() error
 	// Level of isolation; "" for the default.
 	Level string
 	// Hidden are paths that no sandbox shows.

@@ -61,11 +61,11 @@ func (c *scriptedCmd) Run(ctx context.Context, std *streams) error {
 
 // sandboxProgram is the program that runs in sandboxes: the small one, unless executors are
 // linked into this binary, which only this one has.
-func sandboxProgram(dir string) (path string, err error) {
+func sandboxProgram(dir string) (path string, install func() error, err error) {
 	if len(linkedIn) > 0 {
-		return "", nil
+		return "", nil, nil
 	}
-	return program.Install(dir)
+	return program.Find(dir)
 }
 
 type sandboxProgramCmd struct {
@@ -78,12 +78,17 @@ func (c *sandboxProgramCmd) Run(_ context.Context, std *streams) error {
 	if err != nil {
 		return fault.Wrap(err, fault.Invalid, "find the directory")
 	}
-	path, err := sandboxProgram(dir)
+	path, install, err := sandboxProgram(dir)
 	if err != nil {
 		return err
 	}
-	if path == "" {
-		return fault.New(fault.Unsupported, "this binary runs itself in sandboxes").Hint("it was built by the go command alone, or with packages of others")
+	if path != "" {
+		err = install()
+	} else {
+		err = fault.New(fault.Unsupported, "this binary runs itself in sandboxes").Hint("it was built by the go command alone, or with packages of others")
+	}
+	if err != nil {
+		return err
 	}
 	_, err = fmt.Fprintln(std.Out, path)
 	return err

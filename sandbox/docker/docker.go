@@ -38,6 +38,9 @@ type Options struct {
 	Host string
 	// Self is the binary whose main calls stage.MaybeInit; default: this one.
 	Self string
+	// Install writes Self if it is not there; nil if it is there. It is called before each
+	// start of a container, also by several at once.
+	Install func() error
 	// Home is the user's home directory, which is never taken for a repository around
 	// a workspace. Default: this process's.
 	Home string
@@ -95,6 +98,9 @@ func New(o Options) (*Provider, error) {
 		if o.Self, err = os.Executable(); err != nil {
 			return nil, fmt.Errorf("find the binary: %w", err)
 		}
+	}
+	if o.Install == nil {
+		o.Install = func() error { return nil }
 	}
 	o.Home = realpath.Resolve(cmp.Or(o.Home, os.Getenv("HOME"), "/"))
 	options := []client.Opt{client.FromEnv}
@@ -170,6 +176,9 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 			Hint("stop it first")
 	default:
 		return p.reuse(ctx, s.ID, found)
+	}
+	if err := p.opt.Install(); err != nil {
+		return nil, err
 	}
 	in, err := p.launch(ctx, s)
 	if err != nil {

@@ -33,6 +33,9 @@ func (p *Provider) removeDir(ctx context.Context, id, image string) error {
 
 // removeAsRoot empties a sandbox's directory in a container that has nothing else.
 func (p *Provider) removeAsRoot(ctx context.Context, id, image string) (err error) {
+	if err := p.opt.Install(); err != nil {
+		return err
+	}
 	made, err := p.engine.ContainerCreate(ctx, client.ContainerCreateOptions{
 		Config: &container.Config{
 			Image: image, User: "0:0", Entrypoint: []string{inside.Self}, Cmd: []string{inside.RemoveArg},

@@ -4,7 +4,7 @@ import "github.com/deft-dev/deft/sandbox"
 
 // Class is the built-in sandbox. Its files lie directly in the directory of all sandboxes.
 var Class = described.Made(func(c sandbox.Config) (sandbox.Provider, error) {
-	return New(Options{Dir: c.Dir, Self: c.Program, Level: c.Level, Hidden: c.Hidden})
+	return New(Options{Dir: c.Dir, Self: c.Program, Install: c.Install, Level: c.Level, Hidden: c.Hidden})
 })
 
 // described is all of the class but its constructor, which refers to it.

@@ -3,6 +3,7 @@ package process_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -114,6 +115,34 @@ func TestProgramThatEndsAtOnce(t *testing.T) {
 		return
 	}
 	<-s.Done()
+	if err := s.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestInstall: the program is written before a start, and not before.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	self, installs := filepath.Join(t.TempDir(), "self"), 0
+	full := errors.New("no space left")
+	p, err := process.New(process.Options{Dir: b.dir, Self: self, Home: b.home, Install: func() error {
+		if installs++; installs == 1 {
+			return full
+		}
+		return os.Symlink(executable(t), self)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Start(t.Context(), b.spec); !errors.Is(err, full) {
+		t.Errorf("where it cannot be written: %v", err)
+	}
+	s, err := p.Start(t.Context(), b.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}

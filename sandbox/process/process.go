@@ -34,6 +34,9 @@ type Options struct {
 	Dir string
 	// Self is the binary whose main calls MaybeInit; default: this one.
 	Self string
+	// Install writes Self if it is not there; nil if it is there. It is called before each
+	// start of a sandbox, also by several at once.
+	Install func() error
 	// Level is one of the Level constants; default LevelAuto.
 	Level string
 	// Home is the home directory to show in part; default: $HOME.
@@ -92,6 +95,9 @@ func New(o Options) (*Provider, error) {
 		// The link stays right when the binary is replaced while it runs.
 		o.Self = "/proc/self/exe"
 	}
+	if o.Install == nil {
+		o.Install = func() error { return nil }
+	}
 	if o.Home == "" {
 		o.Home = os.Getenv("HOME")
 	}
@@ -148,6 +154,9 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 		return nil, err
 	}
 	p.sweep()
+	if err := p.opt.Install(); err != nil {
+		return nil, err
+	}
 	in, err := p.launch(ctx, s)
 	if err != nil {
 		return nil, err

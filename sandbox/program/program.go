@@ -4,14 +4,15 @@
 //
 // # Usage
 //
-//	path, err := program.Install(filepath.Join(data, "program"))
+//	path, install, err := program.Find(filepath.Join(data, "program"))
 //	if path == "" { … } // not built in: deft itself can do all that it does
+//	err = install()     // before a sandbox starts: it takes a tenth of a second, once
 //
 // A binary that was built without build.sh, as by go install or for a test, has none.
 //
 // # Concurrency and failure
 //
-// Install is safe for concurrent use, by several processes too: each file has its content's
+// Installing is safe for concurrent use, by several processes too: each file has its content's
 // hash in its path, appears there whole, and never changes. The first start of a version
 // removes files that are older than [oldAge]: a running program has its file open, and an
 // older deft that still runs writes its own again.
@@ -28,6 +29,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -54,35 +56,42 @@ type about struct {
 	size int64
 }
 
-// Install returns the path of the program below dir, where it is written if it is not
-// there; "" if it is not built in. Others can read it: engines of containers mount it. A
-// fault.Denied, or a fault.Internal with a path, says that it could not be written there.
-func Install(dir string) (path string, err error) { return install(built, dir) }
+// Find returns the path of the program below dir, "" if it is not built in, and what writes
+// it there if it is not there. Others can read it: engines of containers mount it. Install
+// fails with fault.Denied, or fault.Internal, if it cannot be written.
+func Find(dir string) (path string, install func() error, err error) { return find(built, dir) }
 
-func install(from fs.FS, dir string) (path string, err error) {
+func find(from fs.FS, dir string) (path string, install func() error, err error) {
 	if _, err := fs.Stat(from, binaryFile); errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return "", nil, nil
 	}
 	a, err := readAbout(from)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	path = filepath.Join(dir, a.hash, Name)
+	var one sync.Mutex // unpacking it twice would take twice the time
+	return path, func() error {
+		one.Lock()
+		defer one.Unlock()
+		return put(from, dir, path, a)
+	}, nil
+}
+
+// put writes the program to path if it is not there.
+func put(from fs.FS, dir, path string, a about) error {
 	if there(path, a.size) {
-		return path, nil
+		return nil
 	}
-	err = write(from, path, a.size)
+	err := write(from, path, a.size)
 	if err == nil {
 		err = removeOld(dir, a.hash)
 	}
-	if err != nil {
-		kind := fault.Internal
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.ENOSPC) {
-			kind = fault.Denied
-		}
-		return path, fault.Wrap(err, kind, "write the program of sandboxes to "+path)
+	kind := fault.Internal
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.ENOSPC) {
+		kind = fault.Denied
 	}
-	return path, nil
+	return fault.Wrap(err, kind, "write the program of sandboxes to "+path)
 }
 
 func readAbout(from fs.FS) (a about, err error) {

@@ -34,6 +34,28 @@ func holding(t *testing.T, content string, size int) fs.FS {
 	}
 }
 
+// install writes the program, and returns its path.
+func install(from fs.FS, dir string) (string, error) {
+	path, install, err := find(from, dir)
+	if path != "" {
+		err = install()
+	}
+	return path, err
+}
+
+// TestFind: nothing is written before it is needed.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "program")
+	path, install, err := find(holding(t, "a program", 9), dir)
+	if err != nil || filepath.Base(path) != Name || install == nil {
+		t.Fatalf("%q, %v", path, err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is written at once: %v", err)
+	}
+}
+
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	const content = "a program"

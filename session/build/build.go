@@ -82,11 +82,10 @@ type Options struct {
 	// MCP returns the MCP servers of this process that a conversation has beside its
 	// agent's, by name; nil for none.
 	MCP func(ctx context.Context, r session.BuildRequest) (mcp.Local, error)
-	// Program returns the program that runs in sandboxes, for which it has the directory
-	// dir; "" for this process's, which is the default. Programs with executor classes
-	// of their own need theirs. With an error it may return where the program will be:
-	// then there are no starts until it can be written, but all else works.
-	Program func(dir string) (path string, err error)
+	// Program returns where the program is that runs in sandboxes, for which it has the
+	// directory dir, and what writes it there before a start; "" for this process's program,
+	// which is the default. Programs with executor classes of their own need theirs.
+	Program func(dir string) (path string, install func() error, err error)
 	// Shells starts the shells that run in this process; nil for the ordinary
 	// way.
 	Shells *terminal.Starter
@@ -341,14 +340,11 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 	if err := os.MkdirAll(b.o.Dir, 0o700); err != nil { // hidden paths must exist
 		return nil, fmt.Errorf("make %s: %w", b.o.Dir, err)
 	}
-	own, err := b.program()
-	if err != nil && own == "" {
+	own, install, err := b.program()
+	if err != nil {
 		return nil, err
 	}
-	if err != nil { // as on a full disk, where conversations must be removed
-		b.o.Log.Warn("sandboxes cannot be started", "err", err)
-	}
-	c := sandbox.Config{Dir: of.DirIn(b.o.SandboxDir), Program: own, Level: isolation, Hidden: hidden, GitIdentity: true}
+	c := sandbox.Config{Dir: of.DirIn(b.o.SandboxDir), Program: own, Install: install, Level: isolation, Hidden: hidden, GitIdentity: true}
 	if shared, ok := b.o.Store.(interface{ Installation() string }); ok {
 		c.Installation = shared.Installation()
 	}
@@ -360,10 +356,11 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 	return p, nil
 }
 
-// program is the path of the program in sandboxes; "" for this process's.
-func (b *Builder) program() (string, error) {
+// program is the path of the program in sandboxes, and what writes it; "" for this
+// process's.
+func (b *Builder) program() (path string, install func() error, err error) {
 	if b.o.Program == nil {
-		return "", nil
+		return "", nil, nil
 	}
 	return b.o.Program(filepath.Join(b.o.Dir, "program"))
 }

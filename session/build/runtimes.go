@@ -243,7 +243,7 @@ func (b *Builder) othersBeside(ctx context.Context, r session.BuildRequest, dir 
 // sandboxSpec describes the sandbox of a conversation whose commands get env.
 func (b *Builder) sandboxSpec(ctx context.Context, r session.BuildRequest, env []string, mark string) (sandbox.Spec, error) {
 	o := b.o
-	self, err := b.program()
+	self, _, err := b.program()
 	if err == nil && self == "" {
 		self, err = os.Executable()
 	}
