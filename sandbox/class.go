@@ -90,6 +90,7 @@ const (
 	FeatureNetwork    Feature = "network"         // Network
 	FeatureGrants     Feature = "grants"          // Readable and Writable
 	FeatureLimits     Feature = "limits"          // Limits
+	FeatureAlias      Feature = "workspace-alias" // Alias
 	FeaturePorts      Feature = "ports"           // a network of the sandbox's own, whose ports can be published
 )
 
@@ -166,7 +167,7 @@ func (c Class) Check(s Spec) error {
 	}{
 		{FeatureNetwork, "a network", !s.Network.None()},
 		{FeatureGrants, "readable directories", len(s.Readable) > 0}, {FeatureGrants, "writable directories", len(s.Writable) > 0},
-		{FeatureLimits, "limits", s.Limits != Limits{}},
+		{FeatureLimits, "limits", s.Limits != Limits{}}, {FeatureAlias, "a second path of the workspace", s.Alias != ""},
 		{FeatureImage, "an image", o.Image != ""}, {FeatureImage, "a pull policy", o.Pull != ""},
 		{FeatureImage, "a user", o.User != ""}, {FeatureMounts, "mounts", len(o.Mounts) > 0},
 		{FeatureExtraHosts, "extra hosts", len(o.ExtraHosts) > 0}, {FeatureGPUs, "GPUs", o.GPUs != "" && o.GPUs != NoGPUs},

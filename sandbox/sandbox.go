@@ -44,6 +44,10 @@ type Spec struct {
 	// Workspace is the one directory, absolute, that is writable at its own
 	// path and is the working directory.
 	Workspace string
+	// Alias is a second path of the workspace inside, for programs that expect it there;
+	// "" for none. Where a sandbox cannot have it, its Report says that
+	// [FeatureAlias] is missing.
+	Alias string
 	// Hidden are further paths that must not be readable inside.
 	Hidden []string
 	// AlsoHidden are further ones of a sandbox that is started now. One that runs is

@@ -15,6 +15,6 @@ var described = sandbox.Class{
 		{Name: LevelLandlock, Lacks: []sandbox.Feature{sandbox.FeaturePorts}},
 		{Name: LevelNone, Lacks: []sandbox.Feature{sandbox.FeaturePorts}, Open: true},
 	},
-	Accepts: []sandbox.Feature{sandbox.FeatureNetwork, sandbox.FeatureGrants, sandbox.FeatureLimits, sandbox.FeaturePorts},
+	Accepts: []sandbox.Feature{sandbox.FeatureNetwork, sandbox.FeatureGrants, sandbox.FeatureLimits, sandbox.FeatureAlias, sandbox.FeaturePorts},
 	Why:     "use a sandbox of containers, such as docker",
 }

@@ -3,7 +3,9 @@ package process
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -49,11 +51,25 @@ func (p *Provider) plan(s sandbox.Spec, level, caches string) (pl plan, err erro
 	if level == LevelNamespaces {
 		pl.Granted = slices.DeleteFunc(pl.Granted, func(g grant) bool { return isCache(&pl, g) })
 	}
+	pl.Alias = s.Alias
+	if pl.Alias != "" {
+		pl.Hidden, pl.Sockets = aliased(&pl, pl.Hidden), aliased(&pl, pl.Sockets)
+	}
 	pl.Token = proxyToken(&pl)
 	if uid, gid := ownerOf(s.Workspace); level == LevelNamespaces && os.Geteuid() == 0 && (uid != 0 || gid != 0) {
 		pl.KeepCaps = foreignOwnerCaps
 	}
 	return pl, nil
+}
+
+// aliased adds the second path of each path in the workspace.
+func aliased(pl *plan, paths []string) []string {
+	for _, path := range slices.Clip(paths) {
+		if rest, ok := strings.CutPrefix(path, pl.Workspace+"/"); ok {
+			paths = append(paths, filepath.Join(pl.Alias, rest))
+		}
+	}
+	return sorted(paths)
 }
 
 // hideCleaned hides the files whose content would have to be replaced, which rules

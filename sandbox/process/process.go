@@ -259,6 +259,10 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 		}
 	}
 	s.Workspace = real
+	if s.Alias != "" && (!filepath.IsAbs(s.Alias) || s.Alias != filepath.Clean(s.Alias) || s.Alias == "/" || within(real, s.Alias) || within(s.Alias, real) ||
+		within(p.opt.Home, real) || len(s.Readable)+len(s.Writable) > 0) { // these are not shown at a second path as they are at the first
+		return s, fault.New(fault.Unsupported, "the workspace "+real+" cannot be shown at "+s.Alias+" too")
+	}
 	if s.Network, err = sandbox.ParseNetwork(string(s.Network)); err != nil {
 		return s, err
 	}

@@ -50,10 +50,11 @@ type isolationKey struct {
 	Network   sandbox.Network `json:"network"`
 	Limits    sandbox.Limits  `json:"limits"`
 	EnvMark   string          `json:"env_mark,omitempty"`
+	Alias     string          `json:"alias,omitempty"`
 }
 
 func (p *Provider) isolationKey(s sandbox.Spec) isolationKey {
-	return isolationKey{p.opt.Level, s.Workspace, sorted(s.Hidden), sorted(s.Readable), sorted(s.Writable), s.Network, s.Limits, s.EnvMark}
+	return isolationKey{p.opt.Level, s.Workspace, sorted(s.Hidden), sorted(s.Readable), sorted(s.Writable), s.Network, s.Limits, s.EnvMark, s.Alias}
 }
 
 func sorted(paths []string) []string { return slices.Sorted(slices.Values(paths)) }
@@ -61,7 +62,7 @@ func sorted(paths []string) []string { return slices.Sorted(slices.Values(paths)
 func (a isolationKey) equal(b isolationKey) bool {
 	return a.Level == b.Level && a.Workspace == b.Workspace && slices.Equal(a.Hidden, b.Hidden) &&
 		slices.Equal(a.Readable, b.Readable) && slices.Equal(a.Writable, b.Writable) &&
-		a.Network == b.Network && a.Limits == b.Limits && a.EnvMark == b.EnvMark
+		a.Network == b.Network && a.Limits == b.Limits && a.EnvMark == b.EnvMark && a.Alias == b.Alias
 }
 
 var bootID = sync.OnceValue(func() string {

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -87,6 +90,52 @@ func TestWorkspaceLocations(t *testing.T) {
 					t.Errorf("secrets are readable: %s", a.Out)
 				}
 			})
+		}
+	}
+}
+
+// TestAlias: the workspace is at a second path, which the host does not have, with the same
+// things hidden; without mounts the report says that it is not.
+func TestAlias(t *testing.T) {
+	t.Parallel()
+	const at = "/workspace-of-a-test"
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			b.spec.Alias, b.spec.Hidden = at, []string{filepath.Join(b.ws, "private")}
+			s := b.start(t)
+			missing := slices.ContainsFunc(s.Report().Missing, func(m sandbox.Missing) bool { return m.Feature == string(sandbox.FeatureAlias) })
+			if missing != (level == process.LevelLandlock) {
+				t.Errorf("the report says %+v", s.Report().Missing)
+			}
+			if missing {
+				return
+			}
+			a := sh(t, s, `cd "$1" && pwd && cat hello && echo; cat private/key; echo new >made && mkdir -p project/sub && rm -r project; cat "$2/made"; ls -d /usr /bin /etc/passwd; mkdir /beside`, at, b.ws)
+			if !strings.HasPrefix(a.Out, at+"\nhello\n") || !strings.Contains(a.Out, "new\n/bin\n/etc/passwd\n/usr") || strings.Contains(a.Out, "SECRET") {
+				t.Errorf("inside: %+v", a)
+			}
+			if got, err := os.ReadFile(filepath.Join(b.ws, "made")); err != nil || string(got) != "new\n" {
+				t.Errorf("the file made inside reads %q, %v", got, err)
+			}
+			if _, err := os.Lstat(at); !os.IsNotExist(err) {
+				t.Errorf("the host has it: %v", err)
+			}
+		})
+	}
+	for name, spoil := range map[string]func(*bench){
+		"relative":      func(b *bench) { b.spec.Alias = "w" },
+		"the top":       func(b *bench) { b.spec.Alias = "/" },
+		"in itself":     func(b *bench) { b.spec.Alias = b.ws + "/x" },
+		"around itself": func(b *bench) { b.spec.Alias = filepath.Dir(b.ws) },
+		"with a home":   func(b *bench) { b.spec.Alias, b.spec.Workspace = at, b.home },
+		"with a grant":  func(b *bench) { b.spec.Alias, b.spec.Readable = at, []string{filepath.Dir(b.ws) + "/outside"} },
+	} {
+		b := setup(t, process.LevelNamespaces)
+		spoil(b)
+		if _, err := b.Start(t.Context(), b.spec); !fault.Is(err, fault.Unsupported) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

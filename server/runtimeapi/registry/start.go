@@ -194,7 +194,7 @@ func (r *Registry) launch(ctx context.Context, e *entry, q Request, c class) (sa
 	if err != nil {
 		return nil, bootstrap.Ready{}, err
 	}
-	ready, err := bootstrap.Assign(ctx, s, r.assignment(rt, q))
+	ready, err := bootstrap.Assign(ctx, s, r.assignment(rt, q, r.root(rt, s)))
 	return s, ready, err
 }
 
@@ -229,7 +229,9 @@ func (r *Registry) spec(id string, c class) (sandbox.Spec, error) {
 		ID: id, Argv: []string{r.o.Self, "sandbox-server"}, Env: r.o.Env, Workspace: dir, Hidden: r.o.Hidden, Network: r.o.Network,
 		Limits: scaled(r.o.Limits, c.Factor),
 	}
-	if r.o.Containers {
+	if !r.o.Containers {
+		s.Alias = workspaceInside
+	} else {
 		if err := os.WriteFile(r.machineID(id), []byte(newMachineID()), 0o444); err != nil && !errors.Is(err, fs.ErrPermission) { // an earlier run's stays
 			return sandbox.Spec{}, fault.Wrap(err, fault.Denied, "make the machine id")
 		}
@@ -245,18 +247,25 @@ func (r *Registry) spec(id string, c class) (sandbox.Spec, error) {
 // workspaceInside is where clients of OpenHands expect the workspace.
 const workspaceInside = "/workspace"
 
-// inside returns a path as it is inside: where there are no images, the workspace is at its
-// own path.
-func (r *Registry) inside(path, workspace string) string {
-	if r.o.Containers || path != workspaceInside && !strings.HasPrefix(path, workspaceInside+"/") {
+// root is where the workspace is inside: at its own path where neither an image nor an
+// alias can have it at workspaceInside.
+func (r *Registry) root(rt Runtime, s sandbox.Sandbox) string {
+	if slices.ContainsFunc(s.Report().Missing, func(m sandbox.Missing) bool { return m.Feature == string(sandbox.FeatureAlias) }) {
+		return r.workspace(rt.ID)
+	}
+	return workspaceInside
+}
+
+// inside returns a path as it is inside, where the workspace is at root.
+func inside(path, root string) string {
+	if path != workspaceInside && !strings.HasPrefix(path, workspaceInside+"/") {
 		return path
 	}
-	return filepath.Join(workspace, strings.TrimPrefix(path, workspaceInside))
+	return filepath.Join(root, strings.TrimPrefix(path, workspaceInside))
 }
 
 // assignment is the assignment of the runtime's program.
-func (r *Registry) assignment(rt Runtime, q Request) bootstrap.Assignment {
-	workspace := r.workspace(rt.ID)
+func (r *Registry) assignment(rt Runtime, q Request, root string) bootstrap.Assignment {
 	a := bootstrap.Assignment{Args: slices.Clone(q.Command.Args)}
 	if q.Command.Given {
 		a.Port = q.Command.Port
@@ -264,13 +273,13 @@ func (r *Registry) assignment(rt Runtime, q Request) bootstrap.Assignment {
 	for i, arg := range a.Args {
 		name, value, inline := strings.Cut(arg, "=")
 		if inline && strings.HasPrefix(name, "--") {
-			a.Args[i] = name + "=" + r.inside(value, workspace)
+			a.Args[i] = name + "=" + inside(value, root)
 		} else {
-			a.Args[i] = r.inside(arg, workspace)
+			a.Args[i] = inside(arg, root)
 		}
 	}
 	for name, value := range q.Environment {
-		a.Env = append(a.Env, name+"="+r.inside(value, workspace))
+		a.Env = append(a.Env, name+"="+inside(value, root))
 	}
 	slices.Sort(a.Env)
 	switch {
@@ -282,11 +291,11 @@ func (r *Registry) assignment(rt Runtime, q Request) bootstrap.Assignment {
 	}
 	dir := q.WorkingDir
 	if !r.o.Containers {
-		if dir = r.inside(dir, workspace); !strings.HasPrefix(dir, workspace) {
-			dir = workspace
+		if dir = inside(dir, root); dir != root && !strings.HasPrefix(dir, root+"/") {
+			dir = root
 		}
 	}
-	a.Dirs = []string{dir, workspaceInside, workspace}
+	a.Dirs = []string{dir, root}
 	if dir == "" {
 		a.Dirs = a.Dirs[1:]
 	}

@@ -76,6 +76,9 @@ func landlockGaps(abi int, pl *Plan) []Missing {
 	if len(pl.Caches) > 0 {
 		gaps = append(gaps, Missing{Feature: FeatureCaches, Reason: "without mounts, caches of tools start empty for each workspace, where the tools' variables name them"})
 	}
+	if pl.Alias != "" {
+		gaps = append(gaps, Missing{Feature: FeatureAlias, Reason: "without mounts the workspace is not at " + pl.Alias + " too"})
+	}
 	if !pl.Network {
 		gaps = append(gaps, Missing{Feature: "loopback", Reason: "without a network namespace all Internet sockets are refused"})
 	} else {

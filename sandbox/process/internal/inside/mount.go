@@ -54,7 +54,13 @@ func newRoot(pl *Plan, exe int, o *Outcome) (step string, err error) {
 		return "open granted directories", err
 	}
 	r := &root{size: pl.TmpBytes}
-	if r.fd, err = cloneTree(unix.AT_FDCWD, "/", readOnly); err != nil {
+	var top []entry
+	if pl.Alias == "" {
+		r.fd, err = cloneTree(unix.AT_FDCWD, "/", readOnly)
+	} else {
+		top, err = r.ownTop()
+	}
+	if err != nil {
 		return "copy the file system's tree", err
 	}
 	caches, missing := openCaches(pl)
@@ -66,6 +72,11 @@ func newRoot(pl *Plan, exe int, o *Outcome) (step string, err error) {
 	sortLayers(layers)
 	if err := r.attachSomewhere(); err != nil {
 		return "attach the new root", err
+	}
+	for _, e := range top {
+		if err := r.fill(e); err != nil {
+			return "copy the file system's tree", err
+		}
 	}
 	if step, err := r.build(pl, layers, home, dev, exe, shown, o); err != nil {
 		return step, err
@@ -133,6 +144,13 @@ type layer struct {
 // the caches. Once sorted, deeper paths come later, so the longest path decides.
 func openLayers(pl *Plan, ws int) ([]layer, error) {
 	layers := []layer{{path: pl.Workspace, tree: ws}}
+	if pl.Alias != "" {
+		again, err := cloneTree(unix.AT_FDCWD, pl.Workspace, plainAttr)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, layer{path: pl.Alias, tree: again})
+	}
 	for _, path := range pl.Hidden {
 		layers = append(layers, layer{path: path, hide: true})
 	}

@@ -19,6 +19,7 @@ type Plan struct {
 	Level     string
 	Argv, Env []string
 	Workspace string
+	Alias     string            // a second path of it; "" for none
 	Home      string            // "" without one, or if the workspace contains it
 	Shown     []string          // relative to Home
 	Covered   []string          // directories that are replaced by empty ones
@@ -65,6 +66,9 @@ const (
 
 // FeatureCaches says in a report that caches of tools are layers over the user's.
 const FeatureCaches = "cache-overlay"
+
+// FeatureAlias says in a report that the workspace has its second path.
+const FeatureAlias = "workspace-alias"
 
 // plain is the directory of writes to the cache without an overlay.
 func (c *CacheLayer) plain() string {
