@@ -44,6 +44,12 @@ func AgentProfiles(of func(ctx context.Context) (*settings.Service, error), log 
 	return settingsroutes.AgentProfiles(of, log)
 }
 
+// OrganizationConnections returns the operations on provider connections below
+// /api/organizations, whose id is not checked.
+func OrganizationConnections(of func(ctx context.Context) (*settings.Service, error), log *slog.Logger) []rest.Route {
+	return settingsroutes.OrganizationConnections(of, log)
+}
+
 // suspend answers when everything is stored and nothing runs, so that the sandbox
 // of the server can be paused: runs are interrupted, and commands of clients in
 // conversations ended, as at the reference. All work again when they are used.

@@ -168,6 +168,7 @@ func (s *services) routes() []rest.Route {
 		}).Routes(),
 		settingsroutes.New(settingsroutes.Options{Of: s.owners.Of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, Began: s.began, Log: s.o.Log, ProbeMCP: agentserver.MCPProber(s.o.Adapters)}).Routes(),
 		agentserver.AgentProfiles(s.callerSettings, s.o.Log),
+		settingsroutes.OfOrganization(agentserver.OrganizationConnections(s.callerSettings, s.o.Log)...),
 		s.v0.Routes(),
 		git.New(git.Options{Tokens: s.owners.tokens, Forges: s.o.Forges, Log: s.o.Log}).Routes(),
 		s.apps.Routes(),

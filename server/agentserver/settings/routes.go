@@ -94,6 +94,17 @@ func AgentProfiles(of ServiceOf, log *slog.Logger) []rest.Route {
 	return routes{of, log}.group("Agent Profiles", "/api/agent-profiles", agents())
 }
 
+// OrganizationConnections returns the operations on provider connections as an
+// organization has them.
+func OrganizationConnections(of ServiceOf, log *slog.Logger) []rest.Route {
+	return routes{of, log}.group("Organizations", "/api/organizations/{org_id}/provider-connections", []operation{
+		{"GET", "", server.listed, 0},
+		{"POST", "", server.createConnection, http.StatusCreated},
+		{"PATCH", "/{connection_id}", server.updateConnection, 0},
+		{"DELETE", "/{connection_id}", server.deleteConnection, 0},
+	})
+}
+
 // server returns the function that answers a request.
 func (t routes) server(ctx context.Context) (server, error) {
 	service, err := t.of(ctx)

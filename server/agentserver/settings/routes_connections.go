@@ -34,6 +34,12 @@ func (s server) listConnections(r *http.Request) (any, error) {
 	return out, err
 }
 
+// listed is listConnections in the form of organizations.
+func (s server) listed(r *http.Request) (any, error) {
+	list, err := s.listConnections(r)
+	return map[string]any{"connections": list}, err
+}
+
 // realKey refuses blank and masked keys.
 func realKey(key string) error {
 	if !settings.UsableSecret(key) {

@@ -67,10 +67,11 @@ func stored(t store.Task) (s storedStart, err error) {
 	return s, nil
 }
 
-// ShownStart is a start request as its task shows it.
+// ShownStart is a start request as its task shows it: without the values of secrets.
 type ShownStart struct {
 	Start
-	Processors []ShownProcessor `json:"processors,omitempty"`
+	Processors []ShownProcessor  `json:"processors,omitempty"`
+	Secrets    map[string]string `json:"secrets,omitempty"`
 }
 
 // ShownProcessor names the processor of an event callback.
@@ -84,6 +85,12 @@ func Shown(t store.Task) (ShownStart, error) {
 	out := ShownStart{Start: s.Start}
 	for _, p := range s.Processors {
 		out.Processors = append(out.Processors, ShownProcessor{Kind: ProcessorKind(p)})
+	}
+	for name := range s.Secrets {
+		if out.Secrets == nil {
+			out.Secrets = map[string]string{}
+		}
+		out.Secrets[name] = schema.Mask
 	}
 	return out, err
 }

@@ -10,7 +10,8 @@
 // # Concurrency and failure
 //
 // A Service is safe for concurrent use and keeps nothing. A request about a host without a
-// token is Auth. Lists over several hosts leave out those that fail, which are logged, but
+// token, or one that refuses it, is Denied: pages of clients sign out when an answer is 401.
+// Lists over several hosts leave out those that fail, which are logged, but
 // if all fail that is the error.
 package git
 
@@ -18,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -53,7 +55,7 @@ func New(o Options) *Service {
 func (s *Service) Routes() []rest.Route {
 	const v1 = "/api/v1/git"
 	r := func(path string, h rest.Valued) rest.Route {
-		return rest.Route{Method: "GET", Path: path, Tag: "Git", Scope: rest.Account, Handle: rest.Value(h)}
+		return rest.Route{Method: "GET", Path: path, Tag: "Git", Scope: rest.Account, Handle: rest.Value(ofHost(h))}
 	}
 	return []rest.Route{
 		r(v1+"/installations/search", s.installations),
@@ -62,6 +64,17 @@ func (s *Service) Routes() []rest.Route {
 		r(v1+"/suggested-tasks/search", s.tasks),
 		r("/api/v1/users/git-info", s.info),
 		r("/api/v1/users/git-organizations", s.organisations),
+	}
+}
+
+// ofHost turns the refusal of a Git host into one that leaves the user signed in here.
+func ofHost(h rest.Valued) rest.Valued {
+	return func(r *http.Request) (any, error) {
+		out, err := h(r)
+		if fault.Is(err, fault.Auth) {
+			err = fault.New(fault.Denied, err.Error()).Hint(fault.HintOf(err))
+		}
+		return out, err
 	}
 }
 

@@ -94,7 +94,7 @@ func TestRoutes(t *testing.T) {
 		{"alice", "/api/v1/git/installations/search?provider=github&limit=1", 200, `{"items":["octocat"],"next_page_id":"2.1"}`},
 		{"alice", "/api/v1/git/installations/search?provider=github&page_id=2.1", 200, `{"items":["acme"],"next_page_id":null}`},
 		{"alice", "/api/v1/git/installations/search?provider=github&page_id=x", 422, `…the page does not exist…`},
-		{"alice", "/api/v1/git/installations/search?provider=gitlab", 401, `{"detail":"no token of gitlab is stored: store one in the settings"}`},
+		{"alice", "/api/v1/git/installations/search?provider=gitlab", 403, `{"detail":"no token of gitlab is stored: store one in the settings"}`},
 		{"alice", "/api/v1/git/installations/search?provider=svn", 422, `…'github', 'gitlab'…`},
 		{"alice", "/api/v1/git/installations/search", 422, `…Field required…`},
 		{"alice", "/api/v1/git/repositories/search?provider=github&limit=2", 200, `{"items":[` + hello + "null" + rest1 + "," + api + `],"next_page_id":"2.2"}`},
@@ -110,8 +110,9 @@ func TestRoutes(t *testing.T) {
 		{"both", "/api/v1/git/suggested-tasks/search", 200, `…{"git_provider":"gitlab","task_type":"OPEN_ISSUE","repo":"acme/api","issue_number":4,"title":"Crash on empty input"}]…`},
 		{"alice", "/api/v1/users/git-info", 200, `{"id":"1","login":"octocat","avatar_url":"https://github.com/images/error/octocat_happy.gif","company":"GitHub","name":"The Octocat","email":"octocat@github.com"}`},
 		{"alice", "/api/v1/users/git-organizations", 200, `{"organizations":["acme"],"provider":"github"}`},
-		{"nobody", "/api/v1/git/suggested-tasks/search", 401, `…`},
-		{"wrong", "/api/v1/git/suggested-tasks/search", 401, `…`},
+		{"nobody", "/api/v1/git/suggested-tasks/search", 403, `…no token of a Git provider is stored: store one in the settings…`},
+		{"nobody", "/api/v1/users/git-info", 403, `…`},
+		{"wrong", "/api/v1/git/suggested-tasks/search", 403, `…`},
 	} {
 		status, body := get(t, c.owner, base+c.path)
 		part := strings.Trim(c.want, "…")

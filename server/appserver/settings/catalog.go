@@ -123,7 +123,7 @@ func (s *Service) webClient(_ *http.Request) (any, error) {
 		"posthog_client_key": nil, "maintenance_start_time": nil, "auth_url": nil, "recaptcha_site_key": nil,
 		"faulty_models": none, "error_message": nil, "updated_at": rest.Stamp(s.o.Began), "github_app_slug": nil,
 		"gitlab_enabled": false, "slack_enabled": false, "email_enabled": false, "email_change_enabled": false,
-		"provider_default_hosts": map[string]string{"github": "github.com", "gitlab": "gitlab.com", "bitbucket": "bitbucket.org"},
+		"provider_default_hosts": map[string]string{"github": "github.com", "gitlab": "gitlab.com", "bitbucket": "bitbucket.org", "forgejo": "codeberg.org"},
 		"acp_providers":          none, "jira_dc_oauth_host": nil, "jira_dc_service_account_managed": false,
 		"jira_dc_service_account_email": nil, "jira_dc_service_account_config_error": nil,
 	}, nil

@@ -1,5 +1,5 @@
 // Package settings serves the configuration of a user of the App Server below /api/v1:
-// settings, secrets, tokens of Git hosts, LLM profiles, API keys, the user, and everything
+// settings, secrets, tokens of Git hosts, LLM profiles, API keys, the user, his organization, and everything
 // that is the same for all users: models and the configuration of the web client (the
 // contract of OpenHands' cloud). Package settings at the top does the work.
 //
@@ -105,7 +105,7 @@ func (s *Service) Routes() []rest.Route {
 		r.Scope, r.Limit = s, limit
 		return r
 	}
-	return []rest.Route{
+	return append(s.organizations(), []rest.Route{
 		r("Settings", "GET", v1, s.user(user.get)),
 		r("Settings", "POST", v1, s.user(user.post)),
 		r("Settings", "GET", v1+"/agent-schema", agentSchema),
@@ -137,7 +137,7 @@ func (s *Service) Routes() []rest.Route {
 		rest.Audited(r("Keys", "POST", "/api/keys", s.createKey)),
 		rest.Audited(r("Keys", "DELETE", "/api/keys/{key_id}", s.deleteKey)),
 		r("Keys", "GET", "/api/keys/current", s.currentKey),
-	}
+	}...)
 }
 
 // user is the caller of a request with his settings.

@@ -142,8 +142,11 @@ func (s *Service) count(r *http.Request) (any, error) {
 
 func (s *Service) batch(r *http.Request) (any, error) {
 	q := rest.QueryOf(r)
-	asked := ids(q, "ids")
-	if err := tooMany(len(asked), "ids"); err != nil {
+	if err := tooMany(len(q.All("ids")), "ids"); err != nil {
+		return nil, err
+	}
+	asked, err := onlyIDs(q, "ids")
+	if err != nil {
 		return nil, err
 	}
 	found, err := s.o.Conversations.Get(r.Context(), owner(r), asked...)

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/deft-dev/deft/event"
@@ -157,6 +158,21 @@ func ids(q *rest.Query, name string) (out []event.ConversationID) {
 		out = append(out, id)
 	}
 	return out
+}
+
+// onlyIDs is ids, with the contract's refusal of what is no id.
+func onlyIDs(q *rest.Query, name string) ([]event.ConversationID, error) {
+	out := ids(q, name)
+	var wrong []string
+	for i, text := range q.All(name) {
+		if out[i] == "" {
+			wrong = append(wrong, "'"+text+"'")
+		}
+	}
+	if wrong != nil {
+		return nil, rest.Fail(http.StatusBadRequest, "Invalid UUID format for "+name+": ["+strings.Join(wrong, ", ")+"]")
+	}
+	return out, nil
 }
 
 // mostIDs is how many members of a list can be asked for by id.

@@ -16,22 +16,22 @@ import (
 
 // startTask is a start task as the contract has it (AppConversationStartTask).
 type startTask struct {
-	ID           string                   `json:"id"`
-	Owner        string                   `json:"created_by_user_id"`
-	Status       string                   `json:"status"`
-	Detail       *string                  `json:"detail"`
-	Conversation *string                  `json:"app_conversation_id"`
-	Sandbox      *string                  `json:"sandbox_id"`
-	URL          *string                  `json:"agent_server_url"`
-	Request      conversations.ShownStart `json:"request"`
-	Log          string                   `json:"setup_log"` // not in the contract
-	FailedAt     *string                  `json:"failed_at"` // nor this: the status in which it failed
-	Created      string                   `json:"created_at"`
-	Updated      string                   `json:"updated_at"`
+	ID           string      `json:"id"`
+	Owner        string      `json:"created_by_user_id"`
+	Status       string      `json:"status"`
+	Detail       *string     `json:"detail"`
+	Conversation *string     `json:"app_conversation_id"`
+	Sandbox      *string     `json:"sandbox_id"`
+	URL          *string     `json:"agent_server_url"`
+	Request      *schema.Map `json:"request"`
+	Log          string      `json:"setup_log"` // not in the contract
+	FailedAt     *string     `json:"failed_at"` // nor this: the status in which it failed
+	Created      string      `json:"created_at"`
+	Updated      string      `json:"updated_at"`
 }
 
 func (s *Service) showTask(r *http.Request, t *store.Task) startTask {
-	request, err := conversations.Shown(*t)
+	request, err := shownRequest(*t)
 	if err != nil {
 		s.o.Log.Warn("the request of a start task cannot be read", "task", t.ID, "err", err)
 	}
@@ -43,6 +43,24 @@ func (s *Service) showTask(r *http.Request, t *store.Task) startTask {
 		out.Conversation, out.URL = rest.OrNull(t.Conversation.Hex()), rest.OrNull(s.o.URL(r))
 	}
 	return out
+}
+
+// shownRequest is the request of a task with all fields of the contract, those that are
+// not set too.
+func shownRequest(t store.Task) (*schema.Map, error) {
+	shown, err := conversations.Shown(t)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(shown)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := schema.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return startForm.Check(doc, schema.Reading{}, "request")
 }
 
 var triggers = schema.Enum{"resolver", "gui", "suggested_task", "openhands_api", "slack", "microagent_management", "jira", "jira_dc", "linear", "bitbucket", "automation"}

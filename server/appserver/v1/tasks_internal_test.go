@@ -1,0 +1,51 @@
+package v1
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/rest"
+)
+
+// TestShownRequest: a start task has all fields of its request, as clients read them, and
+// no secret.
+func TestShownRequest(t *testing.T) {
+	t.Parallel()
+	shown, err := shownRequest(store.Task{Request: []byte(`{"title":"T","pr_number":[7],"secrets":{"TOKEN":"hunter2"},"processors":[{"kind":"SetTitleCallbackProcessor"}],"mcp_config":{"a":{"url":"http://x"}}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range startForm.Fields {
+		if _, ok := shown.Lookup(f.Name); !ok {
+			t.Errorf("%s is missing", f.Name)
+		}
+	}
+	raw, err := json.Marshal(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"title":"T"`, `"pr_number":[7]`, `"secrets":{"TOKEN":"**********"}`, `"kind":"SetTitleCallbackProcessor"`, `"agent_type":"default"`, `"sandbox_id":null`} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("%s has no %s", raw, want)
+		}
+	}
+}
+
+// TestOnlyIDs: what is no id is named.
+func TestOnlyIDs(t *testing.T) {
+	t.Parallel()
+	const id = "00112233445566778899aabbccddeeff"
+	for query, want := range map[string]string{
+		"ids=" + id:             "",
+		"ids=x&ids=" + id:       "Invalid UUID format for ids: ['x']",
+		"ids=x&ids=y&ids=" + id: "Invalid UUID format for ids: ['x', 'y']",
+	} {
+		_, err := onlyIDs(rest.QueryOf(httptest.NewRequest("GET", "/?"+query, nil)), "ids")
+		if (err != nil) != (want != "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+}
