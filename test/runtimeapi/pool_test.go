@@ -84,7 +84,7 @@ func TestPool(t *testing.T) {
 			t.Errorf("its clock shows %d, %v", at, err)
 		}
 		for what, value := range map[string]string{
-			"session key": r.SessionKey, "id": r.ID, "workspace": r.WorkingDir, "entropy": r.run(t, "od -An -N16 -tx1 /dev/urandom"),
+			"session key": r.SessionKey, "id": r.ID, "workspace": r.run(t, "stat -c %d:%i /workspace"), "entropy": r.run(t, "od -An -N16 -tx1 /dev/urandom"),
 			"pid namespace": r.run(t, "readlink /proc/self/ns/pid"),
 		} {
 			if other := seen[what+value]; other != "" {
