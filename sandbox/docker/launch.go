@@ -30,9 +30,11 @@ import (
 // hundred milliseconds on a quiet machine.
 const startTimeout = time.Minute
 
-// Directories of a sandbox's directory: runDir is mounted at [inside.Run].
+// Directories of a sandbox's directory: runDir is mounted at [inside.Run] and is there for the
+// start only, relayDir is mounted read-only at [inside.Relay].
 const (
 	runDir   = "run"
+	relayDir = "relay"
 	emptyDir = "empty" // is shown in place of hidden paths
 )
 
@@ -73,6 +75,9 @@ func (p *Provider) prepare(s sandbox.Spec) error {
 	}
 	if err := os.Mkdir(filepath.Join(dir, emptyDir), 0o555); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the empty directory: %w", err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, relayDir), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make the directory for the proxy's socket: %w", err)
 	}
 	if err := os.Chmod(run, 0o777); err != nil {
 		return fmt.Errorf("open the directory for the start: %w", err)

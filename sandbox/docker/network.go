@@ -35,15 +35,15 @@ func (p *Provider) listenForProxy(s sandbox.Spec) (_ *proxyStart, err error) {
 	if s.Network.None() {
 		return ps, nil
 	}
-	if ps.listener, err = p.listenUnix(s.ID, inside.ProxySocket, "unixpacket"); err != nil {
+	if ps.listener, err = p.listenUnix(s.ID, runDir, inside.ProxySocket, "unixpacket"); err != nil {
 		return nil, fmt.Errorf("listen for the container's first stage: %w", err)
 	}
 	return ps, nil
 }
 
 // listenUnix listens on a socket that the container can connect to.
-func (p *Provider) listenUnix(id, name, network string) (*net.UnixListener, error) {
-	path, release, err := socketpath.Short(filepath.Join(p.dir(id), runDir, name))
+func (p *Provider) listenUnix(id, dir, name, network string) (*net.UnixListener, error) {
+	path, release, err := socketpath.Short(filepath.Join(p.dir(id), dir, name))
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (ps *proxyStart) listeners(conn *net.UnixConn) (*os.File, error) {
 	if !relay {
 		return conn.File()
 	}
-	l, err := ps.p.listenUnix(ps.s.ID, inside.RelaySocket, "unix")
+	l, err := ps.p.listenUnix(ps.s.ID, relayDir, inside.RelaySocket, "unix")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the container's relay: %w", err)
 	}

@@ -177,6 +177,9 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 		all = append(all, more)
 	}
 	shown := slices.Clone(all[2:])
+	if !s.Network.None() {
+		all = append(all, bind(filepath.Join(p.dir(s.ID), relayDir), inside.Relay, true))
+	}
 	own := []string{hostsName}
 	bounded := s.Container.ReadOnly || s.Container.DiskBytes > 0
 	if bounded {

@@ -251,9 +251,9 @@ func TestRefused(t *testing.T) {
 	}{
 		{"none", "site.test:80", "is not a host that this sandbox may reach (--net=site.test allows it)"},
 		{"other.test", "SITE.test.:80", "site.test is not a host that this sandbox may reach (--net=site.test allows it)"},
-		{"other.test", "127.0.0.1:" + port, "127.0.0.1 is a loopback address, which no sandbox may reach"},
-		{"other.test", "[::1]:" + port6, "::1 is a loopback address, which no sandbox may reach"},
-		{"none", "169.254.169.254:80", "metadata service, which no sandbox may reach"},
+		{"other.test", "127.0.0.1:" + port, "127.0.0.1 is not a host that this sandbox may reach"},
+		{"other.test", "[::1]:" + port6, "::1 is not a host that this sandbox may reach"},
+		{"none", "169.254.169.254:80", "169.254.169.254 is not a host that this sandbox may reach"},
 		{"none", "[2a00::1]:80", "2a00::1 is not a host that this sandbox may reach (--net=2a00::1 allows it)"},
 		{"none", "localhost:" + port, "localhost is not a host that this sandbox may reach"},
 		{"site.test:443", "site.test:80", "is not a host that this sandbox may reach"},
@@ -307,6 +307,8 @@ func TestRefused(t *testing.T) {
 					t.Errorf("%s\nwant %s", got, c.want)
 				case strings.Contains(c.want, "not a host that this sandbox") && n.asked() != "":
 					t.Errorf("looked up %s", n.asked())
+				case strings.Contains(got, "allows it") && (strings.Contains(got, "=127.0.0.1") || strings.Contains(got, "=::1") || strings.Contains(got, "=169") || strings.Contains(got, "=localhost")):
+					t.Errorf("no flag allows it: %s", got)
 				}
 				if line, _, _ := strings.Cut(got, "\r\n"); c.want != "" && method == "CONNECT" && !strings.Contains(line, c.want) {
 					t.Errorf("the first line is %q", line)

@@ -67,11 +67,6 @@ func parseTarget(authority string, port uint16) (target, error) {
 func (p *Proxy) admit(t target) (granted bool, err error) {
 	granted = p.o.Network.Grants(t.host, t.port)
 	if !granted && !p.o.Network.Open() {
-		if t.addr.IsValid() {
-			if reach, what := p.classify(t.addr); reach == addresses.Never {
-				return false, refusal{t, "is " + what + ", which no sandbox may reach", ""}
-			}
-		}
 		return false, refusal{t, "is not a host that this sandbox may reach", p.flag(t)}
 	}
 	return granted, nil
@@ -81,6 +76,11 @@ func (p *Proxy) admit(t target) (granted bool, err error) {
 func (p *Proxy) flag(t target) string {
 	if t.host == "localhost" || strings.HasSuffix(t.host, ".localhost") {
 		return ""
+	}
+	if t.addr.IsValid() {
+		if reach, _ := p.classify(t.addr); reach == addresses.Never {
+			return ""
+		}
 	}
 	list := sandbox.Network(t.host)
 	if p.o.Network.Open() {

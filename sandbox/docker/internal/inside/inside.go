@@ -39,8 +39,9 @@ const Arg = "container-init"
 // Where in a container the binary is, and the directory that the stage shares with the
 // provider.
 const (
-	Self = "/.deft/deft"
-	Run  = "/.deft/run"
+	Self  = "/.deft/deft"
+	Run   = "/.deft/run"
+	Relay = "/.deft/relay"
 )
 
 // Files of a sandbox's directory, and of the one in it that is mounted.
@@ -263,7 +264,7 @@ func listenForPrograms(env []string) ([]string, error) {
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 		return nil, &os.PathError{Op: "connect", Path: path, Err: err}
 	}
-	port, err := egresslisten.Listen(fd, &egresslisten.RelayOptions{Self: Self, Path: filepath.Join(Run, RelaySocket)})
+	port, err := egresslisten.Listen(fd, &egresslisten.RelayOptions{Self: Self, Path: filepath.Join(Relay, RelaySocket)})
 	if err != nil {
 		return nil, err
 	}
