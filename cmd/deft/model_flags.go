@@ -28,6 +28,7 @@ type modelFlags struct {
 	OutputPrice *float64 `json:"output_price,omitempty" help:"Price of a million tokens written." placeholder:"DOLLARS"`
 	Effort      string   `json:"reasoning_effort,omitempty" name:"reasoning-effort" help:"How long the model thinks: none, low, medium, high or xhigh." enum:",none,low,medium,high,xhigh" default:"" placeholder:"LEVEL"`
 
+	Vision         string        `json:"vision,omitempty" name:"vision" help:"Whether the model sees images: yes, no or auto (default: auto, by what is known of it and what its server refuses)." enum:",yes,no,auto" default:"" placeholder:"WHEN"`
 	Profile        string        `json:"profile,omitempty" help:"Use the model of a stored profile; see deft llm profile." placeholder:"NAME" complete:"profiles"`
 	API            string        `json:"api,omitempty" name:"api" help:"Protocol of OpenAI and compatible servers: auto, chat or responses." enum:",auto,chat,responses" default:"" placeholder:"NAME"`
 	ContextLimit   int           `json:"context_limit,omitempty" name:"context-limit" help:"Most tokens of context that Ollama is asked to set up." placeholder:"TOKENS"`
@@ -47,7 +48,7 @@ func (f *modelFlags) checkProfile(std *streams) error {
 		return nil
 	}
 	odd := f.chosen(std) || f.BaseURL != "" && f.BaseURL != std.Env("LLM_BASE_URL") || f.APIKeyEnv != "" || f.APIKeyFile != "" ||
-		f.InputPrice != nil || f.OutputPrice != nil || f.API != "" || f.ContextLimit != 0 || f.KeepAlive != 0 || f.CacheRetention != ""
+		f.InputPrice != nil || f.OutputPrice != nil || f.API != "" || f.ContextLimit != 0 || f.KeepAlive != 0 || f.CacheRetention != "" || f.Vision != ""
 	if odd {
 		return fault.New(fault.Invalid, "the profile "+f.Profile+" says which model is used, and how").
 			Hint("change it with `deft llm profile set " + f.Profile + "`; only --reasoning-effort goes with it")
@@ -71,7 +72,7 @@ func (f *modelFlags) keep(old modelFlags, std *streams) {
 	}
 	f.Effort, f.API, f.CacheRetention = first(f.Effort, old.Effort), first(f.API, old.API), first(f.CacheRetention, old.CacheRetention)
 	f.ContextLimit, f.KeepAlive = cmp.Or(f.ContextLimit, old.ContextLimit), cmp.Or(f.KeepAlive, old.KeepAlive)
-	f.Model, f.BaseURL = old.Model, first(f.BaseURL, old.BaseURL)
+	f.Model, f.BaseURL, f.Vision = old.Model, first(f.BaseURL, old.BaseURL), first(f.Vision, old.Vision)
 	if f.APIKeyEnv == "" && f.APIKeyFile == "" {
 		f.APIKeyEnv, f.APIKeyFile = old.APIKeyEnv, old.APIKeyFile
 	}
@@ -91,6 +92,9 @@ func (f *modelFlags) document(by *opener) (*spec.LLM, error) {
 	l.BaseURL, l.ReasoningEffort = optional(f.BaseURL), optional(f.Effort)
 	if err := profile.SetRetention(l, f.CacheRetention); err != nil {
 		return nil, err
+	}
+	if f.Vision == "yes" || f.Vision == "no" {
+		l.Capabilities = map[string]any{"supports_vision": f.Vision == "yes"}
 	}
 	x := l.Extras()
 	x.ContextLimit, x.KeepAlive = f.ContextLimit, f.KeepAlive.Seconds()

@@ -88,6 +88,7 @@ type Retry struct {
 // Broker is a model with retries and a budget.
 type Broker struct {
 	served    atomic.Pointer[served]
+	blind     atomic.Bool // the model was found to take no images
 	opts      Options
 	estimates calibration
 }
@@ -126,7 +127,11 @@ func (b *Broker) serve(m llm.Model) {
 }
 
 // Info implements llm.Model.
-func (b *Broker) Info() llm.Info { return b.served.Load().Info() }
+func (b *Broker) Info() llm.Info {
+	info := b.served.Load().Info()
+	info.Vision = info.Vision && !b.blind.Load()
+	return info
+}
 
 // Expect estimates the prompt of a request in tokens, on the high side,
 // corrected by the provider's last count in the same conversation.
@@ -139,9 +144,15 @@ func (b *Broker) Expect(r llm.Request) int {
 func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	var fix repairs
 	var useless discarded
+	if b.blind.Load() {
+		r.Messages = withoutImages(r.Messages)
+	}
 	for attempt := 1; ; attempt++ {
 		resp, err := b.once(ctx, r, onDelta)
 		if err == nil {
+			if fix.blind {
+				b.blind.Store(true)
+			}
 			return useless.before(resp), nil
 		}
 		useless.take(err)

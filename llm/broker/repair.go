@@ -12,7 +12,7 @@ import (
 )
 
 // repairs are the changes made after a refusal, each at most once in a call.
-type repairs struct{ unmarked, refreshed bool }
+type repairs struct{ unmarked, refreshed, blind bool }
 
 // tooSmallToCache is in the message of providers, which have no code for it,
 // when a prompt is too short to cache (docs/openhands/sdk-features.md section
@@ -28,6 +28,10 @@ func (b *Broker) repair(ctx context.Context, done *repairs, e *llm.Error, r *llm
 	case !done.unmarked && strings.Contains(e.Error(), tooSmallToCache):
 		done.unmarked = true
 		r.Messages = unmarked(r.Messages)
+		return true
+	case !done.blind && refusesImages(e, r):
+		done.blind = true
+		r.Messages = withoutImages(r.Messages)
 		return true
 	case !done.refreshed && b.opts.Refresh != nil && fault.KindOf(e) == fault.Auth && e.Status == http.StatusUnauthorized:
 		done.refreshed = true

@@ -52,6 +52,58 @@ func TestTooSmallToCache(t *testing.T) {
 	}
 }
 
+// TestImagesRefused repeats a call without its images, and remembers that the model takes none.
+func TestImagesRefused(t *testing.T) {
+	t.Parallel()
+	picture := event.Image("data:image/png;base64,iVBORw0KGgo=")
+	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: []event.Content{event.Text("look"), picture}}}}
+	for message, repaired := range map[string]bool{
+		"Failed to deserialize the JSON body: messages[0]: unknown variant `image_url`, expected `text`": true,
+		"Invalid content type. image_url is only supported by certain models.":                           true,
+		"image input is not supported - hint: you may need to provide the mmproj":                        true,
+		"This model does not support image input":                                                        true,
+		"some/model is not a multimodal model":                                                           true,
+		"At most 0 image(s) may be provided in one prompt.":                                              true,
+		"No endpoints found that support image input":                                                    true,
+		"this model is missing data required for image input":                                            true,
+		"Image input modality is not enabled for models/x":                                               true,
+		"This model doesn't support the image content block":                                             true,
+		"'messages.1.content' must be a string":                                                          true,
+		"The image format image/tiff is not supported":                                                   false,
+		"Could not process image":                                                                        false,
+		"image exceeds 5 MB, which is not supported":                                                     false,
+		"max_tokens is too large":                                                                        false,
+	} {
+		t.Run(message, func(t *testing.T) {
+			t.Parallel()
+			srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{
+				{Fault: &llmtest.Fault{Kind: llmtest.BadRequest, Message: message}}, {Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "ok"}},
+			}})
+			m, err := openai.New(llm.Config{Model: "vllm/some-model", Provider: "vllm", BaseURL: srv.URL + "/v1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c clock
+			b := broker.New(m, broker.Options{Sleep: c.sleep})
+			_, err = b.Generate(t.Context(), r, ignore)
+			if repaired != (err == nil) || b.Info().Vision == repaired || len(r.Messages[0].Content[1].ImageURLs) == 0 {
+				t.Fatalf("%v; vision %v", err, b.Info().Vision)
+			}
+			if !repaired {
+				return
+			}
+			if _, err := b.Generate(t.Context(), r, ignore); err != nil || srv.Count() != 3 {
+				t.Errorf("%v after %d calls", err, srv.Count())
+			}
+			for i, want := range []int{1, 0, 0} {
+				if got := srv.Requests()[i].Messages[0]; got.Images != want || want == 0 && !strings.Contains(got.Text, "An image was left out") {
+					t.Errorf("request %d: %d images, %q", i, got.Images, got.Text)
+				}
+			}
+		})
+	}
+}
+
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	refused := failure(fault.Auth, func(e *llm.Error) { e.Status = http.StatusUnauthorized })
