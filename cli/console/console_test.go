@@ -95,6 +95,9 @@ var scenes = []struct {
 		p.Delta("2", llm.Delta{Text: "text"})
 		p.Event(message("2", event.SourceAgent, "text"))
 	}},
+	{"a long task", func(p *console.Printer) {
+		p.Event(message("1", event.SourceUser, "why?\n\n"+numbered(100)))
+	}},
 	{"actions", func(p *console.Printer) {
 		a := action("terminal", &event.TerminalAction{Command: "go build\ngo test\n"})
 		a.Thought = event.Texts("First the tests.")

@@ -56,13 +56,27 @@ func (p *Printer) message(e *event.MessageEvent) {
 			p.write("\n")
 		}
 	case e.Source == event.SourceUser:
-		p.line(p.paint(bold, "> ") + cleanText(text))
+		p.task(text)
 	case e.Source == event.SourceAgent:
 		p.line(cleanText(text))
 	default:
 		p.line(p.paint(dim, cleanText(text)))
 	}
 	p.detail("added for the model", event.JoinText(e.ExtendedContent))
+}
+
+// task shows a message of the user. The middle of a long one, such as a log from a pipe, is
+// left out.
+func (p *Printer) task(text string) {
+	w := lineWindow{max: 2 * p.opts.Lines, whole: p.opts.Full}
+	for l := range strings.Lines(text) {
+		w.add(strings.TrimSuffix(l, "\n"))
+	}
+	prefix := p.paint(bold, "> ")
+	for _, l := range w.lines() {
+		p.line(prefix + clean(l))
+		prefix = ""
+	}
 }
 
 func (p *Printer) action(e *event.ActionEvent) {
