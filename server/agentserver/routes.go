@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/agentserver/openapi"
 	settingsroutes "github.com/deft-dev/deft/server/agentserver/settings"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/settings"
@@ -48,6 +49,15 @@ func AgentProfiles(of func(ctx context.Context) (*settings.Service, error), log 
 // /api/organizations, whose id is not checked.
 func OrganizationConnections(of func(ctx context.Context) (*settings.Service, error), log *slog.Logger) []rest.Route {
 	return settingsroutes.OrganizationConnections(of, log)
+}
+
+// Contract has the facts of the contract of another server than the agent server.
+type Contract = openapi.Contract
+
+// Description returns the routes that describe those of another server: /openapi.json, /docs
+// and /redoc.
+func Description(all []rest.Route, version string, c *Contract) []rest.Route {
+	return openapi.New(openapi.Options{Routes: all, Version: version, Contract: c}).Routes()
 }
 
 // suspend answers when everything is stored and nothing runs, so that the sandbox

@@ -160,7 +160,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 
 // routes are those of all parts.
 func (s *services) routes() []rest.Route {
-	return slices.Concat(
+	all := slices.Concat(
 		s.health(), s.signin.Routes(),
 		v1.New(v1.Options{
 			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills, Isolations: s.o.Isolations, Log: s.o.Log,
@@ -176,6 +176,7 @@ func (s *services) routes() []rest.Route {
 		[]rest.Route{{Method: "POST", Path: "/api/cloud-proxy", Tag: "Server", Scope: rest.Public, Limit: rest.MaxPublicBody, Trusted: rest.DefaultBody, Handle: front{s}.cloudProxy}},
 		absent(),
 	)
+	return append(all, description(all, s.o.Version)...)
 }
 
 // Routes returns the operations of a server, which cannot be called: for what lists or
@@ -188,7 +189,7 @@ func Routes() []rest.Route {
 // absent are operations of OpenHands that are not here. No page is at their paths.
 func absent() (out []rest.Route) {
 	none := func(http.ResponseWriter, *http.Request) error { return rest.Fail(http.StatusNotFound, "Not Found") }
-	for _, path := range []string{"/openapi.json", "/integration/{path...}", "/oauth/{path...}", "/feedback/{path...}", "/socket.io/{path...}"} {
+	for _, path := range []string{"/integration/{path...}", "/oauth/{path...}", "/feedback/{path...}", "/socket.io/{path...}"} {
 		out = append(out, rest.Route{Path: path, Hidden: true, Scope: rest.Public, Limit: rest.NoBody, Trusted: rest.DefaultBody, Handle: none})
 	}
 	return out

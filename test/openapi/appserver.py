@@ -2,6 +2,7 @@
 `deft serve` has, with their schemas and without prose.
 
     python appserver.py openhands-cloud.json V0_openapi.json ../../docs > testdata/appserver.json
+    jq -cS 'del(.info, .openapi)' testdata/appserver.json | gzip -9n > ../../server/appserver/contract.json.gz
 
 docs has the lists of operations, routes-v1.md and routes-v0.md.
 """

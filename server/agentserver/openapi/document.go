@@ -1,4 +1,4 @@
-// Package openapi describes the server's operations: /openapi.json, and pages
+// Package openapi describes a server's operations: /openapi.json, and pages
 // that show it, /docs and /redoc, which need nothing from the network.
 //
 // # Usage
@@ -34,17 +34,18 @@ import (
 
 // document describes the routes.
 func (o Options) document() (object, error) {
-	c, err := unpack()
+	of := o.contract()
+	c, err := of.unpack()
 	if err != nil {
 		return nil, err
 	}
-	known, ours := c.index(), operations()
+	known, ours := c.index(), of.operations()
 	paths := object{}
 	for _, r := range o.Routes {
 		if r.Hidden {
 			continue
 		}
-		path, op := describe(r, known, ours)
+		path, op := of.describe(r, known, ours)
 		ops, ok := paths[path].(object)
 		if !ok {
 			ops = object{}
@@ -66,7 +67,7 @@ func (o Options) document() (object, error) {
 	}
 	doc := object{
 		"openapi":    "3.1.0",
-		"info":       object{"title": "OpenHands Agent Server", "version": o.Version, "description": "Deft's Agent Server, with the contract of the OpenHands Agent Server."},
+		"info":       object{"title": of.Title, "version": o.Version, "description": of.Description},
 		"paths":      paths,
 		"components": object{"schemas": schemas, "securitySchemes": c.Components.Schemes},
 	}
@@ -99,17 +100,19 @@ func failure() object {
 }
 
 // describe returns the description of one route and the path it stands under.
-func describe(r rest.Route, known map[string]described, ours map[string]operation) (string, object) {
+func (o *Contract) describe(r rest.Route, known map[string]described, ours map[string]operation) (string, object) {
 	path := r.OpenAPIPath()
 	k := key(r.Method, path)
 	op := object{"responses": object{"200": object{}}, "tags": []any{r.Tag}}
 	if in, ok := known[k]; ok {
 		path, op = in.path, in.op
 	} else {
-		op["operationId"] = identifier(r.Method, path)
 		op["parameters"] = pathParameters(path)
+	}
+	if op["operationId"] == nil { // nor has it the rest
+		op["operationId"], op["tags"] = identifier(r.Method, path), []any{r.Tag}
 		if r.Scope != rest.Public {
-			op["security"] = []any{object{"APIKeyHeader": []any{}}}
+			op["security"] = []any{object{o.Scheme: []any{}}}
 		}
 	}
 	if r.Unsupported {
@@ -120,7 +123,7 @@ func describe(r rest.Route, known map[string]described, ours map[string]operatio
 		op["summary"] = line.summary
 	}
 	responses, _ := op["responses"].(object)
-	for _, status := range slices.Concat(line.statuses, general(r, op)) {
+	for _, status := range slices.Concat(line.statuses, o.general(r, op)) {
 		if code, media, ok := strings.Cut(status, "="); ok {
 			also(responses, code, media)
 		} else if responses[status] == nil {
@@ -149,11 +152,11 @@ func also(responses object, status, media string) {
 }
 
 // general are the statuses that follow from the kind of a route.
-func general(r rest.Route, op object) (out []string) {
+func (o *Contract) general(r rest.Route, op object) (out []string) {
 	if r.Scope != rest.Public && r.Scope != rest.Checked {
 		out = append(out, "401", "403")
 	}
-	if !r.Dormant {
+	if !r.Dormant && o.Dormant {
 		out = append(out, "503") // while a server waits for its configuration
 	}
 	if op["requestBody"] != nil {
@@ -219,7 +222,7 @@ func pathParameters(path string) []any {
 // Undescribed returns the routes that the document only names: they lack a
 // line in operations.txt, or are new to the contract.
 func (o Options) Undescribed() []string {
-	ours := operations()
+	ours := o.contract().operations()
 	var out []string
 	for _, r := range o.Routes {
 		if k := key(r.Method, r.OpenAPIPath()); !r.Hidden && ours[k].summary == "" {
@@ -231,7 +234,7 @@ func (o Options) Undescribed() []string {
 
 // Unserved returns the operations of the contract without a route.
 func (o Options) Unserved() ([]string, error) {
-	c, err := unpack()
+	c, err := o.contract().unpack()
 	if err != nil {
 		return nil, err
 	}

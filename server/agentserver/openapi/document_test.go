@@ -16,7 +16,7 @@ import (
 // path's parameters.
 func all(t *testing.T) []rest.Route {
 	t.Helper()
-	c, err := unpack()
+	c, err := agentServer().unpack()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestSuperset(t *testing.T) {
 	t.Parallel()
 	o := Options{Routes: all(t), Version: "1.58.0"}
 	doc := made(t, o)
-	c, err := unpack()
+	c, err := agentServer().unpack()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,14 +31,17 @@ type contract struct {
 }
 
 // unpack reads the facts.
-func unpack() (*contract, error) {
-	z, err := gzip.NewReader(bytes.NewReader(packed))
+func (o *Contract) unpack() (*contract, error) {
+	z, err := gzip.NewReader(bytes.NewReader(o.Packed))
 	if err != nil {
 		return nil, fmt.Errorf("unpack the contract: %w", err)
 	}
 	c := &contract{}
 	if err := json.NewDecoder(z).Decode(c); err != nil {
 		return nil, fmt.Errorf("read the contract: %w", err)
+	}
+	if o.Schemes != nil {
+		c.Components.Schemes = o.Schemes
 	}
 	return c, nil
 }
@@ -56,10 +59,10 @@ func key(method, path string) string {
 	return method + " " + parameter().ReplaceAllString(path, "{}")
 }
 
-// operations reads operations.txt.
-func operations() map[string]operation {
+// operations reads the lines.
+func (o *Contract) operations() map[string]operation {
 	out := map[string]operation{}
-	for line := range strings.Lines(lines) {
+	for line := range strings.Lines(o.Lines) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue

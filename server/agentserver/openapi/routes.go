@@ -17,12 +17,45 @@ var page []byte
 
 // Options have the facts that a [Service] describes.
 type Options struct {
+	// Contract describes another server than the agent server; nil for that.
+	Contract *Contract
 	// Routes are the table of the server.
 	Routes []rest.Route
 	// Version is the version of the contract.
 	Version string
 	// Path is where the server stands at its public address; "" for its root.
 	Path string
+}
+
+// Contract has the facts of a server's contract.
+type Contract struct {
+	// Title and Description are for people.
+	Title, Description string
+	// Packed is the contract's document, compressed by gzip.
+	Packed []byte
+	// Lines has a line for each operation, as operations.txt; "" for none.
+	Lines string
+	// Dormant says that the server may wait for its configuration (503).
+	Dormant bool
+	// Scheme names how clients sign in, and Schemes describes it in OpenAPI's form.
+	Scheme  string
+	Schemes map[string]any
+}
+
+// agentServer is the contract of the agent server.
+func agentServer() *Contract {
+	return &Contract{
+		Title: "OpenHands Agent Server", Description: "Deft's Agent Server, with the contract of the OpenHands Agent Server.",
+		Packed: packed, Lines: lines, Scheme: "APIKeyHeader", Dormant: true,
+	}
+}
+
+// contract returns the contract's facts, and the document that it is in.
+func (o Options) contract() *Contract {
+	if o.Contract != nil {
+		return o.Contract
+	}
+	return agentServer()
 }
 
 // Service shows the description.
