@@ -52,6 +52,7 @@ func serve(t *testing.T, dir string, keys *keyring.Ring) *server {
 		t.Fatal(err)
 	}
 	routes := append(settings.Routes(settings.Only(s), slog.New(slog.DiscardHandler)), settings.Workspaces(workspaces.New(dir))...)
+	routes = append(routes, settings.OrganizationConnections(settings.Only(s), slog.New(slog.DiscardHandler))...)
 	routes = append(routes, llmlist.New(catalog.Default(), nil).Routes()...)
 	h, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
 	if err != nil {

@@ -210,6 +210,30 @@ func TestProfileLimits(t *testing.T) {
 	}
 }
 
+// TestOrganizationConnections: an organization's connections are those of its user, in an
+// object.
+func TestOrganizationConnections(t *testing.T) {
+	t.Parallel()
+	s := serve(t, t.TempDir(), nil)
+	const all = "/api/organizations/mine/provider-connections"
+	made := s.do("POST", all, `{"display_name":"Work","provider":"openai","api_key":"sk-12345"}`)
+	id, _ := at(made.Body, "id").(string)
+	if made.Status != 201 || id == "" {
+		t.Fatalf("%v", made)
+	}
+	r := s.do("GET", all, "")
+	list, _ := at(r.Body, "connections").([]any)
+	if r.Status != 200 || len(list) != 1 || at(list[0], "api_key_set") != true || at(list[0], "api_key") != nil {
+		t.Errorf("%v", r)
+	}
+	if r := s.do("DELETE", all+"/"+id, ""); r.Status != 200 {
+		t.Errorf("%v", r)
+	}
+	if own, _ := s.do("GET", "/api/llm/provider-connections", "").Body.([]any); len(own) != 0 {
+		t.Errorf("%v", own)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir(), nil)
