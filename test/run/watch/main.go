@@ -82,7 +82,9 @@ func (r *report) add(e event) {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
 	case "output":
-		r.said[id] = append(r.said[id], e.Output)
+		if !strings.HasPrefix(e.Output, "=== ") { // RUN, PAUSE, CONT, NAME
+			r.said[id] = append(r.said[id], e.Output)
+		}
 	case "start", "run", "cont":
 		r.running[id] = time.Now()
 	case "pause":

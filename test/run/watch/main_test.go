@@ -23,7 +23,7 @@ func TestWatch(t *testing.T) {
 			say(`{"Action":"run","Package":"r","Test":"TestB"}`, `{"Action":"run","Package":"r","Test":"TestB/one"}`, `{"Action":"run","Package":"r","Test":"TestC"}`, `{"Action":"pause","Package":"r","Test":"TestC"}`)
 			time.Sleep(quiet + time.Second)
 			say(`{"Action":"output","Package":"r","Test":"TestB/one","Output":"bad\n"}`, `{"Action":"fail","Package":"r","Test":"TestB/one"}`, `{"Action":"fail","Package":"r","Test":"TestB"}`,
-				`{"Action":"cont","Package":"r","Test":"TestC"}`, `{"Action":"output","Package":"r","Test":"TestC","Output":"panic: x\n"}`, `{"Action":"output","Package":"r","Output":"FAIL\tr\t2s\n"}`, `{"Action":"fail","Package":"r"}`)
+				`{"Action":"cont","Package":"r","Test":"TestC"}`, `{"Action":"output","Package":"r","Test":"TestC","Output":"=== CONT  TestC\n"}`, `{"Action":"output","Package":"r","Test":"TestC","Output":"panic: x\n"}`, `{"Action":"output","Package":"r","Output":"FAIL\tr\t2s\n"}`, `{"Action":"fail","Package":"r"}`)
 			write.Close()
 		}()
 		var out strings.Builder
