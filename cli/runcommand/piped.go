@@ -13,8 +13,8 @@ import (
 	"github.com/deft-dev/deft/internal/textfile"
 )
 
-// patience is how long the input may take before the user is told what is waited for.
-const patience = time.Second
+// slowInput is how long the input may take before the user is told what is waited for.
+const slowInput = time.Second
 
 // piped is what another program wrote to standard input.
 type piped struct {
@@ -26,7 +26,7 @@ type piped struct {
 // are kept, as those of a build log say most. tell is told if the input does not end.
 func readPiped(in io.Reader, tell func(string)) (piped, error) {
 	if tell != nil {
-		waiting := time.AfterFunc(patience, func() {
+		waiting := time.AfterFunc(slowInput, func() {
 			tell("reading standard input, which has not ended yet; redirect it from /dev/null to leave it out")
 		})
 		defer waiting.Stop()
