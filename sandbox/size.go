@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -30,9 +31,18 @@ func (s *Size) UnmarshalText(text []byte) error {
 	if err != nil || !(n*unit >= 1) || n*unit > 1<<60 {
 		return fault.New(fault.Invalid, "not a size: "+string(text)).Hint("for example 500M or 8G")
 	}
-	if n*unit < 1024 {
-		return fault.New(fault.Invalid, "not a size: "+string(text)+" is a number of bytes").Hint("name a unit, for example " + strings.TrimSpace(string(text)) + "M or " + strings.TrimSpace(string(text)) + "G")
-	}
 	*s = Size(n * unit)
 	return nil
+}
+
+// leastLimit is the smallest limit that a sandbox could start with, in bytes.
+const leastLimit = 1 << 20
+
+// CheckLimit refuses a limit of a sandbox that is too small for any, mostly a number without its
+// unit. flag names it. The error is of kind fault.Invalid.
+func (s Size) CheckLimit(flag string) error {
+	if s <= 0 || s >= leastLimit {
+		return nil
+	}
+	return fault.New(fault.Invalid, fmt.Sprintf("%s: %d bytes are too little for a sandbox", flag, s)).Hint("name a unit, for example 500M or 8G")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -143,7 +144,7 @@ func (c *runCmd) check() error {
 	case c.JSON && c.Quiet:
 		return fault.New(fault.Invalid, "--json and --quiet exclude each other").Hint("the last line of --json has the answer")
 	}
-	if err := c.checkSandbox(); err != nil {
+	if err := errors.Join(c.Memory.CheckLimit("--memory"), c.Disk.CheckLimit("--disk"), c.checkSandbox()); err != nil {
 		return err
 	}
 	if c.Export != "" {

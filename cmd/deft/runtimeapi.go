@@ -71,7 +71,7 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.check(), c.Net.Check()); err != nil {
+	if err := errors.Join(c.check(), c.Net.Check(), c.Memory.CheckLimit("--memory")); err != nil {
 		return err
 	}
 	p, err := findPaths(g.Data, std.Env)
