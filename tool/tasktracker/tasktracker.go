@@ -89,7 +89,7 @@ func decode(args json.RawMessage) (event.Action, error) {
 // Tool registers the tool.
 var Tool = tool.Registration{
 	Name: "task_tracker", Description: "Keep a list of the steps of a longer task.",
-	Sets:       tool.Standard | tool.Terminal,
+	Sets: tool.Standard | tool.Terminal,
 	Shown: tool.Shown{
 		Action: "TaskTrackerAction", Deed: tool.Deed{Verb: "Update the plan", Class: "plan"},
 		Commands: map[string]tool.Deed{"view": {Verb: "Look at the plan", Class: "look"}},
