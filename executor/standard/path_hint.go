@@ -15,6 +15,7 @@ const (
 	noGitDir  = "not a git repository: /" // a .git file names another directory
 	noFile    = "no such file or directory"
 	notThere  = "does not exist"
+	borrowed  = "unable to normalize alternate object path" // of a clone that borrows objects
 	noAccess  = "permission denied"
 	noWriting = "read-only file system"
 )
@@ -42,11 +43,11 @@ func (h pathHint) explain(output, dir string) string {
 	output = output[max(0, len(output)-hintRange):]
 	for line := range strings.Lines(output) {
 		lower := strings.ToLower(line)
-		for _, reason := range []string{noGitDir, noFile, notThere, noAccess, noWriting} {
+		for _, reason := range []string{noGitDir, noFile, notThere, borrowed, noAccess, noWriting} {
 			if !strings.Contains(lower, reason) {
 				continue
 			}
-			if reason == notThere || reason == noGitDir {
+			if reason == notThere || reason == noGitDir || reason == borrowed {
 				reason = noFile
 			}
 			for _, path := range []*regexp.Regexp{quotedPath(), barePath()} {

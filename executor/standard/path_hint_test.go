@@ -46,6 +46,7 @@ func TestPathHint(t *testing.T) {
 		{h, "touch: cannot touch 'HOME/x': Read-only file system", "--write DIR."},
 
 		{h, "error: object directory HOME/big/.git/objects does not exist; check .git/objects/info/alternates", "--read HOME/big/.git/objects,"},
+		{h, "error: unable to normalize alternate object path: HOME/big/./.git/objects", "--read HOME/big/.git/objects,"},
 		{h, "fatal: not a git repository: HOME/gits/one.git", "--read HOME/gits/one.git,"},
 		{h, "cat: ../x: No such file or directory", ""},
 		{h, "cat: x: No such file or directory", ""},
