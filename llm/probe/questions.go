@@ -126,9 +126,13 @@ func (p *prober) sees(ctx context.Context) Result {
 		return failed("images", err)
 	}
 	picture := event.Content{Type: event.TypeImage, ImageURLs: []string{"data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())}}
+	offered := p.model.Info().Vision
 	resp, err := p.ask(ctx, llm.Request{Messages: say("Which colour is this picture? Answer with one English word.", picture)}, nil)
 	if err != nil {
 		return failed("images", err)
+	}
+	if offered && !p.model.Info().Vision { // the layer below has asked again without it
+		return Result{Name: "images", Detail: "the server refuses images; without the picture the model answers"}
 	}
 	if strings.Contains(strings.ToLower(event.JoinText(resp.Message.Content)), "red") {
 		return Result{Name: "images", OK: true, Detail: "saw the red square"}

@@ -113,7 +113,7 @@ turns:
 	store := func(token string) (int, []byte) {
 		return d.owner.send(t, "POST", d.url+"/api/v1/secrets/git-providers", map[string]any{"provider_tokens": map[string]any{"github": map[string]any{"token": token, "host": hub.URL}}})
 	}
-	if status, said := d.owner.send(t, "GET", d.url+"/api/v1/git/suggested-tasks/search", nil); status != http.StatusUnauthorized {
+	if status, said := d.owner.send(t, "GET", d.url+"/api/v1/git/suggested-tasks/search", nil); status != http.StatusForbidden {
 		t.Errorf("without a token: %d %s", status, said)
 	}
 	if status, said := store("wrong"); status != http.StatusUnauthorized || !strings.Contains(string(said), "github") {

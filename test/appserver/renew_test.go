@@ -135,7 +135,7 @@ turns:
 	before := hub.times()
 	for _, d := range []deployment{one, two, one} {
 		status, said := d.owner.send(t, "GET", d.url+"/api/v1/git/repositories/search?provider=github", nil)
-		if status != http.StatusUnauthorized || !strings.Contains(string(said), "sign in") {
+		if status != http.StatusForbidden || !strings.Contains(string(said), "sign in") {
 			t.Errorf("with a token that is not renewed: %d %s", status, said)
 		}
 	}

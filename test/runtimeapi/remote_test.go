@@ -175,16 +175,15 @@ func TestRemoteRefused(t *testing.T) {
 		kind fault.Kind
 		text string
 	}{
-		"no address":  {remote.Options{}, nil, fault.Invalid, "address is missing"},
-		"no key":      {remote.Options{URL: s.url, KeyName: "THE_KEY"}, nil, fault.Denied, "key"},
-		"wrong key":   {remote.Options{URL: s.url, Key: "wrong", KeyName: "THE_KEY"}, nil, fault.Denied, "refuses the key"},
-		"network":     {remote.Options{URL: s.url, Key: key}, func(s *sandbox.Spec) { s.Network = "open" }, fault.Unsupported, "a network"},
-		"limits":      {remote.Options{URL: s.url, Key: key}, func(s *sandbox.Spec) { s.Limits.PIDs = 5 }, fault.Unsupported, "limits"},
-		"grants":      {remote.Options{URL: s.url, Key: key}, func(s *sandbox.Spec) { s.Readable = []string{"/srv"} }, fault.Unsupported, "readable"},
-		"image":       {remote.Options{URL: s.url, Key: key}, nil, fault.Unsupported, "image"},
-		"user":        {remote.Options{URL: s.url, Key: key}, func(s *sandbox.Spec) { s.Container.User = "me" }, fault.Unsupported, "number"},
-		"workspace":   {remote.Options{URL: s.url, Key: key}, func(s *sandbox.Spec) { s.Workspace = "/" }, fault.Invalid, "workspace"},
-		"other place": {remote.Options{URL: s.url, Key: key}, func(s *sandbox.Spec) { s.Container = sandbox.Container{} }, fault.Unsupported, "has no /workspace"},
+		"no address": {remote.Options{}, nil, fault.Invalid, "address is missing"},
+		"no key":     {remote.Options{URL: s.url, KeyName: "THE_KEY"}, nil, fault.Denied, "key"},
+		"wrong key":  {remote.Options{URL: s.url, Key: "wrong", KeyName: "THE_KEY"}, nil, fault.Denied, "refuses the key"},
+		"network":    {remote.Options{URL: s.url, Key: key}, func(s *sandbox.Spec) { s.Network = "open" }, fault.Unsupported, "a network"},
+		"limits":     {remote.Options{URL: s.url, Key: key}, func(s *sandbox.Spec) { s.Limits.PIDs = 5 }, fault.Unsupported, "limits"},
+		"grants":     {remote.Options{URL: s.url, Key: key}, func(s *sandbox.Spec) { s.Readable = []string{"/srv"} }, fault.Unsupported, "readable"},
+		"image":      {remote.Options{URL: s.url, Key: key}, nil, fault.Unsupported, "image"},
+		"user":       {remote.Options{URL: s.url, Key: key}, func(s *sandbox.Spec) { s.Container.User = "me" }, fault.Unsupported, "number"},
+		"workspace":  {remote.Options{URL: s.url, Key: key}, func(s *sandbox.Spec) { s.Workspace = "/" }, fault.Invalid, "workspace"},
 	} {
 		c.o.Dir = dir
 		p, err := remote.New(c.o)
