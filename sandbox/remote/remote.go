@@ -136,12 +136,7 @@ func (p *Provider) prefix() (string, error) {
 	}
 	if p.name == "" {
 		path := filepath.Join(p.o.Dir, ".client")
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err == nil {
-			_, err = f.WriteString(strings.ToLower(rand.Text()[:12]))
-			err = errors.Join(err, f.Sync(), f.Close())
-		}
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := nameClient(path); err != nil {
 			return "", fmt.Errorf("name this client: %w", err)
 		}
 		raw, err := os.ReadFile(path)
@@ -154,6 +149,26 @@ func (p *Provider) prefix() (string, error) {
 		p.name = string(raw)
 	}
 	return "deft-" + p.name + "-", nil
+}
+
+// nameClient writes a name into a file unless it is there. The file appears whole: other
+// processes may read it at the same time.
+func nameClient(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".client-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(strings.ToLower(rand.Text()[:12]))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Link(f.Name(), path)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return errors.Join(err, os.Remove(f.Name()))
 }
 
 // Start implements [sandbox.Provider].
