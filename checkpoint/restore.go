@@ -143,7 +143,7 @@ func (w *workspace) restore(ctx context.Context, now string, r Record, leave []s
 	if err := w.protect(done.Written, r); err != nil {
 		return done, fmt.Errorf("restore the rights of files: %w", err)
 	}
-	if len(all) < differ { // the files are not those of the checkpoint's tree
+	if len(all) < differ { // the files differ from the checkpoint's tree
 		return done, nil
 	}
 	return done, w.noteTree(r.Tree)

@@ -163,7 +163,7 @@ func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, 
 	return got
 }
 
-// restored returns an action with what was masked where it is stored. written is the action
+// restored returns an action with the values that are masked in the store. written is the action
 // as the model wrote it, nil if another process stored it.
 func (c *Controller) restored(ctx context.Context, a, written *event.ActionEvent) (*event.ActionEvent, error) {
 	if c.cfg.Guard == nil {

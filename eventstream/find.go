@@ -55,7 +55,7 @@ func Find(ctx context.Context, s Stream, name, dir string) (event.ConversationID
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", fault.New(fault.NotFound, "no conversation "+name).Hint("`deft conversations list --all` shows what is stored")
+		return "", fault.New(fault.NotFound, "no conversation "+name).Hint("`deft conversations list --all` lists all conversations")
 	}
 	return "", fault.New(fault.Invalid, fmt.Sprintf("%d conversations begin with %s", len(found), name)).Hint("give more of the id")
 }

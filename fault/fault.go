@@ -6,7 +6,7 @@
 //
 // The place that first understands the failure makes the error:
 //
-//	return fault.New(fault.NotFound, "no conversation "+id).Hint("`deft conversations list` shows what is stored")
+//	return fault.New(fault.NotFound, "no conversation "+id).Hint("`deft conversations list` lists all conversations")
 //
 // Higher layers add context with plain wrapping,
 // fmt.Errorf("open event log: %w", err), once each. The edge asks

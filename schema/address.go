@@ -6,7 +6,7 @@ import (
 )
 
 // Address is a URL. Values of its query whose names suggest a secret, and its password, are
-// sealed and masked as those of [Headers]. [Unmasked] finds the address that a client sends
+// sealed and masked as in [Headers]. [Unmasked] finds the address that a client sends
 // back as it was shown.
 type Address struct{}
 

@@ -94,7 +94,7 @@ func (r *Registry) maskAction(e *event.ActionEvent) event.Event {
 	return out
 }
 
-// arguments masks those of a call: a document whose texts may be escaped.
+// arguments masks the arguments of a call: a document whose texts may be escaped.
 func (b byName) arguments(text string) string {
 	if json.Valid([]byte(text)) {
 		if masked := maskJSON(b, []byte(text), nil); masked != nil {

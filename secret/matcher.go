@@ -163,7 +163,7 @@ func (m *matcher) hex(text string, dumps bool) (found []span, hold int, some boo
 	return found, hold, some
 }
 
-// joined sorts parts and joins those that overlap.
+// joined sorts parts and joins overlapping ones.
 func joined(all []span) (out []span) {
 	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
 	for _, s := range all {

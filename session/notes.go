@@ -9,7 +9,7 @@ import (
 // toolsSender marks messages about tools that came or went.
 const toolsSender = "tools"
 
-// notes hands on what happens to a worker's resources; before the worker is there, it keeps it.
+// notes hands on messages of a worker's resources; before the worker is there, it keeps it.
 type notes struct {
 	mu   sync.Mutex
 	to   func(string)

@@ -20,7 +20,7 @@ func readsOnly(a *event.ActionEvent) bool {
 	return false
 }
 
-// readers are programs that change no file, whatever their arguments are but for those of
+// readers are programs that change no file, whatever their arguments are, except the arguments of
 // writingFlags.
 var readers = []string{
 	"[", "basename", "cat", "cd", "cmp", "cut", "date", "df", "diff", "dirname", "du", "echo", "egrep", "false", "fgrep", "find", "grep", "head", "id",

@@ -12,7 +12,7 @@ import (
 )
 
 // TestOwnersAreBounded opens the settings of many owners at once: the service of an owner
-// who is always there is kept, those that were not used for long are opened again.
+// who is always there is kept, services without use for long are opened again.
 func TestOwnersAreBounded(t *testing.T) {
 	t.Parallel()
 	opened := map[string]int{}

@@ -141,7 +141,7 @@ func withServers(doc *Document, d Diff) (Diff, error) {
 	return d, nil
 }
 
-// withAddresses puts the stored addresses of servers in place of those that clients send back
+// withAddresses puts the stored addresses of servers in place of addresses that clients send back
 // as they are shown, with masks.
 func withAddresses(old, patch *schema.Map) *schema.Map {
 	servers := patch.Object("mcp_config")

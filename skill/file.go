@@ -183,7 +183,7 @@ var letters = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ß", "ss"
 	"è", "e", "é", "e", "ê", "e", "ë", "e", "ì", "i", "í", "i", "î", "i", "ï", "i", "ñ", "n", "ò", "o", "ó", "o", "ô", "o", "õ", "o", "ø", "o",
 	"ù", "u", "ú", "u", "û", "u", "ý", "y", "\u0308", "e", "\u0301", "", "\u0300", "", "\u0302", "")
 
-// notInNames matches what separates the words of a name.
+// notInNames matches the characters between the words of a name.
 var notInNames = lazyregexp.New(`[^a-z0-9]+`)
 
 // plainName writes a name with capitals, umlauts or spaces as names of skills are.

@@ -12,7 +12,7 @@ import (
 // seconds for each gigabyte to pack.
 const MaxHoles = 1 << 30
 
-// maxExtents bounds the search for holes in one file; what follows counts as data.
+// maxExtents bounds the search for holes in one file; the rest counts as data.
 const maxExtents = 10_000
 
 // Holes returns how many bytes of a file are holes, which file systems do not store. Few

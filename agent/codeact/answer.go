@@ -51,8 +51,8 @@ func (a *Agent) answer(item event.ID, resp *llm.Response, tools *offer, view []e
 	return []event.Event{msg, again}, nil
 }
 
-// readWritten takes calls that the model wrote as text as its calls. It returns what to
-// tell the model of an answer that is of no use, or "".
+// readWritten takes calls that the model wrote as text as its calls. It returns the
+// message that tells the model of an answer that is of no use, or "".
 func readWritten(resp *llm.Response, tools []llm.Tool) string {
 	m := &resp.Message
 	if len(m.ToolCalls) > 0 || resp.Finish == llm.FinishLength || resp.Finish == llm.FinishContent {

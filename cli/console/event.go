@@ -237,7 +237,7 @@ func (p *Printer) diff(before, after string) {
 	}
 }
 
-// Question shows what the user is asked about: a heading, and lines below it, which a diff
+// Question shows the subject of a question to the user: a heading, and lines below it, which a diff
 // colours.
 func (p *Printer) Question(heading string, lines []string, diff bool) {
 	p.mu.Lock()

@@ -56,7 +56,7 @@ func ResolveIn(ctx context.Context, s eventstream.Stream, name, dir string) (eve
 
 // List lists conversations. It is a command line, for kong.
 type List struct {
-	All    bool   `short:"a" help:"Those of all directories, not only of this one, of those around it and of those below it."`
+	All    bool   `short:"a" help:"List the conversations of all directories, not only of this one and of the directories around and below it."`
 	Status string `help:"Only those of this status: ${enum}." enum:"all,idle,running,interrupted,paused,waiting_for_confirmation,finished,error,stuck,deleting" default:"all" placeholder:"STATUS"`
 	Limit  int    `help:"How many; 0 for all." default:"20"`
 	JSON   bool   `name:"json" help:"One JSON object a line."`
@@ -114,7 +114,7 @@ func (c *List) Run(ctx context.Context, std *stdio.Streams, with With) error {
 		case c.All:
 			fmt.Fprintln(std.Err, `no conversations yet: deft run "…" makes one`)
 		default:
-			fmt.Fprintln(std.Err, `no conversations of this directory yet: deft run "…" makes one; --all lists those of all directories`)
+			fmt.Fprintln(std.Err, `no conversations of this directory yet: deft run "…" makes one; --all lists every directory`)
 		}
 		return errors.Join(w.Flush(), err)
 	})
@@ -163,7 +163,7 @@ func (c *Show) Run(ctx context.Context, std *stdio.Streams, with With) error {
 			}
 			if now := undone(rec); now != within {
 				within = now
-				p.Note(map[bool]string{true: "── undone:", false: "── end of what was undone"}[now])
+				p.Note(map[bool]string{true: "── undone:", false: "── end of the undone part"}[now])
 			}
 			if up, ok := ev.(*event.ConversationStateUpdateEvent); ok && up.Key == controller.KeyRetry {
 				p.Retry(runcommand.RetryText(up.Value))

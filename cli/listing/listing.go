@@ -162,10 +162,10 @@ func childrenOf(i eventstream.Info) []event.ConversationID {
 type Query struct {
 	Status string // conversations of this status only; "" for all
 	Limit  int    // at most so many; 0 for all
-	// WithoutParent selects those that no other one has started.
+	// WithoutParent selects conversations that no other conversation has started.
 	WithoutParent bool
-	// Dir selects the conversations of a directory, of those around it and of those below
-	// it, and those that name none; "" for all.
+	// Dir selects the conversations of a directory and of the directories around and below
+	// it, and conversations without a directory; "" for all.
 	Dir string
 	// Damaged is called for each damaged record, which is left out; id is "" if it
 	// cannot be read. May be nil.

@@ -62,16 +62,21 @@ func (t *terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
+// prompting returns a context for questions to the user, which Ctrl-C ends, and whether the
+// run is already to stop.
+func (r *runner) prompting(ctx context.Context) (_ context.Context, end func(), stopping bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx, r.endPrompt = context.WithCancel(ctx)
+	return ctx, r.endPrompt, r.stopping
+}
+
 // confirm asks the user about the actions of c that wait, one after another. It reports false
 // if the user has not answered, for the run is to stop: then they go on waiting. After
-// true, a run does what was accepted, and tells the agent what was refused.
+// true, a run does the accepted actions, and tells the agent the refused ones.
 func (r *runner) confirm(ctx context.Context, c *session.Conversation, s *state.State) (answered bool, err error) {
-	r.mu.Lock()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r.endPrompt = cancel
-	stopping := r.stopping
-	r.mu.Unlock()
+	ctx, end, stopping := r.prompting(ctx)
+	defer end()
 	switch {
 	case stopping:
 		return false, nil
@@ -156,7 +161,7 @@ func unanswered(err error) error {
 	return fault.Wrap(err, fault.Denied, "ask for confirmation")
 }
 
-// pending shows what the user is asked about, the n-th of a number of actions.
+// pending shows an action that waits, the n-th of a number of actions.
 func (v *View) pending(q confirmation.Question, n, of int) {
 	which, by := "", ""
 	if of > 1 {

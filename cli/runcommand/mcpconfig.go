@@ -199,7 +199,7 @@ func (p Project) ask(ctx context.Context, servers *schema.Map) (bool, error) {
 	}
 }
 
-// inWords describes an MCP server: what it runs or which address is asked, and all other
+// inWords describes an MCP server: its command or its address, and all other
 // settings as they are.
 func inWords(server *schema.Map) (string, error) {
 	var parts []string

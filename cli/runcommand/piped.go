@@ -13,17 +13,17 @@ import (
 	"github.com/deft-dev/deft/internal/textfile"
 )
 
-// slowInput is how long the input may take before the user is told what is waited for.
+// slowInput is how long the input may take before the user is told that it is read.
 const slowInput = time.Second
 
-// piped is what another program wrote to standard input.
+// piped is the output of another program, read from standard input.
 type piped struct {
 	text string
-	note string // what is not as it was written; "" for nothing
+	note string // the change of the text, in words; "" for none
 }
 
 // readPiped reads material to its end. Of more than maxTask bytes the beginning and the end
-// are kept, as those of a build log say most. tell is told if the input does not end.
+// are kept: in a build log they say most. tell is told if the input does not end.
 func readPiped(in io.Reader, tell func(string)) (piped, error) {
 	if tell != nil {
 		waiting := time.AfterFunc(slowInput, func() {
@@ -96,7 +96,7 @@ func trimmed(b []byte, begins bool) []byte {
 	return b
 }
 
-// lastBytes is a writer that keeps the end of what it gets.
+// lastBytes is a writer that keeps the end of its input.
 type lastBytes struct {
 	buf  []byte
 	size int64

@@ -54,12 +54,8 @@ func asks(text string) bool {
 // is the next task then.
 func (r *runner) askBack(ctx context.Context, s *state.State) bool {
 	text := question(s)
-	r.mu.Lock()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r.endPrompt = cancel
-	stopping := r.stopping
-	r.mu.Unlock()
+	ctx, end, stopping := r.prompting(ctx)
+	defer end()
 	switch {
 	case text == "" || stopping:
 		return false

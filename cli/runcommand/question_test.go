@@ -14,7 +14,7 @@ func says(text string) *event.MessageEvent {
 	return &event.MessageEvent{Base: event.Base{Source: event.SourceAgent}, LLMMessage: event.Message{Role: event.RoleAssistant, Content: event.Texts(text)}}
 }
 
-// TestAskBack asks the user what the agent asks.
+// TestAskBack asks the user the agent's question.
 func TestAskBack(t *testing.T) {
 	t.Parallel()
 	finished := &event.ActionEvent{Action: &event.FinishAction{Message: "Done?"}}

@@ -114,7 +114,7 @@ func (e endless) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestPipeWithoutEnd tells the user what is waited for.
+// TestPipeWithoutEnd tells the user that the input has not ended.
 func TestPipeWithoutEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,7 @@ type llmModelsCmd struct {
 type llmProfileCmd struct {
 	List   profile.List   `cmd:"" default:"withargs" help:"List the profiles, and the services that use them."`
 	Show   profile.Show   `cmd:"" help:"Print a profile as JSON. A key is never in it."`
-	Set    profile.Set    `cmd:"" help:"Make a profile, or change what is given of one."`
+	Set    profile.Set    `cmd:"" help:"Make a profile, or change the given values of one."`
 	Use    profile.Use    `cmd:"" help:"Choose the profile of the agent, or of another service."`
 	Delete profile.Delete `cmd:"" help:"Delete a profile, and the key that was stored for it."`
 }

@@ -54,7 +54,7 @@ func ends(dir string) bool {
 	return unix.Statfs(dir, &fs) == nil && (fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.OVERLAYFS_SUPER_MAGIC)
 }
 
-// entries are the entries of the directories, without those of programs, whose names begin with
+// entries are the entries of the directories, without files of programs, whose names begin with
 // a dot.
 func (h *ownHome) entries() (paths []string) {
 	for _, dir := range h.places {
@@ -74,7 +74,7 @@ func (h *ownHome) entries() (paths []string) {
 // maxNamed is how many new entries are named at once.
 const maxNamed = 3
 
-// written says what a command has left in the home; "" for nothing new.
+// written names a file that a command has left in the home; "" for nothing new.
 func (h *ownHome) written() string {
 	if h == nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// TestOwnHome has a home in memory: what commands leave there is said once, and the editor
+// TestOwnHome has a home in memory: a file of a command there is named once, and the editor
 // writes nothing there.
 func TestOwnHome(t *testing.T) {
 	t.Parallel()

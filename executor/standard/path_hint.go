@@ -31,8 +31,8 @@ type pathHint struct {
 	system func(path string) bool
 }
 
-// quotedPath and barePath find absolute paths, those below ~, and those that leave the
-// working directory, in a line.
+// quotedPath and barePath find absolute paths, paths below ~, and paths out of the working
+// directory, in a line.
 var (
 	quotedPath = lazyregexp.New("['\"‘`]((?:~?|\\.\\.)/[^'\"’`]+)['\"’`]")
 	barePath   = lazyregexp.New(`(?:^|[\s(=\[])((?:~?|\.\.)/[^/\s'"‘’():;,\]][^\s'"‘’():;,\]]*)`)

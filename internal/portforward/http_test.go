@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/internal/portforward"
 )
 
-// recorder is a program that keeps what it gets and answers nothing.
+// recorder is a program that keeps its input and answers nothing.
 type recorder struct {
 	got  bytes.Buffer
 	done chan struct{}
@@ -28,7 +28,7 @@ func (r *recorder) Write(b []byte) (int, error) { return r.got.Write(b) }
 func (r *recorder) CloseWrite() error           { return r.Close() }
 func (r *recorder) Close() error                { r.once.Do(func() { close(r.done) }); return nil }
 
-// sent is what a program gets of what a client sends to an address, in pieces.
+// sent is the part of a client's request to an address that a program gets; the client sends it in pieces.
 func sent(t *testing.T, address, text string, piece int) (got string, refused error) {
 	t.Helper()
 	l, err := net.Listen("tcp", address+":0")

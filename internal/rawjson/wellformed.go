@@ -17,7 +17,7 @@ func WellFormed[T ~string | ~[]byte](text T) T {
 		unit, ok := escapedUnit(text[i:])
 		switch {
 		case !ok || unit < 0xd800 || unit > 0xdfff:
-			i++ // what follows the backslash may be one as well
+			i++ // a backslash may follow as well
 			continue
 		case unit < 0xdc00:
 			if low, ok := escapedUnit(text[i+6:]); ok && low >= 0xdc00 && low <= 0xdfff {

@@ -34,7 +34,7 @@ type verdict struct {
 	} `json:"notes"`
 }
 
-// TestAnswers checks what is found in the text of an answer, and what is sent back.
+// TestAnswers checks the calls in the text of an answer, and the messages sent back.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

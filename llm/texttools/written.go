@@ -22,7 +22,7 @@ type Written struct {
 	Problem string
 }
 
-// marker finds where markup of calls begins: that of Anthropic, Hermes, Qwen, GLM, Mistral,
+// marker finds where markup of calls begins: of Anthropic, Hermes, Qwen, GLM, Mistral,
 // DeepSeek, Kimi, harmony, Llama, MiniMax, Granite and Gemma. Its groups are marks that
 // occur nowhere else, and such that prose about agents may have.
 var marker = lazyregexp.New(`(\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|<\|tool_calls_section_begin\|>|<\|tool_call_begin\|>|<\|tool_call\|>|<\|python_tag\|>|` +
@@ -107,12 +107,12 @@ type writtenReader struct {
 	problem string
 }
 
-// aside matches what stands around calls and says nothing.
+// aside matches text around calls that says nothing.
 var aside = lazyregexp.New(`^(?:\s|<｜tool▁calls▁begin｜>|<｜tool▁calls?▁end｜>|<\|tool_calls_section_(?:begin|end)\|>|<\|tool_call(?:_end)?\|>|<\|python_tag\|>|\[TOOL_CALLS\]|` +
 	`<\|(?:call|im_end|eot_id|eom_id|end|return|endoftext)\|>|</s>|<｜end▁of▁sentence｜>|<end_of_turn>|<(?:end_function_call|/?tool_calls|/?minimax:tool_call)>|` +
 	"```(?:(?:json|python|tool_call|tool_code)\\s)?)*")
 
-// headed matches the name of a call and what stands before its JSON object.
+// headed matches the name of a call and the text before its JSON object.
 var headed = lazyregexp.New(`^(?:(?:\[TOOL_CALLS\])?([\w.-]+)\s*(?:\[CALL_ID\]\w+\s*)?(?:\[ARGS\])?\s*|` + // Mistral
 	`<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>([\w.-]+)\s*` + "```(?:json)?" + `|([\w.-]+)<｜tool▁sep｜>)\s*|` + // DeepSeek
 	`<\|tool_call_begin\|>\s*([\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*|` + // Kimi

@@ -262,7 +262,7 @@ func TestExpiryAndDrain(t *testing.T) {
 	})
 }
 
-// lines passes on what is written to it.
+// lines passes its input on.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {

@@ -250,7 +250,7 @@ func TestLostWrites(t *testing.T) {
 		}
 	}
 	if a := sh(t, s, `echo x >kept && echo x >$HOME/docs/shared/kept && mkdir -p $HOME/.config/program && echo x >$HOME/.programrc && echo ok`); a.Out != "ok\n" {
-		t.Errorf("what is kept, or a program's own: %+v", a)
+		t.Errorf("kept files, or a program's own: %+v", a)
 	}
 	for _, path := range []string{filepath.Join(b.spec.Workspace, "kept"), filepath.Join(granted, "kept")} {
 		if _, err := os.Stat(path); err != nil {

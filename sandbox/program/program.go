@@ -56,7 +56,7 @@ type about struct {
 	size int64
 }
 
-// Find returns the path of the program below dir, "" if it is not built in, and what writes
+// Find returns the path of the program below dir, "" if it is not built in, and the function that writes
 // it there if it is not there. Others can read it: engines of containers mount it. Install
 // fails with fault.Denied, or fault.Internal, if it cannot be written.
 func Find(dir string) (path string, install func() error, err error) { return find(built, dir) }

@@ -21,13 +21,13 @@ var Done = Success{true}
 // OK answers {"success": true}.
 func OK(w http.ResponseWriter) error { return JSON(w, http.StatusOK, Done) }
 
-// Valued returns what a request is answered with, or why it is not.
+// Valued returns the answer of a request, or its error.
 type Valued func(r *http.Request) (any, error)
 
 // Value returns a handler that answers with the value of h as JSON.
 func Value(h Valued) Handler { return h.handler(http.StatusOK) }
 
-// Created is [Value] for what makes something: the status is 201.
+// Created is [Value] with status 201, for a handler that makes something.
 func Created(h Valued) Handler { return h.handler(http.StatusCreated) }
 
 func (h Valued) handler(status int) Handler {

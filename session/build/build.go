@@ -356,7 +356,7 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 	return p, nil
 }
 
-// program is the path of the program in sandboxes, and what writes it; "" for this
+// program is the path of the program in sandboxes, and the function that writes it; "" for this
 // process's.
 func (b *Builder) program() (path string, install func() error, err error) {
 	if b.o.Program == nil {

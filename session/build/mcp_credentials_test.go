@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/tool/mcp"
 )
 
-// TestServerCredentials: what an MCP server was given to prove who asks is masked when it repeats
+// TestServerCredentials: the credentials of an MCP server are masked when it repeats
 // it, and ordinary values are not.
 func TestServerCredentials(t *testing.T) {
 	t.Parallel()

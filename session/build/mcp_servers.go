@@ -61,7 +61,7 @@ func (x *mcpExecutor) changed(c mcp.Change) error {
 	return x.update()
 }
 
-// update gives the agent the present tools and tells what has changed.
+// update gives the agent the present tools and tells the changes.
 func (x *mcpExecutor) update() error {
 	set, err := tool.NewSet(slices.Concat(x.before, x.set.Definitions(), x.after)...)
 	if err != nil {

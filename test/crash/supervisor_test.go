@@ -180,7 +180,7 @@ func (b *bench) processes(in spaces) []int {
 	return found
 }
 
-// gone waits until the conversation's processes have ended, also those that were begun
+// gone waits until the conversation's processes have ended, also processes that were begun
 // meanwhile.
 func (b *bench) gone(in spaces) {
 	b.t.Helper()

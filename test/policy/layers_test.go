@@ -49,7 +49,7 @@ var layers = map[string]int{
 	"cli/settingsimport":   10,
 	"cli/shell":            10,
 	"cli/undo":             10,
-	"cli/completion":       11, // offers what other commands list
+	"cli/completion":       11, // offers the lists of other commands
 }
 
 // serverLayers are the layers inside the agent server. A package that serves

@@ -55,7 +55,7 @@ func TestStdio(t *testing.T) {
 	}
 }
 
-// TestMaskedDescriptions: a server that repeats its credentials in what it says of a tool
+// TestMaskedDescriptions: a server that repeats its credentials in the description of a tool
 // does not tell them to the model.
 func TestMaskedDescriptions(t *testing.T) {
 	t.Parallel()

@@ -133,7 +133,7 @@ func (s *Set) begin(ctx context.Context, sv *server) *attempt {
 	return a
 }
 
-// result returns what came of it, if it is done.
+// result returns its outcome, if it is done.
 func (a *attempt) result() (list []*sdk.Tool, err error, done bool) { //nolint:revive // done says whether the others count
 	select {
 	case <-a.done:

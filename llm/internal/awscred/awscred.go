@@ -54,7 +54,7 @@ const (
 	processValidity = 15 * time.Minute // of the keys of a credential_process that does not say
 )
 
-// Chain finds credentials and keeps those that expire until shortly before they do. Others
+// Chain finds credentials, and keeps expiring ones until shortly before they end. Others
 // are looked up with each call, so that a changed file takes effect at once.
 type Chain struct {
 	given llm.AWS

@@ -1,4 +1,4 @@
-// Package claude has what Anthropic's Messages API and Bedrock's Converse have in common:
+// Package claude has the common parts of Anthropic's Messages API and Bedrock's Converse:
 // how Claude is asked to think, and answers that are lists of blocks.
 //
 // # Concurrency and failure

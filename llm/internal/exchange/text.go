@@ -100,7 +100,7 @@ type Text struct {
 	held  string // the beginning of a character
 }
 
-// Add adds a piece and returns what can be handed out: all but the beginning of a
+// Add adds a piece and returns the text that is complete: all but the beginning of a
 // character at its end.
 func (t *Text) Add(piece string) string {
 	if t.held == "" && utf8.ValidString(piece) {
@@ -142,7 +142,7 @@ func (t *Text) String() string {
 	return t.whole.String() + "\uFFFD"
 }
 
-// wellFormed replaces what is not Unicode in the parts of an answer that adapters pass on
+// wellFormed replaces malformed Unicode in the parts of an answer that adapters pass on
 // as they are: arguments may have escapes of half a surrogate pair.
 func wellFormed(m *event.Message) {
 	for i := range m.ToolCalls {

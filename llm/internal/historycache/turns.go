@@ -49,7 +49,7 @@ func (t Turns) Begin(dst []byte, f *Form, role string) ([]byte, Turns) {
 // End closes a history with at least one turn.
 func (t Turns) End(dst []byte) []byte { return append(dst, "]}]"...) }
 
-// AppendMember appends a name, with all that stands around it, and a text.
+// AppendMember appends a name with its punctuation, and a text.
 func AppendMember(dst []byte, name, value string) []byte {
 	return AppendString(append(dst, name...), value)
 }

@@ -144,7 +144,7 @@ var pythonModules = []string{
 	"terminal", "file_editor", "task_tracker", "glob", "grep", "planning_file_editor", "apply_patch", "task",
 }
 
-// toolModules adds the reference's Python modules of an agent's tools to those of a request.
+// toolModules adds the reference's Python modules of an agent's tools to a request's own.
 func toolModules(a *spec.Agent, asked map[string]string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, asked)

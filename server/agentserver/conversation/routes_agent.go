@@ -24,7 +24,7 @@ type toolShown struct {
 	Parameters  json.RawMessage `json:"parameters"` // a JSON schema
 }
 
-// getQuestions is Deft's own: other clients word themselves what waits for the user.
+// getQuestions is Deft's own: other clients word the waiting actions themselves.
 func (s *Service) getQuestions(r *http.Request) (any, error) {
 	c, err := s.conversation(r)
 	if err != nil {

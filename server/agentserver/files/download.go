@@ -15,11 +15,7 @@ import (
 )
 
 func (s *Service) download(w http.ResponseWriter, r *http.Request) error {
-	name, err := pathOf(r, rest.QueryOf(r))
-	if err != nil {
-		return err
-	}
-	files, release, err := filesOf(r)
+	name, files, release, err := targetOf(r)
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,7 @@ import (
 )
 
 func (s *Service) makeDirectory(w http.ResponseWriter, r *http.Request) error {
-	path, err := pathOf(r, rest.QueryOf(r))
-	if err != nil {
-		return err
-	}
-	files, release, err := filesOf(r)
+	path, files, release, err := targetOf(r)
 	if err != nil {
 		return err
 	}
@@ -165,11 +161,7 @@ const maxFollowed = 500
 // list describes the entries of a directory of a conversation: Deft's own. A link
 // to a directory of the workspace counts as one.
 func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
-	path, err := pathOf(r, rest.QueryOf(r))
-	if err != nil {
-		return err
-	}
-	files, release, err := filesOf(r)
+	path, files, release, err := targetOf(r)
 	if err != nil {
 		return err
 	}

@@ -185,6 +185,16 @@ func filesOf(r *http.Request) (files workspace.Files, release func(), err error)
 	return all, func() { _ = all.Close() }, nil // nothing is left to fail
 }
 
+// targetOf returns the path of a request and the files that it is in; the caller releases
+// them.
+func targetOf(r *http.Request) (path string, files workspace.Files, release func(), err error) {
+	if path, err = pathOf(r, rest.QueryOf(r)); err != nil {
+		return "", nil, nil, err
+	}
+	files, release, err = filesOf(r)
+	return path, files, release, err
+}
+
 // scratch returns an unnamed file for an archive of a directory.
 func scratch(files workspace.Files, dir string) (*os.File, error) {
 	if here, ok := files.(*workspace.Local); ok {

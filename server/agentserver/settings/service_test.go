@@ -210,7 +210,7 @@ func TestProfileLimits(t *testing.T) {
 	}
 }
 
-// TestOrganizationConnections: an organization's connections are those of its user, in an
+// TestOrganizationConnections: an organization has its user's connections, in an
 // object.
 func TestOrganizationConnections(t *testing.T) {
 	t.Parallel()

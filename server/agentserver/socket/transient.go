@@ -9,7 +9,7 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// entryOf encodes what is published for both kinds of sockets, once for all followers. ok is
+// entryOf encodes a published value for both kinds of sockets, once for all followers. ok is
 // false if the contract has no form for it.
 func entryOf(tr *session.Transient) (e entry, ok bool, err error) {
 	p := tr.Piece

@@ -11,7 +11,7 @@
 //
 // A Service is safe for concurrent use and keeps nothing. A request about a host without a
 // token, or one that refuses it, is Denied: pages of clients sign out when an answer is 401.
-// Lists over several hosts leave out those that fail, which are logged, but
+// Lists over several hosts leave out hosts that fail, which are logged, but
 // if all fail that is the error.
 package git
 

@@ -43,7 +43,7 @@ func OfOrganization(routes ...rest.Route) []rest.Route {
 	return routes
 }
 
-// permissions are those that an organization's owner uses here. There are no automations.
+// permissions are the permissions of an organization's owner that have an effect here. There are no automations.
 var permissions = []string{"view_llm_settings", "edit_llm_settings", "view_org_settings", "edit_org_settings"}
 
 // listOrganizations answers with the caller's only one (OrgPage).

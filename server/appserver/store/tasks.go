@@ -148,7 +148,7 @@ func (s *Store) Tasks(ctx context.Context, q TaskQuery) (_ []Task, next string, 
 	return tasks, next, err
 }
 
-// mapped is what jobs are about.
+// mapped are the subjects of jobs.
 func mapped[T any](jobs []job.Job, of func(job.Job) (T, error)) (all []T, err error) {
 	for _, j := range jobs {
 		one, err := of(j)

@@ -34,7 +34,7 @@ func TestShownRequest(t *testing.T) {
 	}
 }
 
-// TestOnlyIDs: what is no id is named.
+// TestOnlyIDs: a text that is no id is named.
 func TestOnlyIDs(t *testing.T) {
 	t.Parallel()
 	const id = "00112233445566778899aabbccddeeff"

@@ -172,7 +172,7 @@ const (
 	maxTreeDirectories = 2000
 )
 
-// untold are directories whose files are not listed: those that programs made.
+// untold are directories of programs, whose files are not listed.
 var untold = []string{
 	".git", "node_modules", ".venv", "venv", "__pycache__", "dist", "build", "target",
 	".next", ".cache", ".pytest_cache", ".mypy_cache", ".turbo", ".parcel-cache",

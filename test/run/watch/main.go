@@ -35,7 +35,7 @@ type event struct {
 // test is a test of a package, or a package.
 type test struct{ pkg, name string }
 
-// report is what has come so far and is not printed.
+// report is the output so far that is not printed.
 type report struct {
 	out     io.Writer
 	running map[test]time.Time // since when

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLandlockGaps: the report of the level landlock says what commands can read of the host.
+// TestLandlockGaps: the report of the level landlock names the files of the host that commands can read.
 func TestLandlockGaps(t *testing.T) {
 	t.Parallel()
 	for _, network := range []bool{true, false} {

@@ -16,7 +16,7 @@ type entry struct {
 }
 
 // ownTop makes the new root a directory of its own, in which mount points can be made that
-// the host does not have, and returns what is to be in it.
+// the host does not have, and returns its entries.
 func (r *root) ownTop() (all []entry, err error) {
 	names, err := os.ReadDir("/")
 	if err != nil {
