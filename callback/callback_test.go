@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/callback"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestNew(t *testing.T) {
@@ -41,9 +42,7 @@ func TestNew(t *testing.T) {
 func TestLogging(t *testing.T) {
 	t.Parallel()
 	p, _, err := callback.New(json.RawMessage(`{"kind": "LoggingCallbackProcessor"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var said strings.Builder
 	ev := event.NewUserMessage("very private")
 	out, err := p.Process(context.Background(), callback.Call{Callback: "c", Conversation: "conv", Event: ev, Log: slog.New(slog.NewTextHandler(&said, nil))})

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // BenchmarkStep takes the checkpoints of steps, which change nothing or one file.
@@ -17,9 +19,7 @@ func BenchmarkStep(b *testing.B) {
 				old := time.Now().Add(-time.Hour)
 				for i := range files {
 					s.write(name(i), fmt.Sprint("file ", i))
-					if err := os.Chtimes(s.path(name(i)), old, old); err != nil {
-						b.Fatal(err)
-					}
+					must.Succeed(b, os.Chtimes(s.path(name(i)), old, old))
 				}
 				began := time.Now()
 				s.take("first")

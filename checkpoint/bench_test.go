@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // BenchmarkTake takes checkpoints of 50,000 files of which 100 have changed: some
@@ -39,9 +41,7 @@ func large(b *testing.B, s *setup) {
 	}
 	old := time.Now().Add(-time.Hour)
 	for i := range 50_000 {
-		if err := os.Chtimes(s.path(name(i)), old, old); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, os.Chtimes(s.path(name(i)), old, old))
 	}
 }
 

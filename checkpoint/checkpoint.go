@@ -43,6 +43,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -91,15 +92,9 @@ type Store struct{ o Options }
 
 // New returns a Store. Nothing is made on disk before the first checkpoint.
 func New(o Options) *Store {
-	if o.Timeout == 0 {
-		o.Timeout = 15 * time.Second
-	}
-	if o.StepTime == 0 {
-		o.StepTime = 250 * time.Millisecond
-	}
-	if o.StepFiles == 0 {
-		o.StepFiles = 1000
-	}
+	o.Timeout = cmp.Or(o.Timeout, 15*time.Second)
+	o.StepTime = cmp.Or(o.StepTime, 250*time.Millisecond)
+	o.StepFiles = cmp.Or(o.StepFiles, 1000)
 	return &Store{o: o}
 }
 

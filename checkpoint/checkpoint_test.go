@@ -20,6 +20,8 @@ import (
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 )
 
 const conversation = event.ConversationID("0f9a3a3e-6b0c-4d1e-9b8e-000000000001")
@@ -51,18 +53,14 @@ func (s *setup) point(ev string) checkpoint.Point {
 func (s *setup) take(ev string) checkpoint.Record {
 	s.t.Helper()
 	r, err := s.Take(context.Background(), s.point(ev))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	return r
 }
 
 func (s *setup) restore(r checkpoint.Record) checkpoint.Changes {
 	s.t.Helper()
 	done, err := s.Restore(context.Background(), s.point("undone"), r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	return done
 }
 
@@ -76,26 +74,18 @@ func (s *setup) write(name, text string) {
 func (s *setup) remove(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
-		if err := os.RemoveAll(s.path(name)); err != nil {
-			s.t.Fatal(err)
-		}
+		must.Succeed(s.t, os.RemoveAll(s.path(name)))
 	}
 }
 
 func (s *setup) link(to, name string) {
 	s.t.Helper()
-	if err := os.Symlink(to, s.path(name)); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, os.Symlink(to, s.path(name)))
 }
 
 func (s *setup) git(args ...string) {
 	s.t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
-	cmd.Dir = s.dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		s.t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
+	testtree.Git(s.t, s.dir, args...)
 }
 
 func writeFile(t testing.TB, path, text string, mode os.FileMode) {
@@ -107,9 +97,7 @@ func writeFile(t testing.TB, path, text string, mode os.FileMode) {
 	if err == nil {
 		err = os.Chmod(path, mode)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // files returns the content of a directory: files with rights, and targets of
@@ -138,9 +126,7 @@ func files(t testing.TB, dir string) map[string]string {
 		all[name] = info.Mode().String() + " " + string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return all
 }
 
@@ -263,9 +249,7 @@ func TestLeftAlone(t *testing.T) {
 	}
 	large := s.path("large")
 	s.write("large", "")
-	if err := os.Truncate(large, 64<<20+1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Truncate(large, 64<<20+1))
 	r := s.take("first")
 	if diff := cmp.Diff([]string{"large"}, r.LeftOut); diff != "" || r.Files != 1 {
 		t.Errorf("%d files, left out: %s", r.Files, diff)
@@ -274,9 +258,7 @@ func TestLeftAlone(t *testing.T) {
 	s.write("target/bin", "2")
 	s.write("node_modules/y/index.js", "2")
 	s.git("commit", "-qam", "2")
-	if err := os.Truncate(large, 64<<20+2); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Truncate(large, 64<<20+2))
 	want := files(t, s.dir)
 	done := s.restore(r)
 	if diff := cmp.Diff(checkpoint.Changes{Written: []string{"a.txt"}}, done); diff != "" {
@@ -361,26 +343,18 @@ func TestRemove(t *testing.T) {
 	other.Conversation = "0f9a3a3e-6b0c-4d1e-9b8e-000000000002"
 	s.write("a.txt", "public")
 	kept, err := s.Take(t.Context(), other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	count := func() int {
 		objects, err := filepath.Glob(s.own + "/*/git/objects/??/*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		packs, err := filepath.Glob(s.own + "/*/git/objects/pack/*.pack")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return len(objects) + len(packs)
 	}
 	if n := count(); n != 4 {
 		t.Errorf("%d objects before, want two files and two trees", n)
 	}
-	if err := s.Remove(t.Context(), conversation); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Remove(t.Context(), conversation))
 	if n := count(); n != 1 {
 		t.Errorf("%d objects after, want one pack", n)
 	}
@@ -393,9 +367,7 @@ func TestRemove(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, id := range []event.ConversationID{conversation, other.Conversation} { // the restore has kept the present files
-		if err := s.Remove(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Remove(t.Context(), id))
 	}
 	if n := count(); n != 0 {
 		t.Errorf("%d objects in the end", n)
@@ -418,9 +390,7 @@ func TestFork(t *testing.T) {
 	dst.dir = t.TempDir()
 	dst.write("other", "a file that was there")
 	to := checkpoint.Point{Workspace: dst.dir, Conversation: "0f9a3a3e-6b0c-4d1e-9b8e-000000000002", Event: "second"}
-	if err := s.Fork(t.Context(), s.point(""), to, []event.ID{"first", "none", "second"}, second); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Fork(t.Context(), s.point(""), to, []event.ID{"first", "none", "second"}, second))
 	if diff := cmp.Diff(map[string]string{"a.txt": "-rw-r--r-- 2", "new": "-rw-r--r-- 2"}, files(t, dst.dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -468,9 +438,7 @@ func TestTooLong(t *testing.T) {
 		for i, age := range ages {
 			writeFile(t, marks[0], times, 0o600)
 			before := time.Now().Add(-age)
-			if err := os.Chtimes(marks[0], before, before); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Chtimes(marks[0], before, before))
 			_, err := s.Take(t.Context(), s.point("after"+times+"-"+strconv.Itoa(i)))
 			if i == 0 && !fault.Is(err, fault.Limit) || i == 1 && err != nil {
 				t.Errorf("after %s times, %v: %v", times, age, err)
@@ -494,14 +462,10 @@ func TestGoesOn(t *testing.T) {
 		s.write(fmt.Sprintf("d%d/f%d", i%50, i), strconv.Itoa(i))
 	}
 	real, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pipe := s.path(".git/pipe") // the third part hangs, and says so
 	writeFile(t, s.path(".git/x"), "", 0o600)
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.Mkfifo(pipe, 0o600))
 	bin, path := t.TempDir(), os.Getenv("PATH")
 	writeFile(t, bin+"/git", `#!/bin/sh
 case "$*" in *" --add "*)
@@ -630,7 +594,5 @@ func TestSlowSteps(t *testing.T) {
 	if _, err := fast.Take(t.Context(), s.point("second")); err != nil || s.Slow(s.dir) {
 		t.Errorf("a fast one leaves steps slow: %v", err)
 	}
-	if err := step(fast, "three"); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, step(fast, "three"))
 }

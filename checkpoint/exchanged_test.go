@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/checkpoint"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
@@ -29,9 +30,7 @@ func TestExchangedLinks(t *testing.T) {
 	outside := t.TempDir()
 	writeFile(t, filepath.Join(outside, "f"), "secret", 0o644)
 	s.write("x", "0")
-	if err := os.Mkdir(s.path("d"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(s.path("d"), 0o755))
 	s.link(outside, "d.link")
 	s.link(filepath.Join(outside, "f"), "x.link")
 	var states []checkpoint.Record
@@ -74,9 +73,7 @@ func TestExchangedLinks(t *testing.T) {
 		t.Errorf("%d checkpoints were taken and %d restored", len(taken), restored)
 	}
 	for _, name := range []string{"d", "d.link", "x", "x.link"} {
-		if err := os.RemoveAll(s.path(name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.RemoveAll(s.path(name)))
 	}
 	for i, r := range taken {
 		s.restore(r)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestIncomplete restores a checkpoint that has lost a file: nothing changes.
@@ -28,9 +29,7 @@ func TestIncomplete(t *testing.T) {
 	want := files(t, s.dir)
 	s.take("second")
 	for _, path := range lost {
-		if err := os.Rename(path, path+".lost"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Rename(path, path+".lost"))
 		if _, err := s.Compare(t.Context(), s.dir, r); !fault.Is(err, fault.Corrupt) {
 			t.Errorf("compare without %s: %v", path, err)
 		}
@@ -40,9 +39,7 @@ func TestIncomplete(t *testing.T) {
 		if diff := cmp.Diff(want, files(t, s.dir)); diff != "" {
 			t.Error(diff)
 		}
-		if err := os.Rename(path+".lost", path); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Rename(path+".lost", path))
 	}
 	s.restore(r)
 	if diff := cmp.Diff(map[string]string{"a.txt": "-rw-r--r-- 1", "dir/b.txt": "-rw-r--r-- 1"}, files(t, s.dir)); diff != "" {
@@ -58,9 +55,7 @@ func TestHalfRestored(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			s := newSetup(t)
 			real, err := exec.LookPath("git")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			s.write("a.txt", "1")
 			s.write("gone/b.txt", "1")
 			want := files(t, s.dir)
@@ -77,9 +72,7 @@ func TestHalfRestored(t *testing.T) {
 			}
 			t.Setenv("PATH", path)
 			before, err := s.Find(t.Context(), s.point("undone"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, err := s.Restore(t.Context(), s.point("again"), r); err != nil {
 				t.Error(err)
 			}

@@ -16,6 +16,7 @@
 package confirmation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -26,6 +27,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/visible"
 	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/tool"
 )
 
 // Question is the question about one action.
@@ -49,15 +51,12 @@ type Question struct {
 	// Summary is the model's own description; empty for none.
 	Summary string `json:"summary,omitempty"`
 	// Kind is the kind of action that an answer for further actions covers, in words that follow
-	// "always for".
-	Kind string `json:"-"`
+	// "always for"; empty where a part of Text is left out.
+	Kind string `json:"always_for,omitempty"`
+	// Own says that the action waits whatever the policy: it is of a tool that asks itself.
+	Own bool `json:"-"`
 	// Exactly says that the kind is this one command alone.
 	Exactly bool `json:"-"`
-}
-
-// Covers reports whether an answer about the kind of q holds for another question.
-func (q Question) Covers(other Question) bool {
-	return q.Kind == other.Kind && (!q.Exactly || q.Text == other.Text)
 }
 
 // Form is the form of a Question's Text.
@@ -105,6 +104,9 @@ func Questions(s *state.State, mask func(string) string) []Question {
 		}
 		q.Text, q.Omitted = shortened(mask(q.Text), min(maxText, maxTexts/len(s.Pending)))
 		q.Text = visible.Text(q.Text)
+		if q.Omitted > 0 {
+			q.Kind, q.Exactly = "", false // nobody allows an unseen action for later
+		}
 		out[i] = q
 	}
 	return out
@@ -113,6 +115,9 @@ func Questions(s *state.State, mask func(string) string) []Question {
 // described describes the effect of an action.
 func described(a *event.ActionEvent) Question {
 	switch act := a.Action.(type) {
+	case tool.Asking:
+		ask := act.Asks()
+		return Question{Title: ask.Title, Text: signed("- ", ask.Before) + signed("+ ", ask.After), Form: Diff, Own: true}
 	case *event.TerminalAction:
 		return ofTerminal(act)
 	case *event.FileEditorAction:
@@ -262,9 +267,7 @@ func rating(a *event.ActionEvent, analysis *event.SecurityAnalysisEvent) (risk e
 			risk, reasons = rated, reasonsIn(analysis.Details[string(a.ID)])
 		}
 	}
-	if risk == "" {
-		risk = event.RiskUnknown
-	}
+	risk = cmp.Or(risk, event.RiskUnknown)
 	return risk, reasons
 }
 

@@ -6,16 +6,21 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/tool"
 )
 
-// kindOf names the kind of an action. exactly says that it is this one command alone: its
+// kindOf names the kind of an action. exactly says that it is this one command or cell alone: its
 // program runs whatever it is told, or the shell does more than to start one program.
 func kindOf(a *event.ActionEvent, q Question) (kind string, exactly bool) {
 	switch act := a.Action.(type) {
+	case tool.Asking: // each one is asked about
+		return "", false
 	case *event.TerminalAction:
 		if begin := commandKind(act); begin != "" {
 			return "commands that begin with \"" + begin + "\"", false
 		}
+		return "exactly this", true
+	case event.Runner:
 		return "exactly this", true
 	case *event.MCPToolAction:
 		return "the tool " + a.ToolName, false
@@ -32,7 +37,7 @@ func kindOf(a *event.ActionEvent, q Question) (kind string, exactly bool) {
 }
 
 // plainCommand is a command of plain words and quoted text that no shell expands. programName
-// is a program, commandWord its first argument if that names what it does, as in "npm test".
+// is a program, commandWord its first argument if that is a subcommand, as in "npm test".
 var (
 	plainCommand = lazyregexp.New(`^[\w./:@%+,= -]*(?:'[^'\n]*'[\w./:@%+,= -]*)*$`)
 	programName  = lazyregexp.New(`^[a-z][a-z0-9._+-]*$`)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/state"
 	"github.com/deft-dev/deft/tool"
@@ -41,9 +42,9 @@ func (c *Controller) execute(whole context.Context, r *run, batch []*event.Actio
 		}
 		_, finish := a.Action.(*event.FinishAction)
 		answered := func(now *state.State) ([]event.Event, error) {
-			evs := []event.Event{got.ev}
-			if finish && !got.failed && !messageSince(now.View, a.ID) {
-				evs = append(evs, status(state.Finished))
+			evs := append(slices.Clip(got.notes.Events), got.ev)
+			if finish && !got.failed && !messageSince(now.View, a.ID) && (c.answered == "" || c.answered == now.LastUserMessage) {
+				evs = append(evs, c.finished(now, a, got.ev.Meta().ID)...)
 			}
 			return evs, nil
 		}
@@ -55,6 +56,7 @@ func (c *Controller) execute(whole context.Context, r *run, batch []*event.Actio
 			next.discard()
 			return nil, err
 		}
+		c.cfg.Hooks.Recorded(got.notes)
 		if rt, _ := c.runtimeOf(a); rt != nil {
 			if k, ok := rt.(runtime.Acknowledger); ok {
 				k.Ack(a.ID)
@@ -131,6 +133,7 @@ func messageSince(view []event.Event, id event.ID) bool {
 // outcome is the result of an action: an event, or an error that ends the run.
 type outcome struct {
 	ev     event.Event
+	notes  hook.Verdict // of hooks after the action, whose events stand before ev
 	failed bool
 	err    error
 }
@@ -143,6 +146,10 @@ func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, 
 	rt, def := c.runtimeOf(a)
 	if rt == nil {
 		return refused(a, "The tool "+a.ToolName+" is not available any more.")
+	}
+	blocked, err := c.beforeTool(ctx, a, again)
+	if err != nil || blocked != nil {
+		return outcome{ev: blocked, failed: true, err: err}
 	}
 	if !r.begin(a.ID, rt) {
 		if again { // an earlier process may have begun it
@@ -159,6 +166,9 @@ func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, 
 	c.cfg.OnOutputEnd(a.ID)
 	if c.cfg.Guard != nil && got.ev != nil {
 		got.ev = c.cfg.Guard.Mask(got.ev)
+	}
+	if got.err == nil {
+		got.notes, got.err = c.afterTool(ctx, a, got.ev, again)
 	}
 	return got
 }
@@ -216,10 +226,7 @@ func (c *Controller) ask(ctx context.Context, r *run, rt runtime.Runtime, def *t
 }
 
 func refused(a *event.ActionEvent, why string) outcome {
-	return outcome{failed: true, ev: &event.AgentErrorEvent{
-		Base: event.NewBase(event.SourceAgent), ToolName: a.ToolName, ToolCallID: a.ToolCallID, Error: why,
-		Classification: &event.ErrorClassification{Kind: "internal", UserAction: "none"},
-	}}
+	return outcome{failed: true, ev: event.NewAgentErrorEvent(a, why, &event.ErrorClassification{Kind: "internal", UserAction: "none"})}
 }
 
 // runtimeOf returns where an action runs, or nil if its tool is gone.

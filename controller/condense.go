@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -83,6 +84,30 @@ func (c *Controller) goesOn(ctx context.Context, s *state.State, failed error) b
 	}
 	c.cfg.Log.Warn("a condensation on request failed", "conversation", c.cfg.ID, "kind", fault.KindOf(failed), "err", failed)
 	return c.append(ctx, errorEvent(failed)) == nil
+}
+
+// codeNotCondensed is the code of the event for a condenser that fails while the run goes on.
+const codeNotCondensed = "CondensationFailed"
+
+// notCondensed tells the user that a step has gone on with the whole history, since the condenser
+// has failed: once, until it succeeds again. The reference logs that only.
+func (c *Controller) notCondensed(t *pendingStep) []event.Event {
+	if t.uncondensed == nil {
+		if slices.ContainsFunc(t.evs, func(ev event.Event) bool { _, is := ev.(*event.Condensation); return is }) {
+			c.toldUncondensed = false
+		}
+		return nil
+	}
+	if c.toldUncondensed {
+		return nil
+	}
+	c.toldUncondensed = true
+	err := t.uncondensed
+	c.cfg.Log.Warn("the history is not condensed", "conversation", c.cfg.ID, "kind", fault.KindOf(err), "err", err)
+	ev := errorEvent(err)
+	ev.Code, ev.Classification.Retryable, ev.Classification.UserAction = codeNotCondensed, false, "settings"
+	ev.Detail = "The history was not shortened, and the run goes on with all of it; each step tries again: " + ev.Detail
+	return []event.Event{ev}
 }
 
 // runAfter has the run of a message follow the condensation r. The first message gets

@@ -6,11 +6,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -37,9 +40,7 @@ func condensing(t *testing.T, model func(context.Context, int, llm.Request) (*ll
 func (b *bundle) stored(t *testing.T, kind string) int {
 	t.Helper()
 	page, err := b.stream.Search(t.Context(), b.ID(), eventstream.Query{Kinds: []string{kind}, Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return len(page.Records)
 }
 
@@ -153,9 +154,7 @@ func TestMessageDuringCondensation(t *testing.T) {
 				t.Errorf("a run beside the one that follows: %v", err)
 			}
 			had := answered
-			if err := work[0](t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, work[0](t.Context()))
 			if s := b.State(); s.Status != state.Finished || answered != had+1 || b.Busy() {
 				t.Errorf("status %s after %d answers, busy %v", s.Status, answered-had, b.Busy())
 			}
@@ -215,13 +214,56 @@ func TestFollowingRunIsLeft(t *testing.T) {
 		}
 		return says("notes"), nil
 	})
-	if err := b.Condense(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.Condense(t.Context()))
 	if b.Busy() {
 		t.Error("busy with a run that nobody drives")
 	}
 	if !slices.Contains(b.kinds(), "CondensationSummaryEvent") {
 		t.Error("nothing was condensed")
+	}
+}
+
+// TestUncondensed: a condenser that fails while the run can go on is told once, until it has
+// succeeded again; the agent is not shown it.
+func TestUncondensed(t *testing.T) {
+	t.Parallel()
+	works := false
+	b := setup(t, nil, func(_ context.Context, _ int, r llm.Request) (*llm.Response, error) {
+		switch {
+		case len(r.Tools) > 0:
+			return says("hello"), nil
+		case works:
+			return says("the summary"), nil
+		}
+		return nil, llm.NewError(fault.Auth, "stub", "stub", "the key is wrong", nil)
+	})
+	a, err := codeact.New(codeact.Config{Tools: newAgent(t).Tools(), Condenser: memory.Summarizing{MaxSize: 8}})
+	must.Succeed(t, err)
+	must.Succeed(t, b.SetAgent(a))
+	say := func(n int) {
+		for range n {
+			b.send(t, "go")
+			b.mustRun(t)
+		}
+	}
+	say(10) // several of them have to condense
+	if n := b.stored(t, "ConversationErrorEvent"); n != 1 {
+		t.Errorf("the user reads it %d times", n)
+	}
+	if code := b.lastError(t); code != "CondensationFailed" {
+		t.Errorf("the code is %q", code)
+	}
+	if s := b.State(); s.Status != state.Finished {
+		t.Errorf("status %s", s.Status)
+	}
+	works = true
+	say(1)
+	if n := b.stored(t, "Condensation"); n != 1 {
+		t.Errorf("%d condensations", n)
+	}
+	works = false
+	say(10)
+	if n := b.stored(t, "ConversationErrorEvent"); n != 2 {
+		t.Errorf("the user reads the second failure %d times", n-1)
 	}
 }

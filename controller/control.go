@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
@@ -16,10 +17,10 @@ const superseded = "Superseded by a new user message"
 
 // Send appends a message. While the conversation runs, the agent takes it in
 // at its next step; otherwise Run is needed. The first message of a branch
-// brings the system prompt along.
-func (c *Controller) Send(ctx context.Context, msg *event.MessageEvent) error {
+// brings the system prompt along. The notes stand before the message.
+func (c *Controller) Send(ctx context.Context, msg *event.MessageEvent, notes ...event.Event) error {
 	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
-		evs, err := c.message(now, msg)
+		evs, err := c.message(now, msg, notes)
 		switch now.Status {
 		case state.Finished, state.Stuck, state.Confirming:
 			evs = append(evs, status(state.Idle))
@@ -28,10 +29,22 @@ func (c *Controller) Send(ctx context.Context, msg *event.MessageEvent) error {
 	})
 }
 
+// Refuse appends a message that a hook has blocked: the agent is not shown it. A conversation in
+// which nothing runs has finished with it.
+func (c *Controller) Refuse(ctx context.Context, msg *event.MessageEvent, notes ...event.Event) error {
+	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+		evs := append(notes, msg)
+		if now.Status == state.Idle {
+			evs = append(evs, status(state.Finished))
+		}
+		return evs, nil
+	})
+}
+
 // message returns the events that a message is appended as.
-func (c *Controller) message(now *state.State, msg *event.MessageEvent) ([]event.Event, error) {
+func (c *Controller) message(now *state.State, msg *event.MessageEvent, notes []event.Event) ([]event.Event, error) {
 	var evs []event.Event
-	if !hasPrompt(now.View) {
+	if !c.opened(now.View) {
 		open, err := c.cfg.Agent.Open()
 		if err != nil {
 			return nil, fmt.Errorf("open conversation: %w", err)
@@ -41,17 +54,19 @@ func (c *Controller) message(now *state.State, msg *event.MessageEvent) ([]event
 	if now.Status == state.Confirming {
 		evs = append(evs, rejections(now.Pending, superseded)...)
 	}
-	evs = append(evs, msg)
+	evs = append(append(evs, notes...), msg)
 	if msg.Source == event.SourceUser {
 		evs = append(evs, update("last_user_message_id", msg.ID))
 	}
 	return evs, nil
 }
 
-func hasPrompt(view []event.Event) bool {
+// opened reports whether the view has the system prompt of the agent.
+func (c *Controller) opened(view []event.Event) bool {
 	for _, ev := range view {
-		if _, ok := ev.(*event.SystemPromptEvent); ok {
-			return true
+		if prompt, ok := ev.(*event.SystemPromptEvent); ok {
+			again, ok := c.cfg.Agent.(agent.Reopener)
+			return !ok || !again.Reopens(prompt)
 		}
 	}
 	return false

@@ -33,6 +33,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -43,6 +44,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/state"
@@ -89,6 +91,12 @@ type Config struct {
 	BeforeActions func(ctx context.Context, batch []*event.ActionEvent, forRuntime bool)
 	// Guard keeps secrets; nil where there are none.
 	Guard Guard
+	// Hooks run before and after actions, and when the agent comes to its end; nil for none.
+	Hooks *hook.Runner
+	// FollowUp returns the message with which the agent goes on after a call of finish that was
+	// carried out, "" to end the run. iteration counts them from 1 since the user's last
+	// message. Nil ends every run.
+	FollowUp func(finish *event.ActionEvent, iteration int) string
 	// Permit is called when a run begins; release gives the permit back. An error
 	// refuses the run. Nil permits all.
 	Permit func() (release func(), err error)
@@ -133,8 +141,15 @@ type Controller struct {
 	// closed refuses further runs and events. Close sets it while it holds mu too.
 	closed bool
 
+	// toldUncondensed: the user knows that the history is not condensed; only the running goroutine
+	// looks.
+	toldUncondensed bool
+
 	prepared   bool // the Runtime was; only the running goroutine looks
 	newActions newActions
+	// answered is the last message that the agent knew when it gave its last answer; only the
+	// running goroutine looks.
+	answered event.ID
 }
 
 // Open folds the conversation's events and returns its Controller. The
@@ -149,9 +164,7 @@ func Open(ctx context.Context, cfg Config) (*Controller, error) {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = DefaultParallel
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.OnDelta == nil {
 		cfg.OnDelta = func(event.ID, llm.Delta) {}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
@@ -69,8 +70,11 @@ func ErrorCode(err error) string { return errorEvent(err).Code }
 func errorEvent(err error) *event.ConversationErrorEvent {
 	kind := fault.KindOf(err)
 	var fromLLM *llm.Error
+	var ofProgram *agent.Failure
 	cl, known := classes[kind]
 	switch {
+	case errors.As(err, &ofProgram):
+		cl = class{ofProgram.Code, ofProgram.Kind, ofProgram.Action, ofProgram.Retryable}
 	case errors.Is(err, llm.ErrNotSetUp):
 		cl = class{"ModelNotSetUp", "config", "settings", false}
 	case errors.Is(err, errIterations):

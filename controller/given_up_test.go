@@ -6,6 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/state"
 	"github.com/deft-dev/deft/tool"
@@ -42,9 +43,7 @@ func TestCountAs(t *testing.T) {
 	b := setup(t, nil, script(done()))
 	other := llm.Metrics{ModelName: "m", AccumulatedCost: 2, Costs: []llm.CostEntry{{Cost: 2}}}
 	for range 2 {
-		if err := b.CountAs(t.Context(), "other", other); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.CountAs(t.Context(), "other", other))
 	}
 	s := b.State()
 	if m := s.Stats.UsageToMetrics["other"]; m.AccumulatedCost != 2 || len(m.Costs) != 0 || s.Seq != 1 {

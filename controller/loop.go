@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
@@ -44,6 +45,15 @@ func (c *Controller) loop(ctx context.Context, r *run, again bool, next *pending
 			}
 			again = false
 			continue
+		case c.hooksEnding(s) != "":
+			if err := c.askToStop(ctx, c.hooksEnding(s), again); err != nil {
+				return c.fail(ctx, r, err)
+			}
+			again = false
+			continue
+		case agent.Acts(c.cfg.Agent) && c.cfg.MaxCost > 0 && s.Stats.Cost() >= c.cfg.MaxCost: // no model refuses
+			return c.fail(ctx, r, fault.New(fault.Limit, fmt.Sprintf("the conversation has reached its limit of %.2f dollars", c.cfg.MaxCost)).
+				Hint("raise the limit to go on"))
 		case steps >= c.cfg.MaxIterations:
 			return c.fail(ctx, r, fault.New(fault.Limit, fmt.Sprintf("the run reached its limit of %d iterations", steps)).
 				Hint("run it again to go on, or raise the limit").Because(errIterations))

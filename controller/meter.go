@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/state"
@@ -50,6 +51,17 @@ func (m *metered) Generate(ctx context.Context, r llm.Request, onDelta func(llm.
 		m.meter.calls = append(m.meter.calls, callRecord{m.usage, m.Info(), answer, time.Now()})
 	}
 	return resp, err
+}
+
+// spend counts what an agent has spent beside its models, as a call of its own service.
+func (m *meter) spend(s agent.Spending) {
+	usage := agent.UsageAgent
+	if m.cfg.CountedAs != nil {
+		usage = m.cfg.CountedAs(usage)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls = append(m.calls, callRecord{usage, s.Info, &s.Response, time.Now()})
 }
 
 // record returns the state updates for the calls that were made.

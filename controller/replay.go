@@ -124,7 +124,13 @@ func (p *Replay) Step(_ context.Context, t agent.Turn) ([]event.Event, error) {
 	var evs []event.Event
 	response := string(event.NewID())
 	for _, ev := range p.turns[turn].answers[done] {
-		evs = append(evs, renewed(ev, response))
+		ev = renewed(ev, response)
+		if a, ok := ev.(*event.ActionEvent); ok {
+			if err := p.ownKind(a); err != nil {
+				return nil, err
+			}
+		}
+		evs = append(evs, ev)
 	}
 	return evs, nil
 }
@@ -167,6 +173,22 @@ func renewed(ev event.Event, response string) event.Event {
 		return &c
 	}
 	return ev
+}
+
+// ownKind gives an action its own kind again, where the trajectory is from a client of
+// OpenHands ([event.WithoutOwnKinds]) and the tool's actions are of another kind here.
+func (p *Replay) ownKind(e *event.ActionEvent) error {
+	a, ok := e.Action.(*event.MCPToolAction)
+	d := p.tools.Get(e.ToolName)
+	if !ok || d == nil || d.ActionKind == a.Kind() {
+		return nil
+	}
+	own, err := d.Decode(a.Data)
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "the recorded call of "+e.ToolName)
+	}
+	e.Action = own
+	return nil
 }
 
 // Next sends the next recorded user message that the conversation does not have

@@ -151,6 +151,13 @@ func (c *Controller) ending(r *run) bool {
 	return may && c.Latest().Status != state.Running
 }
 
+// Ending reports whether a run has stored its end and is not over yet: clients see the end
+// before the permit is free. [Controller.Wait] waits until it is.
+func (c *Controller) Ending() bool {
+	r := c.present()
+	return r != nil && c.ending(r)
+}
+
 // begin makes the conversation Running.
 func (c *Controller) begin(ctx context.Context, r *run) (work func(context.Context) error, err error) {
 	stored := r.starting()
@@ -180,13 +187,13 @@ func (c *Controller) markRunning(ctx context.Context, r *run) (before state.Stat
 // request, work waits for it. The error of
 // [Config.Permit] means that the message is stored and does not run; after
 // [ErrClosed] it may be stored, see [Controller.Has].
-func (c *Controller) SendRun(ctx context.Context, msg *event.MessageEvent, o RunOptions) (work func(context.Context) error, err error) {
+func (c *Controller) SendRun(ctx context.Context, msg *event.MessageEvent, o RunOptions, notes ...event.Event) (work func(context.Context) error, err error) {
 	r, err := c.claim(o, starting)
 	if errors.Is(err, ErrClosed) {
 		return nil, err
 	}
 	if err != nil {
-		if err := c.Send(ctx, msg); err != nil {
+		if err := c.Send(ctx, msg, notes...); err != nil {
 			return nil, err
 		}
 		return c.runStored(ctx, o)
@@ -195,7 +202,7 @@ func (c *Controller) SendRun(ctx context.Context, msg *event.MessageEvent, o Run
 	var next *pendingStep
 	stored := r.starting()
 	err = c.appendDuring(ctx, func(now *state.State) ([]event.Event, error) {
-		evs, err := c.message(now, msg)
+		evs, err := c.message(now, msg, notes)
 		if before = now.Status; before != state.Running {
 			evs = append(evs, status(state.Running))
 		}
@@ -463,6 +470,7 @@ func (c *Controller) Interrupt(ctx context.Context) (running bool, err error) {
 	if r == nil {
 		return false, nil
 	}
+	c.cfg.Hooks.Interrupt()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, rt := range r.active {

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/state"
 	"github.com/deft-dev/deft/tool"
@@ -198,15 +199,11 @@ func TestStopWaitsForAStepAhead(t *testing.T) {
 		return says("answer"), nil
 	})
 	work, err := b.SendRun(t.Context(), event.NewUserMessage("go"), controller.RunOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := b.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := work(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, work(t.Context()))
 	if s := b.State(); s.Status != state.Finished {
 		t.Errorf("status %s", s.Status)
 	}
@@ -278,9 +275,7 @@ func TestConfirmation(t *testing.T) {
 		b := setup(t, ask, answers())
 		b.send(t, "go")
 		b.mustRun(t)
-		if err := b.Reject(context.Background(), "no"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.Reject(context.Background(), "no"))
 		b.mustRun(t)
 		if s := b.State().Status; s != state.Finished || len(b.rt.ran) != 0 {
 			t.Errorf("status %s, %d actions ran", s, len(b.rt.ran))
@@ -351,13 +346,9 @@ func TestCondenseAgain(t *testing.T) {
 	b.send(t, "go")
 	b.mustRun(t)
 	b.send(t, "more")
-	if err := b.Record(t.Context(), &event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.Record(t.Context(), &event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}))
 	b.reopen(t)
-	if err := b.Condense(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.Condense(t.Context()))
 	if b.State().CondensationRequested {
 		t.Error("the request is not answered")
 	}
@@ -413,22 +404,16 @@ func TestClose(t *testing.T) {
 	b := setup(t, nil, script(calls([2]string{"terminal", `{"command":"ls"}`}), done()))
 	b.send(t, "go")
 	work, err := b.Start(t.Context(), controller.RunOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := b.Close(); !errors.Is(err, controller.ErrRunning) {
 		t.Errorf("closed beside a run: %v", err)
 	}
-	if err := work(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, work(t.Context()))
 	if s := b.State().Status; s != state.Finished {
 		t.Errorf("a run that Close left alone ended as %s", s)
 	}
 	for range 2 {
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.Close())
 	}
 	msg := event.NewUserMessage("more")
 	if work, err := b.SendRun(t.Context(), msg, controller.RunOptions{}); !errors.Is(err, controller.ErrClosed) || work != nil {

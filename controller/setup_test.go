@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/tool"
@@ -142,14 +143,8 @@ func setup(t testing.TB, change func(*controller.Config), answer func(context.Co
 	t.Helper()
 	ctx := context.Background()
 	stream, err := sqlite.Open(ctx, t.TempDir(), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := stream.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, stream.Close()) })
 	b := &bundle{
 		stream: stream, rt: &stubRuntime{do: echo},
 		model: &stubModel{info: llm.Info{Name: "stub", ContextWindow: 100_000, MaxOutput: 8000}, answer: answer},
@@ -161,9 +156,7 @@ func setup(t testing.TB, change func(*controller.Config), answer func(context.Co
 	if change != nil {
 		change(&b.cfg)
 	}
-	if err := stream.Create(ctx, b.cfg.ID, eventstream.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, stream.Create(ctx, b.cfg.ID, eventstream.Meta{}))
 	b.reopen(t)
 	return b
 }
@@ -172,22 +165,16 @@ func setup(t testing.TB, change func(*controller.Config), answer func(context.Co
 func (b *bundle) reopen(t testing.TB) {
 	t.Helper()
 	c, err := controller.Open(context.Background(), b.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b.Controller = c
 }
 
 func newAgent(t testing.TB) *codeact.Agent {
 	t.Helper()
 	set, err := tool.NewSet(shell(), finish.Definition(), think.Definition())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	a, err := codeact.New(codeact.Config{Tools: set, Condenser: memory.Summarizing{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return a
 }
 
@@ -207,16 +194,12 @@ func (localRuntime) Close() error                              { return nil }
 
 func (b *bundle) send(t testing.TB, text string) {
 	t.Helper()
-	if err := b.Send(context.Background(), event.NewUserMessage(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.Send(context.Background(), event.NewUserMessage(text)))
 }
 
 func (b *bundle) mustRun(t testing.TB) {
 	t.Helper()
-	if err := b.Run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.Run(context.Background()))
 }
 
 // kinds returns the kinds of the view.
@@ -234,15 +217,11 @@ func (b *bundle) lastError(t testing.TB) string {
 	page, err := b.stream.Search(context.Background(), b.cfg.ID, eventstream.Query{
 		Kinds: []string{"ConversationErrorEvent"}, Order: eventstream.Descending, Limit: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(page.Records) == 0 {
 		return ""
 	}
 	ev, err := page.Records[0].Event()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return ev.(*event.ConversationErrorEvent).Code
 }

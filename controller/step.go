@@ -19,6 +19,8 @@ type pendingStep struct {
 	done   chan struct{} // closed when evs and err are there
 	evs    []event.Event
 	err    error
+	// uncondensed is why the step has gone on with the whole history; nil if it did not have to.
+	uncondensed error
 }
 
 // beginStep lets the agent begin a step; nil if the run is to stop. Either
@@ -33,6 +35,9 @@ func (c *Controller) beginStep(ctx context.Context, r *run, s *state.State) *pen
 		defer close(t.done)
 		t.evs, t.err = c.cfg.Agent.Step(t.ctx, agent.Turn{
 			State: s, LLM: t.meter.model, Delta: c.cfg.OnDelta, Session: c.cfg.ID,
+			Emit:  func(evs ...event.Event) error { return c.append(ctx, c.masked(evs)...) },
+			Spend: t.meter.spend, MaxCost: c.cfg.MaxCost,
+			Uncondensed: func(err error) { t.uncondensed = err },
 		})
 	}()
 	return t
@@ -86,10 +91,11 @@ func (c *Controller) finishStep(ctx context.Context, r *run, t *pendingStep) err
 			return nil, err
 		}
 		c.newActions.set(t.evs)
+		c.answered = t.state.LastUserMessage
 		if t.state.CondensationRequested {
 			c.condensationAsked = false
 		}
-		out := slices.Concat(c.masked(t.evs), notes, bill)
+		out := slices.Concat(c.masked(c.notCondensed(t)), c.masked(t.evs), notes, bill)
 		// A message that came while the model wrote is taken in first: nothing ends, and
 		// waiting actions are superseded (docs/openhands/sdk-wire-1.58.md section B.5).
 		news := now.LastUserMessage != t.state.LastUserMessage
@@ -99,7 +105,7 @@ func (c *Controller) finishStep(ctx context.Context, r *run, t *pendingStep) err
 		case wait:
 			out = append(out, status(state.Confirming))
 		case replied(t.evs) && !news:
-			out = append(out, status(state.Finished))
+			out = append(out, c.ends(t.evs[len(t.evs)-1].Meta().ID))
 		}
 		return out, nil
 	})
@@ -110,7 +116,7 @@ func (c *Controller) finishStep(ctx context.Context, r *run, t *pendingStep) err
 // cannot be stored the step is discarded, so no event of the agent ever builds on
 // one that did not happen. Nil where no ordinary step follows.
 func (c *Controller) ahead(ctx context.Context, r *run, s *state.State) *pendingStep {
-	if s.Status != state.Running || len(s.Pending) > 0 || ctx.Err() != nil || c.cfg.Stuck.check(s.View) != fine {
+	if agent.Acts(c.cfg.Agent) || s.Status != state.Running || len(s.Pending) > 0 || ctx.Err() != nil || c.hooksEnding(s) != "" || c.cfg.Stuck.check(s.View) != fine {
 		return nil
 	}
 	return c.beginStep(ctx, r, s)

@@ -8,6 +8,14 @@ type Action interface {
 	isAction()
 }
 
+// Runner is an action that runs code which the model has written. The secrets that the code names are
+// given to it, and a permission for later is for this code alone.
+type Runner interface {
+	Action
+	// Runs returns the code; empty if the action runs none.
+	Runs() string
+}
+
 // ActionBase makes a struct an [Action]; embed it.
 type ActionBase struct{}
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -81,18 +82,14 @@ func goldens(t testing.TB, pattern string) []golden {
 	var all []golden
 	for _, file := range files {
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var samples []json.RawMessage
 		if err := json.Unmarshal(b, &samples); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		for i, s := range samples {
 			var one bytes.Buffer
-			if err := json.Compact(&one, s); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Compact(&one, s))
 			name := strings.TrimSuffix(filepath.Base(file), ".json")
 			all = append(all, golden{fmt.Sprintf("%s/%d", name, i), one.Bytes()})
 		}
@@ -108,13 +105,9 @@ func TestGolden(t *testing.T) {
 		t.Run(g.name, func(t *testing.T) {
 			t.Parallel()
 			v, err := decodeAny(g.raw)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			out, err := encodeAny(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tree(t, g.raw), tree(t, out), sameNumber); diff != "" {
 				t.Errorf("encodes differently (-reference +ours):\n%s", diff)
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // output resembles the output of a build: 30 KB in short lines with some escapes.
@@ -48,17 +49,11 @@ func TestCost(t *testing.T) {
 		"observation": {typicalObservation(), 10, 50},
 	} {
 		raw, err := event.Marshal(c.ev)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		encode := testing.AllocsPerRun(100, func() { _, err = event.Marshal(c.ev) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		read := testing.AllocsPerRun(100, func() { _, err = event.Unmarshal(raw) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if encode > c.encode || read > c.read {
 			t.Errorf("%s: %v allocations to encode and %v to read it, want at most %v and %v", name, encode, read, c.encode, c.read)
 		}

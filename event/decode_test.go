@@ -116,11 +116,11 @@ func TestAwkwardValues(t *testing.T) {
 			t.Errorf("%T (-first +second):\n%s", v, diff)
 		}
 	}
-	a, err := event.UnmarshalAction(must(event.MarshalAction(&event.ThinkAction{Thought: awkwardText})))
+	a, err := event.UnmarshalAction(encoded(event.MarshalAction(&event.ThinkAction{Thought: awkwardText})))
 	if err != nil || a.(*event.ThinkAction).Thought != awkwardText {
 		t.Errorf("%v: %q", err, a)
 	}
-	raw := must(event.MarshalAction(&event.ThinkAction{Thought: "a\xffb\xc3"}))
+	raw := encoded(event.MarshalAction(&event.ThinkAction{Thought: "a\xffb\xc3"}))
 	if want := `{"thought":"a` + "\uFFFD" + `b` + "\uFFFD" + `","kind":"ThinkAction"}`; string(raw) != want {
 		t.Errorf("broken UTF-8 gives %s", raw)
 	}
@@ -140,7 +140,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func must[T any](v T, err error) T {
+func encoded[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}

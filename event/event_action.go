@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/deft-dev/deft/event/internal/wire"
@@ -19,9 +20,7 @@ const (
 
 // AppendJSON appends the risk to dst; the zero value is written as UNKNOWN.
 func (r Risk) AppendJSON(dst []byte) ([]byte, error) {
-	if r == "" {
-		r = RiskUnknown
-	}
+	r = cmp.Or(r, RiskUnknown)
 	return wire.Append(dst, string(r))
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestCountAction is an action of another package.
@@ -73,16 +74,12 @@ func TestOwnJSON(t *testing.T) {
 	t.Parallel()
 	want := &TestCountObservation{event.ObservationBase{Content: event.Texts("two")}, 2}
 	raw, err := event.MarshalObservation(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if kindOf(raw) != want.Kind() {
 		t.Errorf("no kind: %s", raw)
 	}
-	ev, err := event.Unmarshal(must(event.Marshal(&event.ObservationEvent{Base: event.NewBase(event.SourceEnvironment), Observation: want})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ev, err := event.Unmarshal(encoded(event.Marshal(&event.ObservationEvent{Base: event.NewBase(event.SourceEnvironment), Observation: want})))
+	must.Succeed(t, err)
 	if got, ok := ev.(*event.ObservationEvent).Observation.(*TestCountObservation); !ok || got.Count != 2 || got.Result().Content[0].Text != "two" {
 		t.Errorf("got %#v", ev)
 	}

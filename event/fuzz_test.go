@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -49,9 +50,7 @@ func stable[T any](t *testing.T, v T, encode func(T) ([]byte, error), decode fun
 		t.Fatalf("encoded but does not decode: %v\n%s", err, first)
 	}
 	second, err := encode(back)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(string(first), string(second)); diff != "" {
 		t.Fatalf("(-first +second):\n%s", diff)
 	}

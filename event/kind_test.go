@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -60,9 +61,7 @@ func TestRegisteredKinds(t *testing.T) {
 func TestGoldenFilesCoverKinds(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(filepath.Join("testdata", "golden"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := []string{"ServerErrorEvent"}
 	for _, e := range entries {
 		got = append(got, strings.TrimSuffix(e.Name(), ".json"))
@@ -96,13 +95,9 @@ func TestQualifiedKind(t *testing.T) {
 func TestQualifiedKindsOfReference(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join("testdata", "modules.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := map[string]string{"ServerErrorEvent": "openhands.agent_server.models"}
-	if err := json.Unmarshal(raw, &want); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(raw, &want))
 	got := make(map[string]string)
 	for _, kind := range event.EventKinds() {
 		got[kind] = strings.TrimSuffix(event.QualifiedKind(kind), "."+kind)

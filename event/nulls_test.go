@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestWithNulls(t *testing.T) {
@@ -60,9 +61,7 @@ func nullsOfReference(t *testing.T) (lines [][]byte, judge func(t *testing.T, ve
 	t.Helper()
 	for _, g := range goldens(t, "golden/*.json") {
 		var v struct{ Kind string }
-		if err := json.Unmarshal(g.raw, &v); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(g.raw, &v))
 		const base = `{"id":"00000000-0000-4000-8000-000000000001","timestamp":"2026-11-21T12:00:00.000000","source":"agent","tool_name":"t","tool_call_id":"c",`
 		line := g.raw
 		switch {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -19,17 +20,13 @@ func TestRoundTrip(t *testing.T) {
 		want := event.NewOfKind(rapid.SampledFrom(kinds).Draw(t, "kind"))
 		fillRandom(t, reflect.ValueOf(want).Elem())
 		raw, err := encodeAny(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got, err := decodeAny(raw)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, raw)
 		}
 		again, err := encodeAny(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(string(raw), string(again)); diff != "" {
 			t.Fatalf("(-first +second):\n%s", diff)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // referencePython returns the interpreter that has the reference installed.
@@ -19,9 +20,7 @@ func referencePython(t *testing.T) string {
 	python := os.Getenv("DEFT_OPENHANDS_PYTHON")
 	if python == "" {
 		cache, err := os.UserCacheDir() // XDG_CACHE_HOME or ~/.cache
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		python = filepath.Join(cache, "deft-deps", "openhands-1.58", "bin", "python")
 	}
 	if _, err := os.Stat(python); err != nil {
@@ -56,9 +55,7 @@ func accept(t *testing.T, lines [][]byte) []verdict {
 	var verdicts []verdict
 	for dec := json.NewDecoder(&stdout); dec.More(); {
 		var v verdict
-		if err := dec.Decode(&v); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, dec.Decode(&v))
 		verdicts = append(verdicts, v)
 	}
 	if len(verdicts) != len(lines) {

@@ -103,12 +103,12 @@ func (a *WorkflowAction) SetDefaults() { a.MaxConcurrency = 8 }
 func (a *StartChildConversationAction) SetDefaults() { a.Isolation = "worktree" }
 
 func init() {
-	RegisterAction[DelegateAction]()
-	RegisterAction[TaskAction]()
-	RegisterAction[WorkflowAction]()
-	RegisterAction[StartChildConversationAction]()
-	RegisterObservation[DelegateObservation]()
-	RegisterObservation[TaskObservation]()
-	RegisterObservation[WorkflowObservation]()
-	RegisterObservation[StartChildConversationObservation]()
+	registerAction[DelegateAction]()
+	registerAction[TaskAction]()
+	registerAction[WorkflowAction]()
+	registerAction[StartChildConversationAction]()
+	registerObservation[DelegateObservation]()
+	registerObservation[TaskObservation]()
+	registerObservation[WorkflowObservation]()
+	registerObservation[StartChildConversationObservation]()
 }

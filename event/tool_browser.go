@@ -1,6 +1,9 @@
 package event
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // BrowserNavigateAction is the input of the browser_navigate tool.
 type BrowserNavigateAction struct {
@@ -132,12 +135,24 @@ func (*BrowserStopRecordingAction) Kind() string { return "BrowserStopRecordingA
 // BrowserObservation is the result of every browser tool.
 type BrowserObservation struct {
 	ObservationBase
-	ScreenshotData    *string `json:"screenshot_data,omitempty"` // PNG in base64
+	ScreenshotData    *string `json:"screenshot_data,omitempty"` // a picture in base64, mostly a PNG
 	FullOutputSaveDir *string `json:"full_output_save_dir,omitempty"`
 }
 
 // Kind implements [Observation].
 func (*BrowserObservation) Kind() string { return "BrowserObservation" }
+
+// Picture returns the screenshot as an address with its data; "" for none.
+func (o *BrowserObservation) Picture() string {
+	if o.ScreenshotData == nil || *o.ScreenshotData == "" {
+		return ""
+	}
+	kind := "image/png"
+	if strings.HasPrefix(*o.ScreenshotData, "/9j/") {
+		kind = "image/jpeg"
+	}
+	return "data:" + kind + ";base64," + *o.ScreenshotData
+}
 
 // BrowserAction is the reference's base class of the browser tools. No tool
 // makes one, but the kind can be decoded there, so it is here.
@@ -152,20 +167,20 @@ func (*BrowserAction) Kind() string { return "BrowserAction" }
 func (a *BrowserScrollAction) SetDefaults() { a.Direction = "down" }
 
 func init() {
-	RegisterAction[BrowserAction]()
-	RegisterAction[BrowserNavigateAction]()
-	RegisterAction[BrowserClickAction]()
-	RegisterAction[BrowserTypeAction]()
-	RegisterAction[BrowserGetStateAction]()
-	RegisterAction[BrowserGetContentAction]()
-	RegisterAction[BrowserScrollAction]()
-	RegisterAction[BrowserGoBackAction]()
-	RegisterAction[BrowserListTabsAction]()
-	RegisterAction[BrowserSwitchTabAction]()
-	RegisterAction[BrowserCloseTabAction]()
-	RegisterAction[BrowserGetStorageAction]()
-	RegisterAction[BrowserSetStorageAction]()
-	RegisterAction[BrowserStartRecordingAction]()
-	RegisterAction[BrowserStopRecordingAction]()
-	RegisterObservation[BrowserObservation]()
+	registerAction[BrowserAction]()
+	registerAction[BrowserNavigateAction]()
+	registerAction[BrowserClickAction]()
+	registerAction[BrowserTypeAction]()
+	registerAction[BrowserGetStateAction]()
+	registerAction[BrowserGetContentAction]()
+	registerAction[BrowserScrollAction]()
+	registerAction[BrowserGoBackAction]()
+	registerAction[BrowserListTabsAction]()
+	registerAction[BrowserSwitchTabAction]()
+	registerAction[BrowserCloseTabAction]()
+	registerAction[BrowserGetStorageAction]()
+	registerAction[BrowserSetStorageAction]()
+	registerAction[BrowserStartRecordingAction]()
+	registerAction[BrowserStopRecordingAction]()
+	registerObservation[BrowserObservation]()
 }

@@ -53,10 +53,10 @@ type InvokeSkillObservation struct {
 func (*InvokeSkillObservation) Kind() string { return "InvokeSkillObservation" }
 
 func init() {
-	RegisterAction[FinishAction]()
-	RegisterAction[ThinkAction]()
-	RegisterAction[InvokeSkillAction]()
-	RegisterObservation[FinishObservation]()
-	RegisterObservation[ThinkObservation]()
-	RegisterObservation[InvokeSkillObservation]()
+	registerAction[FinishAction]()
+	registerAction[ThinkAction]()
+	registerAction[InvokeSkillAction]()
+	registerObservation[FinishObservation]()
+	registerObservation[ThinkObservation]()
+	registerObservation[InvokeSkillObservation]()
 }

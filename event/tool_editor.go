@@ -73,8 +73,8 @@ func (o *FileEditorObservation) SetDefaults() { o.PrevExist = true }
 func (o *PlanningFileEditorObservation) SetDefaults() { o.PrevExist = true }
 
 func init() {
-	RegisterAction[FileEditorAction]()
-	RegisterAction[PlanningFileEditorAction]()
-	RegisterObservation[FileEditorObservation]()
-	RegisterObservation[PlanningFileEditorObservation]()
+	registerAction[FileEditorAction]()
+	registerAction[PlanningFileEditorAction]()
+	registerObservation[FileEditorObservation]()
+	registerObservation[PlanningFileEditorObservation]()
 }

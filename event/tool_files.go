@@ -109,12 +109,12 @@ func (a *EditAction) SetDefaults() { a.ExpectedReplacements = 1 }
 func (a *ListDirectoryAction) SetDefaults() { a.DirPath = "." }
 
 func init() {
-	RegisterAction[ReadFileAction]()
-	RegisterAction[WriteFileAction]()
-	RegisterAction[EditAction]()
-	RegisterAction[ListDirectoryAction]()
-	RegisterObservation[ReadFileObservation]()
-	RegisterObservation[WriteFileObservation]()
-	RegisterObservation[EditObservation]()
-	RegisterObservation[ListDirectoryObservation]()
+	registerAction[ReadFileAction]()
+	registerAction[WriteFileAction]()
+	registerAction[EditAction]()
+	registerAction[ListDirectoryAction]()
+	registerObservation[ReadFileObservation]()
+	registerObservation[WriteFileObservation]()
+	registerObservation[EditObservation]()
+	registerObservation[ListDirectoryObservation]()
 }

@@ -33,7 +33,7 @@ func (*ClientToolObservation) Kind() string { return "ClientToolObservation" }
 func (a *MCPToolAction) SetDefaults() { a.Data = json.RawMessage("{}") }
 
 func init() {
-	RegisterAction[MCPToolAction]()
-	RegisterObservation[MCPToolObservation]()
-	RegisterObservation[ClientToolObservation]()
+	registerAction[MCPToolAction]()
+	registerObservation[MCPToolObservation]()
+	registerObservation[ClientToolObservation]()
 }

@@ -85,12 +85,12 @@ type AskOracleObservation struct {
 func (*AskOracleObservation) Kind() string { return "AskOracleObservation" }
 
 func init() {
-	RegisterAction[SwitchLLMAction]()
-	RegisterAction[ClassifyAndSwitchLLMAction]()
-	RegisterAction[VisionInspectAction]()
-	RegisterAction[AskOracleAction]()
-	RegisterObservation[SwitchLLMObservation]()
-	RegisterObservation[ClassifyAndSwitchLLMObservation]()
-	RegisterObservation[VisionInspectObservation]()
-	RegisterObservation[AskOracleObservation]()
+	registerAction[SwitchLLMAction]()
+	registerAction[ClassifyAndSwitchLLMAction]()
+	registerAction[VisionInspectAction]()
+	registerAction[AskOracleAction]()
+	registerObservation[SwitchLLMObservation]()
+	registerObservation[ClassifyAndSwitchLLMObservation]()
+	registerObservation[VisionInspectObservation]()
+	registerObservation[AskOracleObservation]()
 }

@@ -50,8 +50,8 @@ type GrepObservation struct {
 func (*GrepObservation) Kind() string { return "GrepObservation" }
 
 func init() {
-	RegisterAction[GlobAction]()
-	RegisterAction[GrepAction]()
-	RegisterObservation[GlobObservation]()
-	RegisterObservation[GrepObservation]()
+	registerAction[GlobAction]()
+	registerAction[GrepAction]()
+	registerObservation[GlobObservation]()
+	registerObservation[GrepObservation]()
 }

@@ -80,6 +80,6 @@ func TaskStatus(s string) string {
 }
 
 func init() {
-	RegisterAction[TaskTrackerAction]()
-	RegisterObservation[TaskTrackerObservation]()
+	registerAction[TaskTrackerAction]()
+	registerObservation[TaskTrackerObservation]()
 }

@@ -18,6 +18,14 @@ type TerminalAction struct {
 // Kind implements [Action].
 func (*TerminalAction) Kind() string { return "TerminalAction" }
 
+// Runs implements [Runner].
+func (a *TerminalAction) Runs() string {
+	if a.IsInput {
+		return ""
+	}
+	return a.Command
+}
+
 // TerminalObservation is the result of the terminal tool.
 type TerminalObservation struct {
 	ObservationBase
@@ -46,6 +54,11 @@ type TerminalMetadata struct {
 	PyInterpreterPath *string `json:"py_interpreter_path,omitempty"`
 	Prefix            string  `json:"prefix"` // shown before the output
 	Suffix            string  `json:"suffix"` // shown after the output
+	// Styles are the colours of the content, for people: "OFFSET:SGR OFFSET:SGR …". From
+	// the character OFFSET (a Unicode code point) of the text on, it looks as ECMA-48's SGR
+	// sequence with these parameters makes plain text look. The reference does not have
+	// them, and models do not get them.
+	Styles string `json:"styles,omitempty" null:"no"`
 }
 
 // SetDefaults implements [Defaulter].
@@ -55,6 +68,6 @@ func (m *TerminalMetadata) SetDefaults() { m.ExitCode, m.PID = -1, -1 }
 func (o *TerminalObservation) SetDefaults() { o.Metadata.SetDefaults() }
 
 func init() {
-	RegisterAction[TerminalAction]()
-	RegisterObservation[TerminalObservation]()
+	registerAction[TerminalAction]()
+	registerObservation[TerminalObservation]()
 }

@@ -46,8 +46,8 @@ type SleeptimeComputeObservation struct {
 func (*SleeptimeComputeObservation) Kind() string { return "SleeptimeComputeObservation" }
 
 func init() {
-	RegisterAction[ConsultTomAction]()
-	RegisterAction[SleeptimeComputeAction]()
-	RegisterObservation[ConsultTomObservation]()
-	RegisterObservation[SleeptimeComputeObservation]()
+	registerAction[ConsultTomAction]()
+	registerAction[SleeptimeComputeAction]()
+	registerObservation[ConsultTomObservation]()
+	registerObservation[SleeptimeComputeObservation]()
 }

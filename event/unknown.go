@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/deft-dev/deft/event/internal/wire"
+	"github.com/deft-dev/deft/internal/rawjson"
 )
 
 // Unknown is an event of an unregistered kind, kept verbatim: changes to
@@ -66,5 +67,5 @@ func appendVerbatim(dst []byte, raw json.RawMessage) ([]byte, error) {
 	if err := wire.Check(raw); err != nil {
 		return nil, fmt.Errorf("encode an unknown kind: %w", err)
 	}
-	return append(dst, raw...), nil
+	return append(dst, rawjson.WellFormed(raw)...), nil
 }

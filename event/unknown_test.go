@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 const head = `"id":"e1","timestamp":"2026-11-21T12:00:00.000000","source":"agent"`
@@ -30,13 +31,9 @@ func TestUnknownVerbatim(t *testing.T) {
 			t.Parallel()
 			raw := strings.ReplaceAll(c.raw, "@", c.part)
 			ev, err := event.Unmarshal([]byte(raw))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			out, err := event.Marshal(ev)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if c.part == "" && string(out) != raw {
 				t.Errorf("got  %s\nwant %s", out, raw)
 			}
@@ -55,9 +52,7 @@ func TestClientTool(t *testing.T) {
 	t.Parallel()
 	for _, g := range goldens(t, "unknown/ClientAction.json") {
 		ev, err := event.Unmarshal(g.raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		e, ok := ev.(*event.ActionEvent)
 		if !ok {
 			continue
@@ -67,9 +62,7 @@ func TestClientTool(t *testing.T) {
 			t.Fatalf("action is %T", e.Action)
 		}
 		out, err := event.Marshal(ev)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !bytes.Contains(out, []byte(`{"panel":"<diff>","size":30.0,"kind":"ClientAction_open_panel"}`)) {
 			t.Errorf("action changed: %s", out)
 		}
@@ -80,9 +73,7 @@ func TestClientTool(t *testing.T) {
 func TestUnknownObservationContent(t *testing.T) {
 	t.Parallel()
 	o, err := event.UnmarshalObservation([]byte(`{"content":[{"type":"text","text":"hi"}],"is_error":true,"x":1,"kind":"Future"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := event.JoinText(o.Result().Content); got != "hi" || !o.Result().IsError {
 		t.Errorf("content %q, error %v", got, o.Result().IsError)
 	}
@@ -92,9 +83,7 @@ func TestNullAction(t *testing.T) {
 	t.Parallel()
 	for _, part := range []string{"", `"action":null,`} {
 		ev, err := event.Unmarshal([]byte(`{` + head + `,` + part + `"tool_name":"x","kind":"ActionEvent"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		e := ev.(*event.ActionEvent)
 		if e.Action != nil {
 			t.Errorf("action is %T", e.Action)
@@ -140,6 +129,24 @@ func TestMarshalRefuses(t *testing.T) {
 	} {
 		if out, err := event.Marshal(ev); err == nil {
 			t.Errorf("%T encodes to %s", ev, out)
+		}
+	}
+}
+
+// TestMalformedUnicode holds that JSON which an event carries as it is has no halves of surrogate
+// pairs when it is stored: readers in other languages refuse them.
+func TestMalformedUnicode(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{
+		`{"id":"e","timestamp":"2026-11-29T15:00:00","source":"agent","kind":"SomethingNew","a\ud99c":["\udc00","\ud83d\ude00"]}`,
+		`{"id":"e","timestamp":"2026-11-29T15:00:00","source":"agent","tool_call_id":"t","title":"x","raw_input":{"k\ud99c":"\udc00\ud83d\ude00"},"is_error":false,"kind":"ACPToolCallEvent"}`,
+	} {
+		ev, err := event.Unmarshal([]byte(raw))
+		must.Succeed(t, err)
+		out, err := event.Marshal(ev)
+		must.Succeed(t, err)
+		if got := string(out); strings.Contains(got, `\ud99c`) || strings.Contains(got, `\udc00`) || !strings.Contains(got, `\ud83d\ude00`) {
+			t.Errorf("%s", got)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -14,13 +15,9 @@ func TestEncode(t *testing.T) {
 	ev := event.NewUserMessage("hello")
 	ev.ParentID = event.Root
 	r, err := eventstream.Encode(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	raw, err := event.Marshal(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := eventstream.Record{
 		ID: ev.ID, ParentID: event.Root, Kind: "MessageEvent",
 		Source: event.SourceUser, Timestamp: ev.Timestamp, JSON: raw,

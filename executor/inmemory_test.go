@@ -7,6 +7,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	thinking "github.com/deft-dev/deft/tool/think"
 )
@@ -15,11 +16,7 @@ import (
 func TestInMemoryRepeatable(t *testing.T) {
 	t.Parallel()
 	x := executor.New(map[string]tool.Executor{"ThinkAction": thinking.New()}, executor.InMemoryRepeatable())
-	defer func() {
-		if err := x.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { must.Report(t, x.Close(context.WithoutCancel(t.Context()))) }()
 	old := tool.Request{Call: tool.Call{ID: "old", Action: &event.ThinkAction{Thought: "hm"}}, Again: true}
 	if _, err := x.Execute(t.Context(), old); err != nil {
 		t.Errorf("an action of an earlier process: %v", err)
@@ -30,11 +27,7 @@ func TestInMemoryRepeatable(t *testing.T) {
 func TestInMemory(t *testing.T) {
 	t.Parallel()
 	x := executor.New(map[string]tool.Executor{"ThinkAction": thinking.New()}, executor.InMemory())
-	defer func() {
-		if err := x.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { must.Report(t, x.Close(context.WithoutCancel(t.Context()))) }()
 	action := &event.ThinkAction{Thought: "hm"}
 	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "new", Action: action}}); err != nil {
 		t.Errorf("a new action: %v", err)

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -339,9 +340,7 @@ func (j *Journal) fail(err error) {
 }
 
 func (j *Journal) failLocked(err error) {
-	if j.err == nil {
-		j.err = err
-	}
+	j.err = cmp.Or(j.err, err)
 }
 
 // failure returns the first error that was not reported to a caller.

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -42,9 +43,7 @@ func TestResultsSurviveARestart(t *testing.T) {
 	})
 	for i := range 3 {
 		obs, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.ID(fmt.Sprint("a", i))}, Again: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got, want := textOf(t, obs), fmt.Sprint("text ", i); got != want {
 			t.Errorf("a%d: got %q, want %q", i, got, want)
 		}
@@ -84,12 +83,8 @@ func TestAbsence(t *testing.T) {
 			fill(t, path, 3)
 			if tc.damage != nil {
 				b, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, tc.damage(b), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
+				must.Succeed(t, os.WriteFile(path, tc.damage(b), 0o600))
 			}
 			// The second process may end early too: the third decides the same.
 			for reopened := range 2 {
@@ -128,9 +123,7 @@ func TestPreparedJournalProves(t *testing.T) {
 	t.Parallel()
 	path := journalPath(t)
 	x := open(t, path, "boot", echo)
-	if err := x.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, x.Prepare())
 	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think("")}, Again: true}); err != nil {
 		t.Error(err)
 	}
@@ -144,9 +137,7 @@ func TestPreparedJournalProves(t *testing.T) {
 	}
 	shut(t, x)
 	x = open(t, path, "another boot", echo)
-	if err := x.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, x.Prepare())
 	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "c", Action: think("")}, Again: true}); !fault.Is(err, fault.Interrupted) {
 		t.Errorf("after a crash of the machine: got error %v, want interrupted", err)
 	}
@@ -157,13 +148,9 @@ func TestRecordsBehindDamageAreKept(t *testing.T) {
 	path := journalPath(t)
 	fill(t, path, 5)
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b[bytes.Index(b, []byte("text 1"))] ^= 1
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, b, 0o600))
 	x := open(t, path, "boot", echo)
 	for i, want := range []bool{true, false, true, true, true} {
 		obs, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.ID(fmt.Sprint("a", i))}, Again: true})
@@ -181,13 +168,9 @@ func TestStartedByAnEarlierProcessIsInterrupted(t *testing.T) {
 	path := journalPath(t)
 	fill(t, path, 1)
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// Cutting one byte leaves the started record whole and tears the other.
-	if err := os.WriteFile(path, b[:len(b)-1], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, b[:len(b)-1], 0o600))
 	x := open(t, path, "boot", echo)
 	for _, again := range []bool{true, false, true} {
 		_, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a0", Action: think("")}, Again: again})
@@ -202,9 +185,7 @@ func TestOneServerAtATime(t *testing.T) {
 	path := journalPath(t)
 	open(t, path, "boot", echo)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := executor.OpenJournal(f); !fault.Is(err, fault.Conflict) {
 		t.Errorf("got error %v, want conflict", err)
 	}
@@ -229,34 +210,24 @@ func TestCompaction(t *testing.T) {
 		}
 		return err
 	}
-	if err := ask("kept", "keep me"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ask("kept", "keep me"))
 	running := make(chan error, 1)
 	go func() { running <- ask("running", "run me") }()
 	big := strings.Repeat("x", 100<<10)
 	var largest int64
 	for i := range 50 {
 		id := event.ID(fmt.Sprint("big", i))
-		if err := ask(id, big); err != nil {
-			t.Fatal(err)
-		}
-		if err := x.Ack(id); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, ask(id, big))
+		must.Succeed(t, x.Ack(id))
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		largest = max(largest, info.Size())
 	}
 	if limit := int64(executor.CompactAt + 300<<10); largest > limit {
 		t.Errorf("the journal grew to %d bytes, want at most %d", largest, limit)
 	}
 	close(release)
-	if err := <-running; err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, <-running)
 	shut(t, x)
 	x = open(t, path, "boot", echo)
 	for id, want := range map[event.ID]string{"kept": "keep me", "running": "run me"} {
@@ -282,12 +253,8 @@ func TestCompactionCutShort(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := x.Ack("dead", "dead2"); err != nil {
-			t.Fatal(err)
-		}
-		if err := j.CompactPartly(steps); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, x.Ack("dead", "dead2"))
+		must.Succeed(t, j.CompactPartly(steps))
 		shut(t, x)
 		for reopened := range 2 {
 			x = open(t, path, "boot", echo)
@@ -311,26 +278,18 @@ func FuzzJournal(f *testing.F) {
 	f.Add([]byte("deftjrn1"), uint16(3), byte(1))
 	seed := f.TempDir() + "/seed"
 	file, err := os.Create(seed)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	j, err := executor.OpenJournalOfBoot(file, "boot")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	x := executor.New(map[string]tool.Executor{"ThinkAction": toolFunc(echo)}, j)
 	for _, id := range []event.ID{"s0", "s1"} {
 		if _, err := x.Execute(f.Context(), tool.Request{Call: tool.Call{ID: id, Action: think("hello")}}); err != nil {
 			f.Fatal(err)
 		}
 	}
-	if err := x.Close(f.Context()); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, x.Close(f.Context()))
 	whole, err := os.ReadFile(seed)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	for at := 0; at < len(whole); at += 7 {
 		f.Add(whole, uint16(at), byte(0x41))
 		f.Add(whole[:at], uint16(0), byte(0))
@@ -343,9 +302,7 @@ func FuzzJournal(f *testing.F) {
 		// In memory: syncing to a disk would leave no time for fuzzing. Opened
 		// by this name it is a new description, as the lock needs it.
 		fd, err := unix.MemfdCreate("journal", unix.MFD_CLOEXEC)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		file := os.NewFile(uintptr(fd), "journal")
 		defer file.Close()
 		path := fmt.Sprint("/proc/self/fd/", fd)

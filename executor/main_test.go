@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/executor"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -41,13 +42,9 @@ func textOf(t *testing.T, obs event.Observation) string {
 func reopen(t *testing.T, path, boot string) *executor.Journal {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	j, err := executor.OpenJournalOfBoot(f, boot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return j
 }
 
@@ -66,16 +63,12 @@ func open(t *testing.T, path, boot string, f toolFunc) *executor.Executor {
 
 func shut(t *testing.T, x *executor.Executor) {
 	t.Helper()
-	if err := x.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, x.Close(t.Context()))
 }
 
 func contents(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(b)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime/runtimetest"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/tool"
@@ -26,13 +27,9 @@ func TestSecretsAreNotKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	j, err := executor.OpenJournal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got string
 	x := executor.New(map[string]tool.Executor{runtimetest.Kind: runtimetest.Func(
 		func(_ context.Context, c tool.Call) (event.Observation, error) {
@@ -77,7 +74,5 @@ func TestSecretsAreNotKept(t *testing.T) {
 			t.Errorf("%s is in the journal: %q, %v", value, kept, err)
 		}
 	}
-	if err := x.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, x.Close(t.Context()))
 }

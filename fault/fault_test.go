@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // kinds reads the constants of type Kind from the source, so that a new one
@@ -18,9 +19,7 @@ import (
 func kinds(t *testing.T) map[string]fault.Kind {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "fault.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	found := map[string]fault.Kind{}
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -33,9 +32,7 @@ func kinds(t *testing.T) map[string]fault.Kind {
 				continue
 			}
 			text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			found[v.Names[0].Name] = fault.Kind(text)
 		}
 	}

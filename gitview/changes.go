@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/internal/realpath"
 )
 
-// Status is how a file changed. A rename is a deletion and an addition, as in the
-// reference.
+// Status is how a file changed. In a list of [Change] a rename is a deletion and an
+// addition, as in the reference.
 type Status string
 
 // The statuses.
@@ -36,26 +36,45 @@ type Change struct {
 // directory and the repositories directly below it. An empty ref means the default
 // base. The error is [ErrNoRepository] if there is no repository.
 func (s Scope) Changes(ctx context.Context, path, ref string) ([]Change, error) {
+	all, err := s.below(ctx, path, func(ctx context.Context, v *View) ([]Comparison, error) {
+		changes, err := v.Changes(ctx, ref)
+		return plain(changes), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]Change, len(all))
+	for i, c := range all {
+		changes[i] = c.Change
+	}
+	return changes, nil
+}
+
+// lister lists the changed files of one repository.
+type lister func(context.Context, *View) ([]Comparison, error)
+
+// below lists the changes in a directory and the repositories directly below it.
+func (s Scope) below(ctx context.Context, path string, list lister) ([]Comparison, error) {
 	if strings.ContainsRune(path, 0) {
 		return nil, ErrNoRepository
 	}
 	dir := realpath.Resolve(path)
 	nested := s.nestedIn(dir)
-	all, err := s.changesIn(ctx, dir, ref)
+	all, err := s.listIn(ctx, dir, list)
 	if err != nil && !(errors.Is(err, ErrNoRepository) && len(nested) > 0) {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(c Change) bool {
+	all = slices.DeleteFunc(all, func(c Comparison) bool {
 		first, _, _ := strings.Cut(c.Path, "/")
 		return slices.Contains(nested, first)
 	})
-	found := make([][]Change, len(nested))
+	found := make([][]Comparison, len(nested))
 	works := make([]bool, len(nested))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(4)
 	for i, name := range nested {
 		g.Go(func() error {
-			changes, err := s.changesIn(ctx, filepath.Join(dir, name), ref)
+			changes, err := s.listIn(ctx, filepath.Join(dir, name), list)
 			var refused *CommandError
 			if errors.As(err, &refused) || errors.Is(err, ErrNoRepository) {
 				return nil // one broken repository does not hide the others
@@ -69,13 +88,17 @@ func (s Scope) Changes(ctx context.Context, path, ref string) ([]Change, error) 
 	}
 	for i, changes := range found {
 		for _, c := range changes {
-			all = append(all, Change{Status: c.Status, Path: nested[i] + "/" + c.Path})
+			c.Path = nested[i] + "/" + c.Path
+			if c.From != "" {
+				c.From = nested[i] + "/" + c.From
+			}
+			all = append(all, c)
 		}
 	}
 	if err != nil && !slices.Contains(works, true) {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(all, func(a, b Comparison) int { return cmp.Compare(a.Path, b.Path) })
 	return all, nil
 }
 
@@ -108,13 +131,13 @@ func (s Scope) nestedIn(dir string) []string {
 	return out
 }
 
-func (s Scope) changesIn(ctx context.Context, dir, ref string) (out []Change, err error) {
+func (s Scope) listIn(ctx context.Context, dir string, list lister) (out []Comparison, err error) {
 	v, err := s.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	return v.Changes(ctx, ref)
+	return list(ctx, v)
 }
 
 // Changes lists the files that differ from a revision in the directory of the view.
@@ -123,14 +146,19 @@ func (v *View) Changes(ctx context.Context, ref string) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tracked, untracked string
+	return v.changes(ctx, base)
+}
+
+func (v *View) changes(ctx context.Context, base string) ([]Change, error) {
+	var tracked string
+	var untracked []string
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		tracked, err = v.git(ctx, call{}, diffArgs("--name-status", "-z", "--relative", base, "--")...)
 		return err
 	})
 	g.Go(func() (err error) {
-		untracked, err = v.git(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
+		untracked, err = v.untracked(ctx)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -140,12 +168,20 @@ func (v *View) Changes(ctx context.Context, ref string) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	for path := range strings.SplitSeq(untracked, "\x00") {
-		if path = strings.TrimSuffix(path, "/"); path != "" {
-			changes = append(changes, Change{Status: Added, Path: strings.ToValidUTF8(path, "\uFFFD")})
-		}
+	for _, path := range untracked {
+		changes = append(changes, Change{Status: Added, Path: replaced(strings.TrimSuffix(path, "/"))})
 	}
 	return changes, nil
+}
+
+// untracked lists files that are neither tracked nor ignored. Repositories inside this
+// one end with a slash.
+func (v *View) untracked(ctx context.Context) ([]string, error) {
+	out, err := v.git(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil || out == "" {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), nil
 }
 
 // parseStatus reads the output of --name-status -z.

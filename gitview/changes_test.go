@@ -11,15 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/gitview"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // changes writes a list as "A path" lines.
 func changes(t *testing.T, dir, ref string) string {
 	t.Helper()
 	list, err := everywhere.Changes(t.Context(), dir, ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var b strings.Builder
 	for _, c := range list {
 		b.WriteString(string(c.Status[0]) + " " + c.Path + "\n")
@@ -176,9 +175,7 @@ func TestHostileConfiguration(t *testing.T) {
 		t.Errorf("diff: %+v %v", d, err)
 	}
 	v, err := gitview.Open(r.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer v.Close()
 	if _, err := v.Commits(t.Context(), 5); err != nil {
 		t.Error(err)
@@ -190,7 +187,7 @@ func TestHostileConfiguration(t *testing.T) {
 		t.Error("an unknown commit has changes")
 	}
 	var patch strings.Builder
-	if _, err := v.Delta(t.Context(), "HEAD", nil, &patch); err != nil || !strings.Contains(patch.String(), "+changed too") {
+	if _, err := v.Delta(t.Context(), "HEAD", nil, anyFile, &patch); err != nil || !strings.Contains(patch.String(), "+changed too") {
 		t.Errorf("patch: %v\n%s", err, patch.String())
 	}
 	if _, err := v.Metadata(t.Context()); err != nil {

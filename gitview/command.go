@@ -2,6 +2,7 @@ package gitview
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,16 +104,12 @@ type call struct {
 
 // git runs git in the view.
 func (v *View) git(ctx context.Context, c call, args ...string) (string, error) {
-	if c.limit == 0 {
-		c.limit = limit
-	}
+	c.limit = cmp.Or(c.limit, limit)
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "--no-optional-locks"}, args...)...)
 	cmd.Dir = v.Dir
-	if c.dir != "" {
-		cmd.Dir = c.dir
-	}
+	cmd.Dir = cmp.Or(c.dir, cmd.Dir)
 	cmd.Env = append(v.environ(), c.env...)
 	cmd.Stdin = strings.NewReader(c.in)
 	out, stderr := &bounded{max: maxOutput}, &head{max: 64 << 10}

@@ -1,6 +1,7 @@
 package gitview
 
 import (
+	"cmp"
 	"context"
 	"strings"
 )
@@ -72,9 +73,7 @@ func (v *View) heads(ctx context.Context) (heads, error) {
 	// Where HEAD of origin is not recorded, the reference asks the remote for its
 	// default branch; we do not use the network.
 	for _, name := range names[2:5] {
-		if h.origin == "" {
-			h.origin = name
-		}
+		h.origin = cmp.Or(h.origin, name)
 	}
 	switch {
 	case names[5] != "":

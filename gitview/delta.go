@@ -1,6 +1,7 @@
 package gitview
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,9 @@ const deltaLimit = 5 * time.Minute
 // Delta writes a patch of all files in the directory of the view, tracked or not,
 // that differ from a base, without ignored files and those that match excludes (see
 // [Pathspecs]). It returns the commit that the patch applies to, or "" for the empty
-// tree. Its index and objects are temporary, so the repository does not change.
-func (v *View) Delta(ctx context.Context, ref string, excludes []string, w io.Writer) (base string, err error) {
+// tree. Its index and objects are temporary, so the repository does not change. An error of check,
+// which gets the name of each file before Git reads one, ends it.
+func (v *View) Delta(ctx context.Context, ref string, excludes []string, check func(name string) error, w io.Writer) (base string, err error) {
 	base, err = v.exportBase(ctx, ref)
 	if err != nil {
 		return "", err
@@ -40,6 +42,11 @@ func (v *View) Delta(ctx context.Context, ref string, excludes []string, w io.Wr
 		return "", err
 	}
 	specs := append([]string{"--", "."}, Pathspecs(excludes)...)
+	c.out = &names{take: check}
+	if _, err := v.git(ctx, c, append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard"}, specs...)...); err != nil {
+		return "", err
+	}
+	c.out = nil
 	if _, err := v.git(ctx, c, append([]string{"add", "-A"}, specs...)...); err != nil {
 		return "", err
 	}
@@ -52,6 +59,26 @@ func (v *View) Delta(ctx context.Context, ref string, excludes []string, w io.Wr
 		return "", nil
 	}
 	return base, nil
+}
+
+// names hands out names that end with a zero byte.
+type names struct {
+	take func(name string) error
+	rest []byte // of a name that is not complete
+}
+
+func (n *names) Write(p []byte) (int, error) {
+	n.rest = append(n.rest, p...)
+	for {
+		name, rest, whole := bytes.Cut(n.rest, []byte{0})
+		if !whole {
+			return len(p), nil
+		}
+		if err := n.take(string(name)); err != nil {
+			return 0, err
+		}
+		n.rest = rest
+	}
 }
 
 // quoteAlternate writes a path for a list that is separated by colons.

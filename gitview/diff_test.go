@@ -13,13 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/gitview"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func mkfifo(t *testing.T, path string) {
 	t.Helper()
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mkfifo(path, 0o600))
 }
 
 func text(s *string) string {
@@ -42,9 +41,7 @@ func TestFileDiff(t *testing.T) {
 	r.write("bin", "b\xff")
 	r.write("large", strings.Repeat("x", 1<<20+1))
 	mkfifo(t, filepath.Join(r.dir, "pipe"))
-	if err := os.Symlink("/etc/hostname", filepath.Join(r.dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink("/etc/hostname", filepath.Join(r.dir, "link")))
 	for _, c := range []struct{ file, modified, original, err string }{
 		{"a.txt", "  one\n\n three ", "one\ntwo", ""},
 		{"gone", "", "x", ""},
@@ -78,9 +75,7 @@ func TestCommits(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	v, err := gitview.Open(r.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer v.Close()
 	if page, err := v.Commits(t.Context(), 5); err != nil || len(page.Commits) != 0 || page.HasMore {
 		t.Errorf("no commits: %+v %v", page, err)
@@ -134,16 +129,12 @@ func TestDelta(t *testing.T) {
 	r.write("node_modules/x/y", "heavy")
 	r.write("build", "a file, not a directory")
 	index, err := os.ReadFile(r.dir + "/.git/index")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v, err := gitview.Open(r.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer v.Close()
 	var patch bytes.Buffer
-	got, err := v.Delta(t.Context(), "", []string{"node_modules/", "build/"}, &patch)
+	got, err := v.Delta(t.Context(), "", []string{"node_modules/", "build/"}, anyFile, &patch)
 	if err != nil || got != base {
 		t.Fatalf("base %q, %v", got, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/gitlimit"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // object stores an object of size bytes without git and returns its name.
@@ -21,18 +22,14 @@ func (r repo) object(kind string, size int64, content io.Reader) (name string) {
 	r.t.Helper()
 	var packed bytes.Buffer
 	z, err := zlib.NewWriterLevel(&packed, zlib.BestSpeed)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.Succeed(r.t, err)
 	sum := sha1.New()
 	to := io.MultiWriter(z, sum)
 	fmt.Fprintf(to, "%s %d\x00", kind, size)
 	if _, err := io.CopyN(to, content, size); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Succeed(r.t, z.Close())
 	name = hex.EncodeToString(sum.Sum(nil))
 	r.write(filepath.Join(".git/objects", name[:2], name[2:]), packed.String())
 	return name
@@ -42,9 +39,7 @@ func (r repo) object(kind string, size int64, content io.Reader) (name string) {
 func (r repo) tree(mode, name string, count int) string {
 	r.t.Helper()
 	raw, err := hex.DecodeString(name)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.Succeed(r.t, err)
 	var b strings.Builder
 	for i := range count {
 		fmt.Fprintf(&b, "%s %03d\x00%s", mode, i, raw)
@@ -93,20 +88,14 @@ func TestMemory(t *testing.T) {
 		_, diff := s.FileDiff(t.Context(), r.dir+"/000", "")
 		_, commit := s.CommitDiff(t.Context(), r.dir+"/000", sha)
 		v, err := s.Open(r.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_, list := v.CommitChanges(t.Context(), sha)
-		_, patch := v.Delta(t.Context(), "HEAD", nil, io.Discard)
-		if err := v.Close(); err != nil {
-			t.Error(err)
-		}
+		_, patch := v.Delta(t.Context(), "HEAD", nil, anyFile, io.Discard)
+		must.Report(t, v.Close())
 		t.Logf("%s, %d KB: changes: %v; diff: %v; commit: %v; its changes: %v; patch: %v", name, size>>10, changes, diff, commit, list, patch)
 	}
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used))
 	t.Logf("the largest program took %d MB", used.Maxrss>>10)
 	// The mapped parts of packs, and the program itself, come on top.
 	if most := int64(gitlimit.Memory+96<<20) >> 10; used.Maxrss > most {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/gitview"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
@@ -15,9 +16,7 @@ import (
 func only(t *testing.T, dir string) gitview.Scope {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { root.Close() })
 	return gitview.Scope{Root: root}
 }
@@ -64,16 +63,12 @@ func TestScope(t *testing.T) {
 			t.Errorf("%s shows a file outside", dir)
 		}
 		v, err := s.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var patch strings.Builder
-		if _, err := v.Delta(t.Context(), "HEAD", nil, &patch); err != nil || !strings.Contains(patch.String(), "+y") {
+		if _, err := v.Delta(t.Context(), "HEAD", nil, anyFile, &patch); err != nil || !strings.Contains(patch.String(), "+y") {
 			t.Errorf("%s: %v\n%s", dir, err, patch.String())
 		}
-		if err := v.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, v.Close())
 	}
 }
 
@@ -106,9 +101,7 @@ func TestForeignRepository(t *testing.T) {
 	} {
 		ws := repo{t, filepath.Join(t.TempDir(), "ws")}
 		dir, err := filepath.EvalSymlinks(filepath.Dir(ws.dir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		ws.dir = filepath.Join(dir, "ws")
 		ws.write("file", "x")
 		for file, text := range files {
@@ -118,9 +111,7 @@ func TestForeignRepository(t *testing.T) {
 			case text == "|":
 				mkfifo(t, path)
 			case link:
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(to, path)); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(to, path)))
 			default:
 				ws.write(file, text)
 			}
@@ -141,12 +132,10 @@ func TestForeignRepository(t *testing.T) {
 				seen.WriteString("somebody else's commit")
 			}
 			var patch strings.Builder
-			if _, err := v.Delta(t.Context(), "HEAD", nil, &patch); err == nil {
+			if _, err := v.Delta(t.Context(), "HEAD", nil, anyFile, &patch); err == nil {
 				seen.WriteString(patch.String())
 			}
-			if err := v.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, v.Close())
 		}
 		if strings.Contains(seen.String(), "somebody") {
 			t.Errorf("%s shows %q", name, seen.String())

@@ -1,16 +1,26 @@
-// Package hook reads hooks: commands and prompts that a user or a project wants
-// at certain moments of a conversation (docs/openhands/sdk-wire.md sections 5.4
-// and 10). It does not run them.
+// Package hook has hooks: commands, questions to a model and agents that run at the events of a
+// conversation (docs/openhands/sdk-wire.md sections 5.4
+// and 10, docs/openhands/sdk-features.md section 6). It
+// chooses the hooks for an event and reads their results; a [Host] runs them.
 //
 // # Usage
 //
 //	config, err := hook.Parse(raw)         // hook_config of a start request
 //	config, err := hook.Load(workspaceDir) // .openhands/hooks.json
+//	r := hook.NewRunner(config, host, id, dir)
+//	defer r.Close()
+//	v, err := r.Run(ctx, hook.Event{Name: hook.PreToolUse, About: a.ID, Action: a})
 //
 // # Concurrency and failure
 //
 // Everything is safe for concurrent use. A configuration that is not valid is
-// an error of kind fault.Invalid.
+// an error of kind fault.Invalid. A hook that fails is recorded in its HookExecutionEvent and
+// refuses nothing; an error of Run means that hooks could not run at all.
+//
+// # Exactly once
+//
+// A hook has an id that follows from its event, so that a process which continues after a crash
+// asks for the same program. A PreToolUse hook whose effect is not known refuses the call.
 package hook
 
 import (
@@ -19,6 +29,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"syscall"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/textfile"
@@ -88,11 +100,56 @@ func Parse(raw []byte) (*Config, error) {
 	return c, nil
 }
 
+// ProjectFile is the file in which a project names its hooks.
+const ProjectFile = ".openhands/hooks.json"
+
 // maxFile bounds a hooks.json, in bytes.
 const maxFile = 1 << 20
 
-// Load reads .openhands/hooks.json of a project; nil where there is none or it
-// has no hooks. A link that leads out of the project is an error.
+// ReadFile reads [ProjectFile] in the files of a project; nil where there is none. The error is
+// of kind Invalid if it is no regular file of at most one MiB.
+func ReadFile(project fs.FS) ([]byte, error) {
+	info, err := fs.Stat(project, ProjectFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the hooks: %w", err)
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("%s is not a regular file of at most %d bytes", ProjectFile, maxFile))
+	}
+	f, err := project.Open(ProjectFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the hooks: %w", err)
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return nil, fmt.Errorf("read the hooks: %w", err)
+	}
+	return textfile.Decode(raw), nil
+}
+
+// LoadUser reads hooks.json of a user's directory of settings; nil where there is none. The error
+// is of kind Invalid if it cannot be used: hooks keep policies.
+func LoadUser(dir string) (*Config, error) {
+	file := filepath.Join(dir, "hooks.json")
+	raw, err := textfile.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && len(raw) > maxFile {
+		err = fmt.Errorf("it is larger than %d bytes", maxFile)
+	}
+	var c *Config
+	if err == nil {
+		c, err = Parse(raw)
+	}
+	return c, fault.Wrap(err, fault.Invalid, "the hooks of "+file)
+}
+
+// Load reads [ProjectFile] of a directory; nil where there is none or it has no hooks. A link
+// that leads out of the project is an error.
 func Load(project string) (*Config, error) {
 	root, err := os.OpenRoot(project)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,26 +159,11 @@ func Load(project string) (*Config, error) {
 		return nil, fmt.Errorf("open the project: %w", err)
 	}
 	defer root.Close()
-	const name = ".openhands/hooks.json"
-	info, err := root.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read the hooks: %w", err)
-	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("%s is not a regular file of at most %d bytes", name, maxFile))
+	raw, err := ReadFile(root.FS())
+	if raw == nil || err != nil {
+		return nil, err
 	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read the hooks: %w", err)
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxFile))
-	if err != nil {
-		return nil, fmt.Errorf("read the hooks: %w", err)
-	}
-	c, err := Parse(textfile.Decode(raw))
+	c, err := Parse(raw)
 	if err != nil || c.Empty() {
 		return nil, err
 	}

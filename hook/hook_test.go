@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/hook"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestParse(t *testing.T) {
@@ -42,9 +43,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		out, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		again, err := hook.Parse(out)
 		if diff := cmp.Diff(c, again); err != nil || diff != "" {
 			t.Fatalf("%s: %v\n%s", out, err, diff)

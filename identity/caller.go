@@ -102,6 +102,14 @@ func (c Caller) Tenant() Tenant {
 // May reports whether the caller's credential grants a scope.
 func (c Caller) May(s Scope) bool { return slices.Contains(c.Scopes, s) }
 
+// OfSandbox returns a browser with the session key of a tenant's sandbox that browsers get. It
+// has no right of the programs inside.
+func OfSandbox(t Tenant, sandbox string) Caller {
+	c := InSandbox(t, sandbox)
+	c.Scopes = []Scope{Sandbox}
+	return c
+}
+
 type contextKey struct{}
 
 // With returns a context whose requests are the caller's.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/job"
 )
 
@@ -69,15 +70,8 @@ func add(t *testing.T, e *job.Engine, r job.Request) job.Job {
 	t.Helper()
 	r.Kind, r.Subject = "k", about
 	j, err := e.Add(t.Context(), r, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	return j
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func same(t *testing.T, want, got any) {
@@ -97,7 +91,7 @@ func pass(d time.Duration) {
 func (c cluster) stored(t *testing.T, id string) job.Job {
 	t.Helper()
 	j, err := c.Job(t.Context(), id)
-	must(t, err)
+	must.Succeed(t, err)
 	return j
 }
 
@@ -117,8 +111,8 @@ func TestRun(t *testing.T) {
 		e := c.server(t, job.Kind{}, func(ctx context.Context, r *job.Run) error {
 			for i := range 3 {
 				<-gate
-				must(t, r.SetProgress(i))
-				must(t, r.Save(ctx, nil))
+				must.Succeed(t, r.SetProgress(i))
+				must.Succeed(t, r.Save(ctx, nil))
 			}
 			return nil
 		})
@@ -126,7 +120,7 @@ func TestRun(t *testing.T) {
 		j := add(t, e, job.Request{Owner: "alice", Args: map[string]int{"n": 1}, Then: func() { through = true }})
 		read := func(ctx context.Context) (job.Job, error) { return c.Job(ctx, j.ID) }
 		var seen []string
-		must(t, e.Follow(t.Context(), j.ID, read, func(j job.Job) error {
+		must.Succeed(t, e.Follow(t.Context(), j.ID, read, func(j job.Job) error {
 			seen = append(seen, fmt.Sprintf("%s %s", j.State, j.Progress))
 			if len(seen) <= 3 {
 				gate <- struct{}{}
@@ -139,7 +133,7 @@ func TestRun(t *testing.T) {
 			t.Error("the server is not through with it")
 		}
 		seen = nil
-		must(t, e.Follow(t.Context(), j.ID, read, func(j job.Job) error { seen = append(seen, string(j.State)); return nil }))
+		must.Succeed(t, e.Follow(t.Context(), j.ID, read, func(j job.Job) error { seen = append(seen, string(j.State)); return nil }))
 		same(t, []string{"done"}, seen)
 		same(t, json.RawMessage(`{"n":1}`), c.stored(t, j.ID).Args)
 	})
@@ -246,7 +240,7 @@ func TestWake(t *testing.T) {
 		one, other := server("one"), server("other")
 		one.Wake("k", about) // there is none
 		synctest.Wait()
-		must(t, one.AddParked(t.Context(), job.Request{ID: "p", Kind: "k", Subject: about}, job.Request{ID: "far", Kind: "k", Subject: "another"}))
+		must.Succeed(t, one.AddParked(t.Context(), job.Request{ID: "p", Kind: "k", Subject: about}, job.Request{ID: "far", Kind: "k", Subject: "another"}))
 		select {
 		case name := <-ran:
 			t.Fatalf("%s runs what is parked", name)
@@ -276,6 +270,33 @@ func TestWake(t *testing.T) {
 	})
 }
 
+// TestWakeWhileParking wakes a job that parks after the store has answered that it is at work.
+func TestWakeWhileParking(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		runs, end := 0, make(chan struct{})
+		e := c.server(t, job.Kind{}, func(context.Context, *job.Run) error {
+			runs++
+			<-end
+			return job.ErrPark
+		})
+		must.Succeed(t, e.AddParked(t.Context(), job.Request{ID: "p", Kind: "k", Subject: about}))
+		e.Wake("k", about)
+		synctest.Wait() // it is at work
+		c.memory.mu.Lock()
+		c.answered = func() {
+			close(end)
+			time.Sleep(time.Second) // it parks
+		}
+		c.memory.mu.Unlock()
+		e.Wake("k", about)
+		pass(time.Minute)
+		same(t, 2, runs)
+		c.is(t, "p", job.Parked)
+	})
+}
+
 // TestCancel ends jobs at work, in a pause, and parked, here and by another server.
 func TestCancel(t *testing.T) {
 	t.Parallel()
@@ -301,10 +322,10 @@ func TestCancel(t *testing.T) {
 		for _, id := range []string{"works", "pauses", "saves"} {
 			add(t, e, job.Request{ID: id})
 		}
-		must(t, e.AddParked(t.Context(), job.Request{ID: "parked", Kind: "k"}))
+		must.Succeed(t, e.AddParked(t.Context(), job.Request{ID: "parked", Kind: "k"}))
 		pass(3 * time.Hour)
 		for id, by := range map[string]*job.Engine{"works": e, "pauses": e, "parked": other, "saves": other} {
-			must(t, by.Cancel(t.Context(), id))
+			must.Succeed(t, by.Cancel(t.Context(), id))
 		}
 		pass(2 * time.Minute)
 		for _, id := range []string{"works", "pauses", "parked", "saves"} {
@@ -330,7 +351,7 @@ func TestTakeOver(t *testing.T) {
 		})
 		other := c.server(t, job.Kind{}, func(context.Context, *job.Run) error { return nil })
 		j := add(t, killed, job.Request{})
-		must(t, other.Start(t.Context())) // it lives
+		must.Succeed(t, other.Start(t.Context())) // it lives
 		synctest.Wait()
 		c.is(t, j.ID, job.Ready)
 
@@ -361,7 +382,7 @@ func TestRecover(t *testing.T) {
 		j := add(t, one, job.Request{})
 		for _, want := range []job.State{job.Ready, job.Done} { // it lives, and then it does not
 			found, err := other.Recover(t.Context(), "k", about)
-			if must(t, err); !found {
+			if must.Succeed(t, err); !found {
 				t.Error("there is no such job")
 			}
 			synctest.Wait()
@@ -421,7 +442,7 @@ func TestRestart(t *testing.T) {
 					}
 					return nil
 				})
-				must(t, other.Start(t.Context()))
+				must.Succeed(t, other.Start(t.Context()))
 				pass(2 * time.Hour)
 				c.is(t, j.ID, job.Done)
 			})
@@ -465,7 +486,7 @@ func TestLost(t *testing.T) {
 				}
 				if taken {
 					_, err := c.MoveJobs(t.Context(), j.Server, "taken", []string{"k"})
-					must(t, err)
+					must.Succeed(t, err)
 				}
 				c.drop(j.Server)
 				if !e.Lost(j.Server) {

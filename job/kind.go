@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -51,12 +52,8 @@ type kind struct {
 }
 
 func newKind(k Kind) *kind {
-	if k.Attempts == 0 {
-		k.Attempts = 1
-	}
-	if k.Pause == 0 {
-		k.Pause = defaultPause
-	}
+	k.Attempts = cmp.Or(k.Attempts, 1)
+	k.Pause = cmp.Or(k.Pause, defaultPause)
 	if k.MaxPause == 0 {
 		k.MaxPause = max(k.Pause, defaultMaxPause)
 	}

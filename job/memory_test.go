@@ -18,6 +18,8 @@ type memory struct {
 	mu     sync.Mutex
 	all    map[string]*row
 	broken error // the next SaveJob fails
+	// answered is called before the next WakeJobs returns.
+	answered func()
 }
 
 type row struct {
@@ -95,6 +97,10 @@ func (m *memory) SaveJob(_ context.Context, j job.Job) (woken, cancelled bool, e
 
 func (m *memory) WakeJobs(_ context.Context, kind string, subject, server event.ConversationID) (ids []string, found bool, err error) {
 	m.mu.Lock()
+	if answered := m.answered; answered != nil { // once, when the answer is known
+		m.answered = nil
+		defer answered()
+	}
 	defer m.mu.Unlock()
 	all := m.chosen(func(r *row) bool { return r.Kind == kind && r.Subject == subject && !r.State.Ended() })
 	for _, r := range all {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/wait"
 )
 
 // active is a job at work on this server.
@@ -20,7 +21,7 @@ type active struct {
 
 	// The engine's mutex guards these.
 	of      subject
-	again   bool          // it was woken
+	again   bool          // it was woken, and has not run since
 	states  []Job         // the latest ones on this server
 	passed  int           // states before these
 	changed chan struct{} // closed when there is one more
@@ -145,6 +146,11 @@ func (e *Engine) read(ctx context.Context, t *tenure, a *active) *Job {
 	for failures := 1; ; failures++ {
 		j, err := e.o.Store.Job(ctx, a.id)
 		switch {
+		case err == nil && j.State == Parked: // after the store has answered that it is at work
+			e.mu.Lock()
+			a.of, a.again = subject{j.Kind, j.Subject}, true
+			e.mu.Unlock()
+			return nil
 		case err == nil && (j.Server != t.id || j.State != Ready), fault.Is(err, fault.NotFound):
 			return nil
 		case err == nil:
@@ -176,22 +182,7 @@ func (e *Engine) pause(ctx context.Context, failures int, doing string, err erro
 		return false
 	}
 	e.o.Log.Warn("the store of jobs does not answer", "while", doing, "err", err)
-	return sleep(ctx, storePause.pause(failures))
-}
-
-// sleep returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return wait.For(ctx, storePause.pause(failures)) == nil
 }
 
 // attempt runs a job once when it is due, and stores the outcome. more reports whether it is
@@ -230,7 +221,7 @@ var errLeft = fault.New(fault.Interrupted, "the server that did the job has ende
 
 // call has the handler run a job when it is due.
 func (e *Engine) call(ctx context.Context, r *Run) error {
-	if !r.Due.IsZero() && !sleep(ctx, time.Until(r.Due)) {
+	if !r.Due.IsZero() && wait.For(ctx, time.Until(r.Due)) != nil {
 		return context.Cause(ctx)
 	}
 	end, err := r.k.begin(ctx)

@@ -3,6 +3,8 @@ package llm
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
@@ -68,6 +70,12 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%s %s (HTTP %d): %s", e.Provider, e.Model, e.Status, e.cause.Error())
 	}
 	return fmt.Sprintf("%s %s: %s", e.Provider, e.Model, e.cause.Error())
+}
+
+// UnknownModel reports that the provider has no model of this name, or nothing at all at
+// this address.
+func (e *Error) UnknownModel() bool {
+	return e.Status == http.StatusNotFound || strings.EqualFold(e.Code, "model_not_found")
 }
 
 // Unwrap returns the fault, so that fault.KindOf and fault.HintOf work.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -19,9 +20,7 @@ func TestSecretNeverShows(t *testing.T) {
 	t.Parallel()
 	s := llm.Secret("sk-very-secret")
 	b, err := json.Marshal(map[string]any{"key": s, "config": llm.Config{APIKey: s}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	shown := fmt.Sprintf("%s %v %+v %#v %q %s", s, s, llm.Config{APIKey: s}, llm.Config{APIKey: s}, s, b)
 	if strings.Contains(shown, "very") {
 		t.Errorf("the secret shows: %s", shown)
@@ -96,9 +95,7 @@ func TestMetricsWire(t *testing.T) {
 	m.Add(info, &llm.Response{ID: "r1", Model: "x", Usage: llm.Usage{Prompt: 10, Output: 5, CacheRead: 4, CacheWrite: 1, Reasoning: 2}, Cost: 0.5, CostKnown: true, Latency: 1500 * time.Millisecond}, at)
 	m.Add(info, &llm.Response{ID: "r2", Model: "x-0123", Usage: llm.Usage{Prompt: 20, Output: 1}, Latency: time.Second, FirstByte: time.Second / 4}, at)
 	b, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := `{"model_name":"openai/x","accumulated_cost":0.5,"max_budget_per_task":null,` +
 		`"accumulated_token_usage":{"model":"openai/x","prompt_tokens":30,"completion_tokens":6,"cache_read_tokens":4,"cache_write_tokens":1,"reasoning_tokens":2,"context_window":1000,"per_turn_token":21,"response_id":""},` +
 		`"costs":[{"model":"openai/x","cost":0.5,"timestamp":1700000000.5}],` +

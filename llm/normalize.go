@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -105,9 +106,7 @@ func (n *normalizing) add(m *event.Message) {
 // unique returns id, or a variant of it that no call before it had.
 func (n *normalizing) unique(id string) string {
 	base := id
-	if base == "" {
-		base = "call"
-	}
+	base = cmp.Or(base, "call")
 	try := base
 	for k := 2; try == "call" || n.used[try]; k++ {
 		try = base + "_" + strconv.Itoa(k)

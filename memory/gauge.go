@@ -54,7 +54,7 @@ func (g *Gauge) corrected(n int) int {
 
 // upTo returns the estimate of the first n events of a view.
 func (g *Gauge) upTo(view []event.Event, n int) int {
-	if !g.grown(view) {
+	if len(g.view) == 0 || !extends(view, g.view) {
 		g.sums = append(g.sums[:0], 0)
 		g.view = nil
 	}
@@ -65,14 +65,14 @@ func (g *Gauge) upTo(view []event.Event, n int) int {
 	return g.sums[n]
 }
 
-// grown reports whether a view is the last one with more behind it. A State's
+// extends reports whether a view is an earlier one with more behind it. A State's
 // view grows at its end or is made anew.
-func (g *Gauge) grown(view []event.Event) bool {
-	n := len(g.view)
+func extends(view, before []event.Event) bool {
+	n := len(before)
 	if n == 0 || n > len(view) {
-		return false
+		return n == 0
 	}
-	return &view[0] == &g.view[0] || slices.Equal(view[:n], g.view)
+	return &view[0] == &before[0] || slices.Equal(view[:n], before)
 }
 
 // estimate returns the tokens of an event as a model sees it.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/state"
 )
@@ -72,9 +73,7 @@ func TestRepeatedCondensationEnds(t *testing.T) {
 			conv.ask()
 			before := conv.state()
 			ev, err := c.Condense(context.Background(), turn(before, &stub{}, "s"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if ev == nil {
 				return
 			}
@@ -95,9 +94,7 @@ func TestUnaskedCondensationGainsATenth(t *testing.T) {
 		conv, c := history(t), drawCondenser(t)
 		before := conv.state()
 		ev, err := c.Condense(context.Background(), turn(before, &stub{}, "s"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if ev == nil {
 			return
 		}
@@ -129,24 +126,7 @@ func check(t *rapid.T, c memory.Summarizing, before, after *state.State) {
 			t.Fatalf("event %d at the start is gone", i)
 		}
 	}
-	together := map[string]bool{} // of a call, and of a response
-	same := func(key string, ev event.Event) {
-		if was, known := together[key]; known && was != kept[ev] {
-			t.Fatalf("%s is torn apart: %v became %v", key, ids(before.View), ids(after.View))
-		}
-		together[key] = kept[ev]
-	}
-	for _, ev := range before.View {
-		switch e := ev.(type) {
-		case *event.ActionEvent:
-			same("call "+e.ToolCallID, ev)
-			if e.LLMResponseID != "" {
-				same("response "+e.LLMResponseID, ev)
-			}
-		case *event.ObservationEvent:
-			same("call "+e.ToolCallID, ev)
-		}
-	}
+	together(t, before.View, after.View)
 	at := slices.IndexFunc(after.View, func(ev event.Event) bool {
 		_, is := ev.(*event.CondensationSummaryEvent)
 		return is && !slices.Contains(before.View, ev)
@@ -156,6 +136,32 @@ func check(t *rapid.T, c memory.Summarizing, before, after *state.State) {
 	}
 	if at+1 < len(after.View) {
 		thinkingIntact(t, before.View, after.View[at+1])
+	}
+}
+
+// together checks that calls stay with their results, and with the calls of their response.
+func together(t *rapid.T, before, after []event.Event) {
+	kept := map[event.Event]bool{}
+	for _, ev := range after {
+		kept[ev] = true
+	}
+	whole := map[string]bool{} // of a call, and of a response
+	same := func(key string, ev event.Event) {
+		if was, known := whole[key]; known && was != kept[ev] {
+			t.Fatalf("%s is torn apart: %v became %v", key, ids(before), ids(after))
+		}
+		whole[key] = kept[ev]
+	}
+	for _, ev := range before {
+		switch e := ev.(type) {
+		case *event.ActionEvent:
+			same("call "+e.ToolCallID, ev)
+			if e.LLMResponseID != "" {
+				same("response "+e.LLMResponseID, ev)
+			}
+		case *event.ObservationEvent:
+			same("call "+e.ToolCallID, ev)
+		}
 	}
 }
 

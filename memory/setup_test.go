@@ -3,9 +3,9 @@ package memory_test
 import (
 	"context"
 	"fmt"
-	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/state"
@@ -36,15 +36,10 @@ func (m *stub) Generate(_ context.Context, r llm.Request, _ func(llm.Delta)) (*l
 type conversation struct {
 	fold *state.Fold
 	seq  int64
-	t    fataler
+	t    must.T
 }
 
-type fataler interface {
-	Helper()
-	Fatal(args ...any)
-}
-
-func talk(t fataler, evs ...event.Event) *conversation {
+func talk(t must.T, evs ...event.Event) *conversation {
 	t.Helper()
 	c := &conversation{fold: state.NewFold(nil), t: t}
 	c.add(evs...)
@@ -59,9 +54,7 @@ func (c *conversation) add(evs ...event.Event) {
 		if ev.Meta().ID == "" {
 			ev.Meta().ID = event.ID(fmt.Sprint("e", c.seq))
 		}
-		if err := c.fold.Apply(c.seq, ev); err != nil {
-			c.t.Fatal(err)
-		}
+		must.Succeed(c.t, c.fold.Apply(c.seq, ev))
 	}
 }
 
@@ -112,5 +105,3 @@ func ids(view []event.Event) []event.ID {
 	}
 	return out
 }
-
-var _ fataler = (*testing.T)(nil)

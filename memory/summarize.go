@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -42,7 +43,14 @@ type Summarizing struct {
 	Scaling float64
 	// Service is whose model writes the summary; default [Service].
 	Service string
+	// Structured asks for a summary of named fields.
+	Structured bool
+
+	forgets
 }
+
+// leastProgress is the usual least part of a view that is worth it.
+const leastProgress = 0.1
 
 // minEventChars is the least that is shown of an event when the events do not
 // fit the summarising model.
@@ -59,7 +67,7 @@ func (c Summarizing) withDefaults() Summarizing {
 		c.KeepFirst = 2
 	}
 	if c.MinimumProgress <= 0 {
-		c.MinimumProgress = 0.1
+		c.MinimumProgress = leastProgress
 	}
 	if c.MaxEventChars <= 0 {
 		c.MaxEventChars = 10_000
@@ -75,9 +83,11 @@ func (c Summarizing) withDefaults() Summarizing {
 }
 
 // Needed implements [Condenser].
-func (c Summarizing) Needed(t Turn) bool {
-	c = c.withDefaults()
-	return len(t.State.View) > c.MaxSize || c.over(t)
+func (c Summarizing) Needed(t Turn) bool { return c.withDefaults().room().needed(t) }
+
+// room is how much of a view stays.
+func (c Summarizing) room() room {
+	return room{size: c.MaxSize, last: max(c.MaxSize/2-c.KeepFirst-1, 0), first: c.KeepFirst, tokens: c.MaxTokens, progress: c.MinimumProgress}
 }
 
 // Condense implements [Condenser]. It keeps the system prompt, the first events
@@ -89,13 +99,14 @@ func (c Summarizing) Needed(t Turn) bool {
 // (docs/openhands/sdk-features.md section 4).
 func (c Summarizing) Condense(ctx context.Context, t Turn) (*event.Condensation, error) {
 	c = c.withDefaults()
-	over := c.over(t)
-	from, to := c.span(t, over)
+	over := c.room().over(t)
+	from, to := c.room().span(t, over)
 	if to <= from {
 		return nil, nil
 	}
 	done, err := c.summary(ctx, t, from, to)
 	if err != nil && ctx.Err() == nil && !over && !t.State.CondensationRequested {
+		t.goOn(err)
 		return nil, nil
 	}
 	return done, err
@@ -104,24 +115,60 @@ func (c Summarizing) Condense(ctx context.Context, t Turn) (*event.Condensation,
 // summary lets the model write about a part of the view.
 func (c Summarizing) summary(ctx context.Context, t Turn, from, to int) (*event.Condensation, error) {
 	m, forgotten := t.LLM(c.Service), t.State.View[from:to]
-	limit := c.MaxEventChars
+	write := writeText
+	if c.Structured {
+		write = writeFields
+	}
+	var text, response string
+	err := shrinking{c.MaxEventChars, c.Retries, c.Scaling}.ask(m, func(limit int) llm.Request {
+		return c.request(forgotten, limit, t.Session)
+	}, func(r llm.Request) (err error) {
+		text, response, err = write(ctx, m, r)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("summarise %d events: %w", len(forgotten), err)
+	}
+	done := condensation(forgotten, response)
+	done.Summary, done.SummaryOffset = &text, &from
+	return done, nil
+}
+
+// writeText asks for a summary in the model's own words.
+func writeText(ctx context.Context, m llm.Model, r llm.Request) (text, response string, err error) {
+	resp, err := llm.Complete(ctx, m, r, nil)
+	if err != nil {
+		return "", "", err
+	}
+	if text = event.JoinText(resp.Message.Content); strings.TrimSpace(text) == "" {
+		return "", "", noSummary(m)
+	}
+	return text, resp.ID, nil
+}
+
+func noSummary(m llm.Model) error {
+	return llm.NewError(fault.Unavailable, m.Info().Provider, m.Info().Name, "the model wrote no summary", nil)
+}
+
+// shrinking asks a model about events, of which it shows ever less while the request does not fit.
+type shrinking struct {
+	limit   int // bytes of one event
+	retries int
+	scaling float64
+}
+
+func (s shrinking) ask(m llm.Model, request func(limit int) llm.Request, call func(llm.Request) error) error {
 	for try := 0; ; try++ {
-		req := c.request(forgotten, limit, t.Session)
-		for limit > minEventChars && tooLong(req, m.Info()) {
-			limit /= 2
-			req = c.request(forgotten, limit, t.Session)
+		r := request(s.limit)
+		for s.limit > minEventChars && tooLong(r, m.Info()) {
+			s.limit /= 2
+			r = request(s.limit)
 		}
-		resp, err := llm.Complete(ctx, m, req, nil)
-		switch {
-		case err == nil && strings.TrimSpace(event.JoinText(resp.Message.Content)) == "":
-			err = llm.NewError(fault.Unavailable, m.Info().Provider, m.Info().Name, "the model wrote no summary", nil)
-		case err == nil:
-			return condensation(forgotten, from, resp), nil
+		err := call(r)
+		if err == nil || !fault.Is(err, fault.Context) || try == s.retries {
+			return err
 		}
-		if !fault.Is(err, fault.Context) || try == c.Retries {
-			return nil, fmt.Errorf("summarise %d events: %w", len(forgotten), err)
-		}
-		limit = max(int(float64(limit)*c.Scaling), minEventChars)
+		s.limit = max(int(float64(s.limit)*s.scaling), minEventChars)
 	}
 }
 
@@ -138,24 +185,29 @@ func (c Summarizing) request(forgotten []event.Event, limit int, session event.C
 	for _, ev := range forgotten {
 		fmt.Fprintf(&b, "<EVENT kind=%q>\n%s\n</EVENT>\n", ev.Kind(), inside.Replace(clip(describe(ev), limit)))
 	}
+	if c.Structured {
+		return request(structuredPrompt, b.String(), session, stateSchema)
+	}
+	return request(summarizePrompt, b.String(), session, nil)
+}
+
+// request asks about events: instructions are the system message, events the user's
+// (docs/openhands/sdk-features-1.58.md section 4).
+func request(instructions, events string, session event.ConversationID, schema json.RawMessage) llm.Request {
 	return llm.Request{
-		Session: string(session),
+		Session: string(session), Schema: schema,
 		Messages: []event.Message{
-			{Role: event.RoleSystem, Content: event.Texts(summarizePrompt)},
-			{Role: event.RoleUser, Content: event.Texts(b.String())},
+			{Role: event.RoleSystem, Content: event.Texts(instructions)},
+			{Role: event.RoleUser, Content: event.Texts(events)},
 		},
 	}
 }
 
-func condensation(forgotten []event.Event, offset int, resp *llm.Response) *event.Condensation {
-	c := &event.Condensation{
-		Base: event.NewBase(event.SourceEnvironment), SummaryOffset: &offset, LLMResponseID: resp.ID,
-	}
+func condensation(forgotten []event.Event, response string) *event.Condensation {
+	c := &event.Condensation{Base: event.NewBase(event.SourceEnvironment), LLMResponseID: response}
 	for _, ev := range forgotten {
 		c.ForgottenEventIDs = append(c.ForgottenEventIDs, ev.Meta().ID)
 	}
-	text := event.JoinText(resp.Message.Content)
-	c.Summary = &text
 	return c
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 )
@@ -77,9 +78,7 @@ func TestWhatIsForgotten(t *testing.T) {
 				conv.ask()
 			}
 			ev, err := c.cond.Condense(t.Context(), turn(conv.state(), &stub{}, "s"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got := ""
 			if ev != nil {
 				f := ev.ForgottenEventIDs
@@ -118,9 +117,7 @@ func TestSummaryStandsBehindTheStart(t *testing.T) {
 	conv := talk(t, slices.Concat([]event.Event{system(), user("task")}, rounds(6))...)
 	conv.ask()
 	ev, err := memory.Summarizing{}.Condense(t.Context(), turn(conv.state(), &stub{}, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if ev.Source != event.SourceEnvironment || ev.LLMResponseID != "resp" {
 		t.Errorf("source %s, response %q", ev.Source, ev.LLMResponseID)
 	}

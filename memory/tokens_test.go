@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/state"
@@ -68,9 +69,7 @@ func TestTooManyTokens(t *testing.T) {
 				t.Errorf("needed %v, want %v", got, c.needed)
 			}
 			ev, err := c.cond.Condense(t.Context(), turn)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if got := forgotten(ev); c.needed && got != c.want {
 				t.Errorf("forgot %q, want %q", got, c.want)
 			}

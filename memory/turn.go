@@ -8,6 +8,7 @@ import (
 
 // Turn is the input of a condenser.
 type Turn struct {
+	// State has the view as Show returns it.
 	State *state.State
 	// Tokens measures the view; nil to ignore its size in tokens.
 	Tokens *Gauge
@@ -18,7 +19,14 @@ type Turn struct {
 	LLM func(service string) llm.Model
 	// Session is the conversation, for caches and traces.
 	Session event.ConversationID
+	// Failed gets the error of a model where the conversation goes on without Condense; nil to
+	// ignore it.
+	Failed func(error)
 }
 
-// Service is the service whose model writes summaries.
-const Service = "condenser"
+// goOn tells of an error without which nothing is condensed.
+func (t Turn) goOn(err error) {
+	if t.Failed != nil {
+		t.Failed(err)
+	}
+}

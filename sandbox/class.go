@@ -33,6 +33,8 @@ type Class struct {
 	// Inside is the usual directory of workspaces that are inside the sandboxes, and whose
 	// files are reached through them; "" for workspaces on this machine's disk.
 	Inside string
+	// Needs is the service whose address it is made with: "a Runtime API"; "" for none.
+	Needs string
 	// PauseIdle says that a sandbox which nobody uses is paused, because it does not end
 	// by itself after its grace time.
 	PauseIdle bool
@@ -62,6 +64,9 @@ type Config struct {
 	Dir string
 	// Program is the path of the program for sandboxes; "" for this process's.
 	Program string
+	// Programs are further programs that a Spec's Argv may begin with. Each calls the stages
+	// of sandboxes first, as Program does.
+	Programs []string
 	// Install writes Program if it is not there, before it is needed; nil if it is there.
 	Install func() error
 	// Level of isolation; "" for the default.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -71,14 +72,10 @@ func TestRefuse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			chosen, err := described.Choice(c.sandbox)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			switch err := described.Refuse(chosen, c.asked); {
 			case c.says == "":
-				if err != nil {
-					t.Error(err)
-				}
+				must.Report(t, err)
 			case err == nil || !strings.Contains(err.Error(), c.says) || fault.HintOf(err) != c.hint:
 				t.Errorf("%v (%s)", err, fault.HintOf(err))
 			}

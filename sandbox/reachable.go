@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
@@ -15,12 +16,13 @@ func (n Network) Check() error {
 	if err != nil {
 		return fault.Wrap(err, fault.Internal, "read the addresses of this machine")
 	}
+	names := addresses.OwnNames(own)
 	for _, g := range n.grants() {
 		why := ""
 		switch reach, what := addresses.Classify(g.addr, own); {
 		case g.addr.IsValid() && reach == addresses.Never:
 			why = what
-		case g.name == "localhost" || strings.HasSuffix(g.name, ".localhost"):
+		case g.name == "localhost" || strings.HasSuffix(g.name, ".localhost") || !g.below && slices.Contains(names, g.name):
 			why = "this machine"
 		}
 		if why != "" {
@@ -31,11 +33,13 @@ func (n Network) Check() error {
 	return nil
 }
 
-// ShortNames are the names without a dot and without a port among the hosts.
-func (n Network) ShortNames() (names []string) {
+// Names are the names of single hosts, in lower case, and which of them are words: without a dot
+// and without a port.
+func (n Network) Names() (names map[string]bool) {
+	names = map[string]bool{}
 	for _, g := range n.grants() {
-		if g.name != "" && !g.below && g.port == 0 && !strings.Contains(g.name, ".") {
-			names = append(names, g.name)
+		if g.name != "" && !g.below {
+			names[g.name] = names[g.name] || g.port == 0 && !strings.Contains(g.name, ".")
 		}
 	}
 	return names

@@ -1,7 +1,9 @@
 package sandbox_test
 
 import (
-	"slices"
+	"maps"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
@@ -22,7 +24,30 @@ func TestCheckNetwork(t *testing.T) {
 			t.Errorf("%s: %v", n, err)
 		}
 	}
-	if got, want := sandbox.Network("open,.corp,a.org,db,gopher,wiki:443").ShortNames(), []string{"db", "gopher"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+	want := map[string]bool{"a.org": false, "db": true, "gopher": true, "wiki": false}
+	if got := sandbox.Network("open,.corp,a.org,db,gopher,wiki:443").Names(); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestOwnName: this machine by its own host name.
+func TestOwnName(t *testing.T) {
+	t.Parallel()
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, _, _ := strings.Cut(name, ".")
+	for _, n := range []string{name, strings.ToUpper(name), name + ":8080", short, short + ".local", "open," + name} {
+		parsed, err := sandbox.ParseNetwork(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := parsed.Check(); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", n, err)
+		}
+	}
+	if err := sandbox.Network("." + short + ".example").Check(); err != nil { // names below it are other hosts
+		t.Error(err)
 	}
 }

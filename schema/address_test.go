@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -25,14 +26,10 @@ func TestAddress(t *testing.T) {
 		"https://user@h/":                              "https://user@h/",
 	} {
 		doc, err := type1.Check(schema.Of("url", address), schema.Reading{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		dump := func(mode schema.Mode) string {
 			out, err := type1.Dump(doc, schema.Writing{Mode: mode, Keys: keys})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return out.Text("url")
 		}
 		if got := dump(schema.Masked); got != masked {
@@ -46,9 +43,7 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%s is sealed as %s", address, sealed)
 		}
 		again, err := type1.Check(schema.Of("url", sealed), schema.Reading{Keys: keys})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		back := again.Text("url")
 		if strings.ReplaceAll(strings.ReplaceAll(back, "%20", "+"), " x", "+x") != address && back != strings.ReplaceAll(address, "token=x y", "token=x+y") {
 			t.Errorf("%s comes back as %s", address, back)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -75,17 +76,13 @@ func TestMergeAndNulls(t *testing.T) {
 func object(t *testing.T, raw string) *schema.Map {
 	t.Helper()
 	m := schema.NewMap()
-	if err := m.UnmarshalJSON([]byte(raw)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.UnmarshalJSON([]byte(raw)))
 	return m
 }
 
 func text(t *testing.T, v any) string {
 	t.Helper()
 	raw, err := schema.Encode(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(raw)
 }

@@ -10,24 +10,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 )
 
 func parse(t *testing.T, raw string) any {
 	t.Helper()
 	v, err := schema.Parse([]byte(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return v
 }
 
 func encode(t *testing.T, v any) string {
 	t.Helper()
 	raw, err := schema.Encode(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(raw)
 }
 
@@ -87,9 +84,7 @@ var thing = &schema.Object{Name: "thing", Fields: []schema.Field{
 func TestCheckFillsInAndConverts(t *testing.T) {
 	t.Parallel()
 	m, err := thing.Check(parse(t, `{"unknown":1,"f":3,"on":"yes","n":"5","name":"x","list":["s",true]}`), schema.Reading{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out, err := thing.Dump(m, schema.Writing{})
 	want := `{"name":"x","n":5,"f":3.0,"on":true,"kind":"a","list":["s",true],"key":null,"env":{},"headers":{}}`
 	if got := encode(t, out); got != want || err != nil {
@@ -131,15 +126,11 @@ func TestModesOfSecrets(t *testing.T) {
 	t.Parallel()
 	ring, other := keyring.New("k"), keyring.New("other")
 	m, err := thing.Check(parse(t, `{"name":"x","key":"s1","env":{"A":"s2","B":" "},"headers":{"X-Token":"s3","X-Plain":"p"}}`), schema.Reading{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	part := func(how schema.Writing) string {
 		t.Helper()
 		out, err := thing.Dump(m, how)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return encode(t, schema.Of("key", out.Get("key"), "env", out.Get("env"), "headers", out.Get("headers")))
 	}
 	for mode, want := range map[schema.Mode]string{
@@ -247,9 +238,7 @@ func FuzzParse(f *testing.F) {
 		if err := json.Unmarshal(raw, &theirs); err != nil {
 			return // a number beyond all bounds
 		}
-		if err := json.Unmarshal([]byte(encode(t, v)), &ours); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(encode(t, v)), &ours))
 		if diff := cmp.Diff(theirs, ours); diff != "" {
 			t.Fatalf("%q\n%s", raw, diff)
 		}

@@ -47,7 +47,6 @@ func (t Tagged) check(r *reader, v any, loc []any) any {
 	}
 	o, name := t.pick(m)
 	_, tagged := m.Lookup(t.Key)
-	ctx := map[string]any{"discriminator": "'" + t.Key + "'"}
 	switch {
 	case o != nil && t.Key == kindKey:
 		if m.Get(kindKey) == nil {
@@ -59,12 +58,16 @@ func (t Tagged) check(r *reader, v any, loc []any) any {
 		return o.check(r, m, at(loc, name))
 	case t.Key == kindKey:
 		r.refuse(fmt.Errorf("the kind '%s' is none of %s", m.Text(kindKey), strings.Join(t.Order, ", ")), loc)
-	case !tagged:
-		r.addCtx("union_tag_not_found", "Unable to extract tag using discriminator '"+t.Key+"'", v, loc, ctx)
 	default:
-		ctx["tag"] = name
-		r.addCtx("union_tag_invalid", fmt.Sprintf("Input tag '%s' found using '%s' does not match any of the expected tags: '%s'",
-			name, t.Key, strings.Join(t.Order, "', '")), v, loc, ctx)
+		wrong := Violation{
+			Type: "union_tag_not_found", Loc: loc, Input: v, Kinds: t.Order,
+			Msg: "Unable to extract tag using discriminator '" + t.Key + "'", Ctx: map[string]any{"discriminator": "'" + t.Key + "'"},
+		}
+		if tagged {
+			wrong.Type, wrong.Ctx["tag"] = "union_tag_invalid", name
+			wrong.Msg = fmt.Sprintf("Input tag '%s' found using '%s' does not match any of the expected tags: '%s'", name, t.Key, strings.Join(t.Order, "', '"))
+		}
+		r.wrong = append(r.wrong, wrong)
 	}
 	return NewMap()
 }

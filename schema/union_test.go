@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -53,9 +54,7 @@ func TestForms(t *testing.T) {
 		{tagged, `{"type":null}`, "union_tag_invalid [at]"},
 	} {
 		v, err := schema.Parse([]byte(c.value))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		out, err := schema.Check(c.of, v, schema.Reading{}, "at")
 		got := ""
 		if bad, ok := errors.AsType[schema.Violations](err); ok {
@@ -67,9 +66,7 @@ func TestForms(t *testing.T) {
 			}
 		} else {
 			raw, err := schema.Encode(out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got = string(raw)
 		}
 		if d := cmp.Diff(c.want, got); d != "" {

@@ -17,6 +17,7 @@ type Violation struct {
 	Msg   string         `json:"msg"`
 	Input any            `json:"input"`
 	Ctx   map[string]any `json:"ctx,omitempty"`
+	Kinds []string       `json:"-"` // of a union, where the document names none of them
 }
 
 // Violations is an error of several; its kind is fault.Invalid.

@@ -72,7 +72,11 @@ func (r *Registry) maskAction(e *event.ActionEvent) event.Event {
 	if err != nil {
 		return e
 	}
-	masked := maskJSON(b, raw, eventFields)
+	var free []string
+	if _, ok := e.Action.(*event.UnknownAction); ok { // of a client's tool
+		free = []string{"action"}
+	}
+	masked := maskJSON(b, raw, eventFields, free...)
 	if masked == nil {
 		return e
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/secret"
 )
 
@@ -31,13 +32,13 @@ func TestActions(t *testing.T) {
 		"a command":        &event.TerminalAction{Command: "curl -H 'Bearer hush-4711' hush-4711-and-more"},
 		"quoted":           &event.FileEditorAction{Command: "create", Path: "/hush-4711/f", FileText: new(`x a"b'c\d é` + "\n")},
 		"of an MCP server": &event.MCPToolAction{Data: json.RawMessage(`{"key":"hush-4711","deep":[{"k":"a\"b'c\\d \u00e9"}]}`)},
+		"a key":            &event.MCPToolAction{Data: json.RawMessage(`{"deep":[{"hush-4711":1}],"x hush-4711":{}}`)},
+		"of a client":      &event.UnknownAction{KindName: "ClientAction_x", Raw: json.RawMessage(`{"kind":"ClientAction_x","hush-4711":{"hush-4711":true}}`)},
 		"a finish":         &event.FinishAction{Message: "it is hush-4711"},
 		"a thought":        &event.ThinkAction{Thought: "hush-4711"},
 	} {
 		arguments, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		e := &event.ActionEvent{
 			Base: event.NewBase(event.SourceAgent), ToolName: "t-hush-4711", ToolCallID: "c-hush-4711", Action: a, Summary: "uses hush-4711",
 			Thought: event.List[event.Content]{event.Text("I take hush-4711")}, ReasoningContent: "hush-4711?", LLMResponseID: "r", SecurityRisk: event.RiskLow,
@@ -45,14 +46,10 @@ func TestActions(t *testing.T) {
 			ToolCall:       event.ToolCall{ID: "c-hush-4711", Name: "t-hush-4711", Arguments: string(arguments)},
 		}
 		before, err := event.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		masked := r.MaskEvent(e).(*event.ActionEvent)
 		raw, err := event.Marshal(masked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if unchanged, err := event.Marshal(e); err != nil || string(unchanged) != string(before) {
 			t.Errorf("%s: the action itself is changed: %s", name, unchanged)
 		}
@@ -66,9 +63,7 @@ func TestActions(t *testing.T) {
 			t.Errorf("%s is masked twice: %s", name, again)
 		}
 		stored, err := event.Unmarshal(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		kept := stored.(*event.ActionEvent).Action
 		got, err := r.RestoreAction(t.Context(), kept, true)
 		if command, ok := a.(*event.TerminalAction); !ok || command.IsInput { // hostile text may have named the secret

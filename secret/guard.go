@@ -18,13 +18,12 @@ func (g Guard) Restore(ctx context.Context, a event.Action, again bool) (event.A
 	return g.Registry.RestoreAction(ctx, a, again)
 }
 
-// Secrets returns the secrets for an action: for a command those that it names,
-// see [Registry.Env]. Those whose values an action holds are among them, so that they are
-// masked where it runs.
+// Secrets returns the secrets for an action: the secrets that its code names, see [Registry.Env], and
+// the secrets whose values the action holds, so that they are masked where it runs.
 func (g Guard) Secrets(ctx context.Context, a event.Action) map[string]string {
 	var all map[string]string
-	if t, ok := a.(*event.TerminalAction); ok && !t.IsInput {
-		all = g.Registry.Env(ctx, t.Command)
+	if code, ok := a.(event.Runner); ok {
+		all = g.Registry.Env(ctx, code.Runs())
 	}
 	if held := g.Registry.heldBy(ctx, a); len(held) > 0 {
 		if all == nil {

@@ -23,9 +23,11 @@ const maxValue = 256 << 10
 // headers with keys reach no other server. It keeps no connection: lookups are
 // rare, and no call would close it.
 var defaultClient = &http.Client{
-	Transport:     &http.Transport{Proxy: outbound.Proxy, DialContext: outbound.Dial(net.Dialer{}), DisableKeepAlives: true, MaxResponseHeaderBytes: 1 << 20},
+	Transport:     &http.Transport{Proxy: route.Proxy, DialContext: route.Dial, DisableKeepAlives: true, MaxResponseHeaderBytes: 1 << 20},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
+
+var route = outbound.NewRoute(net.Dialer{})
 
 // asking is a lookup that goes on; the result is set when done is closed.
 type asking struct {
@@ -204,6 +206,19 @@ func LocalName(server, lookup string) (name string, ok bool) {
 		return "", false
 	}
 	return name, true
+}
+
+// StoredName is [LocalName] also for the address of a secret as a server at another port of this
+// machine had it: conversations find that here, too.
+func StoredName(server, lookup string) (name string, ok bool) {
+	if name, ok = LocalName(server, lookup); ok {
+		return name, ok
+	}
+	path, ok := formerly(lookup)
+	if !ok {
+		return "", false
+	}
+	return LocalName(server, path)
 }
 
 // formerly returns the relative URL of a lookup at this machine that may be of a stored secret

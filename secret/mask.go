@@ -86,6 +86,10 @@ var (
 		"tool_name", "tool_call_id", "action_id", "llm_response_id"}
 )
 
+// freeFields hold documents of strangers, whose keys are masked as well: arguments of MCP calls, and
+// calls of agent programs.
+var freeFields = []string{"raw_input", "raw_output", "data", "hook_input"}
+
 // structural are values that give parts of documents their meaning. They have
 // a fixed vocabulary, so that they are no secret.
 var structural = map[string][]string{
@@ -96,6 +100,7 @@ var structural = map[string][]string{
 // position is where in a document the walk is.
 type position struct {
 	object bool
+	free   bool // the keys are a stranger's
 	keep   keep // for the strings of an array
 	key    []byte
 }
@@ -117,8 +122,9 @@ type masker interface {
 }
 
 // maskJSON masks the string values of valid JSON and returns nil if there was
-// nothing to mask. fixed are fields of the outermost object to leave alone.
-func maskJSON(m masker, raw []byte, fixed []string) []byte {
+// nothing to mask. fixed are fields of the outermost object to leave alone; free are further
+// fields below which keys are masked as well.
+func maskJSON(m masker, raw []byte, fixed []string, free ...string) []byte {
 	var out []byte
 	done := 0 // how much of raw is in out
 	stack := make([]position, 1, 16)
@@ -127,10 +133,10 @@ func maskJSON(m masker, raw []byte, fixed []string) []byte {
 		top := &stack[len(stack)-1]
 		switch raw[i] {
 		case '{':
-			stack = append(stack, position{object: true, keep: exemption(top)})
+			stack = append(stack, position{object: true, free: fixed != nil && top.foreign(free), keep: exemption(top)})
 			isKey = true
 		case '[':
-			stack = append(stack, position{keep: exemption(top)})
+			stack = append(stack, position{free: fixed != nil && top.foreign(free), keep: exemption(top)})
 			isKey = false
 		case '}', ']':
 			stack = stack[:len(stack)-1]
@@ -143,6 +149,10 @@ func maskJSON(m masker, raw []byte, fixed []string) []byte {
 			i = end - 1
 			if isKey {
 				top.key, isKey = token[1:len(token)-1], false
+				if masked := maskKey(m, token, top); masked != nil {
+					out = append(append(out, raw[done:end-len(token)]...), masked...)
+					done = end
+				}
 				continue
 			}
 			if len(stack) == 2 && slices.Contains(fixed, string(top.key)) ||
@@ -159,6 +169,19 @@ func maskJSON(m masker, raw []byte, fixed []string) []byte {
 		return nil
 	}
 	return append(out, raw[done:]...)
+}
+
+// foreign reports whether the keys below the current key are a stranger's.
+func (p *position) foreign(more []string) bool {
+	return p.free || p.object && (slices.Contains(freeFields, string(p.key)) || slices.Contains(more, string(p.key)))
+}
+
+// maskKey masks a stranger's key; nil if there is nothing to mask.
+func maskKey(m masker, token []byte, p *position) []byte {
+	if !p.free {
+		return nil
+	}
+	return maskToken(m, token, &position{})
 }
 
 // exemption holds for everything below the current key.

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/secret"
 )
 
@@ -214,9 +215,7 @@ func TestMaskObservation(t *testing.T) {
 	raw := `{"content":[{"type":"text","text":"hidden"},{"type":"image","image_urls":["` + png + `","http://x/hidden"]}],` +
 		`"deep":{"list":["a",{"k":"hidden","hidden":1}],"image_urls":["data:hidden"]},"screenshot_data":"aGlkZGVu hidden","kind":"HiddenObservation"}`
 	unknown, err := event.UnmarshalObservation([]byte(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	masked, err := event.MarshalObservation(r.MaskObservation(unknown))
 	want := `{"content":[{"type":"text","text":"#"},{"type":"image","image_urls":["` + png + `","http://x/#"]}],` +
 		`"deep":{"list":["a",{"k":"#","hidden":1}],"image_urls":["data:#"]},"screenshot_data":"aGlkZGVu hidden","kind":"HiddenObservation"}`

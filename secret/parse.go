@@ -2,6 +2,7 @@ package secret
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/optional"
 )
 
 // DefaultServer is the server of relative URLs of lookups, unless
@@ -19,12 +21,10 @@ const DefaultServer = "http://127.0.0.1:8000"
 type ParseOptions struct {
 	// Server is the base of relative URLs; empty for DefaultServer.
 	Server string
-	// Ring decrypts values; nil leaves them as they are.
+	// Ring decrypts values; nil leaves them as they are. A sealed value that no key opens
+	// counts as none, and [Source.Sealed] keeps it, so that it is not lost when the source is
+	// stored again.
 	Ring Sealer
-	// Strict makes a sealed value that no key opens an error of kind
-	// fault.Denied. Otherwise it counts as no value, and [Source.Sealed] keeps
-	// it, so that it is not lost when the source is stored again.
-	Strict bool
 }
 
 // wireSource is the union StaticSecret | LookupSecret.
@@ -47,7 +47,7 @@ func Parse(raw []byte, o ParseOptions) (Source, error) {
 		if err := json.Unmarshal(raw, &text); err != nil {
 			return Source{}, fault.New(fault.Invalid, "not JSON")
 		}
-		return o.static(text, "")
+		return o.static(text, ""), nil
 	}
 	if len(raw) == 0 || raw[0] != '{' {
 		return Source{}, fault.New(fault.Invalid, "Input should be an object")
@@ -59,11 +59,10 @@ func Parse(raw []byte, o ParseOptions) (Source, error) {
 	if w.Kind == "" && has(raw, "value") && !has(raw, "kind") {
 		w = wireSource{Kind: KindStatic, Value: w.Value}
 	}
-	s := Source{Kind: w.Kind, Description: deref(w.Description)}
-	var err error
+	s := Source{Kind: w.Kind, Description: optional.Value(w.Description)}
 	switch w.Kind {
 	case KindStatic:
-		s, err = o.static(deref(w.Value), s.Description)
+		s = o.static(optional.Value(w.Value), s.Description)
 	case KindLookup:
 		if w.URL == nil {
 			return Source{}, fault.New(fault.Invalid, "url: Field required")
@@ -73,7 +72,7 @@ func Parse(raw []byte, o ParseOptions) (Source, error) {
 		return Source{}, fault.New(fault.Invalid, fmt.Sprintf("Unknown kind '%s' for openhands.sdk.secret.secrets.SecretSource; "+
 			"Expected one of: ['LookupSecret', 'StaticSecret']", w.Kind))
 	}
-	return s, err
+	return s, nil
 }
 
 // ParseMap reads an object of sources by name and keeps its order. null is an
@@ -117,31 +116,26 @@ func ParseMap(raw []byte, o ParseOptions) ([]Named, error) {
 }
 
 // static makes a static source of the text that stands for its value.
-func (o ParseOptions) static(text, description string) (Source, error) {
-	value, err := o.open(text)
-	s := Static(value, description)
-	if err == nil && value == "" && o.Ring != nil && o.Ring.Looks(text) {
+func (o ParseOptions) static(text, description string) Source {
+	s := Static(o.open(text), description)
+	if s.Value == "" && o.Ring != nil && o.Ring.Looks(text) {
 		s.Sealed = text
 	}
-	return s, err
+	return s
 }
 
 // open returns the value that a text stands for.
-func (o ParseOptions) open(text string) (string, error) {
+func (o ParseOptions) open(text string) string {
 	if NoValue(text) {
-		return "", nil
+		return ""
 	}
 	if o.Ring == nil || !o.Ring.Looks(text) {
-		return text, nil
+		return text
 	}
-	value, err := o.Ring.Open(text)
-	switch {
-	case err == nil:
-		return string(value), nil
-	case o.Strict:
-		return "", err
+	if value, err := o.Ring.Open(text); err == nil {
+		return string(value)
 	}
-	return "", nil
+	return ""
 }
 
 // headers drops sensitive ones without a value. One that looks sealed and is
@@ -154,11 +148,7 @@ func (o ParseOptions) headers(in map[string]string) map[string]string {
 			out[name] = text
 		case NoValue(text):
 		default:
-			value, err := o.open(text)
-			if err != nil || value == "" {
-				value = text
-			}
-			out[name] = value
+			out[name] = cmp.Or(o.open(text), text)
 		}
 	}
 	return out
@@ -170,9 +160,7 @@ func (o ParseOptions) absolute(text string) string {
 		return text
 	}
 	server := o.Server
-	if server == "" {
-		server = DefaultServer
-	}
+	server = cmp.Or(server, DefaultServer)
 	base, err := url.Parse(strings.TrimRight(server, "/") + "/")
 	if err != nil {
 		return text
@@ -198,11 +186,4 @@ func has(raw []byte, field string) bool {
 	}
 	_, ok := m[field]
 	return ok
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -63,15 +64,9 @@ type entry struct {
 
 // NewRegistry returns an empty registry.
 func NewRegistry(o Options) *Registry {
-	if o.Client == nil {
-		o.Client = defaultClient
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.Refresh == 0 {
-		o.Refresh = time.Minute
-	}
+	o.Client = cmp.Or(o.Client, defaultClient)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Refresh = cmp.Or(o.Refresh, time.Minute)
 	return &Registry{o: o, byName: map[string]*entry{}, known: map[string]bool{}}
 }
 

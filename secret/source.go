@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 )
 
@@ -58,12 +59,7 @@ var sensitive = []string{"AUTHORIZATION", "COOKIE", "CREDENTIAL", "KEY", "PASSWO
 // likely holds a secret, by the words in it.
 func Sensitive(name string) bool {
 	upper := strings.ToUpper(name)
-	for _, word := range sensitive {
-		if strings.Contains(upper, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sensitive, func(word string) bool { return strings.Contains(upper, word) })
 }
 
 // NoValue reports whether text stands for no value: it is blank, or the mask

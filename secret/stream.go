@@ -1,6 +1,9 @@
 package secret
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Stream masks text that arrives in pieces. It holds back text that may still
 // become a part of a secret and nothing else: text that begins no secret is passed
@@ -30,8 +33,8 @@ func (s *Stream) Feed(text string) string {
 	return s.release(text, found, len(text)-hold)
 }
 
-// Holds reports whether text is held back.
-func (s *Stream) Holds() bool { return s.held != "" }
+// Held returns the number of characters that are held back.
+func (s *Stream) Held() int { return utf8.RuneCountInString(s.held) }
 
 // Flush returns the text that is held back: no more text comes.
 func (s *Stream) Flush() string {

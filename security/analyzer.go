@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/deft-dev/deft/event"
 )
 
@@ -14,6 +16,8 @@ type Assessment struct {
 	Risk event.Risk
 	// Details explain the rating; nil for none. Each analyzer has its own keys.
 	Details map[string]any
+	// Failed says that the risk is unknown because a service could not rate the action.
+	Failed bool
 }
 
 // Analyzer rates actions. Its JSON is the reference's security_analyzer; keys of
@@ -43,17 +47,30 @@ func (Model) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error)
 // MarshalJSON implements [Analyzer].
 func (m Model) MarshalJSON() ([]byte, error) { return bare(m.Name()) }
 
-// Analyze rates each action of a batch. An action that cannot be rated is HIGH,
-// with the error in Details. Without an analyzer all actions are UNKNOWN.
+// ratedAtOnce is how many actions of a batch services rate at the same time.
+const ratedAtOnce = 8
+
+// Analyze rates each action of a batch. An action that cannot be rated is HIGH, or UNKNOWN if a
+// [Service] has failed, with the error in Details. Without an analyzer all actions are UNKNOWN.
 func Analyze(ctx context.Context, a Analyzer, batch []*event.ActionEvent) []Assessment {
 	out := make([]Assessment, len(batch))
+	var g errgroup.Group
+	g.SetLimit(ratedAtOnce)
+	waits := len(batch) > 1 && hasService(a)
 	for i, action := range batch {
-		if a == nil {
+		switch {
+		case a == nil:
 			out[i].Risk = event.RiskUnknown
-			continue
+		case waits:
+			g.Go(func() error {
+				out[i] = guarded(ctx, a, action)
+				return nil
+			})
+		default:
+			out[i] = guarded(ctx, a, action)
 		}
-		out[i] = guarded(ctx, a, action)
 	}
+	_ = g.Wait() // none fails
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/security"
 )
 
@@ -67,16 +68,12 @@ func TestConfirmation(t *testing.T) {
 		{strict, risky, unclearCommand, event.RiskLow, event.RiskUnknown, true},
 		{strict, risky, unclearCommand, event.RiskHigh, event.RiskUnknown, true},
 		{strict, lenient, unclearCommand, event.RiskHigh, event.RiskUnknown, false},
-		{service, lenient, harmlessCommand, event.RiskLow, event.RiskHigh, true}, // a service that does not answer
+		{service, lenient, harmlessCommand, event.RiskLow, event.RiskUnknown, false}, // a service that does not answer
 	} {
 		analyzer, err := security.ParseAnalyzer([]byte(tt.analyzer))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		policy, err := security.ParsePolicy([]byte(tt.policy))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		action := command(tt.command)
 		action.SecurityRisk = tt.rated
 		ev, waits := security.Review(t.Context(), analyzer, policy, []*event.ActionEvent{action})

@@ -2,6 +2,7 @@ package security
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -132,10 +133,5 @@ func criticalRoot(p string) bool {
 	if p == "" || p == "/" || p == "~" {
 		return true
 	}
-	for _, r := range roots {
-		if strings.EqualFold(p, r) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(roots, func(r string) bool { return strings.EqualFold(p, r) })
 }

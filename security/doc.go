@@ -16,8 +16,9 @@
 //
 // [Model] uses the model's own rating. [Patterns] searches texts for
 // signatures. [Rails] reads shell commands as bash would and finds a few
-// structures that are hardly ever intended. [Ensemble] combines several. None
-// of them is a sandbox: they find obvious dangers, so that a person looks.
+// structures that are hardly ever intended. A [Service] asks another model or a
+// server; [Connect] gives it one. [Ensemble] combines several. None of them is a
+// sandbox: they find obvious dangers, so that a person looks.
 //
 // # Concurrency
 //
@@ -25,7 +26,8 @@
 //
 // # Failure
 //
-// An analyzer that fails or panics rates HIGH, with the error in the details.
+// An analyzer that fails or panics rates HIGH, a service that fails UNKNOWN, with the
+// error in the details.
 // Invalid documents are errors of kind fault.Invalid, worded as in the
 // reference.
 package security

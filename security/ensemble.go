@@ -11,7 +11,8 @@ import (
 )
 
 // Ensemble is the EnsembleSecurityAnalyzer: it returns the highest rating of
-// several analyzers. One that fails rates HIGH.
+// several analyzers. One that fails rates HIGH; a [Service] that fails makes the result
+// UNKNOWN, unless another one rates HIGH.
 type Ensemble struct {
 	Analyzers []Analyzer
 	// PropagateUnknown makes the result UNKNOWN if any rating is. Otherwise the
@@ -24,7 +25,7 @@ func (Ensemble) Name() string { return "EnsembleSecurityAnalyzer" }
 
 // Assess implements [Analyzer]. Details holds the members' assessments by name.
 func (e Ensemble) Assess(ctx context.Context, a *event.ActionEvent) (Assessment, error) {
-	worst, unknown := event.RiskUnknown, false
+	worst, unknown, failed := event.RiskUnknown, false, false
 	details := map[string]any{}
 	for i, member := range e.Analyzers {
 		got := guarded(ctx, member, a)
@@ -35,18 +36,18 @@ func (e Ensemble) Assess(ctx context.Context, a *event.ActionEvent) (Assessment,
 			}
 			details[name] = got.Details
 		}
-		unknown = unknown || got.Risk == event.RiskUnknown
+		unknown, failed = unknown || got.Risk == event.RiskUnknown, failed || got.Failed
 		if slices.Index(levels, got.Risk) > slices.Index(levels, worst) {
 			worst = got.Risk
 		}
 	}
-	if unknown && e.PropagateUnknown {
+	if unknown && e.PropagateUnknown || failed && worst != event.RiskHigh {
 		worst = event.RiskUnknown
 	}
 	if len(details) == 0 {
 		details = nil
 	}
-	return Assessment{worst, details}, nil
+	return Assessment{worst, details, failed}, nil
 }
 
 // MarshalJSON implements [Analyzer].

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/security"
 )
 
@@ -148,9 +149,7 @@ func FuzzParse(f *testing.F) {
 func sameAgain(t *testing.T, v json.Marshaler, parse func([]byte) (json.Marshaler, error)) {
 	t.Helper()
 	first, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	again, err := parse(first)
 	if err != nil {
 		t.Fatalf("%s is refused: %v", first, err)

@@ -25,11 +25,15 @@ func parseAnalyzer(raw []byte, depth int) (Analyzer, error) {
 		return Rails{}, nil
 	case "EnsembleSecurityAnalyzer":
 		return parseEnsemble(raw, depth)
-	case "GraySwanAnalyzer":
+	case graySwanKind:
 		return parseGraySwan(raw)
-	case "ToolShieldLLMSecurityAnalyzer":
+	case toolShieldKind:
 		return parseToolShield(raw)
+	case invariantKind:
+		return parseInvariant(raw)
+	case httpKind:
+		return parseHTTP(raw)
 	}
 	return nil, unknownKind(kind, "analyzer.SecurityAnalyzerBase", "'PatternSecurityAnalyzer', 'PolicyRailSecurityAnalyzer', "+
-		"'EnsembleSecurityAnalyzer', 'GraySwanAnalyzer', 'LLMSecurityAnalyzer', 'ToolShieldLLMSecurityAnalyzer'")
+		"'EnsembleSecurityAnalyzer', 'GraySwanAnalyzer', 'LLMSecurityAnalyzer', 'ToolShieldLLMSecurityAnalyzer', 'InvariantAnalyzer', 'HTTPSecurityAnalyzer'")
 }

@@ -96,7 +96,7 @@ func (*Patterns) Name() string { return "PatternSecurityAnalyzer" }
 func (p *Patterns) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error) {
 	s := segmentsOf(a)
 	if s.size > maxContent {
-		return Assessment{event.RiskUnknown, map[string]any{"reason": "the action is too large to be analyzed"}}, nil
+		return Assessment{Risk: event.RiskUnknown, Details: map[string]any{"reason": "the action is too large to be analyzed"}}, nil
 	}
 	run := normalize(s.executable())
 	all := run + " " + normalize(spoken(a))
@@ -130,7 +130,7 @@ func (p *Patterns) match(list int, text string, r event.Risk) (Assessment, bool)
 }
 
 func because(r event.Risk, rule, reason string) Assessment {
-	return Assessment{r, map[string]any{"rule": rule, "reason": reason}}
+	return Assessment{Risk: r, Details: map[string]any{"rule": rule, "reason": reason}}
 }
 
 type patternsJSON struct {

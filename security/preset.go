@@ -1,6 +1,10 @@
 package security
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
 
 // Preset names a policy together with its analyzer. All ways in offer the same three: the
 // terminal, the web app, the servers' requests, settings and configuration.
@@ -35,6 +39,38 @@ func (p Preset) Analyzer() json.RawMessage {
 	}
 	return json.RawMessage(`{"kind":"EnsembleSecurityAnalyzer","analyzers":[` +
 		`{"kind":"LLMSecurityAnalyzer"},{"kind":"PatternSecurityAnalyzer"},{"kind":"PolicyRailSecurityAnalyzer"}]}`)
+}
+
+// PresetIn returns the preset that a conversation's policy and analyzer are: "" where they
+// are none of them. With never and always the analyzer decides nothing.
+func PresetIn(policy, analyzer json.RawMessage) (Preset, error) {
+	p, err := ParsePolicy(policy)
+	if err != nil {
+		return "", err
+	}
+	switch p {
+	case NeverConfirm{}:
+		return Never, nil
+	case AlwaysConfirm{}:
+		return Always, nil
+	case DefaultRisky():
+	default:
+		return "", nil
+	}
+	var forms [2][]byte
+	for i, raw := range []json.RawMessage{analyzer, Risky.Analyzer()} {
+		a, err := ParseAnalyzer(raw)
+		if err != nil {
+			return "", err
+		}
+		if forms[i], err = json.Marshal(a); err != nil {
+			return "", fmt.Errorf("compare analyzers: %w", err)
+		}
+	}
+	if bytes.Equal(forms[0], forms[1]) {
+		return Risky, nil
+	}
+	return "", nil
 }
 
 // The values of security_analyzer in OpenHands' settings.

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/security"
 )
 
@@ -24,9 +25,7 @@ func TestPresets(t *testing.T) {
 		security.Always: {risks, true, true},
 	} {
 		policy, err := security.ParsePolicy(preset.Policy())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		analyzer, err := security.ParseAnalyzer(preset.Analyzer())
 		if err != nil || (analyzer != nil) != want.analyzed {
 			t.Errorf("%q: analyzer %v, %v", preset, analyzer, err)
@@ -57,5 +56,32 @@ func TestPresetsAsSettings(t *testing.T) {
 	}
 	if got := security.PresetOf(true, ""); got != security.Always {
 		t.Errorf("without an analyzer: %s", got)
+	}
+}
+
+// TestPresetIn: a conversation shows the preset that it has, in any form of its documents.
+func TestPresetIn(t *testing.T) {
+	t.Parallel()
+	risky, model := string(security.Risky.Policy()), `{"kind":"LLMSecurityAnalyzer"}`
+	for name, c := range map[string]struct {
+		policy, analyzer string
+		want             security.Preset
+	}{
+		"never":                {string(security.Never.Policy()), "null", security.Never},
+		"never, but rated":     {string(security.Never.Policy()), model, security.Never},
+		"risky":                {risky, string(security.Risky.Analyzer()), security.Risky},
+		"risky, written out":   {`{"kind":"ConfirmRisky","threshold":"HIGH","confirm_unknown":true}`, string(security.Risky.Analyzer()), security.Risky},
+		"rated by the model":   {risky, model, ""},
+		"not rated":            {risky, "null", ""},
+		"another threshold":    {`{"kind":"ConfirmRisky","threshold":"LOW"}`, string(security.Risky.Analyzer()), ""},
+		"always":               {string(security.Always.Policy()), string(security.Always.Analyzer()), security.Always},
+		"always, by the model": {string(security.Always.Policy()), model, security.Always},
+	} {
+		if got, err := security.PresetIn([]byte(c.policy), []byte(c.analyzer)); err != nil || got != c.want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if p, err := security.PresetIn([]byte(`{"kind":"Other"}`), []byte("null")); err == nil {
+		t.Errorf("an unknown policy is %q", p)
 	}
 }

@@ -29,13 +29,13 @@ func (r Rails) MarshalJSON() ([]byte, error) { return bare(r.Name()) }
 func (Rails) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error) {
 	s := segmentsOf(a)
 	if s.size > maxContent {
-		return Assessment{event.RiskUnknown, map[string]any{"reason": "the action is too large to be analyzed"}}, nil
+		return Assessment{Risk: event.RiskUnknown, Details: map[string]any{"reason": "the action is too large to be analyzed"}}, nil
 	}
 	switch f := readSegments(s); {
 	case f.rule != "":
 		return because(event.RiskHigh, f.rule, f.reason), nil
 	case f.unclear != "":
-		return Assessment{event.RiskUnknown, map[string]any{"reason": f.unclear}}, nil
+		return Assessment{Risk: event.RiskUnknown, Details: map[string]any{"reason": f.unclear}}, nil
 	}
 	return Assessment{Risk: event.RiskLow}, nil
 }

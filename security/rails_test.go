@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/security"
 )
 
@@ -137,9 +138,7 @@ func TestRails(t *testing.T) {
 	} {
 		for _, c := range commands {
 			got, err := security.Rails{}.Assess(t.Context(), command(c))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			said, _ := got.Details["rule"].(string)
 			if got.Risk == event.RiskUnknown {
 				said = "UNKNOWN"

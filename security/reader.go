@@ -1,6 +1,7 @@
 package security
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -68,9 +69,7 @@ func (cr *commandReader) report(rule, reason string) {
 }
 
 func (cr *commandReader) reportUnknown(why string) {
-	if cr.unclear == "" {
-		cr.unclear = why
-	}
+	cr.unclear = cmp.Or(cr.unclear, why)
 }
 
 // step counts a unit of work and reports whether the limit allows more.

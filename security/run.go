@@ -113,7 +113,7 @@ func globbed(name text) text {
 	return text{}
 }
 
-// programs are those that mean something to the rails.
+// programs are the programs that the rails know.
 var programs map[string]func(cr *commandReader, name string, args []text, stdin text) text
 
 func init() { // the functions refer to the table

@@ -4,29 +4,96 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/secret"
 )
 
-// Service is the configuration of an analyzer that needs an external service:
-// GraySwanAnalyzer or ToolShieldLLMSecurityAnalyzer. The configuration is
-// accepted and returned, but the service is not called: every assessment fails,
-// which counts as HIGH.
+// Service is an analyzer that asks a service: another model, or a server over HTTP. Its
+// configuration is a [GraySwan], an [Invariant], an [HTTP] or a [ToolShield]. [Connect] gives it
+// the service. An action that the service does not rate, for whatever reason, is UNKNOWN.
 type Service struct {
 	kind   string
-	fields json.RawMessage // without kind, keys masked
+	config config
+	rate   Rater
+}
+
+// config is the configuration of a service, with its keys.
+type config interface {
+	// masked returns it without keys, as it is shown and stored.
+	masked() any
+	keys() []string
+}
+
+// Rater rates one action.
+type Rater func(ctx context.Context, a *event.ActionEvent) (Assessment, error)
+
+// Clients ask services.
+type Clients interface {
+	// Rate has a service rate an action. Unsupported for a kind of service that they do
+	// not know.
+	Rate(ctx context.Context, s Service, c Case) (Assessment, error)
+}
+
+// Case is an action with all that a service learns about it.
+type Case struct {
+	Conversation event.ConversationID
+	Action       *event.ActionEvent
+	// History is what the model has seen before the action.
+	History []event.Event
+	// Mask hides secrets in a text; nil if there are none.
+	Mask func(string) string
+}
+
+// Text is a text of the case without secrets.
+func (c Case) Text(s string) string {
+	if c.Mask == nil {
+		return s
+	}
+	return c.Mask(s)
+}
+
+// Connect returns an analyzer whose services are asked by the raters that to returns for them.
+func Connect(a Analyzer, to func(Service) Rater) Analyzer {
+	switch a := a.(type) {
+	case Service:
+		a.rate = to(a)
+		return a
+	case Ensemble:
+		members := make([]Analyzer, len(a.Analyzers))
+		for i, one := range a.Analyzers {
+			members[i] = Connect(one, to)
+		}
+		a.Analyzers = members
+		return a
+	}
+	return a
 }
 
 // Name implements [Analyzer].
 func (s Service) Name() string { return s.kind }
 
-// Assess implements [Analyzer]; it always fails.
-func (s Service) Assess(context.Context, *event.ActionEvent) (Assessment, error) {
-	return Assessment{}, fault.New(fault.Unsupported, s.kind+" is not supported: this server has no client for the service").
-		Hint("use PolicyRailSecurityAnalyzer, PatternSecurityAnalyzer or LLMSecurityAnalyzer")
+// Config returns the configuration, with its keys.
+func (s Service) Config() any { return s.config }
+
+// errNoClient is the error of a service that nothing connects.
+var errNoClient = fault.New(fault.Unsupported, "this program has no client for the service")
+
+// Assess implements [Analyzer]. The error is in the details.
+func (s Service) Assess(ctx context.Context, a *event.ActionEvent) (Assessment, error) {
+	var got Assessment
+	var err error = errNoClient
+	if s.rate != nil {
+		got, err = s.rate(ctx, a)
+	}
+	if err == nil {
+		return got, nil
+	}
+	text := s.kind + ": " + err.Error()
+	if hint := fault.HintOf(err); hint != "" {
+		text += " (" + hint + ")"
+	}
+	return Assessment{Risk: event.RiskUnknown, Details: map[string]any{"error": text}, Failed: true}, nil
 }
 
 // MarshalJSON implements [Analyzer].
@@ -35,89 +102,36 @@ func (s Service) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := append([]byte(nil), s.fields[:len(s.fields)-1]...)
+	fields, err := json.Marshal(s.config.masked())
+	if err != nil {
+		return nil, err
+	}
+	out := append([]byte(nil), fields[:len(fields)-1]...)
 	return append(append(append(out, `,"kind":`...), kind...), '}'), nil
 }
 
-// graySwan are the fields of a GraySwanAnalyzer.
-type graySwan struct {
-	HistoryLimit    int     `json:"history_limit"`
-	MaxMessageChars int     `json:"max_message_chars"`
-	Timeout         float64 `json:"timeout"`
-	LowThreshold    float64 `json:"low_threshold"`
-	MediumThreshold float64 `json:"medium_threshold"`
-	APIURL          string  `json:"api_url"`
-	APIKey          *string `json:"api_key"`
-	PolicyID        *string `json:"policy_id"`
+// Keys returns the keys of an analyzer's services, which must not be shown.
+func Keys(a Analyzer) (all []string) {
+	Connect(a, func(s Service) Rater {
+		all = append(all, s.config.keys()...)
+		return nil
+	})
+	return all
 }
 
-func parseGraySwan(raw []byte) (Analyzer, error) {
-	policy := "689ca4885af3538a39b2ba04" // the service's default
-	g := graySwan{20, 30_000, 30, 0.3, 0.7, "https://api.grayswan.ai/cygnal/monitor", nil, &policy}
-	if err := json.Unmarshal(raw, &g); err != nil {
-		return nil, wrongType(err)
-	}
-	if g.LowThreshold >= g.MediumThreshold {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("Value error, low_threshold (%v) must be less than medium_threshold (%v)", g.LowThreshold, g.MediumThreshold))
-	}
-	if g.APIKey != nil {
-		masked := secret.Redacted
-		g.APIKey = &masked
-	}
-	if g.PolicyID == nil || *g.PolicyID == "" {
-		g.PolicyID = &policy
-	}
-	return service("GraySwanAnalyzer", g)
-}
-
-// toolShield are the fields of a ToolShieldLLMSecurityAnalyzer.
-type toolShield struct {
-	LLM               map[string]any `json:"llm"`
-	HistoryWindow     int            `json:"history_window"`
-	SafetyExperiences string         `json:"safety_experiences"`
-}
-
-func parseToolShield(raw []byte) (Analyzer, error) {
-	t := toolShield{HistoryWindow: 20}
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return nil, wrongType(err)
-	}
-	switch {
-	case t.LLM == nil:
-		return nil, fault.New(fault.Invalid, "llm: Field required")
-	case t.HistoryWindow < 1:
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("history_window: Value error, history_window must be >= 1, got %d.", t.HistoryWindow))
-	}
-	maskFields(t.LLM)
-	return service("ToolShieldLLMSecurityAnalyzer", t)
-}
-
-// maskFields masks fields whose names look like names of secrets.
-func maskFields(m map[string]any) {
-	for name, v := range m {
-		switch v := v.(type) {
-		case string:
-			if secret.Sensitive(name) && v != "" {
-				m[name] = secret.Redacted
-			}
-		case map[string]any:
-			maskFields(v)
-		}
-	}
-}
-
-func service(kind string, fields any) (Analyzer, error) {
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Invalid, "not JSON")
-	}
-	return Service{kind, raw}, nil
+// hasService reports whether an analyzer asks a service.
+func hasService(a Analyzer) (has bool) {
+	Connect(a, func(Service) Rater {
+		has = true
+		return nil
+	})
+	return has
 }
 
 // wrongType names the field that has the wrong type, without its value.
 func wrongType(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fault.New(fault.Invalid, fmt.Sprintf("%s: Input should be a valid %s", wrong.Field, wrong.Type))
+		return fault.New(fault.Invalid, wrong.Field+": Input should be a valid "+wrong.Type.String())
 	}
 	return fault.New(fault.Invalid, "not JSON")
 }

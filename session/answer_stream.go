@@ -23,10 +23,12 @@ type answerStream struct {
 	mu      lockorder.Mutex[lockorder.Part]
 	item    event.ID // that began and has not been seen to end
 	after   eventstream.Seq
+	emitted eventstream.Seq // what the step has stored so far
 	attempt int
 	void    bool // the attempt has failed, and another comes
 	order   int
 	masks   map[string]*secret.Stream // by kind
+	calls   map[int]*writtenCall
 }
 
 func newAnswerStream(c *Conversation, w *worker) *answerStream { return &answerStream{c: c, w: w} }
@@ -37,14 +39,38 @@ type streamedAgent struct {
 	p *answerStream
 }
 
+// Reopens implements [agent.Reopener].
+func (o streamedAgent) Reopens(had *event.SystemPromptEvent) bool {
+	again, ok := o.Agent.(agent.Reopener)
+	return ok && again.Reopens(had)
+}
+
+// Acts implements [agent.Acting].
+func (o streamedAgent) Acts() bool { return agent.Acts(o.Agent) }
+
 // Step implements [agent.Agent].
 func (o streamedAgent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
 	o.p.next()
 	asking, answered := context.WithCancel(ctx)
 	defer answered()
-	o.p.w.checkpoints.ahead(asking)
+	if o.Acts() {
+		o.p.w.checkpoints.beforeTurn(ctx)
+	} else {
+		o.p.w.checkpoints.ahead(asking)
+	}
 	t.Delta = func(item event.ID, d llm.Delta) { o.p.delta(t.State, item, d) }
+	emit := t.Emit
+	t.Emit = func(evs ...event.Event) error {
+		err := emit(evs...)
+		if err == nil {
+			o.p.stored(evs)
+		}
+		return err
+	}
 	evs, err := o.Agent.Step(ctx, t)
+	if err == nil {
+		evs = o.p.w.judgement.judge(ctx, t.State, evs)
+	}
 	o.p.stepped(ctx, evs, err)
 	return evs, err
 }
@@ -52,17 +78,17 @@ func (o streamedAgent) Step(ctx context.Context, t agent.Turn) ([]event.Event, e
 // delta takes a piece of the answer that becomes the event item. shown is the agent's state:
 // it may not be stored yet, and followers get it before the answer.
 func (p *answerStream) delta(shown *state.State, item event.ID, d llm.Delta) {
-	if !p.w.streams.Load() || !p.c.publish.hub.watched() {
+	if !p.w.streams.Load() {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.item != item:
-		p.item, p.after, p.attempt = item, seqOf(shown), 0
+		p.item, p.after, p.attempt = item, max(seqOf(shown), p.emitted), 0
 		fallthrough
 	case p.void:
-		p.void, p.order, p.masks = false, 0, map[string]*secret.Stream{}
+		p.void, p.order, p.masks, p.calls = false, 0, map[string]*secret.Stream{}, map[int]*writtenCall{}
 		p.attempt++
 		p.publish(Piece{Item: item, Attempt: p.attempt, Started: true, Anchor: p.after})
 	}
@@ -72,6 +98,9 @@ func (p *answerStream) delta(shown *state.State, item event.ID, d llm.Delta) {
 	}
 	p.piece("text", d.Text)
 	p.piece("reasoning", d.Reasoning)
+	if d.ToolCall != nil {
+		p.call(d.ToolCall)
+	}
 }
 
 // flush publishes the text that was withheld as a possible secret.
@@ -80,6 +109,9 @@ func (p *answerStream) flush() {
 		if m := p.masks[kind]; m != nil {
 			p.show(kind, m.Flush())
 		}
+	}
+	for _, w := range p.calls {
+		w.flush()
 	}
 }
 
@@ -112,7 +144,22 @@ func (p *answerStream) publish(piece Piece) {
 func (p *answerStream) next() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.item, p.void = "", false
+	p.item, p.void, p.emitted = "", false, 0
+	p.c.publish.hub.forget()
+}
+
+// stored notes events that a step has stored before its end.
+func (p *answerStream) stored(evs []event.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.emitted = seqOf(p.w.State())
+	if p.item != "" && holds(evs, p.item) {
+		p.item = ""
+	}
+}
+
+func holds(evs []event.Event, item event.ID) bool {
+	return slices.ContainsFunc(evs, func(ev event.Event) bool { return ev.Meta().ID == item })
 }
 
 // retry discards the answer so far: another attempt follows.
@@ -120,6 +167,7 @@ func (p *answerStream) retry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.void = p.item != ""
+	p.c.publish.hub.forget()
 }
 
 // stepped ends an item that becomes no event.
@@ -132,7 +180,7 @@ func (p *answerStream) stepped(ctx context.Context, evs []event.Event, err error
 		p.abort("cancelled")
 	case err != nil:
 		p.abort(controller.ErrorCode(err))
-	case !slices.ContainsFunc(evs, func(ev event.Event) bool { return ev.Meta().ID == p.item }):
+	case !holds(evs, p.item):
 		p.abort(noEvent)
 	}
 }
@@ -152,6 +200,7 @@ func (p *answerStream) settle(ctx context.Context) {
 		}
 	}
 	p.item = ""
+	p.c.publish.hub.forget()
 }
 
 func (p *answerStream) abort(why string) {

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
@@ -132,7 +133,7 @@ func TestPieces(t *testing.T) {
 			})
 			r := h.request(t, "", `"model":`, `"stream":true,"model":`)
 			c, _, err := h.Create(t.Context(), r)
-			must(t, err)
+			must.Succeed(t, err)
 			var got pieces
 			defer c.Watch(got.watch)()
 			send(t, c, "hi")

@@ -26,7 +26,7 @@ func (a Assistant) Ask(ctx context.Context, question string) (string, error) {
 	if err := w.takeModel(ctx); err != nil {
 		return "", err
 	}
-	answer, err := w.res.Agent().Ask(ctx, w.models.get("ask-agent-llm"), w.State(), a.c.id, question)
+	answer, err := w.res.Agent().Ask(ctx, w.models.get("ask-agent-llm"), w.Latest(), a.c.id, question)
 	if err != nil {
 		return "", fmt.Errorf("ask the agent: %w", err)
 	}
@@ -68,7 +68,7 @@ func (a Assistant) GenerateTitle(ctx context.Context, length int) (string, error
 	if err != nil {
 		return "", err
 	}
-	text := firstMessage(w.State())
+	text := firstMessage(w.Latest())
 	if text == "" {
 		return "", ErrNoMessages
 	}

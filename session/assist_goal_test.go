@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 )
@@ -36,9 +37,9 @@ func (h *fixture) goals(t *testing.T, id event.ConversationID) []string {
 	t.Helper()
 	var out []string
 	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
-		must(t, err)
+		must.Succeed(t, err)
 		ev, err := rec.Event()
-		must(t, err)
+		must.Succeed(t, err)
 		up, ok := ev.(*event.ConversationStateUpdateEvent)
 		if !ok || up.Key != "goal" {
 			continue
@@ -49,7 +50,7 @@ func (h *fixture) goals(t *testing.T, id event.ConversationID) []string {
 			Iteration     int
 			MaxIterations int `json:"max_iterations"`
 		}
-		must(t, json.Unmarshal(up.Value, &g))
+		must.Succeed(t, json.Unmarshal(up.Value, &g))
 		if g.Active != (g.Status == "running") {
 			t.Errorf("active %v in status %s", g.Active, g.Status)
 		}
@@ -94,7 +95,7 @@ func TestGoal(t *testing.T) {
 			t.Parallel()
 			h := setup(t, judged(c.judge), nil)
 			conv := h.begin(t, "")
-			must(t, conv.Goal().Start(t.Context(), "make it work", c.rounds))
+			must.Succeed(t, conv.Goal().Start(t.Context(), "make it work", c.rounds))
 			settle(t, conv)
 			if diff := cmp.Diff(c.want, h.goals(t, conv.ID())); diff != "" {
 				t.Errorf("goal (-want +got):\n%s", diff)
@@ -127,9 +128,9 @@ func TestGoalStopped(t *testing.T) {
 				return nil, ctx.Err()
 			}, nil)
 			c := h.begin(t, "")
-			must(t, c.Goal().Start(t.Context(), "make it work", 3))
+			must.Succeed(t, c.Goal().Start(t.Context(), "make it work", 3))
 			<-asked
-			must(t, stop(c, t.Context()))
+			must.Succeed(t, stop(c, t.Context()))
 			settle(t, c)
 			got := h.goals(t, c.ID())
 			if last := got[len(got)-1]; !strings.HasPrefix(last, "interrupted") {
@@ -142,11 +143,9 @@ func TestGoalStopped(t *testing.T) {
 	}
 }
 
-func TestGoalResumed(t *testing.T) {
-	t.Parallel()
-	h := setup(t, judged(func(int) (*llm.Response, error) { return verdict(true, ""), nil }), nil)
-	work := h.model.answer
-	first := true
+// blockFirst has the first command of the model block.
+func (h *fixture) blockFirst() {
+	work, first := h.model.answer, true
 	h.model.answer = func(ctx context.Context, r llm.Request) (*llm.Response, error) {
 		if first {
 			first = false
@@ -154,17 +153,23 @@ func TestGoalResumed(t *testing.T) {
 		}
 		return work(ctx, r)
 	}
+}
+
+func TestGoalResumed(t *testing.T) {
+	t.Parallel()
+	h := setup(t, judged(func(int) (*llm.Response, error) { return verdict(true, ""), nil }), nil)
+	h.blockFirst()
 	c := h.begin(t, "")
 	if err := c.Goal().Resume(t.Context()); err == nil {
 		t.Error("resumed a goal that is not there")
 	}
-	must(t, c.Goal().Start(t.Context(), "make it work", 3))
+	must.Succeed(t, c.Goal().Start(t.Context(), "make it work", 3))
 	<-h.tools.started
 	if err := c.Goal().Start(t.Context(), "another", 3); err == nil {
 		t.Error("two goals at once")
 	}
-	must(t, c.Goal().Stop(t.Context()))
-	must(t, c.Goal().Resume(t.Context()))
+	must.Succeed(t, c.Goal().Stop(t.Context()))
+	must.Succeed(t, c.Goal().Resume(t.Context()))
 	settle(t, c)
 	want := []string{"running 0/3", "interrupted 0/3", "running 0/3", "complete 1/3"}
 	if diff := cmp.Diff(want, h.goals(t, c.ID())); diff != "" {
@@ -176,21 +181,13 @@ func TestGoalResumed(t *testing.T) {
 func TestGoalAfterCrash(t *testing.T) {
 	t.Parallel()
 	h := setup(t, judged(func(int) (*llm.Response, error) { return verdict(true, ""), nil }), nil)
-	work := h.model.answer
-	first := true
-	h.model.answer = func(ctx context.Context, r llm.Request) (*llm.Response, error) {
-		if first {
-			first = false
-			return shell("block"), nil
-		}
-		return work(ctx, r)
-	}
+	h.blockFirst()
 	c := h.begin(t, "")
-	must(t, c.Goal().Start(t.Context(), "make it work", 3))
+	must.Succeed(t, c.Goal().Start(t.Context(), "make it work", 3))
 	<-h.tools.started
 	h.restart(t)
 	c = h.get(t, c.ID())
-	must(t, c.Goal().Resume(t.Context()))
+	must.Succeed(t, c.Goal().Resume(t.Context()))
 	settle(t, c)
 	want := []string{"running 0/3", "interrupted 0/3", "running 0/3", "complete 1/3"}
 	if diff := cmp.Diff(want, h.goals(t, c.ID())); diff != "" {

@@ -54,7 +54,8 @@ func (t *titler) textOf(ev *event.MessageEvent) string {
 
 // begin names the conversation after its first message: at once with the shortened message,
 // and with a model's title when the agent's first turn has ended. A model that answers in
-// order, or a key with a rate limit, must not give its first answer to the title.
+// order, or a key with a rate limit, must not give its first answer to the title. Until then
+// the conversation is untitled to whoever asks for it alone ([Snapshot]).
 func (t *titler) begin(text string) {
 	t.c.m.running.Go(func() { t.set("", TitleFrom(text), false) })
 }
@@ -113,13 +114,22 @@ func (t *titler) set(from, to string, last bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.c.m.ctx), titleTime)
 	defer cancel()
 	err := t.c.edit(ctx, func(m *eventstream.Meta) {
+		if !last && m.Title == "" {
+			t.c.untitled = true
+		}
 		if m.Title == from || m.Title == "" {
 			m.Title = to
 		}
-		t.c.rec.Titled = t.c.rec.Titled || last
+		if last {
+			t.c.rec.Titled, t.c.untitled = true, false
+		}
 	})
 	if err != nil {
 		t.c.m.o.Log.Warn("set the title", "conversation", t.c.id, "err", err)
+	}
+	if last {
+		t.c.entitled()
+		t.c.publish.changed(ctx)
 	}
 }
 

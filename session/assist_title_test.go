@@ -2,13 +2,17 @@ package session_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/session"
 )
 
 // titled answers as an agent, and writes titles once it may.
@@ -107,13 +111,65 @@ func TestTitleOfUser(t *testing.T) {
 	c := h.begin(t, `"autotitle":true`)
 	send(t, c, "hi")
 	<-asked
-	must(t, c.SetTitle(t.Context(), "of the user"))
+	must.Succeed(t, c.Patch(t.Context(), new("of the user"), nil))
 	close(answer)
 	settle(t, c)
 	h.restart(t)
 	if got := field(t, []byte(describe(t, h.get(t, c.ID()))), "title"); got != "of the user" {
 		t.Errorf("title %q", got)
 	}
+}
+
+// TestUntitled: clients see no title until the model was asked for it, and then the model's, or
+// the first message if it fails, and observers are told of it. Lists have the first message
+// from the start.
+func TestUntitled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		title *llm.Response
+		err   error
+		want  string
+	}{
+		"model": {says("of the model"), nil, "of the model"},
+		"fails": {nil, errors.New("no titles today"), "please fix"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked, answer, told := make(chan struct{}), make(chan struct{}), make(chan string, 100)
+			h := setup(t, titled(func() (*llm.Response, error) {
+				close(asked)
+				<-answer
+				return c.title, c.err
+			}), func(o *session.Options) {
+				o.Observer = observerFuncs{func(info json.RawMessage) { told <- field(t, info, "title") }, func(json.RawMessage) {}}
+			})
+			conv := h.begin(t, `"autotitle":true`)
+			send(t, conv, "please fix")
+			<-asked
+			for stored := ""; stored != "please fix"; stored = <-h.stream.named {
+			}
+			if got := field(t, []byte(describe(t, conv)), "title"); got != "" || !h.Untitled(conv.ID()) {
+				t.Errorf("while the model writes a title, it is %q", got)
+			}
+			if got := listed(t, h); got != "please fix" {
+				t.Errorf("while the model writes a title, the list has %q", got)
+			}
+			close(answer)
+			for title := ""; title != c.want; title = <-told {
+			}
+			if got := field(t, []byte(describe(t, conv)), "title"); got != c.want {
+				t.Errorf("the title is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// listed returns the title of the only conversation in the list.
+func listed(t *testing.T, h *fixture) string {
+	t.Helper()
+	page, err := h.List(t.Context(), eventstream.ListQuery{})
+	must.Succeed(t, err)
+	return field(t, page.Items[0], "title")
 }
 
 // TestTitleByAssignedModel asks the model of the profile that the user has
@@ -166,7 +222,7 @@ func TestTitleInterrupted(t *testing.T) {
 				t.Errorf("after the restart the title is %q", got)
 			}
 			if c.renamed != "" {
-				must(t, h.get(t, conv.ID()).SetTitle(t.Context(), c.renamed))
+				must.Succeed(t, h.get(t, conv.ID()).Patch(t.Context(), new(c.renamed), nil))
 			}
 			for i := range 3 {
 				send(t, h.get(t, conv.ID()), "go on")

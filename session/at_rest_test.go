@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -15,13 +16,13 @@ import (
 func value(t *testing.T, c *session.Conversation) string {
 	t.Helper()
 	raw, err := c.FullState(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	var ev struct {
 		Value json.RawMessage `json:"value"`
 	}
 	var b bytes.Buffer
-	must(t, json.Unmarshal(raw, &ev))
-	must(t, json.Indent(&b, ev.Value, "", " "))
+	must.Succeed(t, json.Unmarshal(raw, &ev))
+	must.Succeed(t, json.Indent(&b, ev.Value, "", " "))
 	return b.String()
 }
 
@@ -31,7 +32,7 @@ func TestFullStateAtRest(t *testing.T) {
 	h := setup(t, inTurn(says("done")), nil)
 	c := h.begin(t, `"tags":{"a":"b"}`)
 	rules, err := event.NewStateUpdate("activated_path_rules", []string{"go files"})
-	must(t, err)
+	must.Succeed(t, err)
 	if _, err := h.stream.Append(t.Context(), c.ID(), rules); err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +54,6 @@ func TestFullStateAtRest(t *testing.T) {
 		}
 	}
 	rested("at rest")
-	must(t, h.get(t, c.ID()).SetTitle(t.Context(), "a title"))
+	must.Succeed(t, h.get(t, c.ID()).Patch(t.Context(), new("a title"), nil))
 	rested("renamed at rest")
 }

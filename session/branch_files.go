@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -34,9 +35,7 @@ func (b Branches) FilesKept(ctx context.Context, at event.ID) (k FilesKept, err 
 	if err != nil {
 		return k, err
 	}
-	if at == "" {
-		at = s.Head
-	}
+	at = cmp.Or(at, s.Head)
 	t, err := b.tree(ctx)
 	if err != nil {
 		return k, err

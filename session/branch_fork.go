@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func (b Branches) forkTo(ctx context.Context, w *worker, o ForkOptions) (_ *Conv
 		Owner: b.c.meta.Owner, Title: o.Title, Tags: maps.Clone(o.Tags), WorkingDir: b.c.meta.WorkingDir, ForkOf: b.c.id,
 	}
 	b.c.mu.Unlock()
-	f.rec.Children, f.rec.ForkedAt, f.rec.SubAgent = nil, o.From, ""
+	f.rec.Children, f.rec.Queue, f.rec.ForkedAt, f.rec.SubAgent = nil, nil, o.From, ""
 	f.created = time.Now()
 	f.meta.Created = f.created
 	if o.Files != nil {
@@ -136,9 +137,7 @@ func (b Branches) forkFiles(ctx context.Context, w *worker, f *Conversation, o F
 // they are now.
 func (b Branches) filesToFork(ctx context.Context, cps *checkpoint.Store, w *worker, at event.ID) (r checkpoint.Record, have []event.ID, err error) {
 	head := w.State().Head
-	if at == "" {
-		at = head
-	}
+	at = cmp.Or(at, head)
 	t, err := b.tree(ctx)
 	if err != nil {
 		return r, nil, err

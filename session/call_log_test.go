@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -21,7 +22,7 @@ func TestCallsAreLogged(t *testing.T) {
 	r := h.request(t, `"secrets":{"TOKEN":{"kind":"StaticSecret","value":"s3cr3t-value"}}`,
 		`"usage_id":"agent"`, `"usage_id":"mine","log_completions":true,"top_k":7`)
 	c, _, err := h.Create(t.Context(), r)
-	must(t, err)
+	must.Succeed(t, err)
 	send(t, c, "list s3cr3t-value")
 	settle(t, c)
 	want := []string{
@@ -56,7 +57,7 @@ func TestFailedCallsAreLogged(t *testing.T) {
 	}
 	r := h.request(t, "", `"usage_id":"agent"`, `"log_completions":true`)
 	c, _, err := h.Create(t.Context(), r)
-	must(t, err)
+	must.Succeed(t, err)
 	send(t, c, "go")
 	settle(t, c)
 	logs := h.logs(t, c.ID())

@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/workspacedir"
+	"github.com/deft-dev/deft/plugin"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -24,6 +27,14 @@ type Changes struct {
 	MaxIterations int
 	MaxCost       *float64 // 0 for no limit
 	Note          json.RawMessage
+	Hooks         *hook.Config // an empty one for no hooks
+	// ProjectHooks take the place of the hooks of the project's file that were allowed before.
+	ProjectHooks *AllowedHooks
+	Asked        *Asked
+	// AllowedAgents take the place of the specification's.
+	AllowedAgents []string
+	// Plugins are added, with their parts.
+	Plugins []plugin.Plugin
 	// Secrets are added, or replace others of the same names; see [Spec].
 	Secrets map[string]json.RawMessage
 }
@@ -64,6 +75,55 @@ func (c *Conversation) Change(ctx context.Context, ch Changes) (err error) {
 	return err
 }
 
+// AddPlugins adds plugins to a conversation, which has their parts from its next step on.
+// ErrRunning while it runs.
+func (c *Conversation) AddPlugins(ctx context.Context, all []plugin.Plugin) error {
+	if err := c.close(ctx, true); err != nil { // the sandbox stays for the next worker
+		return err
+	}
+	return c.Change(ctx, Changes{Plugins: all})
+}
+
+// addPlugins adds the parts of plugins to the configuration, and returns its agent with the agent's parts. The caller holds mu.
+func (c *configuration) addPlugins(all []plugin.Plugin) (*spec.Agent, error) {
+	out := Spec{
+		Setup: c.rec.Setup, Agent: c.agent, Agents: slices.Clone(c.rec.Agents),
+		Plugins: slices.Clone(c.rec.Plugins), Warnings: slices.Clone(c.rec.Warnings),
+	}
+	if err := out.AddPlugins(all); err != nil {
+		return nil, err
+	}
+	c.rec.Setup, c.rec.Agents, c.rec.Plugins, c.rec.Warnings = out.Setup, out.Agents, out.Plugins, out.Warnings
+	return out.Agent, c.sealServers()
+}
+
+// Limits bound a conversation.
+type Limits struct {
+	MaxIterations int `json:"max_iterations"` // steps of one run
+	// MaxCost is in US dollars; 0 for no limit.
+	MaxCost float64 `json:"max_budget_per_task"`
+}
+
+// Limits returns the limits that are in force.
+func (c *Conversation) Limits() Limits {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Limits{c.rec.MaxIterations, c.rec.MaxCost}
+}
+
+// SetLimits changes the limits. Conflict while it runs.
+func (c *Conversation) SetLimits(ctx context.Context, l Limits) error {
+	// The worker has the old ones; the sandbox stays for the next worker.
+	err := c.close(ctx, true)
+	if errors.Is(err, ErrRunning) {
+		return fault.New(fault.Conflict, "the limits cannot be changed while the agent works").Hint("pause it first")
+	}
+	if err != nil {
+		return err
+	}
+	return c.Change(ctx, Changes{MaxIterations: l.MaxIterations, MaxCost: &l.MaxCost})
+}
+
 // apply makes the changes in memory and returns the event that records a
 // changed agent, nil for none. The caller holds mu.
 func (c *configuration) apply(ch Changes) (update event.Event, changed bool, err error) {
@@ -96,8 +156,30 @@ func (c *configuration) apply(ch Changes) (update event.Event, changed bool, err
 	if ch.Note != nil {
 		c.rec.Note = ch.Note
 	}
+	if ch.Hooks != nil {
+		c.rec.HookConfig, c.rec.ProjectHooks = nil, nil
+		if err := c.rec.AddHooks(ch.Hooks); err != nil {
+			return nil, false, err
+		}
+	}
+	if ch.ProjectHooks != nil {
+		if c.rec.ProjectHooks, err = ch.ProjectHooks.recorded(); err != nil {
+			return nil, false, err
+		}
+	}
+	if ch.Asked != nil {
+		c.rec.Asked = *ch.Asked
+	}
+	if ch.AllowedAgents != nil {
+		c.rec.AllowedAgents = ch.AllowedAgents
+	}
 	if len(ch.Secrets) > 0 {
 		if err := c.addSecrets(ch.Secrets, false); err != nil {
+			return nil, false, err
+		}
+	}
+	if len(ch.Plugins) > 0 {
+		if ch.Agent, err = c.addPlugins(ch.Plugins); err != nil {
 			return nil, false, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
@@ -33,12 +34,12 @@ func TestChange(t *testing.T) {
 	l := c.Agent().LLM.Clone("agent")
 	l.Model, l.APIKey = "openai/other", llm.Secret("the-other-key")
 	a, err := c.Agent().WithLLM(l)
-	must(t, err)
+	must.Succeed(t, err)
 	dir, before := t.TempDir(), c.Placement()
-	must(t, c.Change(t.Context(), session.Changes{Agent: a, WorkingDir: dir, Note: json.RawMessage(`{"a":1}`)}))
+	must.Succeed(t, c.Change(t.Context(), session.Changes{Agent: a, WorkingDir: dir, Note: json.RawMessage(`{"a":1}`)}))
 	last, err := h.stream.Last(t.Context(), c.ID())
-	must(t, err)
-	must(t, c.Change(t.Context(), session.Changes{Agent: a, WorkingDir: dir}))
+	must.Succeed(t, err)
+	must.Succeed(t, c.Change(t.Context(), session.Changes{Agent: a, WorkingDir: dir}))
 	if again, err := h.stream.Last(t.Context(), c.ID()); err != nil || again != last {
 		t.Errorf("a change to the same is recorded: event %d after %d, %v", again, last, err)
 	}
@@ -68,7 +69,7 @@ func TestChangeElsewhere(t *testing.T) {
 	m := h.another(t)
 	defer m.Close(context.Background())
 	other, err := m.Get(t.Context(), c.ID())
-	must(t, err)
+	must.Succeed(t, err)
 	if err := other.Change(t.Context(), session.Changes{MaxIterations: 3}); !errors.Is(err, session.ErrLocked) {
 		t.Errorf("%v, want %v", err, session.ErrLocked)
 	}
@@ -80,7 +81,7 @@ func TestSetUp(t *testing.T) {
 	h := setup(t, inTurn(finished("went on")), nil)
 	id := event.NewConversationID()
 	meta := eventstream.Meta{Title: "imported", Extra: []byte(`{"openhands":{"x":1}}`)}
-	must(t, h.stream.Create(t.Context(), id, meta))
+	must.Succeed(t, h.stream.Create(t.Context(), id, meta))
 	if _, err := h.stream.Append(t.Context(), id, event.NewUserMessage("before")); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestSetUp(t *testing.T) {
 		t.Errorf("without an agent: %v", err)
 	}
 	c, err := h.SetUp(t.Context(), id, h.request(t, ""))
-	must(t, err)
+	must.Succeed(t, err)
 	if _, err := h.SetUp(t.Context(), id, h.request(t, "")); !fault.Is(err, fault.Conflict) {
 		t.Errorf("twice: %v", err)
 	}
@@ -112,16 +113,16 @@ func TestReplay(t *testing.T) {
 	settle(t, c)
 	var trajectory []event.Event
 	for rec, err := range h.stream.Read(t.Context(), c.ID(), 1) {
-		must(t, err)
+		must.Succeed(t, err)
 		ev, err := rec.Event()
-		must(t, err)
+		must.Succeed(t, err)
 		trajectory = append(trajectory, ev)
 	}
 	again := h.begin(t, "")
 	if err := again.Replay(t.Context(), nil); !fault.Is(err, fault.Invalid) {
 		t.Errorf("without a message: %v", err)
 	}
-	must(t, again.Replay(t.Context(), trajectory))
+	must.Succeed(t, again.Replay(t.Context(), trajectory))
 	if got, n := status(t, again), h.model.calls(); got != string(state.Finished) || n != 2 {
 		t.Errorf("status %s after %d calls of the model, want finished after the 2 of the recording", got, n)
 	}
@@ -149,7 +150,7 @@ func TestNoModel(t *testing.T) {
 			h.profiles = map[string]string{"default": `{"model":"openai/keyless"}`}
 			h.mu.Unlock()
 			c, _, err := h.Create(t.Context(), h.request(t, "", "openai/mock", model))
-			must(t, err)
+			must.Succeed(t, err)
 			if _, err := c.FullState(t.Context()); err != nil {
 				t.Errorf("read it: %v", err)
 			}
@@ -162,7 +163,7 @@ func TestNoModel(t *testing.T) {
 			h.mu.Lock()
 			h.profiles["default"] = `{"model":"openai/other"}`
 			h.mu.Unlock()
-			must(t, c.Run(t.Context()))
+			must.Succeed(t, c.Run(t.Context()))
 			settle(t, c)
 			if got := status(t, c); got == string(state.Errored) || h.model.calls() == before {
 				t.Errorf("status %s after %d calls of the model that was set up", got, h.model.calls()-before)
@@ -171,5 +172,31 @@ func TestNoModel(t *testing.T) {
 				t.Errorf("the message or the switch is not recorded:\n%s", stored)
 			}
 		})
+	}
+}
+
+// TestSetLimits goes on with another limit, and refuses it while the agent works.
+func TestSetLimits(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(shell("ls"), shell("ls -a"), says("done")), nil)
+	request := h.request(t, "")
+	request.MaxIterations = 1
+	c, _, err := h.Create(t.Context(), request)
+	must.Succeed(t, err)
+	send(t, c, "list")
+	settle(t, c)
+	if got := status(t, c); got != "error" {
+		t.Fatalf("status %s: %q", got, h.kinds(t, c.ID()))
+	}
+	want := session.Limits{MaxIterations: 7, MaxCost: 2.5}
+	must.Succeed(t, c.SetLimits(t.Context(), want))
+	must.Succeed(t, c.Run(t.Context()))
+	settle(t, c)
+	if got := lastRecord(t, h, c); got != "agent: done" {
+		t.Errorf("last is %q", got)
+	}
+	h.restart(t)
+	if got := h.get(t, c.ID()).Limits(); got != want {
+		t.Errorf("limits %+v", got)
 	}
 }

@@ -103,7 +103,7 @@ func (k *checkpointer) due(s *state.State, batch []*event.ActionEvent, times Che
 	case !actedSince(s, turn, batch):
 		return "", false
 	}
-	if at = s.Head; batch != nil {
+	if at = s.Head; len(batch) > 0 {
 		at = batch[0].ParentID
 	}
 	if times != CheckpointSteps || at == event.Root || k.spent >= maxStepBytes || k.tried != "" && !actedSince(s, k.tried, batch) {
@@ -163,6 +163,13 @@ func (k *checkpointer) before() func(context.Context, []*event.ActionEvent, bool
 		} else {
 			k.beside(batch, forRuntime)
 		}
+	}
+}
+
+// beforeTurn takes the checkpoint that is due before a step of an agent that acts by itself.
+func (k *checkpointer) beforeTurn(ctx context.Context) {
+	if k.c.Branches().keepsFiles() {
+		k.now(ctx, []*event.ActionEvent{})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 )
@@ -54,7 +55,7 @@ func TestCloseBesideStart(t *testing.T) {
 				c = h.get(t, id)
 				settle(t, c)
 				if status(t, c) != "finished" { // suspended in the middle
-					must(t, c.Run(t.Context()))
+					must.Succeed(t, c.Run(t.Context()))
 					settle(t, c)
 				}
 				// Suspending may cut the command off.
@@ -127,7 +128,7 @@ func TestEvictBesideMessages(t *testing.T) {
 	close(done)
 	both.Wait()
 	s, err := h.get(t, id).State(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	seen := 0
 	for _, ev := range s.View {
 		if ev.Kind() == "MessageEvent" {

@@ -1,68 +1,41 @@
 package session
 
 import (
-	"fmt"
-
 	"github.com/deft-dev/deft/memory"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/subagent"
 )
-
-// summarizing returns the condensers that summarise, in the order in which they
-// are asked (docs/openhands/sdk-features.md section 4).
-func summarizing(c *spec.Condenser) []*spec.Condenser {
-	if c == nil {
-		return nil
-	}
-	var out []*spec.Condenser
-	if c.Kind == "LLMSummarizingCondenser" {
-		out = append(out, c)
-	}
-	for _, inner := range c.Condensers {
-		out = append(out, summarizing(inner)...)
-	}
-	return out
-}
-
-// condenserService is the service that the model of the condenser i is: each has its
-// own.
-func condenserService(i int) string {
-	if i == 0 {
-		return memory.Service
-	}
-	return fmt.Sprintf("%s-%d", memory.Service, i+1)
-}
-
-// condenser makes the agent's condenser, or nil where none would leave
-// anything out.
-func condenser(a *spec.Agent) memory.Condenser {
-	var all memory.Pipeline
-	for i, c := range summarizing(a.Condenser) {
-		one := memory.Summarizing{
-			MaxSize: c.MaxSize, KeepFirst: c.KeepFirst, MinimumProgress: c.MinimumProgress,
-			Retries: c.HardContextResetMaxRetries, Scaling: c.HardContextResetContextScaling, Service: condenserService(i),
-		}
-		if c.KeepFirst == 0 {
-			one.KeepFirst = -1
-		}
-		if c.MaxTokens != nil {
-			one.MaxTokens = *c.MaxTokens
-		}
-		all = append(all, one)
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	return all
-}
 
 // cannotCondense says in the reference's words why an agent's history is not
 // shortened on request; "" where it is.
-func cannotCondense(a *spec.Agent) string {
+func cannotCondense(a *spec.Agent) (string, error) {
+	c, err := memory.New(a.Condenser)
 	switch {
-	case a.Condenser == nil:
-		return "Cannot condense conversation: No condenser configured"
-	case len(summarizing(a.Condenser)) == 0:
-		return "Cannot condense conversation: Condenser " + a.Condenser.Kind + " does not handle condensation requests"
+	case err != nil:
+		return "", err
+	case c == nil:
+		return "Cannot condense conversation: No condenser configured", nil
+	case !c.Forgets():
+		return "Cannot condense conversation: Condenser " + a.Condenser.Kind + " does not handle condensation requests", nil
 	}
-	return ""
+	return "", nil
+}
+
+// setCondenser gives the agent of doc the condenser of a sub-agent's definition, which works with the
+// sub-agent's own model: a file of a project must not send the conversation elsewhere.
+func setCondenser(doc *schema.Map, d subagent.Definition) {
+	if c := documentOf(d.Condenser); c != nil {
+		doc.Set("condenser", spec.CondenserWith(c, doc.Object("llm")))
+	}
+}
+
+// documentOf returns the object of a JSON text, nil for none.
+func documentOf(raw []byte) *schema.Map {
+	v, err := schema.Parse(raw)
+	if err != nil {
+		return nil
+	}
+	m, _ := v.(*schema.Map)
+	return m
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
@@ -38,6 +39,10 @@ func TestCondensers(t *testing.T) {
 		"no-op":                   {`{"kind":"NoOpCondenser"}`, ""},
 		"none":                    {`null`, ""},
 		"a pipeline":              {`{"kind":"PipelineCondenser","condensers":[{"kind":"NoOpCondenser"},` + tokensOnly + `]}`, "openai/notes"},
+		"the newest events":       {`{"kind":"RecentEventsCondenser","max_events":6}`, "nobody"},
+		"half of the events":      {`{"kind":"AmortizedForgettingCondenser","max_size":6,"keep_first":1}`, "nobody"},
+		"masks":                   {`{"kind":"ObservationMaskingCondenser","attention_window":1}`, ""},
+		"a structured summary":    {`{"kind":"StructuredSummaryCondenser","llm":{"model":"openai/events","usage_id":"other"},"max_size":8}`, "openai/events"},
 		"the second of two in it": {`{"kind":"PipelineCondenser","condensers":[` + manyTokens + `,` + fewEvents + `]}`, "openai/events"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +52,7 @@ func TestCondensers(t *testing.T) {
 			for _, name := range []string{"openai/notes", "openai/events"} {
 				h.models[name] = &model{name: name, answer: func(context.Context, llm.Request) (*llm.Response, error) {
 					served = append(served, name)
-					return says("notes"), nil
+					return says(`{"user_context":"notes","pending_tasks":""}`), nil
 				}}
 			}
 			conv := h.begin(t, agentWith(c.condenser))
@@ -56,7 +61,7 @@ func TestCondensers(t *testing.T) {
 			if s := status(t, conv); s != "finished" {
 				t.Errorf("status %s", s)
 			}
-			if got := len(served) > 0; got != (c.want != "") || got && served[0] != c.want {
+			if got := len(served) > 0; got != (c.want != "" && c.want != "nobody") || got && served[0] != c.want {
 				t.Errorf("%q summarised, want %q", served, c.want)
 			}
 			if got := slices.Contains(h.kinds(t, conv.ID()), "Condensation"); got != (c.want != "") {
@@ -71,8 +76,9 @@ func TestNothingToCondenseWith(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(), nil)
 	for condenser, want := range map[string]string{
-		`null`:                     "No condenser configured",
-		`{"kind":"NoOpCondenser"}`: "Condenser NoOpCondenser does not handle condensation requests",
+		`null`:                              "No condenser configured",
+		`{"kind":"BrowserOutputCondenser"}`: "Condenser BrowserOutputCondenser does not handle condensation requests",
+		`{"kind":"NoOpCondenser"}`:          "Condenser NoOpCondenser does not handle condensation requests",
 		`{"kind":"PipelineCondenser","condensers":[{"kind":"NoOpCondenser"}]}`: "Condenser PipelineCondenser does not handle condensation requests",
 	} {
 		c := h.begin(t, agentWith(condenser))
@@ -127,9 +133,9 @@ func TestCondenserIsSwitchedToo(t *testing.T) {
 	c := h.begin(t, agentWith(`{"kind":"LLMSummarizingCondenser","llm":{"model":"openai/mock","usage_id":"condenser"}}`))
 	send(t, c, "go")
 	settle(t, c)
-	must(t, c.Send(t.Context(), session.Message{Role: event.RoleUser, Content: event.Texts("more")}))
-	must(t, c.SwitchLLM(t.Context(), spec.NewLLM("openai/other")))
-	must(t, c.Condense(t.Context()))
+	must.Succeed(t, c.Send(t.Context(), session.Message{Role: event.RoleUser, Content: event.Texts("more")}))
+	must.Succeed(t, c.SwitchLLM(t.Context(), spec.NewLLM("openai/other")))
+	must.Succeed(t, c.Condense(t.Context()))
 	if !slices.Contains(h.kinds(t, c.ID()), "Condensation") {
 		t.Errorf("%q", h.kinds(t, c.ID()))
 	}

@@ -24,12 +24,17 @@ type configuration struct {
 	id      event.ConversationID
 	created time.Time
 	secrets *secret.Registry
+	sends   chan struct{} // holds an element while a message of the queue is sent
 
 	mu    lockorder.Mutex[lockorder.Configuration] // guards the rest
 	meta  eventstream.Meta                         // without Extra, which is rec
 	rec   record
 	agent *spec.Agent
 	view  ConversationView
+	// untitled says that the title is the first message for now: a model writes another one.
+	untitled bool
+	// sending is the message of the queue that is being sent; empty for none.
+	sending event.ID
 }
 
 // ID returns the conversation's id.
@@ -49,6 +54,21 @@ func (c *configuration) Workspace() string {
 	return c.rec.Workspace.WorkingDir
 }
 
+// Untitled reports whether the title is the first message for the time being: a model writes
+// another one after the first turn.
+func (c *configuration) Untitled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.untitled
+}
+
+// entitled says that the title is the last one, even if that could not be stored.
+func (c *configuration) entitled() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.untitled = false
+}
+
 // HasWorktree reports whether the conversation has a worktree of its own.
 func (c *configuration) HasWorktree() bool {
 	c.mu.Lock()
@@ -58,8 +78,14 @@ func (c *configuration) HasWorktree() bool {
 
 // setAgent replaces the agent. The caller holds mu or is alone.
 func (c *configuration) setAgent(a *spec.Agent) error {
-	if a.Kind != "Agent" {
-		return fault.New(fault.Unsupported, "agents of kind "+a.Kind+" cannot run here yet")
+	switch a.Kind {
+	case "Agent":
+	case spec.ACPKind:
+		if _, err := a.ACP(); err != nil {
+			return err
+		}
+	default:
+		return fault.New(fault.Unsupported, "agents of kind "+a.Kind+" cannot run here")
 	}
 	sealed, err := a.JSON(schema.Writing{Mode: schema.Sealed, Keys: c.m.o.Ring})
 	if err != nil {
@@ -83,6 +109,13 @@ func (c *configuration) MaxCost() float64 {
 	return c.rec.MaxCost
 }
 
+// Asked returns what of the project the user is asked about.
+func (c *configuration) Asked() Asked {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Asked
+}
+
 // Note returns the note of the program that made the conversation, see [Spec].
 func (c *configuration) Note() json.RawMessage {
 	c.mu.Lock()
@@ -95,6 +128,20 @@ func (c *configuration) Agent() *spec.Agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.agent
+}
+
+// repository is the one that was cloned for the conversation.
+func (c *configuration) repository() Repository {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Repository
+}
+
+// Parent returns the conversation that has started this one; "" for none.
+func (c *configuration) Parent() event.ConversationID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.meta.Parent
 }
 
 // SubAgent returns the type of agent of a task's conversation, "" for any other.

@@ -3,14 +3,11 @@ package session
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 
-	"github.com/deft-dev/deft/confirmation"
-	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/security"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -38,12 +35,26 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 			return nil // its run has begun
 		}
 		tried = true
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
+		var said hook.Verdict
 		if !stored {
+			var err error
+			if said, err = w.hooks.submit(ctx, ev); err != nil {
+				return err
+			}
+			if said.Blocked {
+				return w.refuse(ctx, ev, said)
+			}
 			if err := c.Delegation().answerStopped(ctx, w); err != nil {
 				return err
 			}
 			if err := w.activate(ctx, ev); err != nil {
 				return err
+			}
+			if said.Context != "" {
+				ev.ExtendedContent = append(ev.ExtendedContent, event.Text(said.Context))
 			}
 			untitled = w.title.textOf(ev)
 		}
@@ -53,9 +64,12 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 		var err error
 		switch {
 		case m.Run:
-			err = w.sendRun(ctx, ev, stored)
+			err = w.sendRun(ctx, ev, said.Events, stored)
 		case !stored:
-			err = w.Send(ctx, ev)
+			err = w.Send(ctx, ev, said.Events...)
+		}
+		if err == nil || errors.Is(err, ErrSaved) {
+			w.hooks.Recorded(said)
 		}
 		switch {
 		case untitled == "":
@@ -106,86 +120,17 @@ func (c *Conversation) stop(ctx context.Context, how func(*worker) (running bool
 	})
 }
 
-// Respond accepts the actions that wait for confirmation, or rejects them with a reason for
-// the agent.
-func (c *Conversation) Respond(ctx context.Context, accept bool, reason string) error {
-	if accept {
-		return c.Run(ctx)
-	}
-	err := c.withWorker(ctx, func(w *worker) error { return w.Reject(ctx, reason) })
-	if err != nil && !errors.Is(err, controller.ErrNothingWaits) {
-		return err
-	}
-	c.publish.state(true)
-	return nil
-}
-
-// Refuse rejects some of the actions that wait for confirmation, each with a reason for the
-// agent. The others go on waiting.
-func (c *Conversation) Refuse(ctx context.Context, reasons map[event.ID]string) error {
-	err := c.withWorker(ctx, func(w *worker) error { return w.RejectSome(ctx, reasons) })
-	if err != nil && !errors.Is(err, controller.ErrNothingWaits) {
-		return err
-	}
-	c.publish.state(true)
-	return nil
-}
-
-// SetConfirm sets the policy and the analyzer of a preset: when actions wait for
-// the user, and who rates them.
-func (c *Conversation) SetConfirm(ctx context.Context, p security.Preset) error {
-	// The analyzer first: a stricter policy never holds without it.
-	if err := c.SetAnalyzer(ctx, p.Analyzer()); err != nil {
-		return err
-	}
-	return c.SetPolicy(ctx, p.Policy())
-}
-
-// Questions returns the questions about the waiting actions; none while nothing waits.
-func (c *Conversation) Questions(ctx context.Context) ([]confirmation.Question, error) {
-	s, err := c.State(ctx)
-	if err != nil || s.Status != state.Confirming {
-		return []confirmation.Question{}, err
-	}
-	return confirmation.Questions(s, c.secrets.Mask), nil
-}
-
-// SetPolicy changes when actions wait for the user.
-func (c *Conversation) SetPolicy(ctx context.Context, raw json.RawMessage) error {
-	raw, err := normalPolicy(raw)
-	if err != nil {
-		return err
-	}
-	return c.setField(ctx, keyPolicy, raw)
-}
-
-// SetAnalyzer changes who rates the risk of actions; null for nobody.
-func (c *Conversation) SetAnalyzer(ctx context.Context, raw json.RawMessage) error {
-	raw, err := normalAnalyzer(raw)
-	if err != nil {
-		return err
-	}
-	return c.setField(ctx, keyAnalyzer, raw)
-}
-
-func (c *Conversation) setField(ctx context.Context, key string, raw json.RawMessage) error {
-	return c.withWorker(ctx, func(w *worker) error {
-		if err := w.Update(ctx, key, raw); err != nil {
-			return err
-		}
-		w.saveIfIdle()
-		return nil
-	})
-}
-
 // Condense shortens the history that the model sees; it continues when ctx ends. Conflict if
 // the agent has no condenser, or there is nothing to leave out. Other failures are in the
 // events too.
 func (c *Conversation) Condense(ctx context.Context) error {
 	return c.withWorker(ctx, func(w *worker) error {
 		c.mu.Lock()
-		why := cannotCondense(c.agent)
+		why, err := cannotCondense(c.agent)
 		c.mu.Unlock()
+		if err != nil {
+			return err
+		}
 		if why != "" {
 			return fault.New(fault.Conflict, why)
 		}
@@ -196,6 +141,7 @@ func (c *Conversation) Condense(ctx context.Context) error {
 		c.m.running.Go(func() {
 			err := w.Condense(w.ctx)
 			w.saveIfIdle()
+			c.Queue().sendLater() // none is sent meanwhile
 			done <- err
 		})
 		select {

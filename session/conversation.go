@@ -28,8 +28,14 @@ const (
 	keyInvoked   = "invoked_skills"
 	keyAgent     = "agent"
 	keyGoal      = "goal"
-	keyWarnings  = "warnings" // ours: the parts that are not available
-	keySandbox   = "sandbox"  // ours, never stored: how the sandbox has ended, a sandbox.Status
+	keyAnswers   = "confirmation_answers"  // ours: see given
+	keyWarnings  = "warnings"              // ours: the parts that are not available
+	keyHooks     = "project_hooks"         // ours: a HooksFile, for the question about it
+	keyParts     = "project_parts"         // ours: a list of ProjectPart, for the questions about them
+	keySetUp     = "set_up"                // ours: the scripts of the project have run; those that failed
+	keyNoImages  = "models_without_images" // ours: names of models that were found to take no images
+	keyQueue     = "queue"                 // ours, never stored: the messages that wait, a list of Queued
+	keySandbox   = "sandbox"               // ours, never stored: how the sandbox has ended, a sandbox.Status
 )
 
 // Conversation is one conversation that is loaded. Its events are read and its
@@ -38,6 +44,8 @@ type Conversation struct {
 	configuration
 	publish publisher
 	use     usage
+
+	answering lockorder.Mutex[lockorder.Answering] // held while answers to questions are recorded
 
 	switching lockorder.Mutex[lockorder.Switching] // held while the agent gets another LLM
 
@@ -62,7 +70,7 @@ func (c *Conversation) Watch(f func(Transient)) (cancel func()) {
 
 // newConversation returns a conversation without configuration.
 func newConversation(m *Manager, id event.ConversationID) *Conversation {
-	c := &Conversation{configuration: configuration{m: m, id: id, view: m.o.View.Open()}}
+	c := &Conversation{configuration: configuration{m: m, id: id, sends: make(chan struct{}, 1), view: m.o.View.Open()}}
 	c.publish.c = c
 	return c
 }
@@ -120,7 +128,7 @@ func agentUpdate(a *spec.Agent) (json.RawMessage, error) {
 func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	c.use.touch()
 	c.use.worked.Store(time.Now().UnixNano())
-	if w := c.active.Load(); w != nil {
+	if w := c.active.Load(); w != nil && !w.renewed(ctx) {
 		return w, nil
 	}
 	if c.archived() {
@@ -141,6 +149,12 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 		e := c.m.hold(host.c.id) // until whoever closes it is done
 		c.m.release(host.c.id, e, e.c)
 	}
+}
+
+// renewed closes a worker whose user has answered about programs since it began, unless it runs, and reports
+// whether it has.
+func (w *worker) renewed(ctx context.Context) bool {
+	return w.outdated.Load() && w.c.close(ctx, true) == nil
 }
 
 // open starts the worker of a conversation that has none; host is the worker of its parent.
@@ -181,6 +195,12 @@ func (c *Conversation) open(ctx context.Context, host *worker) (*worker, error) 
 	}
 	c.m.running.Go(func() { c.secrets.Resolve(c.m.ctx) }) // masking looks nothing up
 	w.recordWarnings(ctx)
+	if err := w.tellHooks(ctx, w.hooks.file); err != nil {
+		c.m.o.Log.Warn("record the project's hooks", "conversation", c.id, "err", err)
+	}
+	if err := w.tellParts(ctx, w.parts); err != nil {
+		c.m.o.Log.Warn("record the project's parts", "conversation", c.id, "err", err)
+	}
 	return w, nil
 }
 
@@ -203,6 +223,7 @@ func (c *Conversation) closeBy(ctx context.Context, end func(*worker) error) err
 	}
 	if !w.Busy() {
 		w.title.recordBill(ctx)
+		w.hooks.end(context.WithoutCancel(ctx))
 	}
 	if err := w.closeController(ctx); err != nil {
 		return err

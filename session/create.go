@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/rawjson"
 	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/schema"
@@ -120,18 +121,24 @@ func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) 
 		c.meta.Owner = string(identity.LocalTenant)
 	}
 	c.rec = record{
-		Setup: s.Setup, Placement: s.Placement, MaxCost: s.MaxCost, Warnings: s.Warnings, SecretRefs: s.SecretRefs, Profile: s.Profile,
-		Note: s.Note, Agents: s.Agents,
+		Setup: s.Setup, Placement: s.Placement, Repository: s.Repository, MaxCost: s.MaxCost, OwnersModel: s.OwnersModel, Warnings: s.Warnings, SecretRefs: s.SecretRefs, Profile: s.Profile,
+		Note: s.Note, Agents: s.Agents, AllowedAgents: s.AllowedAgents, Plugins: s.Plugins, NoPlugins: s.NoPlugins, SetUp: s.SetUp, Organisation: s.Organisation, Asked: s.Asked,
 	}
 	c.rec.Workspace.Kind = "LocalWorkspace"
 	var err error
+	if c.rec.ProjectHooks, err = s.ProjectHooks.recorded(); err != nil {
+		return nil, err
+	}
 	if c.rec.Policy, err = normalPolicy(c.rec.Policy); err != nil {
 		return nil, located(err, keyPolicy)
 	}
-	if c.rec.Analyzer, err = normalAnalyzer(noNull(c.rec.Analyzer)); err != nil {
+	if c.rec.Analyzer, err = c.setAnalyzer(rawjson.NoNull(c.rec.Analyzer)); err != nil {
 		return nil, located(err, keyAnalyzer)
 	}
 	if err := c.setAgent(s.Agent); err != nil {
+		return nil, err
+	}
+	if err := c.sealServers(); err != nil {
 		return nil, err
 	}
 	if err := c.firstSecrets(s.Secrets, s.SecretsSealed); err != nil {
@@ -161,7 +168,8 @@ func (c *configuration) storeNew(ctx context.Context) error {
 	return err
 }
 
-func (m *Manager) full() bool { return m.runs != nil && len(m.runs) == cap(m.runs) }
+// A run at its end does not count: see [Manager.awaitPermit].
+func (m *Manager) full() bool { return m.allPermits() && m.ending() == nil }
 
 // checkParent holds that a parent exists and works in the same directory.
 func (m *Manager) checkParent(ctx context.Context, s Spec) error {
@@ -224,7 +232,7 @@ func (m *Manager) prepareWorkspace(ctx context.Context, id event.ConversationID,
 				return err
 			}
 		} else {
-			rec.Workspace.WorkingDir = work
+			rec.Workspace.WorkingDir, rec.Origin = work, dir
 		}
 	}
 	if rec.Directory, err = workspacedir.Identify(work); err == nil && work == dir && rec.Directory.Path != dir {

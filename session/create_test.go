@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -101,16 +102,16 @@ func TestSecrets(t *testing.T) {
 	r := h.request(t, `"secrets":{"TOKEN":{"kind":"StaticSecret","value":"`+plain+`","description":"of the tests"}}`,
 		`"usage_id"`, `"log_completions":true,"aws_access_key_id":"the-aws-id","aws_secret_access_key":"the-aws-secret","aws_session_token":"the-aws-session","usage_id"`)
 	c, _, err := h.Create(t.Context(), r)
-	must(t, err)
+	must.Succeed(t, err)
 	full := make(chan string, 100)
 	defer c.Watch(func(tr session.Transient) { full <- string(tr.Event) })()
 	send(t, c, "print "+plain)
 	settle(t, c)
 	second := "another-secret-entirely"
 	err = c.SetSecrets(t.Context(), map[string]json.RawMessage{"SECOND": json.RawMessage(`"` + second + `"`)})
-	must(t, err)
+	must.Succeed(t, err)
 	state, err := c.FullState(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	places := map[string]string{
 		"events": h.stored(t, c.ID()), "description": describe(t, c), "full state": string(state),
 	}
@@ -121,7 +122,7 @@ func TestSecrets(t *testing.T) {
 		places["published"] += s
 	}
 	files, err := filepath.Glob(filepath.Join(h.dir, "*"))
-	must(t, err)
+	must.Succeed(t, err)
 	for _, name := range files {
 		if b, err := os.ReadFile(name); err == nil {
 			places[name] = string(b)
@@ -154,10 +155,10 @@ func TestIndex(t *testing.T) {
 		}
 		ids = append(ids, c.ID())
 	}
-	must(t, h.get(t, ids[1]).SetTitle(t.Context(), "named"))
-	must(t, h.get(t, ids[2]).SetTags(t.Context(), map[string]string{"a": "b"}))
-	must(t, h.get(t, ids[3]).Send(t.Context(), message("for later", false)))
-	must(t, h.get(t, ids[4]).SetPolicy(t.Context(), json.RawMessage(`{"kind":"AlwaysConfirm"}`)))
+	must.Succeed(t, h.get(t, ids[1]).Patch(t.Context(), new("named"), nil))
+	must.Succeed(t, h.get(t, ids[2]).Patch(t.Context(), nil, &map[string]string{"a": "b"}))
+	must.Succeed(t, h.get(t, ids[3]).Send(t.Context(), message("for later", false)))
+	must.Succeed(t, h.get(t, ids[4]).Confirmation().SetPolicy(t.Context(), json.RawMessage(`{"kind":"AlwaysConfirm"}`)))
 	live := h.listed(t)
 	h.restart(t)
 	h.stream.reads.Store(0)
@@ -169,7 +170,7 @@ func TestIndex(t *testing.T) {
 		t.Errorf("listed live and at rest (-live +rest):\n%s", diff)
 	}
 	// Changes to an idle conversation leave it idle.
-	must(t, h.get(t, ids[1]).SetTitle(t.Context(), "renamed"))
+	must.Succeed(t, h.get(t, ids[1]).Patch(t.Context(), new("renamed"), nil))
 	h.restart(t)
 	cold = h.listed(t)
 	if n := h.stream.reads.Load(); n != 0 {
@@ -195,7 +196,7 @@ func TestIndex(t *testing.T) {
 func (h *fixture) listed(t *testing.T) []string {
 	t.Helper()
 	p, err := h.List(t.Context(), eventstream.ListQuery{Ascending: true})
-	must(t, err)
+	must.Succeed(t, err)
 	var out []string
 	for _, raw := range p.Items {
 		at := field(t, raw, "updated_at")

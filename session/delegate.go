@@ -21,9 +21,11 @@ func (c *Conversation) Delegation() Delegation { return Delegation{c} }
 // ChildOptions ask for a conversation that works on a part of another's task
 // (docs/openhands/sdk-wire-1.58.md section C.2).
 type ChildOptions struct {
+	ID       event.ConversationID // "" for a new one
 	Task     string
 	Title    string
-	Worktree bool // in a worktree of its own, where there is a repository
+	Worktree bool    // in a worktree of its own, where there is a repository
+	MaxCost  float64 // its limit; 0 for this one's
 }
 
 // Start makes a conversation with the agent, the secrets and the tags of
@@ -33,9 +35,12 @@ func (g Delegation) Start(ctx context.Context, o ChildOptions) (*Conversation, e
 	if m.full() {
 		return nil, ErrCapacity
 	}
-	child, err := g.newChild(event.NewConversationID(), o.Title)
+	child, err := g.newChild(cmp.Or(o.ID, event.NewConversationID()), o.Title)
 	if err != nil {
 		return nil, err
+	}
+	if o.MaxCost > 0 {
+		child.rec.MaxCost = o.MaxCost
 	}
 	if o.Worktree {
 		if inside, err := g.c.WorkspaceInside(); err != nil || inside {
@@ -55,7 +60,7 @@ func (g Delegation) Start(ctx context.Context, o ChildOptions) (*Conversation, e
 	if err := g.store(ctx, child); err != nil {
 		return nil, err
 	}
-	return child, child.Send(ctx, Message{
+	return child, g.send(ctx, child, Message{
 		Role: event.RoleUser, Content: []event.Content{event.Text(o.Task)}, Run: true,
 	})
 }
@@ -68,11 +73,11 @@ func (g Delegation) newChild(id event.ConversationID, title string) (*Conversati
 	child.rec, child.agent = g.c.rec, g.c.agent
 	child.meta = eventstream.Meta{Owner: g.c.meta.Owner, Title: title, Tags: maps.Clone(g.c.meta.Tags), Parent: g.c.id}
 	g.c.mu.Unlock()
-	child.rec.Children, child.rec.ForkedAt, child.rec.Worktree, child.rec.SubAgent = nil, "", "", ""
+	child.rec.Children, child.rec.ForkedAt, child.rec.Worktree, child.rec.SubAgent, child.rec.SetUp, child.rec.Given = nil, "", "", "", false, 0
 	return child, child.openSecrets(child.rec.Secrets)
 }
 
-// store stores a child and notes it in its parent.
+// store stores a child.
 func (g Delegation) store(ctx context.Context, child *Conversation) error {
 	if admit := g.c.m.o.AdmitChild; admit != nil {
 		if err := admit(ctx, g.c.id, child.id); err != nil {
@@ -87,7 +92,16 @@ func (g Delegation) store(ctx context.Context, child *Conversation) error {
 	}
 	g.c.m.release(child.id, e, child)
 	child.use.touch()
-	return g.c.addChild(ctx, child.id)
+	return nil
+}
+
+// send notes a child in its parent, and sends it a message meanwhile: the child need not wait
+// until the note is on disk.
+func (g Delegation) send(ctx context.Context, child *Conversation, m Message) error {
+	noted := make(chan error, 1)
+	go func() { noted <- g.c.addChild(ctx, child.id) }()
+	err := child.Send(ctx, m)
+	return cmp.Or(err, <-noted)
 }
 
 // Wait is [Conversation.Wait], and returns also when a sub-agent, asking, waits for a
@@ -126,6 +140,13 @@ func (g Delegation) answerStopped(ctx context.Context, w *worker) error {
 	}
 	var evs []event.Event
 	for _, a := range pendingTasks(w.Latest()) {
+		if flow, ok := a.Action.(*event.WorkflowAction); ok {
+			o := failedWorkflow(flow, "The user has interrupted the workflow and written to you. Its sub-agents have stopped.")
+			evs = append(evs, &event.ObservationEvent{
+				Base: event.NewBase(event.SourceEnvironment), ToolName: a.ToolName, ToolCallID: a.ToolCallID, ActionID: a.ID, Observation: o,
+			})
+			continue
+		}
 		o := &event.TaskObservation{TaskID: noTask, Status: taskInterrupted}
 		o.Subagent = a.Action.(*event.TaskAction).SubagentType
 		text := "The user has interrupted this before the sub-agent began."

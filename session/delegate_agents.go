@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/spec"
@@ -21,22 +22,39 @@ func delegates(a *spec.Agent) bool {
 }
 
 // agents returns the agents to which an agent can give tasks, the first of each name: from
-// the start request, a project inside the sandbox, the project, the user and the built-in
+// the start request, plugins, a project inside the sandbox, the project, the user and the built-in
 // ones.
-func (g Delegation) agents(a *spec.Agent, inside []subagent.Definition) []subagent.Definition {
+func (g Delegation) agents(a *spec.Agent, ofPlugins, inside []subagent.Definition) []subagent.Definition {
 	q := subagent.Query{User: true, Builtin: true}
 	if in, err := g.c.WorkspaceInside(); err == nil && !in {
 		q.Project, q.ProjectDir = true, g.c.Workspace()
 	}
 	g.c.mu.Lock()
-	all := slices.Concat(g.c.rec.Agents, inside)
+	all := slices.Concat(g.c.rec.Agents, ofPlugins, inside)
 	g.c.mu.Unlock()
+	g.openServers(all)
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Concat(all, g.c.m.o.SubAgents.List(q)), func(d subagent.Definition) bool {
-		again := seen[d.Name] || d.Name == "" || scoped(a) && len(missingTools(a, d)) > 0
+		again := seen[d.Name] || d.Name == "" || scoped(a) && len(missingTools(a, d)) > 0 || d.IsBuiltin && lacksBrowser(a, d)
 		seen[d.Name] = true
 		return again
 	})
+}
+
+// ProjectAgents returns the definitions of the project to which an agent of the conversation can give tasks. The
+// project is on this machine.
+func (g Delegation) ProjectAgents(a *spec.Agent) []subagent.Definition {
+	if !delegates(a) {
+		return nil
+	}
+	_, own := usersPlugins(g.c, a)
+	return slices.DeleteFunc(g.agents(a, own.agents, nil), func(d subagent.Definition) bool { return !foreign(d) })
+}
+
+// lacksBrowser reports whether an agent that browses would have no browser, because the one that
+// gives the task has none.
+func lacksBrowser(a *spec.Agent, d subagent.Definition) bool {
+	return slices.Contains(toolsOf(d), spec.BrowserTool) && slices.Contains(missingTools(a, d), spec.BrowserTool)
 }
 
 // scoped reports whether the sub-agents of an agent may only have tools that it has itself
@@ -52,7 +70,7 @@ func toolsOf(d subagent.Definition) []string {
 	var names []string
 	for _, entry := range d.Tools {
 		for name := range strings.SplitSeq(entry, ",") {
-			if name = spec.CanonicalTool(strings.TrimSpace(name)); name != "" && !spec.StartsSubAgents(name) {
+			if name = spec.CanonicalTool(strings.TrimSpace(name)); name != "" && !spec.StartsOthers(name) {
 				names = append(names, name)
 			}
 		}
@@ -84,11 +102,24 @@ func (g Delegation) makeSubAgent(ctx context.Context, id event.ConversationID, a
 	if a.Description != nil && strings.TrimSpace(*a.Description) != "" {
 		title = *a.Description
 	}
+	return g.makeGuest(ctx, id, d, title)
+}
+
+// makeGuest makes the conversation of a sub-agent that a definition describes.
+func (g Delegation) makeGuest(ctx context.Context, id event.ConversationID, d subagent.Definition, title string) (*Conversation, error) {
+	w, err := g.c.work(ctx)
+	if err != nil {
+		return nil, err
+	}
 	child, err := g.newChild(id, TitleFrom(g.c.secrets.Mask(title)))
 	if err != nil {
 		return nil, err
 	}
-	agent, err := g.agentOf(ctx, child.agent, d)
+	skills, err := w.skillsOf(ctx, child.agent, d)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := g.agentOf(ctx, child.agent, d, skills)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +127,16 @@ func (g Delegation) makeSubAgent(ctx context.Context, id event.ConversationID, a
 		return nil, err
 	}
 	r := &child.rec
-	r.SubAgent, r.Autotitle, r.ClientTools, r.Agents, r.Imported = d.Name, false, nil, nil, nil
-	r.Warnings = unhonoured(d)
+	r.SubAgent, r.Autotitle, r.ClientTools, r.Agents, r.AgentServers, r.Imported = d.Name, false, nil, nil, nil, nil
+	r.Warnings, r.OwnSkills = unhonoured(d), len(d.Skills) > 0
+	parents, err := r.hooks()
+	if err != nil {
+		return nil, err
+	}
+	if r.HookConfig, err = hooksOf(parents, d); err != nil {
+		return nil, err
+	}
+	r.ProjectHooks = nil
 	s := w.State()
 	if r.Policy, r.Analyzer, err = confirmationOf(g.c.policy(s), g.c.analyzer(s), d); err != nil {
 		return nil, err
@@ -117,11 +156,18 @@ func (g Delegation) makeSubAgent(ctx context.Context, id event.ConversationID, a
 	return child, nil
 }
 
+// formerNames are names that the reference's built-in agents have had.
+var formerNames = map[string]string{
+	"default": subagent.GeneralPurpose, "default cli mode": subagent.GeneralPurpose, "explore": "code-explorer", "bash": "bash-runner",
+}
+
 // subAgent returns the definition of a type of agent that the task tool offers.
 func (w *worker) subAgent(name string) (subagent.Definition, error) {
-	for _, d := range w.subAgents {
-		if d.Name == name {
-			return d, nil
+	for _, one := range []string{name, formerNames[name]} {
+		for _, d := range w.subAgents {
+			if d.Name == one && one != "" {
+				return d, nil
+			}
 		}
 	}
 	names := make([]string, len(w.subAgents))
@@ -133,7 +179,7 @@ func (w *worker) subAgent(name string) (subagent.Definition, error) {
 
 // agentOf is the agent that a definition describes, for the rest the one that gives the
 // task. It cannot give tasks itself.
-func (g Delegation) agentOf(ctx context.Context, parent *spec.Agent, d subagent.Definition) (*spec.Agent, error) {
+func (g Delegation) agentOf(ctx context.Context, parent *spec.Agent, d subagent.Definition, skills []any) (*spec.Agent, error) {
 	a := parent
 	if d.Model != "" && d.Model != "inherit" {
 		l, err := g.c.m.o.Settings.LLM(ctx, g.c.Owner(), strings.TrimSuffix(d.Model, ".json"))
@@ -148,16 +194,28 @@ func (g Delegation) agentOf(ctx context.Context, parent *spec.Agent, d subagent.
 	doc.Set("tools", toolDocs(doc, d))
 	doc.Set("include_default_tools", []any{"FinishTool", "ThinkTool"})
 	doc.Set("persona", nil)
-	if prompt := strings.TrimSpace(d.SystemPrompt); prompt != "" {
-		about := schema.NewMap()
-		if own := doc.Object("agent_context"); own != nil {
-			about = own.Copy()
+	doc.Set("critic", nil) // which judges the whole
+	about := schema.NewMap()
+	if own := doc.Object("agent_context"); own != nil {
+		about = own.Copy()
+	}
+	if skills != nil {
+		for _, name := range []string{"load_project_skills", "load_user_skills", "load_public_skills"} {
+			about.Set(name, false)
 		}
+		about.Set("skills", skills)
+		doc.Set("agent_context", about)
+	}
+	if prompt := strings.TrimSpace(d.SystemPrompt); prompt != "" {
 		if before := strings.TrimSpace(about.Text("system_message_suffix")); before != "" {
 			prompt = before + "\n\n" + prompt
 		}
 		about.Set("system_message_suffix", prompt)
 		doc.Set("agent_context", about)
+	}
+	setCondenser(doc, d)
+	if d.Servers != nil && !foreign(d) {
+		doc.Set("mcp_config", serversOf(doc.Object("mcp_config"), d.Servers))
 	}
 	return spec.CheckAgent(doc, schema.Reading{}, "agent")
 }
@@ -181,7 +239,7 @@ func toolDocs(doc *schema.Map, d subagent.Definition) []any {
 		return out
 	}
 	for _, t := range own {
-		if name := spec.ToolName(t); !spec.StartsSubAgents(name) && spec.BuiltinClass(name) == "" {
+		if name := spec.ToolName(t); !spec.StartsOthers(name) && spec.BuiltinClass(name) == "" {
 			out = append(out, t)
 		}
 	}
@@ -216,6 +274,27 @@ func confirmationOf(policy, analyzer json.RawMessage, d subagent.Definition) (ow
 	return policy, analyzer, err
 }
 
+// foreign reports whether a definition is of a repository, whose hooks nobody has allowed.
+func foreign(d subagent.Definition) bool { return d.Level != nil && *d.Level == subagent.Project }
+
+// hooksOf returns the hooks of a sub-agent: the definition's, behind its parent's for tools, which
+// a task must not get round.
+func hooksOf(parent *hook.Config, d subagent.Definition) (json.RawMessage, error) {
+	var tools *hook.Config
+	if parent != nil {
+		tools = &hook.Config{PreToolUse: parent.PreToolUse, PostToolUse: parent.PostToolUse}
+	}
+	own := d.Hooks
+	if foreign(d) {
+		own = nil
+	}
+	merged := hook.Merge(tools, own)
+	if merged == nil {
+		return nil, nil
+	}
+	return json.Marshal(merged)
+}
+
 // unhonoured says which parts of a definition have no effect.
 func unhonoured(d subagent.Definition) (parts []string) {
 	note := func(has bool, field, why string) {
@@ -223,13 +302,25 @@ func unhonoured(d subagent.Definition) (parts []string) {
 			parts = append(parts, "agent "+d.Name+": "+field+": "+why)
 		}
 	}
-	note(len(d.Skills) > 0, "skills", "sub-agents have the skills of the conversation that gives the task")
-	note(!d.Hooks.Empty(), "hooks", "hooks are not run")
-	note(len(d.MCPConfig) > 0 && string(d.MCPConfig) != "null" && string(d.MCPConfig) != "{}", "mcp_config", "sub-agents have the MCP servers of the conversation that gives the task")
-	note(len(d.Condenser) > 0 && string(d.Condenser) != "null", "condenser", "sub-agents have the condenser of the conversation that gives the task")
-	note(d.ProfileStoreDir != nil, "profile_store_dir", "LLM profiles are those of the user's settings")
+	note(!d.Hooks.Empty() && foreign(d), "hooks", "hooks of a project's agents do not run, because nobody has allowed them")
+	note(spec.NamesModel(documentOf(d.Condenser)), "condenser.llm", "the condenser of a sub-agent asks the sub-agent's model")
+	note(d.Servers != nil && foreign(d), "mcp_config", "MCP servers of a project's agents are not used, because nobody has allowed them")
+	note(givesTasks(d), "tools", "a sub-agent cannot give tasks or start conversations itself")
+	note(d.ProfileStoreDir != nil, "profile_store_dir", "LLM profiles are in the user's settings")
 	note(d.PermissionMode != nil && permissionModes[*d.PermissionMode] == "", "permission_mode", "what the user has to confirm is not taken away")
 	return parts
+}
+
+// givesTasks reports whether a definition names a tool that gives tasks.
+func givesTasks(d subagent.Definition) bool {
+	return slices.ContainsFunc(d.Tools, func(entry string) bool {
+		for name := range strings.SplitSeq(entry, ",") {
+			if spec.StartsOthers(strings.TrimSpace(name)) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // update gives a sub-agent the present secrets, confirmation policy and analyser of its
@@ -251,12 +342,16 @@ func (g Delegation) update(ctx context.Context, child *Conversation) error {
 		}
 	}
 	if string(policy) != string(child.policy(was)) {
-		if err := child.SetPolicy(ctx, policy); err != nil {
+		if err := child.Confirmation().SetPolicy(ctx, policy); err != nil {
 			return err
 		}
 	}
 	if string(analyzer) != string(child.analyzer(was)) {
-		if err := child.SetAnalyzer(ctx, analyzer); err != nil {
+		unmasked, err := g.c.unmaskedAnalyzer(analyzer)
+		if err != nil {
+			return err
+		}
+		if err := child.Confirmation().SetAnalyzer(ctx, unmasked); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/subagent"
@@ -23,7 +24,7 @@ func (h *fixture) beginWith(t *testing.T, more string, change func(*session.Spec
 	s := h.request(t, taskTools+more)
 	change(&s)
 	c, _, err := h.Create(t.Context(), s)
-	must(t, err)
+	must.Succeed(t, err)
 	return c
 }
 
@@ -46,7 +47,7 @@ func TestSubAgentBudget(t *testing.T) {
 		t.Errorf("more than its part: %v", err)
 	}
 	r, err := part.Reserve(0.4)
-	must(t, err)
+	must.Succeed(t, err)
 	if _, _, reserved := whole.State(); reserved != 0.4 {
 		t.Errorf("of the parent's, %v is reserved", reserved)
 	}
@@ -62,9 +63,9 @@ func TestSubAgentDefinition(t *testing.T) {
 	t.Parallel()
 	h := setup(t, family(inTurn(does("task", `{"prompt":"look","subagent_type":"looker"}`), says("done")), inTurn(finished("seen"))), nil)
 	dir := filepath.Join(h.work, ".agents", "agents")
-	must(t, os.MkdirAll(dir, 0o755))
-	file := "---\nname: looker\nmodel: quick\ntools: terminal, task_tool_set\nmax_iteration_per_run: 7\nskills: x\npermission_mode: never_confirm\n---\nLOOK WELL\n"
-	must(t, os.WriteFile(filepath.Join(dir, "l.md"), []byte(file), 0o600))
+	must.Succeed(t, os.MkdirAll(dir, 0o755))
+	file := "---\nname: looker\nmodel: quick\ntools: terminal, task_tool_set\nmax_iteration_per_run: 7\ncondenser: {kind: StructuredSummaryCondenser, max_size: 33, llm: {model: openai/evil}}\npermission_mode: never_confirm\n---\nLOOK WELL\n"
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "l.md"), []byte(file), 0o600))
 	h.profiles["quick"] = `{"model":"openai/quick","api_key":"k","usage_id":"x"}`
 	h.models["openai/quick"] = &model{name: "openai/quick", answer: h.model.answer}
 	c := h.begin(t, taskTools+`,"confirmation_policy":{"kind":"ConfirmRisky","threshold":"HIGH","confirm_unknown":false}`)
@@ -83,18 +84,37 @@ func TestSubAgentDefinition(t *testing.T) {
 			Context struct {
 				Suffix string `json:"system_message_suffix"`
 			} `json:"agent_context"`
+			Condenser struct {
+				MaxSize int `json:"max_size"`
+				LLM     struct{ Model string }
+			}
 		}
 	}
 	raw := describe(t, child)
-	must(t, json.Unmarshal([]byte(strings.Replace(raw, `"confirmation_policy"`, `"policy"`, 1)), &d))
+	must.Succeed(t, json.Unmarshal([]byte(strings.Replace(raw, `"confirmation_policy"`, `"policy"`, 1)), &d))
 	if d.MaxIterations != 7 || d.Policy.Kind != "ConfirmRisky" || len(d.Agent.Tools) != 1 || d.Agent.Tools[0].Name != "terminal" || d.Agent.Context.Suffix != "LOOK WELL" {
 		t.Errorf("the sub-agent: %+v", d)
 	}
+	if c := d.Agent.Condenser; c.MaxSize != 33 || c.LLM.Model != "openai/quick" {
+		t.Errorf("the condenser: %+v", c)
+	}
 	stored := h.stored(t, child.ID())
-	for _, part := range []string{"agent looker: skills: ", "agent looker: permission_mode: "} {
+	for _, part := range []string{"agent looker: tools: a sub-agent cannot give tasks or start conversations itself", "agent looker: permission_mode: ", "agent looker: condenser.llm: "} {
 		if !strings.Contains(stored, part) {
 			t.Errorf("there is no warning %q", part)
 		}
+	}
+}
+
+// TestParameterWithoutEffect: a conversation names a parameter of a tool that changes nothing.
+func TestParameterWithoutEffect(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("done")), nil)
+	c := h.begin(t, strings.Replace(taskTools, `"tools":[`, `"tools":[{"name":"start_child_conversation","params":{"launch_url":"https://example.com"}},`, 1))
+	send(t, c, "begin")
+	settle(t, c)
+	if stored := h.stored(t, c.ID()); !strings.Contains(stored, "tool start_child_conversation: launch_url: ") {
+		t.Error("there is no warning")
 	}
 }
 
@@ -166,10 +186,10 @@ func TestSubAgentInside(t *testing.T) {
 	t.Parallel()
 	h := setup(t, family(inTurn(does("task", `{"prompt":"look","subagent_type":"looker"}`), says("done")), inTurn(finished("seen"))), nil)
 	dir := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(dir, ".openhands", "agents"), 0o755))
-	must(t, os.WriteFile(filepath.Join(dir, ".openhands", "agents", "looker.md"), []byte("LOOK WELL"), 0o600))
+	must.Succeed(t, os.MkdirAll(filepath.Join(dir, ".openhands", "agents"), 0o755))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, ".openhands", "agents", "looker.md"), []byte("LOOK WELL"), 0o600))
 	files, err := workspace.Open(dir)
-	must(t, err)
+	must.Succeed(t, err)
 	defer files.Close()
 	h.inside, h.work = files, filepath.Join(h.work, "only", "inside")
 	c := h.begin(t, taskTools)
@@ -177,5 +197,87 @@ func TestSubAgentInside(t *testing.T) {
 	settle(t, c)
 	if _, got := h.only(t, c.ID()); got != "looker completed false: seen" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestSubAgentParts gives a sub-agent the skills, the condenser and the MCP servers of its
+// definition: the condenser has the agent's model, and the servers' secrets are not stored in the
+// clear. A project's definition brings no servers.
+func TestSubAgentParts(t *testing.T) {
+	t.Parallel()
+	h := setup(t, family(inTurn(does("task", `{"prompt":"a","subagent_type":"own"}`), does("task", `{"prompt":"b","subagent_type":"theirs"}`),
+		does("task", `{"prompt":"c","subagent_type":"odd"}`), does("task", `{"prompt":"d","subagent_type":"explore"}`), says("done")),
+		inTurn(finished("1"), finished("2"), finished("3"))), nil)
+	for name, text := range map[string]string{
+		".agents/skills/style/SKILL.md":  "---\nname: style\ndescription: How to write.\n---\nSTYLE RULES",
+		".agents/skills/deploy/SKILL.md": "---\nname: deploy\ndescription: How to deploy.\n---\nDEPLOY RULES",
+		".agents/agents/theirs.md":       "---\nmcp_servers: {evil: {command: evil}}\nhooks: {stop: [{hooks: [{command: evil}]}]}\n---\n",
+		".agents/agents/odd.md":          "---\nskills: [style, moon]\n---\n",
+		".agents/agents/broken.md":       "---\ncondenser: {kind: MoonCondenser}\n---\n",
+	} {
+		file := filepath.Join(h.work, name)
+		must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	own, err := subagent.Decode([]byte(`{"name":"own","description":"d","skills":["style"],"condenser":{"kind":"LLMSummarizingCondenser","max_size":66},
+		"mcp_config":{"special":{"url":"http://special","headers":{"X-Key":"the-server-key"}}}}`))
+	must.Succeed(t, err)
+	c := h.beginWith(t, "", func(s *session.Spec) { s.Agents = []subagent.Definition{own} })
+	send(t, c, "begin")
+	settle(t, c)
+	h.restart(t)
+	type result struct {
+		Agent struct {
+			Condenser struct {
+				MaxSize int `json:"max_size"`
+				LLM     struct {
+					Model string
+					Usage string `json:"usage_id"`
+				}
+			}
+			Servers map[string]json.RawMessage `json:"mcp_config"`
+		}
+	}
+	children, skills := map[string]result{}, map[string]string{}
+	stored := ""
+	for _, o := range eventsOf[*event.ObservationEvent](t, h, c.ID()) {
+		task, ok := o.Observation.(*event.TaskObservation)
+		if !ok {
+			continue
+		}
+		if task.Subagent == "odd" {
+			if text := event.JoinText(task.Content); !strings.Contains(text, `the agent odd names the skill "moon", which is not there; the skills are: deploy, style`) {
+				t.Errorf("odd: %s", text)
+			}
+			continue
+		}
+		var r result
+		child := h.get(t, event.ConversationID(task.TaskID))
+		must.Succeed(t, json.Unmarshal([]byte(describe(t, child)), &r))
+		children[task.Subagent] = r
+		if about := child.Agent().Context; about != nil {
+			for _, raw := range about.Skills {
+				skills[task.Subagent] += string(raw)
+			}
+		}
+		info, err := h.stream.Info(t.Context(), child.ID())
+		must.Succeed(t, err)
+		stored += h.stored(t, child.ID()) + string(info.Meta.Extra)
+	}
+	info, err := h.stream.Info(t.Context(), c.ID())
+	must.Succeed(t, err)
+	if strings.Contains(stored+string(info.Meta.Extra), "the-server-key") {
+		t.Error("the key of a server is stored in the clear")
+	}
+	got := children["own"].Agent
+	if !strings.Contains(skills["own"], "STYLE RULES") || strings.Contains(skills["own"], "DEPLOY RULES") || got.Condenser.MaxSize != 66 ||
+		got.Condenser.LLM.Model != "openai/mock" || got.Condenser.LLM.Usage != "condenser" || got.Servers["special"] == nil {
+		t.Errorf("own: %+v %s", got, skills["own"])
+	}
+	if len(children["theirs"].Agent.Servers) > 0 || !strings.Contains(stored, "agent theirs: mcp_config: ") || !strings.Contains(stored, "agent theirs: hooks: ") {
+		t.Errorf("theirs: %+v", children["theirs"])
+	}
+	if _, ok := children["code-explorer"]; !ok {
+		t.Errorf("a former name of an agent is not known: %v", children)
 	}
 }

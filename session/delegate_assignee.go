@@ -24,10 +24,15 @@ func (a assignee) has(ctx context.Context, id event.ID) (bool, error) {
 	return err == nil, err
 }
 
-// resumePaused runs the conversation if it is paused.
+// resumePaused runs the conversation if it is paused, unless the user has paused it itself: with
+// its parent it is interrupted.
 func (a assignee) resumePaused(ctx context.Context) error {
 	info, err := a.c.m.o.Store.Info(ctx, a.c.id)
 	if err != nil || state.Status(info.Status) != state.Paused {
+		return err
+	}
+	stop, err := latest(ctx, a.c, (&event.PauseEvent{}).Kind(), (&event.InterruptEvent{}).Kind())
+	if err != nil || stop.Kind == (&event.PauseEvent{}).Kind() {
 		return err
 	}
 	if err = a.c.Run(ctx); errors.Is(err, ErrRunning) {

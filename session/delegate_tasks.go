@@ -54,9 +54,12 @@ var errTaskStopped = fault.New(fault.Canceled, "the sub-agent was interrupted")
 // errNoSubAgent is the result of a task in a replay, which calls no model.
 var errNoSubAgent = fault.New(fault.Unsupported, "a replay calls no model, so nobody did this task")
 
-// Execute implements [runtime.Runtime] for [event.TaskAction]. The error is of kind
-// fault.Canceled if the task was stopped.
+// Execute implements [runtime.Runtime] for [event.TaskAction] and [event.WorkflowAction]. The
+// error is of kind fault.Canceled if the task was stopped.
 func (t *tasks) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
+	if a, ok := r.Action.(*event.WorkflowAction); ok {
+		return t.workflow(ctx, r.ID, a)
+	}
 	a, ok := r.Action.(*event.TaskAction)
 	if !ok {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("a sub-agent cannot be given a %T", r.Action))
@@ -66,13 +69,7 @@ func (t *tasks) Execute(ctx context.Context, r tool.Request) (event.Observation,
 	}
 	work, end := t.begin(ctx, r.ID)
 	defer end()
-	child, err := t.assign(work, r.ID, a)
-	for errors.Is(err, ErrLocked) && pauseLocked(work) {
-		child, err = t.assign(work, r.ID, a)
-	}
-	if err == nil {
-		err = assignee{child}.follow(work, t.setAsking)
-	}
+	child, err := t.carryOut(work, r.ID, r.ID, a)
 	switch {
 	case ctx.Err() != nil: // this process ends, and the sub-agent with it
 		return nil, ctx.Err()
@@ -84,6 +81,19 @@ func (t *tasks) Execute(ctx context.Context, r tool.Request) (event.Observation,
 		return failedTask(child, a, err), nil
 	}
 	return assignee{child}.result(ctx)
+}
+
+// carryOut gives a task to a sub-agent and returns when that has finished. owner is the action that
+// the task belongs to.
+func (t *tasks) carryOut(ctx context.Context, id, owner event.ID, a *event.TaskAction) (*Conversation, error) {
+	child, err := t.assign(ctx, id, owner, a)
+	for errors.Is(err, ErrLocked) && pauseLocked(ctx) {
+		child, err = t.assign(ctx, id, owner, a)
+	}
+	if err != nil {
+		return child, err
+	}
+	return child, assignee{child}.follow(ctx, t.setAsking)
 }
 
 // lockedPause is the pause before the lock of a sub-agent is tried again. Only the holder of
@@ -152,14 +162,17 @@ func (*tasks) Close() error { return nil }
 // pendingTasks are the tasks that wait for their results.
 func pendingTasks(s *state.State) []*event.ActionEvent {
 	return slices.DeleteFunc(slices.Clone(s.Pending), func(a *event.ActionEvent) bool {
-		_, task := a.Action.(*event.TaskAction)
-		return !task
+		switch a.Action.(type) {
+		case *event.TaskAction, *event.WorkflowAction:
+			return false
+		}
+		return true
 	})
 }
 
 // assign gives a task to the conversation of its sub-agent, which it makes if need be, and
 // starts it.
-func (t *tasks) assign(ctx context.Context, id event.ID, a *event.TaskAction) (*Conversation, error) {
+func (t *tasks) assign(ctx context.Context, id, owner event.ID, a *event.TaskAction) (*Conversation, error) {
 	var child *Conversation
 	var err error
 	if a.Resume != nil && *a.Resume != "" {
@@ -183,11 +196,11 @@ func (t *tasks) assign(ctx context.Context, id event.ID, a *event.TaskAction) (*
 		assigned(child)
 	}
 	// The message has the id of the action: it is sent once.
-	err = child.Send(ctx, Message{ID: id, Role: event.RoleUser, Content: event.Texts(a.Prompt), Run: true})
+	err = t.w.c.Delegation().send(ctx, child, Message{ID: id, Role: event.RoleUser, Content: event.Texts(a.Prompt), Run: true})
 	if err != nil || !given {
 		return child, err
 	}
-	if stopped, err := t.w.c.Delegation().stoppedSince(ctx, id); err != nil || !stopped {
+	if stopped, err := t.w.c.Delegation().stoppedSince(ctx, owner); err != nil || !stopped {
 		return child, err
 	}
 	return child, assignee{child}.resumePaused(ctx) // as its parent

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 )
@@ -79,7 +82,7 @@ func (h *fixture) child(t *testing.T, c *session.Conversation) *session.Conversa
 				}
 				child, err = h.Get(t.Context(), id)
 			}
-			must(t, err)
+			must.Succeed(t, err)
 			return child
 		}
 	}
@@ -137,7 +140,7 @@ func TestReplayedTask(t *testing.T) {
 	settle(t, c)
 	calls := h.model.calls()
 	again := h.begin(t, taskTools)
-	must(t, again.Replay(t.Context(), eventsOf[event.Event](t, h, c.ID())))
+	must.Succeed(t, again.Replay(t.Context(), eventsOf[event.Event](t, h, c.ID())))
 	if _, got := h.only(t, again.ID()); got != "general-purpose error true: a replay calls no model, so nobody did this task" {
 		t.Errorf("got %s", got)
 	}
@@ -221,7 +224,7 @@ func TestTaskInterrupted(t *testing.T) {
 			c := h.begin(t, taskTools)
 			send(t, c, "begin")
 			<-h.tools.started
-			must(t, stop(c, t.Context()))
+			must.Succeed(t, stop(c, t.Context()))
 			settle(t, c)
 			child := h.child(t, c)
 			if got := status(t, c) + " " + status(t, child); got != "paused paused" {
@@ -230,7 +233,7 @@ func TestTaskInterrupted(t *testing.T) {
 			if all := h.taskResults(t, c.ID()); len(all) > 0 {
 				t.Fatalf("there is a result: %+v", all)
 			}
-			must(t, c.Run(t.Context()))
+			must.Succeed(t, c.Run(t.Context()))
 			settle(t, c)
 			if _, got := h.only(t, c.ID()); got != "general-purpose completed false: 3" {
 				t.Errorf("got %s", got)
@@ -247,7 +250,7 @@ func TestTaskSuperseded(t *testing.T) {
 	c := h.begin(t, taskTools)
 	send(t, c, "begin")
 	<-h.tools.started
-	must(t, c.Interrupt(t.Context()))
+	must.Succeed(t, c.Interrupt(t.Context()))
 	settle(t, c)
 	send(t, c, "leave it")
 	settle(t, c)
@@ -311,7 +314,7 @@ func TestTaskConfirmation(t *testing.T) {
 			if got := status(t, c); got != "running" {
 				t.Errorf("the parent is %s", got)
 			}
-			must(t, child.Respond(t.Context(), accept, "no"))
+			must.Succeed(t, child.Confirmation().Respond(t.Context(), accept, "no"))
 			if asking, err := c.Delegation().Wait(t.Context()); asking != nil || err != nil {
 				t.Errorf("asked by %v, %v", asking, err)
 			}
@@ -334,7 +337,7 @@ func TestTaskCost(t *testing.T) {
 	send(t, c, "begin")
 	settle(t, c)
 	s, err := c.State(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	o, _ := h.only(t, c.ID())
 	m := s.Stats.UsageToMetrics["task:"+o.TaskID]
 	if m.AccumulatedCost != 0.5 || m.AccumulatedTokenUsage == nil || m.AccumulatedTokenUsage.PromptTokens != 20 || s.Stats.Cost() != 1 {
@@ -362,5 +365,49 @@ func TestTaskDelete(t *testing.T) {
 	settle(t, child)
 	if got := status(t, child); got != "finished" {
 		t.Errorf("the sub-agent is %s", got)
+	}
+}
+
+// TestPausedSubAgentStaysPaused holds that a sub-agent that the user has paused stays paused after
+// a restart, while its parent waits for it, and goes on when the user runs it.
+func TestPausedSubAgentStaysPaused(t *testing.T) {
+	t.Parallel()
+	joined := make(chan struct{}, 10)
+	h := setup(t, family(inTurn(gives("count"), says("done")), inTurn(shell("block"), finished("3"))), func(o *session.Options) {
+		o.Assigned = func(*session.Conversation) { joined <- struct{}{} }
+	})
+	c := h.begin(t, taskTools)
+	send(t, c, "begin")
+	<-h.tools.started
+	<-joined
+	child := h.child(t, c)
+	must.Succeed(t, child.Pause(t.Context()))
+	close(h.tools.release)
+	settle(t, child)
+	if got := status(t, child); got != "paused" {
+		t.Fatalf("status %s", got)
+	}
+	before := h.kinds(t, child.ID())
+	h.restart(t)
+	if n, err := h.Resume(t.Context()); n != 1 || err != nil {
+		t.Fatalf("%d conversations go on, %v", n, err)
+	}
+	<-joined // the parent's call has found it again
+	c = h.get(t, c.ID())
+	must.Succeed(t, c.Interrupt(t.Context())) // nor is it run with its parent
+	settle(t, c)
+	must.Succeed(t, c.Run(t.Context()))
+	<-joined
+	child = h.get(t, child.ID())
+	if got := status(t, child); got != "paused" || status(t, h.get(t, c.ID())) != "running" {
+		t.Errorf("after the restart the sub-agent is %s, its parent %s", got, status(t, h.get(t, c.ID())))
+	}
+	must.Succeed(t, child.Run(t.Context()))
+	settle(t, h.get(t, c.ID()))
+	if _, got := h.only(t, c.ID()); got != "general-purpose completed false: 3" {
+		t.Errorf("got %s", got)
+	}
+	if diff := cmp.Diff([]string{"running", "ActionEvent", "ObservationEvent", "finished"}, h.kinds(t, child.ID())[len(before):]); diff != "" {
+		t.Errorf("after the restart (-want +got):\n%s", diff)
 	}
 }

@@ -33,6 +33,8 @@ type Settings interface {
 	DefaultLLM(ctx context.Context, owner identity.Tenant) (*spec.LLM, error)
 	// LLMs returns the names of the saved LLM profiles.
 	LLMs(ctx context.Context, owner identity.Tenant) ([]string, error)
+	// MetaProfile returns a saved meta-profile, the first one for "". NotFound if there is none.
+	MetaProfile(ctx context.Context, owner identity.Tenant, name string) (json.RawMessage, error)
 	// Assigned returns the LLM profile that a service uses, "" for none of its
 	// own.
 	Assigned(ctx context.Context, owner identity.Tenant, service string) (profile string, err error)
@@ -53,6 +55,10 @@ type ModelOptions struct {
 	Retried func(controller.Retry, error)
 	// Budget bounds the cost of all models of the conversation; nil for no limit.
 	Budget *broker.Budget
+	// NoImages reports whether a model was found to take no images, and OnNoImages is called
+	// when one is; nil for not.
+	NoImages   func(model string) bool
+	OnNoImages func(model string)
 }
 
 // WorkspaceFiles are the directories in which conversations work.
@@ -102,6 +108,10 @@ func (noSettings) DefaultLLM(context.Context, identity.Tenant) (*spec.LLM, error
 }
 
 func (noSettings) LLMs(context.Context, identity.Tenant) ([]string, error) { return nil, nil }
+
+func (noSettings) MetaProfile(context.Context, identity.Tenant, string) (json.RawMessage, error) {
+	return nil, fault.New(fault.NotFound, "no settings")
+}
 
 func (noSettings) Assigned(context.Context, identity.Tenant, string) (string, error) { return "", nil }
 

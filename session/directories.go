@@ -53,6 +53,8 @@ type Worktrees struct {
 	PlainDirectories
 	// Root is the directory of all worktrees.
 	Root string
+	// KeepChanged keeps worktrees with files that no commit has.
+	KeepChanged bool
 }
 
 // AddWorktree implements [WorkspaceFiles].
@@ -76,5 +78,8 @@ func (w Worktrees) AddWorktree(ctx context.Context, dir string, id event.Convers
 
 // RemoveWorktree implements [WorkspaceFiles].
 func (w Worktrees) RemoveWorktree(ctx context.Context, root string) error {
+	if w.KeepChanged && worktree.Changed(ctx, root) {
+		return nil
+	}
 	return worktree.Remove(ctx, root)
 }

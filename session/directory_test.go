@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestReplacedWorkspace exchanges the directory of a conversation for a link and for
@@ -19,7 +20,7 @@ func TestReplacedWorkspace(t *testing.T) {
 	id, dir := c.ID(), c.Workspace()
 	move := func(from, to string) {
 		t.Helper()
-		must(t, os.Rename(from, to))
+		must.Succeed(t, os.Rename(from, to))
 	}
 	refused := func(what string) {
 		t.Helper()
@@ -33,10 +34,10 @@ func TestReplacedWorkspace(t *testing.T) {
 		}
 	}
 	move(dir, dir+".original")
-	must(t, os.Symlink(dir+".original", dir))
+	must.Succeed(t, os.Symlink(dir+".original", dir))
 	refused("a link")
-	must(t, os.Remove(dir))
-	must(t, os.Mkdir(dir, 0o700))
+	must.Succeed(t, os.Remove(dir))
+	must.Succeed(t, os.Mkdir(dir, 0o700))
 	refused("another directory")
 	move(dir, dir+".other")
 	move(dir+".original", dir)

@@ -2,11 +2,13 @@ package session
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/skill"
@@ -15,10 +17,16 @@ import (
 	"github.com/deft-dev/deft/workspace"
 )
 
+// Environment is the place where a conversation's actions run: a sandbox, or this machine.
+type Environment struct{ c *Conversation }
+
+// Environment returns the place where the conversation's actions run.
+func (c *Conversation) Environment() Environment { return Environment{c} }
+
 // Ready returns when the conversation's actions can run, or the reason why they
 // cannot. A run need not wait for it.
-func (c *Conversation) Ready(ctx context.Context) error {
-	w, err := c.work(ctx)
+func (e Environment) Ready(ctx context.Context) error {
+	w, err := e.c.work(ctx)
 	if err != nil {
 		return err
 	}
@@ -27,8 +35,8 @@ func (c *Conversation) Ready(ctx context.Context) error {
 
 // Isolation returns the level of isolation in which actions run, in the words
 // of the sandbox's class; "" before it is known.
-func (c *Conversation) Isolation() string {
-	w := c.active.Load()
+func (e Environment) Isolation() string {
+	w := e.c.active.Load()
 	if w == nil {
 		return ""
 	}
@@ -47,8 +55,8 @@ type Equipment struct {
 
 // Equipment returns the equipment of the agent. It starts the conversation's worker if there is
 // none: only then MCP servers and the project of a sandbox name their tools and skills.
-func (c *Conversation) Equipment(ctx context.Context) (Equipment, error) {
-	w, err := c.work(ctx)
+func (e Environment) Equipment(ctx context.Context) (Equipment, error) {
+	w, err := e.c.work(ctx)
 	if err != nil {
 		return Equipment{}, err
 	}
@@ -56,14 +64,30 @@ func (c *Conversation) Equipment(ctx context.Context) (Equipment, error) {
 		return Equipment{}, err
 	}
 	tools, err := w.agent.Tools().Offered()
-	return Equipment{Tools: tools, Skills: w.skills, Warnings: w.res.Warnings()}, err
+	return Equipment{Tools: tools, Skills: w.skills, Warnings: w.warnings()}, err
+}
+
+// Prompts returns the prompts of the agent's MCP servers that a message can name, and what is not
+// listed. It starts the conversation's worker if there is none, as [Environment.Equipment] does.
+func (e Environment) Prompts(ctx context.Context) (offers []PromptOffer, warnings []string, err error) {
+	w, err := e.c.work(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := w.res.Ready(ctx); err != nil {
+		return nil, nil, err
+	}
+	if p, ok := w.res.(Prompter); ok {
+		offers, warnings = p.Prompts(ctx)
+	}
+	return offers, warnings, nil
 }
 
 // Terminals returns the pseudo terminals of the conversation's sandbox. They end with the
 // sandbox; a caller that is connected to one keeps the
 // conversation loaded with [Conversation.Watch]. Unsupported if the runtime has none.
-func (c *Conversation) Terminals(ctx context.Context) (tool.PTYs, error) {
-	w, err := c.work(ctx)
+func (e Environment) Terminals(ctx context.Context) (tool.PTYs, error) {
+	w, err := e.c.work(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +95,19 @@ func (c *Conversation) Terminals(ctx context.Context) (tool.PTYs, error) {
 		return terminals, nil
 	}
 	return nil, fault.New(fault.Unsupported, "the runtime of this conversation has no terminals")
+}
+
+// View connects a person to the live view of the browser, as [tool.Viewer]. A caller that is
+// connected keeps the conversation loaded with [Conversation.Watch].
+func (e Environment) View(ctx context.Context) (io.ReadWriteCloser, error) {
+	w := e.c.active.Load()
+	if w == nil {
+		return nil, fault.New(fault.NotFound, "no browser is open in this conversation")
+	}
+	if v := w.res.Viewer(); v != nil {
+		return v.View(ctx)
+	}
+	return nil, fault.New(fault.Unsupported, "the runtime of this conversation shows nothing live")
 }
 
 // SandboxRequest returns the part of a [BuildRequest] that the conversation's sandbox
@@ -86,8 +123,8 @@ func (c *configuration) SandboxRequest() BuildRequest {
 
 // RunProgram runs a program where the conversation's actions run, beside its
 // events.
-func (c *Conversation) RunProgram(ctx context.Context, p Program) (ProgramResult, error) {
-	w, err := c.work(ctx)
+func (e Environment) RunProgram(ctx context.Context, p Program) (ProgramResult, error) {
+	w, err := e.c.work(ctx)
 	if err != nil {
 		return ProgramResult{}, err
 	}
@@ -103,13 +140,13 @@ func (c *configuration) WorkspaceInside() (bool, error) {
 // Files opens the files of the conversation's workspace: on this machine, or through
 // its sandbox, which is started. The error is of kind Invalid if a directory on this
 // machine is gone, or another one than when the conversation was made.
-func (c *Conversation) Files(ctx context.Context) (workspace.Files, error) {
-	inside, err := c.WorkspaceInside()
+func (e Environment) Files(ctx context.Context) (workspace.Files, error) {
+	inside, err := e.c.WorkspaceInside()
 	if err != nil {
 		return nil, err
 	}
 	if inside {
-		w, err := c.work(ctx)
+		w, err := e.c.work(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -118,9 +155,9 @@ func (c *Conversation) Files(ctx context.Context) (workspace.Files, error) {
 		}
 		return nil, fault.New(fault.Unsupported, "the files of a workspace inside the sandbox cannot be reached")
 	}
-	c.mu.Lock()
-	rec := c.rec
-	c.mu.Unlock()
+	e.c.mu.Lock()
+	rec := e.c.rec
+	e.c.mu.Unlock()
 	root, err := rec.Directory.Open(rec.Workspace.WorkingDir)
 	if err != nil {
 		return nil, err
@@ -144,27 +181,62 @@ func (c *configuration) WorkspaceContains(path string) bool {
 	return err == nil && filepath.IsLocal(rel) && !strings.ContainsRune(path, 0)
 }
 
-// addProject completes a request with the skills and agents of the project in a workspace
+// addProject completes a request with the skills, plugins and agents of the project in a workspace
 // inside the sandbox.
-func (w *worker) addProject(a *spec.Agent) func(context.Context, workspace.Files, *BuildRequest) error {
+func (w *worker) addProject(of *spec.Agent) func(context.Context, workspace.Files, *BuildRequest) error {
 	return func(ctx context.Context, files workspace.Files, r *BuildRequest) error {
+		a, project := of, projectFS{ctx, files}
+		loads := a.Context != nil && a.Context.LoadProjectSkills
+		if loads {
+			var err error
+			if a, err = w.addSkillsInside(ctx, a, project); err != nil {
+				return err
+			}
+		}
 		if r.TaskRuntime != nil {
-			w.subAgents = w.c.Delegation().agents(a, w.c.m.o.SubAgents.Project(projectFS{ctx, files}, files.Path()))
+			if err := w.openSubAgents(ctx, a, w.c.m.o.SubAgents.Project(project, files.Path())); err != nil {
+				return err
+			}
 			r.SubAgents = w.subAgents
 		}
-		if a.Context == nil || !a.Context.LoadProjectSkills {
-			return nil
+		w.openProjectHooks(ctx, project)
+		w.loadMemory(ctx, a, files)
+		if loads {
+			r.Agent, r.Skills = a, w.skills
 		}
-		found, warnings, err := files.Skills(ctx)
-		if err != nil {
-			return err
-		}
-		if w.skills, err = w.loadSkills(a, func() ([]skill.Skill, []skill.Warning) { return found, warnings }); err != nil {
-			return err
-		}
-		r.Skills, r.Prompt = w.skills, w.prompt(a)
+		r.Prompt = w.prompt(a)
 		return nil
 	}
+}
+
+// addSkillsInside loads the skills of a project inside the sandbox, and of its plugins. It returns the agent
+// with their MCP servers.
+func (w *worker) addSkillsInside(ctx context.Context, a *spec.Agent, project projectFS) (*spec.Agent, error) {
+	found, warnings, err := project.files.Skills(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if w.host == nil && a.Kind != spec.ACPKind { // a sub-agent has them of its host
+		if a, w.plugins, err = w.c.ProjectHooks().addPluginsInside(ctx, a, w.plugins, project); err != nil {
+			return nil, err
+		}
+		w.parts = w.plugins.project.parts
+		w.c.mu.Lock()
+		config, err := w.c.rec.hooks()
+		w.c.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		w.hooks.Use(hook.Merge(config, w.plugins.hooks))
+	}
+	w.skills, err = w.loadSkills(a, func() ([]skill.Skill, []skill.Warning) {
+		more, problems := w.projectsPlugins()
+		return skill.Merge(found, more), append(warnings, problems...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w.withSkillServers(a)
 }
 
 // projectFS are the files of a workspace as an fs.FS, relative to it.

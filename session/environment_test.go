@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/workspace"
 )
@@ -19,10 +20,10 @@ func TestWorkspaceInside(t *testing.T) {
 	h := setup(t, inTurn(says("one"), says("two")), nil)
 	far := t.TempDir()
 	for name, text := range map[string]string{"AGENTS.md": "Always say please.", "file": "content"} {
-		must(t, os.WriteFile(filepath.Join(far, name), []byte(text), 0o600))
+		must.Succeed(t, os.WriteFile(filepath.Join(far, name), []byte(text), 0o600))
 	}
 	files, err := workspace.Open(far)
-	must(t, err)
+	must.Succeed(t, err)
 	defer files.Close()
 	h.inside, h.work = files, filepath.Join(h.work, "only", "inside")
 	const agent = `"agent":{"kind":"Agent","llm":{"model":"openai/mock","api_key":"k","usage_id":"agent"},"tools":[],"agent_context":{"load_project_skills":true}}`
@@ -43,10 +44,10 @@ func TestWorkspaceInside(t *testing.T) {
 			t.Errorf("%s is contained: %v", path, got)
 		}
 	}
-	got, err := c.Files(t.Context())
-	must(t, err)
+	got, err := c.Environment().Files(t.Context())
+	must.Succeed(t, err)
 	f, err := got.Open(t.Context(), "file")
-	must(t, err)
+	must.Succeed(t, err)
 	b, err := io.ReadAll(f)
 	if err != nil || string(b) != "content" || f.Close() != nil || got.Close() != nil {
 		t.Errorf("read %q %v", b, err)

@@ -158,7 +158,10 @@ func (w *worker) leave() {
 // and for its host's as far as the host does not know it.
 func (w *worker) countEarlier(ctx context.Context) error {
 	s := w.State()
-	w.models.spent(s.Stats.Cost())
+	w.c.mu.Lock()
+	given := w.c.rec.Given
+	w.c.mu.Unlock()
+	w.models.spent(s.Stats.Cost() + given)
 	if w.host == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -132,9 +133,7 @@ func TestPauseIdle(t *testing.T) {
 
 	// Who releases the conversation ends it, which is not done again.
 	h.AddPaused(c.ID(), end)
-	if err := h.Release(t.Context(), c.ID(), func(context.Context) error { p.note("released"); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Release(t.Context(), c.ID(), func(context.Context) error { p.note("released"); return nil }))
 	h.EvictIdle(now.Add(2 * session.DefaultPausedTTL))
 	expect("released", "released")
 	h.AddPaused(c.ID(), end)
@@ -152,7 +151,7 @@ func TestPauseIdle(t *testing.T) {
 		}
 	}()
 	theirs, err := other.Get(t.Context(), c.ID())
-	must(t, err)
+	must.Succeed(t, err)
 	send(t, theirs, "fourth")
 	settle(t, theirs)
 	h.EvictIdle(now.Add(session.DefaultPausedTTL))

@@ -27,7 +27,7 @@ func (m *Manager) List(ctx context.Context, q eventstream.ListQuery) (Page, erro
 	}
 	out := Page{NextID: page.NextID, Items: make([]json.RawMessage, 0, len(page.Infos))}
 	for _, info := range page.Infos {
-		raw, err := m.summary(ctx, info)
+		raw, err := m.summary(ctx, info, true)
 		if err != nil {
 			// One that cannot be read must not hide the others.
 			if ctx.Err() != nil {
@@ -48,7 +48,7 @@ func (m *Manager) Summary(ctx context.Context, id event.ConversationID) (json.Ra
 	if err != nil {
 		return nil, err
 	}
-	raw, err := m.summary(ctx, info)
+	raw, err := m.summary(ctx, info, false)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (m *Manager) Summary(ctx context.Context, id event.ConversationID) (json.Ra
 // summary describes a conversation: from its live state, from the stored
 // summary, or by loading it. One that another process works on is described by
 // its last summary, with the present status.
-func (m *Manager) summary(ctx context.Context, info eventstream.Info) (json.RawMessage, error) {
+func (m *Manager) summary(ctx context.Context, info eventstream.Info, listed bool) (json.RawMessage, error) {
 	c := m.peek(info.ID)
 	atRest := c == nil || c.active.Load() == nil
 	if atRest && info.Meta.Summary != nil && info.Meta.SummaryAt == info.Events {
@@ -73,6 +73,8 @@ func (m *Manager) summary(ctx context.Context, info eventstream.Info) (json.RawM
 	}
 	s, err := c.stateAt(ctx, info)
 	switch {
+	case err == nil && listed:
+		return c.describeListed(s, info.Updated)
 	case err == nil:
 		return c.describe(s, info.Updated, true)
 	case !fault.Is(err, fault.Conflict) || info.Meta.Summary == nil:
@@ -125,6 +127,13 @@ func (m *Manager) WorkingIn(ctx context.Context, dir string) ([]eventstream.Info
 		}
 	}
 	return found, nil
+}
+
+// Untitled reports whether the title of a conversation that is open here is its first message
+// for the time being.
+func (m *Manager) Untitled(id event.ConversationID) bool {
+	c := m.peek(id)
+	return c != nil && c.Untitled()
 }
 
 // Placement is [Conversation.Placement] without loading or using the conversation.

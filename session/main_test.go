@@ -24,8 +24,10 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/memoryfile"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/schema"
@@ -36,8 +38,10 @@ import (
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
+	"github.com/deft-dev/deft/tool/remember"
 	"github.com/deft-dev/deft/tool/task"
 	"github.com/deft-dev/deft/tool/think"
+	flow "github.com/deft-dev/deft/tool/workflow"
 	"github.com/deft-dev/deft/workspace"
 )
 
@@ -237,6 +241,7 @@ type fixture struct {
 	models   map[string]*model                         // others, by name
 	budgets  []*broker.Budget                          // of the models that were opened
 	profiles map[string]string                         // LLMs as JSON
+	meta     string                                    // a meta-profile named "router", as JSON
 	assigned map[string]string                         // profiles by service
 	changes  []string                                  // statuses passed to Changed
 	built    map[event.ConversationID]int              // how often resources were built
@@ -252,7 +257,7 @@ func setup(t testing.TB, answer reply, change func(*session.Options)) *fixture {
 		models: map[string]*model{}, profiles: map[string]string{}, built: map[event.ConversationID]int{},
 	}
 	store, err := sqlite.Open(t.Context(), h.dir, sqlite.Options{})
-	must(t, err)
+	must.Succeed(t, err)
 	h.tools.dir = h.work
 	h.stream = &counted{Stream: store, named: make(chan string, 1000), made: make(chan event.ConversationID, 10_000)}
 	h.ring = keyring.New("a key of the tests")
@@ -282,11 +287,11 @@ func (h *fixture) another(t testing.TB) *session.Manager {
 	o := h.o
 	if o.Lock == nil {
 		locks, err := conversationlock.Open(h.dir)
-		must(t, err)
+		must.Succeed(t, err)
 		o.Lock = locks
 	}
 	m, err := session.Open(o)
-	must(t, err)
+	must.Succeed(t, err)
 	return m
 }
 
@@ -308,6 +313,14 @@ func (h *fixture) DefaultLLM(ctx context.Context, owner identity.Tenant) (*spec.
 
 // LLMs implements [session.Settings].
 func (h *fixture) LLMs(context.Context, identity.Tenant) ([]string, error) { return nil, nil }
+
+// MetaProfile implements [session.Settings].
+func (h *fixture) MetaProfile(_ context.Context, _ identity.Tenant, name string) (json.RawMessage, error) {
+	if h.meta == "" || name != "" && name != "router" {
+		return nil, fault.New(fault.NotFound, "no meta-profile")
+	}
+	return json.RawMessage(h.meta), nil
+}
 
 // Assigned implements [session.Settings].
 func (h *fixture) Assigned(_ context.Context, _ identity.Tenant, service string) (string, error) {
@@ -369,7 +382,14 @@ func (h *fixture) Build(ctx context.Context, r session.BuildRequest) (session.Re
 	}
 	defs := []*tool.Definition{terminalTool(), finish.Definition(), think.Definition()}
 	if r.TaskRuntime != nil {
-		defs = append(defs, task.Definition(nil, "general-purpose"))
+		defs = append(defs, task.Definition(nil, "general-purpose"), flow.Definition(""))
+	}
+	executors := map[string]tool.Executor{"TerminalAction": h.tools, "FinishAction": finish.New(), "ThinkAction": think.New()}
+	if r.Remember != nil {
+		defs = append(defs, remember.Definition())
+		executors[remember.ActionKind] = remember.New(func(ctx context.Context, a *remember.Action) error {
+			return r.Remember(ctx, a.Scope == remember.User, memoryfile.Change{Text: a.Text, Replaces: a.Replaces})
+		})
 	}
 	set, err := tool.NewSet(defs...)
 	if err != nil {
@@ -379,9 +399,7 @@ func (h *fixture) Build(ctx context.Context, r session.BuildRequest) (session.Re
 	if err != nil {
 		return nil, err
 	}
-	rt := local.New(executor.New(map[string]tool.Executor{
-		"TerminalAction": h.tools, "FinishAction": finish.New(), "ThinkAction": think.New(),
-	}, executor.InMemory()))
+	rt := local.New(executor.New(executors, executor.InMemory()))
 	if r.Project != nil {
 		if err := r.Project(ctx, h.inside, &r); err != nil {
 			return nil, err
@@ -404,7 +422,8 @@ type withTasks struct {
 }
 
 func (w withTasks) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
-	if _, ok := r.Action.(*event.TaskAction); ok {
+	switch r.Action.(type) {
+	case *event.TaskAction, *event.WorkflowAction:
 		return w.tasks.Execute(ctx, r)
 	}
 	return w.Runtime.Execute(ctx, r)
@@ -431,10 +450,10 @@ func (h *fixture) body(t testing.TB, more string) string {
 "tools":[{"name":"terminal","params":{}}]},"workspace":{"kind":"LocalWorkspace","working_dir":%q}}`, h.work)
 	var fields map[string]json.RawMessage
 	for _, part := range []string{raw, "{" + more + "}"} {
-		must(t, json.Unmarshal([]byte(part), &fields))
+		must.Succeed(t, json.Unmarshal([]byte(part), &fields))
 	}
 	b, err := json.Marshal(fields)
-	must(t, err)
+	must.Succeed(t, err)
 	return string(b)
 }
 
@@ -460,7 +479,7 @@ func specOf(t testing.TB, ring *keyring.Ring, body string) session.Spec {
 		Tree    bool                       `json:"worktree"`
 	}
 	v.Setup = &s.Setup
-	must(t, json.Unmarshal([]byte(body), &v))
+	must.Succeed(t, json.Unmarshal([]byte(body), &v))
 	s.ID, _ = event.ParseConversationID(v.ID)
 	s.Parent, _ = event.ParseConversationID(v.Parent)
 	s.Tags, s.Secrets, s.Message = v.Tags, v.Secrets, v.Message
@@ -490,13 +509,13 @@ func message(text string, run bool) session.Message {
 
 func send(t testing.TB, c *session.Conversation, text string) {
 	t.Helper()
-	must(t, c.Send(t.Context(), message(text, true)))
+	must.Succeed(t, c.Send(t.Context(), message(text, true)))
 }
 
 // settle waits until nothing runs.
 func settle(t testing.TB, c *session.Conversation) {
 	t.Helper()
-	must(t, c.Wait(t.Context()))
+	must.Succeed(t, c.Wait(t.Context()))
 }
 
 // field is a field of a JSON object that is a string, or "".
@@ -515,7 +534,7 @@ func field(t testing.TB, raw []byte, name string) string {
 func describe(t testing.TB, c *session.Conversation) string {
 	t.Helper()
 	raw, err := c.Describe(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	return string(raw)
 }
 
@@ -528,9 +547,9 @@ func status(t testing.TB, c *session.Conversation) string {
 func eventsOf[E event.Event](t testing.TB, h *fixture, id event.ConversationID) (all []E) {
 	t.Helper()
 	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
-		must(t, err)
+		must.Succeed(t, err)
 		ev, err := rec.Event()
-		must(t, err)
+		must.Succeed(t, err)
 		if e, ok := ev.(E); ok {
 			all = append(all, e)
 		}
@@ -563,7 +582,7 @@ func (h *fixture) stored(t testing.TB, id event.ConversationID) string {
 	t.Helper()
 	var b strings.Builder
 	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
-		must(t, err)
+		must.Succeed(t, err)
 		b.Write(rec.JSON)
 		b.WriteByte('\n')
 	}
@@ -573,21 +592,13 @@ func (h *fixture) stored(t testing.TB, id event.ConversationID) string {
 // restart closes the manager and opens another, as a restart does.
 func (h *fixture) restart(t testing.TB) {
 	t.Helper()
-	must(t, h.Close(context.Background()))
+	must.Succeed(t, h.Close(context.Background()))
 	h.Manager = h.another(t)
 }
 
 func (h *fixture) get(t testing.TB, id event.ConversationID) *session.Conversation {
 	t.Helper()
 	c, err := h.Get(t.Context(), id)
-	must(t, err)
+	must.Succeed(t, err)
 	return c
-}
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

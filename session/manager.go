@@ -37,6 +37,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/plugin"
 	"github.com/deft-dev/deft/session/internal/lockorder"
 	"github.com/deft-dev/deft/subagent"
 )
@@ -75,8 +77,14 @@ type Options struct {
 	Ring Keys
 	// Settings are the saved settings of users; nil for none.
 	Settings Settings
-	Models   Models
-	Builder  Builder
+	// Permissions say which projects' hooks run; nil where the program chooses all hooks itself.
+	Permissions Permissions
+	// Memories keep the memory files of users; nil for none.
+	Memories Memories
+	// Unsandboxed says that conversations have no sandbox, for questions to users.
+	Unsandboxed bool
+	Models      Models
+	Builder     Builder
 	// View makes the documents that clients get and that are stored as summaries.
 	View View
 	// Files are the directories in which conversations work;
@@ -89,6 +97,9 @@ type Options struct {
 	// SubAgents are the sub-agents to which agents can give tasks, beside the start request's;
 	// the zero value has the built-in ones and the projects'.
 	SubAgents subagent.Catalog
+	// Plugins are the plugins of the user of this machine, for conversations of
+	// identity.LocalTenant; the zero value has none.
+	Plugins plugin.Catalog
 	// AdmitChild is called before a conversation that another one has started is stored;
 	// nil for nothing. If it fails, the conversation is not made.
 	AdmitChild func(ctx context.Context, parent, child event.ConversationID) error
@@ -98,6 +109,8 @@ type Options struct {
 	// Replays reports whether a conversation that runs replays a recording: its replay
 	// continues it then, not the manager. nil for no replays.
 	Replays func(ctx context.Context, id event.ConversationID) bool
+	// HoldQueues leaves the messages of queues waiting, for a program that ends with the agent.
+	HoldQueues bool
 	// Observer is notified of changes; nil for none.
 	Observer Observer
 	// BaseURL is where this machine reaches the program: relative URLs of
@@ -163,18 +176,10 @@ func Open(o Options) (*Manager, error) {
 }
 
 func (o *Options) applyDefaults() {
-	if o.CheckpointTimes == "" {
-		o.CheckpointTimes = CheckpointTurns
-	}
-	if o.IdleTTL == 0 {
-		o.IdleTTL = DefaultIdleTTL
-	}
-	if o.PausedTTL == 0 {
-		o.PausedTTL = DefaultPausedTTL
-	}
-	if o.StartTimeout == 0 {
-		o.StartTimeout = DefaultStartTimeout
-	}
+	o.CheckpointTimes = cmp.Or(o.CheckpointTimes, CheckpointTurns)
+	o.IdleTTL = cmp.Or(o.IdleTTL, DefaultIdleTTL)
+	o.PausedTTL = cmp.Or(o.PausedTTL, DefaultPausedTTL)
+	o.StartTimeout = cmp.Or(o.StartTimeout, DefaultStartTimeout)
 	if o.Settings == nil {
 		o.Settings = noSettings{}
 	}
@@ -184,9 +189,7 @@ func (o *Options) applyDefaults() {
 	if o.Replays == nil {
 		o.Replays = func(context.Context, event.ConversationID) bool { return false }
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
 // Resume continues the conversations that were running when their program ended, but for

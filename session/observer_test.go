@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -64,15 +65,15 @@ func TestObserver(t *testing.T) {
 	settle(t, c)
 	expect("run", "state finished")
 	title, tags := "a title", map[string]string{"x": "y"}
-	must(t, c.Patch(t.Context(), &title, nil))
+	must.Succeed(t, c.Patch(t.Context(), &title, nil))
 	expect("renamed", "info finished a title")
-	must(t, c.Patch(t.Context(), &title, &tags))
+	must.Succeed(t, c.Patch(t.Context(), &title, &tags))
 	expect("renamed and tagged", "info finished a title")
-	must(t, c.Pause(t.Context()))
+	must.Succeed(t, c.Pause(t.Context()))
 	expect("paused", "info finished a title")
 	h.restart(t) // at rest
 	title = "another"
-	must(t, h.get(t, c.ID()).Patch(t.Context(), &title, nil))
+	must.Succeed(t, h.get(t, c.ID()).Patch(t.Context(), &title, nil))
 	expect("renamed at rest", "info finished another")
 	if _, err := h.Delete(t.Context(), c.ID()); err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestInterruptOfNothing(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(), nil)
 	c := h.begin(t, "")
-	must(t, c.Interrupt(t.Context()))
+	must.Succeed(t, c.Interrupt(t.Context()))
 	if diff := cmp.Diff([]string{"PauseEvent", "paused"}, h.kinds(t, c.ID())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -74,14 +74,19 @@ func (o *output) keep(text string) {
 	if len(o.tail) <= 2*maxTail {
 		return
 	}
-	end := o.tail[len(o.tail)-maxTail:]
+	o.tail, o.cut = append(o.tail[:0], lineEnd(o.tail, maxTail)...), true
+}
+
+// lineEnd returns the last n bytes of a text, from a line or at least a character on.
+func lineEnd(text []byte, n int) []byte {
+	end := text[len(text)-n:]
 	if _, rest, ok := bytes.Cut(end, []byte{'\n'}); ok && len(rest) > 0 {
 		end = rest
 	}
 	for len(end) > 0 && !utf8.RuneStart(end[0]) {
 		end = end[1:]
 	}
-	o.tail, o.cut = append(o.tail[:0], end...), true
+	return end
 }
 
 // WatchOutput calls f for the output of running actions, beginning with the end of their

@@ -127,16 +127,22 @@ type Piece struct {
 	Started bool
 	Anchor  eventstream.Seq // of one that started: the event that it comes after
 	Aborted string          // why the item will not become an event
-	Order   int
-	Kind    string // "text" or "reasoning"
+	Order   int             // of texts and reasoning
+	Kind    string          // "text", "reasoning", or "call": ours, of an argument of a tool call
 	Content string
+	Call    int    // counts the calls of the answer from 0
+	Tool    string // that is called
+	Field   string // the argument; empty for the beginning of a call
+	Number  int64  // counts the pieces of all answers of the conversation; the hub sets it
 }
 
-// hub has the watchers. A watcher must not block.
+// hub has the watchers, and the unfinished answer for later ones. A watcher must not block.
 type hub struct {
 	mu       lockorder.Mutex[lockorder.Hub]
 	watchers map[int]func(Transient)
 	next     int
+	answer   unfinished
+	pieces   int64 // published
 }
 
 func (h *hub) watch(f func(Transient)) (cancel func()) {
@@ -158,9 +164,27 @@ func (h *hub) watch(f func(Transient)) (cancel func()) {
 func (h *hub) publish(t Transient) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if t.Piece != nil {
+		t.Piece.Number = h.pieces
+		h.pieces++
+		h.answer.take(t.Piece)
+	}
 	for _, f := range h.watchers {
 		f(t)
 	}
+}
+
+// forget drops the unfinished answer: it is an event by now, or is written again.
+func (h *hub) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answer = unfinished{}
+}
+
+func (h *hub) unfinished() *Unfinished {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.answer.shown(h.pieces)
 }
 
 func (h *hub) watched() bool {

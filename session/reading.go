@@ -12,7 +12,9 @@ func readsOnly(a *event.ActionEvent) bool {
 	switch act := a.Action.(type) {
 	case *event.FileEditorAction:
 		return act.Command == event.EditView
-	case *event.GlobAction, *event.GrepAction, *event.ThinkAction, *event.TaskTrackerAction, *event.FinishAction:
+	case *event.PlanningFileEditorAction:
+		return act.Command == event.EditView
+	case *event.ReadFileAction, *event.ListDirectoryAction, *event.GlobAction, *event.GrepAction, *event.ThinkAction, *event.TaskTrackerAction, *event.FinishAction:
 		return true
 	case *event.TerminalAction:
 		return !act.IsInput && readingCommand(act.Command)

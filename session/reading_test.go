@@ -22,6 +22,8 @@ func TestReadsOnly(t *testing.T) {
 		action event.Action
 		want   bool
 	}{
+		{&event.ReadFileAction{}, true}, {&event.ListDirectoryAction{}, true}, {&event.WriteFileAction{}, false}, {&event.EditAction{}, false}, {&event.ApplyPatchAction{}, false},
+		{&event.PlanningFileEditorAction{Command: event.EditView}, true}, {&event.PlanningFileEditorAction{Command: event.EditCreate}, false},
 		{&event.FileEditorAction{Command: event.EditView}, true}, {&event.FileEditorAction{Command: event.EditCreate}, false},
 		{&event.GlobAction{}, true}, {&event.MCPToolAction{}, false}, {&event.TerminalAction{Command: "ls", IsInput: true}, false}, {nil, false},
 	} {

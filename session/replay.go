@@ -12,7 +12,7 @@ import (
 )
 
 // ErrReplays refuses messages that would look like a part of the recording.
-var ErrReplays = fault.New(fault.Conflict, "the conversation replays what was recorded").Hint("wait for its end, or pause it")
+var ErrReplays = fault.New(fault.Conflict, "the conversation replays a recording").Hint("wait for its end, or pause it")
 
 // Replay runs a recorded trajectory again: it sends the user messages and repeats the actions,
 // without a model. It returns at the end of the trajectory, or when a run does not finish, for

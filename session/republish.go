@@ -39,12 +39,15 @@ func (m *Manager) republishLater(c *Conversation) {
 }
 
 // EventsListed is to be called when a client has listed the events of a
-// conversation: the client has seen how the last run ended.
+// conversation.
 func (m *Manager) EventsListed(id event.ConversationID) {
 	if c := m.peek(id); c != nil {
-		c.use.listed.Store(time.Now().UnixNano())
+		c.seen()
 	}
 }
+
+// seen notes that a client has seen how the last run ended.
+func (c *Conversation) seen() { c.use.listed.Store(time.Now().UnixNano()) }
 
 // republishIfPolled publishes the state of a conversation that a client polls
 // because it missed the end of a run. One request is no polling.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/deft-dev/deft/agent"
@@ -10,8 +11,10 @@ import (
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
+	"github.com/deft-dev/deft/memoryfile"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
@@ -52,6 +55,8 @@ type BuildRequest struct {
 	// Skills are the skills that the agent may invoke; Invoked is called when it does.
 	Skills  []skill.Skill
 	Invoked func(name string)
+	// Inline runs an inline command of a skill and returns the text in its place; nil for none.
+	Inline func(ctx context.Context, s skill.Skill, command string, sandboxed bool) string
 	// SandboxEnded, unless nil, is called when the sandbox has ended, except by Close or Pause
 	// of the resources.
 	SandboxEnded func(sandbox.Status)
@@ -67,13 +72,23 @@ type BuildRequest struct {
 	// none.
 	TaskRuntime runtime.Runtime
 	SubAgents   []subagent.Definition
+	// Remember changes the memory file of the user or of the project; nil for an agent that
+	// cannot.
+	Remember func(ctx context.Context, ofUser bool, c memoryfile.Change) error
 	// SwitchLLM carries out the switch_llm tool; it returns the model's name.
 	// Profiles returns the names that it offers.
 	SwitchLLM func(ctx context.Context, profile string) (model string, err error)
 	Profiles  func(ctx context.Context) ([]string, error)
+	// AskOracle carries out the ask_oracle tool, Route the route_task_to_model tool with its
+	// parameters, and StartChild the start_child_conversation tool.
+	AskOracle  func(ctx context.Context, question, about string) (answer string, err error)
+	Route      func(ctx context.Context, params *schema.Map) (Routed, error)
+	StartChild func(ctx context.Context, action event.ID, a *event.StartChildConversationAction) (*Conversation, error)
 	// Secret returns the value of a secret, for the configuration of MCP
 	// servers.
 	Secret func(ctx context.Context, name string) (value string, ok bool)
+	// SecretNames returns the names of the secrets as they are now; nil for none.
+	SecretNames func() []string
 	// Track masks further values, such as those in the configuration of MCP servers, in all
 	// that is stored and shown; Mask masks a text that is no event. Nil for neither.
 	Track func(values ...string)
@@ -86,6 +101,8 @@ type Prompt struct {
 	Suffix  string            // behind everything else
 	Secrets map[string]string // names that commands may use, with descriptions
 	Now     time.Time         // zero to leave the time out
+	// Repository is what was cloned for the conversation.
+	Repository Repository
 }
 
 // Agent is an agent that can be asked about its conversation too.
@@ -102,13 +119,26 @@ type Program struct {
 	Dir  string   // absolute
 	// Seconds bounds how long it may run; 0 takes 30.
 	Seconds int
+	// Stdin is its standard input, Env are variables, as NAME=VALUE, beside those of commands.
+	Stdin string
+	Env   []string
+	// ID and Again are as in [tool.Request]; a program without an ID gets a new one.
+	ID    event.ID
+	Again bool
+	// Outlives lets the program go on when the context ends, unless the cause is
+	// [hook.ErrInterrupted].
+	Outlives bool
 }
 
 // ProgramResult is the output of a program, and its exit code.
 type ProgramResult struct {
 	ExitCode       int
 	Stdout, Stderr string
+	TimedOut       bool // it was killed because its time was over
 }
+
+// ErrNotStarted is in the chain of an error of RunProgram if there is no such program.
+var ErrNotStarted = errors.New("the program was not started")
 
 // Place is where the actions of a conversation run.
 type Place interface {
@@ -126,12 +156,15 @@ type Place interface {
 	Files() workspace.Files
 	// Terminals returns the pseudo terminals of the runtime; nil if there are none.
 	Terminals() tool.PTYs
+	// Viewer returns what shows people a tool's browser; nil if there is nothing.
+	Viewer() tool.Viewer
 	// Close ends the place. keep leaves the sandbox and the processes in it running
 	// for a while, so that it can be reused.
 	Close(ctx context.Context, keep bool) error
 }
 
-// Resources are the agent, tools and place of a conversation. They may implement [Pauser] and [Host].
+// Resources are the agent, tools and place of a conversation. They may implement [Pauser], [Host],
+// [Prompter], [AnalyzerClients] and [CriticClients].
 type Resources interface {
 	Place
 	Agent() Agent
@@ -151,6 +184,37 @@ type Pauser interface {
 	// InUse reports whether somebody uses the sandbox beside the conversation, as in
 	// a terminal.
 	InUse(ctx context.Context) bool
+}
+
+// Scripter are resources that run the scripts of workflows.
+type Scripter interface {
+	// RunScript runs a script with at most so many sub-agents at a time, and returns its
+	// result. do has one do a part; no call of it is left when RunScript returns.
+	RunScript(ctx context.Context, script string, most int, do func(ctx context.Context, prompt, agent, description string) (string, error)) (string, error)
+}
+
+// Prompter are resources whose MCP servers have prompts.
+type Prompter interface {
+	// Prompt returns the text of the prompt that a user's message names by a command,
+	// /SERVER:PROMPT with arguments; "" for a message that names none.
+	Prompt(ctx context.Context, message string) (string, error)
+	// Prompts lists the prompts that a message can name. The warnings say which are not listed.
+	Prompts(ctx context.Context) (offers []PromptOffer, warnings []string)
+}
+
+// PromptOffer is a prompt of an MCP server. Its texts are the server's, cleaned and bounded.
+type PromptOffer struct {
+	Command     string           `json:"command"` // that a message begins with: /SERVER:PROMPT
+	Server      string           `json:"server"`
+	Description string           `json:"description"`
+	Arguments   []PromptArgument `json:"arguments"` // in the order in which they are written behind the command
+}
+
+// PromptArgument is an argument of a prompt.
+type PromptArgument struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Required    bool   `json:"required"`
 }
 
 // Host are resources that sub-agents can share.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -21,7 +22,7 @@ func TestArchiveUnused(t *testing.T) {
 	archive := func(since time.Time, all bool) (n int) {
 		t.Helper()
 		n, err := h.ArchiveUnused(t.Context(), since, func(session.Placement) bool { return all })
-		must(t, err)
+		must.Succeed(t, err)
 		return n
 	}
 	later := time.Now().Add(time.Hour)
@@ -41,7 +42,7 @@ func TestArchiveUnused(t *testing.T) {
 			t.Errorf("%s: archived %v, %v", when, was, err)
 		}
 		got := h.get(t, c.ID())
-		if err := got.Ready(t.Context()); !errors.Is(err, session.ErrArchived) || fault.KindOf(err) != fault.Gone {
+		if err := got.Environment().Ready(t.Context()); !errors.Is(err, session.ErrArchived) || fault.KindOf(err) != fault.Gone {
 			t.Errorf("%s: it works: %v", when, err)
 		}
 		raw, err := h.Summary(t.Context(), c.ID())
@@ -68,6 +69,6 @@ func TestArchiveUnusedWhileRunning(t *testing.T) {
 	if n, err := h.ArchiveUnused(t.Context(), time.Now().Add(time.Hour), func(session.Placement) bool { return true }); err != nil || n != 0 {
 		t.Errorf("%d were archived, %v", n, err)
 	}
-	must(t, c.Interrupt(t.Context()))
+	must.Succeed(t, c.Interrupt(t.Context()))
 	settle(t, c)
 }

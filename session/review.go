@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/internal/rawjson"
 	"github.com/deft-dev/deft/security"
-	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/tool"
 )
 
 // review judges the actions of a conversation by the policy and the analyser
@@ -17,7 +18,13 @@ import (
 type review struct {
 	c *Conversation
 	w *worker
+	// The analyzer as it was connected for a document.
+	of       connectedFor
+	analyzer security.Analyzer
 }
+
+// connectedFor are the documents from which an analyzer was made.
+type connectedFor struct{ shown, sealed string }
 
 // judge implements the Review of a controller.
 func (r *review) judge(ctx context.Context, batch []*event.ActionEvent) ([]event.Event, bool) {
@@ -27,12 +34,18 @@ func (r *review) judge(ctx context.Context, batch []*event.ActionEvent) ([]event
 		r.c.m.o.Log.Error("read the confirmation policy", "conversation", r.c.id, "err", err)
 		policy = security.AlwaysConfirm{}
 	}
-	analyzer, err := security.ParseAnalyzer(r.c.analyzer(s))
+	analyzer, err := r.connected(s)
 	if err != nil {
 		r.c.m.o.Log.Error("read the security analyser", "conversation", r.c.id, "err", err)
 		return nil, true
 	}
 	ev, wait := security.Review(ctx, analyzer, policy, batch)
+	if wait {
+		if asked := r.w.uncovered(batch); len(asked) < len(batch) {
+			_, wait = security.Review(ctx, analyzer, policy, asked)
+		}
+	}
+	wait = wait || slices.ContainsFunc(batch, func(a *event.ActionEvent) bool { _, own := a.Action.(tool.Asking); return own })
 	if ev == nil {
 		return nil, wait
 	}
@@ -42,13 +55,13 @@ func (r *review) judge(ctx context.Context, batch []*event.ActionEvent) ([]event
 func (c *configuration) policy(s *state.State) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return field(s, keyPolicy, c.rec.Policy)
+	return rawjson.Or(s.Fields[keyPolicy], c.rec.Policy)
 }
 
 func (c *configuration) analyzer(s *state.State) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return orDefault(field(s, keyAnalyzer, c.rec.Analyzer), null)
+	return rawjson.Or(rawjson.Or(s.Fields[keyAnalyzer], c.rec.Analyzer), null)
 }
 
 // clearRisk removes the model's own rating from an action where no analyzer has
@@ -66,56 +79,6 @@ func normalPolicy(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	return json.Marshal(p)
-}
-
-// normalAnalyzer checks an analyser and returns its normal form, without keys of services; null
-// for none.
-func normalAnalyzer(raw json.RawMessage) (json.RawMessage, error) {
-	raw, err := checkedLLMs(orDefault(raw, null), 0)
-	if err != nil {
-		return nil, err
-	}
-	a, err := security.ParseAnalyzer(raw)
-	if err != nil || a == nil {
-		return null, err
-	}
-	return json.Marshal(a)
-}
-
-// analyzersDeep bounds analysers in analysers; security bounds them as well.
-const analyzersDeep = 16
-
-// checkedLLMs checks the LLMs that an analyser names, and takes their secrets
-// out.
-func checkedLLMs(raw json.RawMessage, depth int) (json.RawMessage, error) {
-	fields := object(raw)
-	if len(fields) == 0 || depth > analyzersDeep {
-		return raw, nil
-	}
-	if llm, ok := fields["llm"]; ok && string(llm) != "null" {
-		l, err := spec.DecodeLLM(llm, schema.Reading{}, "body", keyAnalyzer, "llm")
-		if err != nil {
-			return nil, err
-		}
-		if fields["llm"], err = l.JSON(schema.Writing{Mode: schema.Nulled}); err != nil {
-			return nil, err
-		}
-	}
-	var inner []json.RawMessage
-	if json.Unmarshal(fields["analyzers"], &inner) == nil && len(inner) > 0 {
-		for i := range inner {
-			var err error
-			if inner[i], err = checkedLLMs(inner[i], depth+1); err != nil {
-				return nil, err
-			}
-		}
-		list, err := json.Marshal(inner)
-		if err != nil {
-			return nil, err
-		}
-		fields["analyzers"] = list
-	}
-	return json.Marshal(fields)
 }
 
 // object returns the fields of a JSON object; none for another value, which its parser

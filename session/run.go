@@ -21,6 +21,9 @@ var ErrCapacity = fault.New(fault.RateLimit, "Conversation run limit reached. Re
 // [ErrCapacity] if there is no permit. The events have the result of the run.
 func (c *Conversation) Run(ctx context.Context) error {
 	return c.withWorker(ctx, func(w *worker) error {
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
 		return w.drive(ctx, func(o controller.RunOptions) (func(context.Context) error, error) { return w.Start(ctx, o) })
 	})
 }
@@ -43,12 +46,12 @@ func (c *Conversation) withWorker(ctx context.Context, f func(*worker) error) er
 
 // sendRun stores a message, unless it is stored, and runs for it. A run that is at
 // work takes the message in.
-func (w *worker) sendRun(ctx context.Context, ev *event.MessageEvent, stored bool) error {
+func (w *worker) sendRun(ctx context.Context, ev *event.MessageEvent, notes []event.Event, stored bool) error {
 	err := w.drive(ctx, func(o controller.RunOptions) (func(context.Context) error, error) {
 		if stored {
 			return w.Start(ctx, o)
 		}
-		return w.SendRun(ctx, ev, o)
+		return w.SendRun(ctx, ev, o, notes...)
 	})
 	if errors.Is(err, ErrCapacity) {
 		return ErrSaved
@@ -63,6 +66,9 @@ func (w *worker) drive(ctx context.Context, begin func(controller.RunOptions) (f
 	}
 	if !w.Busy() {
 		w.tasks.reset()
+	}
+	if err := w.c.m.awaitPermit(ctx); err != nil {
+		return err
 	}
 	work, err := begin(controller.RunOptions{
 		Settled: w.answers.settle,
@@ -86,7 +92,37 @@ func (w *worker) drive(ctx context.Context, begin func(controller.RunOptions) (f
 		}
 		w.finished()
 		w.title.afterTurn()
+		w.c.Queue().sendLater()
 	})
+	return nil
+}
+
+// allPermits reports whether all permits to run are taken.
+func (m *Manager) allPermits() bool { return m.runs != nil && len(m.runs) == cap(m.runs) }
+
+// ending returns a worker whose run has stored its end and still has its permit; nil if there
+// is none.
+func (m *Manager) ending() *worker {
+	for _, c := range m.all() {
+		if w := c.active.Load(); w != nil && w.Ending() {
+			return w
+		}
+	}
+	return nil
+}
+
+// awaitPermit waits for the permits of runs whose end clients have seen: a client that starts
+// the next run after that finds one. It does not wait for runs that go on.
+func (m *Manager) awaitPermit(ctx context.Context) error {
+	for m.allPermits() {
+		w := m.ending()
+		if w == nil {
+			return nil
+		}
+		if err := w.Wait(ctx); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

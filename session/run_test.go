@@ -17,6 +17,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
@@ -191,7 +192,7 @@ func TestStopWins(t *testing.T) {
 					runtime.Gosched()
 				}
 				both.Wait()
-				must(t, how.stop(c, t.Context()))
+				must.Succeed(t, how.stop(c, t.Context()))
 				settle(t, c)
 				if got := status(t, c); got != "paused" {
 					t.Fatalf("round %d: status %s after a stop: %q", i, got, tail(h.kinds(t, c.ID())))
@@ -219,10 +220,10 @@ func TestStopBesideStart(t *testing.T) {
 		for range i * 5 {
 			runtime.Gosched()
 		}
-		must(t, c.Interrupt(t.Context()))
+		must.Succeed(t, c.Interrupt(t.Context()))
 		sent.Wait()
 		// The message may have come after the stop; then a second one must end it.
-		must(t, c.Interrupt(t.Context()))
+		must.Succeed(t, c.Interrupt(t.Context()))
 		settle(t, c)
 		if got := status(t, c); got != "paused" {
 			t.Fatalf("round %d: status %s", i, got)
@@ -237,7 +238,7 @@ func TestPause(t *testing.T) {
 	send(t, c, "work")
 	<-h.tools.started
 	send(t, c, "and this") // wants a run to follow
-	must(t, c.Pause(t.Context()))
+	must.Succeed(t, c.Pause(t.Context()))
 	close(h.tools.release) // a pause lets the command end
 	settle(t, c)
 	if got := status(t, c); got != "paused" {
@@ -246,7 +247,7 @@ func TestPause(t *testing.T) {
 	if !strings.Contains(h.stored(t, c.ID()), "released") {
 		t.Error("the command did not end by itself")
 	}
-	must(t, c.Run(t.Context()))
+	must.Succeed(t, c.Run(t.Context()))
 	settle(t, c)
 	if got := lastRecord(t, h, c); got != "agent: went on" {
 		t.Errorf("after the pause: %q", got)
@@ -259,7 +260,7 @@ func TestInterrupt(t *testing.T) {
 	c := h.begin(t, "")
 	send(t, c, "work")
 	<-h.tools.started
-	must(t, c.Interrupt(t.Context()))
+	must.Succeed(t, c.Interrupt(t.Context()))
 	settle(t, c)
 	got := h.kinds(t, c.ID())
 	want := []string{"user: work", "running", "ActionEvent", "ObservationEvent", "InterruptEvent", "paused"}
@@ -276,13 +277,13 @@ func TestPauseAtRest(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(says("hello")), nil)
 	c := h.begin(t, "")
-	must(t, c.Pause(t.Context()))
+	must.Succeed(t, c.Pause(t.Context()))
 	if diff := cmp.Diff([]string{"PauseEvent", "paused"}, h.kinds(t, c.ID())); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	send(t, c, "hi")
 	settle(t, c)
-	must(t, c.Pause(t.Context()))
+	must.Succeed(t, c.Pause(t.Context()))
 	if got := status(t, c); got != "finished" {
 		t.Errorf("a finished conversation became %s", got)
 	}
@@ -339,7 +340,7 @@ func TestCapacity(t *testing.T) {
 	}
 	// A conversation that cannot answer its first message is not created.
 	before, err := h.All().Count(t.Context(), eventstream.ListQuery{})
-	must(t, err)
+	must.Succeed(t, err)
 	r := h.request(t, `"initial_message":{"content":[{"type":"text","text":"hi"}]}`)
 	if _, _, err := h.Create(t.Context(), r); !fault.Is(err, fault.RateLimit) {
 		t.Errorf("create beyond capacity: %v", err)
@@ -355,6 +356,28 @@ func TestCapacity(t *testing.T) {
 	settle(t, b)
 	if got := lastRecord(t, h, b); got != "agent: done" {
 		t.Errorf("last is %q", got)
+	}
+}
+
+// TestCapacityAtEnd starts a run as soon as the end of another one is stored: clients see
+// that before the run gives its permit back.
+func TestCapacityAtEnd(t *testing.T) {
+	t.Parallel()
+	h := setup(t, func(context.Context, llm.Request) (*llm.Response, error) { return says("done"), nil }, func(o *session.Options) { o.MaxRuns = 1 })
+	all := []*session.Conversation{h.begin(t, ""), h.begin(t, "")}
+	var seen [2]eventstream.Seq
+	for round := range 200 {
+		c, n := all[round%2], &seen[round%2]
+		if err := c.Send(t.Context(), message("go on", true)); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		for rec, err := range h.stream.Follow(t.Context(), c.ID(), *n+1) {
+			must.Succeed(t, err)
+			*n = rec.Seq
+			if strings.Contains(string(rec.JSON), `"execution_status"`) && !strings.Contains(string(rec.JSON), `"running"`) {
+				break
+			}
+		}
 	}
 }
 
@@ -400,7 +423,7 @@ func TestSwitchDuringSteps(t *testing.T) {
 			}
 			return
 		default:
-			must(t, c.SwitchLLM(t.Context(), spec.NewLLM(fmt.Sprint("openai/other", i%2))))
+			must.Succeed(t, c.SwitchLLM(t.Context(), spec.NewLLM(fmt.Sprint("openai/other", i%2))))
 		}
 	}
 }
@@ -440,7 +463,7 @@ func TestFailure(t *testing.T) {
 		t.Errorf("%v, want that the store is full", err)
 	}
 	store.full.Store(false)
-	must(t, c.Run(t.Context()))
+	must.Succeed(t, c.Run(t.Context()))
 	settle(t, c)
 	s, err := c.State(t.Context())
 	if err != nil || c.Failure() != nil || s.Status != state.Finished {
@@ -456,10 +479,10 @@ func TestSendOnce(t *testing.T) {
 	c := h.begin(t, "")
 	m := message("work", false)
 	m.ID = event.NewID()
-	must(t, c.Send(t.Context(), m))
+	must.Succeed(t, c.Send(t.Context(), m))
 	m.Run = true
 	for range 2 { // the first time only the message was stored
-		must(t, c.Send(t.Context(), m))
+		must.Succeed(t, c.Send(t.Context(), m))
 		settle(t, c)
 	}
 	if diff := cmp.Diff([]string{"user: work", "running", "agent: first", "finished"}, h.kinds(t, c.ID())); diff != "" {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/rawjson"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -62,7 +64,7 @@ func (c *configuration) summarize(s *state.State, updated time.Time) error {
 		return err
 	}
 	c.meta.Summary, c.meta.SummaryAt = raw, seqOf(s)
-	c.rec.PathRules = field(s, keyPathRules, emptyList)
+	c.rec.PathRules = rawjson.Or(s.Fields[keyPathRules], emptyList)
 	return nil
 }
 
@@ -167,30 +169,22 @@ func (c *Conversation) currentState(ctx context.Context) (*state.State, error) {
 	return w.Latest(), nil
 }
 
-// SetTitle renames the conversation.
-func (c *Conversation) SetTitle(ctx context.Context, title string) error {
-	return c.edit(ctx, func(m *eventstream.Meta) { m.Title = title })
-}
-
-// SetTags replaces the conversation's tags.
-func (c *Conversation) SetTags(ctx context.Context, tags map[string]string) error {
-	err := c.edit(ctx, func(m *eventstream.Meta) { m.Tags = maps.Clone(tags) })
-	if w := c.active.Load(); err == nil && w != nil {
-		err = w.Update(ctx, "tags", tags)
-	}
-	return err
-}
-
 // Patch renames the conversation and replaces its tags, as far as they are
 // given, and notifies the observer.
 func (c *Conversation) Patch(ctx context.Context, title *string, tags *map[string]string) error {
-	if title != nil {
-		if err := c.SetTitle(ctx, *title); err != nil {
-			return err
+	if title != nil || tags != nil {
+		err := c.edit(ctx, func(m *eventstream.Meta) {
+			if title != nil {
+				m.Title, c.untitled = *title, false
+			}
+			if tags != nil {
+				m.Tags = maps.Clone(*tags)
+			}
+		})
+		if w := c.active.Load(); err == nil && tags != nil && w != nil {
+			err = w.Update(ctx, "tags", *tags)
 		}
-	}
-	if tags != nil {
-		if err := c.SetTags(ctx, *tags); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -235,12 +229,12 @@ func (c *Conversation) edit(ctx context.Context, change func(*eventstream.Meta))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	meta, rec := c.meta, c.rec
+	meta, rec, untitled := c.meta, c.rec, c.untitled
 	if err = c.editSummary(last, change); err == nil {
 		err = c.save(ctx)
 	}
 	if err != nil {
-		c.meta, c.rec = meta, rec
+		c.meta, c.rec, c.untitled = meta, rec, untitled
 	}
 	return err
 }
@@ -268,8 +262,14 @@ func (c *Conversation) editSummary(last eventstream.Seq, change func(*eventstrea
 	return c.summarize(s, time.Now())
 }
 
-// addChild stores that a conversation was started from this one.
+// addChild stores that a conversation was started from this one, unless it is known.
 func (c *Conversation) addChild(ctx context.Context, id event.ConversationID) error {
+	c.mu.Lock()
+	known := slices.Contains(c.rec.Children, id)
+	c.mu.Unlock()
+	if known {
+		return nil
+	}
 	return c.edit(ctx, func(*eventstream.Meta) { c.rec.Children = append(c.rec.Children, id) })
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/session/internal/history"
 )
 
 // Scope is the part of a Manager's conversations that a client may use. To it, the
@@ -28,6 +29,9 @@ type Members interface {
 	// Admit is called before a conversation of the scope is made, and completes its
 	// specification. If it fails, the conversation is not made.
 	Admit(ctx context.Context, s *Spec) error
+	// CheckSecrets refuses secrets that a client of the scope may not give a conversation. They
+	// are as in [Spec.Secrets].
+	CheckSecrets(ctx context.Context, sources map[string]json.RawMessage) error
 }
 
 // All returns the scope of all conversations, for a server with one user.
@@ -109,11 +113,43 @@ func (s *Scope) Create(ctx context.Context, spec Spec) (c *Conversation, made bo
 	}
 	spec.Owner = s.owner
 	if s.members != nil {
+		if err := s.checkSecrets(ctx, &spec); err != nil {
+			return nil, false, err
+		}
 		if err := s.members.Admit(ctx, &spec); err != nil {
 			return nil, false, err
 		}
 	}
 	return s.m.Create(ctx, spec)
+}
+
+// checkSecrets checks the secrets of a new conversation and of its agent.
+func (s *Scope) checkSecrets(ctx context.Context, spec *Spec) error {
+	if err := s.members.CheckSecrets(ctx, spec.Secrets); err != nil {
+		return err
+	}
+	if spec.Agent == nil || spec.Agent.Context == nil || spec.Agent.Context.Secrets.Len() == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(spec.Agent.Context.Secrets)
+	if err != nil {
+		return err
+	}
+	var sources map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &sources); err != nil {
+		return err
+	}
+	return s.members.CheckSecrets(ctx, sources)
+}
+
+// SetSecrets is [Conversation.SetSecrets], with secrets that the scope's clients may give.
+func (s *Scope) SetSecrets(ctx context.Context, c *Conversation, sources map[string]json.RawMessage) error {
+	if s.members != nil {
+		if err := s.members.CheckSecrets(ctx, sources); err != nil {
+			return err
+		}
+	}
+	return c.SetSecrets(ctx, sources)
 }
 
 func orConflict(err error, id event.ConversationID) error {
@@ -214,6 +250,26 @@ func (s *Scope) Events(ctx context.Context, id event.ConversationID) (eventstrea
 		return nil, err
 	}
 	return s.m.Store(), nil
+}
+
+// EventPlace is where an event is in its conversation.
+type EventPlace struct {
+	At     eventstream.Seq
+	Active []eventstream.Segment // the parts with the branch of HEAD, in order
+}
+
+// EventPlace finds an event. NotFound if the conversation has none with this id.
+func (s *Scope) EventPlace(ctx context.Context, id event.ConversationID, ev event.ID) (EventPlace, error) {
+	store, err := s.Events(ctx, id)
+	if err != nil {
+		return EventPlace{}, err
+	}
+	rec, err := store.Get(ctx, id, ev)
+	if err != nil {
+		return EventPlace{}, err
+	}
+	active, err := history.Active(ctx, store, id)
+	return EventPlace{rec.Seq, active}, err
 }
 
 // EventsListed is [Manager.EventsListed].

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestSecretsSealed opens a sealed value only where the specification says that values
@@ -17,11 +19,11 @@ func TestSecretsSealed(t *testing.T) {
 			h := setup(t, inTurn(shell("reveal"), says("done"), shell("reveal"), says("done")), nil)
 			h.tools.hidden = plain
 			value, err := h.ring.Seal([]byte(plain))
-			must(t, err)
+			must.Succeed(t, err)
 			s := h.request(t, "")
 			s.Secrets, s.SecretsSealed = map[string]json.RawMessage{"TOKEN": json.RawMessage(`"` + value + `"`)}, sealed
 			c, _, err := h.Create(t.Context(), s)
-			must(t, err)
+			must.Succeed(t, err)
 			for range 2 {
 				send(t, c, "show it")
 				settle(t, c)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/rawjson"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
@@ -21,8 +22,11 @@ type Snapshot struct {
 	Profile json.RawMessage
 	Secrets *secret.Registry
 	Dir     string // of the conversation, below [Options.Dir]
-	Title   string
-	Tags    map[string]string
+	// Title is "" until a model was asked for it, but in lists, which have the first message
+	// instead: clients ask again soon for a title that is missing, and seldom for one that is
+	// there (docs/app-server.md).
+	Title string
+	Tags  map[string]string
 	// Parent started the conversation, and Children were started by it.
 	Parent   event.ConversationID
 	Children []event.ConversationID
@@ -62,7 +66,12 @@ func (c *configuration) snapshot(s *state.State, updated time.Time) *Snapshot {
 		Parent: c.meta.Parent, Children: c.rec.Children, ForkOf: c.meta.ForkOf, ForkedAt: c.rec.ForkedAt,
 		Created: c.created, Updated: updated, Archived: !c.rec.Archived.IsZero(), State: s,
 	}
-	out.Policy, out.Analyzer = field(s, keyPolicy, out.Policy), noNull(field(s, keyAnalyzer, out.Analyzer))
+	if c.rec.ProjectHooks != nil {
+		if config, err := c.rec.hooks(); err == nil {
+			out.HookConfig, _ = json.Marshal(config) // it was decoded from JSON
+		}
+	}
+	out.Policy, out.Analyzer = rawjson.Or(s.Fields[keyPolicy], out.Policy), rawjson.NoNull(rawjson.Or(s.Fields[keyAnalyzer], out.Analyzer))
 	return out
 }
 
@@ -70,7 +79,18 @@ func (c *configuration) snapshot(s *state.State, updated time.Time) *Snapshot {
 func (c *configuration) describe(s *state.State, updated time.Time, runtime bool) (json.RawMessage, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.view.Describe(c.snapshot(s, updated), runtime)
+	now := c.snapshot(s, updated)
+	if c.untitled {
+		now.Title = ""
+	}
+	return c.view.Describe(now, runtime)
+}
+
+// describeListed returns the description that a list has.
+func (c *configuration) describeListed(s *state.State, updated time.Time) (json.RawMessage, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.view.Describe(c.snapshot(s, updated), true)
 }
 
 // fullState returns the document that is published for a state.
@@ -87,7 +107,7 @@ func (c *configuration) summaryState() (*state.State, error) {
 		return nil, err
 	}
 	s.Seq = int64(c.meta.SummaryAt)
-	s.Fields[keyPathRules] = orDefault(c.rec.PathRules, emptyList)
+	s.Fields[keyPathRules] = rawjson.Or(c.rec.PathRules, emptyList)
 	return s, nil
 }
 
@@ -95,25 +115,3 @@ var (
 	emptyList = json.RawMessage("[]")
 	null      = json.RawMessage("null")
 )
-
-// field returns a state field, or def.
-func field(s *state.State, key string, def json.RawMessage) json.RawMessage {
-	if raw, ok := s.Fields[key]; ok {
-		return raw
-	}
-	return def
-}
-
-func orDefault(raw, def json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return def
-	}
-	return raw
-}
-
-func noNull(raw json.RawMessage) json.RawMessage {
-	if string(raw) == "null" {
-		return nil
-	}
-	return raw
-}

@@ -3,16 +3,27 @@ package session
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/rawjson"
 	"github.com/deft-dev/deft/internal/workspacedir"
+	"github.com/deft-dev/deft/plugin"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/security"
+	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/subagent"
 )
+
+// Repository names a repository and its branch; both are a stranger's text.
+type Repository struct {
+	Name   string `json:"name"`
+	Branch string `json:"branch,omitempty"`
+}
 
 // Spec says what a new conversation is made from. Agent and
 // Workspace.WorkingDir are required; the rest has defaults, see
@@ -40,9 +51,14 @@ type Spec struct {
 	// Worktree asks for a Git worktree of the working directory; nil for none.
 	Worktree *WorktreeOptions
 	Placement
+	// Repository is the one that was cloned for the conversation, for its prompt.
+	Repository Repository
 	// MaxCost bounds what the conversation may cost, in US dollars; 0 for no
 	// limit.
 	MaxCost float64
+	// OwnersModel says that the model is the one of the owner's settings: after a run that a
+	// model has failed, the next one takes it from there as it is then.
+	OwnersModel bool
 	// Warnings name what was asked for and is not available; they are recorded
 	// in the conversation.
 	Warnings []string
@@ -53,9 +69,36 @@ type Spec struct {
 	// Agents are those to which the agent can give tasks, before those of the same name that
 	// are found.
 	Agents []subagent.Definition
+	// ProjectHooks are the hooks of the project's file that the user has allowed, for a Manager without
+	// Permissions; nil for none.
+	ProjectHooks *AllowedHooks
+	// Asked says what of the project the user was asked about, and is again when the conversation continues.
+	Asked Asked
+	// AllowedAgents are hashes ([permission.Sum]) of the programs of the project's agents that the user has
+	// allowed, for a Manager without Permissions.
+	AllowedAgents []string
+	// Plugins names the plugins that Agent, Agents and hooks come from. NoPlugins leaves out
+	// the user's.
+	Plugins   []string
+	NoPlugins bool
+	// Organisation are the skills of the organisation whose repository the conversation works on.
+	// The repository's own come before them, the user's after them.
+	Organisation []skill.Skill
+	// SetUp runs the project's scripts, .openhands/setup.sh and pre-commit.sh, before the first
+	// message.
+	SetUp bool
 	// Message, unless nil, is sent when the conversation has been made, and
 	// the conversation runs.
 	Message *Message
+}
+
+// Asked says what of a project its user is asked about.
+type Asked struct {
+	// Hooks are the hooks of the project's file.
+	Hooks bool `json:"hooks,omitempty"`
+	// Servers are the MCP servers of the project's files; Allowed are the names of the allowed ones.
+	Servers bool     `json:"servers,omitempty"`
+	Allowed []string `json:"allowed_servers,omitempty"`
 }
 
 // Common is the part of a [Setup] that all descriptions of a conversation show.
@@ -74,6 +117,41 @@ type Common struct {
 
 // Confirm takes over a preset's policy and analyzer.
 func (c *Common) Confirm(p security.Preset) { c.Policy, c.Analyzer = p.Policy(), p.Analyzer() }
+
+// AddHooks adds hooks behind those that are there, and none twice.
+func (c *Common) AddHooks(more *hook.Config) error {
+	if more.Empty() {
+		return nil
+	}
+	own, err := hook.Parse(rawjson.Or(c.HookConfig, null))
+	if err != nil {
+		return err
+	}
+	c.HookConfig, err = json.Marshal(hook.Merge(own, without(more, own)))
+	return err
+}
+
+// AddPlugins adds skills, commands, MCP servers, agents and hooks of plugins, which stay with
+// the conversation. Agents that the specification has already stay. It has the errors of
+// [plugin.AddTo].
+func (s *Spec) AddPlugins(all []plugin.Plugin) error {
+	added, err := plugin.AddTo(s.Agent, all)
+	if err != nil {
+		return err
+	}
+	s.Agent, s.Warnings = added.Agent, append(s.Warnings, added.Warnings...)
+	for _, name := range added.Names {
+		if !slices.Contains(s.Plugins, name) {
+			s.Plugins = append(s.Plugins, name)
+		}
+	}
+	for _, d := range added.Agents {
+		if !slices.ContainsFunc(s.Agents, func(own subagent.Definition) bool { return own.Name == d.Name }) {
+			s.Agents = append(s.Agents, d)
+		}
+	}
+	return s.AddHooks(added.Hooks)
+}
 
 // Setup is what the starter of a conversation chooses beside its agent. A start
 // request has these fields, they are stored, and descriptions show them.
@@ -148,7 +226,7 @@ type WorktreeOptions struct {
 
 // Message is what a user sends (docs/openhands/sdk-wire.md section 4.1).
 type Message struct {
-	// ID is that of its event; "" for a new one. A message whose event is stored already is
+	// ID is the id of its event; "" for a new one. A message whose event is stored already is
 	// not sent again.
 	ID      event.ID                  `json:"-"`
 	Role    event.Role                `json:"role"`
@@ -164,22 +242,43 @@ type Message struct {
 type record struct {
 	Setup
 	Placement
-	MaxCost    float64                `json:"max_cost,omitempty"`
-	Warnings   []string               `json:"warnings,omitempty"`
-	Worktree   string                 `json:"worktree,omitempty"` // root of the worktree made for it
-	Directory  workspacedir.Identity  `json:"directory,omitzero"` // what Workspace.WorkingDir was
-	Agent      json.RawMessage        `json:"agent"`
-	Secrets    json.RawMessage        `json:"secrets,omitempty"` // sources by name
-	SecretRefs []string               `json:"secret_refs,omitempty"`
-	Profile    json.RawMessage        `json:"launched_agent_profile,omitempty"`
-	Children   []event.ConversationID `json:"sub_conversation_ids,omitempty"`
-	Agents     []subagent.Definition  `json:"agent_definitions,omitempty"`
-	SubAgent   string                 `json:"sub_agent,omitempty"` // the type of agent of a task; "" for an ordinary conversation
-	ForkedAt   event.ID               `json:"forked_from_event_id,omitempty"`
-	Note       json.RawMessage        `json:"note,omitempty"`
-	Archived   time.Time              `json:"archived,omitzero"` // when; zero for one that can work
+	Repository  Repository            `json:"repository,omitzero"`
+	MaxCost     float64               `json:"max_cost,omitempty"`
+	Given       float64               `json:"given,omitempty"` // of MaxCost, to conversations that the agent has started
+	OwnersModel bool                  `json:"owners_model,omitempty"`
+	Warnings    []string              `json:"warnings,omitempty"`
+	Worktree    string                `json:"worktree,omitempty"` // root of the worktree made for it
+	Origin      string                `json:"origin,omitempty"`   // the directory of which Worktree was made
+	Directory   workspacedir.Identity `json:"directory,omitzero"` // what Workspace.WorkingDir was
+	// SealedAnalyzer is the security analyzer with the keys of its services; "" if it has none.
+	SealedAnalyzer string                 `json:"sealed_security_analyzer,omitempty"`
+	Agent          json.RawMessage        `json:"agent"`
+	Secrets        json.RawMessage        `json:"secrets,omitempty"` // sources by name
+	SecretRefs     []string               `json:"secret_refs,omitempty"`
+	Profile        json.RawMessage        `json:"launched_agent_profile,omitempty"`
+	Children       []event.ConversationID `json:"sub_conversation_ids,omitempty"`
+	Agents         []subagent.Definition  `json:"agent_definitions,omitempty"`
+	AgentServers   json.RawMessage        `json:"agent_definition_servers,omitempty"` // of Agents, by name
+	AllowedAgents  []string               `json:"allowed_agents,omitempty"`
+	SubAgent       string                 `json:"sub_agent,omitempty"` // the type of agent of a task; "" for an ordinary conversation
+	// OwnSkills says that the definition of a task's agent names its skills.
+	OwnSkills bool            `json:"own_skills,omitempty"`
+	ForkedAt  event.ID        `json:"forked_from_event_id,omitempty"`
+	Note      json.RawMessage `json:"note,omitempty"`
+	Queue     []Queued        `json:"queue,omitempty"`
+	Archived  time.Time       `json:"archived,omitzero"` // when; zero for one that can work
+	// Plugins are the names of the plugins that the conversation was made with. NoPlugins
+	// leaves out the user's.
+	Plugins   []string `json:"plugin_names,omitempty"`
+	NoPlugins bool     `json:"no_plugins,omitempty"`
+	SetUp     bool     `json:"set_up,omitempty"`
+	// Organisation are the skills of the repository's organisation.
+	Organisation []skill.Skill `json:"organisation_skills,omitempty"`
 	// Titled says that a model was asked for the title, and is not asked again.
-	Titled bool `json:"titled,omitempty"`
+	Titled bool  `json:"titled,omitempty"`
+	Asked  Asked `json:"asked,omitzero"`
+	// ProjectHooks are nil unless the owner has allowed the project's hooks.
+	ProjectHooks *allowedHooks `json:"project_hooks,omitempty"`
 	// Imported is what eventstream/openhands keeps of the files that it read.
 	Imported json.RawMessage `json:"openhands,omitempty"`
 	// PathRules are the activated rules for paths as of the summary, which

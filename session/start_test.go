@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/sessiontest"
@@ -114,7 +115,7 @@ func TestOwner(t *testing.T) {
 		r := h.request(t, "")
 		r.Owner = owner
 		c, _, err := h.Create(t.Context(), r)
-		must(t, err)
+		must.Succeed(t, err)
 		owners[c.Owner()] = c.ID()
 	}
 	h.restart(t)
@@ -225,9 +226,7 @@ func TestToolsChangedIsTold(t *testing.T) {
 	}
 	(<-told)("New tools: late_hunter2hunter2.")
 	s, err := c.State(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, ev := range s.View {
 		if m, ok := ev.(*event.MessageEvent); ok && m.Source == event.SourceEnvironment {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -16,7 +17,7 @@ func TestSuspend(t *testing.T) {
 	defer stop()
 	send(t, c, "work")
 	<-h.tools.started
-	must(t, h.Suspend(t.Context()))
+	must.Succeed(t, h.Suspend(t.Context()))
 	if n := h.Running(); n != 0 {
 		t.Errorf("%d runs after suspending", n)
 	}

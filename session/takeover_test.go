@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/conversationlock"
 )
@@ -30,7 +31,7 @@ func (l *watchedLock) Watch(ctx context.Context, orphaned, lost func(event.Conve
 func watched(t *testing.T, dir string) *watchedLock {
 	t.Helper()
 	locks, err := conversationlock.Open(dir)
-	must(t, err)
+	must.Succeed(t, err)
 	return &watchedLock{Lock: locks, watching: make(chan struct{})}
 }
 
@@ -114,7 +115,7 @@ func TestTakeOver(t *testing.T) {
 	}
 	theirs.orphaned(c.ID())
 	twin, err := other.Get(t.Context(), c.ID())
-	must(t, err)
+	must.Succeed(t, err)
 	settle(t, twin)
 	want = append(want, "AgentErrorEvent", "agent: I looked at it", "finished")
 	if diff := cmp.Diff(want, h.kinds(t, c.ID())); diff != "" {

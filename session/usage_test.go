@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestUsageID: a call's cost is counted under the usage_id of its LLM, as scripts
@@ -16,13 +18,13 @@ func TestUsageID(t *testing.T) {
 	send(t, c, "hi")
 	settle(t, c)
 	raw, err := c.Describe(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	var d struct {
 		Stats struct {
 			Usage map[string]json.RawMessage `json:"usage_to_metrics"`
 		}
 	}
-	must(t, json.Unmarshal(raw, &d))
+	must.Succeed(t, json.Unmarshal(raw, &d))
 	if got := slices.Collect(maps.Keys(d.Stats.Usage)); !slices.Equal(got, []string{"of mine"}) {
 		t.Errorf("counted under %q", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
@@ -27,8 +28,13 @@ type worker struct {
 	review  *review
 	agent   agent.Agent // of the controller, except in a replay
 	answers *answerStream
-	unlock  func() // nil before the conversation is locked
-	title   titler
+	memory  memories
+	// judgement has a critic judge the agent's answers.
+	judgement *judgement
+	unlock    func() // nil before the conversation is locked
+	title     titler
+	hooks     *sessionHooks
+	plugins   plugins
 	// checkpoints keep the workspace's files.
 	checkpoints *checkpointer
 	// ctx is the context of runs. abandon ends it when another process continues.
@@ -42,19 +48,37 @@ type worker struct {
 	tasks     *tasks
 	subAgents []subagent.Definition
 	notes     notes
-	leftOut   []string // warnings about skills
+	leftOut   []string        // warnings about skills
+	foreign   map[string]bool // names of skills of the project and its organisation
+	// parts are those of the project that run programs; outdated says that the owner has answered about one since.
+	parts    []ProjectPart
+	outdated atomic.Bool
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
 }
 
-// recordWarnings records which parts are not available.
-func (w *worker) recordWarnings(ctx context.Context) {
+// warnings name the parts that are not available.
+func (w *worker) warnings() []string {
 	w.c.mu.Lock()
-	all := slices.Concat(w.c.rec.Warnings, w.leftOut, w.res.Warnings())
+	all := slices.Concat(w.c.rec.Warnings, w.plugins.warnings, w.leftOut, w.res.Warnings())
+	for _, t := range w.c.agent.Tools {
+		if why := t.Ineffective(); why != "" {
+			all = append(all, why)
+		}
+	}
 	w.c.mu.Unlock()
+	if w.Controller != nil {
+		all = append(all, names(w.State(), keySetUp)...)
+	}
 	for i, text := range all { // MCP warnings may quote a command with secrets
 		all[i] = w.c.secrets.Mask(text)
 	}
+	return all
+}
+
+// recordWarnings records which parts are not available.
+func (w *worker) recordWarnings(ctx context.Context) {
+	all := w.warnings()
 	if slices.Equal(all, names(w.State(), keyWarnings)) {
 		return
 	}
@@ -67,22 +91,24 @@ func (w *worker) recordWarnings(ctx context.Context) {
 // newWorkerLimited is newWorker within the limit on computing goroutines. An
 // agent with MCP servers, which may be slow, starts outside of it.
 func (c *Conversation) newWorkerLimited(ctx context.Context, host *worker) (*worker, error) {
-	c.mu.Lock()
-	waits := host == nil && c.agent.MCPServers.Len() > 0
-	c.mu.Unlock()
-	if !waits {
+	a, of := c.loadPlugins(ctx, c.Agent(), host)
+	slow := a.MCPServers.Len() > 0
+	if slow && host != nil { // its host has connected to some of them
+		slow = a.MCPServers.Len() > host.c.Agent().MCPServers.Len()
+	}
+	if !slow {
 		release, err := c.m.cpu.acquire(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer release()
 	}
-	return c.newWorker(ctx, host)
+	return c.newWorker(ctx, host, a, of)
 }
 
-// newWorker builds the worker of a conversation.
-func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, err error) {
-	w := &worker{c: c}
+// newWorker builds the worker of a conversation. a is its agent with the parts of plugins.
+func (c *Conversation) newWorker(ctx context.Context, host *worker, a *spec.Agent, of plugins) (_ *worker, err error) {
+	w := &worker{c: c, plugins: of, parts: of.project.parts}
 	w.title.c, w.title.w = c, w
 	w.tasks = newTasks(w)
 	w.ctx, w.abandon = context.WithCancel(c.m.ctx)
@@ -103,7 +129,7 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 		return nil, err
 	}
 	c.mu.Lock()
-	rec, a := c.rec, c.agent
+	rec := c.rec
 	c.mu.Unlock()
 	inside, err := c.WorkspaceInside()
 	if err != nil {
@@ -116,18 +142,41 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 		return nil, err
 	}
 	w.guard = &guard{secret.Guard{Registry: c.secrets}, c, w}
+	if w.hooks, err = w.openHooks(rec); err != nil {
+		return nil, err
+	}
 	project := func() (found []skill.Skill, warnings []skill.Warning) {
 		if inside { // they are added by the request's Project
 			return nil, nil
 		}
-		return c.m.o.Files.ProjectSkills(rec.Workspace.WorkingDir)
+		found, warnings = c.m.o.Files.ProjectSkills(rec.Workspace.WorkingDir)
+		more, problems := w.projectsPlugins()
+		return skill.Merge(found, more), append(warnings, problems...)
 	}
 	if w.skills, err = w.loadSkills(a, project); err != nil {
 		return nil, err
 	}
-	request := w.buildRequest(rec, a)
-	if inside && (a.Context != nil && a.Context.LoadProjectSkills || request.TaskRuntime != nil) {
+	if a, err = w.withSkillServers(a); err != nil {
+		return nil, err
+	}
+	w.loadMemory(ctx, a, nil)
+	if !inside {
+		if err = w.loadMemoryHere(ctx, a); err != nil {
+			return nil, err
+		}
+	}
+	request, err := w.buildRequest(ctx, rec, a)
+	if err != nil {
+		return nil, err
+	}
+	if request.Condenser, err = memory.New(a.Condenser); err != nil {
+		return nil, err
+	}
+	if inside && (a.Context != nil && a.Context.LoadProjectSkills || remembers(a) || request.TaskRuntime != nil || c.m.o.Permissions != nil) {
 		request.Project = w.addProject(a)
+	}
+	if !inside {
+		w.openProjectHooksHere(ctx)
 	}
 	build := c.m.o.Builder.Build
 	if host != nil {
@@ -143,10 +192,13 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker) (_ *worker, 
 	w.review, w.answers, w.checkpoints = &review{c: c, w: w}, newAnswerStream(c, w), newCheckpointer(c, w)
 	w.streams.Store(a.LLM != nil && a.LLM.Stream)
 	w.agent = streamedAgent{w.res.Agent(), w.answers}
+	if w.judgement, err = newJudgement(w); err != nil {
+		return nil, err
+	}
 	w.Controller, err = controller.Open(ctx, controller.Config{
 		ID: c.id, Stream: c.m.o.Store, Agent: w.agent, Runtime: w.res.Runtime(), Local: w.res.Local(),
 		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, MaxCost: rec.MaxCost, Parallel: max(a.ToolConcurrencyLimit, 1),
-		Review: w.review.judge, Guard: w.guard, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: c.publish.output, OnOutputEnd: c.publish.outputEnd,
+		Review: w.review.judge, Guard: w.guard, Hooks: w.hooks.Runner, FollowUp: w.judgement.followUp, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: c.publish.output, OnOutputEnd: c.publish.outputEnd,
 		BeforeActions: w.checkpoints.before(),
 		Log:           c.m.o.Log,
 	})
@@ -164,11 +216,11 @@ func stuckThresholds(rec record) controller.StuckThresholds {
 	return controller.StuckThresholds{}
 }
 
-func (w *worker) buildRequest(rec record, a *spec.Agent) BuildRequest {
-	r := BuildRequest{
+func (w *worker) buildRequest(ctx context.Context, rec record, a *spec.Agent) (r BuildRequest, err error) {
+	r = BuildRequest{
 		ID: w.c.id, Owner: w.c.Owner(), Workspace: rec.Workspace.WorkingDir, CheckWorkspace: w.c.CheckWorkspace, Placement: rec.Placement, Agent: a,
-		Model: w.models.get(agent.UsageAgent).Info(), Prompt: w.prompt(a), Condenser: condenser(a),
-		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { w.noteInvoked(name) },
+		Model: w.models.get(agent.UsageAgent).Info(), Prompt: w.prompt(a),
+		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { w.noteInvoked(name) }, Inline: w.inline,
 		SandboxEnded: w.c.publish.sandboxEnd,
 		ToolsChanged: w.notes.say,
 		Tasks: func() []event.TaskItem {
@@ -179,15 +231,21 @@ func (w *worker) buildRequest(rec record, a *spec.Agent) BuildRequest {
 		},
 		SwitchLLM: w.c.SwitchProfile,
 		Profiles:  func(ctx context.Context) ([]string, error) { return w.c.m.o.Settings.LLMs(ctx, w.c.Owner()) },
-		Secret:    w.c.secrets.Value,
-		Track:     w.c.secrets.Track,
-		Mask:      w.c.secrets.Mask,
+		AskOracle: w.askOracle, Route: w.route, StartChild: w.c.Delegation().StartedBy,
+		Secret: w.c.secrets.Value,
+
+		SecretNames: w.c.secrets.Names,
+		Track:       w.c.secrets.Track,
+		Mask:        w.c.secrets.Mask,
+	}
+	if remembers(a) && rec.SubAgent == "" && !a.Plans() {
+		r.Remember = w.remember
 	}
 	if delegates(a) && rec.SubAgent == "" {
-		w.subAgents = w.c.Delegation().agents(a, nil)
+		err = w.openSubAgents(ctx, a, nil)
 		r.TaskRuntime, r.SubAgents = w.tasks, w.subAgents
 	}
-	return r
+	return r, err
 }
 
 // close closes the resources and releases the conversation's lock.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
@@ -18,7 +19,7 @@ func (s *Service) EnsureActive(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	active := deref(doc.ActiveAgentProfile)
+	active := optional.Value(doc.ActiveAgentProfile)
 	id, err := s.Profiles.Agents.Ensure(ctx, active, func() (*schema.Map, error) { return s.seed(ctx, doc) })
 	if err != nil || id == "" || id == active {
 		return id, err
@@ -63,7 +64,7 @@ func (s *Service) seed(ctx context.Context, doc *Document) (*schema.Map, error) 
 		}
 		return profiles.ValidateAgent(p)
 	}
-	ref := deref(doc.ActiveProfile)
+	ref := optional.Value(doc.ActiveProfile)
 	if ref == "" {
 		ref = profiles.Seed
 		if err := s.seedLLM(ctx, a.Object("llm")); err != nil {
@@ -101,13 +102,6 @@ func (s *Service) seedLLM(ctx context.Context, doc *schema.Map) error {
 		return nil // the limit is reached; the agent profile names a missing one
 	}
 	return err
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // quoteAll joins the words of a command so that a shell would split them into

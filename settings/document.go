@@ -154,8 +154,5 @@ func (s *Service) Change(ctx context.Context, f func(*Document) error) (*Documen
 	if err != nil {
 		return nil, err
 	}
-	if s.o.Changed != nil {
-		s.o.Changed(doc)
-	}
 	return doc, nil
 }

@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -85,9 +86,18 @@ func (s *Service) moveActiveLLM(ctx context.Context, from string, to *string) er
 const pingTimeout = 15 * time.Second
 
 // Check makes one short call with an LLM, without retries. A problem that
-// passes, such as too many requests, is no error; a used-up quota is. Texts of
-// errors are without the LLM's keys, which a provider may have quoted.
+// passes, such as too many requests, is no error; a used-up quota is. A model that its
+// provider does not know is NotFound. Texts of errors are without the LLM's keys, which a
+// provider may have quoted.
 func (s *Service) Check(ctx context.Context, l *spec.LLM) error {
+	if err := s.Try(ctx, l); !fault.Is(err, fault.Timeout) {
+		return err
+	}
+	return nil
+}
+
+// Try is [Service.Check] where an answer that does not come in time is an error, too.
+func (s *Service) Try(ctx context.Context, l *spec.LLM) error {
 	if s.o.Ping == nil {
 		return fault.New(fault.Unsupported, "this server cannot call models")
 	}
@@ -103,8 +113,13 @@ func (s *Service) Check(ctx context.Context, l *spec.LLM) error {
 	err := s.o.Ping(ctx, &c)
 	kind := fault.KindOf(err)
 	switch {
-	case err == nil, kind == fault.RateLimit, kind == fault.Timeout, errors.Is(err, context.DeadlineExceeded):
+	case err == nil, kind == fault.RateLimit:
 		return nil
+	case kind == fault.Timeout, errors.Is(err, context.DeadlineExceeded):
+		return fault.New(fault.Timeout, fmt.Sprintf("the model has not answered within %d seconds", limit))
+	}
+	if failed, ok := errors.AsType[*llm.Error](err); ok && failed.UnknownModel() {
+		kind = fault.NotFound
 	}
 	return fault.New(kind, withoutKeys(err.Error(), l))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,9 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/secret"
+	"github.com/deft-dev/deft/settings/permission"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -146,6 +149,29 @@ func (o *Owners) LLMs(ctx context.Context, owner identity.Tenant) ([]string, err
 	return s.Profiles.LLMs.Names(ctx)
 }
 
+// MetaProfile returns a saved meta-profile, the first one for "". NotFound if there is none.
+func (o *Owners) MetaProfile(ctx context.Context, owner identity.Tenant, name string) (json.RawMessage, error) {
+	s, err := o.Of(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		all, err := s.Profiles.Metas.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			return nil, fault.New(fault.NotFound, "there is no meta-profile")
+		}
+		name = all[0].Name
+	}
+	m, err := s.Profiles.Metas.Load(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return schema.Encode(m)
+}
+
 // Assigned returns the LLM profile that a service uses, "" for none of its own.
 func (o *Owners) Assigned(ctx context.Context, owner identity.Tenant, service string) (string, error) {
 	s, err := o.Of(ctx, owner)
@@ -173,4 +199,22 @@ func (o *Owners) Secret(ctx context.Context, owner identity.Tenant, url string) 
 	}
 	o.log.Warn("a stored secret cannot be read", "secret", name, "err", err)
 	return "", true
+}
+
+// Answer returns what an owner has answered about a file of a project.
+func (o *Owners) Answer(ctx context.Context, owner identity.Tenant, q permission.Question) (permission.Answer, error) {
+	s, err := o.Of(ctx, owner)
+	if err != nil {
+		return permission.None, err
+	}
+	return s.Answers.Answer(q)
+}
+
+// KeepAnswer keeps what an owner has answered about a file of a project.
+func (o *Owners) KeepAnswer(ctx context.Context, owner identity.Tenant, q permission.Question, a permission.Answer) error {
+	s, err := o.Of(ctx, owner)
+	if err != nil {
+		return err
+	}
+	return s.Answers.Keep(ctx, q, a)
 }

@@ -3,11 +3,13 @@ package settings
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/tool"
 )
 
 // appPreferences is the part of the user interface's settings that has
@@ -39,6 +41,8 @@ var PreferenceFields = &schema.Object{Extra: schema.Keep, Fields: []schema.Field
 	{Name: "sandbox_grouping_strategy", Type: schema.Choice{
 		"NO_GROUPING", "GROUP_BY_NEWEST", "LEAST_RECENTLY_USED", "FEWEST_CONVERSATIONS", "ADD_TO_ANY"}, Default: "NO_GROUPING"},
 	{Name: "default_sandbox_spec_id", Type: text()},
+	{Name: "agent_preset", Type: schema.Choice{tool.DefaultPreset, tool.GPT5Preset, tool.GeminiPreset}, Default: tool.DefaultPreset},
+	{Name: "agent_more_tools", Type: schema.List{Of: schema.String{Valid: moreTool}}, Default: []any{}},
 	{Name: "registered_marketplaces", Type: schema.List{Of: &schema.Object{Fields: []schema.Field{
 		{Name: "name", Type: schema.String{Min: 1}, Required: true},
 		{Name: "source", Type: schema.String{Min: 1}, Required: true},
@@ -48,6 +52,14 @@ var PreferenceFields = &schema.Object{Extra: schema.Keep, Fields: []schema.Field
 		{Name: "scope", Type: schema.Opt(schema.Choice{"instance", "org", "personal"})},
 	}}}, Default: []any{}},
 }}
+
+// moreTool refuses a name that no tool has which users can choose.
+func moreTool(name string) error {
+	if slices.ContainsFunc(tool.Registered(), func(r tool.Registration) bool { return r.Name == name && r.Description != "" && !r.OfPreset }) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "there is no such tool to choose")
+}
 
 func oneLine(s string) error {
 	if strings.ContainsAny(s, "\r\n\x00") {
@@ -63,6 +75,9 @@ type Preferences struct {
 	GitUserEmail     string  `json:"git_user_email"`
 	MaxBudgetPerTask float64 `json:"max_budget_per_task"`       // US dollars
 	SandboxGrouping  string  `json:"sandbox_grouping_strategy"` // as OpenHands calls it, such as NO_GROUPING
+	AgentPreset      string  `json:"agent_preset"`              // of the tools of agents that choose none; see tool.Preset
+	// MoreTools are tools beside those of the preset, such as browser_tool_set.
+	MoreTools []string `json:"agent_more_tools"`
 }
 
 // Preferences returns the user's preferences.
@@ -101,7 +116,10 @@ func (s *Service) Configured(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if doc.ActiveProfile != nil || doc.ACP() || doc.Misc.Object(appPreferences) != nil {
+	chosenPreferences := doc.Misc.Object(appPreferences)
+	_, shops := chosenPreferences.Lookup(marketplaces)
+	alone := shops && chosenPreferences.Len() == 1 // deft plugins marketplaces writes them
+	if doc.ActiveProfile != nil || doc.ACP() || chosenPreferences != nil && !alone {
 		return true, nil
 	}
 	chosen, err := json.Marshal(doc.Agent.Object("llm"))

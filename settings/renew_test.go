@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/settings"
 )
 
@@ -21,18 +22,14 @@ func TestRenewProviderToken(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	open := func() *settings.Service {
 		s, err := settings.Open(ctx, settings.Options{Dir: dir, Keys: keyring.New("key")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return s
 	}
 	a, b := open(), open()
 	token := settings.ProviderToken{Token: "t0", UserID: "u", RefreshToken: "r0", Expires: 100}
 	set := func(one settings.ProviderToken) {
 		t.Helper()
-		if err := a.SetProviderTokens(ctx, map[string]settings.ProviderToken{"gitlab": one}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.SetProviderTokens(ctx, map[string]settings.ProviderToken{"gitlab": one}))
 	}
 	is := func(want settings.ProviderToken) {
 		t.Helper()

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/settings/agentsettings"
 	"github.com/deft-dev/deft/settings/filestore"
 	"github.com/deft-dev/deft/settings/launch"
+	"github.com/deft-dev/deft/settings/permission"
 	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
 )
@@ -43,10 +45,8 @@ type Options struct {
 	CommonLLM *schema.Map
 	// Streams makes the settings' LLM stream its answers, because people watch.
 	Streams bool
-	// Browser says whether the browser tools can run.
-	Browser bool
-	// Changed is called with settings that were written; nil for no call.
-	Changed func(*Document)
+	// NoBrowser says that no agent gets the browser tools.
+	NoBrowser bool
 	// Current returns a provider's token that is good for a while, renewed if it is about
 	// to expire; nil for the stored one.
 	Current func(ctx context.Context, s *Service, provider string, stored ProviderToken) (ProviderToken, error)
@@ -60,10 +60,12 @@ type Options struct {
 type Service struct {
 	// Profiles are the stores of everything that is saved under a name.
 	Profiles *profiles.Stores
+	// Answers are what the user has answered about files of projects.
+	Answers *permission.Store
 
-	o                 Options
-	keys              schema.Keys // nil without a current key
-	settings, secrets *filestore.Document
+	o                         Options
+	keys                      schema.Keys // nil without a current key
+	settings, secrets, logins *filestore.Document
 
 	renewing chan struct{} // has a token while a token of a Git host is renewed
 }
@@ -74,9 +76,7 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 	if o.Dir == "" {
 		return nil, errors.New("settings need a directory")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Service{o: o, renewing: make(chan struct{}, 1)}
 	if o.Keys.CanSeal() {
 		s.keys = o.Keys
@@ -96,11 +96,15 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 	s.secrets = &filestore.Document{
 		Path: filepath.Join(o.Dir, "secrets.json"), Lock: ".secrets.lock", Schema: secretsSchema, Keys: s.keys, Files: o.Files,
 	}
+	s.logins = &filestore.Document{
+		Path: filepath.Join(o.Dir, "mcp_logins.json"), Lock: ".mcp_logins.lock", Schema: loginsSchema, Keys: s.keys, Files: o.Files,
+	}
+	s.Answers = permission.Open(o.Dir, o.Files)
 	s.Profiles = profiles.Open(profiles.Options{Dir: o.Dir, Files: o.Files, Keys: s.keys, Log: o.Log, Env: o.Env})
 	if s.keys == nil {
 		return s, nil
 	}
-	if err := errors.Join(s.settings.Renew(ctx), s.secrets.Renew(ctx), s.Profiles.Renew(ctx)); err != nil {
+	if err := errors.Join(s.settings.Renew(ctx), s.secrets.Renew(ctx), s.logins.Renew(ctx), s.Profiles.Renew(ctx)); err != nil {
 		o.Log.Error("some secrets could not be sealed with the current key", "error", err)
 	}
 	return s, nil
@@ -143,5 +147,5 @@ func (s *Service) Preview(ctx context.Context, profile *schema.Map) (*launch.Dia
 		return nil, err
 	}
 	memory := doc.Agent.Object("agent_context").Get("load_memory") == true
-	return launch.Preview(ctx, profile, s.storesOf(doc), launch.Runtime{Preset: spec.Preset{Browser: s.o.Browser}, Memory: memory}, s.o.Usable)
+	return launch.Preview(ctx, profile, s.storesOf(doc), launch.Runtime{Preset: spec.Preset{NoBrowser: s.o.NoBrowser}, Memory: memory}, s.o.Usable)
 }

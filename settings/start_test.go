@@ -3,6 +3,7 @@ package settings_test
 import (
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings"
 	"github.com/deft-dev/deft/settings/agentsettings"
@@ -13,9 +14,7 @@ func TestCommonLLM(t *testing.T) {
 	t.Parallel()
 	open := func(common *schema.Map) *settings.Service {
 		s, err := settings.Open(t.Context(), settings.Options{Dir: t.TempDir(), CommonLLM: common})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return s
 	}
 	model := schema.Of("model", "openai/gpt-5", "api_key", "sk-1")

@@ -29,7 +29,8 @@ var ErrInvalid error = fault.New(fault.Invalid, "Settings validation failed")
 
 // InvalidError is an ErrInvalid that names the mistakes.
 type InvalidError struct {
-	// Fields are paths in the settings: "agent_settings.llm.model". They have no values.
+	// Fields are paths in the settings: "agent_settings.llm.model". They have no values, but where a
+	// kind is missing or unknown the kinds that there are.
 	Fields []string
 }
 
@@ -51,7 +52,11 @@ func invalid(document string, err error) error {
 				}
 				path = append(path, fmt.Sprint(part))
 			}
-			e.Fields = append(e.Fields, strings.Join(path, "."))
+			field := strings.Join(path, ".")
+			if len(v.Kinds) > 0 {
+				field += " (one of " + strings.Join(v.Kinds, ", ") + ")"
+			}
+			e.Fields = append(e.Fields, field)
 		}
 	}
 	return e
@@ -69,6 +74,15 @@ func (s *Service) Update(ctx context.Context, d Diff) (*Document, error) {
 		return nil, err
 	}
 	return s.Change(ctx, func(doc *Document) error { return s.apply(doc, withLLM(doc, d, model)) })
+}
+
+// Tried returns the document that [Service.Update] would store, and stores nothing.
+func (s *Service) Tried(d Diff) (*Document, error) {
+	doc, err := s.Load()
+	if err != nil {
+		return nil, err
+	}
+	return doc, s.apply(doc, d)
 }
 
 // targets refuses pointers that name nothing.

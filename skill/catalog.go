@@ -76,17 +76,18 @@ type Listed struct {
 }
 
 // List returns the public and the user's skills; a user's skill replaces a
-// public one of its name.
-func (c Catalog) List(marketplace string) ([]Listed, []Warning) {
-	public, warnings := c.Public(marketplace)
-	user, more := c.User()
+// public one of its name. users are the warnings about the user's files, others about the
+// public repository.
+func (c Catalog) List(marketplace string) (listed []Listed, users, others []Warning) {
+	public, others := c.Public(marketplace)
+	user, users := c.User()
 	all := Override(public, user)
-	listed := make([]Listed, len(all))
+	listed = make([]Listed, len(all))
 	for i, s := range all {
 		own := slices.ContainsFunc(user, func(u Skill) bool { return u.Name == s.Name })
 		listed[i] = Listed{s, !own}
 	}
-	return listed, append(warnings, more...)
+	return listed, users, others
 }
 
 // marketplaceNames returns the names that a marketplace file lists.

@@ -21,10 +21,16 @@ import (
 // maxFrontMatter bounds the YAML at the head of a file, in bytes.
 const maxFrontMatter = 32 << 10
 
-var boundary = lazyregexp.New(`(?m)^-{3,}[ \t]*\r?$`)
+var (
+	boundary = lazyregexp.New(`(?m)^-{3,}[ \t]*\r?$`)
+	// ending is the end of front matter: YAML documents may end with dots, too.
+	ending    = lazyregexp.New(`(?m)^(?:-{3,}|\.{3})[ \t]*\r?$`)
+	paragraph = lazyregexp.New(`\n[ \t]*\r?\n`)
+)
 
 // FrontMatter splits a text into the YAML between two lines of --- at its
-// beginning and the rest, without the white space around it. Without such lines
+// beginning and the rest, without the white space around it. If the second line is missing, the
+// YAML is the first paragraph, and that if it has fields only. Without the first line
 // everything is the rest. YAML that is no mapping is ignored; malformed YAML,
 // anchors and too much of it are errors of kind fault.Invalid.
 func FrontMatter(text string) (fields map[string]any, rest string, err error) {
@@ -33,29 +39,60 @@ func FrontMatter(text string) (fields map[string]any, rest string, err error) {
 	if first == nil || first[0] != 0 {
 		return nil, text, nil
 	}
-	second := boundary().FindStringIndex(text[first[1]:])
+	second := ending().FindStringIndex(text[first[1]:])
 	if second == nil {
-		return nil, text, nil
+		return unclosed(text, text[first[1]:])
 	}
 	head := text[first[1] : first[1]+second[0]]
 	rest = strings.TrimSpace(text[first[1]+second[1]:])
 	if len(head) > maxFrontMatter {
 		return nil, rest, fault.New(fault.Invalid, fmt.Sprintf("the front matter has %d bytes; %d are read", len(head), maxFrontMatter))
 	}
-	fields, err = parseYAML([]byte(head))
-	if fault.Is(err, fault.Invalid) && errors.Is(err, errSyntax) {
-		if asMeant, again := parseYAML([]byte(quoted(head))); again == nil {
-			return asMeant, rest, nil
+	fields, err = parseFields(head)
+	return fields, rest, err
+}
+
+// unclosed splits a text whose front matter has no end. A line of --- before any other text is a
+// line of Markdown.
+func unclosed(text, after string) (fields map[string]any, rest string, err error) {
+	after = strings.TrimLeft(after, "\r\n")
+	head := after
+	if end := paragraph().FindStringIndex(after); end != nil {
+		head, rest = after[:end[0]], strings.TrimSpace(after[end[1]:])
+	}
+	for line := range strings.Lines(head) {
+		if !fieldLine().MatchString(line) {
+			return nil, text, nil
 		}
 	}
-	return fields, rest, err
+	if len(head) <= maxFrontMatter {
+		fields, err = parseFields(head)
+	}
+	if err != nil || len(fields) == 0 {
+		return nil, text, nil
+	}
+	return fields, rest, nil
+}
+
+// fieldLine matches a line of a mapping, or of the list or text that is its value.
+var fieldLine = lazyregexp.New(`^(?:[A-Za-z_][\w-]*:(?:[ \t]|\r?\n?$)|[ \t]+\S|- )`)
+
+// parseFields parses front matter, if it must be as it was meant.
+func parseFields(head string) (map[string]any, error) {
+	fields, err := parseYAML([]byte(head))
+	if fault.Is(err, fault.Invalid) && errors.Is(err, errSyntax) {
+		if asMeant, again := parseYAML([]byte(quoted(head))); again == nil {
+			return asMeant, nil
+		}
+	}
+	return fields, err
 }
 
 // errSyntax is the cause of errors that [quoted] may avoid.
 var errSyntax = errors.New("wrong syntax")
 
-// field matches a line of a mapping that is not indented.
-var field = lazyregexp.New(`^([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t\r]*$`)
+// field matches a line of a mapping, which may be the first one of an item of a list.
+var field = lazyregexp.New(`^([ ]*(?:-[ ]+)?)([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t\r]*$`)
 
 // quoted returns front matter with the values in quotes that are no YAML, as people write
 // them: "description: Use when: needed", "argument-hint: [x] - y". Tabs are no indentation.
@@ -65,14 +102,14 @@ func quoted(head string) string {
 		text := strings.TrimLeft(line, " \t")
 		lines[i] = strings.ReplaceAll(line[:len(line)-len(text)], "\t", "  ") + text
 		m := field().FindStringSubmatch(lines[i])
-		if m == nil {
+		if m == nil || m[1] != "" && strings.ContainsAny(m[3][:1], "[{") { // a list that is not closed
 			continue
 		}
-		if _, err := parseYAML([]byte(lines[i])); err == nil {
+		if _, err := parseYAML([]byte(m[2] + ": " + m[3])); err == nil {
 			continue
 		}
-		if value, err := json.Marshal(m[2]); err == nil {
-			lines[i] = m[1] + ": " + string(value)
+		if value, err := json.Marshal(m[3]); err == nil {
+			lines[i] = m[1] + m[2] + ": " + string(value)
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -132,9 +169,13 @@ func firstLine(s string) string {
 	return line
 }
 
+// instructions is the file of OpenHands' V0 with the instructions of a repository, at its root.
+const instructions = ".openhands_instructions"
+
 // thirdParty are files that other programs read, with the names of their skills.
 var thirdParty = map[string]string{
 	".cursorrules": "cursorrules",
+	instructions:   "repo_legacy", // as OpenHands' V0 names it
 	"agents.md":    "agents",
 	"agent.md":     "agents",
 	"claude.md":    "claude",
@@ -156,6 +197,12 @@ func Parse(source, name, text string, strict bool) (Skill, error) {
 	fields, content, err := FrontMatter(text)
 	if err != nil {
 		return Skill{}, err
+	}
+	switch {
+	case content == "" && len(fields) == 0:
+		return Skill{}, fault.New(fault.Invalid, "the file is empty")
+	case content == "":
+		return Skill{}, fault.New(fault.Invalid, "there is no text after the front matter")
 	}
 	s := Skill{Name: name, Content: content, Source: &source, Version: "1.0.0"}
 	directory := ""
@@ -298,6 +345,16 @@ func scalar(v any) string {
 	return fmt.Sprint(v)
 }
 
+// item is the text of an item of a list of texts: one with a colon was read as a mapping.
+func item(v any) string {
+	if m, ok := v.(map[string]any); ok && len(m) == 1 {
+		for key, value := range m {
+			return strings.TrimSpace(key + ": " + scalar(value))
+		}
+	}
+	return scalar(v)
+}
+
 // texts reads a list, or a text of several parts.
 func texts(v any, separator string) ([]string, bool) {
 	var parts []string
@@ -309,7 +366,7 @@ func texts(v any, separator string) ([]string, bool) {
 		parts = strings.Split(v, separator)
 	case []any:
 		for _, one := range v {
-			parts = append(parts, scalar(one))
+			parts = append(parts, item(one))
 		}
 	default:
 		return nil, false

@@ -110,6 +110,8 @@ func (l *loader) list(dir string) []fs.DirEntry {
 	return entries
 }
 
+var errIrregular = fault.New(fault.Denied, "not a regular file inside the directory")
+
 // isDir reports whether an entry is a directory, through links.
 func (l *loader) isDir(dir string, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
@@ -127,6 +129,9 @@ func (l *loader) directory(dir string, skip ...string) {
 	for _, e := range l.list(dir) {
 		sub := path.Join(dir, e.Name())
 		if !l.isDir(dir, e) || slices.Contains(skip, sub) {
+			if e.Type()&fs.ModeSymlink != 0 && path.Ext(sub) != ".md" && !l.regular(sub) {
+				l.warn(sub, errIrregular)
+			}
 			continue
 		}
 		if file := l.skillFile(sub); file != "" {
@@ -168,8 +173,13 @@ func (l *loader) load(file, name string) (Skill, bool) {
 // skillFile returns the SKILL.md of a directory, in any case, or "".
 func (l *loader) skillFile(dir string) string {
 	for _, e := range l.list(dir) {
-		if strings.EqualFold(e.Name(), "skill.md") && l.regular(path.Join(dir, e.Name())) {
-			return path.Join(dir, e.Name())
+		if !strings.EqualFold(e.Name(), "skill.md") {
+			continue
+		}
+		if file := path.Join(dir, e.Name()); l.regular(file) {
+			return file
+		} else if e.Type()&fs.ModeSymlink != 0 {
+			l.warn(file, errIrregular)
 		}
 	}
 	return ""
@@ -190,7 +200,7 @@ func (l *loader) markdown(dir string, taken []string, depth int) []string {
 		case l.regular(name):
 			files = append(files, name)
 		default:
-			l.warn(name, fault.New(fault.Denied, "not a regular file inside the directory"))
+			l.warn(name, errIrregular)
 		}
 	}
 	return files
@@ -272,27 +282,43 @@ func LoadOne(dir string) (Skill, error) {
 	if err != nil {
 		return Skill{}, fmt.Errorf("load a skill: %w", err)
 	}
-	l := trusted(filepath.Dir(abs))
-	name := filepath.Base(abs)
-	file := l.skillFile(name)
+	return trusted(filepath.Dir(abs)).one(filepath.Base(abs))
+}
+
+// LoadIn loads the skill of a directory below the root of a tree that is not the user's own. It
+// has the errors of [LoadOne]; links that lead out of the root are refused.
+func LoadIn(root, dir string) (Skill, error) {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return Skill{}, fault.Wrap(err, fault.Invalid, "read the skills of "+root)
+	}
+	defer r.Close()
+	return (&loader{fsys: r.FS(), at: root, seen: map[string]bool{}}).one(path.Clean(dir))
+}
+
+// one loads the skill of a directory.
+func (l *loader) one(dir string) (Skill, error) {
+	file := l.skillFile(dir)
 	if file == "" {
-		return Skill{}, fault.New(fault.Invalid, "there is no SKILL.md in "+dir)
+		return Skill{}, fault.New(fault.Invalid, "there is no SKILL.md in "+l.path(dir))
 	}
 	s, ok := l.load(file, "")
 	if !ok {
 		return Skill{}, fault.Wrap(l.warnings[len(l.warnings)-1].Err, fault.Invalid, "the SKILL.md is not valid")
 	}
-	s.Resources, s.MCPTools = l.resources(name), l.servers(name)
+	s.Resources, s.MCPTools = l.resources(dir), l.servers(dir)
 	return s, nil
 }
 
-// UserDirs returns the directories of a user's skills, most important first.
+// UserDirs returns the directories of a user's skills, most important first. Claude Code's
+// directory is one of them, as in a project.
 // persistence is OH_PERSISTENCE_DIR, or ~/.openhands.
 func UserDirs(home, persistence string) []string {
 	return []string{
 		filepath.Join(home, ".agents", "skills"),
 		filepath.Join(persistence, "skills"),
 		filepath.Join(persistence, "microagents"),
+		filepath.Join(home, ".claude", "skills"),
 	}
 }
 

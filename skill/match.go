@@ -33,7 +33,7 @@ func Match(skills []Skill, message string, skip []string) Activation {
 		if s.Source != nil {
 			fmt.Fprintf(&b, "\nSkill location: %s\n(relative file names below are relative to its directory)\n", *s.Source)
 		}
-		fmt.Fprintf(&b, "\n%s\n</EXTRA_INFO>\n", s.Content)
+		fmt.Fprintf(&b, "\n%s\n</EXTRA_INFO>\n", neutral(s.Content))
 	}
 	a.Text = b.String()
 	return a
@@ -93,7 +93,7 @@ func MatchPath(skills []Skill, file string, skip []string) Activation {
 		if s.Source != nil {
 			block += "Rule location: " + *s.Source + "\n"
 		}
-		blocks = append(blocks, block+"\n"+s.Content+"\n</EXTRA_INFO>")
+		blocks = append(blocks, block+"\n"+neutral(s.Content)+"\n</EXTRA_INFO>")
 	}
 	a.Text = strings.Join(blocks, "\n")
 	return a

@@ -121,7 +121,7 @@ func (l *loader) nested() {
 					if !strings.HasPrefix(e.Name(), ".") && e.Name() != "node_modules" && e.Name() != "vendor" {
 						next = append(next, name)
 					}
-				case dir != "." && e.Type().IsRegular() && thirdParty[strings.ToLower(e.Name())] != "":
+				case dir != "." && e.Name() != instructions && e.Type().IsRegular() && thirdParty[strings.ToLower(e.Name())] != "":
 					files = append(files, name)
 				}
 			}
@@ -159,6 +159,12 @@ func LoadRepository(root string, dirs ...string) ([]Skill, []Warning) {
 		l.directory(path.Clean(dir))
 	}
 	return l.skills, l.warnings
+}
+
+// LoadOrganisation loads the skills of an organisation's repository, whose root is the .openhands of
+// the others (reference: load_org_skills).
+func LoadOrganisation(root string) ([]Skill, []Warning) {
+	return LoadRepository(root, "skills", "microagents")
 }
 
 // LoadPlugin loads the skills of a plugin's directory: those in skills/, which

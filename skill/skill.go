@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -88,6 +89,20 @@ func (w Warning) Error() string { return w.Path + ": " + w.Err.Error() }
 // Unwrap returns the cause.
 func (w Warning) Unwrap() error { return w.Err }
 
+// mostLeftOut bounds the skills that [LeftOut] names one by one.
+const mostLeftOut = 10
+
+// LeftOut says to the user which skills are not there.
+func LeftOut(warnings []Warning) (all []string) {
+	for i, w := range warnings {
+		if i == mostLeftOut {
+			return append(all, fmt.Sprintf("%d more skills are not loaded", len(warnings)-i))
+		}
+		all = append(all, "not loaded: "+w.Error())
+	}
+	return all
+}
+
 // Type returns how the server lists the skill.
 func (s Skill) Type() string {
 	switch {
@@ -98,6 +113,9 @@ func (s Skill) Type() string {
 	}
 	return "knowledge"
 }
+
+// Always reports whether the skill is always in the prompt: instructions of a repository.
+func (s Skill) Always() bool { return !s.AgentSkills && s.Trigger == nil }
 
 // Info returns the skill as the server lists it.
 func (s Skill) Info() Info {
@@ -195,9 +213,7 @@ func (s Skill) MarshalJSON() ([]byte, error) {
 	if s.Inputs == nil {
 		s.Inputs = []Input{}
 	}
-	if s.Version == "" {
-		s.Version = "1.0.0"
-	}
+	s.Version = cmp.Or(s.Version, "1.0.0")
 	return json.Marshal(plain(s))
 }
 
@@ -301,7 +317,7 @@ func NameError(name, directory string) error {
 	case !namePattern().MatchString(name):
 		return fault.New(fault.Invalid, fmt.Sprintf("the name %q must be of lower case letters, digits and single hyphens between them", name))
 	case directory != "" && name != directory:
-		return fault.New(fault.Invalid, fmt.Sprintf("the name %q is not that of the directory, %q", name, directory))
+		return fault.New(fault.Invalid, fmt.Sprintf("the name %q is not the directory's, %q", name, directory))
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/skill"
 )
 
@@ -19,21 +21,7 @@ import (
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range files {
-		at := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if to, ok := strings.CutPrefix(text, "->"); ok {
-			err = os.Symlink(to, at)
-		} else {
-			err = os.WriteFile(at, []byte(text), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	testtree.Write(t, dir, files)
 	return dir
 }
 
@@ -105,18 +93,35 @@ func TestLoadProject(t *testing.T) {
 	var bad []string
 	for _, w := range warnings {
 		rel, err := filepath.Rel(dir, w.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		bad = append(bad, rel)
 		if strings.Contains(w.Error(), "host's secret") {
 			t.Errorf("a warning shows a file of outside: %v", w)
 		}
 	}
 	slices.Sort(bad)
-	want := []string{".agents/skills/broken/SKILL.md", ".agents/skills/wrong/SKILL.md", ".openhands/skills/steal.md"}
+	want := []string{".agents/skills/broken/SKILL.md", ".agents/skills/wrong/SKILL.md", ".openhands/skills/out", ".openhands/skills/steal.md"}
 	if diff := cmp.Diff(want, bad); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// TestCatalogWarnings: the user's files that cannot be read are told apart from those of the public repository.
+func TestCatalogWarnings(t *testing.T) {
+	t.Parallel()
+	const broken = "---\ntriggers:\n- {\n---\nx"
+	files := map[string]string{"public/skills/theirs.md": broken, "public/skills/fine.md": "x"}
+	for i := range 12 {
+		files[fmt.Sprintf(".agents/skills/own%02d.md", i)] = broken
+	}
+	home := write(t, files)
+	all, users, others := skill.NewCatalog(home, filepath.Join(home, ".openhands"), filepath.Join(home, "public")).List("")
+	if len(all) != 1 || len(users) != 12 || len(others) != 1 || filepath.Base(others[0].Path) != "theirs.md" {
+		t.Errorf("%v; the user's: %v; others: %v", all, users, others)
+	}
+	told := skill.LeftOut(users)
+	if len(told) != 11 || !strings.HasPrefix(told[0], "not loaded: "+home+"/.agents/skills/own00.md: ") || told[10] != "2 more skills are not loaded" {
+		t.Errorf("%q", told)
 	}
 }
 
@@ -133,6 +138,13 @@ func TestPeoplesSkills(t *testing.T) {
 		".agents/skills/PDF-Tools/SKILL.md":  "---\nname: PDF Tools\ndescription: d\n---\nx",
 		".agents/skills/übersicht/SKILL.md":  "---\nname: Übersicht\ndescription: *bold* text\n---\nx",
 		".agents/skills/plain/SKILL.md":      "No front matter.",
+		".agents/skills/unclosed/SKILL.md":   "---\nname: unclosed\ndescription: Has: no end\ntriggers:\n- x\n\n# Title\n\nbody",
+		".agents/skills/dots/SKILL.md":       "---\nname: dots\ndescription: d\n...\nbody",
+		".agents/skills/rule.md":             "---\nA text below a rule: with a colon\nand more.\n\nbody",
+		".agents/skills/nothing/SKILL.md":    " \n",
+		".agents/skills/nothing.md":          "",
+		".agents/skills/head/SKILL.md":       "---\nname: head\ndescription: d\n---\n",
+		".agents/skills/all-head/SKILL.md":   "---\nname: all-head\ndescription: d\n",
 		".agents/skills/words.md":            "---\ntriggers: go, Make\n---\nknow",
 		".agents/skills/quoted.md":           "---\ndescription: \"a\": b\ntriggers: [x]\n---\nknow",
 		".agents/skills/binary/SKILL.md":     "---\nname: binary\n---\n\x00",
@@ -140,13 +152,13 @@ func TestPeoplesSkills(t *testing.T) {
 		".agents/skills/wrong-name/SKILL.md": "---\nname: another\n---\nx",
 	})
 	skills, warnings := skill.LoadProject(dir)
-	if diff := cmp.Diff("agents claude quoted words pdf-tools args plain tabs uebersicht review", names(skills)); diff != "" {
+	if diff := cmp.Diff("agents claude rule quoted words pdf-tools args dots plain tabs unclosed uebersicht review", names(skills)); diff != "" {
 		t.Errorf("skills (-want +got):\n%s", diff)
 	}
 	if a, c := find(t, skills, "agents").Content, find(t, skills, "claude").Content; a != "Café rules, Café" || c != "By C" {
 		t.Errorf("instructions %q and %q", a, c)
 	}
-	for name, want := range map[string]string{"review": "Does a thing. Use when: needed.", "tabs": "With tabs", "uebersicht": "*bold* text", "args": "ok", "quoted": `"a": b`} {
+	for name, want := range map[string]string{"review": "Does a thing. Use when: needed.", "tabs": "With tabs", "uebersicht": "*bold* text", "args": "ok", "quoted": `"a": b`, "unclosed": "Has: no end", "dots": "d"} {
 		if got := find(t, skills, name).Description; got == nil || *got != want {
 			t.Errorf("description of %s: %v, want %q", name, got, want)
 		}
@@ -154,7 +166,16 @@ func TestPeoplesSkills(t *testing.T) {
 	if diff := cmp.Diff([]string{"go", "Make"}, find(t, skills, "words").Trigger.Words); diff != "" {
 		t.Errorf("triggers (-want +got):\n%s", diff)
 	}
-	if len(warnings) != 3 {
+	if got := find(t, skills, "unclosed").Content + find(t, skills, "rule").Content; got != "# Title\n\nbody---\nA text below a rule: with a colon\nand more.\n\nbody" {
+		t.Errorf("contents: %q", got)
+	}
+	named := fmt.Sprint(warnings)
+	for _, name := range []string{"binary/", "hopeless/", "wrong-name/", "nothing/", "nothing.md", "head/", "all-head/"} {
+		if !strings.Contains(named, name) {
+			t.Errorf("%s is not named: %v", name, warnings)
+		}
+	}
+	if len(warnings) != 7 {
 		t.Errorf("warnings: %v", warnings)
 	}
 }
@@ -166,13 +187,9 @@ func TestLargeProject(t *testing.T) {
 	dir := write(t, map[string]string{"z/AGENTS.md": "z", ".agents/skills/one.md": "one", "a/b/AGENTS.md": "too deep in a full tree"})
 	for i := range 210 {
 		many := filepath.Join(dir, "a", "m", fmt.Sprint(i))
-		if err := os.MkdirAll(many, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(many, 0o755))
 		for j := range 100 {
-			if err := os.Mkdir(filepath.Join(many, fmt.Sprint(j)), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Mkdir(filepath.Join(many, fmt.Sprint(j)), 0o755))
 		}
 	}
 	skills, warnings := skill.LoadProject(dir)
@@ -196,9 +213,11 @@ func TestLoadUser(t *testing.T) {
 		".openhands/skills/installed/on/SKILL.md":     "on",
 		".openhands/skills/installed/off/SKILL.md":    "off",
 		".openhands/skills/installed/.installed.json": `{"extensions":{"off":{"enabled":false}}}`,
+		".claude/skills/a/SKILL.md":                   "third",
+		".claude/skills/theirs/SKILL.md":              "---\nname: theirs\ndescription: d\n---\nx",
 	})
 	skills, warnings := skill.LoadUser(skill.UserDirs(home, filepath.Join(home, ".openhands")))
-	if diff := cmp.Diff("a on", names(skills)); diff != "" || len(warnings) != 0 {
+	if diff := cmp.Diff("a theirs on", names(skills)); diff != "" || len(warnings) != 0 {
 		t.Errorf("skills (-want +got):\n%s%v", diff, warnings)
 	}
 	if got := find(t, skills, "a").Content; got != "first" {
@@ -209,13 +228,9 @@ func TestLoadUser(t *testing.T) {
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	var s skill.Skill
-	if err := json.Unmarshal([]byte(`{"name":"n","content":"c","trigger":{"type":"path","paths":["*.go"]},"more":1}`), &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(`{"name":"n","content":"c","trigger":{"type":"path","paths":["*.go"]},"more":1}`), &s))
 	got, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := `{"name":"n","content":"c","trigger":{"type":"path","paths":["*.go"]},"source":null,"mcp_tools":null,"inputs":[],` +
 		`"is_agentskills_format":false,"version":"1.0.0","description":null,"license":null,"compatibility":null,` +
 		`"metadata":null,"allowed_tools":null,"disable_model_invocation":true,"resources":null}`
@@ -360,6 +375,22 @@ func TestMergeWithout(t *testing.T) {
 	}
 	if got := names(skill.Without(merged, []string{"y", "none"})); got != "x z" {
 		t.Errorf("left: %s", got)
+	}
+}
+
+func TestMeant(t *testing.T) {
+	t.Parallel()
+	fields, _, err := skill.FrontMatter("---\ninputs:\n  - name: WHO\n    description: Whom: a name\n  - name: WHEN: now\n    description: x\ntriggers:\n  - one: two\n---\nbody")
+	want := map[string]any{
+		"inputs":   []any{map[string]any{"name": "WHO", "description": "Whom: a name"}, map[string]any{"name": "WHEN: now", "description": "x"}},
+		"triggers": []any{map[string]any{"one": "two"}},
+	}
+	if diff := cmp.Diff(want, fields); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	s, err := skill.Parse("a.md", "a", "---\ntriggers:\n  - one: two\n  - three\n---\nbody", true)
+	if err != nil || strings.Join(s.Trigger.Words, "|") != "one: two|three" {
+		t.Errorf("%+v, %v", s.Trigger, err)
 	}
 }
 

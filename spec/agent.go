@@ -1,9 +1,6 @@
 package spec
 
 import (
-	"encoding/json"
-	"errors"
-
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -13,38 +10,24 @@ type Tool struct {
 	Params *schema.Map `json:"params"`
 }
 
-// Condenser shortens an agent's history. Kind is LLMSummarizingCondenser,
-// NoOpCondenser or PipelineCondenser; the kind decides about the other fields.
-type Condenser struct {
-	Kind                           string       `json:"kind"`
-	LLM                            *LLM         `json:"-"`
-	MaxSize                        int          `json:"max_size"`
-	MaxTokens                      *int         `json:"max_tokens"`
-	KeepFirst                      int          `json:"keep_first"`
-	MinimumProgress                float64      `json:"minimum_progress"`
-	HardContextResetMaxRetries     int          `json:"hard_context_reset_max_retries"`
-	HardContextResetContextScaling float64      `json:"hard_context_reset_context_scaling"`
-	Condensers                     []*Condenser `json:"-"`
-}
-
 // Agent is an agent of the wire. Its parts are read from fields; its document goes
 // out again, so that nothing a client sent is lost.
 type Agent struct {
-	Kind                   string          `json:"kind"` // "Agent" or "ACPAgent"
-	LLM                    *LLM            `json:"-"`
-	Tools                  []Tool          `json:"tools"`
-	FilterToolsRegex       *string         `json:"filter_tools_regex"`
-	IncludeDefaultTools    []string        `json:"include_default_tools"`
-	Context                *Context        `json:"agent_context"`
-	SystemPrompt           *string         `json:"system_prompt"`
-	SystemPromptFilename   string          `json:"system_prompt_filename"`
-	SecurityPolicyFilename string          `json:"security_policy_filename"`
-	SystemPromptKwargs     map[string]any  `json:"system_prompt_kwargs"`
-	Condenser              *Condenser      `json:"-"`
-	Critic                 json.RawMessage `json:"critic"`
-	ToolConcurrencyLimit   int             `json:"tool_concurrency_limit"`
-	Persona                *string         `json:"persona"`
-	MCPServers             *schema.Map     `json:"mcp_config"` // by name, each as MCPSchema has it
+	Kind                   string         `json:"kind"` // "Agent" or "ACPAgent"
+	LLM                    *LLM           `json:"-"`
+	Tools                  []Tool         `json:"tools"`
+	FilterToolsRegex       *string        `json:"filter_tools_regex"`
+	IncludeDefaultTools    []string       `json:"include_default_tools"`
+	Context                *Context       `json:"agent_context"`
+	SystemPrompt           *string        `json:"system_prompt"`
+	SystemPromptFilename   string         `json:"system_prompt_filename"`
+	SecurityPolicyFilename string         `json:"security_policy_filename"`
+	SystemPromptKwargs     map[string]any `json:"system_prompt_kwargs"`
+	Condenser              *Condenser     `json:"-"`
+	Critic                 *Critic        `json:"critic"`
+	ToolConcurrencyLimit   int            `json:"tool_concurrency_limit"`
+	Persona                *string        `json:"persona"`
+	MCPServers             *schema.Map    `json:"mcp_config"` // by name, each as MCPSchema has it
 
 	doc *schema.Map
 }
@@ -81,24 +64,6 @@ func AgentFrom(doc *schema.Map) (*Agent, error) {
 	}
 	a.Condenser, err = condenserFrom(doc.Object("condenser"))
 	return a, err
-}
-
-func condenserFrom(doc *schema.Map) (*Condenser, error) {
-	if doc == nil {
-		return nil, nil
-	}
-	c := &Condenser{}
-	err := schema.Into(doc, c)
-	if l := doc.Object("llm"); l != nil && err == nil {
-		c.LLM, err = LLMFrom(l)
-	}
-	list, _ := doc.Get("condensers").([]any)
-	for _, e := range list {
-		inner, _ := e.(*schema.Map)
-		one, ierr := condenserFrom(inner)
-		c.Condensers, err = append(c.Condensers, one), errors.Join(err, ierr)
-	}
-	return c, err
 }
 
 // Doc returns the agent's document, with its secrets in the clear. Callers
@@ -139,17 +104,13 @@ func (a *Agent) WithLLM(l *LLM) (*Agent, error) {
 	doc := a.doc.Copy()
 	doc.Set("llm", next)
 	c := doc.Object("condenser")
-	if c.Text("kind") != "LLMSummarizingCondenser" || !sameLLM(c.Object("llm"), a.doc.Object("llm")) {
-		return AgentFrom(doc)
+	if own := c.Object("llm"); own != nil && sameLLM(own, a.doc.Object("llm")) {
+		c, next = c.Copy(), next.Copy()
+		next.Set("usage_id", own.Get("usage_id"))
+		c.Set("llm", next)
+		quiet(c)
+		doc.Set("condenser", c)
 	}
-	own := next.Copy()
-	own.Set("usage_id", c.Object("llm").Get("usage_id"))
-	moved := c.Copy()
-	moved.Set("llm", own)
-	if err := checkCondenser(moved); err != nil {
-		return nil, err
-	}
-	doc.Set("condenser", moved)
 	return AgentFrom(doc)
 }
 

@@ -9,6 +9,11 @@ import (
 	s "github.com/deft-dev/deft/schema"
 )
 
+// The parameters of a tool. The tool that routes tasks has LLMs with their keys in them.
+var toolParams = &s.Object{Name: "params", Extra: s.Keep, Fields: []s.Field{
+	{Name: "meta_profile_llms", Type: s.Opt(s.Dict{Of: ExtendedLLM}), MayBeAbsent: true},
+}}
+
 // A tool has a name and the parameters it is made with.
 var _ = Reference("Tool", s.Object{
 	Before: func(m *s.Map) error {
@@ -23,36 +28,16 @@ var _ = Reference("Tool", s.Object{
 		}
 		return nil
 	},
-})
-
-// The condenser that asks a model for summaries.
-var _ = Reference("LLMSummarizingCondenser", s.Object{After: checkCondenser}, s.Field{Name: "llm", Type: ExtendedLLM})
-
-// checkCondenser leaves room for events to condense, and does not stream
-// summaries, which are not shown.
-func checkCondenser(m *s.Map) error {
-	size, err1 := whole(m.Get("max_size"))
-	first, err2 := whole(m.Get("keep_first"))
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	if size/2-first-1 <= 0 {
-		return errors.New("keep_first must be less than max_size // 2 to leave room for condensation")
-	}
-	if l := m.Object("llm"); l.Get("stream") == true && l.Get("is_subscription") != true {
-		l.Set("stream", false)
-	}
-	return nil
-}
+}, s.Field{Name: "params", Type: toolParams})
 
 // AgentSchema describes agents: the built-in one and ACP agents.
 var AgentSchema = Define("AgentBase", s.Tagged{
-	Key: "kind", Default: "Agent", Mark: "llm", Order: []string{"ACPAgent", "Agent"},
-	Of: map[string]*s.Object{"Agent": agentSchema, "ACPAgent": acpSchema},
+	Key: "kind", Default: "Agent", Mark: "llm", Order: []string{ACPKind, "Agent"},
+	Of: map[string]*s.Object{"Agent": agentSchema, ACPKind: acpSchema},
 })
 
 var agentSchema = Reference("Agent", s.Object{Before: prepareAgent, Extra: s.Keep},
-	s.Field{Name: "llm", Type: ExtendedLLM},
+	s.Field{Name: "llm", Type: ExtendedLLM}, s.Field{Name: "critic", Type: s.Opt(Critics)},
 )
 
 const defaultPrompt = "system_prompt.j2"
@@ -76,13 +61,22 @@ func prepareAgent(m *s.Map) error {
 	return nil
 }
 
-var acpSchema = Reference("ACPAgent", s.Object{Extra: s.Keep},
+var acpSchema = Reference(ACPKind, s.Object{Extra: s.Keep, After: func(m *s.Map) error {
+	if c := m.Object("agent_context"); c != nil && c.Get("load_project_skills") == true { // it reads the project itself
+		c = c.Copy()
+		c.Set("load_project_skills", false)
+		m.Set("agent_context", c)
+	}
+	return nil
+}},
 	s.Field{Name: "llm", Type: ExtendedLLM, Default: func() any {
 		m := LLMSchema.Defaults()
-		m.Set("model", "acp-managed")
-		m.Set("usage_id", "acp-managed")
+		m.Set("model", ACPModel)
+		m.Set("usage_id", ACPModel)
 		return m
 	}},
+	s.Field{Name: "critic", Type: s.Opt(Critics)},
+	s.Field{Name: "acp_resume_session_id", Type: s.Opt(s.Secret{})}, // who has it can go on with the session
 )
 
 func whole(v any) (int, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 	_ "github.com/deft-dev/deft/tool/builtin" // the tools under test
@@ -19,12 +20,51 @@ const full = `{"kind":"Agent","llm":{"model":"m","api_key":"s1"},"tools":[{"name
 	"condenser":{"kind":"PipelineCondenser","condensers":[{"kind":"NoOpCondenser"},{"kind":"LLMSummarizingCondenser","llm":{"model":"n","api_key":"s6","stream":true}}]},
 	"new_field":[1]}`
 
+// TestRouterParameters holds that the keys of the LLMs that a tool routes to are secrets.
+func TestRouterParameters(t *testing.T) {
+	t.Parallel()
+	a, err := spec.DecodeAgent([]byte(`{"kind":"Agent","llm":{"model":"m"},"tools":[{"name":"ClassifyAndSwitchLLMTool","params":{
+		"active_meta_profile":"router","other":null,"meta_profile_llms":{"fast":{"model":"f","api_key":"hush"}}}},{"name":"terminal"}]}`), schema.Reading{})
+	must.Succeed(t, err)
+	if a.Tools[0].Params.Object("meta_profile_llms").Object("fast").Text("api_key") != "hush" {
+		t.Errorf("params %v", a.Tools[0].Params)
+	}
+	raw, err := a.JSON(schema.Writing{})
+	must.Succeed(t, err)
+	if s := string(raw); strings.Contains(s, "hush") || !strings.Contains(s, `"other":null`) || !strings.Contains(s, `{"name":"terminal","params":{}}`) {
+		t.Errorf("shown as %s", s)
+	}
+}
+
+// TestIneffective: parts that are read and have no effect are found, so that a warning can name them.
+func TestIneffective(t *testing.T) {
+	t.Parallel()
+	a, err := spec.DecodeAgent([]byte(`{"kind":"Agent","llm":{"model":"m"},"tools":[{"name":"start_child_conversation","params":{"launch_url":"https://example.com/?k=hush"}},
+		{"name":"start_child_conversation"},{"name":"terminal","params":{"launch_url":"x"}}]}`), schema.Reading{})
+	must.Succeed(t, err)
+	for i, want := range []bool{true, false, false} {
+		if got := a.Tools[i].Ineffective(); strings.Contains(got, "launch_url") != want || strings.Contains(got, "hush") {
+			t.Errorf("tool %d: %q", i, got)
+		}
+	}
+	for text, want := range map[string]bool{
+		`{"kind":"NoOpCondenser"}`:                                                                           false,
+		`{"kind":"LLMSummarizingCondenser","llm":{"model":"n"}}`:                                             true,
+		`{"kind":"PipelineCondenser","condensers":[{"kind":"NoOpCondenser"}]}`:                               false,
+		`{"kind":"PipelineCondenser","condensers":[{"kind":"LLMSummarizingCondenser","llm":{"model":"n"}}]}`: true,
+	} {
+		v, err := schema.Parse([]byte(text))
+		must.Succeed(t, err)
+		if m, _ := v.(*schema.Map); spec.NamesModel(m) != want {
+			t.Errorf("%s: %v", text, !want)
+		}
+	}
+}
+
 func TestAgent(t *testing.T) {
 	t.Parallel()
 	a, err := spec.DecodeAgent([]byte(full), schema.Reading{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if a.LLM.APIKey.Reveal() != "s1" || a.Tools[0].Params.Len() != 1 || a.MCPServers.Object("one").Object("env").Text("K") != "s2" ||
 		a.MCPServers.Object("two").Object("auth").Text("password") != "s3" || a.MCPServers.Object("two").Get("enabled") != false || a.Context.Secrets.Text("A") != "s4" {
 		t.Errorf("%+v", a)
@@ -37,9 +77,7 @@ func TestAgent(t *testing.T) {
 	}
 	ring := keyring.New("k")
 	sealed, err := a.JSON(schema.Writing{Mode: schema.Sealed, Keys: ring})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	masked, err := a.MarshalJSON()
 	if err != nil || !strings.Contains(string(masked), `"new_field":[1]`) {
 		t.Errorf("%s %v", masked, err)
@@ -50,14 +88,10 @@ func TestAgent(t *testing.T) {
 		}
 	}
 	back, err := spec.DecodeAgent(sealed, schema.Reading{Keys: ring, Strict: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	plain := func(a *spec.Agent) string {
 		raw, err := a.JSON(schema.Writing{Mode: schema.Plain})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return string(raw)
 	}
 	if diff := cmp.Diff(plain(a), plain(back)); diff != "" {
@@ -82,9 +116,7 @@ func TestCondenserFollowsTheLLM(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, err := spec.DecodeAgent([]byte(`{"llm":{"model":"m","api_key":"k","usage_id":"agent","stream":true},"condenser":`+c.condenser+`}`), schema.Reading{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			other := spec.NewLLM("switched")
 			other.Stream = true
 			b, err := a.WithLLM(other)
@@ -145,9 +177,12 @@ func TestTools(t *testing.T) {
 	}{
 		{"nothing chosen", names(spec.LaunchTools(nil, spec.Preset{})), []string{"terminal", "file_editor", "task_tracker", "switch_llm"}},
 		{"with sub-agents", names(spec.LaunchTools(nil, spec.Preset{SubAgents: true})), []string{"terminal", "file_editor", "task_tracker", "task_tool_set", "switch_llm"}},
-		{"with a browser", names(spec.LaunchTools(nil, spec.Preset{Browser: true})), []string{"terminal", "file_editor", "task_tracker", "browser_tool_set", "switch_llm"}},
-		{"none", names(spec.LaunchTools([]any{}, spec.Preset{Browser: true})), []string{}},
-		{"no browser", names(spec.LaunchTools(list("browser_tool_set", "grep"), spec.Preset{})), []string{"grep"}},
+		{"of a preset", names(spec.LaunchTools(nil, spec.Preset{Name: "gpt5", SubAgents: true})), []string{"terminal", "apply_patch", "task_tracker", "task_tool_set", "switch_llm"}},
+		{"of a preset that is not known", names(spec.LaunchTools(nil, spec.Preset{Name: "future"})), []string{"terminal", "file_editor", "task_tracker", "switch_llm"}},
+		{"more", names(spec.LaunchTools(nil, spec.Preset{More: []string{"ipython", "browser_tool_set", "removed"}})), []string{"terminal", "file_editor", "ipython", "browser_tool_set", "task_tracker", "switch_llm"}},
+		{"chosen", names(spec.LaunchTools(list("glob", "browser_tool_set"), spec.Preset{More: []string{"ipython"}})), []string{"glob", "browser_tool_set"}},
+		{"no browser", names(spec.LaunchTools(list("browser_tool_set", "grep"), spec.Preset{NoBrowser: true})), []string{"grep"}},
+		{"none", names(spec.LaunchTools([]any{}, spec.Preset{})), []string{}},
 		{"twice", names(spec.MergeTools(list("SwitchLLMTool", "switch_llm", "grep", "grep"))), []string{"switch_llm", "grep"}},
 	} {
 		if diff := cmp.Diff(c.want, c.got); diff != "" {
@@ -160,5 +195,32 @@ func TestTools(t *testing.T) {
 	}
 	if err := spec.CheckBuiltins([]any{schema.Of("name", "finish", "params", schema.Of("a", 1))}); err == nil {
 		t.Error("finish took parameters")
+	}
+}
+
+// TestCondensersOfAnAgent refuses what no condenser is, and fills in defaults.
+func TestCondensersOfAnAgent(t *testing.T) {
+	t.Parallel()
+	for condenser, want := range map[string]string{
+		`{"kind":"MoonCondenser"}`: "the kind 'MoonCondenser' is none of LLMSummarizingCondenser, NoOpCondenser",
+		`{}`:                       "the kind '' is none of",
+		`{"kind":"PipelineCondenser","condensers":[{"kind":"LLMAttentionCondenser"}]}`: "Field required",
+		`{"kind":"RecentEventsCondenser","max_events":1}`:                              "Input should be greater than or equal to 2",
+		`{"kind":"AmortizedForgettingCondenser","max_size":6,"keep_first":2}`:          "Value error, keep_first must be less than max_size // 2 - 1",
+		`{"kind":"RecentEventsCondenser"}`:                                             `{"keep_first":1,"max_events":100,"kind":"RecentEventsCondenser"}`,
+		`{"kind":"LLMAttentionCondenser","llm":{"model":"m","stream":true}}`:           `"keep_first":1,"max_size":100,"kind":"LLMAttentionCondenser"}`,
+	} {
+		a, err := spec.DecodeAgent([]byte(`{"llm":{"model":"m"},"condenser":`+condenser+`}`), schema.Reading{})
+		if err != nil {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", condenser, err, want)
+			}
+			continue
+		}
+		raw, err := a.JSON(schema.Writing{})
+		must.Succeed(t, err)
+		if !strings.Contains(string(raw), want) || a.Condenser.LLM != nil && a.Condenser.LLM.Stream {
+			t.Errorf("%s: %s, want %s", condenser, raw, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	_ "embed" // for the files below
 	"encoding/json"
 	"fmt"
@@ -37,9 +38,7 @@ func Reference(name string, o s.Object, fields ...s.Field) *s.Object {
 
 // Variant is [Reference] for a description that other schemas do not refer to.
 func Variant(name string, o s.Object, fields ...s.Field) *s.Object {
-	if o.Name == "" {
-		o.Name = name
-	}
+	o.Name = cmp.Or(o.Name, name)
 	node := sync.OnceValue(func() *s.Map { return schemaOf(name) })
 	o.Lazy = sync.OnceValue(func() *s.Object {
 		full := o

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -48,9 +49,7 @@ func TestTypesOfTheContract(t *testing.T) {
 		{"ForkConversationRequest", `{"id":"x"}`, "Input should be a valid UUID"},
 	} {
 		v, err := schema.Parse([]byte(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_, err = schema.Check(spec.Referred(c.schema), v, schema.Reading{})
 		if err == nil && c.want != "" || err != nil && (c.want == "" || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%s %s: %v, want %q", c.schema, c.body, err, c.want)

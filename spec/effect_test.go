@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/route"
@@ -133,9 +134,7 @@ func call(t *testing.T, raw string) string {
 	var seen strings.Builder
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		mu.Lock()
 		defer mu.Unlock()
 		fmt.Fprintln(&seen, r.Method, r.URL)
@@ -153,14 +152,10 @@ func call(t *testing.T, raw string) string {
 		url := srv.URL + "/v1"
 		return spec.Connection{APIKey: "shared-key", BaseURL: &url}, true, nil
 	}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cfg := l.Config(nil)
 	m, err := route.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, failed := llm.Complete(t.Context(), m, l.Request(asking()), nil)
 	mu.Lock()
 	defer mu.Unlock()

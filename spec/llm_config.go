@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/schema"
@@ -24,10 +25,10 @@ func (l *LLM) Config(c *catalog.Catalog) llm.Config {
 		c = catalog.Default()
 	}
 	cfg := llm.Config{
-		Model: l.Model, APIKey: l.APIKey, BaseURL: value(l.BaseURL), API: l.APIMode,
-		APIVersion: value(l.APIVersion), Headers: maps.Clone(l.ExtraHeaders), Timeout: unlimited, IdleTimeout: unlimited,
+		Model: l.Model, APIKey: l.APIKey, BaseURL: optional.Value(l.BaseURL), API: l.APIMode,
+		APIVersion: optional.Value(l.APIVersion), Headers: maps.Clone(l.ExtraHeaders), Timeout: unlimited, IdleTimeout: unlimited,
 		KeepParameters: !l.DropParams, ExtraBody: l.extraBody(), AWS: l.aws(), ToolsInText: !l.NativeToolCalling,
-		ReasoningSummary: value(l.ReasoningSummary), PlainReasoning: !l.EnableEncryptedReasoning, CacheRetention: value(l.PromptCacheRetention),
+		ReasoningSummary: optional.Value(l.ReasoningSummary), PlainReasoning: !l.EnableEncryptedReasoning, CacheRetention: optional.Value(l.PromptCacheRetention),
 	}
 	l.endpoint(&cfg)
 	if l.Timeout != nil && *l.Timeout > 0 {
@@ -65,7 +66,7 @@ func (l *LLM) extraBody() map[string]json.RawMessage {
 func (l *LLM) aws() llm.AWS {
 	return llm.AWS{
 		AccessKeyID: l.AWSAccessKeyID, SecretAccessKey: l.AWSSecretAccessKey, SessionToken: l.AWSSessionToken,
-		Region: value(l.AWSRegionName), Profile: value(l.AWSProfileName), Role: value(l.AWSRoleName), SessionName: value(l.AWSSessionName),
+		Region: optional.Value(l.AWSRegionName), Profile: optional.Value(l.AWSProfileName), Role: optional.Value(l.AWSRoleName), SessionName: optional.Value(l.AWSSessionName),
 	}
 }
 
@@ -74,7 +75,7 @@ func (l *LLM) endpoint(cfg *llm.Config) {
 	switch provider, _, _ := strings.Cut(l.Model, "/"); provider {
 	case "ollama", "ollama_chat":
 		if cfg.BaseURL == "" {
-			cfg.BaseURL = value(l.OllamaBaseURL)
+			cfg.BaseURL = optional.Value(l.OllamaBaseURL)
 		}
 	case "openrouter":
 		if cfg.Headers == nil {
@@ -87,22 +88,15 @@ func (l *LLM) endpoint(cfg *llm.Config) {
 		}
 	case "bedrock":
 		if cfg.BaseURL == "" {
-			cfg.BaseURL = value(l.AWSBedrockRuntimeEndpoint)
+			cfg.BaseURL = optional.Value(l.AWSBedrockRuntimeEndpoint)
 		}
 	}
-}
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // describe applies the user's statements about the model to the catalogue's.
 func (l *LLM) describe(cfg *llm.Config, c *catalog.Catalog) {
 	asked := *cfg
-	if name := value(l.ModelCanonicalName); name != "" {
+	if name := optional.Value(l.ModelCanonicalName); name != "" {
 		asked.Model = name
 	}
 	provider, _, ok := strings.Cut(asked.Model, "/")
@@ -171,7 +165,7 @@ func (l *LLM) override(info *llm.Info, q *llm.Quirks, cfg *llm.Config) bool {
 	if l.InlineImageURLs != nil {
 		q.InlineImages = *l.InlineImageURLs
 	}
-	if value(l.PromptCacheRetention) == "" {
+	if optional.Value(l.PromptCacheRetention) == "" {
 		q.CacheRetention = false
 	}
 	return !reflect.DeepEqual(*q, before)

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/deft-dev/deft/fault"
@@ -55,8 +56,6 @@ func (l *LLM) Resolve(find Connections, profile string) error {
 		return &DanglingError{Owner: owner, ID: id}
 	}
 	l.BaseURL = c.BaseURL
-	if c.APIKey != "" {
-		l.APIKey = c.APIKey
-	}
+	l.APIKey = cmp.Or(c.APIKey, l.APIKey)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 )
@@ -33,20 +34,14 @@ func (l *LLM) Request(r llm.Request) llm.Request {
 	if r.MaxOutputTokens == 0 && l.MaxOutputTokens != nil {
 		r.MaxOutputTokens = *l.MaxOutputTokens
 	}
-	if r.Temperature == nil {
-		r.Temperature = l.Temperature
-	}
-	if r.TopP == nil {
-		r.TopP = l.TopP
-	}
+	r.Temperature = cmp.Or(r.Temperature, l.Temperature)
+	r.TopP = cmp.Or(r.TopP, l.TopP)
 	if r.TopK == nil {
 		r.TopK = l.topK()
 	}
-	if r.Seed == nil {
-		r.Seed = l.Seed
-	}
+	r.Seed = cmp.Or(r.Seed, l.Seed)
 	if r.ReasoningEffort == "" {
-		r.ReasoningEffort = effort(value(l.ReasoningEffort))
+		r.ReasoningEffort = effort(optional.Value(l.ReasoningEffort))
 	}
 	r.NoStream = r.NoStream || !l.Stream
 	if r.ThinkingBudget == 0 {
@@ -78,6 +73,11 @@ func (l *LLM) withoutImages() bool {
 	return l.DisableVision != nil && *l.DisableVision || l.Capabilities["supports_vision"] == false
 }
 
+// TakesImages reports whether the settings say that the model takes images.
+func (l *LLM) TakesImages() bool {
+	return l.Capabilities["supports_vision"] == true && !l.withoutImages()
+}
+
 // withoutCache reports whether requests must not use the prompt cache.
 func (l *LLM) withoutCache() bool {
 	return !l.CachingPrompt || l.Capabilities["supports_prompt_cache"] == false
@@ -105,12 +105,12 @@ func without(msgs []event.Message, found func(event.Content) bool, change func([
 
 func isImage(c event.Content) bool { return c.Type == event.TypeImage }
 
-// dropImages removes images. A message of nothing else notes that there were
-// some.
+// dropImages puts a text in the place of each image.
 func dropImages(content []event.Content) []event.Content {
-	content = slices.DeleteFunc(content, isImage)
-	if len(content) == 0 {
-		return event.Texts("(an image, which this model does not get)")
+	for i, c := range content {
+		if isImage(c) {
+			content[i] = event.Text("(an image, which this model does not get)")
+		}
 	}
 	return content
 }

@@ -89,7 +89,7 @@ func HasEffect(field string) bool {
 }
 
 // withoutEffect holds the fields that Deft takes, keeps and does nothing with,
-// each with the reason; docs/agent-server.md names them for users. A test holds
+// each with the reason; docs/agent-server-llm.md names them for users. A test holds
 // every other field to an effect.
 var withoutEffect = map[string]string{
 	"auth_type":           "there are no subscriptions",

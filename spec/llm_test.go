@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/schema"
@@ -22,22 +23,16 @@ import (
 func decode(t *testing.T, raw string, how schema.Reading) *spec.LLM {
 	t.Helper()
 	l, err := spec.DecodeLLM([]byte(raw), how, "body", "llm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return l
 }
 
 func TestDefaultsFitTheStruct(t *testing.T) {
 	t.Parallel()
 	raw, err := json.Marshal(spec.NewLLM("gpt-5.6"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want, err := schema.Encode(spec.LLMSchema.Defaults())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want = []byte(strings.Replace(string(want), `"fallback_strategy":null,`, "", 1))
 	if diff := cmp.Diff(string(want), string(raw)); diff != "" {
 		t.Errorf("(-schema +struct)\n%s", diff)
@@ -141,7 +136,7 @@ func TestABlindModelIsSentNoImages(t *testing.T) {
 		{Role: event.RoleUser, Content: event.Texts("plain")},
 	}
 	got := l.Request(llm.Request{Messages: msgs}).Messages
-	if len(got) != 3 || len(got[0].Content) != 1 || got[1].Content[0].Type != event.TypeText || len(msgs[0].Content) != 2 {
+	if len(got) != 3 || len(got[0].Content) != 2 || got[0].Content[1].Type != event.TypeText || got[1].Content[0].Type != event.TypeText || msgs[0].Content[1].Type != event.TypeImage {
 		t.Errorf("%+v", got)
 	}
 	l.DisableVision = nil

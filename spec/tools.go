@@ -32,8 +32,23 @@ const taskTool = "task"
 // StartsSubAgents reports whether a tool starts sub-agents, by its name.
 func StartsSubAgents(name string) bool { return slices.Contains(delegating, CanonicalTool(name)) }
 
-// GivesTasks reports whether a tool is the one that gives tasks to sub-agents, by its name.
-func GivesTasks(name string) bool { return name == SubAgentsTool || name == taskTool }
+// startChild is the tool that starts a conversation beside the agent's.
+const startChild = "start_child_conversation"
+
+// StartsOthers reports whether a tool starts sub-agents or conversations, by its name. Sub-agents
+// have none.
+func StartsOthers(name string) bool { return name == startChild || StartsSubAgents(name) }
+
+// Ineffective says why a parameter of the tool has no effect; "" if all have.
+func (t Tool) Ineffective() string {
+	if CanonicalTool(t.Name) == startChild && t.Params.Get("launch_url") != nil {
+		return "tool " + startChild + ": launch_url: conversations start here, and nowhere else"
+	}
+	return ""
+}
+
+// GivesTasks reports whether a tool gives tasks to sub-agents, by its name.
+func GivesTasks(name string) bool { return slices.Contains(delegating, name) }
 
 // BuiltinClass returns the class name of a built-in tool that is named by
 // class or by tool name, or "".
@@ -62,35 +77,40 @@ func NewTool(name string) *s.Map { return s.Of("name", name, "params", s.NewMap(
 
 // Preset says what the tools have that an agent gets where none are chosen.
 type Preset struct {
-	Browser   bool // one can run
+	Name      string   // one of tool.Preset, such as "gpt5"
+	More      []string // registered tools beside those of the preset
+	NoBrowser bool     // the server has none
 	SubAgents bool
 }
 
 // LaunchTools returns the tools of a launch: the standard set for nil
-// (docs/openhands/sdk-wire-1.58.md section B.2), and no browser where none can
-// run.
+// (docs/openhands/sdk-wire-1.58.md section B.2). Unlike the reference's, the standard set has
+// no browser: its fourteen tools would be in each request of each conversation.
 func LaunchTools(tools []any, p Preset) []any {
 	if tools == nil {
 		return standardTools(p)
 	}
-	if p.Browser {
-		return tools
+	if p.NoBrowser {
+		return slices.DeleteFunc(slices.Clone(tools), func(t any) bool { return ToolName(t) == BrowserTool })
 	}
-	return slices.DeleteFunc(slices.Clone(tools), func(t any) bool { return ToolName(t) == BrowserTool })
+	return tools
 }
 
 // standardTools are the tools of an agent that chooses none; built-in ones come last.
 func standardTools(p Preset) []any {
 	list, builtin := []any{}, []any{}
-	for _, name := range tool.InSet(tool.Standard) {
-		if BuiltinClass(name) != "" {
-			builtin = append(builtin, NewTool(name))
-		} else {
-			list = append(list, NewTool(name))
-		}
+	set, ok := tool.Preset(p.Name, tool.Standard)
+	if !ok {
+		set = tool.Standard // of a newer version
 	}
-	if p.Browser {
-		list = append(list, NewTool(BrowserTool))
+	for _, r := range tool.Registered() {
+		own := BuiltinClass(r.Name) != ""
+		switch {
+		case own && r.Sets.Has(tool.Standard):
+			builtin = append(builtin, NewTool(r.Name))
+		case !own && (r.Sets.Has(set) || slices.Contains(p.More, r.Name)):
+			list = append(list, NewTool(r.Name))
+		}
 	}
 	if p.SubAgents {
 		list = append(list, NewTool(SubAgentsTool))

@@ -15,13 +15,27 @@ type branch struct {
 	lastUser event.ID
 	condense bool
 	analysis *event.SecurityAnalysisEvent
+	// decisions are what hooks decided about pending actions; blocked is the last message that
+	// a hook blocked.
+	decisions []*event.HookExecutionEvent
+	blocked   event.ID
 }
 
 func (b *branch) add(ev event.Event) {
 	switch e := ev.(type) {
 	case *event.SystemPromptEvent:
-		b.view = append(b.view, e)
+		b.open(e)
+	case *event.HookExecutionEvent:
+		switch {
+		case e.MessageID != "" && e.Blocked:
+			b.blocked = e.MessageID
+		case e.HookEventType == "PreToolUse":
+			b.decisions = append(b.decisions[:len(b.decisions):len(b.decisions)], e)
+		}
 	case *event.MessageEvent:
+		if e.ID == b.blocked {
+			return // neither the model nor a condenser is shown it
+		}
 		b.view = append(b.view, e)
 		if e.Source == event.SourceUser {
 			b.lastUser = e.ID
@@ -59,7 +73,22 @@ func (b *branch) settle(action event.ID, call string) {
 	if i < 0 {
 		return
 	}
+	id := b.pending[i].ID
 	b.pending = slices.Concat(b.pending[:i], b.pending[i+1:])
+	if len(b.decisions) > 0 {
+		b.decisions = slices.DeleteFunc(slices.Clone(b.decisions), func(e *event.HookExecutionEvent) bool { return e.ActionID == id })
+	}
+}
+
+// open puts a system prompt into the view, in the place of an earlier one.
+func (b *branch) open(e *event.SystemPromptEvent) {
+	i := slices.IndexFunc(b.view, func(ev event.Event) bool { _, prompt := ev.(*event.SystemPromptEvent); return prompt })
+	if i < 0 {
+		b.view = append(b.view, e)
+		return
+	}
+	b.view = slices.Clone(b.view) // earlier states have the same array
+	b.view[i] = e
 }
 
 // condensed returns the view without the events that c forgets and with its summary.

@@ -62,7 +62,7 @@ func (f *Fold) Apply(seq int64, ev event.Event) error {
 func (f *Fold) State() *State {
 	return &State{
 		Seq: f.seq, Head: f.tree.headID(), Status: f.status,
-		View: f.branch.view[:len(f.branch.view):len(f.branch.view)], Pending: f.branch.pending, Analysis: f.branch.analysis,
+		View: f.branch.view[:len(f.branch.view):len(f.branch.view)], Pending: f.branch.pending, Analysis: f.branch.analysis, Decisions: f.branch.decisions,
 		CondensationRequested: f.branch.condense, LastUserMessage: f.branch.lastUser,
 		Tasks: f.branch.tasks, Stats: f.stats, Fields: f.fields, LastTime: f.last,
 	}

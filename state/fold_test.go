@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/state"
 )
@@ -30,19 +31,15 @@ func newLog() *log {
 
 func (l *log) load(seq int64) (event.Event, error) { return l.events[seq-1], nil }
 
-func (l *log) append(t interface{ Fatal(...any) }, ev event.Event) {
+func (l *log) append(t must.T, ev event.Event) {
 	l.events = append(l.events, ev)
-	if err := l.fold.Apply(int64(len(l.events)), ev); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.fold.Apply(int64(len(l.events)), ev))
 }
 
-func (l *log) refold(t interface{ Fatal(...any) }) *state.State {
+func (l *log) refold(t must.T) *state.State {
 	f := state.NewFold(l.load)
 	for i, ev := range l.events {
-		if err := f.Apply(int64(i+1), ev); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Apply(int64(i+1), ev))
 	}
 	return f.State()
 }
@@ -53,11 +50,9 @@ func message(id string, parent event.ID) *event.MessageEvent {
 	return m
 }
 
-func move(t interface{ Fatal(...any) }, to any) event.Event {
+func move(t must.T, to any) event.Event {
 	up, err := event.NewStateUpdate(state.KeyHead, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	up.Timestamp = "2026-11-21T10:00:00.000000"
 	return up
 }
@@ -106,9 +101,7 @@ func TestLegacyLinearConversationIsOneBranch(t *testing.T) {
 		t.Errorf("%d events in view, want 5", got)
 	}
 	runs, err := l.fold.Runs("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]state.Run{{First: 1, Last: 5}}, runs); diff != "" {
 		t.Error(diff)
 	}
@@ -178,6 +171,23 @@ func TestCondensationKeepsSystemPromptAndPlacesSummary(t *testing.T) {
 	}
 }
 
+// A conversation that goes on with an agent of another kind has its system prompt.
+func TestAnotherSystemPromptTakesThePlace(t *testing.T) {
+	t.Parallel()
+	l := newLog()
+	l.append(t, &event.SystemPromptEvent{Base: event.Base{ID: "one"}})
+	l.append(t, message("a", ""))
+	before := l.fold.State()
+	l.append(t, &event.SystemPromptEvent{Base: event.Base{ID: "two"}})
+	l.append(t, message("b", ""))
+	if got, want := viewIDs(l.fold.State()), []event.ID{"two", "a", "b"}; !cmp.Equal(got, want) {
+		t.Errorf("view %v, want %v", got, want)
+	}
+	if got, want := viewIDs(before), []event.ID{"one", "a"}; !cmp.Equal(got, want) {
+		t.Errorf("an old snapshot is %v, want %v", got, want)
+	}
+}
+
 // A call for a title has another history than the agent's.
 func TestStatsOfACallAside(t *testing.T) {
 	t.Parallel()
@@ -218,9 +228,7 @@ func TestStatsCountEveryBranchAndJoinLists(t *testing.T) {
 			Usage: llm.Usage{Prompt: 10, Output: i}, Cost: 0.5, CostKnown: true,
 		}, time.Unix(int64(i), 0))
 		up, err := event.NewStateUpdate(state.KeyStats, v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		l.append(t, up)
 		l.append(t, move(t, nil))
 	}
@@ -268,9 +276,7 @@ func TestIncrementalFoldEqualsFullFold(t *testing.T) {
 				l.append(t, move(t, nil))
 			case "status":
 				up, err := event.NewStateUpdate(state.KeyStatus, rapid.SampledFrom([]state.Status{state.Running, state.Idle}).Draw(t, "s"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				l.append(t, up)
 			}
 		}
@@ -292,9 +298,7 @@ func TestIncrementalFoldEqualsFullFold(t *testing.T) {
 // checkRuns replays the runs as a fork would and expects the same branch.
 func checkRuns(t *rapid.T, l *log, path []event.ID) {
 	runs, err := l.fold.Runs("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fork := newLog()
 	for _, r := range runs {
 		for s := r.First; s <= r.Last; s++ {
@@ -307,14 +311,10 @@ func checkRuns(t *rapid.T, l *log, path []event.ID) {
 }
 
 // plain turns a state into comparable values.
-func plain(t interface{ Fatal(...any) }, s *state.State) map[string]any {
+func plain(t must.T, s *state.State) map[string]any {
 	raw, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out := map[string]any{}
-	if err := json.Unmarshal(raw, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(raw, &out))
 	return out
 }

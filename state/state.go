@@ -86,6 +86,8 @@ type State struct {
 	Pending []*event.ActionEvent
 	// Analysis is the last rating of actions; nil for none.
 	Analysis *event.SecurityAnalysisEvent
+	// Decisions are the recorded hooks before pending actions.
+	Decisions []*event.HookExecutionEvent
 	// CondensationRequested is set while a CondensationRequest is unanswered.
 	CondensationRequested bool
 	LastUserMessage       event.ID

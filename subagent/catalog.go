@@ -118,10 +118,20 @@ func (c Catalog) project(dir string) []Definition {
 }
 
 func (c Catalog) read(fsys fs.FS, dir, shown, level string) []Definition {
+	return read(fsys, dir, shown, level, c.warn)
+}
+
+// Plugin returns the agents in a directory of a plugin, whose files are below fsys, and shown
+// as in shown. warn is told which are left out.
+func Plugin(fsys fs.FS, dir, shown string, warn func(path string, err error)) []Definition {
+	return read(fsys, dir, shown, "", warn)
+}
+
+func read(fsys fs.FS, dir, shown, level string, warn func(path string, err error)) []Definition {
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			c.warn(shown, err)
+			warn(shown, err)
 		}
 		return nil
 	}
@@ -139,11 +149,13 @@ func (c Catalog) read(fsys fs.FS, dir, shown, level string) []Definition {
 			d, err = Parse(strings.TrimSuffix(e.Name(), path.Ext(e.Name())), text)
 		}
 		if err != nil {
-			c.warn(filepath.Join(shown, e.Name()), err)
+			warn(filepath.Join(shown, e.Name()), err)
 			continue
 		}
-		level := level
-		d.Level, d.IsBuiltin = &level, level == Builtin
+		if level != "" {
+			level := level
+			d.Level, d.IsBuiltin = &level, level == Builtin
+		}
 		if shown != "" {
 			source := filepath.ToSlash(filepath.Join(shown, e.Name()))
 			d.Source = &source

@@ -2,21 +2,19 @@ package subagent
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/hook"
 )
 
-// Decode reads a definition that a client has sent, in the JSON of [Definition]. Of its MCP
-// servers only the names are kept. Errors are of kind fault.Invalid.
+// Decode reads a definition that a client has sent, in the JSON of [Definition]. Errors are of
+// kind fault.Invalid.
 func Decode(raw []byte) (Definition, error) {
 	var v struct {
 		plain
-		Hooks   json.RawMessage            `json:"hooks"`
-		Servers map[string]json.RawMessage `json:"mcp_config"`
-		Former  map[string]json.RawMessage `json:"mcp_servers"`
+		Hooks   json.RawMessage `json:"hooks"`
+		Servers json.RawMessage `json:"mcp_config"`
+		Former  json.RawMessage `json:"mcp_servers"`
 	}
 	v.Model = "inherit"
 	if err := json.Unmarshal(raw, &v); err != nil {
@@ -30,18 +28,19 @@ func Decode(raw []byte) (Definition, error) {
 		}
 	}
 	d.MCPConfig, d.MCPServers = nil, nil
-	names := slices.Sorted(maps.Keys(v.Servers))
-	names = append(names, slices.Sorted(maps.Keys(v.Former))...)
-	if len(names) > 0 {
-		kept := map[string]struct{}{}
-		for _, name := range names {
-			kept[name] = struct{}{}
+	for _, servers := range []json.RawMessage{v.Servers, v.Former} {
+		if len(servers) == 0 || string(servers) == "null" {
+			continue
 		}
-		if d.MCPConfig, err = json.Marshal(kept); err != nil {
-			return Definition{}, err
+		if err := d.readServers(servers); err != nil {
+			return Definition{}, fault.Wrap(err, fault.Invalid, "mcp_config")
 		}
+		break
 	}
-	return d, nil
+	if len(d.Condenser) > 0 {
+		err = d.checkCondenser()
+	}
+	return d, err
 }
 
 // plain is a Definition whose fields are shadowed where they are read in another way.

@@ -1,16 +1,20 @@
 package subagent
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Definition is an agent as the API lists it.
@@ -26,7 +30,9 @@ type Definition struct {
 	PermissionMode *string  `json:"permission_mode"` // always_confirm, never_confirm, confirm_risky
 	MaxIterations  *int     `json:"max_iteration_per_run"`
 	MaxBudget      *float64 `json:"max_budget_per_run"` // in USD
-	// MCPConfig is shown with its secrets masked.
+	// Servers are the MCP servers with their secrets, nil for none, and MCPConfig as the
+	// API shows them.
+	Servers         *schema.Map     `json:"-"`
 	MCPConfig       json.RawMessage `json:"mcp_config"`
 	MCPServers      json.RawMessage `json:"mcp_servers"` // the older name
 	ProfileStoreDir *string         `json:"profile_store_dir"`
@@ -36,6 +42,38 @@ type Definition struct {
 	Level           *string         `json:"level"`
 	Source          *string         `json:"source"`
 	IsBuiltin       bool            `json:"is_builtin"`
+}
+
+// Runs describes the hooks and MCP servers of the definition, a line each.
+func (d Definition) Runs() (lines []string) {
+	for _, line := range d.Hooks.Words() {
+		lines = append(lines, "hook at "+line)
+	}
+	return append(lines, spec.DescribeMCPServers(d.Servers)...)
+}
+
+// Programs describes all that a yes to the hooks and MCP servers of the definition is for.
+func (d Definition) Programs() ([]byte, error) {
+	hooks, err := json.Marshal(d.Hooks)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := schema.Encode(d.Servers)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Join([][]byte{[]byte(strings.Join(d.Runs(), "\n")), hooks, servers}, []byte("\n")), nil
+}
+
+// File returns the file of the definition as a path in a project, or its name where there is none.
+func (d Definition) File(project string) string {
+	if d.Source == nil {
+		return d.Name
+	}
+	if rel, err := filepath.Rel(project, *d.Source); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return *d.Source
 }
 
 var example = lazyregexp.New(`(?is)<example>(.*?)</example>`)
@@ -132,11 +170,9 @@ func (d *Definition) limits(fields map[string]any) error {
 
 // parts takes the fields that are configurations of their own.
 func (d *Definition) parts(fields map[string]any) error {
-	raw, err := mcpServers(fields)
-	if err != nil {
+	if err := d.takeServers(fields); err != nil {
 		return fault.Wrap(err, fault.Invalid, "mcp_config")
 	}
-	d.MCPConfig, d.MCPServers = raw, raw
 	if m, ok := fields["hooks"].(map[string]any); ok {
 		raw, err := json.Marshal(m)
 		if err != nil {
@@ -154,6 +190,7 @@ func (d *Definition) parts(fields map[string]any) error {
 			return fault.New(fault.Invalid, "condenser needs a kind")
 		}
 		d.Condenser = raw
+		return d.checkCondenser()
 	default:
 		switch strings.ToLower(strings.TrimSpace(scalar(v))) {
 		case "", "default", "inherit", "true":
@@ -162,6 +199,23 @@ func (d *Definition) parts(fields map[string]any) error {
 		default:
 			return fault.New(fault.Invalid, "condenser must be default, none or a mapping")
 		}
+	}
+	return nil
+}
+
+// checkCondenser refuses a condenser that no agent can have. Its LLM does not matter: it asks the
+// agent's model.
+func (d *Definition) checkCondenser() error {
+	v, err := schema.Parse(d.Condenser)
+	if err != nil {
+		return err
+	}
+	m, _ := v.(*schema.Map)
+	if m == nil {
+		return nil // none
+	}
+	if _, err := schema.Check(spec.Condensers, spec.CondenserWith(m, schema.Of("model", "any")), schema.Reading{}, "condenser"); err != nil {
+		return fault.Wrap(err, fault.Invalid, "condenser")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/subagent"
 )
 
@@ -16,13 +17,9 @@ func TestParse(t *testing.T) {
 	d, err := subagent.Parse("file", "---\ntools: [a, 1]\nskills: 'x, y'\nmax_budget_per_run: 0.5\npermission_mode: Never_Confirm\n"+
 		"mcp_servers:\n  s: {url: 'http://x', headers: {K: secret}, auth: {strategy: bearer, value: secret}}\ncondenser: off\nextra: [1]\n"+
 		"hooks: {Stop: [{hooks: [{command: x}]}]}\n---\nBody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	raw, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, part := range []string{
 		`"name":"file"`, `"tools":["a","1"]`, `"skills":["x","y"]`, `"max_budget_per_run":0.5`, `"permission_mode":"never_confirm"`,
 		`"condenser":{"kind":"NoOpCondenser"}`, `"metadata":{"extra":[1]}`, `"K":"**********"`, `"stop":[{"matcher":"*"`,
@@ -36,7 +33,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"max_iteration_per_run: 0", "max_budget_per_run: x", "max_budget_per_run: .nan", "mcp_config: [1]", "condenser: moon",
-		"condenser: {a: 1}", "profile_store_dir: [1]", "hooks: {Moon: []}", "x: .inf",
+		"condenser: {a: 1}", "condenser: {kind: MoonCondenser}", "condenser: {kind: LLMSummarizingCondenser, max_size: x}", "profile_store_dir: [1]", "hooks: {Moon: []}", "x: .inf",
 	} {
 		if _, err := subagent.Parse("file", "---\n"+bad+"\n---\n"); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: error %v", bad, err)
@@ -61,13 +58,9 @@ func TestServersOfFiles(t *testing.T) {
 			continue
 		}
 		raw, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &fields); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(raw, &fields))
 		for _, name := range []string{"mcp_config", "mcp_servers"} {
 			if got := string(fields[name]); got != want {
 				t.Errorf("%s: %s is %s, want %s", file, name, got, want)
@@ -100,13 +93,12 @@ func TestDecode(t *testing.T) {
 	t.Parallel()
 	d, err := subagent.Decode([]byte(`{"name":"a","description":"d","tools":["terminal"],"system_prompt":"p","max_budget_per_run":0.5,
 "hooks":{"stop":[{"hooks":[{"command":"x"}]}]},"mcp_config":{"s":{"command":"x","env":{"K":"secret"}}},"unknown":1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d.Name != "a" || d.Model != "inherit" || *d.MaxBudget != 0.5 || d.Hooks.Empty() || string(d.MCPConfig) != `{"s":{}}` {
+	must.Succeed(t, err)
+	if d.Name != "a" || d.Model != "inherit" || *d.MaxBudget != 0.5 || d.Hooks.Empty() || strings.Contains(string(d.MCPConfig), "secret") ||
+		d.Servers.Object("s").Object("env").Text("K") != "secret" {
 		t.Errorf("got %+v, MCP servers %s", d, d.MCPConfig)
 	}
-	for _, bad := range []string{`[]`, `{"tools":1}`, `{"hooks":{"moon":1}}`} {
+	for _, bad := range []string{`[]`, `{"tools":1}`, `{"hooks":{"moon":1}}`, `{"mcp_config":{"s":1}}`, `{"condenser":{"kind":"MoonCondenser"}}`} {
 		if _, err := subagent.Decode([]byte(bad)); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: error %v", bad, err)
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 )
@@ -194,7 +196,7 @@ func isRiskName(name string) bool {
 		}
 		return r
 	}, strings.ToLower(name))
-	return distance(plain, "securityrisk") <= 2
+	return levenshtein.ComputeDistance(plain, "securityrisk") <= 2
 }
 
 // popSummary takes summary out of the arguments, or reads it and leaves it

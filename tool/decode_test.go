@@ -9,15 +9,14 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 )
 
 func TestDecodeInto(t *testing.T) {
 	t.Parallel()
 	got, err := tool.DecodeInto[event.EditAction](json.RawMessage(`{"file_path":"/a","old_string":"x","new_string":"y"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := &event.EditAction{FilePath: "/a", OldString: "x", NewString: "y", ExpectedReplacements: 1}
 	if diff := cmp.Diff(event.Action(want), got); diff != "" {
 		t.Errorf("action, with the default of an absent field (-want +got):\n%s", diff)

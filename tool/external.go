@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,12 +93,8 @@ func (e *External) Complete() error {
 		return bad("its description or schema has characters that cannot be seen")
 	}
 	camel := camelCase(e.Name)
-	if e.ActionKind == "" {
-		e.ActionKind = camel + "Action"
-	}
-	if e.ObservationKind == "" {
-		e.ObservationKind = camel + "Observation"
-	}
+	e.ActionKind = cmp.Or(e.ActionKind, camel+"Action")
+	e.ObservationKind = cmp.Or(e.ObservationKind, camel+"Observation")
 	if !externalKind().MatchString(e.ActionKind) || !externalKind().MatchString(e.ObservationKind) {
 		return bad("the kinds %.80q and %.80q have other characters than letters, digits and _", e.ActionKind, e.ObservationKind)
 	}

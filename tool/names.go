@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
 	"github.com/deft-dev/deft/fault"
 )
 
@@ -91,7 +93,7 @@ func didYouMean(name string, candidates []string) string {
 	var near []string
 	for _, c := range candidates {
 		limit := max(len(name), len(c)) / 3
-		if len(name) <= 64 && (distance(strings.ToLower(name), c) <= limit ||
+		if len(name) <= 64 && (levenshtein.ComputeDistance(strings.ToLower(name), c) <= limit ||
 			len(name) >= 4 && (strings.Contains(c, name) || strings.Contains(name, c))) {
 			near = append(near, c)
 		}
@@ -101,24 +103,4 @@ func didYouMean(name string, candidates []string) string {
 		return ""
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
-}
-
-// distance is the number of single-byte edits between a and b (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

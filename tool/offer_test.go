@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -33,9 +34,7 @@ func TestOffersThatDiffer(t *testing.T) {
 	} {
 		for range 2 { // made, and kept
 			got, err := tool.FunctionSchema(&d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if before, ok := seen[string(got)]; ok && before != i {
 				t.Errorf("%d and %d are both %s", before, i, got)
 			}

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -154,9 +155,7 @@ func typeName(raw json.RawMessage) string {
 }
 
 func describe(p Property, description string) Property {
-	if description != "" {
-		p.Description = description
-	}
+	p.Description = cmp.Or(description, p.Description)
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -37,13 +38,9 @@ func TestParseSchema(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, err := tool.ParseSchema(json.RawMessage(tc.raw))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got, err := s.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
 				t.Errorf("schema (-want +got):\n%s", diff)
 			}
@@ -64,21 +61,15 @@ func TestForeignSchemaGetsTheCommonFields(t *testing.T) {
 		Decode:     func(args json.RawMessage) (event.Action, error) { return &event.MCPToolAction{Data: args}, nil },
 	}
 	got, err := tool.FunctionSchema(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := `{"type":"object","properties":{` + risk + `"summary":{"type":"string"},"urls":{"type":"array","items":{"type":"string"}}},"required":["urls"]}`
 	if diff := cmp.Diff(want, string(withoutDescriptions(t, got))); diff != "" {
 		t.Errorf("schema (-want +got):\n%s", diff)
 	}
 	s, err := tool.NewSet(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p, err := s.Parse("fetch", `{"urls":"[\"a\"]","more":1,"security_risk":"LOW"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := string(p.Action.(*event.MCPToolAction).Data); got != `{"urls":["a"],"more":1}` {
 		t.Errorf("data = %s", got)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
 )
@@ -15,21 +16,15 @@ func TestWithResponse(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","required":["colour"],"properties":{"colour":{"type":"string"},"shade":{"type":"integer"}}}`
 	d, err := tool.WithResponse(finish.Definition(), json.RawMessage(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	offered, err := tool.FunctionSchema(d)
 	if err != nil || !strings.Contains(string(offered), `"colour"`) || !strings.Contains(string(offered), `"message"`) {
 		t.Errorf("offered: %s, %v", offered, err)
 	}
 	set, err := tool.NewSet(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p, err := set.Parse("finish", `{"message":"blue","colour":"blue","shade":"3"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if a, ok := p.Action.(*event.FinishAction); !ok || a.Message != "blue" {
 		t.Errorf("got %#v", p.Action)
 	}

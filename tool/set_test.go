@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/editor"
 	"github.com/deft-dev/deft/tool/finish"
@@ -48,9 +49,7 @@ func summarizer() *tool.Definition {
 func set(t testing.TB) *tool.Set {
 	t.Helper()
 	s, err := tool.NewSet(terminal(), editor.Definition(), tasktracker.Definition(), finish.Definition(), think.Definition(), summarizer())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -95,9 +94,7 @@ func TestParse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, err := s.Parse(tc.name, tc.args)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tc.want, p.Action); diff != "" {
 				t.Errorf("action (-want +got):\n%s", diff)
 			}
@@ -161,18 +158,14 @@ func TestRiskAndSummaryAreTakenOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, err := s.Parse(tc.name, tc.args)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if p.Risk != tc.risk || p.RiskText != tc.riskText || p.Summary != tc.summary {
 				t.Errorf("risk %s (%q), summary %q", p.Risk, p.RiskText, p.Summary)
 			}
 		})
 	}
 	p, err := s.Parse("report", `{"summary":"all well"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := string(p.Action.(*event.MCPToolAction).Data); got != `{"summary":"all well"}` {
 		t.Errorf("a tool's own summary is passed on, got %s", got)
 	}
@@ -187,13 +180,9 @@ func TestSetOffersInOrder(t *testing.T) {
 	one, two := terminal(), think.Definition()
 	one.Guidance, two.Guidance = "<X>\n</X>", "<X>\n</X>"
 	s, err := tool.NewSet(two, one)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	offers, err := s.Offered()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(offers) != 2 || offers[0].Name != "think" || offers[1].Name != "terminal" || !json.Valid(offers[1].Parameters) {
 		t.Errorf("offers = %+v", offers)
 	}

@@ -100,6 +100,8 @@ type Call struct {
 // may be the start of a secret; Flush returns that at the end.
 type Masker interface {
 	Feed(text string) string
+	// Held is the number of characters that are held back.
+	Held() int
 	Flush() string
 }
 

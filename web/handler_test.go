@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestHandler(t *testing.T) {
@@ -47,9 +49,7 @@ func TestHandler(t *testing.T) {
 			got := w.Result()
 			defer got.Body.Close()
 			body, err := io.ReadAll(got.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if got.StatusCode != c.status || !strings.Contains(string(body), c.body) {
 				t.Errorf("got %d %q, want %d with %q", got.StatusCode, body, c.status, c.body)
 			}

@@ -36,7 +36,7 @@ func (l *Local) Archive(ctx context.Context, path string, a Archive, w io.Writer
 	switch a.Format {
 	case GitDelta:
 		err = l.view(done.Root, func(v *gitview.View) (err error) {
-			done.Base, err = v.Delta(ctx, a.BaseRef, a.Excludes, w)
+			done.Base, err = v.Delta(ctx, a.BaseRef, a.Excludes, l.fewHoles(name), w)
 			return err
 		})
 	case TarGz:
@@ -56,6 +56,17 @@ func (l *Local) Archive(ctx context.Context, path string, a Archive, w io.Writer
 		return done, nil
 	}
 	return done, err
+}
+
+// fewHoles returns a check that files in a directory have no more holes than [MaxHoles].
+func (l *Local) fewHoles(dir string) func(name string) error {
+	sum := int64(0)
+	return func(name string) error {
+		if sum += Holes(l.root, filepath.Join(dir, name)); sum > MaxHoles {
+			return ErrHoles
+		}
+		return nil
+	}
 }
 
 // bounded passes on up to left bytes, until ctx ends.

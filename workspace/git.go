@@ -12,6 +12,11 @@ func (l *Local) Changes(ctx context.Context, dir, ref string) ([]gitview.Change,
 	return l.scope.Changes(ctx, dir, ref)
 }
 
+// Compare implements [Git].
+func (l *Local) Compare(ctx context.Context, dir, ref string) ([]gitview.Comparison, error) {
+	return l.scope.Compare(ctx, dir, ref)
+}
+
 // FileDiff implements [Git].
 func (l *Local) FileDiff(ctx context.Context, file, ref string) (gitview.Diff, error) {
 	return l.scope.FileDiff(ctx, file, ref)

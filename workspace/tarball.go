@@ -125,8 +125,8 @@ func (t *tarball) file(rel string) error {
 	if t.made.TotalBytes+st.Size() > MaxArchive {
 		return fmt.Errorf("%w: files of more than %d GiB", ErrTooLarge, int64(MaxArchive)>>30)
 	}
-	if t.holes += Holes(f, st); t.holes > MaxHoles {
-		return fmt.Errorf("%w: files with holes of more than %d GiB", ErrTooLarge, int64(MaxHoles)>>30)
+	if t.holes += holes(f, st); t.holes > MaxHoles {
+		return ErrHoles
 	}
 	if err := t.header(st, path.Join(t.name, rel)); err != nil {
 		return err

@@ -24,6 +24,7 @@ package workspace
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 
@@ -46,6 +47,8 @@ var (
 	ErrParent = fault.New(fault.Invalid, "a parent of the path is not a directory")
 	// ErrTooLarge says that an archive or a list would exceed its bound.
 	ErrTooLarge = fault.New(fault.Invalid, "too large")
+	// ErrHoles says that files of an archive have holes of more than [MaxHoles].
+	ErrHoles = fault.New(fault.Invalid, fmt.Sprintf("the files have holes of more than %d GiB", int64(MaxHoles)>>30))
 )
 
 // MaxArchive is how many bytes an archive, and the files in it, may have: a sparse
@@ -88,6 +91,7 @@ type Files interface {
 // The error is gitview.ErrNoRepository where there is none.
 type Git interface {
 	Changes(ctx context.Context, dir, ref string) ([]gitview.Change, error)
+	Compare(ctx context.Context, dir, ref string) ([]gitview.Comparison, error)
 	FileDiff(ctx context.Context, file, ref string) (gitview.Diff, error)
 	CommitDiff(ctx context.Context, file, commit string) (gitview.Diff, error)
 	Commits(ctx context.Context, dir string, limit int) (gitview.Commits, error)

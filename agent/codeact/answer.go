@@ -129,10 +129,7 @@ func (a *Agent) actions(item event.ID, resp *llm.Response, tools *tool.Set) []ev
 		}
 		parsed, err := tools.Parse(call.Name, call.Arguments)
 		if err != nil {
-			errors = append(errors, &event.AgentErrorEvent{
-				Base: event.NewBase(event.SourceAgent), ToolName: call.Name, ToolCallID: call.ID, Error: err.Error(),
-				Classification: &event.ErrorClassification{Kind: "agent_action", Retryable: true, UserAction: "none"},
-			})
+			errors = append(errors, event.NewAgentErrorEvent(act, err.Error(), &event.ErrorClassification{Kind: "agent_action", Retryable: true, UserAction: "none"}))
 			actions = append(actions, act)
 			continue
 		}

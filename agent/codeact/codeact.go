@@ -24,6 +24,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/deft-dev/deft/agent"
@@ -37,10 +38,8 @@ import (
 // Config configures an Agent. Tools is required.
 type Config struct {
 	Tools     *tool.Set
-	Condenser memory.Condenser // nil: a prompt that does not fit ends the run
+	Condenser memory.Condenser // nil, or one that forgets nothing: a prompt that does not fit ends the run
 	Prompt    Prompt
-	// ReasoningEffort is passed to the model; empty for its default.
-	ReasoningEffort string
 	// ReportRisk copies the model's rating of its calls into the events.
 	// Without an analyzer the wire contract requires UNKNOWN.
 	ReportRisk bool
@@ -111,36 +110,52 @@ func (a *Agent) Open() ([]event.Event, error) {
 	return []event.Event{ev}, nil
 }
 
+// Reopens implements [agent.Reopener]: an agent that plans and one that acts have different prompts.
+func (a *Agent) Reopens(had *event.SystemPromptEvent) bool {
+	planned := strings.Contains(had.SystemPrompt.Text, "\n<"+planStructure+">\n")
+	return planned != a.cfg.Prompt.Planning && had.SystemPrompt.Text != a.static
+}
+
 // Step implements [agent.Agent].
 func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
 	m, tools := t.LLM(agent.UsageAgent), a.tools.Load()
 	a.gauge.Beside = tools.tokens
-	if done, err := a.condense(ctx, t, m.Info()); done != nil || err != nil {
+	view := a.show(t.State.View)
+	if done, err := a.condense(ctx, t, view, m.Info()); done != nil || err != nil {
 		return done, err
 	}
 	item := event.NewID()
-	ctx, msgs := a.messages.build(ctx, t.State.View, m.Info())
+	ctx, msgs := a.messages.build(ctx, view, m.Info())
 	resp, err := llm.Complete(ctx, m, llm.Request{
-		Messages:        msgs,
-		Tools:           tools.tools,
-		ReasoningEffort: a.cfg.ReasoningEffort,
-		Session:         string(t.Session),
+		Messages: msgs,
+		Tools:    tools.tools,
+		Session:  string(t.Session),
 	}, func(d llm.Delta) { t.Delta(item, d) })
 	if err != nil {
 		return a.failed(err)
 	}
-	a.gauge.Learn(m.Info().Name, t.State.View, resp.Usage.Prompt)
+	a.gauge.Learn(m.Info().Name, view, resp.Usage.Prompt)
 	t.Delta(item, llm.Delta{}) // the answer is complete
 	return a.answer(item, resp, tools, t.State.View)
 }
 
+// show returns a view as the model is shown it.
+func (a *Agent) show(view []event.Event) []event.Event {
+	if a.cfg.Condenser == nil {
+		return view
+	}
+	return a.cfg.Condenser.Show(view)
+}
+
 // condense shortens the view where it has to be; nothing where it need not be.
-func (a *Agent) condense(ctx context.Context, t agent.Turn, info llm.Info) ([]event.Event, error) {
+func (a *Agent) condense(ctx context.Context, t agent.Turn, view []event.Event, info llm.Info) ([]event.Event, error) {
 	c := a.cfg.Condenser
-	if c == nil {
+	if c == nil || !c.Forgets() {
 		return nil, nil
 	}
-	turn := memory.Turn{State: t.State, Tokens: &a.gauge, Window: info.ContextWindow, LLM: t.LLM, Session: t.Session}
+	shown := *t.State
+	shown.View = view
+	turn := memory.Turn{State: &shown, Tokens: &a.gauge, Window: info.ContextWindow, LLM: t.LLM, Session: t.Session, Failed: t.Uncondensed}
 	if !t.State.CondensationRequested && !c.Needed(turn) {
 		return nil, nil
 	}
@@ -160,7 +175,7 @@ func (a *Agent) condense(ctx context.Context, t agent.Turn, info llm.Info) ([]ev
 // failed turns an LLM error that condensation can cure into its request.
 func (a *Agent) failed(err error) ([]event.Event, error) {
 	var e *llm.Error
-	if a.cfg.Condenser != nil && errors.As(err, &e) && fault.KindOf(err) == fault.Context {
+	if c := a.cfg.Condenser; c != nil && c.Forgets() && errors.As(err, &e) && fault.KindOf(err) == fault.Context {
 		return []event.Event{&event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}}, nil
 	}
 	return nil, err

@@ -1,11 +1,13 @@
 package codeact
 
 import (
+	"cmp"
 	"embed"
 	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/internal/memo"
+	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -26,20 +28,33 @@ type Prompt struct {
 	NoPolicy       bool
 	// NoRisk leaves out how to rate the risk of a call.
 	NoRisk bool
-	// RepoContext is text of the workspace (AGENTS.md), by file name. It is
-	// marked as untrusted.
-	RepoContext []RepoFile
+	// MemoryFiles says that there are some, and the tool that changes them.
+	MemoryFiles bool
+	// Model is the name of the LLM: some families have a section of their own.
+	Model string
+	// Planning makes it the prompt of an agent that plans and changes nothing. PlanStructure
+	// says how the plan is structured; "" is the usual way.
+	Planning      bool
+	PlanStructure string
 	// Suffix is added to the dynamic block as it is.
 	Suffix string
 	// Secrets are the names that commands may use as environment variables,
 	// with their descriptions.
 	Secrets map[string]string
+	// Place is where the agent works.
+	Place Place
 	// Now is the current time in the prompt; the zero time is left out.
 	Now time.Time
 }
 
-// RepoFile is a file whose text goes into the prompt.
-type RepoFile struct{ Name, Text string }
+// Place is where an agent works. Empty fields are left out. The names of a repository are a
+// stranger's text.
+type Place struct {
+	Repository, Branch string
+	Directory          string // the working directory
+	Sandbox            string // where commands run
+	Network            string // which hosts commands reach
+}
 
 // section is a tagged block of the static prompt. The sections of the identity
 // give way to a persona.
@@ -67,10 +82,36 @@ var staticSections = []section{
 	{"PROCESS_MANAGEMENT", "processes", false},
 }
 
+// planStructure is the tag of the section that only prompts of agents that plan have.
+const planStructure = "PLAN_STRUCTURE"
+
+// important is the tag of the section for a family of models.
+const important = "IMPORTANT"
+
+// families are the models with a section of their own, the first that a name contains.
+var families = []struct{ part, with, file string }{
+	{"claude", "", "important_claude"},
+	{"gemini", "", "important_gemini"},
+	{"gpt-5", "codex", "important_gpt5codex"},
+	{"gpt-5", "", "important_gpt5"},
+}
+
+// familyFile returns the file of the section for a model, "" for none.
+func familyFile(model string) string {
+	model = strings.ToLower(model)
+	for _, f := range families {
+		if strings.Contains(model, f.part) && strings.Contains(model, f.with) {
+			return f.file
+		}
+	}
+	return ""
+}
+
 // The tags of the dynamic block.
 const (
-	repoContext   = "REPO_CONTEXT"
-	untrusted     = "UNTRUSTED_CONTENT"
+	repositoryInfo     = "REPOSITORY_INFO"
+	runtimeInformation = "RUNTIME_INFORMATION"
+
 	customSecrets = "CUSTOM_SECRETS"
 	currentTime   = "CURRENT_DATETIME"
 )
@@ -82,10 +123,12 @@ func (p Prompt) static(tools *tool.Set) string {
 	switch {
 	case p.Verbatim != "":
 		return strings.Join(append([]string{p.Verbatim}, guidance...), "\n\n")
+	case p.Planning:
+		return p.planning()
 	case p.Persona != "" || p.SecurityPolicy != "":
 		return p.fixed(guidance)
 	}
-	key := usualPrompt{p.NoPolicy, p.NoRisk, strings.Join(guidance, "\n\n")}
+	key := usualPrompt{p.NoPolicy, p.NoRisk, p.MemoryFiles, familyFile(p.Model), strings.Join(guidance, "\n\n")}
 	text, _ := usualPrompts.Get(key, func() (string, error) { return p.fixed(guidance), nil })
 	return text
 }
@@ -94,7 +137,8 @@ func (p Prompt) static(tools *tool.Set) string {
 // user; the conversations of a server share the text.
 type usualPrompt struct {
 	noPolicy, noRisk bool
-	guidance         string
+	memoryFiles      bool
+	family, guidance string
 }
 
 var usualPrompts = memo.New[usualPrompt, string](16)
@@ -112,11 +156,25 @@ func (p Prompt) fixed(guidance []string) string {
 		case s.identity && p.Persona != "":
 		case s.file == "risk" && p.NoRisk:
 		case s.file == "security" && p.NoPolicy:
+		case s.file == "memory" && p.MemoryFiles:
+			blocks = append(blocks, tagged(s.tag, text("memory_files")))
 		case s.file == "security" && p.SecurityPolicy != "":
 			blocks = append(blocks, tagged(s.tag, p.SecurityPolicy))
 		default:
 			blocks = append(blocks, tagged(s.tag, text(s.file)))
 		}
+	}
+	if file := familyFile(p.Model); file != "" {
+		blocks = append(blocks, tagged(important, text(file)))
+	}
+	return strings.Join(blocks, "\n\n")
+}
+
+// planning is the prompt of an agent that plans.
+func (p Prompt) planning() string {
+	blocks := []string{text("planning"), tagged(planStructure, cmp.Or(strings.TrimSpace(p.PlanStructure), text("plan")))}
+	if p.Persona != "" {
+		blocks = append([]string{strings.TrimSpace(p.Persona)}, blocks...)
 	}
 	return strings.Join(blocks, "\n\n")
 }
@@ -124,18 +182,10 @@ func (p Prompt) fixed(guidance []string) string {
 // dynamic is the part of the prompt that only this conversation has.
 func (p Prompt) dynamic() string {
 	var blocks []string
-	if len(p.RepoContext) > 0 {
-		var b strings.Builder
-		b.WriteString(text("repo") + "\n<" + untrusted + ">\n")
-		for _, f := range p.RepoContext {
-			b.WriteString("[" + neutral(f.Name) + "]\n" + neutral(f.Text) + "\n")
-		}
-		b.WriteString("</" + untrusted + ">")
-		blocks = append(blocks, tagged(repoContext, b.String()))
-	}
 	if p.Suffix != "" {
 		blocks = append(blocks, p.Suffix)
 	}
+	blocks = append(blocks, p.Place.blocks()...)
 	if len(p.Secrets) > 0 {
 		blocks = append(blocks, tagged(customSecrets, text("secrets")+"\n"+secretList(p.Secrets)))
 	}
@@ -143,6 +193,25 @@ func (p Prompt) dynamic() string {
 		blocks = append(blocks, tagged(currentTime, p.Now.Format("2006-01-02T15:04")))
 	}
 	return strings.Join(blocks, "\n\n")
+}
+
+// blocks are the sections about a place.
+func (p Place) blocks() (all []string) {
+	add := func(tag string, lines ...[2]string) {
+		var known []string
+		for _, l := range lines {
+			if value := skill.Line(l[1]); value != "" {
+				known = append(known, l[0]+": "+value)
+			}
+		}
+		if len(known) > 0 {
+			all = append(all, tagged(tag, strings.Join(known, "\n")))
+		}
+	}
+	add(repositoryInfo, [2]string{"Repository", p.Repository}, [2]string{"Branch", p.Branch})
+	add(runtimeInformation, [2]string{"Working directory", p.Directory}, [2]string{"Commands run in", p.Sandbox},
+		[2]string{"Hosts that commands reach", p.Network})
+	return all
 }
 
 func tagged(tag, body string) string {

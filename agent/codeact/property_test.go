@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -53,9 +54,7 @@ func TestIncrementalHistoryEqualsFresh(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fresh := func() *codeact.Agent {
 			a, err := codeact.New(codeact.Config{Tools: set})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return a
 		}
 		kept := fresh()

@@ -22,6 +22,10 @@ func render(o event.Observation) []event.Content {
 	switch t := o.(type) {
 	case *event.TerminalObservation:
 		content = []event.Content{event.Text(terminalText(t))}
+	case *event.BrowserObservation:
+		if picture := t.Picture(); picture != "" {
+			content = append(content, event.Image(picture))
+		}
 	case *event.TaskObservation: // the id is needed to go on with the task
 		content = slices.Insert(content, 0, event.Text(fmt.Sprintf("[task_id: %s, subagent_type: %s, status: %s]", t.TaskID, t.Subagent, t.Status)))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/state"
@@ -56,9 +57,7 @@ func terminal() *tool.Definition {
 func tools(t testing.TB, more ...*tool.Definition) *tool.Set {
 	t.Helper()
 	set, err := tool.NewSet(append([]*tool.Definition{terminal(), think.Definition(), finish.Definition()}, more...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return set
 }
 
@@ -68,9 +67,7 @@ func newAgent(t testing.TB, c codeact.Config) *codeact.Agent {
 		c.Tools = tools(t)
 	}
 	a, err := codeact.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return a
 }
 
@@ -180,6 +177,10 @@ type condenser struct {
 	err    error
 	asked  int
 }
+
+func (*condenser) Show(view []event.Event) []event.Event { return view }
+
+func (*condenser) Forgets() bool { return true }
 
 func (c *condenser) Needed(memory.Turn) bool { return c.needed }
 

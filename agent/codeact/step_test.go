@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/state"
@@ -19,9 +20,7 @@ import (
 func answered(t *testing.T, c codeact.Config, r *llm.Response) []event.Event {
 	t.Helper()
 	evs, err := step(newAgent(t, c), &stub{resp: r}, &state.State{View: []event.Event{user("hi")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return evs
 }
 
@@ -336,7 +335,7 @@ func TestToolsAreRequired(t *testing.T) {
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	m := &stub{}
-	a := newAgent(t, codeact.Config{ReasoningEffort: "high"})
+	a := newAgent(t, codeact.Config{})
 	if _, err := step(a, m, &state.State{View: []event.Event{user("hi")}}); err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +346,7 @@ func TestRequest(t *testing.T) {
 	if diff := cmp.Diff([]string{"terminal", "think", "finish"}, names); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
-	if m.last.ReasoningEffort != "high" || m.last.Session != "s" {
-		t.Errorf("effort %q, session %q", m.last.ReasoningEffort, m.last.Session)
+	if m.last.Session != "s" {
+		t.Errorf("session %q", m.last.Session)
 	}
 }

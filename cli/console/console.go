@@ -59,8 +59,11 @@ type Printer struct {
 	thinking bool       // and these were reasoning
 	streamed event.ID   // the item whose text has been shown as deltas
 	lastText string     // the agent's last message
+	verdict  []byte     // a critic's, about the finish that runs
 	tail     lineWindow // output of the running command
 	bar      string     // of its progress
+	// acpCalls are calls of another agent program whose beginning has been shown.
+	acpCalls map[string]bool
 }
 
 // New returns a Printer.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	_ "github.com/deft-dev/deft/tool/builtin" // the words for its calls
 )
@@ -112,7 +113,16 @@ var scenes = []struct {
 		glob := action("glob", &event.GlobAction{})
 		glob.ToolCall.Arguments = `{"pattern": "**/*.go"}`
 		p.Event(glob)
-		p.Event(action("list_directory", &event.ListDirectoryAction{})) // is registered nowhere
+		list := action("list_directory", &event.ListDirectoryAction{})
+		list.ToolCall.Arguments = `{"dir_path": "src"}`
+		p.Event(list)
+		edit := action("edit", &event.EditAction{FilePath: "a.go"})
+		edit.ToolCall.Arguments = `{"file_path": "a.go", "old_string": "x", "new_string": "y"}`
+		p.Event(edit)
+		patch := action("apply_patch", &event.ApplyPatchAction{Patch: "*** Begin Patch\n*** Delete File: a\n*** Add File: b\n+x\n*** End Patch"})
+		patch.ToolCall.Arguments = `{"patch": "…"}`
+		p.Event(patch)
+		p.Event(action("tom_consult", &event.ConsultTomAction{})) // is registered nowhere
 		p.Event(action("teleport", nil))
 	}},
 	{"commands", func(p *console.Printer) {
@@ -145,6 +155,11 @@ var scenes = []struct {
 		p.Event(observation(&event.FileEditorObservation{Path: new("/w/b"), OldContent: new(numbered(40)), NewContent: new("")}))
 		p.Event(observation(&event.FileEditorObservation{ObservationBase: base("no match\nin the file", true)}))
 		p.Event(observation(&event.FileEditorObservation{ObservationBase: base("what was viewed", false)}))
+		p.Event(observation(&event.WriteFileObservation{FilePath: new("/w/c"), NewContent: new("one\n")}))
+		p.Event(observation(&event.ReadFileObservation{ObservationBase: base("what was read", false), FilePath: "/w/c"}))
+		p.Event(observation(&event.ApplyPatchObservation{Commit: &event.PatchCommit{Changes: event.Map[event.PatchChange]{
+			"/w/a": {Type: "update", OldContent: new("a\n"), NewContent: new("b\n"), MovePath: new("/w/z")}, "/w/b": {Type: "delete", OldContent: new("b\n")},
+		}}}))
 	}},
 	{"tasks and other results", func(p *console.Printer) {
 		p.Event(observation(&event.TaskTrackerObservation{TaskList: []event.TaskItem{
@@ -185,14 +200,10 @@ func TestGolden(t *testing.T) {
 	}
 	file := filepath.Join("testdata", "scenes.golden")
 	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(b.String()), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("output (-golden +got):\n%s", diff)
 	}
@@ -354,6 +365,39 @@ func FuzzOutput(f *testing.F) {
 	})
 }
 
+// cell is the result of a tool that shows its output as it comes.
+type cell struct{ event.ObservationBase }
+
+func (*cell) Kind() string { return "IPythonObservation" }
+
+// TestCell shows the output of a cell once, and the number of its pictures.
+func TestCell(t *testing.T) {
+	t.Parallel()
+	picture := cell{base("62\n", false)}
+	picture.Content = append(picture.Content, event.Image("data:image/png;base64,AA=="), event.Image("data:image/png;base64,AA=="))
+	for _, c := range []struct {
+		live string
+		o    *cell
+		want string
+	}{
+		{"62\n", &cell{base("62\n", false)}, "  62\n"},
+		{"", &cell{base("62\n", false)}, "  62\n"},
+		{"no\n", &cell{base("no\n", true)}, "  no\n  failed\n"},
+		{"", &cell{base("no\n", true)}, "  ✗ no\n"},
+		{"62\n", &picture, "  62\n  2 pictures\n"},
+	} {
+		got := played(console.Options{}, func(p *console.Printer) {
+			if c.live != "" {
+				p.Output(c.live)
+			}
+			p.Event(observation(c.o))
+		})
+		if got != c.want {
+			t.Errorf("%q: %q, want %q", c.live, got, c.want)
+		}
+	}
+}
+
 func TestOutputWithoutEndIsBounded(t *testing.T) {
 	const chunk, total = 1 << 20, 100 << 20
 	out := &countingWriter{}
@@ -451,12 +495,12 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	var bars []string
 	got := played(console.Options{Progress: func(line string) { bars = append(bars, line) }}, func(p *console.Printer) {
-		for _, chunk := range []string{"Fetching\r\nDown", "loading 1%", "\rDownloading 50%\r", "Downloading", " 100%\r", "\nabc\b\bd\n", "\rlast"} {
+		for _, chunk := range []string{"Fetching\r\nDown", "loading 1%", "\rDownloading 50%\r", "Downloading", " 100%\r", "\nabc\b\bd\n", strings.Repeat("x", 500) + "\b\b" + "yz\b\b\n", "äö\bü\b\b\b\bab\n", "\rlast"} {
 			p.Output(chunk)
 		}
 		p.Event(observation(&event.TerminalObservation{ExitCode: new(0)}))
 	})
-	if want := "  Fetching\n  Downloading 100%\n  ad\n  last\n"; got != want {
+	if want := "  Fetching\n  Downloading 100%\n  adc\n  " + strings.Repeat("x", 400) + "…\n  ab\n  last\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if want := []string{"Downloading 50%", "Downloading", "Downloading 100%", "", "last", ""}; !slices.Equal(bars, want) {

@@ -1,16 +1,21 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/deft-dev/deft/critic"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/internal/visible"
 	"github.com/deft-dev/deft/tool"
 )
@@ -25,12 +30,20 @@ func (p *Printer) Event(ev event.Event) {
 	case *event.MessageEvent:
 		p.message(e)
 	case *event.ActionEvent:
-		p.action(e)
+		if !event.IsACPPermission(e.ToolCallID) { // the call is shown
+			p.action(e)
+		}
 	case *event.ObservationEvent:
-		p.observation(e.Observation)
+		if !event.IsACPPermission(e.ToolCallID) {
+			p.observation(e.Observation)
+		}
+	case *event.ACPToolCallEvent:
+		p.acpCall(e)
 	case *event.AgentErrorEvent:
 		p.rest()
 		p.failed(e.Error)
+	case *event.HookExecutionEvent:
+		p.hook(e)
 	case *event.UserRejectObservation:
 		p.line(p.paint(yellow, "  refused: "+clean(e.RejectionReason)))
 	case *event.Condensation:
@@ -44,9 +57,38 @@ func (p *Printer) Event(ev event.Event) {
 	}
 }
 
+// hook shows a hook that has blocked something or failed; of others the user hears only in full.
+// The reason of a blocked call is shown with its refusal.
+func (p *Printer) hook(e *event.HookExecutionEvent) {
+	name := "hook " + strconv.Quote(clean(e.HookCommand)) + " at " + e.HookEventType
+	switch {
+	case e.Blocked:
+		p.line(p.paint(yellow, "  "+name+" said no"))
+		if e.HookEventType != "PreToolUse" {
+			p.line(p.paint(yellow, "  "+clean(strings.TrimSpace(textOf(e.Reason)+" "+e.Stderr))))
+		}
+	case !e.Success:
+		why := textOf(e.Error)
+		if why == "" {
+			why = fmt.Sprintf("exit code %d %s", e.ExitCode, e.Stderr)
+		}
+		p.line(p.paint(yellow, "  "+name+" failed: "+clean(strings.TrimSpace(why))))
+	default:
+		p.detail(name, strings.TrimSpace(e.Stdout+e.Stderr))
+	}
+}
+
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
 func (p *Printer) message(e *event.MessageEvent) {
 	p.detail("reasoning", e.LLMMessage.ReasoningContent)
 	text := strings.TrimSpace(event.JoinText(e.LLMMessage.Content))
+	p.lastText = "" // an answer to another message is shown, though it is the same
 	if e.Source == event.SourceAgent {
 		p.lastText = text
 	}
@@ -63,6 +105,14 @@ func (p *Printer) message(e *event.MessageEvent) {
 		p.line(p.paint(dim, cleanText(text)))
 	}
 	p.detail("added for the model", event.JoinText(e.ExtendedContent))
+	p.criticised(e.CriticResult)
+}
+
+// criticised shows the result of a critic.
+func (p *Printer) criticised(raw json.RawMessage) {
+	if r, ok := critic.Read(raw); ok {
+		p.line(p.paint(dim, "  critic: "+clean(r.Summary())))
+	}
 }
 
 // task shows a message of the user. The middle of a long one, such as a log from a pipe, is
@@ -92,6 +142,11 @@ func (p *Printer) action(e *event.ActionEvent) {
 	default:
 		p.line(p.paint(cyan, mark+" ") + text)
 	}
+	if _, finish := e.Action.(*event.FinishAction); finish {
+		p.verdict = e.CriticResult // shown behind the answer
+	} else {
+		p.criticised(e.CriticResult)
+	}
 }
 
 // does describes an action: a mark and a text, which is faint where it is Deft's own words. An
@@ -110,6 +165,12 @@ func (p *Printer) does(e *event.ActionEvent) (mark, text string, faint bool) {
 		return "$", strings.ReplaceAll(cleanText(strings.TrimSpace(a.Command)), "\n", "\n  "), false
 	case *event.FileEditorAction:
 		return "✎", clean(a.Command + " " + a.Path), false
+	case *event.PlanningFileEditorAction:
+		return "✎", clean(a.Command + " " + a.Path), false
+	case *event.WriteFileAction, *event.EditAction:
+		return "✎", clean(p.call(e)), false
+	case *event.ApplyPatchAction:
+		return "✎", clean(p.call(e) + " " + p.short(strings.Join(event.PatchedFiles(a.Patch), ", "))), false
 	case *event.TaskTrackerAction, *event.FinishAction:
 		return "", "", false
 	case *event.ThinkAction:
@@ -181,26 +242,88 @@ func (p *Printer) observation(o event.Observation) {
 			p.line(p.paint(yellow, "  still running"))
 		}
 		p.hints(x.Metadata.Suffix)
-	case *event.FileEditorObservation:
-		switch {
-		case r.IsError:
-			p.failed(text)
-		case x.OldContent != nil || x.NewContent != nil:
-			p.diff(deref(x.OldContent), deref(x.NewContent))
-		case p.opts.Full:
-			p.block(dim, text)
-		}
+	case *event.FileEditorObservation, *event.PlanningFileEditorObservation, *event.WriteFileObservation, *event.EditObservation, *event.ApplyPatchObservation, *event.ReadFileObservation:
+		p.files(event.FileChanges(x), text, r.IsError)
 	case *event.TaskTrackerObservation:
 		p.tasks(x.TaskList)
 	case *event.FinishObservation:
 		p.say(text)
+		p.criticised(p.verdict)
+		p.verdict = nil
 	case *event.ThinkObservation:
 	default:
-		if r.IsError {
+		switch shown, _ := tool.ShownAs(strings.TrimSuffix(o.Kind(), "Observation") + "Action"); {
+		case live && shown.Class == "command": // its output was shown as it came
+			if r.IsError {
+				p.line(p.paint(red, "  failed"))
+			}
+		case r.IsError:
 			p.failed(text)
-		} else {
+		default:
 			p.block(dim, text)
 		}
+		p.pictures(r.Content)
+	}
+}
+
+// pictures says how many pictures a result has, which a terminal does not show.
+func (p *Printer) pictures(content []event.Content) {
+	n := 0
+	for _, c := range content {
+		n += len(c.ImageURLs)
+	}
+	switch {
+	case n == 1:
+		p.line(p.paint(dim, "  1 picture"))
+	case n > 1:
+		p.line(p.paint(dim, fmt.Sprintf("  %d pictures", n)))
+	}
+}
+
+// files shows the result of a tool on files: the changes, or its text on request.
+func (p *Printer) files(changes []event.FileChange, text string, failed bool) {
+	changes = slices.DeleteFunc(changes, func(c event.FileChange) bool { return c.Old == nil && c.New == nil })
+	switch {
+	case failed:
+		p.failed(text)
+		return
+	case len(changes) == 0 && p.opts.Full:
+		p.block(dim, text)
+	}
+	for _, c := range changes {
+		if len(changes) > 1 {
+			p.line("  " + p.paint(dim, clean(c.Path)))
+		}
+		p.diff(optional.Value(c.Old), optional.Value(c.New))
+	}
+}
+
+// acpCall shows a tool call of another agent program: its title when it begins, its result when it
+// ends.
+func (p *Printer) acpCall(e *event.ACPToolCallEvent) {
+	if p.acpCalls == nil {
+		p.acpCalls = map[string]bool{}
+	}
+	if !p.acpCalls[e.ToolCallID] {
+		p.acpCalls[e.ToolCallID] = true
+		mark := map[string]string{"execute": "$", "edit": "✎", "think": "·"}[textOf(e.ToolKind)]
+		p.line(p.paint(cyan, cmp.Or(mark, "•")+" ") + clean(strings.Trim(e.Title, "`")))
+	}
+	if !e.Over() {
+		return
+	}
+	delete(p.acpCalls, e.ToolCallID)
+	text, changes := e.Shown()
+	if e.IsError && text == "" {
+		text = "it has failed"
+	}
+	switch {
+	case e.IsError:
+		p.failed(text)
+	case len(changes) > 0:
+		p.files(changes, text, false)
+	default:
+		p.block(dim, text)
 	}
 }
 
@@ -262,9 +385,7 @@ func (p *Printer) tasks(list []event.TaskItem) {
 	mark := map[string]string{"done": "✓", "in_progress": "▸"}
 	for _, t := range list {
 		m := mark[t.Status]
-		if m == "" {
-			m = "·"
-		}
+		m = cmp.Or(m, "·")
 		p.line("  " + p.paint(cyan, m) + " " + clean(t.Title))
 	}
 }
@@ -286,13 +407,6 @@ func firstLine(s string) string {
 		l += " …"
 	}
 	return l
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // Answer shows the agent's final words, unless they are on the screen.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,6 +16,8 @@ type lineWindow struct {
 	tail  []string
 	cut   int    // lines between the two
 	part  []byte // the beginning of an unfinished line
+	off   int    // where in it the next character is written
+	lost  int    // characters between its end and that place, which are not kept
 	shown int    // lines of the head that feed has returned
 	// returned says that the unfinished line begins anew with the next character, progress that
 	// it has done so.
@@ -64,8 +67,8 @@ func (w *lineWindow) lines() []string {
 }
 
 // feed takes text as it comes and returns the lines to show at once: the head's.
-// The tail is shown by finish. As on a terminal, a line begins anew after a carriage return, and
-// a backspace takes a character back.
+// The tail is shown by finish. A line begins anew after a carriage return, and what follows a
+// backspace is written over the character before, as on a terminal.
 func (w *lineWindow) feed(text string) []string {
 	for {
 		l, rest, ended := strings.Cut(text, "\n")
@@ -79,7 +82,7 @@ func (w *lineWindow) feed(text string) []string {
 			break
 		}
 		w.add(string(w.part))
-		w.part, w.returned, w.progress = w.part[:0], false, false
+		w.part, w.off, w.lost, w.returned, w.progress = w.part[:0], 0, 0, false, false
 		text = rest
 	}
 	fresh := w.head[w.shown:]
@@ -95,24 +98,43 @@ func (w *lineWindow) write(l string) {
 			end = len(l)
 		}
 		if end > 0 && w.returned {
-			w.part, w.returned, w.progress = w.part[:0], false, true
+			w.part, w.off, w.lost, w.returned, w.progress = w.part[:0], 0, 0, false, true
 		}
-		if space := maxLine + 1 - len(w.part); w.whole {
-			w.part = append(w.part, l[:end]...)
-		} else if space > 0 {
-			w.part = append(w.part, l[:min(end, space)]...)
-		}
+		w.put(l[:end])
 		if l = l[end:]; l == "" {
 			return
 		}
-		if l[0] == '\r' {
+		switch {
+		case l[0] == '\r':
 			w.returned = true
-		} else {
-			_, size := utf8.DecodeLastRune(w.part)
-			w.part, w.progress = w.part[:len(w.part)-size], true
+		case w.lost > 0:
+			w.lost--
+		default:
+			_, size := utf8.DecodeLastRune(w.part[:w.off])
+			w.off, w.progress = w.off-size, true
 		}
 		l = l[1:]
 	}
+}
+
+// put writes text at its place in the unfinished line, over as many characters.
+func (w *lineWindow) put(text string) {
+	if w.lost > 0 {
+		w.lost += utf8.RuneCountInString(text)
+		return
+	}
+	end := w.off
+	for n := utf8.RuneCountInString(text); n > 0 && end < len(w.part); n-- {
+		_, size := utf8.DecodeRune(w.part[end:])
+		end += size
+	}
+	kept := text
+	if space := maxLine + 1 - w.off; !w.whole && len(kept) > space {
+		kept = kept[:max(space, 0)]
+		w.lost = utf8.RuneCountInString(text[len(kept):])
+	}
+	w.part = slices.Replace(w.part, w.off, end, []byte(kept)...)
+	w.off += len(kept)
 }
 
 // bar is the unfinished line if it is written again and again, as by a progress bar; else "".

@@ -57,7 +57,7 @@ func ResolveIn(ctx context.Context, s eventstream.Stream, name, dir string) (eve
 // List lists conversations. It is a command line, for kong.
 type List struct {
 	All    bool   `short:"a" help:"List the conversations of all directories, not only of this one and of the directories around and below it."`
-	Status string `help:"Only those of this status: ${enum}." enum:"all,idle,running,interrupted,paused,waiting_for_confirmation,finished,error,stuck,deleting" default:"all" placeholder:"STATUS"`
+	Status string `help:"Only conversations of this status: ${enum}." enum:"all,idle,running,interrupted,paused,waiting_for_confirmation,finished,error,stuck,deleting" default:"all" placeholder:"STATUS"`
 	Limit  int    `help:"How many; 0 for all." default:"20"`
 	JSON   bool   `name:"json" help:"One JSON object a line."`
 }
@@ -124,7 +124,7 @@ func (c *List) Run(ctx context.Context, std *stdio.Streams, with With) error {
 type Show struct {
 	ID     string `arg:"" help:"The conversation's id, the start of it, \"last\" for the last one of this directory, or \"last:any\"." complete:"conversations"`
 	Full   bool   `help:"Show everything: whole output and files, arguments, reasoning, the system prompt."`
-	Follow bool   `short:"F" help:"Go on showing what happens, until Ctrl-C."`
+	Follow bool   `short:"F" help:"Go on showing new events, until Ctrl-C."`
 	JSON   bool   `name:"json" help:"Every event as a line of JSON, as stored."`
 }
 
@@ -228,28 +228,5 @@ func showHeader(ctx context.Context, s eventstream.Stream, locks listing.Locks, 
 		}
 	}
 	p.Note("")
-	return nil
-}
-
-// Deleted says that a conversation is deleted, and which part of it is left behind.
-func Deleted(std *stdio.Streams, id event.ConversationID, left error, asJSON bool) error {
-	done := struct {
-		Deleted event.ConversationID `json:"deleted"`
-		Left    string               `json:"left_behind,omitempty"`
-	}{Deleted: id}
-	hint := fault.HintOf(left)
-	if left != nil {
-		done.Left = left.Error()
-	}
-	if asJSON {
-		return std.PrintJSON(done)
-	}
-	if _, err := fmt.Fprintln(std.Out, "deleted", id); err != nil || left == nil {
-		return err
-	}
-	fmt.Fprintln(std.Err, "deft: warning: its sandbox is left behind:", console.Line(done.Left))
-	if hint != "" {
-		fmt.Fprintln(std.Err, "  →", console.Line(hint))
-	}
 	return nil
 }

@@ -1,19 +1,22 @@
 // Package demo holds a small repository with a failing test, and a recorded
 // session that fixes it, which `deft demo` replays with real tools.
 //
-// Values are immutable and safe for concurrent use. Unpack fails only if the
-// directory cannot be written.
+// It is safe for concurrent use. It fails only if the directory cannot be written, or has a
+// name that would need escaping in the recording.
 package demo
 
 import (
 	"bytes"
 	"embed"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream/openhands"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Task is the user's message in the recorded session.
@@ -29,16 +32,20 @@ var repo embed.FS
 //go:embed trajectory.json
 var trajectory []byte
 
-// Trajectory returns the recorded session as it would be in dir.
-func Trajectory(dir string) (io.Reader, error) {
-	if strings.ContainsAny(dir, "\"\\\n") {
-		return nil, fmt.Errorf("the directory %q cannot stand in a recording", dir)
+// Session writes the repository into dir, which must exist, and returns the recorded session
+// as it would be there.
+func Session(dir string) ([]event.Event, error) {
+	if err := unpack(dir); err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "unpack the demo")
 	}
-	return bytes.NewReader(bytes.ReplaceAll(trajectory, []byte(recordedIn), []byte(dir))), nil
+	if strings.ContainsAny(dir, "\"\\\n") {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("the directory %q cannot stand in a recording", dir)).Hint("choose a directory with a plain name")
+	}
+	return openhands.ReadTrajectory(bytes.NewReader(bytes.ReplaceAll(trajectory, []byte(recordedIn), []byte(dir))))
 }
 
-// Unpack writes the repository into dir, which must exist.
-func Unpack(dir string) error {
+// unpack writes the repository into dir, which must exist.
+func unpack(dir string) error {
 	return fs.WalkDir(repo, "repo", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

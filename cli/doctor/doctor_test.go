@@ -18,6 +18,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -98,12 +99,8 @@ func machine(t *testing.T) (h doctor.Host, env map[string]string) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o700))
 }
 
 func check(t *testing.T, r doctor.Report, name string) doctor.Check {
@@ -298,9 +295,7 @@ func TestChecks(t *testing.T) {
 
 func remove(t *testing.T, dir, name string) {
 	t.Helper()
-	if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.RemoveAll(filepath.Join(dir, name)))
 }
 
 func TestExitCodeOfTheWorst(t *testing.T) {
@@ -385,9 +380,7 @@ func TestPrint(t *testing.T) {
 		Attempts: []sandbox.Attempt{{Name: "mount", Detail: "mounted", OK: false}, {Name: "write", Detail: "refused", OK: true}},
 	}
 	var b strings.Builder
-	if err := r.Print(&b, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Print(&b, false))
 	want := `✓ disk             9 MiB free
 ! proxies          a�[2Jb
                    → mend it
@@ -415,9 +408,7 @@ func TestJSON(t *testing.T) {
 		}},
 		Isolation: &sandbox.Report{Level: "none", Features: []string{}}, Attempts: []sandbox.Attempt{{Name: "mount", Detail: "d", OK: true}}, TriedMS: 1.5,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := `{"checks":[{"name":"proxies","state":"failed","text":"t","next":"n","items":[{"name":"HTTP_PROXY","value":"v","in_sandbox":"hidden"}],"exit_code":7}],` +
 		`"sandbox":{"level":"none","features":[]},"attempts":[{"name":"mount","detail":"d","ok":true}],"tried_ms":1.5}`
 	if diff := cmp.Diff(want, string(raw)); diff != "" {

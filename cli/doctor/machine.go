@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,9 +94,7 @@ func namespaces(settings string) (found, refusing []Item) {
 // sandbox from using namespaces.
 func (h Host) checkNamespaces(isolation *sandbox.Report) Check {
 	settings := h.Settings
-	if settings == "" {
-		settings = "/proc/sys"
-	}
+	settings = cmp.Or(settings, "/proc/sys")
 	found, refusing := namespaces(settings)
 	c := Check{Name: "user namespaces", State: OK, Text: "allowed by the kernel's settings", Items: found}
 	var list []string

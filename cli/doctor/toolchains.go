@@ -161,7 +161,7 @@ func checkToolchains(items []Item, access map[string]string, accessErr error) Ch
 	}
 	if accessErr != nil {
 		c.State = Warning
-		parts = append(parts, "what commands can do with them could not be tried: "+accessErr.Error())
+		parts = append(parts, "the use of these by commands could not be tried: "+accessErr.Error())
 	}
 	c.Text = strings.Join(parts, "; ")
 	return c

@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/cli/listing"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/state"
 )
@@ -36,9 +37,7 @@ func TestCost(t *testing.T) {
 		call(t, "agent", "a/dear", 100, 40, 2, 4, 1), call(t, "agent", "a/dear", 100, 40, 1, 4, 0), call(t, "condenser", "a/unpriced", 10, 5, -1, 0, 0))
 	create(t, s, eventstream.Meta{}, call(t, "agent", "a/cheap", 7, 8, 0.5, 1, 0))
 	fork := event.NewConversationID()
-	if err := s.Fork(t.Context(), fork, first, []eventstream.Segment{{First: 1, Last: 2}}, eventstream.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Fork(t.Context(), fork, first, []eventstream.Segment{{First: 1, Last: 2}}, eventstream.Meta{}))
 	row := func(service, model string, calls, prompt, output int, cost float64, unpriced int, seconds, first, speed float64) listing.Row {
 		return listing.Row{
 			Service: service, Model: model, Calls: calls, Prompt: prompt, CacheRead: calls, CacheWrite: 2 * calls, Output: output, Reasoning: 3 * calls,

@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -34,23 +35,15 @@ func (b broken) Held(event.ConversationID) (bool, error) { return false, b.err }
 func open(t *testing.T) *sqlite.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, s.Close()) })
 	return s
 }
 
 func create(t *testing.T, s *sqlite.Store, meta eventstream.Meta, evs ...event.Event) event.ConversationID {
 	t.Helper()
 	id := event.NewConversationID()
-	if err := s.Create(t.Context(), id, meta); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Create(t.Context(), id, meta))
 	if len(evs) > 0 {
 		if _, err := s.Append(t.Context(), id, evs...); err != nil {
 			t.Fatal(err)
@@ -62,9 +55,7 @@ func create(t *testing.T, s *sqlite.Store, meta eventstream.Meta, evs ...event.E
 func update(t *testing.T, key string, value any) event.Event {
 	t.Helper()
 	up, err := event.NewStateUpdate(key, value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return up
 }
 
@@ -230,9 +221,7 @@ func TestListOfDirectory(t *testing.T) {
 	s := open(t)
 	parent := create(t, s, eventstream.Meta{WorkingDir: "/src/a"})
 	child := create(t, s, eventstream.Meta{WorkingDir: "/src/a", Parent: parent})
-	if err := s.SetMeta(t.Context(), parent, eventstream.Meta{WorkingDir: "/src/a", Summary: []byte(`{"sub_conversation_ids":["` + string(child) + `"]}`), SummaryAt: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SetMeta(t.Context(), parent, eventstream.Meta{WorkingDir: "/src/a", Summary: []byte(`{"sub_conversation_ids":["` + string(child) + `"]}`), SummaryAt: 1}))
 	other, anywhere := create(t, s, eventstream.Meta{WorkingDir: "/src/b"}), create(t, s, eventstream.Meta{})
 	for _, c := range []struct {
 		q    listing.Query

@@ -18,7 +18,7 @@ import (
 // Refresh replaces the user's own list.
 type Refresh struct {
 	From string `required:"" help:"File or address of LiteLLM's model_prices_and_context_window.json." placeholder:"FILE|URL"`
-	JSON bool   `name:"json" help:"Print what was done as a JSON object."`
+	JSON bool   `name:"json" help:"Print the result as a JSON object."`
 }
 
 // Help is shown by --help.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
@@ -43,16 +44,14 @@ func TestAgent(t *testing.T) {
 	servers := func(name string) *schema.Map {
 		return schema.Of(name, schema.Of("command", "x"))
 	}
-	a, err := NewAgent(Models{Agent: served("openai/a", "k")}, servers("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, err := NewAgent(Models{Agent: served("openai/a", "k")}, nil, servers("one"), "")
+	must.Succeed(t, err)
 	all := []string{"terminal", "file_editor", "task_tracker", "glob", "grep", "task_tool_set"}
 	want := summary{"openai/a", "openai/a condenser", all, []string{"one"}, true}
 	if diff := cmp.Diff(want, summarize(a)); diff != "" {
 		t.Fatalf("new (-want +got):\n%s", diff)
 	}
-	none, err := NewAgent(Models{}, nil)
+	none, err := NewAgent(Models{}, nil, nil, "")
 	if err != nil || none.LLM.Model != session.NoModel {
 		t.Errorf("without a model: %v, %v", none, err)
 	}
@@ -68,13 +67,32 @@ func TestAgent(t *testing.T) {
 		"another server":  {servers: servers("two"), want: summary{"openai/a", "openai/a condenser", all, []string{"one", "two"}, true}},
 		"the same server": {servers: servers("one"), want: want},
 	} {
-		got, err := UpdateAgent(a, tt.models, tt.summaries, tt.servers)
+		got, err := UpdateAgent(a, tt.models, tt.summaries, tt.servers, "")
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(tt.want, summarize(got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+	for preset, tools := range map[string][]string{
+		"gpt5":    {"terminal", "apply_patch", "task_tracker"},
+		"gemini":  {"terminal", "read_file", "write_file", "edit", "list_directory", "task_tracker"},
+		"default": all, "planning": {"glob", "grep", "planning_file_editor"},
+	} {
+		got, err := UpdateAgent(a, Models{}, false, nil, preset)
+		made, err2 := NewAgent(Models{}, nil, nil, preset)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		for _, x := range []*spec.Agent{got, made} {
+			if diff := cmp.Diff(tools, summarize(x).Tools); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", preset, diff)
+			}
+		}
+	}
+	if _, err := NewAgent(Models{}, nil, nil, "other"); err == nil {
+		t.Error("an unknown preset was accepted")
 	}
 	if diff := cmp.Diff(want, summarize(a)); diff != "" {
 		t.Errorf("the agent was changed in place (-want +got):\n%s", diff)

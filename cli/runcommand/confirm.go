@@ -77,22 +77,29 @@ func (r *runner) prompting(ctx context.Context) (_ context.Context, end func(), 
 func (r *runner) confirm(ctx context.Context, c *session.Conversation, s *state.State) (answered bool, err error) {
 	ctx, end, stopping := r.prompting(ctx)
 	defer end()
-	switch {
-	case stopping:
+	if stopping {
 		return false, nil
-	case r.Confirm == security.Never:
+	}
+	all := confirmation.Questions(s, nil) // events have no secrets
+	if r.Confirm == security.Never && !slices.ContainsFunc(all, func(q confirmation.Question) bool { return q.Own }) {
 		return true, nil
 	}
 	if c == r.c {
 		r.view.await(ctx, eventstream.Seq(s.Seq))
 	}
 	refused := map[event.ID]string{}
-	all := confirmation.Questions(s, nil) // events have no secrets
 	for i, q := range all {
-		if slices.ContainsFunc(r.always, func(given confirmation.Question) bool { return given.Covers(q) }) {
+		if r.always.Cover(q) || r.Confirm == security.Never && !q.Own {
+			continue
+		}
+		if r.Prompter == nil && q.Own {
+			refused[q.Action] = "nobody is there to say yes"
 			continue
 		}
 		if r.Prompter == nil {
+			release := r.view.hold()
+			r.view.pending(q, i+1, len(all))
+			release(true)
 			return false, fault.New(fault.Denied, "actions wait for confirmation, and there is no terminal to ask in").
 				Hint("resume it in a terminal, or with --confirm never to accept them")
 		}
@@ -107,7 +114,7 @@ func (r *runner) confirm(ctx context.Context, c *session.Conversation, s *state.
 	if len(refused) == 0 {
 		return true, nil
 	}
-	return true, c.Refuse(context.WithoutCancel(ctx), refused)
+	return true, c.Confirmation().Refuse(context.WithoutCancel(ctx), refused)
 }
 
 // about asks the user about one action, the n-th of a number of them.
@@ -115,8 +122,12 @@ func (r *runner) about(ctx context.Context, q confirmation.Question, n, of int) 
 	release := r.view.hold()
 	defer func() { release(err == nil) }()
 	r.view.pending(q, n, of)
+	prompt := "Run it? [y]es, [n]o"
+	if q.Kind != "" {
+		prompt += ", [a]lways for " + q.Kind + " in this run"
+	}
 	for {
-		line, err := r.Prompter.Ask(ctx, "Run it? [y]es, [n]o, [a]lways for "+q.Kind+" in this run: ")
+		line, err := r.Prompter.Ask(ctx, prompt+": ")
 		if err != nil {
 			return false, "", err
 		}
@@ -126,7 +137,10 @@ func (r *runner) about(ctx context.Context, q confirmation.Question, n, of int) 
 		case "y", "yes":
 			return true, "", nil
 		case "a", "always":
-			r.always = append(r.always, q)
+			if q.Kind == "" {
+				continue
+			}
+			r.always = r.always.With(q.Grant())
 			return true, "", nil
 		case "n", "no":
 			if why = strings.TrimSpace(why); why == "" {

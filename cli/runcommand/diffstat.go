@@ -19,7 +19,7 @@ const gitTimeout = 5 * time.Second
 // workspace is no repository, git is not there, or the answer takes too long.
 func (r *runner) git(ctx context.Context, args ...string) string {
 	argv := append([]string{"git", "--no-optional-locks", "--no-pager", "-c", "core.quotePath=false", "-c", "safe.directory=*"}, args...)
-	res, err := r.c.RunProgram(ctx, session.Program{Argv: argv, Dir: r.c.Workspace()})
+	res, err := r.c.Environment().RunProgram(ctx, session.Program{Argv: argv, Dir: r.c.Workspace()})
 	if err == nil && res.ExitCode == 0 {
 		return res.Stdout
 	}
@@ -47,7 +47,7 @@ func (r *runner) repositories(ctx context.Context) (workspace.Files, error) {
 	case err != nil:
 		return nil, err
 	case inside:
-		return r.c.Files(ctx)
+		return r.c.Environment().Files(ctx)
 	}
 	return workspace.Machine()
 }
@@ -103,7 +103,7 @@ func (r *runner) diffstat(ctx context.Context, base string, began time.Time) str
 
 // changedBefore counts the files of the workspace that were written last before a time.
 func (r *runner) changedBefore(ctx context.Context, names []string, t time.Time) (n int) {
-	files, err := r.c.Files(ctx)
+	files, err := r.c.Environment().Files(ctx)
 	if err != nil {
 		return 0
 	}

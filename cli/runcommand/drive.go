@@ -14,7 +14,6 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/gitview"
-	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
@@ -40,7 +39,7 @@ func (r *runner) drive(ctx context.Context) error {
 		return nil
 	}
 	if s.Status == state.Confirming && r.Task.Text != "" { // the user wants something else
-		if err := r.c.Respond(ctx, false, "The user has given another task."); err != nil {
+		if err := r.c.Confirmation().Respond(ctx, false, "The user has given another task."); err != nil {
 			return err
 		}
 	}
@@ -95,10 +94,10 @@ func (r *runner) unlessBroken(ctx context.Context, run func(context.Context) err
 	starting, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	go func() {
-		err := r.c.Ready(starting)
+		err := r.c.Environment().Ready(starting)
 		switch {
 		case err == nil:
-			r.view.isolation(r.c.Isolation())
+			r.view.isolation(r.c.Environment().Isolation())
 		case starting.Err() == nil:
 			r.stop(ctx, r.c.Pause)
 		}
@@ -203,20 +202,6 @@ func (r *runner) begin(ctx context.Context) error {
 	}
 	r.running = true
 	return nil
-}
-
-// warnOfHooks tells the user about hooks of the project that Deft does not run.
-func (r *runner) warnOfHooks() {
-	if inside, err := r.c.WorkspaceInside(); err != nil || inside {
-		return
-	}
-	hooks, err := hook.Load(r.c.Workspace())
-	switch {
-	case err != nil:
-		r.view.Warn("note: the project's .openhands/hooks.json cannot be used: " + safeText(err.Error()))
-	case !hooks.Empty():
-		r.view.Warn("note: the project's .openhands/hooks.json has hooks, which Deft does not run; --confirm asks before actions")
-	}
 }
 
 // warnOfOthers tells the user which other conversations work in the directory now, and

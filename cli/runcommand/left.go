@@ -70,24 +70,16 @@ func (r *runner) leftRunning(ctx context.Context, s *state.State) left {
 		_, ok = a.Action.(*event.TerminalAction)
 		return ok
 	})
-	if level := r.c.Isolation(); !commands || level == "none" || level == "landlock" { // all of this machine's are there
+	if level := r.c.Environment().Isolation(); !commands || level == "none" || level == "landlock" { // all of this machine's are there
 		return left{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
-	res, err := r.c.RunProgram(ctx, session.Program{Argv: []string{"sh", "-c", listProcesses}, Dir: r.c.Workspace()})
+	res, err := r.c.Environment().RunProgram(ctx, session.Program{Argv: []string{"sh", "-c", listProcesses}, Dir: r.c.Workspace()})
 	if err != nil || res.ExitCode != 0 {
 		return left{}
 	}
-	var own []string
-	for _, name := range r.c.Agent().MCPServers.Keys() {
-		if server := r.c.Agent().MCPServers.Object(name); server != nil {
-			if command, ok := server.Get("command").(string); ok {
-				own = append(own, command)
-			}
-		}
-	}
-	return parseLeft(res.Stdout, own)
+	return parseLeft(res.Stdout)
 }
 
 // process is a line of the list.
@@ -96,8 +88,10 @@ type process struct {
 	name, command             string
 }
 
-// parseLeft reads the output of listProcesses. own are the programs of MCP servers.
-func parseLeft(text string, own []string) (l left) {
+// parseLeft reads the output of listProcesses. What the sandbox's server has started itself is in
+// its session, as the list is: the programs of MCP servers, whatever they have become. Commands
+// of the agent begin sessions.
+func parseLeft(text string) (l left) {
 	var all []process
 	self := 0
 	for line := range strings.Lines(text) {
@@ -113,10 +107,13 @@ func parseLeft(text string, own []string) (l left) {
 		}
 	}
 	slices.Sort(l.ports)
+	session := 0
+	if i := slices.IndexFunc(all, func(p process) bool { return p.pid == self }); i >= 0 {
+		session = all[i].session
+	}
 	for _, p := range all {
 		shell := p.parent == 1 && p.pid == p.session && p.tty != 0 // the agent's own
-		helper := p.pid == self || p.parent == self
-		if p.pid == 1 || p.command == "" || shell || helper || slices.ContainsFunc(own, func(c string) bool { return strings.HasPrefix(p.command, c) }) {
+		if p.pid == 1 || p.command == "" || shell || p.session == session || ofSession(all, p, session) {
 			continue
 		}
 		if !slices.Contains(l.programs, p.command) {
@@ -127,6 +124,20 @@ func parseLeft(text string, own []string) (l left) {
 		l.ports = nil // they are the sandbox's own
 	}
 	return l
+}
+
+// ofSession reports whether a process descends from one of a session other than the first process.
+func ofSession(all []process, p process, session int) bool {
+	for range all {
+		i := slices.IndexFunc(all, func(one process) bool { return one.pid == p.parent })
+		if i < 0 || all[i].pid == 1 {
+			return false
+		}
+		if p = all[i]; p.session == session {
+			return true
+		}
+	}
+	return false
 }
 
 // parseProcess reads a line of /proc/PID/stat with a tab and the command line.

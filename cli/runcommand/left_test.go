@@ -12,17 +12,19 @@ process 7 (bash) S 1 7 7 34816 7	bash --norc
 process 9 (node (x)) S 7 9 7 34816 9	node server.js 
 process 10 (sleep) S 1 10 10 0 -1	sleep 1000 
 process 11 (sleep) S 1 11 11 0 -1	sleep 1000 
-process 12 (tracker) S 1 12 12 0 -1	/w/tracker --stdio 
+process 12 (sh) S 1 12 1 0 -1	sh -c npx tracker 
 process 13 (old) Z 1 13 13 0 -1	
-process 20 (sh) S 1 20 20 0 -1	sh -c cat 
-process 21 (tr) R 20 20 20 0 -1	tr 
+process 14 (node) S 12 12 1 0 -1	node /w/tracker --stdio 
+process 15 (helper) S 14 15 15 0 -1	helper 
+process 20 (sh) S 1 20 1 0 -1	sh -c cat 
+process 21 (tr) R 20 20 1 0 -1	tr 
 self 20
 `
-	l := parseLeft(list, []string{"/w/tracker"})
+	l := parseLeft(list)
 	if got, want := l.String(), "node server.js, sleep 1000, listening on port 3000"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := parseLeft("process 1 (x) S 0 1 1 0 -1\tx\nprocess 7 (bash) S 1 7 7 34816 7\tbash\nbroken\nprocess broken\nself 9\n", nil); len(got.programs)+len(got.ports) > 0 {
+	if got := parseLeft("process 1 (x) S 0 1 1 0 -1\tx\nprocess 7 (bash) S 1 7 7 34816 7\tbash\nbroken\nprocess broken\nself 9\n"); len(got.programs)+len(got.ports) > 0 {
 		t.Errorf("%+v", got)
 	}
 	if got := (left{programs: []string{"a", "b", "c", "d", "e"}}).String(); got != "a, b, c, 2 others" {

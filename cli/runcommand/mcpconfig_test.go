@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/settings/permission"
+	"github.com/deft-dev/deft/spec"
 )
 
 func write(t *testing.T, path, text string) string {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -62,7 +63,7 @@ func TestReadServers(t *testing.T) {
 // file that the user has not allowed.
 func TestProject(t *testing.T) {
 	t.Parallel()
-	dir, answers := t.TempDir(), filepath.Join(t.TempDir(), "answers.json")
+	dir, answers := t.TempDir(), permission.Open(t.TempDir(), nil)
 	const one, two = `{"mcpServers":{"one":{"command":"x"}}}`, `{"mcpServers":{"two":{"command":"y"}}}`
 	for _, step := range []struct {
 		name, file  string
@@ -109,10 +110,6 @@ func TestProject(t *testing.T) {
 			t.Errorf("%s: told %q, want %q", step.name, told.String(), step.told)
 		}
 	}
-	st, err := os.Stat(answers)
-	if err != nil || st.Mode().Perm() != 0o600 {
-		t.Errorf("the answers: %v, %v", st, err)
-	}
 }
 
 // TestServersInWords describes servers to the user, and leaves out nothing that they say.
@@ -123,11 +120,9 @@ func TestServersInWords(t *testing.T) {
 		`{"url":"https://x.org/mcp","headers":{"A":"b"}}`:                                     "asks https://x.org/mcp, with the headers A=b",
 		`{"command":"x","timeout":7}`:                                                         "runs x, timeout 7.0",
 	} {
-		servers, err := parseServers([]byte(`{"mcpServers":{"one":` + file + `}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := inWords(servers.Object("one")); got != want || err != nil {
+		servers, err := ParseServers([]byte(`{"mcpServers":{"one":` + file + `}}`))
+		must.Succeed(t, err)
+		if got, err := spec.DescribeMCPServer(servers.Object("one")); got != want || err != nil {
 			t.Errorf("%s: %q, %v, want %q", file, got, err, want)
 		}
 	}
@@ -143,11 +138,9 @@ func TestHostileProject(t *testing.T) {
 		"directory": func(p string) error { return os.Mkdir(p, 0o700) },
 	} {
 		dir := t.TempDir()
-		if err := mk(filepath.Join(dir, ProjectConfig)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, mk(filepath.Join(dir, ProjectConfig)))
 		s := &script{answers: []string{"y"}}
-		servers, err := Project{Dir: dir, Answers: filepath.Join(dir, "answers"), Prompter: s, Tell: func(string) {}}.Servers(t.Context())
+		servers, err := Project{Dir: dir, Answers: permission.Open(dir, nil), Prompter: s, Tell: func(string) {}}.Servers(t.Context())
 		if err != nil || servers.Len() > 0 || len(s.asked) > 0 {
 			t.Errorf("%s: %v, %v, asked %q", name, servers.Keys(), err, s.asked)
 		}

@@ -2,10 +2,16 @@ package runcommand
 
 import (
 	"context"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/addresses"
 	"github.com/deft-dev/deft/internal/registryhosts"
 	"github.com/deft-dev/deft/sandbox"
 )
@@ -14,27 +20,53 @@ import (
 const lookupLimit = 5 * time.Second
 
 // CheckNetwork refuses hosts of --net that nothing could ever be reached by: those of
-// [sandbox.Network.Check], and short names that lookup does not find, which are mostly
-// mistyped names of ecosystems.
+// [sandbox.Network.Check], names that lead to this machine only, and words that lookup does not
+// find, which are mostly mistyped names of ecosystems. Of names with a dot, which may not be known
+// here, only those are looked up that begin as the machine's own.
 func CheckNetwork(ctx context.Context, n sandbox.Network, lookup func(ctx context.Context, host string) ([]string, error)) error {
 	if err := n.Check(); err != nil {
 		return err
 	}
-	for _, name := range n.ShortNames() {
+	own, err := addresses.Own()
+	if err != nil {
+		return fault.Wrap(err, fault.Internal, "read the addresses of this machine")
+	}
+	machine, _ := os.Hostname() // without one no name begins as it
+	machine, _, _ = strings.Cut(strings.ToLower(machine), ".")
+	names := n.Names()
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		first, _, dotted := strings.Cut(name, ".")
+		if dotted && first != machine {
+			continue
+		}
 		limited, cancel := context.WithTimeout(ctx, lookupLimit)
 		found, err := lookup(limited, name)
 		cancel()
-		if err != nil || len(found) == 0 {
-			return fault.New(fault.Invalid, "--net: "+name+" is neither an ecosystem nor a host that can be found here").
-				Hint("ecosystems are " + strings.Join(registryhosts.Names(), ", ") + "; a host is named in full, as pypi.org")
+		switch here := func(found string) bool {
+			a, err := netip.ParseAddr(found)
+			return err != nil || addresses.OfMachine(a, own)
+		}; {
+		case err != nil || len(found) == 0:
+			if names[name] {
+				return fault.New(fault.Invalid, "--net: "+name+" is neither an ecosystem nor a host that can be found here").
+					Hint("ecosystems are " + strings.Join(registryhosts.Names(), ", ") + "; a host is named in full, as pypi.org")
+			}
+		case !slices.ContainsFunc(found, func(one string) bool { return !here(one) }):
+			return fault.New(fault.Invalid, "--net: "+name+" is this machine, which no sandbox reaches").
+				Hint("leave it out; what a command starts in the sandbox it reaches there without --net")
 		}
 	}
 	return nil
 }
 
 // MeantForNet reports whether the word after a --net without value is rather its value
-// than the beginning of a task: an ecosystem, none, open, or a list of hosts.
-func MeantForNet(word string) bool {
+// than the beginning of a task: an ecosystem, none, open, a list of hosts, or a single word before
+// a task in quotation marks. rest are the arguments after it.
+func MeantForNet(word string, rest ...string) bool {
+	quoted := func(arg string) bool { return strings.ContainsFunc(arg, unicode.IsSpace) }
+	if word != "" && !strings.HasPrefix(word, "-") && !quoted(word) && slices.ContainsFunc(rest, quoted) {
+		return true
+	}
 	listed := strings.ContainsAny(word, ".,") && !strings.HasSuffix(word, ".") && !strings.HasSuffix(word, ",")
 	for entry := range strings.SplitSeq(strings.ToLower(word), ",") {
 		n, err := sandbox.ParseNetwork(entry)

@@ -3,23 +3,35 @@ package runcommand
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 )
 
 func TestCheckNetwork(t *testing.T) {
 	t.Parallel()
+	name, err := os.Hostname()
+	must.Succeed(t, err)
+	machine, _, _ := strings.Cut(strings.ToLower(name), ".")
 	lookup := func(_ context.Context, host string) ([]string, error) {
-		if host == "db" {
+		switch host {
+		case "db":
 			return []string{"10.0.0.7"}, nil
+		case "me", machine + ".example.com":
+			return []string{"127.0.1.1", "::1"}, nil
+		case "both":
+			return []string{"127.0.1.1", "10.0.0.7"}, nil
 		}
 		return nil, errors.New("no such host")
 	}
 	for n, refused := range map[sandbox.Network]bool{
 		"gopher": true, "open,gopher": true, "localhost": true, "127.0.0.1": true,
-		"db": false, "unknown.example": false, ".corp": false, "open": false, "none": false, "": false, "wiki:443": false,
+		sandbox.Network(machine): true, sandbox.Network(machine + ".example.com"): true, sandbox.Network(machine + ".example.com:80"): true, "me": true, "me:80": true, "both": false,
+		sandbox.Network(machine + ".other"): false, "db": false, "unknown.example": false, ".corp": false, "open": false, "none": false, "": false, "wiki:443": false,
 	} {
 		if err := CheckNetwork(t.Context(), n, lookup); fault.Is(err, fault.Invalid) != refused {
 			t.Errorf("%s: %v", n, err)
@@ -35,6 +47,20 @@ func TestMeantForNet(t *testing.T) {
 	} {
 		if got := MeantForNet(word); got != want {
 			t.Errorf("%q: %v", word, got)
+		}
+	}
+	for _, test := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{"gopher", "fetch the modules"}, true},
+		{[]string{"gopher", "-q", "fetch the modules"}, true},
+		{[]string{"fix", "the", "build"}, false},
+		{[]string{"fix the build", "and test it"}, false},
+		{[]string{"-q", "fix the build"}, false},
+	} {
+		if got := MeantForNet(test.args[0], test.args[1:]...); got != test.want {
+			t.Errorf("%q: %v", test.args, got)
 		}
 	}
 }

@@ -115,12 +115,42 @@ func (l *lastBytes) Write(p []byte) (int, error) {
 // kept returns at most n bytes of the end.
 func (l *lastBytes) kept(n int) []byte { return l.buf[max(0, len(l.buf)-n):] }
 
+// input reads standard input, and tells the user how it was changed.
+func (t TaskSource) input() (piped, error) {
+	slow := t.Tell
+	if !t.Piped {
+		slow = nil // a person is writing
+	}
+	p, err := readPiped(t.Input, slow)
+	if errors.Is(err, errBinary) {
+		return p, fault.New(fault.Invalid, "standard input is not text").
+			Hint("put binary material in a file of the workspace and name the file in the task")
+	}
+	if err == nil && p.note != "" && t.Tell != nil {
+		t.Tell("standard input: " + p.note)
+	}
+	return p, err
+}
+
+// fromInput reads the whole task from standard input.
+func (t TaskSource) fromInput() (Task, error) {
+	p, err := t.input()
+	switch {
+	case fault.Is(err, fault.Invalid):
+		return Task{}, err
+	case err != nil:
+		return Task{}, fault.New(fault.Invalid, "there is no task, and standard input cannot be read").Because(err).Hint(NoTask)
+	case strings.TrimSpace(p.text) == "":
+		return Task{}, fault.New(fault.Invalid, "the task from standard input is empty").Hint(NoTask)
+	}
+	return Task{Text: strings.TrimSpace(p.text)}, nil
+}
+
 // addPiped adds standard input to a task.
 func (t TaskSource) addPiped(task Task) (Task, error) {
-	p, err := readPiped(t.Input, t.Tell)
-	if errors.Is(err, errBinary) {
-		return task, fault.New(fault.Invalid, "standard input is not text").
-			Hint("put binary material in a file of the workspace and name the file in the task")
+	p, err := t.input()
+	if fault.Is(err, fault.Invalid) {
+		return task, err
 	}
 	if err != nil {
 		return task, fault.New(fault.Invalid, "standard input cannot be read").Because(err).Hint("redirect it from /dev/null to leave it out")
@@ -131,9 +161,6 @@ func (t TaskSource) addPiped(task Task) (Task, error) {
 	heading := "Standard input:"
 	if p.note != "" {
 		heading = "Standard input (" + p.note + "):"
-		if t.Tell != nil {
-			t.Tell("standard input: " + p.note)
-		}
 	}
 	task.Text += fenced(heading, p.text)
 	return task, nil

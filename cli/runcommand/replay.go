@@ -3,11 +3,13 @@ package runcommand
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 )
@@ -157,4 +159,21 @@ func (r *runner) replayed() error {
 		return nil
 	}
 	return Exit(fault.ExitError)
+}
+
+// ReadTrajectory reads the file of --replay.
+func ReadTrajectory(path string) ([]event.Event, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the trajectory cannot be read").Because(err).Hint("check --replay")
+	}
+	defer f.Close()
+	evs, err := openhands.ReadTrajectory(f)
+	if err != nil {
+		return nil, fmt.Errorf("read trajectory %s: %w", path, err)
+	}
+	if !hasTask(evs) {
+		return nil, fault.New(fault.Invalid, "the trajectory "+path+" has no user message to replay").Hint("check --replay")
+	}
+	return evs, nil
 }

@@ -58,6 +58,8 @@ type Options struct {
 	// Confirm says which actions wait for the user. If it is empty, a new conversation has
 	// [security.Never], and a stored one keeps its policy.
 	Confirm security.Preset
+	// Analyzer rates actions in the place of Confirm's; nil for Confirm's.
+	Analyzer json.RawMessage
 	// Prompter asks the user; nil where there is no terminal.
 	Prompter Prompter
 	// Secrets are added to a stored conversation's; see [session.Spec].
@@ -87,9 +89,8 @@ type runner struct {
 	unanswered bool
 	endPrompt  func()
 
-	// always are questions whose kinds the user accepts in this run. One goroutine at a time
-	// asks.
-	always []confirmation.Question
+	// always are the kinds that the user accepts in this run. One goroutine at a time asks.
+	always confirmation.Grants
 }
 
 // Run works on a conversation until it ends, is stopped, or the user refuses to
@@ -106,12 +107,14 @@ func Run(ctx context.Context, o Options) error {
 func (r *runner) open(ctx context.Context) error {
 	err := r.find(ctx)
 	if err == nil {
-		r.warnOfHooks()
 		err = r.warnOfOthers(ctx)
 	}
 	if err == nil {
 		r.base = r.startHead(ctx)
 		_, err = r.c.State(ctx) // from here on it is locked
+	}
+	if err == nil && !r.Resume {
+		err = r.c.SetUp(ctx)
 	}
 	if err == nil {
 		err = r.configure(ctx)
@@ -199,7 +202,7 @@ func (r *runner) configure(ctx context.Context) error {
 	for _, w := range warnings {
 		r.view.Warn("warning: " + safeText(w))
 	}
-	if r.Replay == nil && r.Task.Text == "" && !HasTask(s.View) {
+	if r.Replay == nil && r.Task.Text == "" && !hasTask(s.View) {
 		return fault.New(fault.Invalid, "conversation "+string(r.ID)+" has no task yet").
 			Hint("give one: " + r.view.resumeCommand(r.ID) + ` "…"`)
 	}
@@ -214,11 +217,14 @@ func (r *runner) configure(ctx context.Context) error {
 	if r.Confirm == "" {
 		return nil
 	}
-	return r.c.SetConfirm(ctx, r.Confirm)
+	if err := r.c.Confirmation().SetPreset(ctx, r.Confirm); err != nil || r.Analyzer == nil {
+		return err
+	}
+	return r.c.Confirmation().SetAnalyzer(ctx, r.Analyzer)
 }
 
-// HasTask reports whether a user has said anything in these events.
-func HasTask(events []event.Event) bool {
+// hasTask reports whether a user has said anything in these events.
+func hasTask(events []event.Event) bool {
 	return slices.ContainsFunc(events, func(ev event.Event) bool {
 		m, ok := ev.(*event.MessageEvent)
 		return ok && m.Source == event.SourceUser

@@ -36,6 +36,11 @@ func (r *runner) catchSignals(ctx context.Context, leave func()) (stop func()) {
 	var wg sync.WaitGroup
 	wg.Go(func() { r.followSignals(ctx, signals, done, leave) })
 	return func() {
+		r.mu.Lock()
+		if r.signalled { // a terminal that was closed may send more of them until the process has ended
+			signal.Ignore(syscall.SIGHUP)
+		}
+		r.mu.Unlock()
 		signal.Stop(signals)
 		close(done)
 		wg.Wait()

@@ -2,6 +2,7 @@ package runcommand
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/deft-dev/deft/event"
@@ -15,6 +16,7 @@ type subAgents struct {
 	ctx     context.Context // of the run; nil before it and after it
 	wg      sync.WaitGroup
 	watched map[event.ConversationID]bool
+	named   map[string]int // how many of a name there are
 }
 
 // begin shows the work of sub-agents from now on, until end is called.
@@ -22,7 +24,7 @@ func (a *subAgents) begin(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ctx, a.watched = ctx, map[event.ConversationID]bool{}
+	a.ctx, a.watched, a.named = ctx, map[event.ConversationID]bool{}, map[string]int{}
 	return func() {
 		a.mu.Lock()
 		a.ctx = nil
@@ -46,17 +48,27 @@ func (v *View) Assigned(child *session.Conversation) {
 		return // its result tells enough
 	}
 	a.watched[child.ID()] = true
-	a.wg.Go(func() { v.follow(ctx, child, last+1) })
+	name := a.name(child.SubAgent())
+	a.wg.Go(func() { v.follow(ctx, child, name, last+1) })
+}
+
+// name tells sub-agents of one type apart by numbers, from the second one on.
+func (a *subAgents) name(of string) string {
+	a.named[of]++
+	if n := a.named[of]; n > 1 {
+		return fmt.Sprintf("%s %d", of, n)
+	}
+	return of
 }
 
 // follow shows the actions of a sub-agent from an event on.
-func (v *View) follow(ctx context.Context, child *session.Conversation, from eventstream.Seq) {
+func (v *View) follow(ctx context.Context, child *session.Conversation, name string, from eventstream.Seq) {
 	for rec, err := range child.Stream().Follow(ctx, child.ID(), from) {
 		if err != nil {
 			return // the run has ended, or its own events say why
 		}
 		if ev, err := rec.Event(); err == nil {
-			v.printer.SubAgent(child.SubAgent(), ev)
+			v.printer.SubAgent(name, ev)
 		}
 	}
 }

@@ -69,12 +69,7 @@ func (t TaskSource) text() (task Task, err error) {
 	case t.Input == nil:
 		return task, fault.New(fault.Invalid, "there is no task").Hint(NoTask)
 	default:
-		b, err := io.ReadAll(io.LimitReader(t.Input, maxTask+1))
-		if err != nil {
-			return task, fault.New(fault.Invalid, "there is no task, and standard input cannot be read").Because(err).Hint(NoTask)
-		}
-		task.Text, err = checkTask(string(b), "the task from standard input")
-		return task, err
+		return t.fromInput()
 	}
 	if err != nil || !t.Piped || t.Input == nil {
 		return task, err

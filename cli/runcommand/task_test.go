@@ -53,7 +53,8 @@ func TestTask(t *testing.T) {
 		"blank":           {TaskSource{Words: []string{" "}}, "!is empty"},
 		"not text":        {TaskSource{Input: strings.NewReader("a\xff")}, "aÿ"},
 		"a zero":          {TaskSource{Input: strings.NewReader("a\x00")}, "!not text"},
-		"too long":        {TaskSource{Input: strings.NewReader(strings.Repeat("a", maxTask+1))}, "!larger than 1024 KiB"},
+		"too long":        {TaskSource{Input: strings.NewReader("b" + strings.Repeat("a", maxTask) + "e")}, "b" + strings.Repeat("a", maxTask/2-1) + "\n[2 bytes left out here]\n" + strings.Repeat("a", maxTask/2-1) + "e"},
+		"long file":       {TaskSource{File: write(t, filepath.Join(dir, "long"), strings.Repeat("a", maxTask+1))}, "!larger than 1024 KiB"},
 	} {
 		got, err := tt.src.Read()
 		if part, fails := strings.CutPrefix(tt.want, "!"); fails {
@@ -101,7 +102,7 @@ func TestExit(t *testing.T) {
 func TestHasTask(t *testing.T) {
 	t.Parallel()
 	agent := &event.MessageEvent{Base: event.NewBase(event.SourceAgent)}
-	if HasTask([]event.Event{agent}) || !HasTask([]event.Event{agent, event.NewUserMessage("x")}) {
+	if hasTask([]event.Event{agent}) || !hasTask([]event.Event{agent, event.NewUserMessage("x")}) {
 		t.Error("only what a user says is a task")
 	}
 }

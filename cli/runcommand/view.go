@@ -194,7 +194,7 @@ func (v *View) transient(t session.Transient) {
 	case v.printer == nil:
 	case t.Output != nil:
 		v.printer.Output(t.Output.Text)
-	case t.Piece != nil && t.Piece.Content != "":
+	case t.Piece != nil && t.Piece.Content != "" && t.Piece.Field == "": // a call is shown when it is whole
 		v.order.Lock()
 		defer v.order.Unlock()
 		if t.After > v.shown {
@@ -362,6 +362,9 @@ func (v *View) summary(id event.ConversationID, s *state.State, took time.Durati
 	}
 	calls := v.calls
 	v.mu.Unlock()
+	if s.Status == state.Finished {
+		r.Error = "" // the run has gone on
+	}
 	if v.json != nil {
 		// A struct of strings and numbers always encodes.
 		b, _ := json.Marshal(r)
@@ -413,6 +416,8 @@ func spent(stats state.Stats, calls int) string {
 	t := stats.Tokens()
 	switch {
 	case t.PromptTokens+t.CompletionTokens > 0:
+	case stats.Cost() > 0: // another agent program tells its cost, and maybe no tokens
+		return llm.Dollars(stats.Cost())
 	case calls == 0:
 		return "no LLM used"
 	case calls == 1:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -19,9 +20,7 @@ func TestPiecesComeAfterTheirEvents(t *testing.T) {
 	var out bytes.Buffer
 	v := NewView(ViewOptions{Out: io.Discard, Err: &out})
 	raw, err := event.Marshal(event.NewUserMessage("question"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v.transient(session.Transient{After: 1, Piece: &session.Piece{Item: "a", Kind: "text", Content: "ans"}})
 	v.record(eventstream.Record{Seq: 1, Kind: "MessageEvent", JSON: raw})
 	v.transient(session.Transient{After: 1, Piece: &session.Piece{Item: "a", Kind: "text", Content: "wer"}})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"text/tabwriter"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 // Prune removes images that deft run has built.
 type Prune struct {
 	Unused time.Duration `name:"older-than" help:"Only those that were built so long ago, for example 720h." placeholder:"TIME"`
-	DryRun bool          `short:"n" name:"dry-run" help:"Show what would be removed, and remove nothing."`
+	DryRun bool          `short:"n" name:"dry-run" help:"Show the images that would be removed, and remove nothing."`
 	Yes    bool          `short:"y" help:"Do not ask."`
 	JSON   bool          `name:"json" help:"Print each image as a line of JSON."`
 }
@@ -79,33 +78,15 @@ type builtImage struct {
 	by image.Keeper
 }
 
-// keepers are the providers of the classes that build images and keep them.
+// keepers are the providers that keep the images they have built.
 func (w Images) keepers() (all []image.Keeper, closeAll func() error, err error) {
-	var closers []func() error
-	closeAll = func() error {
-		var errs []error
-		for _, c := range closers {
-			errs = append(errs, c())
-		}
-		return errors.Join(errs...)
-	}
-	dir, err := w.Dir()
-	if err != nil {
-		return nil, closeAll, err
-	}
-	for _, class := range w.Classes.Accepting(sandbox.FeatureBuild) {
-		provider, err := class.New(sandbox.Config{Dir: class.DirIn(dir)})
-		if err != nil {
-			return all, closeAll, err
-		}
-		if c, ok := provider.(io.Closer); ok {
-			closers = append(closers, c.Close)
-		}
-		if k, ok := provider.(image.Keeper); ok {
+	providers, closeAll, err := w.providers()
+	for _, p := range providers {
+		if k, ok := p.(image.Keeper); ok {
 			all = append(all, k)
 		}
 	}
-	return all, closeAll, nil
+	return all, closeAll, err
 }
 
 // unused are the images that no stored conversation names.

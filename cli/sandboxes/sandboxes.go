@@ -1,5 +1,5 @@
 // Package sandboxes is `deft sandbox`: the classes of sandboxes, the log of one and its use of
-// memory and time, and the images that were built for them.
+// memory and time, images with the programs that tools need, and the images that were built.
 //
 // # Usage
 //
@@ -37,7 +37,7 @@ type With func(name string, do func(event.ConversationID, sandbox.Sandbox) error
 type Logs struct {
 	ID     string       `arg:"" optional:"" help:"The conversation's id, the start of it, \"last\" for the last one of this directory, or \"last:any\"." default:"last" complete:"conversations"`
 	Follow bool         `short:"f" help:"Go on until the sandbox ends."`
-	Tail   sandbox.Size `help:"How much of what was logged before, for example 64K." default:"1M" placeholder:"SIZE"`
+	Tail   sandbox.Size `help:"Length of the earlier log that is shown first, for example 64K." default:"1M" placeholder:"SIZE"`
 	JSON   bool         `name:"json" help:"Print each line as JSON."`
 }
 

@@ -37,8 +37,8 @@ type Wiring struct {
 
 // Command takes settings of OpenHands over. It is a command line, for kong.
 type Command struct {
-	Files  []string `arg:"" optional:"" help:"config.toml, settings.json, secrets.json, agent_settings.json or mcp.json (default: those of ~/.openhands that Deft does not use itself)." type:"path"`
-	DryRun bool     `short:"n" help:"Show what would be taken over."`
+	Files  []string `arg:"" optional:"" help:"config.toml, settings.json, secrets.json, agent_settings.json or mcp.json (default: the ones in ~/.openhands that Deft does not use itself)." type:"path"`
+	DryRun bool     `short:"n" help:"Show the settings that would be taken over."`
 	Yes    bool     `short:"y" help:"Do not ask."`
 	JSON   bool     `name:"json" help:"Print JSON."`
 }

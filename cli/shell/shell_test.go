@@ -13,6 +13,7 @@ import (
 
 	"github.com/deft-dev/deft/cli/shell"
 	"github.com/deft-dev/deft/cli/stdio"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/tool/pty"
@@ -60,14 +61,10 @@ func TestShellReattaches(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	journal, err := os.Create(filepath.Join(dir, "journal"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	link := &cutLink{path: filepath.Join(dir, "s"), at: []string{"line-20\n", "line-60\n"}}
 	listener, err := net.Listen("unix", link.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
@@ -77,14 +74,10 @@ func TestShellReattaches(t *testing.T) {
 	}()
 	defer func() {
 		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		must.Report(t, <-served)
 	}()
 	rt, err := remote.New(remote.Options{Dial: link.dial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer rt.Close()
 	terminal := &shell.Terminal{PTYs: rt, Streams: &stdio.Streams{Out: link, Env: os.Getenv}}
 	code, err := terminal.Run(t.Context(), []string{"sh", "-c", "i=0; while [ $i -lt 100 ]; do echo line-$i; i=$((i+1)); sleep 0.01; done; exit 3"}, false)

@@ -40,6 +40,8 @@ type Streams struct {
 	InPiped bool
 	// Same says that both outputs lead to the same file or pipe.
 	Same bool
+
+	prompter runcommand.Prompter // reads In, once the user was asked something
 }
 
 // Standard returns the streams of this process.
@@ -95,6 +97,15 @@ func (s *Streams) Report(err error) int {
 	return kind.ExitCode()
 }
 
+// Ask implements [runcommand.Prompter]. All questions share one reader of the input: another one
+// would compete with it for the next line.
+func (s *Streams) Ask(ctx context.Context, prompt string) (string, error) {
+	if s.prompter == nil {
+		s.prompter = runcommand.NewPrompter(s.In, s.Err)
+	}
+	return s.prompter.Ask(ctx, prompt)
+}
+
 // Confirm asks the user about something that would happen, such as "files would change".
 // The error names the things left unchanged, if the answer is no, or if nobody can be
 // asked.
@@ -102,7 +113,7 @@ func (s *Streams) Confirm(ctx context.Context, would, question, left string, asJ
 	if !s.InTTY || asJSON {
 		return fault.New(fault.Denied, would+", and there is no terminal to ask in").Hint("add --yes")
 	}
-	answer, err := runcommand.NewPrompter(s.In, s.Err).Ask(ctx, question+" [y/N] ")
+	answer, err := s.Ask(ctx, question+" [y/N] ")
 	if err != nil {
 		return fault.Wrap(err, fault.Canceled, "ask for confirmation")
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/deft-dev/deft/cli/stdio"
+	"github.com/deft-dev/deft/fault"
 )
 
 // TestTelling: work that takes longer than a second is named.
@@ -25,5 +27,20 @@ func TestTelling(t *testing.T) {
 				t.Errorf("%v: %q, %v", took, out.String(), err)
 			}
 		})
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	std := &stdio.Streams{In: strings.NewReader("y\nno\nyes\n"), Err: &out, InTTY: true}
+	for _, want := range []fault.Kind{"", fault.Canceled, "", fault.Canceled} { // the last one at the end of the input
+		err := std.Confirm(t.Context(), "files would change", "go back?", "nothing was changed", false)
+		if want == "" && err != nil || want != "" && !fault.Is(err, want) {
+			t.Errorf("%v, want kind %q", err, want)
+		}
+	}
+	if n := strings.Count(out.String(), "go back? [y/N] "); n != 4 {
+		t.Errorf("%d questions in %q", n, out.String())
 	}
 }

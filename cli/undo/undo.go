@@ -38,11 +38,11 @@ type Undo struct {
 	To        event.ID `help:"Go back to this event instead of the last message; an undo says how it is taken back itself." placeholder:"EVENT"`
 	List      bool     `help:"Show the events whose files are known, and change nothing."`
 	KeepFiles bool     `name:"keep-files" help:"Leave the files as they are: only the conversation goes back."`
-	KeepGit   bool     `name:"keep-commits" help:"Leave what Git has checked out as it is: branch, commit and staging area."`
+	KeepGit   bool     `name:"keep-commits" help:"Leave Git's checkout as it is: branch, commit and staging area."`
 	Preview   bool     `short:"n" name:"dry-run" help:"Show what would change, and change nothing."`
 	AllFiles  bool     `name:"all-files" help:"Take also those files back that were changed after the agent's last action, by you or another program."`
 	Yes       bool     `short:"y" help:"Do not ask. Files that were changed after the agent's last action stay, unless --all-files is given."`
-	JSON      bool     `name:"json" help:"Print what was done as a JSON object."`
+	JSON      bool     `name:"json" help:"Print the result as a JSON object."`
 }
 
 // Help is shown by `deft undo --help`.
@@ -207,10 +207,23 @@ func (c *Undo) report(std *stdio.Streams, id event.ConversationID, u session.Und
 		fmt.Fprintln(std.Err, "nothing was changed")
 		return nil
 	}
-	if files := left(u); len(files) > 0 {
-		fmt.Fprintf(std.Err, "as they are, since they were changed after the agent's last action (--all-files takes them back too): %s\n", console.Line(strings.Join(files[:min(len(files), maxShown)], ", ")))
+	done := "the conversation"
+	if n := len(u.Files.Written) + len(u.Files.Removed); n == 1 {
+		done += " and one file"
+	} else if n > 1 {
+		done += fmt.Sprintf(" and %d files", n)
 	}
-	_, err := fmt.Fprintf(std.Out, "undone. To take that back: deft undo %s --to %s\nto go on: deft run --resume %s \"…\"\n", id, u.From, id)
+	if _, err := fmt.Fprintf(std.Out, "undone: %s\n", done); err != nil {
+		return err
+	}
+	if files := left(u); len(files) > 0 {
+		more := ""
+		if n := len(files) - maxShown; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(std.Err, "left as they are, as they were changed after the agent's last action: %s%s (--all-files takes them back too)\n", console.Line(strings.Join(files[:min(len(files), maxShown)], ", ")), more)
+	}
+	_, err := fmt.Fprintf(std.Out, "to take that back: deft undo %s --to %s\nto go on: deft run --resume %s \"…\"\n", id, u.From, id)
 	return err
 }
 

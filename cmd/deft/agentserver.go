@@ -10,9 +10,9 @@ import (
 	"strconv"
 
 	"github.com/deft-dev/deft/cli/runcommand"
+	"github.com/deft-dev/deft/executor/standard"
 	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/agentserver/config"
-	"github.com/deft-dev/deft/session/build"
 )
 
 // agentServerCmd serves conversations to OpenHands' clients.
@@ -75,7 +75,7 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 	if err != nil {
 		return err
 	}
-	if c.Executor, err = build.AbsoluteExecutor(c.Executor); err != nil {
+	if c.Executor, err = standard.AbsoluteClass(c.Executor); err != nil {
 		return err
 	}
 	classes, err := c.classes(std.Env)
@@ -83,12 +83,13 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 		return err
 	}
 	log := slog.New(warnings(std))
-	l, err := std.listen(ctx, cfg.Network(), cfg.Address())
+	l, err := std.listen(ctx, cfg.Network(), cfg.Address(), "--host and --port")
 	if err != nil {
-		return cannotListen(cfg.Address(), "--host and --port", err)
+		return err
 	}
 	s, err := agentserver.New(agentserver.Options{
 		Config: cfg, Adapters: adapters{log, classes, c.Executor}, Addr: l.Addr(), Version: version, Out: std.Err, Log: log,
+		Started: func() { releaseStart(log) },
 	})
 	if err != nil {
 		return errors.Join(err, l.Close())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,18 +11,17 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
 	forges "github.com/deft-dev/deft/forge/route"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/route"
+	"github.com/deft-dev/deft/plugin"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/process"
@@ -30,9 +30,11 @@ import (
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
 	mcproutes "github.com/deft-dev/deft/server/agentserver/mcp"
+	"github.com/deft-dev/deft/server/mcplogin"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/session/conversationlock"
+	"github.com/deft-dev/deft/settings"
 	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/tool/client"
 	"github.com/deft-dev/deft/tool/mcp"
@@ -63,9 +65,7 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (*agentserver.Ba
 		p = containers.Docker
 	}
 	p = build.FromEnvironment(p, os.Getenv)
-	if a.executor != "" {
-		p.ExecutorClass = a.executor
-	}
+	p.ExecutorClass = cmp.Or(a.executor, p.ExecutorClass)
 	b, builder, err := a.open(ctx, backendOptions{
 		dir: cfg.ConversationsPath, settings: cfg.PersistenceDir, ring: ring, hidden: cfg.Private(), placement: p,
 		store: sqliteBackend(cfg.ConversationsPath), prepare: func() error { return makeHidden(cfg, a.log) },
@@ -84,12 +84,30 @@ type backendOptions struct {
 	profiles  func() (*profiles.Stores, error)
 	hidden    []string // from sandboxes, beside dir
 	placement session.Placement
+	oneUser   bool // all conversations and their directories have one owner
 	// store opens the store of events and the lock of conversations.
 	store func(ctx context.Context) (eventstream.Stream, session.Lock, error)
 	// prepare is called before sandboxes are used.
 	prepare func() error
 	// mcp returns the server's own MCP servers of a conversation; nil for none.
 	mcp func(ctx context.Context, r session.BuildRequest) (mcp.Local, error)
+	// logins returns an owner's logins at MCP servers; nil takes the settings'.
+	logins func(ctx context.Context, owner identity.Tenant) (mcp.Logins, error)
+}
+
+// loginsIn returns the logins of the one owner of settings, which are opened when they are
+// needed.
+func loginsIn(dir string, ring *keyring.Ring) func(context.Context, identity.Tenant) (mcp.Logins, error) {
+	open := sync.OnceValues(func() (*settings.Service, error) {
+		return settings.Open(context.Background(), settings.Options{Dir: dir, Keys: ring})
+	})
+	return func(context.Context, identity.Tenant) (mcp.Logins, error) {
+		s, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
 }
 
 // sqliteBackend opens the store and the locks of a directory.
@@ -112,10 +130,10 @@ func (a adapters) open(ctx context.Context, o backendOptions) (_ *agentserver.Ba
 		saved := profiles.Open(profiles.Options{Dir: o.settings, Keys: o.ring, Log: a.log})
 		o.profiles = func() (*profiles.Stores, error) { return saved, nil }
 	}
-	b := &agentserver.Backend{Models: profileModels{
-		build.NewModels(a.log), o.profiles,
-		broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
-	}}
+	if o.logins == nil {
+		o.logins = loginsIn(o.settings, o.ring)
+	}
+	b := &agentserver.Backend{Models: build.NewModels(a.log, o.profiles)}
 	var closers []func() error
 	b.Close = func() error {
 		var errs []error
@@ -138,11 +156,14 @@ func (a adapters) open(ctx context.Context, o backendOptions) (_ *agentserver.Ba
 		return nil, nil, err
 	}
 	closers = append(closers, b.Store.Close)
-	builder, err := build.New(build.Options{Dir: o.dir, Hidden: o.hidden, Store: b.Store, Shells: shells, Classes: a.classes, Program: sandboxProgram, Log: a.log, Defaults: o.placement, MCP: o.mcp})
+	home, _ := os.UserHomeDir() // a user without one has no plugins of his own
+	copies := plugin.CopiesDir(home, os.Getenv)
+	builder, err := build.New(build.Options{Dir: o.dir, Hidden: o.hidden, Store: b.Store, Shells: shells, Classes: a.classes, Program: sandboxProgram, Log: a.log, Defaults: o.placement, OneUser: o.oneUser, Plugins: copies, MCP: o.mcp, Logins: o.logins})
 	if err != nil {
 		return nil, nil, errors.Join(err, b.Lock.Close())
 	}
 	b.Builder, b.Orphans, b.Sandboxes, b.Vanished = builder, builder, builder, builder.Vanished
+	b.DiscoverACP = builder.DiscoverACP
 	closers = append(closers, builder.Close)
 	b.Sandbox = a.classes.Sandboxes.Get(o.placement.SandboxClass)
 	if b.Sandboxed = b.Sandbox.New != nil; b.Sandboxed { // its mistakes are reported at the start
@@ -150,6 +171,7 @@ func (a adapters) open(ctx context.Context, o backendOptions) (_ *agentserver.Ba
 		if err == nil {
 			_, err = builder.Sandboxes(o.placement.SandboxClass, o.placement.Isolation)
 		}
+		b.Link = (&sandboxLinks{builder}).link
 		if err != nil {
 			return nil, nil, errors.Join(err, b.Lock.Close())
 		}
@@ -211,9 +233,38 @@ func (adapters) ProbeMCP(ctx context.Context, p mcproutes.Probe) (mcproutes.Resu
 	if _, err := sandbox.ParseNetwork(strings.Join(s.Network, ",")); err != nil {
 		return mcproutes.Result{}, err
 	}
-	got, err := mcp.Probe(ctx, p.Name, s, build.HostPrograms(""), p.Limit, p.Tool, p.Arguments)
+	o := mcp.Options{Programs: build.HostPrograms("")}
+	if p.Logins != nil {
+		o.Logins = p.Logins
+	}
+	got, err := mcp.Probe(ctx, p.Name, s, o, p.Limit, p.Tool, p.Arguments)
 	return mcproutes.Result(got), err
 }
+
+// LogInMCP implements [agentserver.Adapters].
+func (adapters) LogInMCP(ctx context.Context, r mcplogin.Request) (json.RawMessage, error) {
+	s, err := mcp.ParseServer(r.Server)
+	if err != nil {
+		return nil, err
+	}
+	o := mcp.LoginOptions{Redirect: r.Redirect, Visit: r.Visit}
+	if r.Logins != nil {
+		o.Logins = r.Logins
+	}
+	return mcp.LogIn(ctx, s, o)
+}
+
+// LogOutMCP implements [agentserver.Adapters].
+func (adapters) LogOutMCP(ctx context.Context, server json.RawMessage, logins mcplogin.Logins) (revoked bool, err error) {
+	s, err := mcp.ParseServer(server)
+	if err != nil {
+		return false, err
+	}
+	return mcp.LogOut(ctx, s, logins)
+}
+
+// MCPLoginKey implements [agentserver.Adapters].
+func (adapters) MCPLoginKey(address string) (string, error) { return mcp.LoginKey(address) }
 
 // CheckClientTool implements [agentserver.Adapters].
 func (adapters) CheckClientTool(raw json.RawMessage) (name string, err error) {
@@ -222,9 +273,4 @@ func (adapters) CheckClientTool(raw json.RawMessage) (name string, err error) {
 		return "", schema.Invalid(err.Error(), nil, "body", "client_tools")
 	}
 	return s.Name, nil
-}
-
-// Export implements [agentserver.Adapters].
-func (adapters) Export(ctx context.Context, store eventstream.Stream, id event.ConversationID, dir string) (string, error) {
-	return openhands.Export(ctx, store, id, dir)
 }

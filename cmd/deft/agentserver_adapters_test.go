@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -28,22 +29,14 @@ func TestServerSandbox(t *testing.T) {
 			t.Setenv(build.SandboxClassVariable, c.class)
 			dir := t.TempDir()
 			cfg, err := config.Load([]string{"HOME=" + dir}, config.Flags{ConversationsPath: dir, Sandbox: c.flag, Classes: build.StandardClasses().Sandboxes})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			b, err := adapters{log: slog.New(slog.DiscardHandler), classes: build.StandardClasses()}.Open(t.Context(), cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if b.Sandboxed != c.want {
 				t.Errorf("sandboxed: %v, want %v", b.Sandboxed, c.want)
 			}
-			if err := b.Lock.Close(); err != nil {
-				t.Error(err)
-			}
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, b.Lock.Close())
+			must.Report(t, b.Close())
 		})
 	}
 }
@@ -56,22 +49,14 @@ func TestForeignWorktrees(t *testing.T) {
 	root := "/usr" // root's
 	if os.Geteuid() == 0 {
 		root = filepath.Join(dir, "worktrees")
-		if err := os.Mkdir(root, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(root, 65534, 65534); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(root, 0o700))
+		must.Succeed(t, os.Chown(root, 65534, 65534))
 	}
 	cfg, err := config.Load([]string{"HOME=" + dir, "OH_CONVERSATION_WORKTREE_ROOT=" + root, "OH_BASH_EVENTS_DIR=" + dir + "/bash"},
 		config.Flags{Classes: build.StandardClasses().Sandboxes, ConversationsPath: filepath.Join(dir, "conversations"), WorkspacePath: filepath.Join(dir, "project")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var log strings.Builder
-	if err := makeHidden(cfg, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, makeHidden(cfg, slog.New(slog.NewTextHandler(&log, nil))))
 	if !strings.Contains(log.String(), root+" belongs to another user") || !strings.Contains(log.String(), "OH_CONVERSATION_WORKTREE_ROOT") {
 		t.Errorf("log: %s", log.String())
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/cli/completion"
 	"github.com/deft-dev/deft/cli/console"
+	"github.com/deft-dev/deft/cli/plugins"
 	"github.com/deft-dev/deft/cli/sandboxes"
 	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/cli/undo"
@@ -29,11 +30,14 @@ type grammar struct {
 	Undo          undo.Undo          `cmd:"" help:"Take a conversation and the files back to before your last message."`
 	Shell         shellCmd           `cmd:"" help:"Open a shell in the sandbox of a conversation."`
 	Forward       sandboxes.Forward  `cmd:"" help:"Reach programs that listen in the sandbox of a conversation."`
-	Sandbox       sandboxCmd         `cmd:"" help:"Show the log of a conversation's sandbox, and what it uses."`
-	Doctor        doctorCmd          `cmd:"" help:"Show what works on this machine, and try to break out of the sandbox."`
-	LLM           llmCmd             `cmd:"" name:"llm" help:"Test models, list them, and show what they cost."`
+	Sandbox       sandboxCmd         `cmd:"" help:"Show the log of a conversation's sandbox, and its use of resources."`
+	Doctor        doctorCmd          `cmd:"" help:"Show the state of this machine, and try to break out of the sandbox."`
+	LLM           llmCmd             `cmd:"" name:"llm" help:"Test models, list them, and show their costs."`
 	Completion    completion.Command `cmd:"" help:"Print a completion script for a shell."`
 	Complete      completion.Values  `cmd:"" hidden:"" help:"Print values for a completion script."`
+	MCP           mcpCmd             `cmd:"" name:"mcp" help:"Log in at MCP servers, and offer Deft to MCP clients."`
+	ACP           acpCmd             `cmd:"" name:"acp" help:"Offer Deft to an editor, over standard input and output: Zed, JetBrains, Neovim."`
+	Plugins       plugins.Command    `cmd:"" help:"Install, show, update and remove plugins: skills, commands, agents, hooks and MCP servers."`
 	Config        configCmd          `cmd:"" help:"Show and check the settings of deft serve."`
 	Build         buildCmd           `cmd:"" help:"Build Deft with packages of your own linked in."`
 	Licenses      licensesCmd        `cmd:"" help:"Print the licences of Deft and of everything that is linked into it."`
@@ -41,6 +45,7 @@ type grammar struct {
 	Dev           devCmd             `cmd:"" help:"Tools for those who work on Deft."`
 	RuntimeAPI    runtimeAPICmd      `cmd:"" name:"runtime-api" help:"Start sandboxes for clients of OpenHands' Runtime API."`
 	SandboxServer sandboxServerCmd   `cmd:"" name:"sandbox-server" hidden:"" help:"Wait inside a sandbox for what to run."`
+	serveGrammar
 	agentServerGrammar
 	actionServerGrammar
 }
@@ -52,8 +57,10 @@ type (
 	runGrammar struct {
 		Run runCmd `cmd:"" help:"Work on a task in a directory."`
 	}
+	serveGrammar struct {
+		Serve serveCmd `cmd:"" help:"Serve the App Server: REST API, conversations in sandboxes, settings, on one port."`
+	}
 	agentServerGrammar struct {
-		Serve       serveCmd       `cmd:"" help:"Serve the App Server: REST API, conversations in sandboxes, settings, on one port."`
 		AgentServer agentServerCmd `cmd:"" name:"agent-server" help:"Serve conversations to OpenHands clients: REST and WebSockets."`
 	}
 	actionServerGrammar struct {
@@ -69,6 +76,12 @@ func grammarFor(command string) (any, *globalFlags) {
 		var g struct {
 			globalFlags
 			runGrammar
+		}
+		return &g, &g.globalFlags
+	case "serve":
+		var g struct {
+			globalFlags
+			serveGrammar
 		}
 		return &g, &g.globalFlags
 	case "agent-server":
@@ -153,8 +166,8 @@ func newCommandLine(ctx context.Context, command string, std *streams) (*command
 		kong.Exit(func(code int) { c.exited = code; panic(exitEarly{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.TypeMapper(reflect.TypeFor[sandbox.Network](), networkFlag{}),
-		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &std.Streams, flags, profileWiring(std), importWiring(std), configSourcesOf(std, flags), conversationsOf(ctx, std, flags),
-			storedConversations(ctx, std, flags), sandboxesOf(ctx, std, flags), linked(ctx, std, flags), imagesOf(std, flags), sandboxClasses()),
+		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &std.Streams, flags, profileWiring(std), importWiring(std), loginWiring(std), pluginWiring(std), configSourcesOf(std, flags), conversationsOf(ctx, std, flags),
+			storedConversations(ctx, std, flags), deletion(ctx, std, flags), sandboxesOf(ctx, std, flags), linked(ctx, std, flags), imagesOf(std, flags), sandboxClasses()),
 	)
 	return c, err
 }

@@ -14,7 +14,7 @@ import (
 // configCmd works with the configuration of deft serve.
 type configCmd struct {
 	Show    serveconfig.Show       `cmd:"" default:"withargs" help:"Show each setting of deft serve with where it comes from, and the variables of other commands that are set."`
-	Import  settingsimport.Command `cmd:"" help:"Take over what OpenHands is configured with."`
+	Import  settingsimport.Command `cmd:"" help:"Take over OpenHands' configuration."`
 	Check   serveconfig.Check      `cmd:"" help:"Check a file of settings."`
 	Example serveconfig.Example    `cmd:"" help:"Print a file with all settings, commented out."`
 }
@@ -38,7 +38,7 @@ func importWiring(std *streams) settingsimport.Wiring {
 	return settingsimport.Wiring{
 		Dir: func() (string, error) { return serversettings.PersistenceDir(std.Env) },
 		Open: func(ctx context.Context, dir string) (*settings.Service, error) {
-			ring, err := openRing(std, dir)
+			ring, err := serversettings.OpenRing(std.Env, dir, std.tell)
 			if err != nil {
 				return nil, err
 			}

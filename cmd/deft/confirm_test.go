@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 )
 
 // TestConfirm answers in a terminal: one command is refused with a reason that
@@ -26,9 +29,7 @@ func TestConfirm(t *testing.T) {
 	}
 	cmd := b.command(t, "run", "--confirm", "always", "go")
 	tty, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := follow(cmd, tty)
 	say := func(text string) {
 		t.Helper()
@@ -77,9 +78,7 @@ func TestAskedInTerminal(t *testing.T) {
 `)
 	cmd := b.command(t, "run", "go")
 	tty, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := follow(cmd, tty)
 	p.until(t, "Your answer")
 	if _, err := tty.WriteString("the second\n"); err != nil {
@@ -87,5 +86,39 @@ func TestAskedInTerminal(t *testing.T) {
 	}
 	if code, out := p.wait(t); code != 0 || !strings.Contains(out, "all done") {
 		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+// TestAllowAgent asks in a terminal about the hooks of a project's agent, which run after a yes, also in the
+// next conversation.
+func TestAllowAgent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, `
+  - {match: {system: LOOKER}, reply: {tool_calls: [{name: terminal, arguments: {command: "true"}}]}}
+  - {match: {system: LOOKER}, reply: {tool_calls: [{name: finish, arguments: {message: looked}}]}}
+  - {match: {user: go, tool_results: 0}, reply: {tool_calls: [{name: task, arguments: {prompt: look, subagent_type: looker}}]}}
+  - {match: {user: go}, reply: {tool_calls: [{name: finish, arguments: {message: "all done"}}]}}
+  - {match: {user: more, tool_results: 0}, reply: {tool_calls: [{name: task, arguments: {prompt: look, subagent_type: looker}}]}}
+  - {match: {system: LOOKER}, reply: {tool_calls: [{name: terminal, arguments: {command: "true"}}]}}
+  - {match: {system: LOOKER}, reply: {tool_calls: [{name: finish, arguments: {message: looked}}]}}
+  - {match: {user: more}, reply: {tool_calls: [{name: finish, arguments: {message: "all done"}}]}}
+`)
+	testtree.Write(t, b.ws, map[string]string{
+		".agents/agents/looker.md": "---\nname: looker\nhooks: {PreToolUse: [{matcher: terminal, hooks: [{command: echo x >> ran}]}]}\n---\nLOOKER RULES",
+	})
+	cmd := b.command(t, "run", "go")
+	tty, err := pty.Start(cmd)
+	must.Succeed(t, err)
+	p := follow(cmd, tty)
+	p.until(t, "PreToolUse of terminal: runs echo x >> ran")
+	p.until(t, "Use them in this project?")
+	_, err = tty.WriteString("y\n")
+	must.Succeed(t, err)
+	if code, out := p.wait(t); code != 0 || !strings.Contains(out, "all done") {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	b.run(t, 0, "run", "more")
+	if got, err := os.ReadFile(filepath.Join(b.ws, "ran")); string(got) != "x\nx\n" {
+		t.Errorf("the hook has written %q, %v", got, err)
 	}
 }

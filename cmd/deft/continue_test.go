@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // server is a `deft agent-server` on the conversations of `deft run`.
@@ -37,18 +39,12 @@ func (b *bench) serve(t *testing.T) *server {
 func (s *server) call(t *testing.T, method, path string, body, out any) {
 	t.Helper()
 	raw, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	got, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode >= 300 {

@@ -11,7 +11,6 @@ import (
 	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/session"
 )
@@ -39,13 +38,9 @@ func (c *demoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	if err != nil {
 		return err
 	}
-	rec, err := demo.Trajectory(dir)
+	evs, err := demo.Session(dir)
 	if err != nil {
-		return fault.Wrap(err, fault.Invalid, "prepare the demo")
-	}
-	evs, err := openhands.ReadTrajectory(rec)
-	if err != nil {
-		return fmt.Errorf("read the bundled session: %w", err)
+		return err
 	}
 	store, err := openStore(ctx, p)
 	if err != nil {
@@ -61,7 +56,7 @@ func (c *demoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		Spec: func() (session.Spec, error) {
 			s := session.Spec{Title: demo.Task, Setup: session.DefaultSetup(), Placement: r.placement()}
 			s.Workspace.WorkingDir, s.Autotitle = dir, false
-			s.Agent, err = runcommand.NewAgent(runcommand.Models{}, nil)
+			s.Agent, err = runcommand.NewAgent(runcommand.Models{}, nil, nil, "")
 			return s, err
 		},
 	})
@@ -87,11 +82,8 @@ func (c *demoCmd) unpack(p paths, home string) (string, error) {
 	if err == nil {
 		dir, err = runcommand.Workspace(dir, p.data, home)
 	}
-	if err == nil {
-		err = demo.Unpack(dir)
-	}
 	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return dir, err
 	}
-	return dir, fault.Wrap(err, fault.Denied, "unpack the demo")
+	return dir, fault.Wrap(err, fault.Denied, "make the directory of the demo")
 }

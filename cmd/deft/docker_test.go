@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +18,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/deft-dev/deft/test/binary"
+	"github.com/deft-dev/deft/test/hostimage"
+	"github.com/deft-dev/deft/tool/ipython/kerneltest"
 )
 
 // dockerHost is the address of the engine that scripts use: DOCKER_HOST or the
@@ -128,6 +131,47 @@ func cmdDocker(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	default:
 		ts.Fatalf("usage: docker [remove | count n]")
+	}
+}
+
+// cmdChromium sets CHROMIUM_IMAGE to the name of an image with Chromium.
+func cmdChromium(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: chromium")
+	}
+	host, err := dockerHost()
+	ts.Check(err)
+	name, err := hostimage.Chromium(context.Background(), host)
+	ts.Check(err)
+	ts.Setenv("CHROMIUM_IMAGE", name)
+}
+
+// hasKernel reports whether there is a Jupyter kernel, which CI must have.
+func hasKernel() (bool, error) {
+	_, _, err := kerneltest.Find()
+	if err != nil && os.Getenv("CI") == "true" {
+		return false, err
+	}
+	return err == nil, nil
+}
+
+// cmdKernel sets KERNEL and PYTHON to the directories of a Jupyter kernel and its Python, or
+// KERNEL_IMAGE to the name of an image with both.
+func cmdKernel(ts *testscript.TestScript, neg bool, args []string) {
+	dir, python, err := kerneltest.Find()
+	ts.Check(err)
+	switch {
+	case !neg && len(args) == 0:
+		ts.Setenv("KERNEL", dir)
+		ts.Setenv("PYTHON", python)
+	case !neg && slices.Equal(args, []string{"image"}):
+		host, err := dockerHost()
+		ts.Check(err)
+		name, err := hostimage.Notebook(context.Background(), host, dir)
+		ts.Check(err)
+		ts.Setenv("KERNEL_IMAGE", name)
+	default:
+		ts.Fatalf("usage: kernel [image]")
 	}
 }
 

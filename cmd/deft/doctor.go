@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/deft-dev/deft/cli/doctor"
+	"github.com/deft-dev/deft/cli/modelchoice"
 	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/workspacedir"
@@ -18,7 +19,7 @@ import (
 // doctorCmd checks this machine.
 type doctorCmd struct {
 	Sandbox string   `help:"Isolation to look at: ${doctor_choice_help}." enum:"${sandbox_choices}" default:"auto" env:"DEFT_SANDBOX"`
-	Image   string   `help:"Image to try with --sandbox ${doctor_image_classes} (default: that of deft run)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
+	Image   string   `help:"Image to try with --sandbox ${doctor_image_classes} (default: deft run's)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
 	Read    []string `help:"As for deft run: whether toolchains and caches are visible is tried with it." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
 	Write   []string `help:"As for deft run." placeholder:"DIR" type:"path" env:"DEFT_WRITE" sep:":"`
 	JSON    bool     `name:"json" help:"Print as a JSON object."`
@@ -98,7 +99,7 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 func defaultModel(ctx context.Context, std *streams) (m doctor.Model) {
 	if m.Name = std.Env("LLM_MODEL"); m.Name != "" {
 		m.OwnServer = std.Env("LLM_BASE_URL") != ""
-		m.KeyVariables = keyVariables(m.Name)
+		m.KeyVariables = modelchoice.KeyVariables(m.Name)
 		for _, name := range m.KeyVariables {
 			if std.Env(name) != "" {
 				m.KeySet = cmp.Or(m.KeySet, name)
@@ -107,10 +108,11 @@ func defaultModel(ctx context.Context, std *streams) (m doctor.Model) {
 		_, m.Err = route.New(llm.Config{Model: m.Name, BaseURL: std.Env("LLM_BASE_URL")})
 		return m
 	}
-	usual, err := assigned(std)
-	if m.Profile = usual.Agent(agentClass); err == nil && m.Profile == "" && std.Env("LLM_BASE_URL") == "" {
+	source := modelchoice.New(std.Env, std.tell)
+	usual, err := source.Assigned()
+	if m.Profile = usual.Agent(modelchoice.AgentClass); err == nil && m.Profile == "" && std.Env("LLM_BASE_URL") == "" {
 		if m.Name, m.KeySet = route.Usual(std.Env); m.Name != "" {
-			m.KeyVariables = keyVariables(m.Name)
+			m.KeyVariables = modelchoice.KeyVariables(m.Name)
 		}
 		return m
 	}
@@ -118,7 +120,7 @@ func defaultModel(ctx context.Context, std *streams) (m doctor.Model) {
 		m.Err = err
 		return m
 	}
-	model, err := (&llmTestCmd{modelFlags: modelFlags{Profile: m.Profile}}).model(ctx, std)
+	model, err := source.Single(ctx, &modelchoice.Flags{Profile: m.Profile})
 	if err != nil {
 		m.Err = err
 		return m

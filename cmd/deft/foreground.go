@@ -1,26 +1,28 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/cli/conversations"
+	"github.com/deft-dev/deft/cli/modelchoice"
 	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/cli/undo"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/portforward"
 	"github.com/deft-dev/deft/internal/startpages"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/plugin"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/server/agentserver/config"
@@ -30,16 +32,18 @@ import (
 	"github.com/deft-dev/deft/session/conversationlock"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/subagent"
+	"github.com/deft-dev/deft/tool/mcp"
 )
 
 // foreground has the parts of one conversation that runs in the foreground, for
 // `deft run` and `deft demo`.
 type foreground struct {
+	watch   func(child *session.Conversation) // of sub-agents, in place of the view; nil for none
 	std     *streams
 	paths   paths
 	store   *sqlite.Store
 	view    *runcommand.View
-	models  *runModels
+	models  *modelchoice.Source
 	sandbox string          // choice of a sandbox
 	api     runtimeAPIFlags // for remote sandboxes
 	network sandbox.Network // of --net; "": not given
@@ -65,15 +69,15 @@ type foreground struct {
 
 // newForeground returns the foreground of a store.
 func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.View) *foreground {
+	source := modelchoice.New(std.Env, std.tell)
+	if view != nil {
+		source.Log = view.Log()
+	}
 	return &foreground{
 		std: std, paths: p, store: store, view: view, sandbox: autoSandbox, grace: build.DefaultGrace,
 		checkpoints: session.CheckpointTurns, published: &portforward.Open{},
-		api: runtimeAPIFromEnvironment(std.Env),
-		models: &runModels{
-			by:       sync.OnceValues(func() (*opener, error) { return newOpener(std) }),
-			breakers: broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
-			renewed:  map[llm.Secret]func() (llm.Secret, error){},
-		},
+		api:    runtimeAPIFromEnvironment(std.Env),
+		models: source,
 	}
 }
 
@@ -83,7 +87,7 @@ func (r *foreground) placement() session.Placement {
 	p.Env, p.SecretEnv = r.env, r.secretEnv
 	r.isolate(&p)
 	p = build.FromEnvironment(p, r.std.Env)
-	p.ExecutorClass = first(r.executor, p.ExecutorClass)
+	p.ExecutorClass = cmp.Or(r.executor, p.ExecutorClass)
 	return p
 }
 
@@ -117,26 +121,22 @@ func (r *foreground) chosenFor(p session.Placement) sandbox.Choice {
 	if r.sandbox != autoSandbox || class.New == nil || len(class.Levels) > 0 && p.Isolation == "" {
 		return r.chosen()
 	}
-	return sandbox.Choice{Name: first(p.Isolation, class.Name), Class: class, Level: p.Isolation}
+	return sandbox.Choice{Name: cmp.Or(p.Isolation, class.Name), Class: class, Level: p.Isolation}
 }
 
-// dropLimits drops limits that a class cannot be given.
-func (r *foreground) dropLimits(class sandbox.Class) {
-	if !class.Has(sandbox.FeatureNetwork) {
-		r.network = ""
-	}
-	if !class.Has(sandbox.FeatureLimits) {
-		r.limits = sandbox.Limits{}
-	}
-	if !class.Has(sandbox.FeatureGrants) {
-		r.read, r.write = nil, nil
+// take takes over the isolation that flags ask for.
+func (r *foreground) take(c *runCmd) {
+	r.sandbox, r.network, r.read, r.write = c.Sandbox, c.Net, c.Read, c.Write
+	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
+	r.container = sandbox.Container{
+		Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime, ReadOnly: c.ReadOnly, GPUs: c.GPUs,
+		ExtraHosts: c.AddHost, DiskBytes: int64(c.Disk), Mounts: c.Mount,
 	}
 }
 
 // run opens the sessions and runs.
 func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) {
 	log := r.view.Log()
-	r.models.log = log
 	builder, sessions, err := r.open(r.view.Watch(r.models), log)
 	if err != nil {
 		return errors.Join(err, r.published.Close())
@@ -146,17 +146,20 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	defer func() { err = errors.Join(err, unpublish()) }()
 	o.Sessions, o.View, o.Keep, o.KeepPrograms = sessions, r.view, r.grace > 0, r.keep
 	// The model answers now, or soon.
-	release := time.AfterFunc(releaseAfter, func() {
-		if err := startpages.Release(); err != nil {
-			log.Debug("give memory back", "error", err)
-		}
-	})
+	release := time.AfterFunc(releaseAfter, func() { releaseStart(log) })
 	defer release.Stop()
 	return runcommand.Run(ctx, o)
 }
 
+// pluginCopies is where the plugins are that sandboxes show.
+func (r *foreground) pluginCopies() string { return plugin.CopiesDir(r.std.Env("HOME"), r.std.Env) }
+
 // assigned shows the work of a sub-agent.
 func (r *foreground) assigned(child *session.Conversation) {
+	if r.watch != nil {
+		r.watch(child)
+		return
+	}
 	if r.view != nil {
 		r.view.Assigned(child)
 	}
@@ -166,10 +169,18 @@ func (r *foreground) assigned(child *session.Conversation) {
 // sent its first request by then, and waits.
 const releaseAfter = 100 * time.Millisecond
 
+// releaseStart gives back memory that only a start needed, which is more than half of the
+// memory of an idle server.
+func releaseStart(log *slog.Logger) {
+	if err := startpages.Release(); err != nil {
+		log.Debug("give memory back", "error", err)
+	}
+}
+
 // open opens the sessions, and their builder. The caller closes the sessions
 // first.
 func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Builder, _ *session.Manager, err error) {
-	ring, err := openRing(r.std, r.paths.data)
+	ring, err := config.OpenRing(r.std.Env, r.paths.data, r.std.tell)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -180,8 +191,15 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 	builder, err := build.New(build.Options{
 		Classes: classes, Program: sandboxProgram,
 		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.Env)...), r.paths.data),
-		Store: r.store, OneUser: true,
+		Store: r.store, OneUser: true, Plugins: r.pluginCopies(),
 		Grace: max(r.grace, r.keep, time.Second), Defaults: r.placement(), Log: log,
+		Logins: func(ctx context.Context, _ identity.Tenant) (mcp.Logins, error) {
+			s, err := openSettings(ctx, r.std)
+			if err != nil {
+				return nil, err
+			}
+			return s, nil
+		},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -195,11 +213,12 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 	if err != nil {
 		return nil, nil, err
 	}
-	home := first(r.std.Env("HOME"), r.paths.data) // an empty one would be the working directory
+	home := cmp.Or(r.std.Env("HOME"), r.paths.data) // an empty one would be the working directory
 	persistence, err := config.PersistenceDir(r.std.Env)
 	if err != nil { // there is no home
 		persistence = r.paths.data
 	}
+	saved := newSavedProfiles(r.std)
 	o := session.Options{
 		Store: r.store, Lock: locks, Dir: r.paths.store(), Ring: ring, Models: models, Builder: builder, View: view.OpenHands{},
 		Files: session.Worktrees{
@@ -207,8 +226,13 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 			Root:             r.paths.worktrees(),
 		},
 		SubAgents: subagent.NewCatalog(home, persistence, nil),
+		Plugins:   plugin.NewCatalog(home, persistence, r.pluginCopies()),
+		Settings:  saved,
+		Memories:  saved,
 		Assigned:  r.assigned,
 		IdleTTL:   -1, // the important part of its log is in the events, which the view shows
+
+		HoldQueues: true,
 	}
 	if r.checkpoints != session.CheckpointsOff && checkpoint.Available() {
 		o.Checkpoints, o.CheckpointTimes = r.paths.checkpoints(), r.checkpoints

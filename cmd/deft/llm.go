@@ -2,18 +2,17 @@ package main
 
 import (
 	"github.com/deft-dev/deft/cli/conversations"
+	"github.com/deft-dev/deft/cli/modelchoice"
 	"github.com/deft-dev/deft/cli/modellist"
 	"github.com/deft-dev/deft/cli/profile"
-	"github.com/deft-dev/deft/settings/profiles"
-	"github.com/deft-dev/deft/spec"
 )
 
 // llmCmd works with language models.
 type llmCmd struct {
-	Test    llmTestCmd         `cmd:"" help:"Try what works with a model: key, streaming, tools, images, length."`
+	Test    llmTestCmd         `cmd:"" help:"Try a model's abilities: key, streaming, tools, images, length."`
 	Models  llmModelsCmd       `cmd:"" help:"List the models that Deft knows, with their limits and prices."`
 	Profile llmProfileCmd      `cmd:"" aliases:"profiles" help:"Store models with their settings as profiles, and choose which service uses which."`
-	Cost    conversations.Cost `cmd:"" help:"Show what stored conversations used and cost, by service and model."`
+	Cost    conversations.Cost `cmd:"" help:"Show tokens and costs of stored conversations, by service and model."`
 }
 
 // llmModelsCmd works with the catalogue of models.
@@ -33,15 +32,6 @@ type llmProfileCmd struct {
 
 // profileWiring opens the profiles of the user.
 func profileWiring(std *streams) profile.Wiring {
-	return profile.Wiring{
-		Stores:   func() (*profiles.Stores, error) { return openProfiles(std) },
-		Assigned: func() (profiles.Assignments, error) { return assigned(std) },
-		CheckModel: func(l *spec.LLM) error {
-			by, err := newOpener(std)
-			if err == nil {
-				_, err = by.router().New(l.Config(by.known))
-			}
-			return err
-		},
-	}
+	m := modelchoice.New(std.Env, std.tell)
+	return profile.Wiring{Stores: m.Profiles, Assigned: m.Assigned, CheckModel: m.Check}
 }

@@ -1,22 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/deft-dev/deft/cli/modelchoice"
 	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/probe"
 )
 
 // llmTestCmd tries a model.
 type llmTestCmd struct {
 	Name string `arg:"" optional:"" complete:"models" help:"The model, as for --model (default: LLM_MODEL, then the agent's profile)."`
-	modelFlags
+	modelchoice.Flags
 	Context bool          `help:"Search for the real context length with long prompts. This can cost."`
 	UpTo    int           `name:"up-to" help:"Longest prompt of that search, in tokens." default:"200000" placeholder:"TOKENS"`
 	Timeout time.Duration `help:"How long each question may take." default:"60s" placeholder:"TIME"`
@@ -40,8 +41,8 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 	if c.Timeout <= 0 || c.UpTo < 1024 {
 		return fault.New(fault.Invalid, "--timeout must be above 0, and --up-to at least 1024").Hint("leave them out for 60s and 200000")
 	}
-	c.Model = first(c.Name, c.Model)
-	model, err := c.model(ctx, std)
+	c.Model = cmp.Or(c.Name, c.Model)
+	model, err := modelchoice.New(std.Env, std.tell).Single(ctx, &c.Flags)
 	if err != nil {
 		return err
 	}
@@ -64,38 +65,6 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 		return err
 	}
 	return c.finish(std, report)
-}
-
-// model opens the tested model, each question to be asked once.
-func (c *llmTestCmd) model(ctx context.Context, std *streams) (llm.Model, error) {
-	if c.Profile == "" && c.Model == "" {
-		usual, err := assigned(std)
-		if err != nil {
-			return nil, err
-		}
-		c.Profile = usual.Agent(agentClass)
-	}
-	if err := c.checkProfile(std); err != nil {
-		return nil, err
-	}
-	by, err := newOpener(std)
-	if err != nil {
-		return nil, err
-	}
-	once := broker.Options{Attempts: 1}
-	if c.Profile == "" {
-		l, err := c.document(by)
-		if err != nil {
-			return nil, err
-		}
-		l.NumRetries = once.Attempts
-		return by.builder(nil, once, nil, nil).Model(ctx, l, nil)
-	}
-	stores, err := openProfiles(std)
-	if err != nil {
-		return nil, err
-	}
-	return by.builder(stores.LLMs, once, nil, nil).Single(ctx, c.Profile)
 }
 
 // finish prints the end. Why nothing works was shown as the answer's result.

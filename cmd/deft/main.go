@@ -24,5 +24,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, "deft: protect this process's memory:", err)
 		os.Exit(fault.ExitError)
 	}
-	os.Exit(executeCommandLine(context.Background(), os.Args[1:], standard()))
+	os.Exit(executeCommandLine(context.Background(), os.Args[1:], standardStreams()))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/deft-dev/deft/internal/acptest"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "action-server" {
 		main()
 	}
-	testscript.Main(tests{m}, map[string]func(){"deft": main})
+	testscript.Main(tests{m}, map[string]func(){"deft": main, "scripted-acp": func() { acptest.Main(os.Args[1:]) }})
 }
 
 // tests are the tests of the package.

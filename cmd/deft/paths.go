@@ -53,9 +53,6 @@ func (p paths) checkpoints() *checkpoint.Store {
 // in which no agent works.
 func (p paths) worktrees() string { return p.data + "-worktrees" }
 
-// mcpAnswers is where the user's answers about projects' MCP servers are kept.
-func (p paths) mcpAnswers() string { return filepath.Join(p.data, "mcp-projects.json") }
-
 // openStore opens the event store.
 func openStore(ctx context.Context, p paths) (*sqlite.Store, error) {
 	return sqlite.Open(ctx, p.store(), sqlite.Options{})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/deft-dev/deft/internal/textfile"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/image"
+	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/runtimeapi"
 	"github.com/deft-dev/deft/server/runtimeapi/builds"
 	"github.com/deft-dev/deft/server/runtimeapi/registry"
@@ -35,7 +37,7 @@ type runtimeAPICmd struct {
 	APIKeyFile   string          `name:"api-key-file" help:"File with the keys of clients: on each line KEY, NAME KEY or NAME KEY QUOTA." placeholder:"FILE" type:"path"`
 	APIKeyEnv    string          `name:"api-key-env" help:"Variable that holds the keys, in the same form (default: DEFT_RUNTIME_API_KEYS)." placeholder:"NAME"`
 	Quota        int             `help:"How many runtimes each key may have; 0 for no limit." default:"100" placeholder:"N"`
-	Sandbox      string          `help:"What runtimes are: ${runtime_classes}." enum:"${runtime_names}" default:"process"`
+	Sandbox      string          `help:"Class of runtimes: ${runtime_classes}." enum:"${runtime_names}" default:"process"`
 	Pool         string          `help:"JSON file that says which sandboxes wait for requests; SIGHUP reads it again." placeholder:"FILE" type:"path"`
 	RuntimeURL   string          `name:"runtime-url" help:"Where runtimes are reached: an address with {port}, each at a port of its own, or with {runtime_id} in the host's name or in the path, at the port of this server (default: http://HOST:{port})." placeholder:"URL"`
 	Ignore       []string        `help:"Fields of start requests that are passed over where the sandbox cannot do as they say; otherwise the request is refused: image, image_pull_policy, run_as_user, run_as_group, fs_group, runtime_class, resource_factor." placeholder:"FIELD"`
@@ -96,7 +98,7 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 	if err != nil {
 		return err
 	}
-	ring, err := openRing(std, p.data)
+	ring, err := config.OpenRing(std.Env, p.data, std.tell)
 	if err != nil {
 		return err
 	}
@@ -121,9 +123,9 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 	}
 	defer closeBuilds()
 	address := net.JoinHostPort(c.Host, strconv.Itoa(c.Port))
-	listener, err := std.listen(ctx, "tcp", address)
+	listener, err := std.listen(ctx, "tcp", address, "--host and --port")
 	if err != nil {
-		return cannotListen(address, "--host and --port", err)
+		return err
 	}
 	defer func() { _ = listener.Close() }() // it may be closed already
 	runtimes, err := registry.Open(ctx, o)
@@ -189,7 +191,7 @@ func (c *runtimeAPICmd) keys(std *streams) ([]runtimeapi.Key, error) {
 		}
 		text = string(raw)
 	} else {
-		from = first(c.APIKeyEnv, defaultKeysVariable)
+		from = cmp.Or(c.APIKeyEnv, defaultKeysVariable)
 		text = std.Env(from)
 	}
 	keys, err := runtimeapi.ParseKeys(text, c.Quota)
@@ -216,12 +218,21 @@ func (c *runtimeAPICmd) open(dir string, p paths, o *registry.Options) (closeIt 
 	if err != nil {
 		return nil, fmt.Errorf("find the binary: %w", err)
 	}
-	o.Self, o.Hidden = self, []string{p.data}
+	small, install, err := sandboxProgram(filepath.Join(dir, "program"))
+	if err == nil && small != "" {
+		err = install() // before a client waits for it
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.Self, o.Small, o.Hidden = self, small, []string{p.data}
 	class := sandboxClasses().Get(c.Sandbox)
 	if o.Containers = class.Has(sandbox.FeatureImage); !o.Containers {
 		o.Env = build.CommandEnv(os.Environ())
 	}
-	if o.Provider, err = class.New(sandbox.Config{Dir: filepath.Join(dir, "sandboxes"), Hidden: o.Hidden}); err != nil {
+	if o.Provider, err = class.New(sandbox.Config{
+		Dir: filepath.Join(dir, "sandboxes"), Program: small, Programs: []string{self}, Install: install, Hidden: o.Hidden,
+	}); err != nil {
 		return nil, err
 	}
 	closer, ok := o.Provider.(io.Closer)

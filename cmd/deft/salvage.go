@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,7 +16,7 @@ import (
 // salvageCmd rescues the readable part of a damaged store.
 type salvageCmd struct {
 	Into string `help:"New data directory (default: the damaged one's path with -salvaged added)." placeholder:"DIR" type:"path"`
-	JSON bool   `name:"json" help:"Print what was found as a JSON object."`
+	JSON bool   `name:"json" help:"Print the result as a JSON object."`
 }
 
 // Help is shown by deft conversations salvage --help.
@@ -44,7 +45,7 @@ func (c *salvageCmd) Run(ctx context.Context, std *streams, g *globalFlags) erro
 	if err != nil {
 		return err
 	}
-	fresh := paths{data: first(c.Into, damaged.data+"-salvaged")}
+	fresh := paths{data: cmp.Or(c.Into, damaged.data+"-salvaged")}
 	if fresh.data, err = filepath.Abs(fresh.data); err != nil {
 		return fmt.Errorf("find the new data directory: %w", err)
 	}

@@ -12,9 +12,10 @@ import (
 
 // sandboxCmd looks at the sandboxes of conversations.
 type sandboxCmd struct {
-	Logs    sandboxes.Logs  `cmd:"" help:"Show what the server in a sandbox has logged; the output of commands is in the conversation."`
-	Stats   sandboxes.Stats `cmd:"" help:"Show what a sandbox uses."`
-	Classes sandboxes.List  `cmd:"" help:"List the classes of sandboxes, and what each accepts."`
+	Logs    sandboxes.Logs  `cmd:"" help:"Show the log of the server in a sandbox; the output of commands is in the conversation."`
+	Stats   sandboxes.Stats `cmd:"" help:"Show a sandbox's use of resources."`
+	Classes sandboxes.List  `cmd:"" help:"List the classes of sandboxes with their features."`
+	Image   sandboxes.Image `cmd:"" help:"Print a Dockerfile with the programs that tools need, or build it."`
 	Prune   sandboxes.Prune `cmd:"" help:"Remove images that were built for sandboxes, and that no stored conversation uses."`
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"reflect"
@@ -35,21 +36,40 @@ func trialClasses() sandbox.Classes {
 	return sandboxClasses().Where(func(c sandbox.Class) bool { return c.NoTrial == "" })
 }
 
-// sandboxVars are the words of flags that the registered classes decide.
-func sandboxVars() kong.Vars {
+// sandboxVars writes the words that the registered classes decide into the texts of flags.
+// Variables of kong itself would be slower by ten milliseconds at every start: at each flag
+// it looks for further variables in the values of all of them.
+func sandboxVars() kong.Option {
+	return kong.PostBuild(func(k *kong.Kong) error {
+		words := sync.OnceValue(sandboxWords)
+		return kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
+			if v, ok := node.(*kong.Value); ok {
+				for _, text := range []*string{&v.Help, &v.Enum} {
+					if strings.Contains(*text, "${") {
+						*text = words().Replace(*text)
+					}
+				}
+			}
+			return next(nil)
+		})
+	})
+}
+
+// sandboxWords replaces the variables in texts of flags.
+func sandboxWords() *strings.Replacer {
 	all := sandboxClasses()
 	accepting := func(f sandbox.Feature) string { return sandbox.Or(all.Accepting(f).Names()) }
-	return kong.Vars{
-		"sandbox_names": strings.Join(all.Names(), ","), "sandbox_classes": all.Help(),
-		"sandbox_choices": strings.Join(all.ChoiceNames(), ","), "sandbox_choice_help": all.ChoiceHelp(),
-		"demo_choice_help": withoutImages().ChoiceHelp(), "doctor_choice_help": trialClasses().ChoiceHelp(),
-		"doctor_image_classes": sandbox.Or(trialClasses().Accepting(sandbox.FeatureImage).Names()),
-		"runtime_names":        strings.Join(all.Outside().Names(), ","), "runtime_classes": all.Outside().Help(),
-		"image_classes": accepting(sandbox.FeatureImage), "default_images": all.Images(),
-		"network_classes": accepting(sandbox.FeatureNetwork), "grant_classes": accepting(sandbox.FeatureGrants),
-		"mount_classes": accepting(sandbox.FeatureMounts), "host_classes": accepting(sandbox.FeatureExtraHosts),
-		"readonly_classes": accepting(sandbox.FeatureReadOnly), "gpu_classes": accepting(sandbox.FeatureGPUs),
-	}
+	return strings.NewReplacer(
+		"${sandbox_names}", strings.Join(all.Names(), ","), "${sandbox_classes}", all.Help(),
+		"${sandbox_choices}", strings.Join(all.ChoiceNames(), ","), "${sandbox_choice_help}", all.ChoiceHelp(),
+		"${demo_choice_help}", withoutImages().ChoiceHelp(), "${doctor_choice_help}", trialClasses().ChoiceHelp(),
+		"${doctor_image_classes}", sandbox.Or(trialClasses().Accepting(sandbox.FeatureImage).Names()),
+		"${runtime_names}", strings.Join(all.Outside().Names(), ","), "${runtime_classes}", all.Outside().Help(),
+		"${image_classes}", accepting(sandbox.FeatureImage), "${default_images}", all.Images(),
+		"${network_classes}", accepting(sandbox.FeatureNetwork), "${grant_classes}", accepting(sandbox.FeatureGrants),
+		"${mount_classes}", accepting(sandbox.FeatureMounts), "${host_classes}", accepting(sandbox.FeatureExtraHosts),
+		"${readonly_classes}", accepting(sandbox.FeatureReadOnly), "${gpu_classes}", accepting(sandbox.FeatureGPUs),
+	)
 }
 
 // runtimeAPIFlags are where sandboxes of --sandbox remote run.
@@ -65,17 +85,15 @@ func runtimeAPIFromEnvironment(env func(string) string) runtimeAPIFlags {
 
 // checkRuntimeAPI refuses flags that do not go together.
 func (f runtimeAPIFlags) checkRuntimeAPI(class string, env func(string) string) error {
+	service := sandboxClasses().Get(class).Needs
 	switch {
-	case class == remoteSandbox && f.RuntimeAPI == "":
-		return fault.New(fault.Invalid, "--sandbox remote needs the address of a Runtime API").Hint("add --runtime-api URL, or set DEFT_RUNTIME_API")
-	case f.RuntimeAPIKeyEnv != "" && env(f.RuntimeAPIKeyEnv) == "" && class == remoteSandbox:
+	case service != "" && f.RuntimeAPI == "":
+		return fault.New(fault.Invalid, "--sandbox "+class+" needs the address of "+service).Hint("add --runtime-api URL, or set DEFT_RUNTIME_API")
+	case f.RuntimeAPIKeyEnv != "" && env(f.RuntimeAPIKeyEnv) == "" && service != "":
 		return fault.New(fault.Invalid, "--runtime-api-key-env names a variable that is empty").Hint("it takes the name of a variable, not the key")
 	}
 	return nil
 }
-
-// remoteSandbox is the class whose sandboxes these flags are for.
-var remoteSandbox = remote.Class(remote.API{}).Name
 
 // sandboxes are the registered classes, with sandboxes of this Runtime API.
 func (f runtimeAPIFlags) sandboxes(env func(string) string) sandbox.Classes {
@@ -88,7 +106,7 @@ func (f runtimeAPIFlags) sandboxes(env func(string) string) sandbox.Classes {
 
 // keyVariable is the variable with the key.
 func (f runtimeAPIFlags) keyVariable() string {
-	return first(f.RuntimeAPIKeyEnv, "DEFT_RUNTIME_API_KEY")
+	return cmp.Or(f.RuntimeAPIKeyEnv, "DEFT_RUNTIME_API_KEY")
 }
 
 // classes are the standard ones, with sandboxes of this Runtime API. Programs that are
@@ -113,7 +131,7 @@ func (networkFlag) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	text := string(sandbox.NetworkOpen)
 	if ctx.Scan.Peek().Type == kong.FlagValueToken {
 		text = fmt.Sprint(ctx.Scan.Pop().Value)
-	} else if word := fmt.Sprint(ctx.Scan.Peek().Value); runcommand.MeantForNet(word) {
+	} else if word, rest := following(ctx.Scan); runcommand.MeantForNet(word, rest...) {
 		return fault.New(fault.Invalid, "the value of --net stands behind an equals sign").
 			Hint("write --net=" + word + "; --net alone opens all public hosts: a task that begins with that word goes before it")
 	}
@@ -127,6 +145,18 @@ func (networkFlag) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	}
 	target.SetString(string(n))
 	return nil
+}
+
+// following returns the next argument, "" if there is none, and those after it.
+func following(scan *kong.Scanner) (next string, rest []string) {
+	for i, token := range scan.PeekAll() {
+		if text := fmt.Sprint(token.Value); i == 0 {
+			next = text
+		} else {
+			rest = append(rest, text)
+		}
+	}
+	return next, rest
 }
 
 // IsBool implements [kong.BoolMapper].

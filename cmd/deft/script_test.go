@@ -47,6 +47,8 @@ func TestScripts(t *testing.T) {
 				return os.Getuid() == 0, nil
 			case cond == "docker":
 				return hasDocker()
+			case cond == "kernel":
+				return hasKernel()
 			case cond == "gvisor":
 				return hasGVisor()
 			case cond == "dockerd":
@@ -58,8 +60,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"llm": cmdLLM, "server": cmdServer, "calls": cmdCalls, "exit": cmdExit, "jsonlines": cmdJSONLines, "tmpfs": cmdTmpfs,
-			"nobody": cmdNobody, "flip": cmdFlip, "html": cmdHTML, "large": cmdLarge,
-			"docker": cmdDocker, "agentserver": cmdAgentServer, "dockerd": cmdDockerd, "killcontainers": cmdKillContainers,
+			"critic": cmdCritic, "rater": cmdRater, "nobody": cmdNobody, "flip": cmdFlip, "html": cmdHTML, "large": cmdLarge,
+			"docker": cmdDocker, "chromium": cmdChromium, "kernel": cmdKernel, "index": cmdIndex, "agentserver": cmdAgentServer, "dockerd": cmdDockerd, "killcontainers": cmdKillContainers,
 		},
 	})
 }

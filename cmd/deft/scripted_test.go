@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestEveryCommandHasAScript wants a script in testdata/script that runs each
@@ -16,9 +18,7 @@ func TestEveryCommandHasAScript(t *testing.T) {
 	t.Parallel()
 	var g grammar
 	parser, err := kong.New(&g, kong.Name("deft"), sandboxVars())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	scripts, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("%d scripts, %v", len(scripts), err)
@@ -26,9 +26,7 @@ func TestEveryCommandHasAScript(t *testing.T) {
 	var all strings.Builder
 	for _, name := range scripts {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all.Write(text)
 	}
 	commands := parser.Model.Leaves(true)

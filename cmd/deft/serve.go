@@ -1,19 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -21,18 +18,19 @@ import (
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/cli/demo"
 	"github.com/deft-dev/deft/cli/runcommand"
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/eventstream/postgres"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/forge/oauth"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/objectstore/local"
 	"github.com/deft-dev/deft/internal/objectstore/s3"
 	"github.com/deft-dev/deft/internal/outbound"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/agentserver"
 	serversettings "github.com/deft-dev/deft/server/agentserver/config"
@@ -42,7 +40,6 @@ import (
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/session"
-	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/tool/mcp"
 	"github.com/deft-dev/deft/web"
@@ -58,7 +55,8 @@ func (c *serveCmd) Help() string {
 	return `Serves the App Server on one port: the REST API of OpenHands' app server, conversations
 in sandboxes, settings and secrets, and for each sandbox the agent-server contract.
 
-  deft serve                     # for this machine; prints a link that signs in
+  deft serve                     # for this machine; prints a link that signs in, and its
+                                 # page proposes to work in the project where it was started
   deft serve --sandbox docker --image python:3.13-bookworm
   DEFT_DATABASE_URL=postgres://… deft serve --address 0.0.0.0:3000 \
       --public-url https://deft.example.com
@@ -81,7 +79,7 @@ func (c *serveCmd) Run(ctx context.Context, std *streams, g *globalFlags) error 
 	if err != nil {
 		return err
 	}
-	log := newLog(std, cfg.Log)
+	log := cfg.Log.Logger(std.Err)
 	for _, w := range report.Warnings {
 		log.Warn("configuration", "warning", w)
 	}
@@ -93,22 +91,9 @@ func (c *serveCmd) Run(ctx context.Context, std *streams, g *globalFlags) error 
 	if err != nil {
 		return errors.Join(err, l.Close(), s.Close(context.WithoutCancel(ctx)))
 	}
-	address := browserAddress(cfg.Server, l.Addr())
+	address := cfg.Server.BrowserAddress(serversettings.InternalURL(l.Addr()))
 	fmt.Fprintf(std.Err, "deft serves on %s\n  sign in once within 15 minutes: %s/#login=%s\n", address, address, code)
 	return s.Serve(ctx, l)
-}
-
-// newLog is the log that a configuration asks for.
-func newLog(std *streams, c config.Log) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		level = slog.LevelInfo // it was checked
-	}
-	o := &slog.HandlerOptions{Level: level}
-	if c.Format == "json" {
-		return slog.New(slog.NewJSONHandler(std.Err, o))
-	}
-	return slog.New(slog.NewTextHandler(std.Err, o))
 }
 
 // newAppServer makes the server of a configuration, and listens.
@@ -128,7 +113,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	if err != nil {
 		return nil, nil, err
 	}
-	ring, err := openRing(std, settings)
+	ring, err := serversettings.OpenRing(std.Env, settings, std.tell)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,12 +130,13 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := std.listen(ctx, "tcp", cfg.Server.Address)
+	l, err := std.listen(ctx, "tcp", cfg.Server.Address, "--address")
 	if err != nil {
-		return nil, nil, cannotListen(cfg.Server.Address, "--address", err)
+		return nil, nil, err
 	}
 	a := adapters{log: log, classes: classes}
 	dir := filepath.Join(paths.store(), "app")
+	local := localDirectories(cfg, class, paths, std)
 	var links sandboxLinks
 	var s *appserver.Server
 	o := appserver.Options{
@@ -158,12 +144,13 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		Open: func(ctx context.Context) (*agentserver.Backend, error) {
 			b, builder, err := a.open(ctx, backendOptions{
 				dir: paths.store(), settings: settings, ring: ring, hidden: append(cfg.Private(), paths.store(), settings),
-				placement: placement(cfg, class), store: eventStore(cfg, paths.store(), replicaAddress(cfg.Server, l.Addr(), log), log),
+				placement: cfg.Placement(class), oneUser: local != nil, store: eventStore(cfg, paths.store(), cfg.Server.ReplicaAddress(l.Addr(), log), log),
 				prepare:  func() error { return makeAll(cfg.Data, paths.store(), settings, cfg.FilesDir()) },
 				profiles: func() (*profiles.Stores, error) { return s.LocalProfiles(context.WithoutCancel(ctx)) },
 				mcp: func(ctx context.Context, r session.BuildRequest) (mcp.Local, error) {
 					return s.MCP(ctx, r.Owner, r.ID) // conversations work when s is made
 				},
+				logins: func(ctx context.Context, owner identity.Tenant) (mcp.Logins, error) { return s.Logins(ctx, owner) },
 			})
 			links.builder = builder
 			return b, err
@@ -173,19 +160,23 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		OpenStore:   func(ctx context.Context) (*store.Store, error) { return appStore(ctx, cfg, dir, ring) },
 		InternalURL: serversettings.InternalURL(l.Addr()), WebURL: cfg.Server.PublicURL, AllowedOrigins: cfg.Server.AllowedOrigins,
 		TrustedProxy: cfg.Server.Trusts, Certificate: cfg.Server.TLSCertificate, CertificateKey: cfg.Server.TLSKey,
-		Spec: first(cfg.Sandbox.Image, cfg.Sandbox.Class), Strategy: sandboxes.Strategy(cfg.Sandbox.Grouping),
+		Spec: cmp.Or(cfg.Sandbox.Image, cfg.Sandbox.Class), Strategy: sandboxes.Strategy(cfg.Sandbox.Grouping),
 		MaxRuns: serversettings.Runs(), MaxRunsOfOwner: cfg.Conversations.MaxPerUser, MaxSandboxes: cfg.Sandbox.MaxPerUser,
 		CostlyPerMinute: cfg.Server.CostlyPerMinute,
 		SearchKey:       cfg.Conversations.SearchAPIKey,
 		IdleTTL:         cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,
+		Networks: cfg.Networks(class), Network: func(text string) (sandbox.Network, error) { return cfg.TaskNetwork(class, text) }, TryMCP: links.tryMCP,
 		Confirm: security.Preset(cfg.Conversations.Confirm),
 		Page:    web.Handler(), Model: cfg.LLM.Document(),
-		Demo: &conversations.Demo{Title: demo.Task, Unpack: unpackDemo}, Trajectories: trajectories{},
-		Version: version, Out: std.Err, Log: log,
+		Local: local, Worktrees: filepath.Join(dir, "worktrees"),
+		Demo:    &conversations.Demo{Title: demo.Task, Unpack: demo.Session},
+		Version: version, Out: std.Err, Log: log, Started: func() { releaseStart(log) },
+	}
+	if local != nil {
+		o.Worktrees = paths.worktrees() // deft run goes on in them
 	}
 	if when := session.CheckpointTimes(cfg.Conversations.Checkpoints); when != session.CheckpointsOff && checkpoint.Available() {
-		// Workspaces are below Deft's data, so nothing is excluded.
-		o.Checkpoints, o.CheckpointTimes = checkpoint.New(checkpoint.Options{Dir: filepath.Join(paths.store(), "checkpoints")}), when
+		o.Checkpoints, o.CheckpointTimes = paths.checkpoints(), when
 	}
 	if cfg.Conversations.MaxRunning > 0 {
 		o.MaxRuns = cfg.Conversations.MaxRunning
@@ -200,16 +191,20 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	return s, l, nil
 }
 
-// unpackDemo writes the repository of the demo into a directory, and returns its session.
-func unpackDemo(dir string) ([]event.Event, error) {
-	if err := demo.Unpack(dir); err != nil {
-		return nil, fault.Wrap(err, fault.Denied, "unpack the demo")
+// localDirectories lets conversations work in directories of this machine, where a server is
+// for its owner alone; nil elsewhere.
+func localDirectories(cfg *config.Config, class sandbox.Class, p paths, std *streams) *conversations.Local {
+	if !cfg.Server.Local() || class.Name != process.Class.Name || cfg.Database.PostgreSQL() {
+		return nil
 	}
-	rec, err := demo.Trajectory(dir)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Invalid, "prepare the demo")
+	started, err := os.Getwd()
+	if err != nil { // it was removed
+		started = ""
 	}
-	return openhands.ReadTrajectory(rec)
+	return &conversations.Local{
+		Rules:   workspacedir.Rules{Home: std.Env("HOME"), Data: []string{p.data}, What: "the directory"},
+		Started: started, Worktrees: p.worktrees(), Class: class,
+	}
 }
 
 // makeAll makes directories that sandboxes hide: one that is made later would be seen.
@@ -232,51 +227,6 @@ func checkServe(cfg *config.Config, class sandbox.Class) error {
 			Hint("use --sandbox " + sandbox.Or(sandboxClasses().Outside().Names()) + ", or listen on 127.0.0.1")
 	}
 	return nil
-}
-
-// placement says how conversations are isolated.
-func placement(cfg *config.Config, class sandbox.Class) session.Placement {
-	b, c := cfg.Sandbox, cfg.Classes
-	p := session.Placement{
-		AgentClass: c.Agent, RuntimeClass: c.Runtime, ExecutorClass: c.Executor, SandboxClass: b.Class,
-		Network: b.Net, Limits: b.Limits(), Readable: b.Read, Writable: b.Write,
-	}
-	for name, value := range b.Environment {
-		p.Env = append(p.Env, name+"="+value)
-	}
-	slices.Sort(p.Env)
-	if class.Has(sandbox.FeatureImage) {
-		p.Container = sandbox.Container{Image: b.Image, Pull: b.Pull, Runtime: b.OCIRuntime, DiskBytes: max(0, int64(b.Disk)), Mounts: b.Mounts}
-	}
-	if class, err := build.AbsoluteExecutor(p.ExecutorClass); err == nil { // else package build names the mistake
-		p.ExecutorClass = class
-	}
-	return p
-}
-
-// replicaAddress is where other servers on the same database reach this one, "" if they
-// cannot.
-func replicaAddress(s config.Server, at net.Addr, log *slog.Logger) string {
-	if s.ReplicaURL != "" {
-		return s.ReplicaURL
-	}
-	own, err := netip.ParseAddrPort(at.String())
-	if err != nil || s.TLSCertificate != "" { // a certificate is for a name
-		return ""
-	}
-	if !own.Addr().IsUnspecified() {
-		return "http://" + own.String()
-	}
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		log.Warn("other servers on the database cannot pass requests on to this one: set server.replica_url", "err", err)
-	}
-	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
-			return "http://" + net.JoinHostPort(n.IP.String(), strconv.Itoa(int(own.Port())))
-		}
-	}
-	return ""
 }
 
 // eventStore opens the store of events and the locks of conversations.
@@ -327,16 +277,4 @@ func fileStore(ctx context.Context, cfg *config.Config, env func(string) string)
 		return local.Open(dir)
 	}
 	return s3.Open(ctx, cfg.Files.URL, env)
-}
-
-// browserAddress is where a browser reaches the server.
-func browserAddress(s config.Server, at net.Addr) string {
-	if s.PublicURL != "" {
-		return s.PublicURL
-	}
-	address := serversettings.InternalURL(at)
-	if s.TLSCertificate != "" {
-		address = strings.Replace(address, "http://", "https://", 1)
-	}
-	return address
 }

@@ -2,27 +2,26 @@ package main
 
 import (
 	"context"
-	"io"
+	"encoding/json"
 	"net"
 	"time"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/server/appserver/apps"
 	"github.com/deft-dev/deft/server/appserver/config"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
+	"github.com/deft-dev/deft/server/ports"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
+	"github.com/deft-dev/deft/tool/mcp"
 )
 
 // sandboxLinks connects to sandboxes of a builder, once it is open.
 type sandboxLinks struct{ builder *build.Builder }
 
 // link implements [apps.Options].
-func (s *sandboxLinks) link(ctx context.Context, r session.BuildRequest) (apps.Link, error) {
+func (s *sandboxLinks) link(ctx context.Context, r session.BuildRequest) (ports.Link, error) {
 	rt, err := s.builder.Link(ctx, r)
 	if err != nil {
 		return nil, err
@@ -38,6 +37,15 @@ func (s *sandboxLinks) Isolation(ctx context.Context, p session.Placement, id ev
 // TryIsolation implements [v1.Isolations].
 func (s *sandboxLinks) TryIsolation(ctx context.Context) (sandbox.Report, error) {
 	return s.builder.TryIsolation(ctx)
+}
+
+// tryMCP implements [appserver.Options].
+func (s *sandboxLinks) tryMCP(ctx context.Context, name string, server json.RawMessage, limit time.Duration) ([]string, error) {
+	one, err := mcp.ParseServer(server)
+	if err != nil {
+		return nil, err
+	}
+	return s.builder.TryMCP(ctx, name, one, limit)
 }
 
 // warm opens the pool of sandboxes that wait for conversations; nil where there can be none.
@@ -58,20 +66,20 @@ func (s *sandboxLinks) warm(cfg *config.Config, class sandbox.Class) sandboxes.O
 	}
 }
 
-// sandboxLink implements [apps.Link].
+// sandboxLink implements [ports.Link].
 type sandboxLink struct{ *remote.Runtime }
 
-// Ports implements [apps.Link].
-func (l sandboxLink) Ports(ctx context.Context) ([]apps.Port, error) {
+// Ports implements [ports.Link].
+func (l sandboxLink) Ports(ctx context.Context) ([]ports.Port, error) {
 	found, err := l.Runtime.Ports(ctx)
-	var out []apps.Port
+	var out []ports.Port
 	for _, p := range found {
-		out = append(out, apps.Port{Port: p.Port, Address: p.Address})
+		out = append(out, ports.Port{Port: p.Port, Address: p.Address})
 	}
 	return out, err
 }
 
-// Dial implements [apps.Link].
+// Dial implements [ports.Link].
 func (l sandboxLink) Dial(ctx context.Context, port int) (net.Conn, error) {
 	c, err := l.DialPort(ctx, port)
 	if err != nil {
@@ -89,32 +97,3 @@ func (portConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (portConn) SetDeadline(time.Time) error      { return nil }
 func (portConn) SetReadDeadline(time.Time) error  { return nil }
 func (portConn) SetWriteDeadline(time.Time) error { return nil }
-
-// Bounds of the events in a zip file of a conversation, in bytes: of those that are
-// stored, and of those that are held in memory to be replayed.
-const (
-	maxUnzipped = 256 << 20
-	maxReplayed = 16 << 20
-)
-
-// trajectories are [conversations.Trajectories] in OpenHands' form.
-type trajectories struct{}
-
-func (trajectories) Import(ctx context.Context, s eventstream.Stream, id event.ConversationID, meta eventstream.Meta, r *io.SectionReader) error {
-	in, err := openhands.Unzipped(r, maxUnzipped)
-	if err != nil {
-		return err
-	}
-	_, err = openhands.ImportTrajectory(ctx, s, id, meta, in)
-	return err
-}
-
-func (trajectories) Title(r *io.SectionReader) (string, error) { return openhands.Title(r) }
-
-func (trajectories) Read(r *io.SectionReader) ([]event.Event, error) {
-	in, err := openhands.Unzipped(r, maxReplayed)
-	if err != nil {
-		return nil, err
-	}
-	return openhands.ReadTrajectory(in)
-}

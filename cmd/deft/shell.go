@@ -38,6 +38,8 @@ func (c *shellCmd) Run(ctx context.Context, std *streams, g *globalFlags) error 
 	if !interactive && len(c.Argv) == 0 {
 		return fault.New(fault.Invalid, "a shell needs a terminal").Hint("name a command: deft shell " + c.ID + " -- COMMAND")
 	}
+	ctx, stop := runcommand.UntilTold(ctx) // else the shell would go on in the sandbox
+	defer stop()
 	return withSessions(ctx, std, g, c.ID, silent, func(o opened) (err error) {
 		conv, err := o.sessions.Get(ctx, o.id)
 		if err != nil {

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/coder/websocket"
 	"github.com/creack/pty"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/waittest"
 )
 
@@ -23,9 +26,7 @@ func TestShellCommand(t *testing.T) {
 	b.run(t, 0, "run", "-q", "speak")
 	cmd := b.command(t, "shell")
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 33, Cols: 99})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := follow(cmd, tty)
 	say := func(text string) {
 		t.Helper()
@@ -39,9 +40,7 @@ func TestShellCommand(t *testing.T) {
 	// The program in the sandbox is told, and Ctrl-C is for it alone.
 	say("sh -c 'trap \"stty size; exit 5\" WINCH; echo wait''ing; while :; do sleep 0.1; done'\n")
 	p.until(t, "waiting")
-	if err := pty.Setsize(tty, &pty.Winsize{Rows: 44, Cols: 111}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, pty.Setsize(tty, &pty.Winsize{Rows: 44, Cols: 111}))
 	p.until(t, "44 111")
 	// The program itself says that it runs: until then the shell may lose a signal.
 	say("sh -c 'echo slee\"\"ping; exec sleep 1000'\n")
@@ -55,6 +54,32 @@ func TestShellCommand(t *testing.T) {
 	}
 }
 
+// TestShellEnds ends the program in the sandbox with deft shell: when the terminal is closed, and by
+// other signals.
+func TestShellEnds(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, `
+  - {reply: {tool_calls: [{name: finish, arguments: {message: "fine"}}]}}
+`)
+	b.run(t, 0, "run", "-q", "speak")
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		name := filepath.Join(b.ws, "of-"+strconv.Itoa(int(sig)))
+		cmd := b.command(t, "shell", "--", "sh", "-c", "exec 9>"+name+"; flock 9; echo he''ld; exec sleep 1000")
+		tty, err := pty.Start(cmd)
+		must.Succeed(t, err)
+		p := follow(cmd, tty)
+		p.until(t, "held")
+		p.signal(t, sig)
+		if code, out := p.wait(t); code != 130 {
+			t.Errorf("%v: exit code %d:\n%s", sig, code, out)
+		}
+		held, err := os.Open(name)
+		must.Succeed(t, err)
+		waittest.Until(t, "the program has ended", func() bool { return syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil })
+		must.Succeed(t, held.Close())
+	}
+}
+
 // TestShellBesideRun opens a shell while another process runs the conversation.
 func TestShellBesideRun(t *testing.T) {
 	t.Parallel()
@@ -64,17 +89,16 @@ func TestShellBesideRun(t *testing.T) {
 `)
 	cmd := b.command(t, "run", "wait for me")
 	tty, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := follow(cmd, tty)
 	waittest.Until(t, "the command runs", func() bool { // its output is shown when it has ended
 		_, err := os.Stat(filepath.Join(b.ws, "began"))
 		return err == nil
 	})
-	if out := b.run(t, 3, "shell", "--", "sh", "-c", "touch go; echo in-$((1+1)); exit 3"); !strings.Contains(out, "in-2") {
+	if out := b.run(t, 3, "shell", "--", "sh", "-c", "ls began; echo in-$((1+1)); exit 3"); !strings.Contains(out, "began") || !strings.Contains(out, "in-2") {
 		t.Errorf("the shell wrote %q", out)
 	}
+	must.Succeed(t, os.WriteFile(filepath.Join(b.ws, "go"), nil, 0o600)) // not in the shell: the sandbox ends with the run
 	if code, out := p.wait(t); code != 0 || !strings.Contains(out, "went") {
 		t.Errorf("the run: exit code %d:\n%s", code, out)
 	}
@@ -88,18 +112,12 @@ func TestShellBesideServer(t *testing.T) {
 `)
 	b.run(t, 0, "run", "-q", "speak")
 	var listed struct{ ID string }
-	if err := json.Unmarshal([]byte(b.run(t, 0, "conversations", "list", "--json")), &listed); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(b.run(t, 0, "conversations", "list", "--json")), &listed))
 	s := b.serve(t)
 	ws, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+"/sockets/terminal/"+listed.ID, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer ws.CloseNow()
-	if err := ws.Write(t.Context(), websocket.MessageBinary, []byte("umask 022; echo of-the-page > /tmp/page; echo written-$((1+1))\n")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ws.Write(t.Context(), websocket.MessageBinary, []byte("umask 022; echo of-the-page > /tmp/page; echo written-$((1+1))\n")))
 	for text := ""; !strings.Contains(text, "written-2"); {
 		_, piece, err := ws.Read(t.Context())
 		if err != nil {

@@ -17,36 +17,32 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/waittest"
 )
 
 // bench is the start of a test of a whole process.
 type bench struct {
 	ws, home string
+	env      []string // of deft, beside its usual ones
 	llm      *llmtest.Server
 }
 
 func newBench(t *testing.T, turns string) *bench {
 	t.Helper()
 	script, err := llmtest.Parse([]byte("turns:\n" + turns))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b := &bench{ws: filepath.Join(t.TempDir(), "workspace"), home: t.TempDir(), llm: llmtest.Start(t, script)}
-	if err := os.Mkdir(b.ws, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(b.ws, 0o700))
 	t.Cleanup(func() { stopServers(b.ws) })
 	return b
 }
 
 // command is a deft process: the test binary under another name.
-func (b *bench) command(t *testing.T, args ...string) *exec.Cmd {
+func (b *bench) command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Args[0] = "deft"
 	cmd.Dir = b.ws
@@ -54,6 +50,7 @@ func (b *bench) command(t *testing.T, args ...string) *exec.Cmd {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "TERM=xterm",
 		"LLM_MODEL=openai/scripted", "LLM_BASE_URL=" + b.llm.URL + "/v1", "LLM_API_KEY=k",
 	}
+	cmd.Env = append(cmd.Env, b.env...)
 	return cmd
 }
 
@@ -72,13 +69,9 @@ func (b *bench) start(t *testing.T, args ...string) *running {
 	t.Helper()
 	cmd := b.command(t, args...)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd.Stdout, cmd.Stderr = w, w
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	w.Close()
 	return follow(cmd, r)
 }
@@ -140,9 +133,7 @@ func (p *running) wait(t *testing.T) (int, string) {
 
 func (p *running) signal(t *testing.T, s os.Signal) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.cmd.Process.Signal(s))
 }
 
 // run runs a deft process to its end.
@@ -189,9 +180,7 @@ func gone(t *testing.T, pids []int) {
 		if errors.Is(err, unix.ESRCH) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for {
 			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 60_000)
 			if errors.Is(err, unix.EINTR) {
@@ -265,9 +254,7 @@ func TestClosedTerminal(t *testing.T) {
 `)
 	cmd := b.command(t, "run", "wait for me")
 	tty, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := follow(cmd, tty)
 	p.until(t, "2mbegun") // in its colour, not in the command
 	for range 3 {
@@ -277,9 +264,7 @@ func TestClosedTerminal(t *testing.T) {
 	for range 2 {
 		p.signal(t, syscall.SIGHUP)
 	}
-	if err := os.WriteFile(filepath.Join(b.ws, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(b.ws, "go"), nil, 0o600))
 	if code, out := p.wait(t); code != 130 {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
@@ -373,9 +358,7 @@ func TestKilled(t *testing.T) {
 			t.Errorf("list %s after a kill:\n%s", args, out)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(b.ws, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(b.ws, "go"), nil, 0o600))
 	b.run(t, 0, "run", "--resume", "last")
 	log, err := os.ReadFile(filepath.Join(b.ws, "log"))
 	if err != nil || string(log) != "once\n" {
@@ -424,9 +407,7 @@ func TestSecondRun(t *testing.T) {
 	if want := " running "; !strings.Contains(list, want) || !strings.Contains(list, b.ws) || !strings.Contains(list, "openai/scripted") {
 		t.Errorf("the list lacks the status, the directory or the model:\n%s", list)
 	}
-	if err := os.Mkdir(filepath.Join(b.ws, "below"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(b.ws, "below"), 0o700))
 	out := b.run(t, 0, "run", "--workspace", "below", "me too")
 	if !strings.Contains(out, `conversation `+id+` ("wait for me") works in `+b.ws+` too`) || !strings.Contains(out, "deft conversations show --follow "+id) {
 		t.Errorf("the second run was not told about the first, %s:\n%s", id, out)
@@ -473,9 +454,7 @@ func TestTerminal(t *testing.T) {
 			cmd := b.command(t, "run", "wait for me")
 			cmd.Env = append(cmd.Env, c.env)
 			tty, err := pty.Start(cmd)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			p := follow(cmd, tty)
 			if _, err := b.llm.Wait(t.Context(), 1); err != nil {
 				t.Fatal(err)
@@ -512,9 +491,7 @@ func TestQuietTerminal(t *testing.T) {
 `)
 	cmd := b.command(t, "run", "-q", "speak")
 	tty, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	code, out := follow(cmd, tty).wait(t)
 	if code != 0 || !strings.Contains(out, "fine") || strings.ContainsAny(out, "\x1b\a") {
 		t.Errorf("exit code %d: %q", code, out)

@@ -11,7 +11,7 @@ mkdir -p "$tmp/home/work"
 export NO_COLOR=1 HOME=$tmp/home XDG_DATA_HOME=$tmp/home/.local/share XDG_CONFIG_HOME=$tmp/home/.config PATH=$(dirname "$deft"):$PATH
 export GIT_AUTHOR_NAME=you GIT_AUTHOR_EMAIL=you@localhost GIT_COMMITTER_NAME=you GIT_COMMITTER_EMAIL=you@localhost
 unset LLM_MODEL LLM_BASE_URL LLM_API_KEY OPENAI_API_KEY ANTHROPIC_API_KEY DEFT_DATA
-llm=
+. "$here/scripted.sh"
 cleanup() {
   kill ${llm:+"$llm"} 2>/dev/null || true
   wait 2>/dev/null || true
@@ -24,31 +24,10 @@ number=0
 situation() {
   number=$((number + 1))
   printf '\n## %d. %s\n\n' "$number" "$1"
-  if [[ -n $llm ]]; then kill "$llm" && wait "$llm" 2>/dev/null || true; llm=; fi
   rm -rf "$HOME/work" "$XDG_DATA_HOME" && mkdir -p "$HOME/work/app" && cd "$HOME/work/app"
   git init -q && echo 'An app.' >README.md && git add -A && git commit -qm begin
   cat >"$tmp/turns.yaml"
-  rm -f "$tmp/llm.log"
-  if [[ -s $tmp/turns.yaml ]]; then
-    "$deft" dev scripted-llm "$tmp/turns.yaml" --addr 127.0.0.1:0 >"$tmp/llm.log" 2>&1 &
-    llm=$!
-    until grep -qs "deft run" "$tmp/llm.log"; do
-      kill -0 "$llm" 2>/dev/null || { cat "$tmp/llm.log" >&2; exit 1; }
-      sleep 0.02
-    done
-    export LLM_MODEL=openai/scripted LLM_API_KEY=none
-    LLM_BASE_URL=$(sed -n 's/^listening on //p' "$tmp/llm.log")/v1
-    export LLM_BASE_URL
-  fi
-}
-
-# Shows a command, runs it here without a terminal, and shows its exit code unless it is 0.
-show() {
-  echo "\$ $*"
-  local code=0
-  eval "$*" </dev/null >"$tmp/shown" 2>&1 || code=$?
-  cat "$tmp/shown"
-  if ((code)); then echo "(exit $code)"; fi
+  if [[ -s $tmp/turns.yaml ]]; then model "$tmp/turns.yaml"; fi
 }
 
 {

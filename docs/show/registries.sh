@@ -11,8 +11,9 @@ tmp=$(mktemp -d)
 export DEFT_DATA=$tmp/data NO_COLOR=1
 export DOCKER_HOST=${DOCKER_HOST:-unix://${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/docker/docker.sock}
 ws=/tmp/registries image=deft-show-registries:1
+. "$here/scripted.sh"
 cleanup() {
-  kill "${llm:-0}" 2>/dev/null || true
+  kill ${llm:+"$llm"} 2>/dev/null || true
   rm -rf "$tmp" "$ws"
 }
 trap cleanup EXIT
@@ -55,10 +56,7 @@ EOF
 echo 'class Answer { static int get() { return 42; } }' >"$ws/java/src/main/java/Answer.java"
 echo 'class AnswerTest { @org.junit.jupiter.api.Test void is42() { org.junit.jupiter.api.Assertions.assertEquals(42, Answer.get()); } }' >"$ws/java/src/test/java/AnswerTest.java"
 
-"$deft" dev scripted-llm "$here/registries.yaml" --addr 127.0.0.1:8193 >"$tmp/llm" 2>&1 &
-llm=$!
-until grep -q listening "$tmp/llm"; do kill -0 $llm; done
-export LLM_MODEL=openai/scripted LLM_BASE_URL=http://127.0.0.1:8193/v1 LLM_API_KEY=none
+model "$here/registries.yaml"
 
 # Shows a command, and runs it in the workspace.
 show() {

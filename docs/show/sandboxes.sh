@@ -12,9 +12,10 @@ tmp=$(mktemp -d)
 export DEFT_DATA=$tmp/data NO_COLOR=1
 export DOCKER_HOST=${DOCKER_HOST:-unix://${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/docker/docker.sock}
 ws=/tmp/uuid image=deft-show-go:1
+. "$here/scripted.sh"
 cleanup() {
   docker image rm -f "$image" >/dev/null 2>&1 || true
-  kill "${llm:-0}" 2>/dev/null || true
+  kill ${llm:+"$llm"} 2>/dev/null || true
   rm -rf "$tmp" "$ws"
 }
 trap cleanup EXIT
@@ -31,10 +32,7 @@ docker cp -q /usr/local/go "$made:/"
 docker commit -c 'ENV PATH=/bin:/go/bin' "$made" "$image" >/dev/null
 docker rm "$made" >/dev/null
 
-"$deft" dev scripted-llm "$here/sandboxes.yaml" --addr 127.0.0.1:8192 >"$tmp/llm" 2>&1 &
-llm=$!
-until grep -q listening "$tmp/llm"; do kill -0 $llm; done
-export LLM_MODEL=openai/scripted LLM_BASE_URL=http://127.0.0.1:8192/v1 LLM_API_KEY=none
+model "$here/sandboxes.yaml"
 
 # Shows a command, and runs it in the workspace.
 show() {

@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func testAppend(t *testing.T, s eventstream.Stream) {
@@ -75,9 +76,7 @@ func testBytes(t *testing.T, s eventstream.Stream) {
 	same(t, "read", want, readAll(t, s, id, 1))
 	for _, w := range want {
 		got, err := s.Get(t.Context(), id, w.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		same(t, "get", w, got)
 	}
 }
@@ -86,9 +85,7 @@ func testStatus(t *testing.T, s eventstream.Stream) {
 	id := create(t, s)
 	status := func() string {
 		info, err := s.Info(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return info.Status
 	}
 	appendAll(t, s, id, messages(1)...)

@@ -9,18 +9,15 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func info(t testing.TB, s eventstream.Stream, id event.ConversationID) eventstream.Info {
 	t.Helper()
 	i, err := s.Info(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	last, err := s.Last(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if last < i.Events {
 		t.Errorf("the last event is %d after it was %d", last, i.Events)
 	}
@@ -34,9 +31,7 @@ func testConversations(t *testing.T, s eventstream.Stream) {
 		Parent: event.NewConversationID(), ForkOf: event.NewConversationID(), Extra: json.RawMessage(`{"n":1}`),
 		Summary: json.RawMessage(`{"about":"\u0000 it"}`), SummaryAt: 7,
 	}
-	if err := s.Create(t.Context(), id, meta); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Create(t.Context(), id, meta))
 	isKind(t, s.Create(t.Context(), id, eventstream.Meta{}), fault.Conflict)
 	isKind(t, s.Create(t.Context(), "", eventstream.Meta{}), fault.Invalid)
 	got := info(t, s, id)
@@ -57,33 +52,25 @@ func testConversations(t *testing.T, s eventstream.Stream) {
 	}
 	made := time.Date(2026, 1, 2, 3, 4, 5, 678_000, time.UTC)
 	old := event.NewConversationID()
-	if err := s.Create(t.Context(), old, eventstream.Meta{Created: made}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Create(t.Context(), old, eventstream.Meta{Created: made}))
 	same(t, "given time of creation", made, info(t, s, old).Created)
 	page, err = s.List(t.Context(), eventstream.ListQuery{Ascending: true, Limit: 1})
 	if err != nil || len(page.Infos) != 1 {
 		t.Fatal(page, err)
 	}
 	same(t, "oldest", old, page.Infos[0].ID)
-	if err := s.Delete(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Delete(t.Context(), old))
 	appendAll(t, s, id, messages(3)...)
 	after := info(t, s, id)
 	same(t, "events", eventstream.Seq(3), after.Events)
 	last, err := s.Last(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	same(t, "last", eventstream.Seq(3), last)
 	same(t, "created", got.Created, after.Created)
 	if after.Updated.Before(got.Updated) {
 		t.Fatalf("updated went back from %v to %v", got.Updated, after.Updated)
 	}
-	if err := s.SetMeta(t.Context(), id, eventstream.Meta{Title: "new"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SetMeta(t.Context(), id, eventstream.Meta{Title: "new"}))
 	same(t, "new meta", eventstream.Meta{Title: "new"}, info(t, s, id).Meta)
 	same(t, "events stay", 3, len(readAll(t, s, id, 1)))
 
@@ -98,15 +85,11 @@ func testConversations(t *testing.T, s eventstream.Stream) {
 
 func testWorkingDirs(t *testing.T, s eventstream.Stream) {
 	for _, dir := range []string{"/a", "/b", "", "/c", "/b"} {
-		if err := s.Create(t.Context(), event.NewConversationID(), eventstream.Meta{WorkingDir: dir}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Create(t.Context(), event.NewConversationID(), eventstream.Meta{WorkingDir: dir}))
 	}
 	for n, want := range map[int][]string{0: nil, 1: {"/b"}, 3: {"/b", "/c"}, 100: {"/b", "/c", "/a"}} {
 		dirs, err := s.WorkingDirs(t.Context(), n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		same(t, fmt.Sprintf("of the newest %d", n), want, dirs)
 	}
 }
@@ -116,17 +99,13 @@ func listIDs(t *testing.T, s eventstream.Stream, q eventstream.ListQuery) (ids [
 	if q.PageID == "" {
 		defer func() {
 			n, err := s.CountConversations(t.Context(), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			same(t, "counted", len(ids), n)
 		}()
 	}
 	for {
 		page, err := s.List(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, i := range page.Infos {
 			ids = append(ids, i.ID)
 		}
@@ -162,16 +141,12 @@ func testList(t *testing.T, s eventstream.Stream) {
 	}{
 		{eventstream.Meta{Summary: []byte(`{}`), Extra: []byte(`{}`), SummaryAt: 1}, 6}, {eventstream.Meta{Title: "another"}, 0},
 	} {
-		if err := s.SetMeta(t.Context(), up[1], m.meta); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.SetMeta(t.Context(), up[1], m.meta))
 		same(t, fmt.Sprintf("after %+v", m.meta), up[1], listIDs(t, s, eventstream.ListQuery{ByUpdated: true, Limit: 2})[m.at])
 	}
 	appendAll(t, s, up[0], stateUpdate(t, "execution_status", "paused"))
 	page, err := s.List(t.Context(), eventstream.ListQuery{ByUpdated: true, Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	same(t, "info", info(t, s, up[0]), page.Infos[0])
 }
 
@@ -187,9 +162,7 @@ func testListOwner(t *testing.T, s eventstream.Stream) {
 			to, owner = &bob, "bob' OR 1 --"
 		}
 		*to = append(*to, id)
-		if err := s.Create(t.Context(), id, eventstream.Meta{Owner: owner}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{Owner: owner}))
 	}
 	for _, byUpdated := range []bool{false, true} {
 		q := eventstream.ListQuery{Ascending: true, ByUpdated: byUpdated, Limit: 2}
@@ -205,9 +178,7 @@ func testListOwner(t *testing.T, s eventstream.Stream) {
 	appendAll(t, s, bob[1], stateUpdate(t, "execution_status", "running"))
 	q := eventstream.ListQuery{Owner: "ann", Status: "running"}
 	same(t, "ann's running", ann[1:2], listIDs(t, s, q))
-	if err := s.SetMeta(t.Context(), ann[1], eventstream.Meta{Owner: "carl"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SetMeta(t.Context(), ann[1], eventstream.Meta{Owner: "carl"}))
 	same(t, "given away", 0, len(listIDs(t, s, q)))
 	q.Owner = "carl"
 	same(t, "carl's", ann[1:2], listIDs(t, s, q))
@@ -218,18 +189,14 @@ func testDelete(t *testing.T, s eventstream.Stream) {
 	evs := messages(700)
 	appendAll(t, s, id, evs...)
 	appendAll(t, s, other, evs...)
-	if err := s.Delete(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Delete(t.Context(), id))
 	_, err := s.Info(t.Context(), id)
 	isKind(t, err, fault.NotFound)
 	_, err = s.Append(t.Context(), id, messages(1)...)
 	isKind(t, err, fault.NotFound)
 	_, err = s.Get(t.Context(), id, evs[0].Meta().ID)
 	isKind(t, err, fault.NotFound)
-	if err := s.Create(t.Context(), id, eventstream.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{}))
 	same(t, "made anew", 0, len(readAll(t, s, id, 1)))
 	same(t, "other", 700, len(readAll(t, s, other, 1)))
 	same(t, "listed", 2, len(listIDs(t, s, eventstream.ListQuery{})))
@@ -237,9 +204,7 @@ func testDelete(t *testing.T, s eventstream.Stream) {
 
 func testClosed(t *testing.T, s eventstream.Stream) {
 	id := create(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Close())
 	if _, err := s.Append(t.Context(), id, messages(1)...); err == nil {
 		t.Fatal("a closed stream took an event")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func testFollow(t *testing.T, s eventstream.Stream) {
@@ -18,9 +19,7 @@ func testFollow(t *testing.T, s eventstream.Stream) {
 	appendAll(t, s, id, evs[:5]...)
 	next := 3
 	for r, err := range s.Follow(t.Context(), id, 4) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		same(t, "record", want[next], r)
 		if next++; next == len(want) {
 			break
@@ -61,9 +60,7 @@ func testFollowEnds(t *testing.T, s eventstream.Stream) {
 		done <- last
 	}()
 	<-got
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Close())
 	isKind(t, <-done, fault.Canceled)
 }
 
@@ -75,12 +72,8 @@ func testFollowDeleted(t *testing.T, s eventstream.Stream) {
 		if last = err; err != nil {
 			continue
 		}
-		if err := s.Delete(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Create(t.Context(), id, eventstream.Meta{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Delete(t.Context(), id))
+		must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{}))
 		appendAll(t, s, id, messages(2)...)
 	}
 	isKind(t, last, fault.NotFound)

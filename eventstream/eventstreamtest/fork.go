@@ -6,14 +6,13 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func fork(t testing.TB, s eventstream.Stream, src event.ConversationID, segs ...eventstream.Segment) event.ConversationID {
 	t.Helper()
 	dst := event.NewConversationID()
-	if err := s.Fork(t.Context(), dst, src, segs, eventstream.Meta{ForkOf: src}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Fork(t.Context(), dst, src, segs, eventstream.Meta{ForkOf: src}))
 	return dst
 }
 
@@ -37,24 +36,18 @@ func testFork(t *testing.T, s eventstream.Stream) {
 	same(t, "all", want, readAll(t, s, dst, 1))
 	for _, w := range want {
 		got, err := s.Get(t.Context(), dst, w.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		same(t, "get", w, got)
 	}
 	_, err = s.Get(t.Context(), dst, evs[9].Meta().ID)
 	isKind(t, err, fault.NotFound)
 
 	page, err := s.Search(t.Context(), dst, eventstream.Query{Order: eventstream.Descending, PageID: want[6].ID, Limit: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	same(t, "search", []eventstream.Record{want[6], want[5], want[4], want[3]}, page.Records)
 	same(t, "next", want[2].ID, page.NextID)
 	n, err := s.Count(t.Context(), dst, eventstream.Query{Source: event.SourceUser})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	same(t, "count", 9, n)
 	appendAll(t, s, src, messages(1)...)
 	same(t, "the source goes on alone", want, readAll(t, s, dst, 1))
@@ -85,9 +78,7 @@ func testForkOfFork(t *testing.T, s eventstream.Stream) {
 	c := fork(t, s, b, eventstream.Segment{First: 1, Last: 9})
 	same(t, "c", inB, readAll(t, s, c, 1))
 	got, err := s.Get(t.Context(), c, inB[8].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	same(t, "get", inB[8], got)
 }
 
@@ -99,13 +90,9 @@ func testForkOutlives(t *testing.T, s eventstream.Stream) {
 	b := fork(t, s, a, eventstream.Segment{First: 100, Last: 900})
 	want := encodeAll(t, 1, evs...)
 	for _, id := range []event.ConversationID{src, a} {
-		if err := s.Delete(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Delete(t.Context(), id))
 		appendAll(t, s, b, messages(1)...)
 	}
 	same(t, "shared", renumber(want[99:900]), readAll(t, s, b, 1)[:801])
-	if err := s.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Delete(t.Context(), b))
 }

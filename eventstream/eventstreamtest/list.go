@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // testListOrder makes conversations side by side. The listing is in the order
@@ -21,9 +22,7 @@ func testListOrder(t *testing.T, s eventstream.Stream) {
 		wg.Go(func() {
 			for range each {
 				id := event.NewConversationID()
-				if err := s.Create(context.Background(), id, eventstream.Meta{}); err != nil {
-					t.Error(err)
-				}
+				must.Report(t, s.Create(context.Background(), id, eventstream.Meta{}))
 				if _, err := s.Append(context.Background(), id, event.NewUserMessage("hello")); err != nil {
 					t.Error(err)
 				}
@@ -33,9 +32,7 @@ func testListOrder(t *testing.T, s eventstream.Stream) {
 	wg.Wait()
 	for _, byUpdated := range []bool{false, true} {
 		page, err := s.List(t.Context(), eventstream.ListQuery{Ascending: true, ByUpdated: byUpdated, Limit: makers * each})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var ids []event.ConversationID
 		var last time.Time
 		for _, i := range page.Infos {
@@ -68,9 +65,7 @@ func testListChanges(t *testing.T, s eventstream.Stream) {
 		var ids []event.ConversationID
 		for range 12 {
 			id := event.NewConversationID()
-			if err := s.Create(t.Context(), id, eventstream.Meta{Owner: "ann"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{Owner: "ann"}))
 			ids = append(ids, id)
 		}
 		if !q.Ascending {
@@ -79,9 +74,7 @@ func testListChanges(t *testing.T, s eventstream.Stream) {
 		seen := map[event.ConversationID]int{}
 		for n := 0; ; n++ {
 			page, err := s.List(t.Context(), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, i := range page.Infos {
 				seen[i.ID]++
 			}
@@ -91,9 +84,7 @@ func testListChanges(t *testing.T, s eventstream.Stream) {
 			// The next page starts with ids[2*n+2].
 			switch n {
 			case 0:
-				if err := s.Delete(t.Context(), ids[2]); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, s.Delete(t.Context(), ids[2]))
 			case 2:
 				appendAll(t, s, ids[7], messages(1)...)
 			}
@@ -122,16 +113,12 @@ func testListFilters(t *testing.T, s eventstream.Stream) {
 		if i == 2 {
 			meta.Parent = ids[0]
 		}
-		if err := s.Create(t.Context(), id, meta); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Create(t.Context(), id, meta))
 		ids = append(ids, id)
 	}
 	at := func(hours int) time.Time { return base.Add(time.Duration(hours) * time.Hour) }
 	info, err := s.Info(t.Context(), ids[3])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, c := range map[string]struct {
 		q    eventstream.ListQuery
 		want []event.ConversationID
@@ -159,9 +146,7 @@ func testListTitles(t *testing.T, s eventstream.Stream) {
 	var ids []event.ConversationID
 	make := func(title string) {
 		id := event.NewConversationID()
-		if err := s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title}))
 		ids = append(ids, id)
 	}
 	for _, title := range []string{"alpha beta", "", "say \"beta\" AND NOT gamma*", "Größe in Übersicht", "beta\x00behind", "deleted beta", "日本語のテスト", "q"} {
@@ -170,13 +155,9 @@ func testListTitles(t *testing.T, s eventstream.Stream) {
 	for i, meta := range map[int]eventstream.Meta{
 		0: {Owner: "ann", Title: "alpha Delta"}, 1: {Owner: "bob", Title: "a new BETA"}, 7: {Owner: "ann"},
 	} {
-		if err := s.SetMeta(t.Context(), ids[i], meta); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.SetMeta(t.Context(), ids[i], meta))
 	}
-	if err := s.Delete(t.Context(), ids[5]); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Delete(t.Context(), ids[5]))
 	some := func(at ...int) (out []event.ConversationID) {
 		for _, i := range at {
 			out = append(out, ids[i])
@@ -209,4 +190,23 @@ func testListTitles(t *testing.T, s eventstream.Stream) {
 	same(t, "of an owner", some(2), listIDs(t, s, eventstream.ListQuery{Title: `y "beta`, Owner: "ann"}))
 	same(t, "of another owner", some(1), listIDs(t, s, eventstream.ListQuery{Title: "beta", Owner: "bob"}))
 	same(t, "of an owner, all", some(7, 6, 4, 3, 2, 0), listIDs(t, s, eventstream.ListQuery{Owner: "ann"}))
+}
+
+// mostPages ends a listing whose pages have no end.
+const mostPages = 10
+
+// Pages returns the conversations of all pages of a listing.
+func Pages(t *testing.T, s eventstream.Stream, q eventstream.ListQuery) [][]event.ConversationID {
+	t.Helper()
+	var pages [][]event.ConversationID
+	for len(pages) == 0 || q.PageID != "" && len(pages) < mostPages {
+		page, err := s.List(t.Context(), q)
+		must.Succeed(t, err)
+		var ids []event.ConversationID
+		for _, i := range page.Infos {
+			ids = append(ids, i.ID)
+		}
+		pages, q.PageID = append(pages, ids), page.NextID
+	}
+	return pages
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -53,9 +54,7 @@ func (m *model) add(id event.ConversationID, recs []eventstream.Record) {
 
 func (m *model) create(t *rapid.T) {
 	id := event.NewConversationID()
-	if err := m.s.Create(m.ctx, id, eventstream.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.s.Create(m.ctx, id, eventstream.Meta{}))
 	m.add(id, nil)
 }
 
@@ -103,17 +102,13 @@ func (m *model) fork(t *rapid.T) {
 		at = last
 	}
 	dst := event.NewConversationID()
-	if err := m.s.Fork(m.ctx, dst, src, segs, eventstream.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.s.Fork(m.ctx, dst, src, segs, eventstream.Meta{}))
 	m.add(dst, renumber(recs))
 }
 
 func (m *model) delete(t *rapid.T) {
 	id := m.pick(t)
-	if err := m.s.Delete(m.ctx, id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.s.Delete(m.ctx, id))
 	delete(m.convs, id)
 	m.ids = slices.DeleteFunc(m.ids, func(x event.ConversationID) bool { return x == id })
 }
@@ -126,9 +121,7 @@ func (m *model) read(t *rapid.T) {
 func (m *model) compare(t *rapid.T, id event.ConversationID, from int) {
 	var got []eventstream.Record
 	for r, err := range m.s.Read(m.ctx, id, eventstream.Seq(from)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got = append(got, r)
 	}
 	want := append([]eventstream.Record(nil), m.convs[id][from-1:]...)
@@ -164,9 +157,7 @@ func (m *model) search(t *rapid.T) {
 	var got []eventstream.Record
 	for {
 		page, err := m.s.Search(m.ctx, id, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got = append(got, page.Records...)
 		if q.PageID = page.NextID; q.PageID == "" {
 			break

@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func testRead(t *testing.T, s eventstream.Stream) {
@@ -52,9 +53,7 @@ func testGet(t *testing.T, s eventstream.Stream) {
 	appendAll(t, s, id, evs...)
 	for _, want := range encodeAll(t, 1, evs...) {
 		got, err := s.Get(t.Context(), id, want.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		same(t, "get", want, got)
 	}
 	_, err := s.Get(t.Context(), other, evs[0].Meta().ID)
@@ -115,18 +114,14 @@ func testSearch(t *testing.T, s eventstream.Stream) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			page, err := s.Search(t.Context(), id, tc.q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			same(t, "records", pick(recs, tc.want...), page.Records)
 			same(t, "next", event.ID(""), page.NextID)
 			if tc.q.PageID != "" {
 				return
 			}
 			n, err := s.Count(t.Context(), id, tc.q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			same(t, "count", len(tc.want), n)
 		})
 	}
@@ -150,20 +145,14 @@ func testSearchBody(t *testing.T, s eventstream.Stream) {
 		"hello\nworld": nil,
 	} {
 		page, err := s.Search(t.Context(), id, eventstream.Query{Body: body})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		same(t, body, pick(recs, want...), page.Records)
 		n, err := s.Count(t.Context(), id, eventstream.Query{Body: body})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		same(t, body+" count", len(want), n)
 	}
 	page, err := s.Search(t.Context(), id, eventstream.Query{Body: "hello", Kinds: []string{"PauseEvent"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	same(t, "body of another kind", 0, len(page.Records))
 }
 
@@ -180,9 +169,7 @@ func testSearchText(t *testing.T, s eventstream.Stream) {
 			raw += `"key":"stats","value":{"x":"zebra giraffe"}}`
 		}
 		ev, err := event.Unmarshal([]byte(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return ev
 	}
 	evs := []event.Event{messages(1)[0], call(1, "ActionEvent"), call(2, "ConversationStateUpdateEvent"), call(3, "ObservationEvent")}
@@ -194,22 +181,16 @@ func testSearchText(t *testing.T, s eventstream.Stream) {
 	} {
 		for _, order := range []eventstream.Order{eventstream.Ascending, eventstream.Descending} {
 			page, err := s.Search(t.Context(), id, eventstream.Query{Text: text, Order: order})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			same(t, text, pick(recs, want...), page.Records)
 		}
 		n, err := s.Count(t.Context(), id, eventstream.Query{Text: text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		same(t, text+" count", len(want), n)
 	}
 	for _, q := range []eventstream.Query{{Text: "zebra", Kinds: []string{"ObservationEvent"}}, {Text: "zebra", Body: "zebra"}, {Text: "zebra", Kinds: []string{"PauseEvent"}}} {
 		page, err := s.Search(t.Context(), id, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		same(t, "records of other kinds", 0, len(page.Records))
 	}
 }
@@ -239,9 +220,7 @@ func testSearchPages(t *testing.T, s eventstream.Stream) {
 		pages := 0
 		for q := tc.q; ; pages++ {
 			page, err := s.Search(t.Context(), id, q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got = append(got, page.Records...)
 			if q.PageID = page.NextID; q.PageID == "" {
 				break

@@ -22,6 +22,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -88,9 +89,7 @@ func run(t *testing.T, open func(t *testing.T) eventstream.Stream, tests map[str
 func create(t testing.TB, s eventstream.Stream) event.ConversationID {
 	t.Helper()
 	id := event.NewConversationID()
-	if err := s.Create(t.Context(), id, eventstream.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{}))
 	return id
 }
 
@@ -105,9 +104,7 @@ func messages(n int) []event.Event {
 func appendAll(t testing.TB, s eventstream.Stream, id event.ConversationID, evs ...event.Event) eventstream.Seq {
 	t.Helper()
 	last, err := s.Append(t.Context(), id, evs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return last
 }
 
@@ -116,9 +113,7 @@ func encodeAll(t testing.TB, first eventstream.Seq, evs ...event.Event) []events
 	var out []eventstream.Record
 	for i, ev := range evs {
 		r, err := eventstream.Encode(ev)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.Seq = first + eventstream.Seq(i)
 		out = append(out, r)
 	}
@@ -129,9 +124,7 @@ func readAll(t testing.TB, s eventstream.Stream, id event.ConversationID, from e
 	t.Helper()
 	var out []eventstream.Record
 	for r, err := range s.Read(t.Context(), id, from) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		out = append(out, r)
 	}
 	return out
@@ -176,9 +169,7 @@ func renumber(recs []eventstream.Record) []eventstream.Record {
 func stateUpdate(t testing.TB, key string, value any) event.Event {
 	t.Helper()
 	ev, err := event.NewStateUpdate(key, value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return ev
 }
 

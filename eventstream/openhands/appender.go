@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/rawjson"
 )
 
 // A batch of an import is appended when it has this many events or bytes.
@@ -31,8 +32,10 @@ func newAppender(s eventstream.Stream, id event.ConversationID) *appender {
 	return &appender{s: s, id: id, seen: map[event.ID]bool{}}
 }
 
-// parse makes a record of an event's JSON; its bytes stay as they are.
+// parse makes a record of an event's JSON; its bytes stay as they are, but for halves of surrogate
+// pairs, which readers in other languages refuse.
 func parse(raw json.RawMessage) (eventstream.Record, event.Event, error) {
+	raw = rawjson.WellFormed(raw)
 	ev, err := event.Unmarshal(raw)
 	if err != nil {
 		return eventstream.Record{}, nil, err

@@ -11,6 +11,8 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 )
 
 const (
@@ -31,15 +33,7 @@ func pause(id, parent string) string {
 func writeConversation(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "0123456789abcdef0123456789abcdef")
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	testtree.Write(t, dir, files)
 	return dir
 }
 
@@ -79,9 +73,7 @@ func TestImportTolerates(t *testing.T) {
 			t.Parallel()
 			s := newStream(t)
 			rep, err := openhands.Import(t.Context(), writeConversation(t, tc.files), s, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if rep.Events != tc.events || rep.ID != "01234567-89ab-cdef-0123-456789abcdef" || len(rep.Problems) != len(tc.problems) {
 				t.Fatalf("got %+v", rep)
 			}
@@ -105,17 +97,13 @@ func TestImportEmptyHead(t *testing.T) {
 	rep, err := openhands.Import(t.Context(), writeConversation(t, map[string]string{
 		"base_state.json": `{"id":"01234567-89ab-cdef-0123-456789abcdef","head_is_empty":true}`, eventFile(0, idA): pause(idA, ""),
 	}), s, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	recs := readAll(t, s, rep.ID)
 	if len(recs) != 2 || !strings.Contains(string(recs[1].JSON), `"key":"leaf_event_id","value":null`) {
 		t.Fatalf("got %d events, the last is %s", len(recs), recs[len(recs)-1].JSON)
 	}
 	path, err := openhands.Export(t.Context(), s, rep.ID, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b, err := os.ReadFile(filepath.Join(path, "base_state.json"))
 	if err != nil || !strings.Contains(string(b), `"head_is_empty":true`) || strings.Contains(string(b), "leaf_event_id") {
 		t.Fatalf("got state %s (%v)", b, err)
@@ -153,16 +141,10 @@ func TestImportRefuses(t *testing.T) {
 func TestImportStaysInside(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret.json")
-	if err := os.WriteFile(secret, []byte(pause(idB, "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(secret, []byte(pause(idB, "")), 0o600))
 	dir := writeConversation(t, map[string]string{"base_state.json": baseState, eventFile(0, idA): pause(idA, "")})
-	if err := os.Symlink(secret, filepath.Join(dir, eventFile(1, idB))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, eventFile(2, idC)), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(secret, filepath.Join(dir, eventFile(1, idB))))
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, eventFile(2, idC)), 0o700))
 	rep, err := openhands.Import(t.Context(), dir, newStream(t), "")
 	if err != nil || rep.Events != 1 || len(rep.Problems) != 2 {
 		t.Fatalf("got %+v, %v", rep, err)
@@ -174,9 +156,7 @@ func TestExportRefusesNames(t *testing.T) {
 	for _, id := range []string{"../../../../tmp/evil", "a/b", "short", "with space in it", strings.Repeat("a", 200)} {
 		s := newStream(t)
 		rep, err := openhands.ImportTrajectory(t.Context(), s, "", eventstream.Meta{}, strings.NewReader("["+pause(id, "")+"]"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		parent := t.TempDir()
 		if _, err := openhands.Export(t.Context(), s, rep.ID, parent); !fault.Is(err, fault.Invalid) {
 			t.Errorf("id %q gives %v", id, err)

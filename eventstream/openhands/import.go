@@ -221,7 +221,7 @@ func (im *importer) list() ([]eventFile, error) {
 		m := eventName().FindStringSubmatch(e.Name())
 		if m == nil {
 			if e.Name()[0] != '.' {
-				im.problem(e.Name(), "its name is not that of an event file")
+				im.problem(e.Name(), "its name is not an event file's")
 			}
 			continue
 		}

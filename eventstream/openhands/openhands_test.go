@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 )
@@ -22,23 +23,15 @@ const fixture = "testdata/conversation"
 func newStream(t testing.TB) *sqlite.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, s.Close()) })
 	return s
 }
 
 func readAll(t testing.TB, s eventstream.Stream, id event.ConversationID) (recs []eventstream.Record) {
 	t.Helper()
 	for r, err := range s.Read(t.Context(), id, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		recs = append(recs, r)
 	}
 	return recs
@@ -48,15 +41,11 @@ func readAll(t testing.TB, s eventstream.Stream, id event.ConversationID) (recs 
 func eventFiles(t testing.TB, dir string) (names []string, content map[string]string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "events", "event-*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	content = map[string]string{}
 	for _, p := range paths {
 		b, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		names = append(names, filepath.Base(p))
 		content[filepath.Base(p)] = string(b)
 	}
@@ -67,9 +56,7 @@ func eventFiles(t testing.TB, dir string) (names []string, content map[string]st
 func importFixture(t testing.TB, s eventstream.Stream) openhands.Report {
 	t.Helper()
 	rep, err := openhands.Import(t.Context(), fixture, s, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return rep
 }
 
@@ -93,17 +80,13 @@ func TestImport(t *testing.T) {
 		t.Fatalf("got %d events, want the files' and one update", len(recs))
 	}
 	ev, err := recs[len(names)].Event()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	up, ok := ev.(*event.ConversationStateUpdateEvent)
 	if !ok || up.Key != "leaf_event_id" || string(up.Value) != `"`+string(recs[1].ID)+`"` {
 		t.Errorf("the last event is %s, want an update that moves HEAD to %s", recs[len(names)].JSON, recs[1].ID)
 	}
 	info, err := s.Info(t.Context(), rep.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if info.Meta.WorkingDir != "/tmp/deft-fixture/workspace" {
 		t.Errorf("got meta %+v", info.Meta)
 	}
@@ -121,9 +104,7 @@ func TestRoundTrip(t *testing.T) {
 	rep := importFixture(t, s)
 	parent := t.TempDir()
 	path, err := openhands.Export(t.Context(), s, rep.ID, parent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := filepath.Join(parent, rep.ID.Hex()); path != want {
 		t.Errorf("exported to %s, want %s", path, want)
 	}

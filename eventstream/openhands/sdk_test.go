@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -20,9 +21,7 @@ func python(t *testing.T) string {
 	path := os.Getenv("DEFT_OPENHANDS_PYTHON")
 	if path == "" {
 		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		path = filepath.Join(home, ".cache/deft-deps/openhands-1.58/bin/python")
 	}
 	err := exec.Command(path, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('openhands.sdk') is None)").Run()
@@ -57,9 +56,7 @@ func load(t *testing.T, python string, args ...string) (all []loaded) {
 			continue
 		}
 		var l loaded
-		if err := json.Unmarshal([]byte(result), &l); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(result), &l))
 		all = append(all, l)
 	}
 	return all
@@ -81,9 +78,7 @@ func TestSDKLoads(t *testing.T) {
 	var args []string
 	for _, id := range []event.ConversationID{rep.ID, id} {
 		path, err := openhands.Export(t.Context(), s, id, t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		args = append(args, path, string(id))
 	}
 	if diff := cmp.Diff([]loaded{imported, own}, load(t, py, args...)); diff != "" {
@@ -96,15 +91,11 @@ func TestSDKLoads(t *testing.T) {
 func ownConversation(t *testing.T, s eventstream.Stream) (event.ConversationID, loaded) {
 	t.Helper()
 	id := event.NewConversationID()
-	if err := s.Create(t.Context(), id, eventstream.Meta{Title: "own", Tags: map[string]string{"a": "b"}, WorkingDir: "/w"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{Title: "own", Tags: map[string]string{"a": "b"}, WorkingDir: "/w"}))
 	one, two := event.NewUserMessage("one"), event.NewUserMessage("two")
 	two.ParentID = one.ID
 	status, err := event.NewStateUpdate("execution_status", "paused")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := s.Append(t.Context(), id, one, two, status); err != nil {
 		t.Fatal(err)
 	}

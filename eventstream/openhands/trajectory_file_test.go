@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestWriteTrajectory(t *testing.T) {
@@ -16,17 +17,11 @@ func TestWriteTrajectory(t *testing.T) {
 	s := newStream(t)
 	id := importFixture(t, s).ID
 	var want bytes.Buffer
-	if err := openhands.ExportTrajectory(t.Context(), s, id, &want); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, openhands.ExportTrajectory(t.Context(), s, id, &want))
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.json")
-	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := openhands.CheckTarget(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("old"), 0o644))
+	must.Succeed(t, openhands.CheckTarget(path))
 	if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
 		t.Errorf("checking changed the file: %q, %v", got, err)
 	}
@@ -42,9 +37,7 @@ func TestWriteTrajectory(t *testing.T) {
 	if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
 		t.Errorf("a failure changed the file: %q, %v", got, err)
 	}
-	if err := openhands.WriteTrajectory(t.Context(), s, id, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, openhands.WriteTrajectory(t.Context(), s, id, path))
 	got, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(got, want.Bytes()) {
 		t.Errorf("%d bytes, want %d, %v", len(got), want.Len(), err)
@@ -64,9 +57,7 @@ func TestBadTarget(t *testing.T) {
 	id := importFixture(t, s).ID
 	dir := t.TempDir()
 	closed := filepath.Join(dir, "closed")
-	if err := os.Mkdir(closed, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(closed, 0o500))
 	for path, want := range map[string]fault.Kind{
 		dir: fault.Invalid, filepath.Join(dir, "none", "out.json"): fault.Invalid, filepath.Join(closed, "out.json"): fault.Denied,
 	} {

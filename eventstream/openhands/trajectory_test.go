@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -20,21 +21,30 @@ func TestTrajectoryRoundTrip(t *testing.T) {
 	s := newStream(t)
 	from := importFixture(t, s)
 	var out bytes.Buffer
-	if err := openhands.ExportTrajectory(t.Context(), s, from.ID, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, openhands.ExportTrajectory(t.Context(), s, from.ID, &out))
 	var events []json.RawMessage
 	if err := json.Unmarshal(out.Bytes(), &events); err != nil || len(events) != from.Events+1 {
 		t.Fatalf("got %d events, error %v", len(events), err)
 	}
 	for _, text := range []string{out.String(), `{"version": 1, "more": [1, {}], "events": ` + out.String() + `, "rest": 2}`} {
 		to, err := openhands.ImportTrajectory(t.Context(), s, "", eventstream.Meta{Title: "again"}, strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(readAll(t, s, from.ID), readAll(t, s, to.ID)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+	}
+}
+
+// TestTrajectoryWellFormed replaces halves of surrogate pairs of a file.
+func TestTrajectoryWellFormed(t *testing.T) {
+	t.Parallel()
+	s := newStream(t)
+	file := `[{"id":"` + idA + `","timestamp":"2026-11-29T15:00:00","source":"agent","kind":"SomethingNew","a\ud99c":"\udc00 \ud83d\ude00"}]`
+	rep, err := openhands.ImportTrajectory(t.Context(), s, "", eventstream.Meta{}, strings.NewReader(file))
+	must.Succeed(t, err)
+	got := string(readAll(t, s, rep.ID)[0].JSON)
+	if strings.Contains(got, `\ud99c`) || strings.Contains(got, `\udc00`) || !strings.Contains(got, `\ud83d\ude00`) {
+		t.Error(got)
 	}
 }
 
@@ -115,9 +125,7 @@ func FuzzTrajectory(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		if err := openhands.ExportTrajectory(t.Context(), s, rep.ID, &out); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, openhands.ExportTrajectory(t.Context(), s, rep.ID, &out))
 		again, err := openhands.ImportTrajectory(t.Context(), s, "", eventstream.Meta{}, &out)
 		if err != nil || again.Events != rep.Events {
 			t.Fatalf("what was exported does not import: %v", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // section returns a text, or a zip file of the files, by pairs of name and content.
@@ -23,13 +24,9 @@ func section(t *testing.T, text string, files ...string) *io.SectionReader {
 			if err == nil {
 				_, err = io.WriteString(w, files[i+1])
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, z.Close())
 	}
 	return io.NewSectionReader(bytes.NewReader(b.Bytes()), 0, int64(b.Len()))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/postgres"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -108,7 +109,7 @@ FROM generate_series(1, 100000) i`)
 				} else {
 					_, err = s.List(b.Context(), c.q)
 				}
-				must(b, err)
+				must.Succeed(b, err)
 				took = append(took, time.Since(at))
 			}
 			reportTimes(b, took)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/postgres"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // child is the role of the test binary when it is started as another process.
@@ -80,14 +81,14 @@ type process struct {
 func startChild(t *testing.T, mode, url string, ids ...string) *process {
 	t.Helper()
 	exe, err := os.Executable()
-	must(t, err)
+	must.Succeed(t, err)
 	p := &process{cmd: exec.Command(exe, ids...), stderr: &strings.Builder{}}
 	p.cmd.Env = append(os.Environ(), "DEFT_POSTGRES_CHILD="+mode, "DEFT_POSTGRES_URL="+url)
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
-	must(t, err)
+	must.Succeed(t, err)
 	p.out = bufio.NewReader(out)
-	must(t, p.cmd.Start())
+	must.Succeed(t, p.cmd.Start())
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() }) // it is ended already if the test went well
 	return p
 }
@@ -104,7 +105,7 @@ func (p *process) expect(t *testing.T, want string) {
 // kill ends the process without warning.
 func (p *process) kill(t *testing.T) {
 	t.Helper()
-	must(t, p.cmd.Process.Kill())
+	must.Succeed(t, p.cmd.Process.Kill())
 }
 
 // wait returns when a killed process has ended and its output has been read.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,9 +63,7 @@ func (s *Store) commit(requests []*request) {
 				err = errInterrupted.Because(err)
 			}
 			for _, r := range requests {
-				if r.err == nil {
-					r.err = err
-				}
+				r.err = cmp.Or(r.err, err)
 			}
 			return
 		}

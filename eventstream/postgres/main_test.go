@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/eventstreamtest"
 	"github.com/deft-dev/deft/eventstream/postgres"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -30,7 +31,7 @@ func open(t testing.TB, url string) *postgres.Store {
 func openAs(t testing.TB, url, address string) *postgres.Store {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), url, postgres.Options{Address: address})
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -47,7 +48,7 @@ func TestConformance(t *testing.T) {
 func newConversation(tb testing.TB, s eventstream.Stream) event.ConversationID {
 	tb.Helper()
 	id := event.NewConversationID()
-	must(tb, s.Create(tb.Context(), id, eventstream.Meta{}))
+	must.Succeed(tb, s.Create(tb.Context(), id, eventstream.Meta{}))
 	return id
 }
 
@@ -60,13 +61,5 @@ func fill(tb testing.TB, s eventstream.Stream, id event.ConversationID, n int) {
 	}
 	if _, err := s.Append(tb.Context(), id, evs...); err != nil {
 		tb.Fatal(err)
-	}
-}
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/eventstream/postgres"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -26,9 +27,7 @@ func TestOpenTogether(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, s.Close())
 		})
 	}
 	wg.Wait()
@@ -42,7 +41,7 @@ func TestOpenTogether(t *testing.T) {
 func TestOpenOtherVersion(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
-	must(t, open(t, url).Close())
+	must.Succeed(t, open(t, url).Close())
 	for _, change := range []string{"version + 1", "1"} {
 		execute(t, url, "UPDATE schema_version SET version = "+change)
 		if _, err := postgres.Open(t.Context(), url, postgres.Options{}); !fault.Is(err, fault.Unsupported) || fault.HintOf(err) == "" {
@@ -56,9 +55,9 @@ func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2-secret"
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	closed := l.Addr().String()
-	must(t, l.Close())
+	must.Succeed(t, l.Close())
 	good := postgrestest.URL(t)
 	with := strings.Replace(good, "postgres://postgres@", "postgres://postgres:"+password+"@", 1)
 	if with == good {

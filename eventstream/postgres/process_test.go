@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 	"github.com/deft-dev/deft/internal/waittest"
 )
@@ -91,7 +92,7 @@ func TestFollowDeletedByOtherProcess(t *testing.T) {
 	var last error
 	for _, err := range ours.Follow(t.Context(), id, 1) {
 		if last = err; err == nil {
-			must(t, theirs.Delete(t.Context(), id))
+			must.Succeed(t, theirs.Delete(t.Context(), id))
 		}
 	}
 	if !fault.Is(last, fault.NotFound) {
@@ -137,7 +138,7 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 	all, n := eventstream.Seq(0), 0
 	for _, id := range ids {
 		info, err := stores[1].Info(t.Context(), id)
-		must(t, err)
+		must.Succeed(t, err)
 		all += info.Events
 	}
 	if all != 8*each*2 {
@@ -146,7 +147,7 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 	for _, status := range []string{"running", "paused", "idle"} {
 		q := eventstream.ListQuery{Status: status}
 		page, err := stores[0].List(t.Context(), q)
-		must(t, err)
+		must.Succeed(t, err)
 		counted, err := stores[1].CountConversations(t.Context(), q)
 		if err != nil || counted != len(page.Infos) {
 			t.Errorf("%d conversations are counted as %s, %d are listed: %v", counted, status, len(page.Infos), err)
@@ -162,9 +163,9 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 func rows(t testing.TB, url, table string) (n int) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Close(t.Context())
-	must(t, c.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
+	must.Succeed(t, c.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 	return n
 }
 
@@ -179,11 +180,11 @@ func TestCleanup(t *testing.T) {
 	var forks []event.ConversationID
 	for range 6 {
 		b := event.NewConversationID()
-		must(t, s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 1, Last: 10}}, eventstream.Meta{}))
+		must.Succeed(t, s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 1, Last: 10}}, eventstream.Meta{}))
 		fill(t, s, b, 5)
 		forks = append(forks, b)
 	}
-	must(t, s.Delete(t.Context(), a))
+	must.Succeed(t, s.Delete(t.Context(), a))
 	n := eventstream.Seq(0)
 	for r, err := range s.Read(t.Context(), forks[0], 1) {
 		if n++; err != nil || r.Seq != n {
@@ -200,9 +201,7 @@ func TestCleanup(t *testing.T) {
 			if i%2 == 0 {
 				by = other
 			}
-			if err := by.Delete(t.Context(), b); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, by.Delete(t.Context(), b))
 		})
 	}
 	wg.Wait()
@@ -267,7 +266,7 @@ func checkStored(t *testing.T, s eventstream.Stream, acknowledged map[event.Conv
 		n := eventstream.Seq(0)
 		seen := map[event.ID]bool{}
 		for r, err := range s.Read(t.Context(), id, 1) {
-			must(t, err)
+			must.Succeed(t, err)
 			if n++; r.Seq != n || seen[r.ID] {
 				t.Fatalf("event %d (%s) at position %d", r.Seq, r.ID, n)
 			}
@@ -358,13 +357,13 @@ func TestWatchHoldsNoSnapshot(t *testing.T) {
 		})
 	}
 	c, err := pgx.Connect(t.Context(), url)
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Close(context.WithoutCancel(ctx))
 	waittest.Until(t, "both watching connections are idle", func() bool {
 		rows, err := c.Query(ctx, watching+" AND pid <> pg_backend_pid()", name)
-		must(t, err)
+		must.Succeed(t, err)
 		states, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		must(t, err)
+		must.Succeed(t, err)
 		return slices.Equal(states, []string{"idle", "idle"})
 	})
 }

@@ -35,6 +35,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -103,9 +104,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	}
 	s := &Store{log: o.Log, address: o.Address, config: config.ConnConfig.Copy(), topics: newTopics()}
 	cancelQueries(config.ConnConfig)
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.locks = newLocks(s)
 	if err := s.start(ctx, config); err != nil {
@@ -132,9 +131,7 @@ func configure(address string) (*pgxpool.Config, error) {
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
 		c.ConnConfig.RuntimeParams["application_name"] = "deft"
 	}
-	if c.ConnConfig.ConnectTimeout == 0 {
-		c.ConnConfig.ConnectTimeout = connectTimeout
-	}
+	c.ConnConfig.ConnectTimeout = cmp.Or(c.ConnConfig.ConnectTimeout, connectTimeout)
 	c.ConnConfig.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
 	return c, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/wait"
 )
 
 // orphans is for how many conversations Watch calls orphaned at a time.
@@ -80,7 +81,7 @@ func (l *Locks) watchOnce(ctx context.Context, orphaned func(event.ConversationI
 		}
 		return l.waitFor(ctx, c, next)
 	}
-	if err := l.await(ctx, takeOverDelay); err != nil {
+	if err := wait.For(ctx, takeOverDelay); err != nil {
 		return err
 	}
 	for _, process := range ended {
@@ -97,17 +98,6 @@ func numbers(ctx context.Context, c *pgx.Conn, sql string, args ...any) ([]int32
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[int32])
-}
-
-func (l *Locks) await(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // lookPause is how long a process waits before it looks again whether the next one has ended.

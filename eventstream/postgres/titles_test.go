@@ -19,6 +19,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/eventstreamtest"
 	"github.com/deft-dev/deft/eventstream/postgres"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -31,11 +32,11 @@ func TestTitleIndex(t *testing.T) {
 	url := postgrestest.URL(t)
 	for _, when := range []string{"new", "of an older program"} {
 		s, err := postgres.Open(t.Context(), url, postgres.Options{})
-		must(t, err)
+		must.Succeed(t, err)
 		if n := rows(t, url, titleIndexes); n != 1 {
 			t.Errorf("%s: there are %d indexes of titles", when, n)
 		}
-		must(t, s.Close())
+		must.Succeed(t, s.Close())
 		execute(t, url, "DROP INDEX conversations_title")
 	}
 }
@@ -53,7 +54,7 @@ func TestWithoutExtension(t *testing.T) {
 		drop(t, admin, "ROLE "+name)
 	})
 	u, err := url.Parse(admin)
-	must(t, err)
+	must.Succeed(t, err)
 	u.Path = "/" + name
 	open := func(t *testing.T, log *slog.Logger) eventstream.Stream {
 		schema := "s" + strings.ToLower(rand.Text())
@@ -62,7 +63,7 @@ func TestWithoutExtension(t *testing.T) {
 		q.Set("search_path", schema)
 		theirs.User, theirs.RawQuery = url.User(name), q.Encode()
 		s, err := postgres.Open(t.Context(), theirs.String(), postgres.Options{Log: log})
-		must(t, err)
+		must.Succeed(t, err)
 		if n := rows(t, theirs.String(), titleIndexes); n != 0 {
 			t.Errorf("there are %d indexes of titles", n)
 		}
@@ -71,7 +72,7 @@ func TestWithoutExtension(t *testing.T) {
 	t.Run("says so", func(t *testing.T) {
 		var log bytes.Buffer
 		s := open(t, slog.New(slog.NewTextHandler(&log, nil)))
-		must(t, s.Close())
+		must.Succeed(t, s.Close())
 		if !strings.Contains(log.String(), "CREATE EXTENSION pg_trgm") {
 			t.Errorf("the log does not say what to do: %s", &log)
 		}
@@ -93,7 +94,7 @@ func TestShortTitles(t *testing.T) {
 	s := open(t, url)
 	create := func(title string, created time.Time) event.ConversationID {
 		id := event.NewConversationID()
-		must(t, s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title, Created: created}))
+		must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title, Created: created}))
 		return id
 	}
 	before, after := create("of old: zq", time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)), create("zQ", time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -110,20 +111,7 @@ func TestShortTitles(t *testing.T) {
 		"of some":          {eventstream.ListQuery{Title: "zq", Only: []event.ConversationID{before}}, [][]event.ConversationID{{before}}},
 		"for the index":    {eventstream.ListQuery{Title: ": zq"}, [][]event.ConversationID{{before}}},
 	} {
-		var got [][]event.ConversationID
-		for {
-			page, err := s.List(t.Context(), c.q)
-			must(t, err)
-			var ids []event.ConversationID
-			for _, i := range page.Infos {
-				ids = append(ids, i.ID)
-			}
-			got = append(got, ids)
-			if c.q.PageID = page.NextID; c.q.PageID == "" || len(got) > 9 {
-				break
-			}
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
+		if diff := cmp.Diff(c.want, eventstreamtest.Pages(t, s, c.q)); diff != "" {
 			t.Errorf("%s: pages (-want +got):\n%s", name, diff)
 		}
 	}
@@ -161,10 +149,10 @@ func TestShortTitles(t *testing.T) {
 func explained(t *testing.T, url, query string, args []any) string {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
-	must(t, err)
+	must.Succeed(t, err)
 	defer func() { _ = c.Close(context.WithoutCancel(t.Context())) }()
 	rows, err := c.Query(t.Context(), "EXPLAIN "+query, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
-	must(t, err)
+	must.Succeed(t, err)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)

@@ -13,11 +13,12 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func openBench(b *testing.B) *sqlite.Store {
 	s, err := sqlite.Open(b.Context(), b.TempDir(), sqlite.Options{})
-	must(b, err)
+	must.Succeed(b, err)
 	b.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -25,7 +26,7 @@ func openBench(b *testing.B) *sqlite.Store {
 func newConversation(tb testing.TB, s eventstream.Stream) event.ConversationID {
 	tb.Helper()
 	id := event.NewConversationID()
-	must(tb, s.Create(tb.Context(), id, eventstream.Meta{}))
+	must.Succeed(tb, s.Create(tb.Context(), id, eventstream.Meta{}))
 	return id
 }
 
@@ -111,7 +112,7 @@ func benchRead(b *testing.B, s eventstream.Stream, id event.ConversationID, even
 	for b.Loop() {
 		n := 0
 		for _, err := range s.Read(b.Context(), id, 1) {
-			must(b, err)
+			must.Succeed(b, err)
 			n++
 		}
 		if n != events {
@@ -126,15 +127,13 @@ func benchRead(b *testing.B, s eventstream.Stream, id event.ConversationID, even
 func many(b *testing.B, s eventstream.Stream, n int) {
 	b.Helper()
 	extra, err := json.Marshal(map[string]string{"state": strings.Repeat(`some "text" `, 700)})
-	must(b, err)
+	must.Succeed(b, err)
 	var wg sync.WaitGroup
 	for w := range 16 {
 		wg.Go(func() {
 			for i := w; i < n; i += 16 {
 				id := event.NewConversationID()
-				if err := s.Create(context.Background(), id, eventstream.Meta{Owner: "local", Title: "a title", Summary: extra, SummaryAt: 2, Extra: extra}); err != nil {
-					b.Error(err)
-				}
+				must.Report(b, s.Create(context.Background(), id, eventstream.Meta{Owner: "local", Title: "a title", Summary: extra, SummaryAt: 2, Extra: extra}))
 				if _, err := s.Append(context.Background(), id, event.NewUserMessage("hello"), event.NewUserMessage("hello")); err != nil {
 					b.Error(err)
 				}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestAppendCost: the allocations of an append are few, and do not depend on the length of
@@ -12,7 +13,7 @@ import (
 func TestAppendCost(t *testing.T) {
 	cost := func(n int) float64 {
 		s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
-		must(t, err)
+		must.Succeed(t, err)
 		defer s.Close()
 		id := newConversation(t, s)
 		fill(t, s, id, n)

@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // child is the role of the test binary when it is started as a writer.
@@ -36,7 +37,7 @@ func child(mode, dir string) int {
 func command(t testing.TB, mode, dir string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
-	must(t, err)
+	must.Succeed(t, err)
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), "DEFT_SQLITE_CHILD="+mode, "DEFT_SQLITE_DIR="+dir)
 	return cmd
@@ -111,7 +112,7 @@ func (a *acked) check(t testing.TB, s eventstream.Stream) {
 		n := eventstream.Seq(0)
 		seen := map[event.ID]bool{}
 		for r, err := range s.Read(t.Context(), id, 1) {
-			must(t, err)
+			must.Succeed(t, err)
 			if n++; r.Seq != n || seen[r.ID] {
 				t.Fatalf("event %d (%s) at position %d", r.Seq, r.ID, n)
 			}
@@ -159,14 +160,14 @@ func killRound(t *testing.T, kills int) {
 	for range 4 {
 		a.ids[newConversation(t, s)] = map[eventstream.Seq]event.ID{}
 	}
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	total := 0
 	for range kills {
 		total = a.kill(t, dir)
 		s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
-		must(t, err)
+		must.Succeed(t, err)
 		a.check(t, s)
-		must(t, s.Close())
+		must.Succeed(t, s.Close())
 	}
 	if total == 0 {
 		t.Fatal("no event was ever acknowledged: the test tests nothing")
@@ -179,10 +180,10 @@ func (a *acked) kill(t *testing.T, dir string) int {
 	t.Helper()
 	cmd := command(t, "append", dir)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
+	must.Succeed(t, err)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	must(t, cmd.Start())
+	must.Succeed(t, cmd.Start())
 	got, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -192,7 +193,7 @@ func (a *acked) kill(t *testing.T, dir string) int {
 	// This test varies the point of the kill.
 	timer := time.NewTimer(time.Duration(rand.IntN(30_000)) * time.Microsecond)
 	<-timer.C
-	must(t, cmd.Process.Kill())
+	must.Succeed(t, cmd.Process.Kill())
 	<-done
 	err = cmd.Wait()
 	if stderr.Len() > 0 {

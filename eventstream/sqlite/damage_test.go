@@ -17,6 +17,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // execSQL changes a store behind its back.
@@ -61,16 +62,16 @@ func makeSample(t *testing.T, closed bool) sample {
 		}
 	}
 	c := event.NewConversationID()
-	must(t, s.Fork(t.Context(), c, a, []eventstream.Segment{{First: 1, Last: 20}, {First: 30, Last: 40}}, eventstream.Meta{}))
+	must.Succeed(t, s.Fork(t.Context(), c, a, []eventstream.Segment{{First: 1, Last: 20}, {First: 30, Last: 40}}, eventstream.Meta{}))
 	sm := sample{files: map[string][]byte{}, want: map[event.ConversationID][]eventstream.Record{}}
 	for _, id := range []event.ConversationID{a, b, c} {
 		for r, err := range s.Read(t.Context(), id, 1) {
-			must(t, err)
+			must.Succeed(t, err)
 			sm.want[id] = append(sm.want[id], r)
 		}
 	}
 	if closed {
-		must(t, s.Close())
+		must.Succeed(t, s.Close())
 	}
 	for _, end := range []string{"", "-wal", "-shm"} {
 		b, err := os.ReadFile(filepath.Join(dir, "events.db"+end))
@@ -91,7 +92,7 @@ func (sm sample) write(t *testing.T, end string, change func([]byte) []byte) str
 		if name == end {
 			b = change(bytes.Clone(b))
 		}
-		must(t, os.WriteFile(filepath.Join(dir, "events.db"+name), b, 0o600))
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, "events.db"+name), b, 0o600))
 	}
 	return dir
 }
@@ -213,7 +214,7 @@ func TestReadOn(t *testing.T) {
 				}
 			}
 			rep, err := sqlite.Salvage(t.Context(), dir, into)
-			must(t, err)
+			must.Succeed(t, err)
 			if len(rep.Conversations) != len(sm.want) {
 				t.Fatalf("salvaged %d conversations of %d", len(rep.Conversations), len(sm.want))
 			}
@@ -283,7 +284,7 @@ func TestUnusedLog(t *testing.T) {
 			if tc.at > 0 {
 				log[tc.at] = 1
 			}
-			must(t, os.WriteFile(filepath.Join(dir, "events.db-wal"), log, 0o600))
+			must.Succeed(t, os.WriteFile(filepath.Join(dir, "events.db-wal"), log, 0o600))
 			if got := sm.check(t, dir, name); got != tc.damaged {
 				t.Fatalf("reported damage: %v, want %v", got, tc.damaged)
 			}

@@ -77,7 +77,7 @@ func canceled(err error) error {
 }
 
 func notFound(id event.ConversationID) error {
-	return fault.New(fault.NotFound, fmt.Sprintf("no conversation %s", id)).Hint("`deft conversations list` shows what is stored")
+	return fault.New(fault.NotFound, fmt.Sprintf("no conversation %s", id)).Hint("`deft conversations list --all` shows the stored ones")
 }
 
 // The mistakes of an event.

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestFollowBehind lets followers fall behind by more events, and by more bytes,
@@ -72,8 +73,8 @@ func TestFollowMadeAnew(t *testing.T) {
 			continue
 		}
 		fill(t, s, id, 1) // is in memory when the conversation goes
-		must(t, s.Delete(t.Context(), id))
-		must(t, s.Create(t.Context(), id, eventstream.Meta{}))
+		must.Succeed(t, s.Delete(t.Context(), id))
+		must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{}))
 		for range 6 {
 			if _, err := s.Append(t.Context(), id, event.NewUserMessage("anew")); err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,18 +27,14 @@ func smallDisk(t *testing.T, size string) (dir string) {
 		}
 		t.Skipf("cannot mount a small file system: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Report(t, unix.Unmount(dir, unix.MNT_DETACH)) })
 	return dir
 }
 
 // growDisk makes a small disk larger.
 func growDisk(t *testing.T, dir, size string) {
 	t.Helper()
-	must(t, unix.Mount("deft-test", dir, "tmpfs", unix.MS_REMOUNT, "size="+size))
+	must.Succeed(t, unix.Mount("deft-test", dir, "tmpfs", unix.MS_REMOUNT, "size="+size))
 }
 
 // TestDiskFull fills a file system of its own. Where this process may not
@@ -62,7 +59,7 @@ func TestDiskFull(t *testing.T) {
 		stored++
 	}
 	checkIntact(t, s, id, stored)
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	checkIntact(t, open(t, dir), id, stored)
 }
 
@@ -89,7 +86,7 @@ func checkIntact(t testing.TB, s eventstream.Stream, id event.ConversationID, wa
 	t.Helper()
 	n := 0
 	for r, err := range s.Read(t.Context(), id, 1) {
-		must(t, err)
+		must.Succeed(t, err)
 		if n++; int(r.Seq) != n {
 			t.Fatalf("got event %d at position %d", r.Seq, n)
 		}
@@ -107,7 +104,7 @@ func TestFileTooLarge(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	id := newConversation(t, s)
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	out, err := command(t, "fill", dir).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "full, still readable: ") {
 		t.Fatalf("the child says %v: %s", err, out)
@@ -177,7 +174,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			must(t, tc.prepare(dir))
+			must.Succeed(t, tc.prepare(dir))
 			s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 			if err == nil {
 				err = errors.Join(errors.New("it opened"), s.Close())
@@ -192,7 +189,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Skip("root may read everything")
 		}
 		dir := t.TempDir() + "/none"
-		must(t, os.Mkdir(dir, 0))
+		must.Succeed(t, os.Mkdir(dir, 0))
 		_, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 		if !fault.Is(err, fault.Denied) {
 			t.Fatalf("got %v of kind %s", err, fault.KindOf(err))

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // changeIndexes replaces the last character of a value in all pages of indexes.
@@ -17,7 +18,7 @@ func changeIndexes(t *testing.T, path, value string) (changed string) {
 	const pageSize, leafOfIndex = 4096, 0x0a
 	changed = value[:len(value)-1] + "~"
 	b, err := os.ReadFile(path)
-	must(t, err)
+	must.Succeed(t, err)
 	found := false
 	for at := 0; at < len(b); at += pageSize {
 		page := b[at : at+pageSize]
@@ -29,7 +30,7 @@ func changeIndexes(t *testing.T, path, value string) (changed string) {
 	if !found {
 		t.Fatalf("no index has %q", value)
 	}
-	must(t, os.WriteFile(path, b, 0o600))
+	must.Succeed(t, os.WriteFile(path, b, 0o600))
 	return changed
 }
 
@@ -44,7 +45,7 @@ func TestDamagedIndex(t *testing.T) {
 	if _, err := s.Append(t.Context(), id, msg); err != nil {
 		t.Fatal(err)
 	}
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	path := filepath.Join(dir, "events.db")
 	otherID := event.ID(changeIndexes(t, path, string(msg.ID)))
 	otherKind := changeIndexes(t, path, msg.Kind())

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // execute runs statements on the database of a store, as another client.
@@ -18,8 +19,8 @@ func execute(t *testing.T, dir, statements string) {
 	if err == nil {
 		_, err = db.Exec(statements)
 	}
-	must(t, err)
-	must(t, db.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, db.Close())
 }
 
 // titled returns the ids of the conversations whose title has a text, and how many are
@@ -30,7 +31,7 @@ func titled(t *testing.T, s *sqlite.Store, q eventstream.ListQuery) (ids []event
 	if err == nil {
 		counted, err = s.CountConversations(t.Context(), q)
 	}
-	must(t, err)
+	must.Succeed(t, err)
 	for _, i := range page.Infos {
 		ids = append(ids, i.ID)
 	}
@@ -43,7 +44,7 @@ func TestCountsAreMended(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	newConversation(t, s)
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	execute(t, dir, "UPDATE conversation_counts SET conversations = 5")
 	if _, n := titled(t, open(t, dir), eventstream.ListQuery{}); n != 1 {
 		t.Errorf("%d are counted", n)
@@ -64,7 +65,7 @@ INSERT INTO conversations SELECT n, 'c' || n, 'ann', iif(n %% 100 = 0, 'the rare
 		var listed []event.ConversationID
 		q.Damaged = func(id event.ConversationID, _ error) { listed = append(listed, id) }
 		page, err := s.List(t.Context(), q)
-		must(t, err)
+		must.Succeed(t, err)
 		counted, err := s.CountConversations(t.Context(), q)
 		if err != nil || counted != want || len(listed)+len(page.Infos) != min(want, q.Limit) {
 			t.Errorf("%q: %d are counted, %d listed, want %d: %v", text, counted, len(listed), want, err)

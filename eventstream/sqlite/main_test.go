@@ -7,6 +7,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/eventstreamtest"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/must"
 	"go.uber.org/goleak"
 )
 
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 func open(t testing.TB, dir string) *sqlite.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -32,12 +33,4 @@ func open(t testing.TB, dir string) *sqlite.Store {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	eventstreamtest.Run(t, func(t *testing.T) eventstream.Stream { return open(t, t.TempDir()) })
-}
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // Two stores on one directory share nothing in memory, as if they were in two
@@ -47,7 +48,7 @@ func TestFollowDeletedByOtherProcess(t *testing.T) {
 	var last error
 	for _, err := range ours.Follow(t.Context(), id, 1) {
 		if last = err; err == nil {
-			must(t, theirs.Delete(t.Context(), id))
+			must.Succeed(t, theirs.Delete(t.Context(), id))
 		}
 	}
 	if last == nil {
@@ -86,9 +87,9 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 func rowsLeft(t *testing.T, dir string) (rows, deleted int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db"))
-	must(t, err)
+	must.Succeed(t, err)
 	defer db.Close()
-	must(t, db.QueryRow("SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM deleted)").Scan(&rows, &deleted))
+	must.Succeed(t, db.QueryRow("SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM deleted)").Scan(&rows, &deleted))
 	return rows, deleted
 }
 
@@ -98,9 +99,9 @@ func settleCleanup(t *testing.T, s *sqlite.Store) {
 	t.Helper()
 	id := newConversation(t, s)
 	for range 200 {
-		must(t, s.SetMeta(t.Context(), id, eventstream.Meta{}))
+		must.Succeed(t, s.SetMeta(t.Context(), id, eventstream.Meta{}))
 	}
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 }
 
 // TestCleanup deletes conversations that share events: events stay while a
@@ -112,19 +113,19 @@ func TestCleanup(t *testing.T) {
 	s := open(t, dir)
 	a, b := newConversation(t, s), event.NewConversationID()
 	fill(t, s, a, 1500)
-	must(t, s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 1, Last: 10}}, eventstream.Meta{}))
+	must.Succeed(t, s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 1, Last: 10}}, eventstream.Meta{}))
 	fill(t, s, b, 5)
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	before, _ := rowsLeft(t, dir)
 	s = open(t, dir)
-	must(t, s.Delete(t.Context(), a))
+	must.Succeed(t, s.Delete(t.Context(), a))
 	settleCleanup(t, s)
 	if n, _ := rowsLeft(t, dir); n < before {
 		t.Fatalf("%d of %d rows are left while the fork shares some", n, before)
 	}
 	s = open(t, dir)
 	checkIntact(t, s, b, 15)
-	must(t, s.Delete(t.Context(), b))
+	must.Succeed(t, s.Delete(t.Context(), b))
 	settleCleanup(t, s)
 	if n, deleted := rowsLeft(t, dir); n != 0 || deleted != 0 {
 		t.Fatalf("%d events of %d deleted conversations are left", n, deleted)
@@ -151,14 +152,14 @@ func TestCleanupNeighbours(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	must(t, s.Delete(t.Context(), a))
+	must.Succeed(t, s.Delete(t.Context(), a))
 	settleCleanup(t, s)
 	checkIntact(t, open(t, dir), b, each)
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db"))
-	must(t, err)
+	must.Succeed(t, err)
 	defer db.Close()
 	var going, staying int
-	must(t, db.QueryRow("SELECT sum(instr(body, 'going') > 0), sum(instr(body, 'staying') > 0) FROM events").Scan(&going, &staying))
+	must.Succeed(t, db.QueryRow("SELECT sum(instr(body, 'going') > 0), sum(instr(body, 'staying') > 0) FROM events").Scan(&going, &staying))
 	if going != 0 || staying == 0 {
 		t.Fatalf("%d deleted events are left, and %d others", going, staying)
 	}

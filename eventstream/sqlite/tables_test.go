@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestReadable reads the tables as a user would, with another client while the
@@ -29,20 +30,20 @@ func TestReadable(t *testing.T) {
 		Owner: "ann", Title: "A title", Tags: map[string]string{"team": "blue"}, WorkingDir: "/w",
 		Extra: json.RawMessage(`{"agent":"codeact"}`),
 	}
-	must(t, s.Create(t.Context(), id, meta))
+	must.Succeed(t, s.Create(t.Context(), id, meta))
 	fill(t, s, id, 10)
 	running, err := event.NewStateUpdate("execution_status", "running")
-	must(t, err)
+	must.Succeed(t, err)
 	stats, err := event.NewStateUpdate("stats", json.RawMessage(`{"usage_to_metrics":{"agent":{"accumulated_cost":0.25}}}`))
-	must(t, err)
+	must.Succeed(t, err)
 	if _, err := s.Append(t.Context(), id, running, stats); err != nil {
 		t.Fatal(err)
 	}
-	must(t, s.Fork(t.Context(), other, id, []eventstream.Segment{{First: 2, Last: 4}, {First: 8, Last: 9}}, eventstream.Meta{ForkOf: id}))
+	must.Succeed(t, s.Fork(t.Context(), other, id, []eventstream.Segment{{First: 2, Last: 4}, {First: 8, Last: 9}}, eventstream.Meta{ForkOf: id}))
 	fill(t, s, other, 3)
 
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db")+"?mode=ro")
-	must(t, err)
+	must.Succeed(t, err)
 	defer db.Close()
 	var row string
 	if err := db.QueryRow(`SELECT concat_ws('|', owner, title, status, tags ->> 'team', events, cost, working_dir, extra ->> 'agent',
@@ -54,7 +55,7 @@ func TestReadable(t *testing.T) {
 	}
 	for _, id := range []event.ConversationID{id, other} {
 		rows, err := db.Query("SELECT seq, id, parent_id, kind, source, timestamp, body FROM conversation_events WHERE conversation = ? ORDER BY seq", string(id))
-		must(t, err)
+		must.Succeed(t, err)
 		defer rows.Close()
 		for want, err := range s.Read(t.Context(), id, 1) {
 			if err != nil || !rows.Next() {
@@ -62,7 +63,7 @@ func TestReadable(t *testing.T) {
 			}
 			var got eventstream.Record
 			var body string
-			must(t, rows.Scan(&got.Seq, &got.ID, &got.ParentID, &got.Kind, &got.Source, &got.Timestamp, &body))
+			must.Succeed(t, rows.Scan(&got.Seq, &got.ID, &got.ParentID, &got.Kind, &got.Source, &got.Timestamp, &body))
 			if got.JSON = json.RawMessage(body); !reflect.DeepEqual(got, want) {
 				t.Fatalf("the table has %+v, want %+v", got, want)
 			}
@@ -81,9 +82,9 @@ func makeFork(t *testing.T) (dir string, want map[event.ConversationID]int) {
 	s := open(t, dir)
 	a, b := newConversation(t, s), event.NewConversationID()
 	fill(t, s, a, 700)
-	must(t, s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 10, Last: 90}}, eventstream.Meta{}))
+	must.Succeed(t, s.Fork(t.Context(), b, a, []eventstream.Segment{{First: 10, Last: 90}}, eventstream.Meta{}))
 	fill(t, s, b, 100)
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	return dir, map[event.ConversationID]int{a: 700, b: 181}
 }
 
@@ -122,7 +123,7 @@ func TestLostRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, want := makeFork(t)
-			must(t, execSQL(dir, tc.change))
+			must.Succeed(t, execSQL(dir, tc.change))
 			s := open(t, dir)
 			reported := ""
 			for id, events := range want {
@@ -165,7 +166,7 @@ func TestSearchDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, want := makeFork(t)
-			must(t, execSQL(dir, change))
+			must.Succeed(t, execSQL(dir, change))
 			s := open(t, dir)
 			for id, events := range want {
 				if events != 700 {
@@ -214,10 +215,10 @@ func TestSalvageLostRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, want := makeFork(t)
-			must(t, execSQL(dir, tc.change))
+			must.Succeed(t, execSQL(dir, tc.change))
 			into := t.TempDir()
 			rep, err := sqlite.Salvage(t.Context(), dir, into)
-			must(t, err)
+			must.Succeed(t, err)
 			s := open(t, into)
 			total, unnamed := 0, 0
 			for _, c := range rep.Conversations {
@@ -307,7 +308,7 @@ func TestManyIDs(t *testing.T) {
 			}
 		}
 		if round == 2 {
-			must(t, s.Close())
+			must.Succeed(t, s.Close())
 			s = open(t, dir)
 		}
 	}
@@ -321,11 +322,11 @@ func TestExtraDamage(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	id := event.NewConversationID()
-	must(t, s.Create(t.Context(), id, eventstream.Meta{Title: "kept", Extra: json.RawMessage(`{"n":1}`)}))
+	must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{Title: "kept", Extra: json.RawMessage(`{"n":1}`)}))
 	fill(t, s, id, 3)
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	for _, damage := range []string{`UPDATE documents SET extra = '{"n":2}'`, "DELETE FROM documents"} {
-		must(t, execSQL(dir, damage))
+		must.Succeed(t, execSQL(dir, damage))
 		s = open(t, dir)
 		if _, err := s.Info(t.Context(), id); !fault.Is(err, fault.Corrupt) {
 			t.Errorf("after %s info gives %v", damage, err)
@@ -333,7 +334,7 @@ func TestExtraDamage(t *testing.T) {
 	}
 	n := 0
 	for _, err := range s.Read(t.Context(), id, 1) {
-		must(t, err)
+		must.Succeed(t, err)
 		n++
 	}
 	if n != 3 {
@@ -366,15 +367,15 @@ func TestNothingIsLeft(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	id := event.NewConversationID()
-	must(t, s.Create(t.Context(), id, eventstream.Meta{Extra: json.RawMessage(`{}`), Summary: json.RawMessage(`{}`)}))
+	must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{Extra: json.RawMessage(`{}`), Summary: json.RawMessage(`{}`)}))
 	fill(t, s, id, 3)
-	must(t, s.Delete(t.Context(), id))
-	must(t, s.Close())
+	must.Succeed(t, s.Delete(t.Context(), id))
+	must.Succeed(t, s.Close())
 	s = open(t, dir) // the interrupted clean-up is finished now
-	must(t, s.Create(t.Context(), event.NewConversationID(), eventstream.Meta{}))
+	must.Succeed(t, s.Create(t.Context(), event.NewConversationID(), eventstream.Meta{}))
 	for table, want := range map[string]int{"conversations": 1, "documents": 0, "segments": 0} {
 		db, err := sql.Open("sqlite", filepath.Join(dir, "events.db")+"?mode=ro")
-		must(t, err)
+		must.Succeed(t, err)
 		var n int
 		if err := errors.Join(db.QueryRow("SELECT count(*) FROM "+table).Scan(&n), db.Close()); err != nil || n != want {
 			t.Errorf("%d rows in %s, want %d: %v", n, table, want, err)

@@ -13,7 +13,9 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/eventstreamtest"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // fillTitles makes more conversations than a page looks at, within one day, none of which is
@@ -30,12 +32,12 @@ func TestShortTitles(t *testing.T) {
 	s := open(t, dir)
 	create := func(title string, created time.Time) event.ConversationID {
 		id := event.NewConversationID()
-		must(t, s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title, Created: created}))
+		must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{Owner: "ann", Title: title, Created: created}))
 		return id
 	}
 	before, after := create("of old: zq", time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)), create("zQ", time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db"))
-	must(t, err)
+	must.Succeed(t, err)
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), fillTitles); err != nil {
 		t.Fatal(err)
@@ -53,20 +55,7 @@ func TestShortTitles(t *testing.T) {
 		"of a status":          {eventstream.ListQuery{Title: "q", Status: "running"}, [][]event.ConversationID{nil, nil}},
 		"a text for the index": {eventstream.ListQuery{Title: ": zq"}, [][]event.ConversationID{{before}}},
 	} {
-		var got [][]event.ConversationID
-		for {
-			page, err := s.List(t.Context(), c.q)
-			must(t, err)
-			var ids []event.ConversationID
-			for _, i := range page.Infos {
-				ids = append(ids, i.ID)
-			}
-			got = append(got, ids)
-			if c.q.PageID = page.NextID; c.q.PageID == "" || len(got) > 5 {
-				break
-			}
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
+		if diff := cmp.Diff(c.want, eventstreamtest.Pages(t, s, c.q)); diff != "" {
 			t.Errorf("%s: pages (-want +got):\n%s", name, diff)
 		}
 	}
@@ -92,9 +81,9 @@ func TestShortTitlesPlan(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir)
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db"))
-	must(t, err)
+	must.Succeed(t, err)
 	defer db.Close()
 	for index, q := range map[string]eventstream.ListQuery{
 		"conversations_created": {Title: "zq", Owner: "ann", Status: "idle", WithoutParent: true},
@@ -132,9 +121,9 @@ func explained(t *testing.T, db *sql.DB, query string, args []driver.Value) stri
 	for rows.Next() {
 		var id, parent, unused int
 		var detail string
-		must(t, rows.Scan(&id, &parent, &unused, &detail))
+		must.Succeed(t, rows.Scan(&id, &parent, &unused, &detail))
 		all.WriteString(detail + "\n")
 	}
-	must(t, rows.Err())
+	must.Succeed(t, rows.Err())
 	return all.String()
 }

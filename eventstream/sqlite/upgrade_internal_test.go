@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestUpgrade: the steps of a later version are applied once and in order, and not under a
@@ -16,26 +17,16 @@ func TestUpgrade(t *testing.T) {
 	if err == nil {
 		err = s.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c, err := dial(filepath.Join(dir, "events.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, c.close()) })
 	steps := []string{"CREATE TABLE later (n)", "INSERT INTO later VALUES (1)"}
 	if err := upgrade(c, false, steps); !fault.Is(err, fault.Conflict) || fault.HintOf(err) == "" {
 		t.Errorf("under an older program: %v", err)
 	}
 	for range 2 {
-		if err := upgrade(c, true, steps); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, upgrade(c, true, steps))
 	}
 	if n, _, err := c.number("SELECT count(*) FROM later"); n != 1 || err != nil {
 		t.Errorf("the second step was applied %d times, %v", n, err)

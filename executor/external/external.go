@@ -27,6 +27,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -126,9 +127,7 @@ func Start(ctx context.Context, o Options) (*Program, error) {
 	if o.CloseTimeout <= 0 {
 		o.CloseTimeout = DefaultCloseTimeout
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	p := &Program{o: o}
 	run, offer, err := p.start(ctx)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/executor/external"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/program"
 )
@@ -25,9 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func script(t *testing.T, dir, body string) string {
 	t.Helper()
 	file := filepath.Join(dir, "executor.sh")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+body), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("#!/bin/sh\n"+body), 0o700))
 	return file
 }
 
@@ -48,23 +47,15 @@ func options(file, dir string) external.Options {
 func start(t *testing.T, o external.Options) *external.Program {
 	t.Helper()
 	p, err := external.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, p.Close()) })
 	return p
 }
 
 func call(t *testing.T, id, action string) tool.Call {
 	t.Helper()
 	a, err := event.UnmarshalAction([]byte(action))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return tool.Call{ID: event.ID(id), Action: a, Tool: "deploy", Progress: func(tool.Chunk) {}}
 }
 
@@ -72,9 +63,7 @@ func call(t *testing.T, id, action string) tool.Call {
 func execute(t *testing.T, ctx context.Context, p *external.Program, c tool.Call) (string, bool) {
 	t.Helper()
 	obs, err := p.Execute(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return event.JoinText(obs.Result().Content), obs.Result().IsError
 }
 
@@ -88,7 +77,7 @@ func TestProgramsThatCannotBeUsed(t *testing.T) {
 		says string
 	}{
 		"dies":             {"echo no licence >&2; exit 3\n", fault.Invalid, "it has ended, or closed its standard output; it wrote to standard error: no licence"},
-		"garbage":          {readInit + "echo Loading model...\nread -r line\n", fault.Invalid, `what is not a message: "Loading model...\n"`},
+		"garbage":          {readInit + "echo Loading model...\nread -r line\n", fault.Invalid, `that is no message: "Loading model...\n"`},
 		"silent":           {"sleep 60\n", fault.Timeout, "has not answered init within 300ms"},
 		"long line":        {"head -c 17000000 /dev/zero | tr '\\0' x\nread -r line\n", fault.Invalid, "a line of more than 16 MiB"},
 		"refuses":          {answer(`{"id":1,"error":{"message":"the database is down"}}`), fault.Internal, "the program says: the database is down"},
@@ -128,9 +117,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
-	if err := os.WriteFile(plain, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(plain, nil, 0o600))
 	for path, want := range map[string]struct {
 		kind fault.Kind
 		says string
@@ -144,9 +131,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if err := external.Check(script(t, dir, "")); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, external.Check(script(t, dir, "")))
 }
 
 func TestActionsAndHooks(t *testing.T) {
@@ -163,9 +148,7 @@ read -r line
 echo "$line" > close
 echo '{"id":3,"result":{}}'
 `), dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := strings.Join(p.Kinds(), " "); got != "DeployAllAction TerminalAction" {
 		t.Error("kinds:", got)
 	}
@@ -178,18 +161,12 @@ echo '{"id":3,"result":{}}'
 	c.Progress = func(ch tool.Chunk) { seen = append(seen, ch.Text) }
 	c.Secrets = tool.Secrets{"TOKEN": "t0ken-value"}
 	obs, err := p.Execute(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if obs.Kind() != "DeployAllObservation" || event.JoinText(obs.Result().Content) != "rolled out" || strings.Join(seen, "") != "half" {
 		t.Errorf("observation %s %+v, progress %q", obs.Kind(), obs.Result(), seen)
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, p.Close())
+	must.Report(t, p.Close())
 	for file, want := range map[string]string{
 		"init":    `{"id":1,"method":"init","params":{"protocol":1,"workspace":"` + dir + `","environment":[`,
 		"execute": `{"id":2,"method":"execute","params":{"id":"a1","tool":"deploy","action":{"service":"shop","kind":"DeployAllAction"},"secrets":{"TOKEN":"t0ken-value"}}}`,
@@ -269,16 +246,12 @@ func TestPythonExample(t *testing.T) {
 		t.Skip(err)
 	}
 	file, err := filepath.Abs("../../examples/executor-python/executor.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dir := t.TempDir()
 	p := start(t, options(file, dir))
 	run := func(ctx context.Context, id, sql string) (string, bool) {
 		raw, err := json.Marshal(map[string]string{"file": "shop.db", "sql": sql, "kind": "SqlQueryAction"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return execute(t, ctx, p, call(t, id, string(raw)))
 	}
 	for _, c := range []struct {

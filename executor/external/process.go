@@ -283,7 +283,7 @@ func (r *process) receive(line []byte) error {
 	}
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
-		return fault.New(fault.Invalid, fmt.Sprintf("it wrote to standard output what is not a message: %.100q", line)).
+		return fault.New(fault.Invalid, fmt.Sprintf("it wrote something to standard output that is no message: %.100q", line)).
 			Hint("only messages may go to standard output; print everything else to standard error")
 	}
 	r.mu.Lock()

@@ -6,7 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/ipython"
 )
 
 // unreachable has the messages of programs that find no network: a name cannot be
@@ -35,6 +39,37 @@ type networkHint struct {
 	refused func(ctx context.Context, within time.Duration) ([]string, error)
 }
 
+// cells runs the cells of a notebook, and says so of their programs.
+type cells struct {
+	tool.Executor
+	hint networkHint
+}
+
+// Unwrap returns the executor whose results are explained.
+func (c cells) Unwrap() tool.Executor { return c.Executor }
+
+// Execute implements [tool.Executor]. A program that a cell starts, such as pip, may fail without an error of
+// the cell, so its lines count as failed where the proxy has refused a host.
+func (c cells) Execute(ctx context.Context, call tool.Call) (event.Observation, error) {
+	hint := c.hint // cells of several agents run at once
+	hint.since = time.Now()
+	obs, err := c.Executor.Execute(ctx, call)
+	if err != nil {
+		return obs, err
+	}
+	status, result := 0, obs.Result()
+	if a, ok := call.Action.(*ipython.Action); ok && (result.IsError || programLine().MatchString(a.Code)) {
+		status = 1
+	}
+	if note := hint.explain(event.JoinText(result.Content), status); note != "" {
+		result.Content = append(result.Content, event.Text("["+note+"]"))
+	}
+	return obs, nil
+}
+
+// programLine is a line of a cell that starts a program.
+var programLine = lazyregexp.New(`(?m)^\s*[!%]`)
+
 // explain returns "" if it does not look like it.
 func (h *networkHint) explain(output string, status int) string {
 	since := h.since
@@ -47,12 +82,7 @@ func (h *networkHint) explain(output string, status int) string {
 	}
 	output = output[max(0, len(output)-hintRange):]
 	has := func(texts []string) bool {
-		for _, t := range texts {
-			if strings.Contains(output, t) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(output, t) })
 	}
 	switch {
 	case strings.Contains(output, "deft: ") && strings.Contains(output, "--net="): // the proxy has said it

@@ -9,7 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/ipython"
 )
 
 func TestNetworkHint(t *testing.T) {
@@ -91,4 +94,35 @@ func TestRefusedSlowly(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
+}
+
+// notebook is an executor whose cells fail or not.
+type notebook struct {
+	tool.Executor
+	failed bool
+}
+
+func (n notebook) Execute(context.Context, tool.Call) (event.Observation, error) {
+	obs := &ipython.Observation{}
+	obs.IsError = n.failed
+	return obs, nil
+}
+
+// TestCellHint names the hosts after a cell that failed, or that starts programs: their failure is none of the cell's.
+func TestCellHint(t *testing.T) {
+	t.Parallel()
+	const host = "one.test is not a host that this sandbox may reach (--net=one.test allows it)"
+	for _, c := range []struct {
+		code         string
+		failed, told bool
+	}{
+		{"urlopen(url)", true, true}, {"x = 1\n  %pip install tea", false, true}, {"!curl $url", false, true},
+		{"x % 2", false, false}, {"x != 2", false, false},
+	} {
+		x := cells{notebook{failed: c.failed}, networkHint{network: "x.test", refused: func(context.Context, time.Duration) ([]string, error) { return []string{host}, nil }}}
+		obs, err := x.Execute(t.Context(), tool.Call{Action: &ipython.Action{Code: c.code}})
+		if err != nil || strings.Contains(event.JoinText(obs.Result().Content), host) != c.told {
+			t.Errorf("%s: %v, %v", c.code, obs.Result().Content, err)
+		}
+	}
 }

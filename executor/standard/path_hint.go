@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/internal/lazyregexp"
@@ -38,8 +39,10 @@ var (
 	barePath   = lazyregexp.New(`(?:^|[\s(=\[])((?:~?|\.\.)/[^/\s'"‘’():;,\]][^\s'"‘’():;,\]]*)`)
 )
 
-// explain returns the hint for the end of an output, or "". Relative paths are of dir.
+// explain returns the hints for the end of an output, at most maxNamed, or "". Relative paths are
+// of dir.
 func (h pathHint) explain(output, dir string) string {
+	var hints []string
 	output = output[max(0, len(output)-hintRange):]
 	for line := range strings.Lines(output) {
 		lower := strings.ToLower(line)
@@ -51,15 +54,20 @@ func (h pathHint) explain(output, dir string) string {
 				reason = noFile
 			}
 			for _, path := range []*regexp.Regexp{quotedPath(), barePath()} {
+				named := false
 				for _, found := range path.FindAllStringSubmatch(line, -1) {
-					if hint := h.of(reason, found[1], dir); hint != "" {
-						return hint
+					hint := h.of(reason, found[1], dir)
+					if named = named || hint != ""; hint != "" && !slices.Contains(hints, hint) {
+						hints = append(hints, hint)
 					}
+				}
+				if named {
+					break
 				}
 			}
 		}
 	}
-	return ""
+	return strings.Join(hints[:min(len(hints), maxNamed)], " ")
 }
 
 // of returns the hint for one path. It follows from the path and from the
@@ -82,10 +90,11 @@ func (h pathHint) of(reason, path, wd string) string {
 		}
 	}
 	if _, err := (workspacedir.Rules{Home: h.home}).Check(dir); err != nil {
-		if reason == noWriting && workspacedir.Within(h.workspace, dir) {
-			return dir + " is read-only in this sandbox, and too much for a flag. The user can let commands change a directory below it with deft's flag --write DIR."
+		state := map[string]string{noWriting: "read-only", noAccess: "closed"}[reason]
+		if state == "" || !workspacedir.Within(h.workspace, dir) || reason == noAccess && dir != filepath.Dir(path) {
+			return "" // no flag opens it
 		}
-		return "" // no flag opens it
+		return dir + " is " + state + " in this sandbox, and too much for a flag. The user can let commands change a directory below it with deft's flag --write DIR."
 	}
 	switch reason {
 	case noFile:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/sandbox/process"
 )
@@ -18,9 +19,7 @@ func TestPathHint(t *testing.T) {
 		return !workspacedir.Within(path, root+"/shared") && process.IsSystemPath(path)
 	}
 	for _, dir := range []string{"home/.cargo", "home/src/repo/.git", "home/src/repo/part", "shared"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
 	home := filepath.Join(root, "home")
 	h := pathHint{workspace: filepath.Join(home, "src/repo/part"), home: home, hidden: true, system: system}
@@ -45,6 +44,9 @@ func TestPathHint(t *testing.T) {
 		{h, "mkdir: cannot create directory ‘../../../new’: Read-only file system", "--write HOME/src."},
 		{h, "touch: cannot touch 'HOME/x': Read-only file system", "--write DIR."},
 
+		{h, "cat: HOME/one/x: No such file or directory\ncat: HOME/two/x: No such file or directory\ncat: HOME/one/y: No such file or directory\n", "--read HOME/one, or let commands change it with --write. This sandbox does not show HOME/two. If it exists, the user can show it with deft's flag --read HOME/two,"},
+		{h, "cp: cannot copy 'HOME/one/x' to 'HOME/two/x': No such file or directory", "--read HOME/two,"},
+
 		{h, "error: object directory HOME/big/.git/objects does not exist; check .git/objects/info/alternates", "--read HOME/big/.git/objects,"},
 		{h, "error: unable to normalize alternate object path: HOME/big/./.git/objects", "--read HOME/big/.git/objects,"},
 		{h, "fatal: not a git repository: HOME/gits/one.git", "--read HOME/gits/one.git,"},
@@ -66,6 +68,7 @@ func TestPathHint(t *testing.T) {
 		{h, "HOME/other/x is fine", ""},
 		{h, "cat: HOME/other/x: No such file or directory" + strings.Repeat(" later output", 1000), ""},
 		{denied, "cat: HOME/other/x: No such file or directory", ""}, // it would be denied
+		{denied, "bash: HOME/x: Permission denied", "--write DIR."},
 		{denied, "cat: HOME/.ssh/id_rsa: Permission denied", ""},
 		{denied, "cat: /etc/shadow: Permission denied", ""},
 	} {

@@ -31,7 +31,9 @@ import (
 	"github.com/deft-dev/deft/tool"
 	_ "github.com/deft-dev/deft/tool/builtin" // registers the tools
 	"github.com/deft-dev/deft/tool/command"
+	"github.com/deft-dev/deft/tool/files"
 	"github.com/deft-dev/deft/tool/invokeskill"
+	"github.com/deft-dev/deft/tool/ipython"
 	"github.com/deft-dev/deft/tool/program"
 	"github.com/deft-dev/deft/tool/switchllm"
 	"github.com/deft-dev/deft/tool/terminal"
@@ -65,6 +67,7 @@ func New(c Config) (map[string]tool.Executor, error) {
 		Command: c.Command,
 	}
 	explain := func(x tool.Executor) tool.Executor { return x }
+	notebook := explain
 	var home *ownHome
 	if c.Network != "" {
 		paths := pathHint{
@@ -80,39 +83,46 @@ func New(c Config) (map[string]tool.Executor, error) {
 		if paths.hidden {
 			home = newOwnHome(c.Workspace, paths.home, paths.system)
 		}
-		shell.Explain = func(output string, status int, dir string) string {
+		shell.Explain = func(command, output string, status int, dir string) string {
 			hint := network.explain(output, status)
 			if hint == "" && status != 0 {
 				hint = paths.explain(output, dir)
 			}
 			if hint == "" {
-				hint = home.written()
+				hint = home.written(command)
 			}
 			return hint
 		}
-		explain = func(x tool.Executor) tool.Executor { return explained{x, paths, home} }
+		explain = func(x tool.Executor) tool.Executor { return explained{x, paths} }
+		notebook = func(x tool.Executor) tool.Executor { return cells{x, network} }
 	}
 	if c.Shell != nil {
 		c.Shell(&shell)
+	}
+	own, err := files.New(files.Config{Workspace: c.Workspace, UndoDir: filepath.Join(c.Scratch, "undo"), Guard: home.guard})
+	if err != nil {
+		return nil, err
 	}
 	all := map[string]tool.Executor{command.ActionKind: command.New(c.Env, c.Command)}
 	for _, t := range tool.Registered() {
 		if t.New == nil {
 			continue
 		}
-		x, err := t.New(tool.Place{Workspace: c.Workspace, Scratch: c.Scratch, Env: c.Env, Command: c.Command})
+		x, err := t.New(tool.Place{Workspace: c.Workspace, Files: own, Scratch: c.Scratch, Env: c.Env, Command: c.Command, Isolated: c.Network != ""})
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("set up the tool %s: %w", t.Name, err), closeAll(all))
 		}
-		all[t.Definition(tool.Model{}).ActionKind] = explain(x)
+		for _, d := range t.Definitions(tool.Model{}) {
+			all[d.ActionKind] = explain(x)
+		}
+		for _, kind := range t.Kinds {
+			all[kind] = x
+		}
 	}
+	all[ipython.ActionKind] = notebook(all[ipython.ActionKind])
 	all[terminal.Definition().ActionKind] = terminal.NewShells(shell)
 	return all, nil
 }
-
-// ProgramClass begins the name of an executor class that is a program: the path of the
-// program follows. See docs/executors.md.
-const ProgramClass = "exec:"
 
 // WithProgram makes the standard executors, and a program's for the actions
 // that it names.
@@ -156,8 +166,11 @@ func reserved() []string {
 		invokeskill.Definition().ActionKind, switchllm.Definition(nil).ActionKind, (&event.MCPToolAction{}).Kind(), command.ActionKind,
 	}
 	for _, t := range tool.Registered() {
-		if t.Local != nil {
-			kinds = append(kinds, t.Definition(tool.Model{}).ActionKind)
+		if t.Local == nil {
+			continue
+		}
+		for _, d := range t.Definitions(tool.Model{}) {
+			kinds = append(kinds, d.ActionKind)
 		}
 	}
 	return kinds

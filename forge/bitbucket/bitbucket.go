@@ -15,6 +15,7 @@
 package bitbucket
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"net/http"
@@ -85,9 +86,7 @@ func (h *Host) self(ctx context.Context) (u user, err error) {
 func (h *Host) User(ctx context.Context) (forge.User, error) {
 	u, err := h.self(ctx)
 	id := u.AccountID
-	if id == "" {
-		id = u.UUID
-	}
+	id = cmp.Or(id, u.UUID)
 	return forge.User{ID: id, Login: u.Username, AvatarURL: u.Links.Avatar.Href, Name: u.DisplayName}, err
 }
 

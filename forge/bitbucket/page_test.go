@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/forge/bitbucket"
 	"github.com/deft-dev/deft/forge/exchange"
 	"github.com/deft-dev/deft/forge/forgetest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestCursors: pages are asked for by Bitbucket's cursors, and by nothing else that a user
@@ -25,9 +26,7 @@ func TestCursors(t *testing.T) {
 	}
 	h, ctx := s.Open(func(e exchange.Endpoint) forge.Host { return bitbucket.New(e) }, forgetest.Token), t.Context()
 	page, err := h.Branches(ctx, "a/b", "", forge.Page{Size: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err = h.Branches(ctx, "a/b", "", forge.Page{Token: page.Next, Size: 9}); err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/internal/wait"
 )
 
 const (
@@ -203,7 +204,7 @@ func (c *Client) send(ctx context.Context, method, path string, q url.Values, bo
 	for attempt := 1; ; attempt++ {
 		if until := c.o.Limits.until(c.key); time.Until(until) > maxWait {
 			return nil, nil, c.limited(until)
-		} else if err := wait(ctx, time.Until(until)); err != nil {
+		} else if err := wait.For(ctx, time.Until(until)); err != nil {
 			return nil, nil, err
 		}
 		resp, err := c.once(ctx, method, path, q, body)
@@ -225,25 +226,10 @@ func (c *Client) send(ctx context.Context, method, path string, q url.Values, bo
 		case time.Until(pause.until) > maxWait:
 			return nil, nil, c.refused(resp)
 		case !pause.asked:
-			if err := wait(ctx, time.Duration(attempt)*firstPause); err != nil {
+			if err := wait.For(ctx, time.Duration(attempt)*firstPause); err != nil {
 				return nil, nil, err
 			}
 		}
-	}
-}
-
-// wait waits for a time, or until ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestUntrusted: a certificate of an unknown authority comes with a hint for the
@@ -21,9 +22,7 @@ func TestUntrusted(t *testing.T) {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	base, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	c := New(Options{Name: "Forge", Base: base, Header: http.Header{}, HTTP: &http.Client{Transport: transport}, Limits: &Limits{}})

@@ -30,6 +30,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/forge/exchange"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // Token is the one that the host takes.
@@ -76,9 +77,7 @@ func Exchanges(t *testing.T, file string) (all []Exchange) {
 func readJSON(t *testing.T, file string, out any) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := json.Unmarshal(raw, out); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
@@ -108,9 +107,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		s.t.Error(err)
-	}
+	must.Report(s.t, err)
 	line := normal(r.Method + " " + r.URL.RequestURI())
 	s.Asked = append(s.Asked, line)
 	if strings.Contains(line, Token) {
@@ -154,9 +151,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Open returns the host with an account's token.
 func (s *Server) Open(open func(exchange.Endpoint) forge.Host, token string) forge.Host {
 	base, err := url.Parse(s.URL)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	return open(exchange.Endpoint{Web: base, Token: token, HTTP: s.Client(), Limits: &exchange.Limits{}})
 }
 
@@ -208,9 +203,7 @@ func repositories(t *testing.T, h forge.Host) {
 	pages := 0
 	for p := (forge.Page{Size: 2}); pages < 9; pages++ {
 		l, err := h.Repositories(ctx, forge.RepositoryQuery{Sort: forge.ByPush, Page: p})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all = append(all, names(l)...)
 		if p = (forge.Page{Token: l.Next, Size: 7}); l.Next == "" { // pages keep the size of the first
 			break

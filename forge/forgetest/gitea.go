@@ -12,9 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // Gitea is a real Gitea server, which test/deps/gitea.sh (`make deps`) has built.
@@ -62,6 +65,10 @@ MAX_RESPONSE_ITEMS = 10
 LEVEL = Warn
 `
 
+// token is a token in the output of a command, where warnings of the log may stand too: a slow
+// machine has some.
+var token = regexp.MustCompile(`(?m)^[0-9a-f]{40}$`)
+
 // StartGitea starts a server with an empty database, which ends with the test. The test is
 // skipped where there is none, or fails if CI=true.
 func StartGitea(t *testing.T) *Gitea {
@@ -70,27 +77,22 @@ func StartGitea(t *testing.T) *Gitea {
 	g := &Gitea{User: "octocat", t: t, dir: t.TempDir()}
 	// The socket listens before the server does: requests wait in it until they are served.
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer ln.Close()
 	g.URL = "http://" + ln.Addr().String()
 	_, port, _ := strings.Cut(ln.Addr().String(), ":")
 	conf := filepath.Join(g.dir, "custom", "conf", "app.ini")
-	if err := os.MkdirAll(filepath.Dir(conf), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(conf, fmt.Appendf(nil, giteaConfig, g.dir, port, filepath.Join(installed, "src")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(conf), 0o700))
+	must.Succeed(t, os.WriteFile(conf, fmt.Appendf(nil, giteaConfig, g.dir, port, filepath.Join(installed, "src")), 0o600))
 	g.run(installed, "migrate")
 	g.run(installed, "admin", "user", "create", "--admin", "--username", g.User, "--password", "a-pass-word-1", "--email", "octocat@example.com", "--must-change-password=false")
-	g.Token = g.run(installed, "admin", "user", "generate-access-token", "--username", g.User, "--token-name", "all", "--scopes", "all", "--raw")
+	said := g.run(installed, "admin", "user", "generate-access-token", "--username", g.User, "--token-name", "all", "--scopes", "all", "--raw")
+	if g.Token = token.FindString(said); g.Token == "" {
+		t.Fatalf("no token: %q", said)
+	}
 
 	file, err := ln.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer file.Close()
 	// With a socket of its own, the server ends its parent: the shell ignores that.
 	web := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", `trap "" TERM; "$0" web & wait`, filepath.Join(installed, "gitea"))
@@ -98,18 +100,14 @@ func StartGitea(t *testing.T) *Gitea {
 	web.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	web.ExtraFiles = []*os.File{file}
 	web.Env = append(web.Env, "LISTEN_FDS=1")
-	said := &bytes.Buffer{}
-	web.Stdout, web.Stderr = said, said
-	if err := web.Start(); err != nil {
-		t.Fatal(err)
-	}
+	log := &bytes.Buffer{}
+	web.Stdout, web.Stderr = log, log
+	must.Succeed(t, web.Start())
 	t.Cleanup(func() {
-		if err := syscall.Kill(-web.Process.Pid, syscall.SIGKILL); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, syscall.Kill(-web.Process.Pid, syscall.SIGKILL))
 		_ = web.Wait() // it was killed
 		if t.Failed() {
-			t.Logf("Gitea said:\n%s", said)
+			t.Logf("Gitea said:\n%s", log)
 		}
 	})
 	return g
@@ -136,8 +134,7 @@ func (g *Gitea) run(installed string, args ...string) string {
 	if err != nil {
 		g.t.Fatalf("gitea %s: %v\n%s%s", args[0], err, out, said.String())
 	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return lines[len(lines)-1]
+	return string(out)
 }
 
 // Do sends a request to the server's API as a user with a token, and reads the answer's
@@ -145,27 +142,19 @@ func (g *Gitea) run(installed string, args ...string) string {
 func (g *Gitea) Do(token, method, path string, body, out any) {
 	g.t.Helper()
 	raw, err := json.Marshal(body)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, err)
 	req, err := http.NewRequestWithContext(g.t.Context(), method, g.URL+"/api/v1"+path, bytes.NewReader(raw))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, err)
 	req.Header.Set("Authorization", "token "+token)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, err)
 	defer resp.Body.Close()
 	if raw, err = io.ReadAll(resp.Body); err != nil || resp.StatusCode >= 300 {
 		g.t.Fatalf("%s %s: %s %s %v", method, path, resp.Status, raw, err)
 	}
 	if out != nil {
-		if err := json.Unmarshal(raw, out); err != nil {
-			g.t.Fatal(err)
-		}
+		must.Succeed(g.t, json.Unmarshal(raw, out))
 	}
 }
 
@@ -173,19 +162,13 @@ func (g *Gitea) Do(token, method, path string, body, out any) {
 func (g *Gitea) UserToken(user, password, name string, scopes ...string) string {
 	g.t.Helper()
 	raw, err := json.Marshal(map[string]any{"name": name, "scopes": scopes})
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, err)
 	req, err := http.NewRequestWithContext(g.t.Context(), http.MethodPost, g.URL+"/api/v1/users/"+url.PathEscape(user)+"/tokens", bytes.NewReader(raw))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, err)
 	req.SetBasicAuth(user, password)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, err)
 	defer resp.Body.Close()
 	var made struct {
 		Token string `json:"sha1"`
@@ -201,9 +184,7 @@ func (g *Gitea) UserToken(user, password, name string, scopes ...string) string 
 func (g *Gitea) Push(repository, script string) {
 	g.t.Helper()
 	at, err := url.Parse(g.URL)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, err)
 	at.User = url.UserPassword(g.User, g.Token)
 	c := exec.CommandContext(g.t.Context(), "bash", "-ec", "git init -q -b main .\n"+script+"\ngit push -q \"$REMOTE\" --all")
 	c.Dir = g.t.TempDir()

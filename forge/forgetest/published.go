@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // Published is the body of an answer that test/deps/forges.sh (`make deps`) has fetched.
@@ -25,9 +27,7 @@ func GoSCM(t *testing.T, name string) json.RawMessage {
 func read(t *testing.T, file string) json.RawMessage {
 	t.Helper()
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return raw
 }
 
@@ -98,9 +98,7 @@ type schema struct {
 func OpenAPI(t *testing.T, name string) *Document {
 	t.Helper()
 	var d Document
-	if err := json.Unmarshal(Published(t, name), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(Published(t, name), &d))
 	return &d
 }
 
@@ -131,9 +129,7 @@ func (d *Document) Check(t *testing.T, line string, body []byte) {
 		return
 	}
 	var op operation
-	if err := json.Unmarshal(d.Paths[at][strings.ToLower(method)], &op); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(d.Paths[at][strings.ToLower(method)], &op))
 	for one := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(one, "=")
 		if name != "" && !slices.ContainsFunc(op.Parameters, func(p parameter) bool {
@@ -154,9 +150,7 @@ func (d *Document) Check(t *testing.T, line string, body []byte) {
 		t.Errorf("%s: %v", line, err)
 	}
 	if len(want.OneOf) > 0 { // the first one is an object
-		if err := json.Unmarshal(want.OneOf[0], &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(want.OneOf[0], &want))
 	}
 	for name := range fields {
 		if _, ok := want.Properties[name]; !ok {
@@ -192,9 +186,7 @@ func Dependency(t *testing.T, name string) string {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
 		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		cache = filepath.Join(home, ".cache")
 	}
 	dir := filepath.Join(cache, "deft-deps", name)

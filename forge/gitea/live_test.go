@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/forge/exchange"
 	"github.com/deft-dev/deft/forge/forgetest"
 	"github.com/deft-dev/deft/forge/gitea"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // More than a page of each: the server's have 10 entries at most.
@@ -89,9 +90,7 @@ func TestServer(t *testing.T) {
 	g := forgetest.StartGitea(t)
 	populate(g)
 	at, err := url.Parse(g.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	limits := &exchange.Limits{}
 	open := func(token string) *gitea.Host {
 		return gitea.New(exchange.Endpoint{Web: at, Token: token, HTTP: &http.Client{}, Limits: limits})

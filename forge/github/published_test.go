@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/forge/exchange"
 	"github.com/deft-dev/deft/forge/forgetest"
 	"github.com/deft-dev/deft/forge/github"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 const (
@@ -157,9 +158,7 @@ func TestQueriesAreValid(t *testing.T) {
 			var sent struct {
 				Query string `json:"query"`
 			}
-			if err := json.Unmarshal(body, &sent); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, json.Unmarshal(body, &sent))
 			queries[sent.Query] = true
 		}
 		if err := ask(s.Open(open, forgetest.Token)); err != nil {

@@ -15,6 +15,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -78,9 +79,7 @@ func New(apps map[forge.Provider]App) (*Renewer, error) {
 		if !ok {
 			return nil, fault.New(fault.Invalid, "tokens of "+string(provider)+" cannot be renewed")
 		}
-		if a.TokenURL != "" {
-			at.TokenURL = a.TokenURL
-		}
+		at.TokenURL = cmp.Or(a.TokenURL, at.TokenURL)
 		u, err := url.Parse(at.TokenURL)
 		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
 			return nil, fault.New(fault.Invalid, "the address at which tokens of "+string(provider)+" are renewed is no http(s) URL")

@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/forge/oauth"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // The answers come from the providers' documentation (endpoints in oauth.go).
@@ -57,9 +58,7 @@ func TestRenew(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				asked++
 				raw, err := io.ReadAll(r.Body)
-				if err != nil {
-					t.Error(err)
-				}
+				must.Report(t, err)
 				id, secret, basic := r.BasicAuth()
 				if basic != c.basic || basic && (id != "id" || secret != "app-secret") || !basic && !strings.Contains(string(raw), "client_secret=app-secret") {
 					t.Errorf("the application is %v %s in %s", basic, id, raw)
@@ -74,9 +73,7 @@ func TestRenew(t *testing.T) {
 			}))
 			t.Cleanup(s.Close)
 			r, err := oauth.New(map[forge.Provider]oauth.App{c.provider: {ID: "id", Secret: "app-secret", TokenURL: s.URL + "/token"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got, err := r.Renew(t.Context(), forge.Account{Provider: c.provider, Host: s.URL}, "refresh-secret")
 			if asked != 1 {
 				t.Errorf("asked %d times", asked)
@@ -90,9 +87,7 @@ func TestRenew(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			said := got.Token.Reveal() + " " + got.RefreshToken.Reveal() + " " + time.Until(got.Expires).Round(time.Minute).String()
 			if said != c.want {
 				t.Errorf("got %s, want %s", said, c.want)
@@ -107,9 +102,7 @@ func TestCanRenew(t *testing.T) {
 	r, err := oauth.New(map[forge.Provider]oauth.App{
 		forge.GitHub: {ID: "id"}, forge.GitLab: {ID: "id", TokenURL: "https://git.corp:8443/oauth/token"}, forge.Bitbucket: {}, forge.Forgejo: {},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for a, want := range map[forge.Account]bool{
 		{Provider: forge.GitHub}: true, {Provider: forge.GitHub, Host: "github.com"}: true, {Provider: forge.GitHub, Host: "https://GitHub.com"}: true,
 		{Provider: forge.GitHub, Host: "evil.example"}: false, {Provider: forge.GitLab}: false, {Provider: forge.GitLab, Host: "git.corp:8443"}: true,

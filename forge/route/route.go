@@ -57,8 +57,9 @@ var adapters = map[forge.Provider]struct {
 // New returns hosts. They trust the certificates of the system, or of
 // SSL_CERT_FILE.
 func New() *Hosts {
+	route := outbound.NewRoute(net.Dialer{Timeout: 10 * time.Second})
 	return &Hosts{transport: &http.Transport{
-		Proxy: outbound.Proxy, DialContext: outbound.Dial(net.Dialer{Timeout: 10 * time.Second}), ForceAttemptHTTP2: true,
+		Proxy: route.Proxy, DialContext: route.Dial, ForceAttemptHTTP2: true,
 		MaxIdleConns: 32, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 20 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 	}}

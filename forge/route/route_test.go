@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/forge/route"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -82,9 +83,7 @@ func TestProviders(t *testing.T) {
 		t.Error(err)
 	}
 	h, err := hosts.Open(forge.Account{Provider: forge.GitHub, Host: "github.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if url, user, _ := h.Clone("a/b"); url != "https://github.com/a/b.git" || user != "x-access-token" {
 		t.Error(url, user)
 	}

@@ -15,6 +15,9 @@ package addresses
 import (
 	"net"
 	"net/netip"
+	"os"
+	"slices"
+	"strings"
 )
 
 // Reach says for which hosts an address is reached that input of others names.
@@ -142,4 +145,47 @@ func Own() ([]netip.Addr, error) {
 		}
 	}
 	return own, nil
+}
+
+// hostsFile has names of this machine, hosts(5).
+const hostsFile = "/etc/hosts"
+
+// OwnNames returns the names by which the machine knows itself: its host name, and the names that
+// the file of hosts gives an address of this machine. They are in lower case.
+func OwnNames(own []netip.Addr) []string {
+	var names []string
+	if name, err := os.Hostname(); err == nil && name != "" {
+		short, _, _ := strings.Cut(name, ".")
+		names = append(names, name, short, short+".local") // as mDNS has it, RFC 6762
+	}
+	if raw, err := os.ReadFile(hostsFile); err == nil { // it may be missing
+		names = append(names, namesIn(string(raw), own)...)
+	}
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(strings.ToLower(name), ".")
+	}
+	return names
+}
+
+// namesIn returns the names in a file of hosts that lead to this machine.
+func namesIn(hosts string, own []netip.Addr) (names []string) {
+	for line := range strings.Lines(hosts) {
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		a, err := netip.ParseAddr(fields[0])
+		if err != nil || !OfMachine(a, own) {
+			continue
+		}
+		names = append(names, fields[1:]...)
+	}
+	return names
+}
+
+// OfMachine reports whether an address leads to this machine.
+func OfMachine(a netip.Addr, own []netip.Addr) bool {
+	a = a.WithZone("").Unmap()
+	return a.IsLoopback() || a.IsUnspecified() || slices.ContainsFunc(own, func(o netip.Addr) bool { return o.WithZone("").Unmap() == a })
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/addresses"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestClassify(t *testing.T) {
@@ -39,9 +40,7 @@ func TestClassify(t *testing.T) {
 func TestOwnAddresses(t *testing.T) {
 	t.Parallel()
 	own, err := addresses.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, a := range own {
 		if r, _ := addresses.Classify(a, own); r != addresses.Never {
 			t.Errorf("the machine's %s may be reached", a)

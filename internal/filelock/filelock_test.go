@@ -15,6 +15,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/filelock"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,16 +25,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func otherProcess(t *testing.T, path string) (unlock func()) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		t.Fatalf("%s is locked: %v", path, err)
 	}
 	unlock = sync.OnceFunc(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, f.Close())
 	})
 	t.Cleanup(unlock)
 	return unlock
@@ -48,9 +45,7 @@ func TestLock(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
 			t.Errorf("%s: another process can lock it: %v", name, err)
 		}
@@ -59,9 +54,7 @@ func TestLock(t *testing.T) {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 			t.Errorf("%s: it is still locked: %v", name, err)
 		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, f.Close())
 	}
 	if info, err := os.Stat(filepath.Join(dir, ".lock")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
@@ -125,9 +118,7 @@ func TestGivenUp(t *testing.T) {
 			"another process": func(path string) func() { return otherProcess(t, path) },
 			"this process": func(path string) func() {
 				unlock, err := filelock.Lock(t.Context(), path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				return unlock
 			},
 			"nobody": func(string) func() { return func() {} },

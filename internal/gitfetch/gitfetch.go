@@ -28,6 +28,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -88,9 +89,11 @@ type Source struct {
 	User, Token string
 	// Name and Email belong to commits in the clone; "" for Git's own settings.
 	Name, Email string
+	// Shallow leaves out the history before the commit that is checked out.
+	Shallow bool
 }
 
-// Clone clones a repository, with its history, into a directory that does not exist
+// Clone clones a repository into a directory that does not exist
 // or is empty, and returns the commit that is checked out. A branch that does not
 // exist is NotFound, a refused token Auth, a host that does not answer Unavailable, one
 // that users' URLs may not name Denied.
@@ -117,6 +120,9 @@ func Clone(ctx context.Context, dir string, from Source) (commit string, err err
 	args := []string{"clone", "--quiet", "--template=", "--no-recurse-submodules", "--no-checkout"}
 	if from.Branch != "" {
 		args = append(args, "--branch", from.Branch)
+	}
+	if from.Shallow {
+		args = append(args, "--depth=1", "--no-tags")
 	}
 	for _, set := range [][2]string{{"user.name", from.Name}, {"user.email", from.Email}} {
 		if set[1] != "" {
@@ -233,12 +239,7 @@ func server(from string) (host, port string, err error) {
 func explain(err error, from Source) error {
 	said := err.Error()
 	has := func(texts ...string) bool {
-		for _, t := range texts {
-			if strings.Contains(said, t) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) })
 	}
 	switch shown := WithoutCredentials(from.URL); {
 	case has("Remote branch", "not found in upstream"):

@@ -14,6 +14,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/gitfetch"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // repository makes one with two commits on main and one on the branch "other".
@@ -39,9 +40,7 @@ git clone -q --bare . ` + dir
 func serve(t *testing.T, dir, token string) string {
 	t.Helper()
 	backend, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	h := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(backend)), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"},
@@ -63,9 +62,7 @@ func TestClone(t *testing.T) {
 	repo := repository(t)
 	dir := filepath.Join(t.TempDir(), "w")
 	commit, err := gitfetch.Clone(t.Context(), dir, gitfetch.Source{URL: "file://" + repo, Branch: "other"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	raw, err := os.ReadFile(filepath.Join(dir, "f"))
 	if err != nil || string(raw) != "three\n" || len(commit) != 40 {
 		t.Errorf("%q, %q, %v", raw, commit, err)

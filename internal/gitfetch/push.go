@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
@@ -52,12 +53,7 @@ func Push(ctx context.Context, bundle string, to Source) (err error) {
 func explainPush(err error, to Source) error {
 	said, shown := err.Error(), WithoutCredentials(to.URL)
 	has := func(texts ...string) bool {
-		for _, t := range texts {
-			if strings.Contains(said, t) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) })
 	}
 	switch {
 	case has("(fetch first)", "(non-fast-forward)"):

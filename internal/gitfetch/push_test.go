@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/gitfetch"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // bundle packs the HEAD of a clone that has a commit more, and returns its file and commit.
@@ -35,31 +36,21 @@ func TestPush(t *testing.T) {
 	t.Parallel()
 	const token = "secret-of-the-forge"
 	repo := repository(t)
-	if err := exec.CommandContext(t.Context(), "git", "-C", repo, "config", "http.receivepack", "true").Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, exec.CommandContext(t.Context(), "git", "-C", repo, "config", "http.receivepack", "true").Run())
 	url := serve(t, filepath.Dir(repo), token) + "/r.git"
 	mine, commit := bundle(t, url, token, "mine")
 	theirs, _ := bundle(t, url, token, "theirs")
 	for _, branch := range []string{"fix/one", "main"} {
-		if err := gitfetch.Push(t.Context(), mine, gitfetch.Source{URL: url, Branch: branch, Token: token}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, gitfetch.Push(t.Context(), mine, gitfetch.Source{URL: url, Branch: branch, Token: token}))
 		if got, err := gitfetch.Output(t.Context(), repo, "rev-parse", "refs/heads/"+branch); got != commit || err != nil {
 			t.Errorf("%s: %s, %v; want %s", branch, got, err, commit)
 		}
 	}
 	hook := filepath.Join(repo, "hooks", "update")
-	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\ncase $1 in */kept) exit 1;; esac\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(hook), 0o700))
+	must.Succeed(t, os.WriteFile(hook, []byte("#!/bin/sh\ncase $1 in */kept) exit 1;; esac\n"), 0o700))
 	broken := filepath.Join(t.TempDir(), "broken")
-	if err := os.WriteFile(broken, []byte("# v2 git bundle\n"+commit+" HEAD\n\nPACKnothing"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(broken, []byte("# v2 git bundle\n"+commit+" HEAD\n\nPACKnothing"), 0o600))
 	for name, c := range map[string]struct {
 		file, branch, token string
 		kind                fault.Kind

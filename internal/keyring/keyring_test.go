@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -78,9 +79,7 @@ func TestRotation(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	sealed, err := keyring.New("a").Seal([]byte("the value"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var none *keyring.Ring
 	for name, r := range map[string]*keyring.Ring{"other": keyring.New("b", "c"), "nil": none, "blank": keyring.New(" ")} {
 		for _, token := range []string{sealed, "", "gAAAAA", sealed[:len(sealed)-4], sealed + "\n", " " + sealed} {
@@ -135,9 +134,7 @@ for line in sys.stdin:
 	var in strings.Builder
 	for _, v := range values {
 		sealed, err := ring.Seal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		in.WriteString(sealed + "\n")
 	}
 	cmd := exec.CommandContext(t.Context(), py, "-c", script, "geheim ü")

@@ -41,7 +41,7 @@ const (
 	All = first | Refer | truncate
 
 	first = 1<<13 - 1 // of ABI 1
-	// ofFiles are those that a rule for something else than a directory may have.
+	// ofFiles are the rights that a rule for something else than a directory may have.
 	ofFiles = execute | writeFile | readFile | truncate
 )
 

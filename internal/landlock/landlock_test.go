@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/internal/landlock"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // confined calls try on a thread with rules, which ends with it.
@@ -32,9 +33,7 @@ func confined(t *testing.T, limited landlock.Limits, allow func(*landlock.Rules)
 		}
 		done <- err
 	}()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must.Report(t, <-done)
 }
 
 func version(t *testing.T, least int) int {
@@ -51,9 +50,7 @@ func TestFiles(t *testing.T) {
 	abi := version(t, 1)
 	dir := t.TempDir()
 	for _, name := range []string{"read", "write", "hidden"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("text"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte("text"), 0o600))
 	}
 	open := func(name string, flag int) error {
 		fd, err := unix.Open(filepath.Join(dir, name), flag|unix.O_CLOEXEC, 0)
@@ -88,9 +85,7 @@ func TestConnect(t *testing.T) {
 	var ports []int
 	for range 2 {
 		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer l.Close()
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}

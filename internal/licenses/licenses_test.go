@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/licenses"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestLinkedModules wants a licence for each module of the binary.
@@ -13,9 +14,7 @@ func TestLinkedModules(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}",
 		"github.com/deft-dev/deft/cmd/deft").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	modules := strings.Fields(strings.ReplaceAll(strings.TrimSpace(string(out)), " ", "@"))
 	if len(modules) < 10 {
 		t.Fatalf("only %d modules are listed", len(modules))

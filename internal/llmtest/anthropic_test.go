@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func messageParams(messages ...anthropic.MessageParam) anthropic.MessageNewParams {
@@ -57,9 +58,7 @@ func TestMessages(t *testing.T) {
 	srv := llmtest.Start(t, parse(t, rich))
 	client := anthropicClient(t, srv)
 	m, err := client.Messages.New(t.Context(), messageParams())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(wantRich("tool_use"), fromMessage(t, m)); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
@@ -88,9 +87,7 @@ func TestMessagesStream(t *testing.T) {
 	script.Turns[0].Reply.RedactedReasoning = "b3BhcXVl"
 	srv := llmtest.Start(t, script)
 	m, kinds, err := accumulate(t, anthropicClient(t, srv), messageParams())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(wantRich("tool_use"), fromMessage(t, &m)); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
@@ -113,9 +110,7 @@ func TestMessagesLoop(t *testing.T) {
 	client := anthropicClient(t, srv)
 	params := messageParams()
 	m, _, err := accumulate(t, client, params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var results []anthropic.ContentBlockParamUnion
 	texts := []string{"first", "second"}
 	for _, b := range m.Content {
@@ -125,9 +120,7 @@ func TestMessagesLoop(t *testing.T) {
 	}
 	params.Messages = append(params.Messages, m.ToParam(), anthropic.NewUserMessage(results...))
 	next, err := client.Messages.New(t.Context(), params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := next.Content[0].Text; got != "saw second" {
 		t.Errorf("text is %q", got)
 	}

@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -95,9 +96,7 @@ func (e *apiError) openAI() (status int, kind, code, message string) {
 	default:
 		message = "Invalid request."
 	}
-	if e.code != "" {
-		code = e.code
-	}
+	code = cmp.Or(e.code, code)
 	return e.statusOr(status), kind, code, e.say(message)
 }
 

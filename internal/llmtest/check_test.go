@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 const (
@@ -134,9 +135,7 @@ func TestChecks(t *testing.T) {
 			t.Parallel()
 			srv := llmtest.StartWith(t, parse(t, "turns: [{reply: {text: fine}}]"), llmtest.Options{AllowErrors: true})
 			res, body, err := post(t, srv, tc.path, tc.body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got := decodeJSON[struct{ Error struct{ Message string } }](t, body).Error.Message
 			switch {
 			case tc.want == "" && (res.StatusCode != 200 || len(srv.Errors()) != 0):

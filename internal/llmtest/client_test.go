@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // httpClient has connections of its own, closed when the test ends.
@@ -21,9 +22,7 @@ func httpClient(t *testing.T) *http.Client {
 func post(t *testing.T, srv *llmtest.Server, path, body string, headers ...string) (*http.Response, string, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Anthropic-Version", "2023-06-01")
 	for i := 0; i+1 < len(headers); i += 2 {

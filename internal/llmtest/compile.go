@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,9 +52,6 @@ func (e *turnError) Unwrap() error { return e.err }
 
 func compile(s *Script) (*program, error) {
 	p := &program{Script: *s}
-	if s.ByHistory && s.StrictOrder {
-		return nil, errors.New("by_history and strict_order exclude each other")
-	}
 	if err := checkPacing(s.Defaults); err != nil {
 		return nil, fmt.Errorf("defaults: %w", err)
 	}
@@ -140,21 +138,10 @@ func (p *program) compileTurn(src Turn, index int) (*turn, error) {
 
 // inherit takes missing settings from the script.
 func (t *turn) inherit(p *program) {
-	if t.Latency == 0 {
-		t.Latency = p.Defaults.Latency
-	}
-	if t.FirstToken == 0 {
-		t.FirstToken = p.Defaults.FirstToken
-	}
-	if t.ChunkDelay == 0 {
-		t.ChunkDelay = p.Defaults.ChunkDelay
-	}
-	if t.ChunkSize == 0 {
-		t.ChunkSize = p.Defaults.ChunkSize
-	}
-	if t.ChunkSize == 0 {
-		t.ChunkSize = defaultChunk
-	}
+	t.Latency = cmp.Or(t.Latency, p.Defaults.Latency)
+	t.ChunkDelay = cmp.Or(t.ChunkDelay, p.Defaults.ChunkDelay)
+	t.ChunkSize = cmp.Or(t.ChunkSize, p.Defaults.ChunkSize)
+	t.ChunkSize = cmp.Or(t.ChunkSize, defaultChunk)
 	if t.Repeat == 0 {
 		t.Repeat = 1
 		if t.index < 0 || p.ByHistory && t.Match != nil {
@@ -164,8 +151,8 @@ func (t *turn) inherit(p *program) {
 }
 
 func checkPacing(p Pacing) error {
-	if p.Latency < 0 || p.FirstToken < 0 || p.ChunkDelay < 0 || p.ChunkSize < UTF16Units {
-		return errors.New("latency, first_token, chunk_delay and chunk_size cannot be negative")
+	if p.Latency < 0 || p.ChunkDelay < 0 || p.ChunkSize < UTF16Units {
+		return errors.New("latency, chunk_delay and chunk_size cannot be negative")
 	}
 	return nil
 }

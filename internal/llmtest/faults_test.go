@@ -11,6 +11,7 @@ import (
 	"github.com/openai/openai-go/v3"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // outcome is a client's result.
@@ -168,9 +169,7 @@ turns:
 	client := openaiClient(t, srv)
 	for _, want := range []string{"call 3", "second"} {
 		c, err := client.Chat.Completions.New(t.Context(), chatParams(), retries(2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := c.Choices[0].Message.Content; got != want {
 			t.Errorf("text %q, want %q", got, want)
 		}
@@ -184,15 +183,11 @@ turns:
 func TestServeReleasesHangs(t *testing.T) {
 	t.Parallel()
 	srv, err := llmtest.New(parse(t, "turns: [{fault: hang}]"), llmtest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ln, err := srv.Listen(ctx, "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	served, asked := make(chan error, 1), make(chan error, 1)
 	go func() { served <- srv.Serve(ctx, ln) }()
 	go func() {

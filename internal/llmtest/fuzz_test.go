@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // FuzzRequest sends any body to each protocol, strict and lenient. The answer
@@ -23,9 +24,7 @@ func FuzzRequest(f *testing.F) {
 	servers := make([]*llmtest.Server, 2)
 	for i := range servers {
 		script, err := llmtest.Parse([]byte(rich))
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		script.Lenient = i == 1
 		script.Turns[0].Repeat = llmtest.Forever
 		script.Turns[0].Reply.Text = "{{.LastUser}} {{.LastToolResult}} {{.System}}"
@@ -39,9 +38,7 @@ func FuzzRequest(f *testing.F) {
 			for _, path := range paths {
 				res := newResponse()
 				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(string(body)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				req.Header.Set("Anthropic-Version", "2023-06-01")
 				srv.ServeHTTP(res, req)
 				checkJSON(t, path, res)

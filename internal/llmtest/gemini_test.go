@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 const geminiHello = `{"contents":[{"role":"user","parts":[{"text":"hello"}]}],"systemInstruction":{"parts":[{"text":"be brief"}]},
@@ -133,9 +134,7 @@ func TestGeminiLoop(t *testing.T) {
 	srv := llmtest.StartWith(t, script, llmtest.Options{AllowErrors: true})
 	const path = "/v1beta/models/gemini-3-pro:generateContent"
 	_, body, err := post(t, srv, path, geminiHello)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	content := decodeJSON[struct {
 		Candidates []struct{ Content json.RawMessage }
 	}](t, body).Candidates[0].Content

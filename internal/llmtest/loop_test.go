@@ -8,6 +8,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 const loopScript = rich + `
@@ -23,9 +24,7 @@ func TestResponsesLoop(t *testing.T) {
 	client := openaiClient(t, srv)
 	params := responsesParams()
 	r, err := client.Responses.New(t.Context(), params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	items := responses.ResponseInputParam{responses.ResponseInputItemParamOfMessage("hello", responses.EasyInputMessageRoleUser)}
 	texts := []string{"first", "second"}
 	var outputs responses.ResponseInputParam
@@ -39,9 +38,7 @@ func TestResponsesLoop(t *testing.T) {
 	}
 	params.Input = responses.ResponseNewParamsInputUnion{OfInputItemList: append(items, outputs...)}
 	next, err := client.Responses.New(t.Context(), params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := next.OutputText(); got != "saw second" {
 		t.Errorf("text is %q", got)
 	}
@@ -56,16 +53,12 @@ func TestChatLoop(t *testing.T) {
 	client := openaiClient(t, srv)
 	params := chatParams()
 	c, err := client.Chat.Completions.New(t.Context(), params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m := c.Choices[0].Message
 	params.Messages = append(params.Messages, m.ToParam(),
 		openai.ToolMessage("first", m.ToolCalls[0].ID), openai.ToolMessage("second", m.ToolCalls[1].ID))
 	next, err := client.Chat.Completions.New(t.Context(), params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := next.Choices[0].Message.Content; got != "saw second" {
 		t.Errorf("text is %q", got)
 	}
@@ -75,18 +68,14 @@ func TestChatLoop(t *testing.T) {
 func TestExample(t *testing.T) {
 	t.Parallel()
 	script, err := llmtest.Load("testdata/example.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	srv := llmtest.Start(t, script)
 	client := openaiClient(t, srv, retries(1))
 	params := chatParams(openai.UserMessage("fix the failing test"))
 	results := [][]string{{"--- FAIL: pkg/a_test.go"}, {"package a", "clean"}, nil}
 	for _, texts := range results {
 		c, err := client.Chat.Completions.New(t.Context(), params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		m := c.Choices[0].Message
 		if len(m.ToolCalls) != len(texts) {
 			t.Fatalf("%d tool calls, want %d", len(m.ToolCalls), len(texts))

@@ -12,7 +12,7 @@ import (
 // matcher is a compiled [Match].
 type matcher struct {
 	Match
-	user, toolResult *regexp.Regexp
+	user *regexp.Regexp
 }
 
 func compileMatch(m *Match) (*matcher, error) {
@@ -24,11 +24,6 @@ func compileMatch(m *Match) (*matcher, error) {
 	if m.UserRegexp != "" {
 		if c.user, err = regexp.Compile(m.UserRegexp); err != nil {
 			return nil, fmt.Errorf("user_regexp: %w", err)
-		}
-	}
-	if m.ToolResultRegexp != "" {
-		if c.toolResult, err = regexp.Compile(m.ToolResultRegexp); err != nil {
-			return nil, fmt.Errorf("tool_result_regexp: %w", err)
 		}
 	}
 	if _, err := path.Match(m.Model, ""); err != nil {
@@ -45,57 +40,38 @@ func compileMatch(m *Match) (*matcher, error) {
 	return c, nil
 }
 
-// fits returns "" if the request fits, else the first condition that fails.
-func (m *matcher) fits(r *Request) string {
-	if m == nil {
-		return ""
-	}
-	switch {
-	case m.Model != "" && !glob(m.Model, r.Model):
-		return "model"
-	case m.Protocol != "" && m.Protocol != r.Protocol:
-		return "protocol"
-	case m.Session != "" && m.Session != r.Session:
-		return "session"
-	case m.Stream != nil && *m.Stream != r.Stream:
-		return "stream"
-	case m.Call != nil && *m.Call != r.Call:
-		return "call"
-	case m.ToolResults != nil && *m.ToolResults != r.toolResults:
-		return "tool_results"
-	case m.AssistantTurns != nil && *m.AssistantTurns != r.assistantTurns:
-		return "assistant_turns"
-	case !strings.Contains(r.System, m.System):
-		return "system"
-	}
-	return m.fitsTexts(r)
+// fits reports whether the request fits.
+func (m *matcher) fits(r *Request) bool {
+	return m == nil ||
+		(m.Model == "" || glob(m.Model, r.Model)) &&
+			(m.Protocol == "" || m.Protocol == r.Protocol) &&
+			(m.Session == "" || m.Session == r.Session) &&
+			is(m.Stream, r.Stream) && is(m.Call, r.Call) && is(m.ToolResults, r.toolResults) && is(m.AssistantTurns, r.assistantTurns) &&
+			strings.Contains(r.System, m.System) && strings.Contains(r.LastUser(), m.User) &&
+			(m.user == nil || m.user.MatchString(r.LastUser())) &&
+			strings.Contains(r.LastToolResult(), m.ToolResult) && m.offers(r) && m.hasHeaders(r)
 }
 
-func (m *matcher) fitsTexts(r *Request) string {
-	if m.User != "" && !strings.Contains(r.LastUser(), m.User) {
-		return "user"
-	}
-	if m.user != nil && !m.user.MatchString(r.LastUser()) {
-		return "user_regexp"
-	}
-	if m.ToolResult != "" && !strings.Contains(r.LastToolResult(), m.ToolResult) {
-		return "tool_result"
-	}
-	if m.toolResult != nil && (r.toolResults == 0 || !m.toolResult.MatchString(r.LastToolResult())) {
-		return "tool_result_regexp"
-	}
+// is reports whether a value is the wanted one; nil wants any.
+func is[T comparable](want *T, got T) bool { return want == nil || *want == got }
+
+func (m *matcher) offers(r *Request) bool {
 	for _, name := range m.Tools {
 		if !slices.ContainsFunc(r.Tools, func(t Tool) bool { return t.Name == name }) {
-			return "tools"
+			return false
 		}
 	}
+	return true
+}
+
+func (m *matcher) hasHeaders(r *Request) bool {
 	for name, want := range m.Headers {
 		values := r.Headers.Values(name)
 		if len(values) == 0 || !strings.Contains(strings.Join(values, ","), want) {
-			return "headers"
+			return false
 		}
 	}
-	return ""
+	return true
 }
 
 func glob(pattern, name string) bool {

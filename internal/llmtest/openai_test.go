@@ -10,6 +10,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func chatParams(messages ...openai.ChatCompletionMessageParamUnion) openai.ChatCompletionNewParams {
@@ -61,13 +62,9 @@ func TestChat(t *testing.T) {
 	srv := llmtest.Start(t, parse(t, rich))
 	client := openaiClient(t, srv)
 	c, err := client.Chat.Completions.New(t.Context(), chatParams())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var reasoning string
-	if err := json.Unmarshal([]byte(c.Choices[0].Message.JSON.ExtraFields["reasoning_content"].Raw()), &reasoning); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(c.Choices[0].Message.JSON.ExtraFields["reasoning_content"].Raw()), &reasoning))
 	if diff := cmp.Diff(wantRich("tool_calls"), fromChat(t, c, reasoning)); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
@@ -98,18 +95,14 @@ func TestChatStream(t *testing.T) {
 		}
 		if f, ok := chunk.Choices[0].Delta.JSON.ExtraFields["reasoning_content"]; ok {
 			var s string
-			if err := json.Unmarshal([]byte(f.Raw()), &s); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal([]byte(f.Raw()), &s))
 			reasoning += s
 		}
 		for _, tc := range chunk.Choices[0].Delta.ToolCalls {
 			order = append(order, tc.Index)
 		}
 	}
-	if err := stream.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, stream.Err())
 	got := fromChat(t, &acc.ChatCompletion, reasoning)
 	got.CacheWrite = cacheWrite
 	if diff := cmp.Diff(wantRich("tool_calls"), got); diff != "" {
@@ -150,9 +143,7 @@ func TestResponses(t *testing.T) {
 	srv := llmtest.Start(t, parse(t, rich))
 	client := openaiClient(t, srv)
 	r, err := client.Responses.New(t.Context(), responsesParams())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(wantRich("completed"), fromResponse(r)); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
@@ -187,9 +178,7 @@ func TestResponsesStream(t *testing.T) {
 			final = ev.Response
 		}
 	}
-	if err := stream.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, stream.Err())
 	want := wantRich("completed")
 	if diff := cmp.Diff(want, fromResponse(&final)); diff != "" {
 		t.Errorf("final response (-want +got):\n%s", diff)

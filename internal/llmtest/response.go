@@ -1,18 +1,19 @@
 package llmtest
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/deft-dev/deft/internal/wait"
 )
 
 // respond sends the answer, with the fault f unless it is nil.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request, t *turn, a *answer, f *Fault, sse bool) {
-	if !pause(r.Context(), t.Latency) {
+	if wait.For(r.Context(), t.Latency) != nil { // the client has gone
 		return
 	}
 	if f != nil && s.refused(w, r, a.req, f) {
@@ -23,9 +24,6 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, t *turn, a *ans
 		stream := wires[a.req.Protocol].stream(a)
 		stream, end := applyFault(stream, f, a)
 		s.sendStream(w, r, t.Pacing, a.req.Protocol, stream, end, sse)
-		return
-	}
-	if !pause(r.Context(), t.FirstToken) {
 		return
 	}
 	s.sendBody(w, r, wires[a.req.Protocol].body(a), a, f)
@@ -53,15 +51,11 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, req *Request, f
 		s.writeError(w, req.Protocol, faultError(f, req))
 	case f.Kind == HTML:
 		status := f.Status
-		if status == 0 {
-			status = http.StatusBadGateway
-		}
+		status = cmp.Or(status, http.StatusBadGateway)
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
 		message := "Bad Gateway"
-		if f.Message != "" {
-			message = f.Message
-		}
+		message = cmp.Or(f.Message, message)
 		write(w, "<!DOCTYPE html>\n<html><head><title>"+message+"</title></head><body><center><h1>"+message+"</h1></center><hr><center>nginx</center></body></html>\n")
 	case f.Kind == Hang && f.After == 0:
 		<-r.Context().Done()
@@ -71,21 +65,6 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, req *Request, f
 		return false
 	}
 	return true
-}
-
-// pause waits, and reports whether the client is still connected.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // write sends text. An error means that the client has disconnected; net/http

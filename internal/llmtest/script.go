@@ -24,10 +24,6 @@ type Script struct {
 	// with a Match are outside the numbering: they are tried first and answer
 	// whenever they fit (without limit, unless Repeat is set).
 	ByHistory bool `yaml:"by_history"`
-	// StrictOrder refuses a request that does not fit the Match of the next
-	// turn. Without it, the first unused turn that fits answers. It cannot be
-	// combined with ByHistory.
-	StrictOrder bool `yaml:"strict_order"`
 	// Lenient disables the checks that real providers make on the history, the
 	// tools and the parameters of a request.
 	Lenient bool `yaml:"lenient"`
@@ -44,9 +40,6 @@ type Script struct {
 type Pacing struct {
 	// Latency is the wait before the response headers.
 	Latency time.Duration `yaml:"latency"`
-	// FirstToken is the wait after the headers and before the first delta, or
-	// before the body if the client does not stream.
-	FirstToken time.Duration `yaml:"first_token"`
 	// ChunkSize is the number of characters per streamed delta. Default 24; [UTF16Units]
 	// for one unit of UTF-16, so that some characters come in two deltas.
 	ChunkSize int `yaml:"chunk_size"`
@@ -78,20 +71,19 @@ type Turn struct {
 
 // Match is a set of conditions that must all hold. Zero fields always hold.
 type Match struct {
-	Model            string            `yaml:"model"`              // glob over the model id, as in path.Match
-	Protocol         Protocol          `yaml:"protocol"`           // one of the protocols of this package
-	Session          string            `yaml:"session"`            // exact session key
-	Stream           *bool             `yaml:"stream"`             // whether the client asked for a stream
-	User             string            `yaml:"user"`               // the last user text contains it
-	UserRegexp       string            `yaml:"user_regexp"`        // the last user text matches it
-	ToolResult       string            `yaml:"tool_result"`        // the last tool result contains it
-	ToolResultRegexp string            `yaml:"tool_result_regexp"` // the last tool result matches it
-	System           string            `yaml:"system"`             // the system text contains it
-	Tools            []string          `yaml:"tools"`              // all these tools are offered
-	Headers          map[string]string `yaml:"headers"`            // the header is present and contains the value
-	Call             *int              `yaml:"call"`               // n-th request of the session, from 1
-	ToolResults      *int              `yaml:"tool_results"`       // number of tool results in the request
-	AssistantTurns   *int              `yaml:"assistant_turns"`    // number of assistant messages in the request
+	Model          string            `yaml:"model"`           // glob over the model id, as in path.Match
+	Protocol       Protocol          `yaml:"protocol"`        // one of the protocols of this package
+	Session        string            `yaml:"session"`         // exact session key
+	Stream         *bool             `yaml:"stream"`          // whether the client asked for a stream
+	User           string            `yaml:"user"`            // the last user text contains it
+	UserRegexp     string            `yaml:"user_regexp"`     // the last user text matches it
+	ToolResult     string            `yaml:"tool_result"`     // the last tool result contains it
+	System         string            `yaml:"system"`          // the system text contains it
+	Tools          []string          `yaml:"tools"`           // all these tools are offered
+	Headers        map[string]string `yaml:"headers"`         // the header is present and contains the value
+	Call           *int              `yaml:"call"`            // n-th request of the session, from 1
+	ToolResults    *int              `yaml:"tool_results"`    // number of tool results in the request
+	AssistantTurns *int              `yaml:"assistant_turns"` // number of assistant messages in the request
 }
 
 // Reply is the model's answer. Text, Reasoning, and the strings in tool calls

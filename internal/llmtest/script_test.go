@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestParse(t *testing.T) {
@@ -79,7 +80,6 @@ func TestParseErrors(t *testing.T) {
 		"status range":      {"turns: [{fault: {kind: html, status: 99}}]", "from 200"},
 		"retry_as":          {"turns: [{fault: {kind: rate_limit, retry_as: moon}}]", "retry_as"},
 		"half without call": {"turns: [{fault: half_tool_call}]", "needs a reply with tool_calls"},
-		"modes":             {"{by_history: true, strict_order: true}", "exclude each other"},
 		"unreachable":       {"{by_history: true, turns: [{repeat: forever}, {reply: {text: x}}]}", "can never answer"},
 		"default":           {"turns: []\ndefault:\n  fault: melt\n", "turn default: fault"},
 	} {
@@ -99,9 +99,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("missing file: %v", err)
 	}
 	s, err := llmtest.Load("testdata/example.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := llmtest.New(s, llmtest.Options{}); err != nil {
 		t.Error(err)
 	}
@@ -112,9 +110,7 @@ func TestLoad(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	example, err := os.ReadFile("testdata/example.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	for _, seed := range []string{string(example), rich, "turns: [{fault: hang}]", "a: &a [*a]", "turns:\n- reply: {text: '{{.X}}'}", "? - :", "{by_history: true, turns: [{repeat: 9999999}]}"} {
 		f.Add([]byte(seed))
 	}

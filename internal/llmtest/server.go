@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -58,15 +59,9 @@ func New(script *Script, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Invalid, "script")
 	}
-	if opts.MaxRecorded == 0 {
-		opts.MaxRecorded = 10_000
-	}
-	if opts.MaxRecordedBytes == 0 {
-		opts.MaxRecordedBytes = 64 << 20
-	}
-	if opts.MaxBody == 0 {
-		opts.MaxBody = 32 << 20
-	}
+	opts.MaxRecorded = cmp.Or(opts.MaxRecorded, 10_000)
+	opts.MaxRecordedBytes = cmp.Or(opts.MaxRecordedBytes, 64<<20)
+	opts.MaxBody = cmp.Or(opts.MaxBody, 32<<20)
 	if opts.Seed == 0 {
 		var b [8]byte
 		_, _ = rand.Read(b[:]) // documented never to fail

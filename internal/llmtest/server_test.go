@@ -15,6 +15,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestRecord(t *testing.T) {
@@ -22,9 +23,7 @@ func TestRecord(t *testing.T) {
 	srv := llmtest.StartWith(t, parse(t, "turns: [{name: all, repeat: forever, reply: {text: x}}]"), llmtest.Options{MaxRecorded: 2})
 	ask(t, srv, say("1"))
 	_, _, err := post(t, srv, messagesPath, `{"model":"m","max_tokens":7,"stream":true,"system":"sys","messages":[`+chatUser+","+messagesCall+","+userBlocks(resultA+","+resultB)+`]}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ask(t, srv, say("3"))
 	reqs := srv.Requests()
 	if len(reqs) != 2 || srv.Count() != 3 || reqs[1].N != 3 {
@@ -134,20 +133,16 @@ func TestConcurrentSessions(t *testing.T) {
 // TestPacing runs on a fake clock.
 func TestPacing(t *testing.T) {
 	t.Parallel()
-	script := parse(t, "turns: [{latency: 1s, first_token: 2s, chunk_delay: 500ms, chunk_size: 1, repeat: forever, reply: {text: abc}}]")
-	for stream, want := range map[bool]time.Duration{false: 3 * time.Second, true: 4 * time.Second} {
+	script := parse(t, "turns: [{latency: 1s, chunk_delay: 500ms, chunk_size: 1, repeat: forever, reply: {text: abc}}]")
+	for stream, want := range map[bool]time.Duration{false: time.Second, true: 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			srv, err := llmtest.New(script, llmtest.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			start := time.Now()
 			res := newResponse()
 			body := strings.NewReader(fmt.Sprintf(`{"model":"m","stream":%v,"messages":[%s]}`, stream, chatUser))
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, chatPath, body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			srv.ServeHTTP(res, req)
 			if got := time.Since(start); got != want {
 				t.Errorf("stream %v took %v, want %v", stream, got, want)

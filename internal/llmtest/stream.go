@@ -3,6 +3,8 @@ package llmtest
 import (
 	"net/http"
 	"strings"
+
+	"github.com/deft-dev/deft/internal/wait"
 )
 
 // ending is the way in which a response ends.
@@ -103,15 +105,11 @@ func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, p Pacing, pr
 	content := 0
 	for _, fr := range stream {
 		if fr.part == partDelta || fr.part == partArgs {
-			wait := p.ChunkDelay
-			if content++; content == 1 {
-				wait = p.FirstToken
-			}
-			if wait > 0 {
+			if content++; content > 1 && p.ChunkDelay > 0 {
 				write(w, b.String())
 				b.Reset()
 				flush(w)
-				if !pause(r.Context(), wait) {
+				if wait.For(r.Context(), p.ChunkDelay) != nil {
 					return
 				}
 			}

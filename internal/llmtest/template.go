@@ -9,9 +9,8 @@ import (
 )
 
 // TemplateData is the data of templates in a reply: {{.LastUser}}, {{.Call}}
-// and so on. In addition to the functions of text/template there are json,
-// trim, upper, lower, add, find (first match of a regular expression, or its
-// first group) and contains.
+// and so on. In addition to the functions of text/template there are json, find
+// (first match of a regular expression, or its first group) and contains.
 type TemplateData struct{ *Request }
 
 // Header returns a header of the request; credentials read "[redacted]".
@@ -22,16 +21,7 @@ var templateFuncs = template.FuncMap{
 		b, err := json.Marshal(v)
 		return string(b), err
 	},
-	"trim":     strings.TrimSpace,
-	"upper":    strings.ToUpper,
-	"lower":    strings.ToLower,
 	"contains": func(sub, s string) bool { return strings.Contains(s, sub) },
-	"add": func(n ...int) (sum int) {
-		for _, v := range n {
-			sum += v
-		}
-		return sum
-	},
 	"find": func(expr, s string) (string, error) {
 		re, err := regexp.Compile(expr)
 		if err != nil {

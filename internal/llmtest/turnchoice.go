@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 )
@@ -61,12 +62,10 @@ func (p *turnChooser) pick(r *Request) (t *turn, f *Fault, err error) {
 	}
 	if p.prog.ByHistory {
 		t = p.byHistory(s, r)
-	} else if t, err = p.inOrder(s, r); err != nil {
-		return nil, nil, err
+	} else {
+		t = p.inOrder(s, r)
 	}
-	if t == nil {
-		t = p.prog.fallback
-	}
+	t = cmp.Or(t, p.prog.fallback)
 	if t == nil {
 		return nil, nil, p.exhausted(s, r)
 	}
@@ -103,7 +102,7 @@ func (s *progress) use(t *turn) {
 	s.used[t.index]++
 }
 
-func (p *turnChooser) inOrder(s *progress, r *Request) (*turn, error) {
+func (p *turnChooser) inOrder(s *progress, r *Request) *turn {
 	turns := p.prog.turns
 	for s.first < len(turns) && s.usedUp(turns[s.first]) {
 		delete(s.used, s.first)
@@ -111,18 +110,11 @@ func (p *turnChooser) inOrder(s *progress, r *Request) (*turn, error) {
 		s.first++
 	}
 	for _, t := range turns[s.first:] {
-		if s.usedUp(t) {
-			continue
-		}
-		why := t.match.fits(r)
-		if why == "" {
-			return t, nil
-		}
-		if p.prog.StrictOrder {
-			return nil, fmt.Errorf("request does not fit turn %s of the script: %s", t.Name, why)
+		if !s.usedUp(t) && t.match.fits(r) {
+			return t
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 func (s *progress) usedUp(t *turn) bool {
@@ -131,7 +123,7 @@ func (s *progress) usedUp(t *turn) bool {
 
 func (p *turnChooser) byHistory(s *progress, r *Request) *turn {
 	for _, t := range p.prog.matched {
-		if !s.usedUp(t) && t.match.fits(r) == "" {
+		if !s.usedUp(t) && t.match.fits(r) {
 			return t
 		}
 	}

@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -162,9 +163,7 @@ func (responsesWire) failure(e *apiError, id string) (int, string) { return chat
 // whose number is unknown here, are not counted.
 func (w responsesWire) failureFrames(e *apiError, a *answer) []frame {
 	_, kind, code, message := e.openAI()
-	if code == "" {
-		code = kind
-	}
+	code = cmp.Or(code, kind)
 	f := &responseFrames{frames: frames{named: true}, seq: len(w.stream(a))}
 	f.event(partFinal, "error", fmt.Sprintf(`,"code":%s,"message":%s,"param":%s`, q(code), q(message), qOrNull(e.param)))
 	failed := fmt.Sprintf(`{"code":%s,"message":%s}`, q(code), q(message))

@@ -7,7 +7,8 @@
 //
 //	outbound.Restrict(outbound.Policy{Internal: []string{"llm.corp.example"}}) // at the start
 //
-//	transport := &http.Transport{Proxy: outbound.Proxy, DialContext: outbound.Dial(net.Dialer{})}
+//	to := outbound.NewRoute(net.Dialer{})
+//	transport := &http.Transport{Proxy: to.Proxy, DialContext: to.Dial}
 //
 // Clients of addresses that only the operator names, such as the database's, do not use
 // it.
@@ -53,39 +54,48 @@ type Policy struct {
 	proxy    func(*http.Request) (*url.URL, error)
 }
 
-var (
-	current atomic.Pointer[Policy]
-	proxies sync.Map // the addresses of proxies that were chosen, each *Policy and address
-)
+var current atomic.Pointer[Policy]
 
-// chosen is a proxy that a policy's requests go through.
-type chosen struct {
-	*Policy
-	address string
+// Route is the way of one transport's requests. A proxy that it has chosen is reached by it
+// alone, and each of its requests is judged before.
+type Route struct {
+	dialer net.Dialer
+	policy func() *Policy
+	// The addresses of the proxies that were chosen. Only the environment names some.
+	proxies sync.Map
 }
+
+// NewRoute returns the Proxy and the DialContext of an [http.Transport], which must use both.
+func NewRoute(d net.Dialer) *Route { return &Route{dialer: d, policy: current.Load} }
 
 // Restrict sets the policy of the process. Without it everything may be reached.
 func Restrict(p Policy) { current.Store(&p) }
 
-// Dial returns a DialContext for [http.Transport].
-func Dial(d net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		p := current.Load()
-		if p == nil {
-			return d.DialContext(ctx, network, address)
-		}
-		return p.dial(ctx, d, network, address)
+// Dial is for the DialContext of an [http.Transport].
+func (t *Route) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	p := t.policy()
+	if p == nil {
+		return t.dialer.DialContext(ctx, network, address)
 	}
+	if _, proxy := t.proxies.Load(address); proxy {
+		return t.dialer.DialContext(ctx, network, address)
+	}
+	return p.dial(ctx, t.dialer, network, address)
 }
 
 // Proxy is [http.ProxyFromEnvironment], for the Proxy of an [http.Transport]: where a proxy
 // connects, the address is judged before it is asked. With proxies, it judges what is reached
-// directly as well: [Dial] knows only the address, which may be a proxy's.
-func Proxy(r *http.Request) (*url.URL, error) {
-	if p := current.Load(); p != nil {
-		return p.via(r)
+// directly as well: Dial knows only the address, which may be a proxy's.
+func (t *Route) Proxy(r *http.Request) (*url.URL, error) {
+	p := t.policy()
+	if p == nil {
+		return http.ProxyFromEnvironment(r)
 	}
-	return http.ProxyFromEnvironment(r)
+	to, err := p.via(r)
+	if to != nil {
+		t.proxies.Store(net.JoinHostPort(to.Hostname(), portOf(to)), true)
+	}
+	return to, err
 }
 
 func (p *Policy) via(r *http.Request) (*url.URL, error) {
@@ -102,9 +112,6 @@ func (p *Policy) via(r *http.Request) (*url.URL, error) {
 	}
 	if _, err := p.resolve(r.Context(), r.URL.Hostname(), portOf(r.URL)); err != nil {
 		return nil, err
-	}
-	if to != nil {
-		proxies.Store(chosen{p, net.JoinHostPort(to.Hostname(), portOf(to))}, true)
 	}
 	return to, nil
 }
@@ -137,7 +144,7 @@ func (p *Policy) dial(ctx context.Context, d net.Dialer, network, address string
 	if err != nil {
 		return nil, err
 	}
-	if _, proxy := proxies.Load(chosen{p, address}); proxy || p.named(host, port) {
+	if p.named(host, port) {
 		return d.DialContext(ctx, network, address)
 	}
 	if err := plain(host); err != nil {

@@ -10,15 +10,14 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // names answers every question with one address, as a hostile name server may.
 func names(t *testing.T, answer netip.Addr) *net.Resolver {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { server.Close() })
 	go func() {
 		for buf := make([]byte, 512); ; {
@@ -59,9 +58,7 @@ func TestDial(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(s.Close)
 	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	port := u.Port()
 	for _, c := range []struct {
 		name     string
@@ -157,26 +154,21 @@ func TestProxyIsNotATarget(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.RequestURI }))
 	t.Cleanup(proxy.Close)
 	at, err := url.Parse(proxy.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := &Policy{resolver: names(t, netip.MustParseAddr("8.8.8.8")), proxy: func(r *http.Request) (*url.URL, error) {
 		if r.URL.Host == at.Host {
 			return nil, nil // as net/http does for loopback
 		}
 		return at, nil
 	}}
-	c := &http.Client{Transport: &http.Transport{Proxy: p.via, DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		return p.dial(ctx, net.Dialer{}, network, address)
-	}}}
+	route := &Route{policy: func() *Policy { return p }}
+	c := &http.Client{Transport: &http.Transport{Proxy: route.Proxy, DisableKeepAlives: true, DialContext: route.Dial}}
 	for to, denied := range map[string]bool{
 		"http://site.test/": false, proxy.URL: true, "http://2130706433:" + at.Port(): true, "http://127.1/": true, "http://0/": true, "http://10.0.0.1/": true,
 	} {
 		for range 2 { // before and after the proxy was used
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, to, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			res, err := c.Do(r)
 			if err == nil {
 				res.Body.Close()
@@ -185,6 +177,10 @@ func TestProxyIsNotATarget(t *testing.T) {
 				t.Errorf("%s: %v", to, err)
 			}
 		}
+	}
+	other := &Route{policy: route.policy} // of another owner, say: the proxy was not chosen for it
+	if _, err := other.Dial(t.Context(), "tcp", at.Host); !fault.Is(err, fault.Denied) {
+		t.Errorf("another route reaches the proxy: %v", err)
 	}
 	if len(asked) != 2 || <-asked != "http://site.test/" {
 		t.Errorf("the proxy was asked %d times", len(asked))

@@ -51,7 +51,6 @@ type requests struct {
 	line    []byte
 	cookie  bool  // the line before was a cookie
 	chunked bool  // the body is in chunks
-	upgrade bool  // another protocol follows
 	length  int64 // of the body that is left
 }
 
@@ -82,7 +81,9 @@ func (f *requests) pass(p []byte, next step) (int, step, error) {
 // raw passes everything on.
 func raw(f *requests, p []byte) (int, step, error) { return f.pass(p, raw) }
 
-// first passes the first line of a request on and finds out whether it is one.
+// first passes the first line of a request on and finds out whether it is one. After a request
+// that asks for another protocol the server may stay with HTTP: what follows is looked at, too.
+// No frame of a WebSocket begins like a request (RFC 6455 section 5.2).
 func first(f *requests, p []byte) (int, step, error) {
 	const kept = 32 // of the start and of the end
 	end := bytes.IndexByte(p, '\n')
@@ -97,13 +98,12 @@ func first(f *requests, p []byte) (int, step, error) {
 	if p[end] == '\n' {
 		line := strings.TrimRight(string(f.line), "\r\n")
 		f.line = f.line[:0]
-		_, version, _ := strings.Cut(line, " ")
+		method, version, _ := strings.Cut(line, " ")
 		at := strings.LastIndexByte(version, ' ')
 		switch {
 		case line == "": // servers pass over empty lines before a request
-		case strings.HasPrefix(version[at+1:], "HTTP/1."):
+		case strings.HasPrefix(version[at+1:], "HTTP/1.") && strings.Trim(method, token) == "":
 			f.cookie, f.chunked, f.length = false, false, 0
-			f.upgrade = strings.HasPrefix(line, "CONNECT ")
 			next = header
 		default:
 			next = raw
@@ -112,8 +112,19 @@ func first(f *requests, p []byte) (int, step, error) {
 	return f.pass(p[:end+1], next)
 }
 
+// token are the characters of a request's method (RFC 9110 section 5.6.2).
+const token = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
 // header passes the lines of a header on, each when it is whole.
-func header(f *requests, p []byte) (int, step, error) {
+func header(f *requests, p []byte) (int, step, error) { return f.fields(p, header, f.body) }
+
+// trailer does so with the lines after the last chunk.
+func trailer(f *requests, p []byte) (int, step, error) {
+	return f.fields(p, trailer, func() step { return first })
+}
+
+// fields passes lines on until an empty one, after which it asks for the next step.
+func (f *requests) fields(p []byte, same step, last func() step) (int, step, error) {
 	end := bytes.IndexByte(p, '\n')
 	if end < 0 {
 		end = len(p) - 1
@@ -121,17 +132,17 @@ func header(f *requests, p []byte) (int, step, error) {
 	f.line = append(f.line, p[:end+1]...)
 	switch {
 	case len(f.line) > maxHeader:
-		return end + 1, header, errHeader
+		return end + 1, same, errHeader
 	case p[end] != '\n':
-		return end + 1, header, nil
+		return end + 1, same, nil
 	}
 	line := string(f.line)
 	f.line = f.line[:0]
-	next, text := header, strings.TrimRight(line, "\r\n")
+	next, text := same, strings.TrimRight(line, "\r\n")
 	if text == "" {
-		next = f.body()
+		next = last()
 	} else if line = f.field(text, line); f.length < 0 {
-		return end + 1, header, errHeader
+		return end + 1, same, errHeader
 	}
 	_, err := io.WriteString(f.out, line)
 	return end + 1, next, err
@@ -163,8 +174,6 @@ func (f *requests) field(text, line string) string {
 		f.length = n
 	case "transfer-encoding":
 		f.chunked = true
-	case "upgrade":
-		f.upgrade = true
 	}
 	return line
 }
@@ -172,8 +181,6 @@ func (f *requests) field(text, line string) string {
 // body is the step after a header.
 func (f *requests) body() step {
 	switch {
-	case f.upgrade:
-		return raw
 	case f.chunked:
 		return chunk
 	case f.length > 0:
@@ -196,7 +203,7 @@ func body(f *requests, p []byte) (int, step, error) {
 	return f.pass(p[:n], next)
 }
 
-// chunk passes the line with the length of a chunk on, or a trailer after the last one.
+// chunk passes the line with the length of a chunk on.
 func chunk(f *requests, p []byte) (int, step, error) {
 	return f.eachLine(p, chunk, func(line string) (step, error) {
 		size, _, _ := strings.Cut(line, ";")
@@ -209,15 +216,6 @@ func chunk(f *requests, p []byte) (int, step, error) {
 		}
 		f.length = n + int64(len("\r\n"))
 		return body, nil
-	})
-}
-
-func trailer(f *requests, p []byte) (int, step, error) {
-	return f.eachLine(p, trailer, func(line string) (step, error) {
-		if line == "" {
-			return first, nil
-		}
-		return trailer, nil
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/portforward"
 )
 
@@ -32,9 +33,7 @@ func (r *recorder) Close() error                { r.once.Do(func() { close(r.don
 func sent(t *testing.T, address, text string, piece int) (got string, refused error) {
 	t.Helper()
 	l, err := net.Listen("tcp", address+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	program := &recorder{done: make(chan struct{})}
 	served := make(chan error, 1)
@@ -42,9 +41,7 @@ func sent(t *testing.T, address, text string, piece int) (got string, refused er
 		served <- portforward.Serve(ctx, l, func(context.Context) (portforward.Target, error) { return program, nil }, func(err error) { refused = err })
 	}()
 	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for len(text) > 0 {
 		n := min(piece, len(text))
 		if _, err := io.WriteString(conn, text[:n]); err != nil {
@@ -56,9 +53,7 @@ func sent(t *testing.T, address, text string, piece int) (got string, refused er
 	_, _ = io.ReadAll(conn) // until the program, or the refusal, has closed it
 	conn.Close()
 	cancel()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	must.Report(t, <-served)
 	return program.got.String(), refused
 }
 
@@ -77,6 +72,11 @@ func TestCookiesStay(t *testing.T) {
 		"in lines":            {"GET / HTTP/1.1\nCookie: a=1;\n deft_session=SECRET\nA: b\n c\n\n", "GET / HTTP/1.1\nCookie: a=1\r\nA: b\n c\n\n"},
 		"an old request":      {"GET / HTTP/1.0\r\nCookie : deft_session=SECRET\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"},
 		"a socket":            {"GET / HTTP/1.1\r\nUpgrade: websocket\r\nCookie: deft_session=SECRET\r\n\r\n\x81\x05GET / HTTP/1.1\r\nCookie: of the page\r\n", "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n\x81\x05GET / HTTP/1.1\r\nCookie: of the page\r\n"},
+		"a refused socket":    {"GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + get + get, "GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + clean + clean},
+		"a refused h2c":       {"POST / HTTP/1.1\r\nUpgrade: h2c\r\nContent-Length: 3\r\n\r\nabc" + get, "POST / HTTP/1.1\r\nUpgrade: h2c\r\nContent-Length: 3\r\n\r\nabc" + clean},
+		"a refused tunnel":    {"CONNECT a:1 HTTP/1.1\r\n\r\n" + get, "CONNECT a:1 HTTP/1.1\r\n\r\n" + clean},
+		"a compressed socket": {"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\nA\x85mask HTTP/1.1\r\nCookie: deft_session=of the page\r\n", "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\nA\x85mask HTTP/1.1\r\nCookie: deft_session=of the page\r\n"},
+		"in trailers":         {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nCookie: deft_session=SECRET\r\nT: 1\r\nCOOKIE : a=1;\r\n deft_session=SECRET\r\n\r\n" + get, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nT: 1\r\nCookie: a=1\r\n\r\n" + clean},
 		"another protocol":    {"hello", "hello"},
 		"lines of another":    {"PING\r\nCookie: deft_session=x\r\n", "PING\r\nCookie: deft_session=x\r\n"},
 		"binary":              {"\x00\x00\x00\x08\x04\xd2\x16\x2f\n GET / HTTP/1.1", "\x00\x00\x00\x08\x04\xd2\x16\x2f\n GET / HTTP/1.1"},

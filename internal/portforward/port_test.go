@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/portforward"
 )
 
@@ -57,9 +58,7 @@ func TestParsePort(t *testing.T) {
 // port returns the Port of a text.
 func port(t *testing.T, text string) (p portforward.Port) {
 	t.Helper()
-	if err := p.UnmarshalText([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.UnmarshalText([]byte(text)))
 	return p
 }
 
@@ -67,9 +66,7 @@ func port(t *testing.T, text string) (p portforward.Port) {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	open, err := portforward.Listen(t.Context(), []portforward.Port{port(t, "0:80"), port(t, "0:443")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
@@ -79,9 +76,7 @@ func TestOpen(t *testing.T) {
 	}()
 	for _, p := range open.Ports() {
 		conn, err := net.Dial("tcp", net.JoinHostPort(p.Address.String(), strconv.Itoa(p.Local)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got, err := io.ReadAll(conn)
 		if err != nil || string(got) != strconv.Itoa(p.Port) {
 			t.Errorf("%v: %q, %v", p, got, err)
@@ -93,9 +88,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("a port that is taken: %v", err)
 	}
 	cancel()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	must.Report(t, <-served)
 }
 
 // answer is a program that says something and closes.

@@ -62,7 +62,7 @@ func Serve(ctx context.Context, l net.Listener, dial func(context.Context) (Targ
 			}
 			defer target.Close()
 			defer context.AfterFunc(ctx, func() { _, _ = conn.Close(), target.Close() })()
-			if err := pass(conn.(*net.TCPConn), target); err != nil && ctx.Err() == nil {
+			if err := pass(conn.(*net.TCPConn), target); err != nil { // also if ctx has ended since
 				refused(err)
 			}
 		})

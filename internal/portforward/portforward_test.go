@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/portforward"
 )
 
@@ -17,9 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return l
 }
 
@@ -36,9 +35,7 @@ func TestServe(t *testing.T) {
 			if err == nil {
 				_, err = conn.Write(append([]byte("got "), all...))
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 			conn.Close()
 		}
 	}()
@@ -88,17 +85,13 @@ func TestServe(t *testing.T) {
 	}
 	dials <- true // one that is open at the end
 	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "x"); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	must.Report(t, <-served)
 	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
 		t.Error("the port is still open")
 	}

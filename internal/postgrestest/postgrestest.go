@@ -25,6 +25,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // URL makes an empty schema and returns a URL that selects it. The schema is dropped
@@ -45,9 +47,7 @@ func URL(t testing.TB) string {
 		}
 	})
 	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	q := u.Query()
 	q.Set("search_path", schema)
 	u.RawQuery = q.Encode()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -13,9 +14,7 @@ func TestURL(t *testing.T) {
 	t.Parallel()
 	for range 2 {
 		c, err := pgx.Connect(t.Context(), postgrestest.URL(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer c.Close(t.Context())
 		var schema string
 		if _, err := c.Exec(t.Context(), "CREATE TABLE t (n int)"); err != nil {

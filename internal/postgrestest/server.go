@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // Server is a PostgreSQL server of a test's own, which the test can restart. It waits for
@@ -25,9 +27,7 @@ type Server struct {
 func Start(t testing.TB) *Server {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/pg_ctl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(found) == 0 {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("PostgreSQL is not installed")
@@ -51,14 +51,10 @@ func Start(t testing.TB) *Server {
 func (s *Server) dropPrivileges(t testing.TB) {
 	t.Helper()
 	u, err := user.Lookup("postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	gid, bad := strconv.ParseUint(u.Gid, 10, 32)
-	if err := cmp.Or(err, bad, os.Chown(s.dir, int(uid), int(gid))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmp.Or(err, bad, os.Chown(s.dir, int(uid), int(gid))))
 	s.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 
@@ -68,9 +64,7 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 func (s *Server) run(t testing.TB, program string, args ...string) {
 	t.Helper()
 	out, err := os.CreateTemp(t.TempDir(), program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer out.Close()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(s.bin, program), args...)
 	cmd.Dir, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = s.dir, s.as, out, out

@@ -158,3 +158,19 @@ func Marshal(v any) (json.RawMessage, error) {
 	}
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
+
+// Or returns raw, or another document if raw is empty.
+func Or(raw, other json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return other
+	}
+	return raw
+}
+
+// NoNull returns raw, or nil if it is null.
+func NoNull(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}

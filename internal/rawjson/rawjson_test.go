@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/rawjson"
 )
 
@@ -49,9 +50,7 @@ func TestEncode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, err := rawjson.Marshal(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got, err := rawjson.Encode(v)
 			if err != nil || string(got) != string(want) {
 				t.Errorf("got  %s\nwant %s\n%v", got, want, err)

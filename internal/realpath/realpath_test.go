@@ -6,25 +6,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/realpath"
 )
 
 func tree(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ws := filepath.Join(dir, "ws")
-	if err := os.MkdirAll(filepath.Join(ws, "sub"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(ws, "sub"), 0o700))
 	for name, to := range map[string]string{
 		"out": "/etc", "up": "..", "in": filepath.Join(ws, "sub"), "dangling": "/nonexistent/x", "loop": "loop", "danglingin": "sub/new",
 	} {
-		if err := os.Symlink(to, filepath.Join(ws, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(to, filepath.Join(ws, name)))
 	}
 	return ws
 }

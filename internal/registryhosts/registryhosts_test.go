@@ -1,12 +1,12 @@
 package registryhosts_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/registryhosts"
+	"github.com/deft-dev/deft/internal/testtree"
 )
 
 func TestExpand(t *testing.T) {
@@ -61,15 +61,7 @@ func TestExpandDamaged(t *testing.T) {
 func source(t *testing.T, env, files map[string]string) registryhosts.Source {
 	t.Helper()
 	root := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	testtree.Write(t, root, files)
 	return registryhosts.Source{Root: root, Env: func(name string) string {
 		if name == "HOME" {
 			return filepath.Join(root, "home")

@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -31,16 +30,10 @@ func TestConfined(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"in/file", "out/file", "work/file", "work/moved"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Succeed(t, os.WriteFile(path, []byte(name), 0o600))
 	}
-	if err := os.Symlink("../out", dir+"/in/link"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink("../out", dir+"/in/link"))
 	b := spawn.Bounds{Confined: true, Read: []*os.File{open(t, dir+"/in")}, Write: []*os.File{open(t, dir+"/work")}}
 	run := func(script string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)

@@ -4,15 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestOwnTable is not parallel: it counts threads.
 func TestOwnTable(t *testing.T) {
 	for range 300 {
 		f, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer f.Close()
 	}
 	before := tables(t) // threads of other tests may be about to end
@@ -39,9 +39,7 @@ func TestOwnTable(t *testing.T) {
 func tables(t *testing.T) map[string]int {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/self/task/*/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	sizes := map[string]int{}
 	for _, dir := range dirs {
 		if fds, err := os.ReadDir(dir); err == nil { // else the thread has ended
@@ -55,9 +53,7 @@ func tables(t *testing.T) map[string]int {
 func TestNoThreads(t *testing.T) {
 	s := starter(t)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer r.Close()
 	defer w.Close()
 	const n = 100
@@ -65,9 +61,7 @@ func TestNoThreads(t *testing.T) {
 	before := threads(t)
 	for range n {
 		p, err := s.Start(sh("read x", r))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		go func() {
 			_, err := p.Wait()
 			ended <- err
@@ -78,21 +72,15 @@ func TestNoThreads(t *testing.T) {
 	if now := threads(t); now > before+n/2 {
 		t.Errorf("%d children wait with %d more threads", n, now-before)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	for range n {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		must.Report(t, <-ended)
 	}
 }
 
 func threads(t *testing.T) int {
 	t.Helper()
 	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return len(tasks)
 }

@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,17 +41,22 @@ type Command struct {
 }
 
 // Start runs a command. The error comes from fork, from exec or from the
-// directory, as from os.StartProcess.
+// directory, as from os.StartProcess. A program that is open for writing is tried again
+// for some seconds: a file that this process has just written stays open in each child that
+// another goroutine starts meanwhile, until the child's exec (https://go.dev/issue/22315).
 func (s *Starter) Start(c Command) (*Process, error) {
 	fds, err := descriptors(c.Files)
 	if err != nil {
 		return nil, err
 	}
-	var pid int
-	if s == nil {
-		pid, err = fork(c, fds)
-	} else {
-		pid, err = s.fork(c, fds)
+	start := fork
+	if s != nil {
+		start = s.fork
+	}
+	pid, err := start(c, fds)
+	for wait := time.Millisecond; errors.Is(err, syscall.ETXTBSY) && wait < 4*time.Second; wait *= 2 {
+		time.Sleep(wait)
+		pid, err = start(c, fds)
 	}
 	runtime.KeepAlive(c.Files) // open until here
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
@@ -29,9 +30,7 @@ func both(t *testing.T, test func(t *testing.T, s *spawn.Starter)) {
 func starter(t *testing.T) *spawn.Starter {
 	t.Helper()
 	s, err := spawn.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -44,25 +43,17 @@ func sh(script string, files ...*os.File) spawn.Command {
 func output(t *testing.T, s *spawn.Starter, c spawn.Command) string {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer r.Close()
 	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer null.Close()
 	c.Files = append([]*os.File{null, w, w}, c.Files...)
 	p, err := s.Start(c)
 	_ = w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if status, err := p.Wait(); err != nil || status.ExitStatus() != 0 {
 		t.Fatalf("ended with %v, %v: %s", status, err, out)
 	}
@@ -80,13 +71,9 @@ func TestWait(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			both(t, func(t *testing.T, s *spawn.Starter) {
 				p, err := s.Start(sh(script))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				status, err := p.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				got := fmt.Sprint("exited ", status.ExitStatus())
 				if status.Signaled() {
 					got = "signal " + status.Signal().String()
@@ -105,13 +92,9 @@ func TestWait(t *testing.T) {
 func TestWhatAChildGets(t *testing.T) {
 	both(t, func(t *testing.T, s *spawn.Starter) {
 		dir, err := filepath.EvalSymlinks(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		extra, err := os.CreateTemp(dir, "extra")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer extra.Close()
 		c := sh(`pwd; echo "$A-$HOME"; readlink /proc/self/fd/3; echo /proc/self/fd/*`, extra)
 		c.Dir, c.Env = dir, []string{"A=b"}
@@ -138,9 +121,7 @@ func TestErrors(t *testing.T) {
 			}
 		}
 		closed, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_ = closed.Close()
 		if _, err := s.Start(sh("true", closed)); err == nil {
 			t.Error("a closed file was handed over")
@@ -155,14 +136,10 @@ func TestClose(t *testing.T) {
 	t.Parallel()
 	s := starter(t)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer r.Close()
 	p, err := s.Start(sh("read x", r))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s.Close()
 	s.Close()
 	if _, err := s.Start(sh("true")); err == nil {
@@ -179,12 +156,8 @@ func TestClose(t *testing.T) {
 func TestKill(t *testing.T) {
 	both(t, func(t *testing.T, s *spawn.Starter) {
 		p, err := s.Start(sh("exec sleep 1000"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, p.Kill())
 		if status, err := p.Wait(); err != nil || status.Signal() != syscall.SIGKILL {
 			t.Errorf("got %v, %v", status, err)
 		}
@@ -212,4 +185,33 @@ func TestMany(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestWrittenPrograms starts programs that were just written, while other goroutines start
+// theirs: their children have the files open for writing until their exec.
+func TestWrittenPrograms(t *testing.T) {
+	both(t, func(t *testing.T, s *spawn.Starter) {
+		dir := t.TempDir()
+		var all sync.WaitGroup
+		for i := range 16 {
+			all.Go(func() {
+				for n := range 25 {
+					file := filepath.Join(dir, fmt.Sprint(i, "-", n))
+					if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o700); err != nil {
+						t.Error(err)
+						return
+					}
+					p, err := s.Start(spawn.Command{Path: file, Args: []string{file}})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if _, err := p.Wait(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
 }

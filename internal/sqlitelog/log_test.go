@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // crashed returns the files of a database whose log holds some commits, as a
@@ -16,9 +18,7 @@ func crashed(t *testing.T) map[string][]byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.db")
 	db, err := sql.Open("sqlite", path+"?_pragma=journal_mode(WAL)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer db.Close()
 	for _, query := range []string{"CREATE TABLE t (v)", "INSERT INTO t VALUES ('first')", "INSERT INTO t VALUES ('second')", "INSERT INTO t VALUES ('third')"} {
 		if _, err := db.Exec(query); err != nil {
@@ -67,9 +67,7 @@ func TestCheck(t *testing.T) {
 				if end == "-shm" && tc.noIndex {
 					continue
 				}
-				if err := os.WriteFile(path+end, b, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.WriteFile(path+end, b, 0o600))
 			}
 			damage, err := Check(path)
 			if err != nil || damage != "" != tc.damaged {
@@ -94,17 +92,11 @@ func TestAcceptAll(t *testing.T) {
 		if end == "-shm" {
 			continue
 		}
-		if err := os.WriteFile(path+end, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path+end, b, 0o600))
 	}
-	if err := AcceptAll(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, AcceptAll(path))
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer db.Close()
 	var n int
 	if err := db.QueryRow("SELECT count(*) FROM t").Scan(&n); err != nil || n != 3 {

@@ -6,21 +6,19 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // resident is how much of files this process has mapped, in bytes.
 func resident(t *testing.T) int {
 	t.Helper()
 	raw, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for line := range strings.Lines(string(raw)) {
 		if rest, ok := strings.CutPrefix(line, "RssFile:"); ok {
 			n, err := strconv.Atoi(strings.Fields(rest)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return n << 10
 		}
 	}
@@ -40,9 +38,7 @@ func TestRelease(t *testing.T) { //nolint:paralleltest // it measures this proce
 	}
 	before := letters()
 	full := resident(t)
-	if err := Release(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Release())
 	if left := resident(t); left > full*3/4 {
 		t.Errorf("%d bytes of %d are left", left, full)
 	}

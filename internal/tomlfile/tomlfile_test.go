@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/tomlfile"
 )
 
@@ -41,9 +42,7 @@ n = 4
 [nothing]
 `
 	f, err := tomlfile.Parse("f.toml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, e := range f.Entries {
 		got = append(got, fmt.Sprintf("%d %s %v", e.Line, e.Key(), e.Value))
@@ -91,9 +90,7 @@ func TestRead(t *testing.T) {
 		t.Error("a directory:", err)
 	}
 	for mode, open := range map[os.FileMode]bool{0o600: false, 0o644: true} {
-		if err := errors.Join(os.WriteFile(name, []byte("a = 1\n"), mode), os.Chmod(name, mode)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(os.WriteFile(name, []byte("a = 1\n"), mode), os.Chmod(name, mode)))
 		f, err := tomlfile.Read(name)
 		if err != nil || f.Open != open || len(f.Entries) != 1 {
 			t.Errorf("%o: %+v, %v", mode, f, err)

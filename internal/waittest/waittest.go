@@ -27,6 +27,25 @@ const (
 // reserve is the time that a test which fails has to clean up and to say why.
 const reserve = 20 * time.Second
 
+// looks is how often a thing looks the same before it counts as still.
+const looks = 10
+
+// Still returns when look has returned the same ten times in a row. A slow machine can let a
+// thing seem still that is not: a test that then finds it unfinished must be right either way.
+func Still[T comparable](t *testing.T, what string, look func() T) {
+	t.Helper()
+	var last T
+	same := 0
+	Until(t, what, func() bool {
+		now := look()
+		if now != last {
+			last, same = now, 0
+		}
+		same++
+		return same >= looks
+	})
+}
+
 // Until returns when done reports true. What says what is waited for.
 func Until(t *testing.T, what string, done func() bool) {
 	t.Helper()

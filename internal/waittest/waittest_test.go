@@ -14,3 +14,12 @@ func TestUntil(t *testing.T) {
 		t.Errorf("%d looks", looks)
 	}
 }
+
+func TestStill(t *testing.T) {
+	t.Parallel()
+	looks := 0
+	waittest.Still(t, "a number stands still", func() int { looks++; return min(looks, 5) })
+	if looks != 14 {
+		t.Errorf("%d looks", looks)
+	}
+}

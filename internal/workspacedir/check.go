@@ -3,6 +3,7 @@ package workspacedir
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -41,6 +42,44 @@ type Rules struct {
 	Data []string
 	// What names the directory in errors; "the workspace" by default.
 	What string
+	// Hint says what to do instead; "use a project's directory" by default.
+	Hint string
+}
+
+// Existing is [Rules.Check] for a directory that must exist and be readable. Errors are of
+// kind Invalid or Denied.
+func (r Rules) Existing(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return "", r.fail(fault.Invalid, "cannot be used").Because(err)
+	}
+	st, err := os.Stat(abs)
+	if err == nil && !st.IsDir() {
+		return "", r.fail(fault.Invalid, abs+" is not a directory")
+	}
+	if err == nil {
+		err = readable(abs)
+	}
+	if err != nil {
+		return "", r.fail(fault.Denied, "cannot be read").Because(err)
+	}
+	return r.Check(abs)
+}
+
+// readable tries to list a directory.
+func readable(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if _, err := d.ReadDir(1); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
 }
 
 // Check returns dir as an absolute path without links, as far as it exists. It
@@ -71,8 +110,10 @@ func (r Rules) Check(dir string) (string, error) {
 	return dir, nil
 }
 
-func (r Rules) refuse(why string) error {
-	return fault.New(fault.Invalid, cmp.Or(r.What, "the workspace")+" "+why).Hint("use a project's directory")
+func (r Rules) refuse(why string) error { return r.fail(fault.Invalid, why) }
+
+func (r Rules) fail(kind fault.Kind, why string) *fault.Error {
+	return fault.New(kind, cmp.Or(r.What, "the workspace")+" "+why).Hint(cmp.Or(r.Hint, "use a project's directory"))
 }
 
 // Granted returns the directories that flag grants in addition to a workspace, as

@@ -6,35 +6,28 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/workspacedir"
 )
 
 func mkdir(t *testing.T, parts ...string) string {
 	t.Helper()
 	dir := filepath.Join(parts...)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(dir, 0o700))
 	return dir
 }
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	home, data := mkdir(t, dir, "user"), mkdir(t, dir, "user", "data")
 	mkdir(t, home, ".config", "gh")
 	mkdir(t, home, "project", "sub")
 	for name, to := range map[string]string{"ssh": "user/.ssh", "usr": "/usr", "data": "user/data", "project": "user/project"} {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
-	if err := os.Symlink(mkdir(t, dir, "keys"), filepath.Join(home, ".aws")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(mkdir(t, dir, "keys"), filepath.Join(home, ".aws")))
 	rules := workspacedir.Rules{Home: home, Data: []string{filepath.Join(dir, "data")}}
 	for ws, want := range map[string]string{
 		home + "/project": home + "/project", home + "/new/deep": home + "/new/deep", dir + "/project/sub": home + "/project/sub",
@@ -62,9 +55,7 @@ func TestIdentity(t *testing.T) {
 	dir := t.TempDir()
 	ws, other := mkdir(t, dir, "ws"), mkdir(t, dir, "other")
 	id, err := workspacedir.Identify(ws)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := id.Verify(ws); err != nil {
 		t.Errorf("the same directory: %v", err)
 	}
@@ -73,9 +64,7 @@ func TestIdentity(t *testing.T) {
 	}
 	move := func(from, to string) {
 		t.Helper()
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Rename(from, to))
 	}
 	refused := func(what string) {
 		t.Helper()
@@ -91,21 +80,15 @@ func TestIdentity(t *testing.T) {
 	move(other, ws)
 	refused("another directory")
 	move(ws, other)
-	if err := os.Symlink("moved", ws); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink("moved", ws))
 	refused("a link to the same directory")
-	if err := os.Remove(ws); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(ws))
 	move(dir+"/moved", ws)
 	if err := id.Verify(ws); err != nil {
 		t.Errorf("it is back: %v", err)
 	}
 	root, err := id.Open(ws)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer root.Close()
 	if _, err := workspacedir.Identify("/etc/passwd"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a file: %v", err)

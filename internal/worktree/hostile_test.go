@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/internal/worktree"
 )
 
@@ -58,24 +60,20 @@ func TestNothingRuns(t *testing.T) {
 			t.Parallel()
 			mark := filepath.Join(t.TempDir(), "ran")
 			repo := t.TempDir()
-			git(t, repo, "init", "-q", "-b", "main")
+			testtree.Git(t, repo, "init", "-q", "-b", "main")
 			write(t, filepath.Join(repo, "a.txt"), "one\n")
 			for path, text := range c.files {
 				write(t, filepath.Join(repo, path), marked(text, mark))
 			}
-			git(t, repo, "add", ".")
-			git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+			testtree.Git(t, repo, "add", ".")
+			testtree.Git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
 			config, err := os.ReadFile(filepath.Join(repo, ".git", "config"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			write(t, filepath.Join(repo, ".git", "config"), string(config)+marked(c.config, mark))
 			tree, err := worktree.Add(t.Context(), worktree.Options{
 				Root: t.TempDir(), Dir: repo, Name: "x", Branch: "openhands/x", Base: c.base, Ref: "main",
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if text, err := os.ReadFile(filepath.Join(tree.Dir, "a.txt")); err != nil || string(text) != "one\n" {
 				t.Errorf("a.txt is %q, %v", text, err)
 			}
@@ -92,14 +90,12 @@ func TestPromisedObjects(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "ran")
 	repo := t.TempDir()
-	git(t, repo, "init", "-q", "-b", "main")
+	testtree.Git(t, repo, "init", "-q", "-b", "main")
 	write(t, filepath.Join(repo, "a.txt"), "one\n")
-	git(t, repo, "add", ".")
-	git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+	testtree.Git(t, repo, "add", ".")
+	testtree.Git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
 	const blob = "5626abf0f72e58d7a153368ba57db4c673c0e171" // of "one\n"
-	if err := os.Remove(filepath.Join(repo, ".git/objects", blob[:2], blob[2:])); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(filepath.Join(repo, ".git/objects", blob[:2], blob[2:])))
 	write(t, filepath.Join(repo, ".git/config"), marked(`[core]
 	repositoryformatversion = 1
 [extensions]
@@ -131,9 +127,9 @@ func TestBombs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo, root := t.TempDir(), t.TempDir()
-			git(t, repo, "init", "-q", "-b", "main")
+			testtree.Git(t, repo, "init", "-q", "-b", "main")
 			write(t, filepath.Join(repo, "file"), strings.Repeat("x", c.size))
-			about := "100644 blob " + git(t, repo, "hash-object", "-w", "file")
+			about := "100644 blob " + testtree.Git(t, repo, "hash-object", "-w", "file")
 			for range c.levels {
 				var list strings.Builder
 				for i := range 10 {
@@ -142,13 +138,11 @@ func TestBombs(t *testing.T) {
 				cmd := exec.CommandContext(t.Context(), "git", "mktree")
 				cmd.Dir, cmd.Stdin = repo, strings.NewReader(list.String())
 				out, err := cmd.Output()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				about = "040000 tree " + strings.TrimSpace(string(out))
 			}
-			git(t, repo, "update-ref", "refs/heads/main", git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-m", "x", strings.Fields(about)[2]))
-			git(t, repo, "repack", "-adq")
+			testtree.Git(t, repo, "update-ref", "refs/heads/main", testtree.Git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-m", "x", strings.Fields(about)[2]))
+			testtree.Git(t, repo, "repack", "-adq")
 			tree, err := worktree.Add(t.Context(), worktree.Options{Root: root, Dir: repo, Name: "x", Branch: "openhands/x"})
 			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%+v, %v; want %q", tree, err, c.want)
@@ -164,15 +158,11 @@ func TestBombs(t *testing.T) {
 func TestLinkOutOfTheTree(t *testing.T) {
 	t.Parallel()
 	repo, private, root := t.TempDir(), t.TempDir(), t.TempDir()
-	git(t, repo, "init", "-q", "-b", "main")
-	if err := os.Symlink(private, filepath.Join(repo, "sub")); err != nil {
-		t.Fatal(err)
-	}
-	git(t, repo, "add", ".")
-	git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
-	if err := os.Remove(filepath.Join(repo, "sub")); err != nil {
-		t.Fatal(err)
-	}
+	testtree.Git(t, repo, "init", "-q", "-b", "main")
+	must.Succeed(t, os.Symlink(private, filepath.Join(repo, "sub")))
+	testtree.Git(t, repo, "add", ".")
+	testtree.Git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+	must.Succeed(t, os.Remove(filepath.Join(repo, "sub")))
 	write(t, filepath.Join(repo, "sub", "a.txt"), "one\n")
 	tree, err := worktree.Add(t.Context(), worktree.Options{Root: root, Dir: filepath.Join(repo, "sub"), Name: "x", Branch: "openhands/x"})
 	if err == nil {

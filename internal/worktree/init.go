@@ -21,7 +21,7 @@ func Init(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("find the directory: %w", err)
 	}
-	if inRepository(dir) {
+	if InRepository(dir) {
 		return nil
 	}
 	root, err := os.OpenRoot(dir)
@@ -35,9 +35,9 @@ func Init(ctx context.Context, dir string) error {
 	return nil
 }
 
-// inRepository reports whether a directory or one above it has a .git with a
+// InRepository reports whether a directory or one above it has a .git with a
 // HEAD.
-func inRepository(dir string) bool {
+func InRepository(dir string) bool {
 	for {
 		git := filepath.Join(dir, ".git")
 		if at, err := os.Lstat(git); err == nil {

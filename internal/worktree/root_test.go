@@ -6,22 +6,17 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestOwnRoot(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	made, open := filepath.Join(dir, "new", "root"), filepath.Join(dir, "open")
-	if err := os.Mkdir(open, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(open, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(open, 0o700))
+	must.Succeed(t, os.Chmod(open, 0o777))
 	for _, root := range []string{made, open, made} {
-		if err := OwnRoot(root); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, OwnRoot(root))
 		if st, err := os.Stat(root); err != nil || st.Mode().Perm() != 0o700 {
 			t.Errorf("%s: %v %v", root, st.Mode(), err)
 		}
@@ -40,12 +35,8 @@ func foreign(t *testing.T, dir string) string {
 	if os.Geteuid() != 0 {
 		return "/usr"
 	}
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(dir, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(dir, 0o777))
+	must.Succeed(t, os.Chown(dir, 65534, 65534))
 	return dir
 }
 
@@ -56,11 +47,7 @@ func foreignLink(t *testing.T, to, link string) string {
 	if os.Geteuid() != 0 {
 		return "/proc/self/root"
 	}
-	if err := os.Symlink(to, link); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Lchown(link, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(to, link))
+	must.Succeed(t, os.Lchown(link, 65534, 65534))
 	return link
 }

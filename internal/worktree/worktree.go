@@ -192,6 +192,20 @@ func (o Options) base(ctx context.Context, top string) (string, error) {
 	return at, nil
 }
 
+// Possible reports whether a worktree of a directory's repository can be made: there is one, with a
+// commit.
+func Possible(ctx context.Context, dir string) bool {
+	_, err := run(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	return err == nil
+}
+
+// Changed reports whether a worktree has files that no commit has, other than ignored ones.
+// One that git cannot read counts as changed.
+func Changed(ctx context.Context, root string) bool {
+	out, err := run(ctx, root, "status", "--porcelain", "--ignore-submodules=all")
+	return err != nil || out != ""
+}
+
 // Remove removes a worktree with everything in it. Its branch stays. One that
 // is gone already is no error.
 func Remove(ctx context.Context, root string) error {

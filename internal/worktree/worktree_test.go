@@ -4,15 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/internal/worktree"
 )
 
@@ -22,39 +22,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func repository(t *testing.T, mark string) string {
 	t.Helper()
 	dir := t.TempDir()
-	git(t, dir, "init", "-q", "-b", "main")
+	testtree.Git(t, dir, "init", "-q", "-b", "main")
 	write(t, filepath.Join(dir, "sub", "a.txt"), "one\n")
 	write(t, filepath.Join(dir, ".gitattributes"), "*.txt filter=evil\n")
-	git(t, dir, "add", ".")
-	git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+	testtree.Git(t, dir, "add", ".")
+	testtree.Git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
 	write(t, filepath.Join(dir, ".git", "hooks", "post-checkout"), "#!/bin/sh\ntouch "+mark+"\n")
-	if err := os.Chmod(filepath.Join(dir, ".git", "hooks", "post-checkout"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	git(t, dir, "config", "filter.evil.smudge", "touch "+mark+"; cat")
-	git(t, dir, "config", "core.fsmonitor", "touch "+mark)
+	must.Succeed(t, os.Chmod(filepath.Join(dir, ".git", "hooks", "post-checkout"), 0o755))
+	testtree.Git(t, dir, "config", "filter.evil.smudge", "touch "+mark+"; cat")
+	testtree.Git(t, dir, "config", "core.fsmonitor", "touch "+mark)
 	return dir
-}
-
-func git(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestAddAndRemove(t *testing.T) {
@@ -63,9 +46,7 @@ func TestAddAndRemove(t *testing.T) {
 	repo := repository(t, mark)
 	o := worktree.Options{Root: t.TempDir(), Dir: filepath.Join(repo, "sub"), Name: "one", Branch: "openhands/one"}
 	tree, err := worktree.Add(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := filepath.Join(o.Root, "one", filepath.Base(repo)); tree.Root != want {
 		t.Errorf("the worktree is %s, want %s", tree.Root, want)
 	}
@@ -73,16 +54,14 @@ func TestAddAndRemove(t *testing.T) {
 	if err != nil || string(text) != "one\n" {
 		t.Errorf("a.txt in the worktree: %q, %v", text, err)
 	}
-	if branch := git(t, tree.Root, "-c", "core.fsmonitor=false", "branch", "--show-current"); branch != "openhands/one" {
+	if branch := testtree.Git(t, tree.Root, "-c", "core.fsmonitor=false", "branch", "--show-current"); branch != "openhands/one" {
 		t.Errorf("on branch %s", branch)
 	}
-	if err := worktree.Remove(t.Context(), tree.Root); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, worktree.Remove(t.Context(), tree.Root))
 	if _, err := os.Lstat(filepath.Dir(tree.Root)); !os.IsNotExist(err) {
 		t.Errorf("the worktree is still there: %v", err)
 	}
-	git(t, repo, "rev-parse", "--verify", "refs/heads/openhands/one") // the branch stays
+	testtree.Git(t, repo, "rev-parse", "--verify", "refs/heads/openhands/one") // the branch stays
 	if err := worktree.Remove(t.Context(), tree.Root); err != nil {
 		t.Errorf("removing it again: %v", err)
 	}
@@ -94,11 +73,11 @@ func TestAddAndRemove(t *testing.T) {
 func TestBases(t *testing.T) {
 	t.Parallel()
 	repo := repository(t, filepath.Join(t.TempDir(), "ran"))
-	first := git(t, repo, "rev-parse", "HEAD")
-	git(t, repo, "config", "--unset", "core.fsmonitor")
-	git(t, repo, "checkout", "-qb", "work")
-	git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "second")
-	second := git(t, repo, "rev-parse", "HEAD")
+	first := testtree.Git(t, repo, "rev-parse", "HEAD")
+	testtree.Git(t, repo, "config", "--unset", "core.fsmonitor")
+	testtree.Git(t, repo, "checkout", "-qb", "work")
+	testtree.Git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "second")
+	second := testtree.Git(t, repo, "rev-parse", "HEAD")
 	for name, c := range map[string]struct {
 		base, ref, want string
 	}{
@@ -109,10 +88,8 @@ func TestBases(t *testing.T) {
 			tree, err := worktree.Add(t.Context(), worktree.Options{
 				Root: t.TempDir(), Dir: repo, Name: "x", Branch: "openhands/" + name, Base: c.base, Ref: c.ref,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := git(t, tree.Root, "rev-parse", "HEAD"); got != c.want {
+			must.Succeed(t, err)
+			if got := testtree.Git(t, tree.Root, "rev-parse", "HEAD"); got != c.want {
 				t.Errorf("starts from %s, want %s", got, c.want)
 			}
 		})
@@ -132,9 +109,7 @@ func TestManyAtOnce(t *testing.T) {
 			if err == nil {
 				err = worktree.Remove(t.Context(), tree.Root)
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 		})
 	}
 	wg.Wait()
@@ -143,18 +118,36 @@ func TestManyAtOnce(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	repo := repository(t, filepath.Join(t.TempDir(), "ran"))
-	git(t, repo, "remote", "add", "origin", repo)
+	testtree.Git(t, repo, "remote", "add", "origin", repo)
 	for _, ref := range []string{"nowhere", "+main:refs/heads/other", "main:other", "--all", ""} {
 		o := worktree.Options{Root: t.TempDir(), Dir: repo, Name: "x", Branch: "openhands/x", Base: worktree.Ref, Ref: ref}
 		if _, err := worktree.Add(t.Context(), o); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
-	if got := git(t, repo, "branch", "--format=%(refname:short)"); got != "main" {
+	if got := testtree.Git(t, repo, "branch", "--format=%(refname:short)"); got != "main" {
 		t.Errorf("branches: %s", got)
 	}
 	none := worktree.Options{Root: t.TempDir(), Dir: t.TempDir(), Name: "x", Branch: "openhands/x"}
 	if _, err := worktree.Add(t.Context(), none); !errors.Is(err, worktree.ErrNoRepository) {
 		t.Errorf("no repository: %v", err)
+	}
+}
+
+// TestChanged: what no commit has counts, and the repository's programs do not run.
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "ran")
+	tree, err := worktree.Add(t.Context(), worktree.Options{Root: filepath.Join(t.TempDir(), "trees"), Dir: repository(t, mark), Name: "one", Branch: "one", Base: worktree.Head})
+	must.Succeed(t, err)
+	if worktree.Changed(t.Context(), tree.Root) {
+		t.Error("a fresh one is changed")
+	}
+	write(t, filepath.Join(tree.Dir, "new"), "x")
+	if !worktree.Changed(t.Context(), tree.Root) || !worktree.Changed(t.Context(), t.TempDir()) {
+		t.Error("a new file, or no worktree at all, is no change")
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("a program of the repository has run")
 	}
 }

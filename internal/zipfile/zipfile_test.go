@@ -9,6 +9,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/zipfile"
 )
 
@@ -21,13 +22,9 @@ func pack(t *testing.T, entries int) []byte {
 		if err == nil {
 			_, err = fmt.Fprint(f, i)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, z.Close())
 	return out.Bytes()
 }
 
@@ -35,19 +32,13 @@ func TestOpen(t *testing.T) {
 	t.Parallel()
 	raw := pack(t, 5000)
 	z, err := zipfile.Open(bytes.NewReader(raw), int64(len(raw)), 5000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	f, err := z.File[4999].Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, err := io.ReadAll(f); string(got) != "4999" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, f.Close())
 	if _, err := zipfile.Open(bytes.NewReader(raw), int64(len(raw)), 4999); !errors.Is(err, zipfile.ErrTooMany) {
 		t.Errorf("one too many: %v", err)
 	}

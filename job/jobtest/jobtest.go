@@ -24,6 +24,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/job"
 )
 
@@ -47,13 +48,6 @@ func Run(t *testing.T, set func(t *testing.T) (open func() job.Store)) {
 			open := set(t)
 			test(t, open(), open())
 		})
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -82,18 +76,18 @@ func made(id string, server event.ConversationID, s job.State) job.Job {
 func read(t *testing.T, s job.Store, id string) job.Job {
 	t.Helper()
 	j, err := s.Job(t.Context(), id)
-	must(t, err)
+	must.Succeed(t, err)
 	return j
 }
 
 func testAdd(t *testing.T, s, twin job.Store) {
 	first := made("1", one, job.Ready)
 	first.Key, first.Due = "k", first.Created.Add(time.Hour)
-	must(t, s.AddJobs(t.Context(), first))
+	must.Succeed(t, s.AddJobs(t.Context(), first))
 	same(t, first, read(t, twin, "1"))
 	changed := first
 	changed.Owner = "bob"
-	must(t, twin.AddJobs(t.Context(), changed)) // it is there
+	must.Succeed(t, twin.AddJobs(t.Context(), changed)) // it is there
 	same(t, first, read(t, s, "1"))
 
 	second := made("2", one, job.Ready)
@@ -104,22 +98,22 @@ func testAdd(t *testing.T, s, twin job.Store) {
 		t.Errorf("a part was added: %v", err)
 	}
 	second.Kind = "b"
-	must(t, s.AddJobs(t.Context(), second, third)) // of another kind, and without a key
-	must(t, s.AddJobs(t.Context(), made("4", one, job.Ready)))
+	must.Succeed(t, s.AddJobs(t.Context(), second, third)) // of another kind, and without a key
+	must.Succeed(t, s.AddJobs(t.Context(), made("4", one, job.Ready)))
 	first.State = job.Done
 	_, _, err := s.SaveJob(t.Context(), first)
-	must(t, err)
+	must.Succeed(t, err)
 	again := made("5", one, job.Ready)
 	again.Key = "k"
-	must(t, s.AddJobs(t.Context(), again)) // the first one has ended
+	must.Succeed(t, s.AddJobs(t.Context(), again)) // the first one has ended
 }
 
 func testSave(t *testing.T, s, twin job.Store) {
 	j := made("1", one, job.Ready)
-	must(t, s.AddJobs(t.Context(), j))
+	must.Succeed(t, s.AddJobs(t.Context(), j))
 	j.Progress, j.Attempt, j.Due, j.Updated = json.RawMessage(`{"at": 2}`), 3, j.Created.Add(time.Minute), j.Created.Add(time.Second)
 	_, cancelled, err := s.SaveJob(t.Context(), j)
-	if must(t, err); cancelled {
+	if must.Succeed(t, err); cancelled {
 		t.Error("it counts as cancelled")
 	}
 	same(t, j, read(t, twin, "1"))
@@ -129,7 +123,7 @@ func testSave(t *testing.T, s, twin job.Store) {
 	wantError(t, job.ErrLost, err)
 	j.State, j.Error = job.Failed, "why"
 	_, _, err = s.SaveJob(t.Context(), j)
-	must(t, err)
+	must.Succeed(t, err)
 	ended := read(t, twin, "1")
 	j.Server = ""
 	same(t, j, ended)
@@ -142,21 +136,21 @@ func testSave(t *testing.T, s, twin job.Store) {
 
 func testPark(t *testing.T, s, twin job.Store) {
 	j := made("1", one, job.Ready)
-	must(t, s.AddJobs(t.Context(), j))
+	must.Succeed(t, s.AddJobs(t.Context(), j))
 	ids, found, err := twin.WakeJobs(t.Context(), "a", about, other)
-	if must(t, err); len(ids) > 0 || !found {
+	if must.Succeed(t, err); len(ids) > 0 || !found {
 		t.Errorf("another server's job: %v, %v", ids, found)
 	}
 	j.State = job.Parked
 	woken, _, err := s.SaveJob(t.Context(), j)
-	if must(t, err); !woken {
+	if must.Succeed(t, err); !woken {
 		t.Error("it parks although it was woken")
 	}
 	if got := read(t, s, "1"); got.State != job.Ready || got.Server != one {
 		t.Errorf("it is %s, leased by %q", got.State, got.Server)
 	}
 	woken, _, err = s.SaveJob(t.Context(), j)
-	if must(t, err); woken {
+	if must.Succeed(t, err); woken {
 		t.Error("it was woken once")
 	}
 	if got := read(t, s, "1"); got.State != job.Parked || got.Server != "" {
@@ -166,17 +160,17 @@ func testPark(t *testing.T, s, twin job.Store) {
 
 func testWake(t *testing.T, s, twin job.Store) {
 	_, found, err := s.WakeJobs(t.Context(), "a", about, one)
-	if must(t, err); found {
+	if must.Succeed(t, err); found {
 		t.Error("there is a job")
 	}
 	ended, elsewhere := made("ended", one, job.Ready), made("elsewhere", "", job.Parked)
 	elsewhere.Subject = other
-	must(t, s.AddJobs(t.Context(), ended, elsewhere, made("mine", one, job.Ready), made("parked", "", job.Parked), made("left", "", job.Ready)))
+	must.Succeed(t, s.AddJobs(t.Context(), ended, elsewhere, made("mine", one, job.Ready), made("parked", "", job.Parked), made("left", "", job.Ready)))
 	ended.State = job.Done
 	_, _, err = s.SaveJob(t.Context(), ended)
-	must(t, err)
+	must.Succeed(t, err)
 	ids, found, err := s.WakeJobs(t.Context(), "a", about, one)
-	if must(t, err); !found {
+	if must.Succeed(t, err); !found {
 		t.Error("there is no job")
 	}
 	same(t, []string{"left", "mine", "parked"}, ids)
@@ -184,23 +178,23 @@ func testWake(t *testing.T, s, twin job.Store) {
 		t.Errorf("it is %s, leased by %q", got.State, got.Server)
 	}
 	ids, _, err = s.WakeJobs(t.Context(), "b", about, one)
-	if must(t, err); len(ids) > 0 {
+	if must.Succeed(t, err); len(ids) > 0 {
 		t.Errorf("of another kind: %v", ids)
 	}
 }
 
 func testCancel(t *testing.T, s, twin job.Store) {
-	must(t, s.AddJobs(t.Context(), made("1", one, job.Ready), made("2", "", job.Parked)))
+	must.Succeed(t, s.AddJobs(t.Context(), made("1", one, job.Ready), made("2", "", job.Parked)))
 	server, err := twin.CancelJob(t.Context(), "1")
-	if must(t, err); server != one {
+	if must.Succeed(t, err); server != one {
 		t.Errorf("%q leases it", server)
 	}
 	_, cancelled, err := s.SaveJob(t.Context(), made("1", one, job.Ready))
-	if must(t, err); !cancelled {
+	if must.Succeed(t, err); !cancelled {
 		t.Error("its server is not told")
 	}
 	server, err = s.CancelJob(t.Context(), "2")
-	if must(t, err); server != "" {
+	if must.Succeed(t, err); server != "" {
 		t.Errorf("%q leases it", server)
 	}
 	if got := read(t, s, "2"); got.State != job.Cancelled || got.Error == "" {
@@ -215,27 +209,27 @@ func testCancel(t *testing.T, s, twin job.Store) {
 
 func testMove(t *testing.T, s, twin job.Store) {
 	servers, err := s.JobServers(t.Context(), kinds)
-	if must(t, err); len(servers) > 0 {
+	if must.Succeed(t, err); len(servers) > 0 {
 		t.Errorf("servers: %v", servers)
 	}
 	unknown, first, second := made("unknown", one, job.Ready), made("first", one, job.Ready), made("second", one, job.Ready)
 	unknown.Kind, second.Created, second.Kind = "c", second.Created.Add(-time.Second), "b"
-	must(t, s.AddJobs(t.Context(), unknown, first, second, made("theirs", other, job.Ready), made("parked", "", job.Parked)))
+	must.Succeed(t, s.AddJobs(t.Context(), unknown, first, second, made("theirs", other, job.Ready), made("parked", "", job.Parked)))
 	servers, err = s.JobServers(t.Context(), kinds)
-	if must(t, err); len(servers) != 2 {
+	if must.Succeed(t, err); len(servers) != 2 {
 		t.Errorf("servers: %v", servers)
 	}
 	server, err := s.JobServer(t.Context(), "b", about)
-	if must(t, err); server != one {
+	if must.Succeed(t, err); server != one {
 		t.Errorf("%q leases it", server)
 	}
 	ids, err := twin.MoveJobs(t.Context(), one, other, kinds)
-	must(t, err)
+	must.Succeed(t, err)
 	same(t, []string{"second", "first"}, ids)
 	_, _, err = s.SaveJob(t.Context(), first)
 	wantError(t, job.ErrLost, err)
 	ids, err = s.MoveJobs(t.Context(), one, other, kinds)
-	if must(t, err); len(ids) > 0 {
+	if must.Succeed(t, err); len(ids) > 0 {
 		t.Errorf("moved twice: %v", ids)
 	}
 	if got := read(t, s, "unknown"); got.Server != one {
@@ -250,7 +244,7 @@ func testMove(t *testing.T, s, twin job.Store) {
 // that add a key at the same time one does.
 func testManyAtOnce(t *testing.T, s, twin job.Store) {
 	const tries = 8
-	must(t, s.AddJobs(t.Context(), made("parked", "", job.Parked)))
+	must.Succeed(t, s.AddJobs(t.Context(), made("parked", "", job.Parked)))
 	stores := []job.Store{s, twin}
 	leased, added := make([]int, tries), make([]error, tries)
 	var all sync.WaitGroup
@@ -258,9 +252,7 @@ func testManyAtOnce(t *testing.T, s, twin job.Store) {
 		all.Go(func() {
 			server := event.ConversationID(fmt.Sprintf("00000000-0000-4000-8000-0000000001%02d", i))
 			ids, _, err := stores[i%2].WakeJobs(t.Context(), "a", about, server)
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 			leased[i] = len(ids)
 			j := made(fmt.Sprint("added ", i), server, job.Ready)
 			j.Kind, j.Key = "b", "k"

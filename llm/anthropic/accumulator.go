@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/deft-dev/deft/internal/pieces"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/claude"
 	"github.com/deft-dev/deft/llm/internal/exchange"
@@ -18,12 +19,12 @@ type streamEvent struct {
 	Message      *wireAnswer  `json:"message"`
 	ContentBlock *answerBlock `json:"content_block"`
 	Delta        struct {
-		Type        string         `json:"type"`
-		Text        exchange.Piece `json:"text"`
-		Thinking    exchange.Piece `json:"thinking"`
-		Signature   string         `json:"signature"`
-		PartialJSON exchange.Piece `json:"partial_json"`
-		StopReason  string         `json:"stop_reason"`
+		Type        string       `json:"type"`
+		Text        pieces.Piece `json:"text"`
+		Thinking    pieces.Piece `json:"thinking"`
+		Signature   string       `json:"signature"`
+		PartialJSON pieces.Piece `json:"partial_json"`
+		StopReason  string       `json:"stop_reason"`
 	} `json:"delta"`
 	Usage *wireUsage `json:"usage"`
 }
@@ -41,11 +42,11 @@ type wireAnswer struct {
 
 type answerBlock struct {
 	Type      string          `json:"type"`
-	Text      exchange.Piece  `json:"text"`
+	Text      pieces.Piece    `json:"text"`
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
-	Thinking  exchange.Piece  `json:"thinking"`
+	Thinking  pieces.Piece    `json:"thinking"`
 	Signature string          `json:"signature"`
 	Data      string          `json:"data"`
 }
@@ -93,7 +94,7 @@ func (a *accumulator) open(index int, b *answerBlock) {
 	case claude.Reason:
 		a.Add(g, b.Thinking)
 	case claude.Redacted:
-		a.Add(g, exchange.Piece(b.Data))
+		a.Add(g, pieces.Piece(b.Data))
 	}
 }
 

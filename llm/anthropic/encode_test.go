@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/modeltest"
 )
@@ -12,18 +13,14 @@ import (
 func whole(t testing.TB, m *Model, r *llm.Request) []byte {
 	t.Helper()
 	body, _, err := m.encode(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return bytes.Join(body, nil)
 }
 
 func sonnet(t testing.TB) *Model {
 	t.Helper()
 	m, err := New(llm.Config{Model: "anthropic/claude-sonnet-4-5", APIKey: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 

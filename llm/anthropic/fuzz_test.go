@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
 func newModel(t testing.TB) *Model {
 	t.Helper()
 	m, err := New(llm.Config{Model: "anthropic/claude-sonnet-4-5"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -59,9 +60,7 @@ func (m *Model) take(e *streamEvent, data []byte, h http.Header, a *accumulator)
 		}
 	case "message_delta":
 		a.count(e.Usage)
-		if e.Delta.StopReason != "" {
-			a.Stop = e.Delta.StopReason
-		}
+		a.Stop = cmp.Or(e.Delta.StopReason, a.Stop)
 	case "error":
 		return false, m.end.StatusError(0, h, data)
 	case "message_stop":

@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"math"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/claude"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
@@ -62,7 +62,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta
 		beta = claude.Interleaved
 	}
 	if w.Thinking == nil && !m.quirks.NoSampling {
-		w.Temperature, w.TopP, w.TopK = unit(r.Temperature), unit(r.TopP), r.TopK
+		w.Temperature, w.TopP, w.TopK = exchange.Unit(r.Temperature), exchange.Unit(r.TopP), r.TopK
 	}
 	if r.Seed != nil {
 		if err := m.end.LeaveOut("seed"); err != nil {
@@ -114,16 +114,6 @@ func choice(c string) *toolChoice {
 		return &toolChoice{Type: "any"}
 	}
 	return &toolChoice{Type: "tool", Name: c}
-}
-
-// unit limits a number to 0 to 1, the range of the API; other providers allow
-// up to 2.
-func unit(f *float64) *float64 {
-	if f == nil || math.IsNaN(*f) {
-		return nil
-	}
-	v := min(max(*f, 0), 1)
-	return &v
 }
 
 // visible removes blank stop sequences, which the API refuses.

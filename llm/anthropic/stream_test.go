@@ -14,6 +14,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/anthropic"
 )
@@ -23,9 +24,7 @@ func serve(t *testing.T, model string, body *[]byte, events ...string) *anthropi
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		if body != nil {
 			*body = b
 		}
@@ -37,17 +36,13 @@ func serve(t *testing.T, model string, body *[]byte, events ...string) *anthropi
 			var kind struct {
 				Type string `json:"type"`
 			}
-			if err := json.Unmarshal([]byte(e), &kind); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, json.Unmarshal([]byte(e), &kind))
 			fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind.Type, e)
 		}
 	}))
 	t.Cleanup(srv.Close)
 	m, err := anthropic.New(llm.Config{Model: model, BaseURL: srv.URL + "/v1/", APIKey: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -68,9 +63,7 @@ func TestStream(t *testing.T) {
 	t.Parallel()
 	m := serve(t, "anthropic/claude-sonnet-4-5", nil, begin, `{"type":"ping"}`, text0, more, more, `{"type":"some_future_event","x":1}`, halt, end, stop)
 	resp, err := llm.Complete(t.Context(), m, llm.Request{Messages: []event.Message{user("hi")}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if event.JoinText(resp.Message.Content) != "aa" || resp.Usage != (llm.Usage{Prompt: 15, Output: 7, CacheRead: 5}) || resp.ID != "msg_1" {
 		t.Errorf("%+v", resp)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/deft-dev/deft/internal/pieces"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/claude"
 	"github.com/deft-dev/deft/llm/internal/exchange"
@@ -18,14 +19,14 @@ type streamEvent struct {
 		ToolUse *toolUse `json:"toolUse"`
 	} `json:"start"`
 	Delta struct {
-		Text    exchange.Piece `json:"text"`
+		Text    pieces.Piece `json:"text"`
 		ToolUse *struct {
-			Input exchange.Piece `json:"input"`
+			Input pieces.Piece `json:"input"`
 		} `json:"toolUse"`
 		Reasoning *struct {
-			Text      exchange.Piece `json:"text"`
-			Signature string         `json:"signature"`
-			Redacted  string         `json:"redactedContent"`
+			Text      pieces.Piece `json:"text"`
+			Signature string       `json:"signature"`
+			Redacted  string       `json:"redactedContent"`
 		} `json:"reasoningContent"`
 	} `json:"delta"`
 	StopReason string     `json:"stopReason"`
@@ -41,8 +42,8 @@ type toolUse struct {
 // reasoning is a piece of reasoning; redacted reasoning is base64.
 type reasoning struct {
 	Text *struct {
-		Text      exchange.Piece `json:"text"`
-		Signature string         `json:"signature"`
+		Text      pieces.Piece `json:"text"`
+		Signature string       `json:"signature"`
 	} `json:"reasoningText"`
 	Redacted string `json:"redactedContent"`
 }
@@ -59,9 +60,9 @@ type wireAnswer struct {
 }
 
 type answerBlock struct {
-	Text      exchange.Piece `json:"text"`
-	ToolUse   *toolUse       `json:"toolUse"`
-	Reasoning *reasoning     `json:"reasoningContent"`
+	Text      pieces.Piece `json:"text"`
+	ToolUse   *toolUse     `json:"toolUse"`
+	Reasoning *reasoning   `json:"reasoningContent"`
 }
 
 // wireUsage counts cached tokens separately from other input.
@@ -124,13 +125,13 @@ func (a *accumulator) addDelta(e *streamEvent) error {
 	return nil
 }
 
-func (a *accumulator) addText(index int, p exchange.Piece) {
+func (a *accumulator) addText(index int, p pieces.Piece) {
 	if p != "" {
 		a.Add(a.block(index, claude.Text), p)
 	}
 }
 
-func (a *accumulator) addReasoning(index int, p exchange.Piece, signature string) {
+func (a *accumulator) addReasoning(index int, p pieces.Piece, signature string) {
 	b := a.block(index, claude.Reason)
 	a.Size += len(signature)
 	b.Signature += signature
@@ -138,7 +139,7 @@ func (a *accumulator) addReasoning(index int, p exchange.Piece, signature string
 }
 
 func (a *accumulator) addRedacted(index int, data string) {
-	a.Add(a.block(index, claude.Redacted), exchange.Piece(data))
+	a.Add(a.block(index, claude.Redacted), pieces.Piece(data))
 }
 
 // whole adds an answer that is one document.

@@ -70,9 +70,7 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	if cfg.Model == "" {
 		return nil, exchange.NoModel()
 	}
-	if cfg.Provider == "" {
-		cfg.Provider = "bedrock"
-	}
+	cfg.Provider = cmp.Or(cfg.Provider, "bedrock")
 	m := &Model{header: http.Header{}, now: time.Now, sent: historycache.New[written](historycache.Shared), tools: historycache.ToolsIn("bedrock", false), bearer: cfg.APIKey.Reveal()}
 	if m.bearer == "" && !cfg.AWS.Signs() {
 		m.bearer = env("AWS_BEARER_TOKEN_BEDROCK")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -26,9 +27,7 @@ func serve(t *testing.T, model string, body *[]byte, frames ...[]byte) *Model {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		if body != nil {
 			*body = b
 		}
@@ -45,9 +44,7 @@ func serve(t *testing.T, model string, body *[]byte, frames ...[]byte) *Model {
 	}))
 	t.Cleanup(srv.Close)
 	m, err := New(llm.Config{Model: model, BaseURL: srv.URL, AWS: signer, HTTPClient: &http.Client{Transport: plainTransport}}, environ(region))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -106,9 +103,7 @@ func TestWire(t *testing.T) {
 			m := serve(t, tt.model, &body, later, piece, finish)
 			r := llm.Request{Messages: history, Tools: []llm.Tool{{Name: "x"}}, ToolChoice: tt.choice, Temperature: &warm, ReasoningEffort: "medium", MaxOutputTokens: 40_000}
 			resp, err := llm.Complete(t.Context(), m, r, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(strings.TrimSuffix(tt.want, "}")+","+tt.history, string(body)); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
@@ -238,9 +233,7 @@ func TestRefusals(t *testing.T) {
 // TestRegion checks the region of a call, and refuses hostile ones.
 func TestRegion(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, []byte("[profile p]\nregion = us-west-2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(config, []byte("[profile p]\nregion = us-west-2\n"), 0o600))
 	t.Setenv("AWS_CONFIG_FILE", config)
 	for name, tt := range map[string]struct {
 		model, base string
@@ -283,9 +276,7 @@ func TestNoKeys(t *testing.T) {
 				t.Setenv(name, v)
 			}
 			m, err := New(llm.Config{Model: sonnet, BaseURL: busy.URL}, environ(region))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_, err = llm.Complete(t.Context(), m, llm.Request{Messages: []event.Message{user("hi")}}, nil)
 			if e, ok := errors.AsType[*llm.Error](err); !ok || fault.KindOf(err) != tt.kind || e.Retryable != tt.retry {
 				t.Error(err)
@@ -309,9 +300,7 @@ func TestNames(t *testing.T) {
 		"bedrock/arn:aws-cn:bedrock:cn-north-1:1:inference-profile/apac.anthropic.claude-sonnet-4-20250514-v1:0": {"anthropic", "https://bedrock-runtime.cn-north-1.amazonaws.com.cn", "model/arn%3Aaws-cn%3Abedrock%3Acn-north-1%3A1%3Ainference-profile%2Fapac.anthropic.claude-sonnet-4-20250514-v1%3A0", 200_000, false},
 	} {
 		m, err := New(llm.Config{Model: model}, environ(region))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if m.vendor != tt.vendor || m.end.BaseURL != tt.url || m.path != tt.path || m.info.ContextWindow != tt.window || m.info.Price.Known != tt.priced || m.info.Provider != "bedrock" || m.info.Name != model {
 			t.Errorf("%s: %s %s %s %+v", model, m.vendor, m.end.BaseURL, m.path, m.info)
 		}

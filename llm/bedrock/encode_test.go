@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/modeltest"
 )
@@ -20,8 +21,6 @@ func TestSessionsEncodeAlike(t *testing.T) {
 func whole(t testing.TB, m *Model, r *llm.Request) []byte {
 	t.Helper()
 	body, err := m.encode(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return bytes.Join(body, nil)
 }

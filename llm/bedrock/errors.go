@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -99,12 +100,8 @@ func (m *Model) exception(name, words string, status int, h http.Header) *llm.Er
 		status = http.StatusTooManyRequests // CommonErrors: throttling is also sent with 400
 	}
 	e := m.end.StatusError(status, h, body)
-	if shown != 0 {
-		e.Status = shown
-	}
-	if name != "" {
-		e.Code = name
-	}
+	e.Status = cmp.Or(shown, e.Status)
+	e.Code = cmp.Or(name, e.Code)
 	if fault.KindOf(e) == fault.Auth {
 		e = e.Hint(accessHint)
 	}

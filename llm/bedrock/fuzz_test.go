@@ -8,15 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
 func newModel(t testing.TB, client *http.Client) *Model {
 	t.Helper()
 	m, err := New(llm.Config{Model: "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", HTTPClient: client, AWS: signer}, environ(region))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 

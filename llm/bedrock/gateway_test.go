@@ -3,17 +3,17 @@ package bedrock
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"hash/crc32"
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 	"github.com/tidwall/gjson"
 
 	"github.com/deft-dev/deft/llm"
@@ -393,19 +393,13 @@ func frame(event string, payload []byte) []byte {
 
 // rawFrame writes a message of an event stream.
 func rawFrame(headers map[string]string, payload []byte) []byte {
-	var h []byte
-	for _, name := range []string{":message-type", ":event-type", ":exception-type", ":error-code", ":error-message", ":content-type"} {
-		if v, ok := headers[name]; ok {
-			h = append(h, byte(len(name)))
-			h = append(h, name...)
-			h = append(h, 7)
-			h = binary.BigEndian.AppendUint16(h, uint16(len(v)))
-			h = append(h, v...)
-		}
+	m := eventstream.Message{Payload: payload}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		m.Headers.Set(name, eventstream.StringValue(headers[name]))
 	}
-	b := binary.BigEndian.AppendUint32(nil, uint32(preludeSize+len(h)+len(payload)+trailerSize))
-	b = binary.BigEndian.AppendUint32(b, uint32(len(h)))
-	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
-	b = append(append(b, h...), payload...)
-	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	var b bytes.Buffer
+	if err := eventstream.NewEncoder().Encode(&b, m); err != nil {
+		panic(err) // it writes to memory
+	}
+	return b.Bytes()
 }

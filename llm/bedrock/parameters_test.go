@@ -16,6 +16,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
@@ -74,9 +75,7 @@ func TestConfiguredKeys(t *testing.T) {
 	quoted := false
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		if why := verify(r, body, given, "ap-south-1"); why != "" {
 			t.Error(why)
 		}
@@ -94,9 +93,7 @@ func TestConfiguredKeys(t *testing.T) {
 	env := maps.Clone(region)
 	env["AWS_BEARER_TOKEN_BEDROCK"] = "the operator's"
 	m, err := New(llm.Config{Model: sonnet, BaseURL: srv.URL, AWS: given, HTTPClient: &http.Client{Transport: plainTransport}}, environ(env))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := llm.Request{Messages: []event.Message{user("hi")}}
 	if _, err := llm.Complete(t.Context(), m, r, nil); err != nil {
 		t.Fatal(err)

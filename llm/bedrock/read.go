@@ -22,7 +22,7 @@ func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator
 			return m.complete(a)
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return m.end.Truncated(a.HandedOut)
-		case errors.Is(err, errChecksum), errors.Is(err, errFraming):
+		case errors.Is(err, errFraming):
 			return m.end.Malformed(err, a.HandedOut)
 		case err != nil:
 			return err

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"math"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
@@ -87,7 +87,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	config := inference{MaxTokens: m.maxTokens(r, end.tokens)}
 	extras := m.modelParameters(r, !end.missingThinking, config.MaxTokens, len(tools) > 0, c)
 	if !m.quirks.NoSampling && extras.Thinking == nil {
-		config.Temperature, config.TopP = m.unit(r.Temperature), m.unit(r.TopP)
+		config.Temperature, config.TopP = exchange.Unit(r.Temperature), exchange.Unit(r.TopP)
 		err = m.topK(&extras, r.TopK)
 	}
 	if err == nil && r.Seed != nil {
@@ -195,13 +195,4 @@ func choice(c string) *toolChoice {
 		return &toolChoice{Any: &struct{}{}}
 	}
 	return &toolChoice{Tool: &toolName{c}}
-}
-
-// unit limits a number to 0 to 1, the range of Converse.
-func (m *Model) unit(f *float64) *float64 {
-	if f == nil || math.IsNaN(*f) {
-		return nil
-	}
-	v := min(max(*f, 0), 1)
-	return &v
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 )
@@ -73,9 +74,7 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 		}
 		cool()
 		for range 2 {
-			if err := g.call(nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, g.call(nil))
 		}
 	})
 }
@@ -148,9 +147,7 @@ func TestOneProbe(t *testing.T) {
 			t.Errorf("after the probe's first delta: %v", err)
 		}
 		close(end)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Report(t, <-done)
 	})
 }
 
@@ -204,9 +201,7 @@ func TestSkipOpenBreaker(t *testing.T) {
 		first := broker.New(g.fake, broker.Options{SkipOpen: true, Breaker: g.breakers.For("http://x"), Random: none, Sleep: c.sleep})
 		second := member("second", 0, nil)
 		f, err := broker.NewFallback(nil, first, second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for range 3 {
 			if resp, err := f.Generate(t.Context(), llm.Request{}, ignore); err != nil || resp.Model != "second" {
 				t.Fatal(resp, err)

@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/wait"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 )
@@ -65,6 +66,10 @@ type Options struct {
 	// Refresh returns the model with a new key. It is called at most once in a
 	// call, after status 401, and the call is then repeated; nil for none.
 	Refresh func(context.Context) (llm.Model, error)
+	// NoImages reports whether a model was found to take no images before, and OnNoImages is
+	// called when one is found that does not; nil for a Broker's own memory alone.
+	NoImages   func(model string) bool
+	OnNoImages func(model string)
 	// OnRetry is called before each wait; nil for none.
 	OnRetry func(Retry)
 	// Sleep replaces waiting, and Random the source of jitter (0 to 1), in
@@ -112,7 +117,7 @@ func New(m llm.Model, o Options) *Broker {
 		o.Catalog = catalog.Default()
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = wait.For
 	}
 	if o.Random == nil {
 		o.Random = rand.Float64
@@ -129,8 +134,12 @@ func (b *Broker) serve(m llm.Model) {
 // Info implements llm.Model.
 func (b *Broker) Info() llm.Info {
 	info := b.served.Load().Info()
-	info.Vision = info.Vision && !b.blind.Load()
+	info.Vision = info.Vision && !b.takesNoImages(info.Name)
 	return info
+}
+
+func (b *Broker) takesNoImages(model string) bool {
+	return b.blind.Load() || b.opts.NoImages != nil && b.opts.NoImages(model)
 }
 
 // Expect estimates the prompt of a request in tokens, on the high side,
@@ -144,14 +153,15 @@ func (b *Broker) Expect(r llm.Request) int {
 func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	var fix repairs
 	var useless discarded
-	if b.blind.Load() {
+	name := b.served.Load().Info().Name
+	if b.takesNoImages(name) {
 		r.Messages = withoutImages(r.Messages)
 	}
 	for attempt := 1; ; attempt++ {
 		resp, err := b.once(ctx, r, onDelta)
 		if err == nil {
-			if fix.blind {
-				b.blind.Store(true)
+			if fix.blind && !b.blind.Swap(true) && b.opts.OnNoImages != nil {
+				b.opts.OnNoImages(name)
 			}
 			return useless.before(resp), nil
 		}
@@ -189,7 +199,7 @@ func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta
 	var hold *Reservation
 	if b.opts.Budget != nil {
 		var err error
-		if hold, err = b.opts.Budget.reserve(info, m.prices, expected, &r); err != nil {
+		if hold, err = b.opts.Budget.reserve(ctx, info, m.prices, expected, &r); err != nil {
 			return nil, err
 		}
 		if r.MaxOutputTokens == 0 || r.MaxOutputTokens > hold.output {
@@ -276,14 +286,14 @@ func (r *Reservation) settle(resp *llm.Response, err error, p catalog.Prices, de
 	switch {
 	case r == nil:
 	case err == nil && resp.CostKnown:
-		r.Settle(resp.Cost)
+		r.end(resp.Cost, true)
 	case err == nil: // without a usage, the reservation is the cost
-		r.Settle(r.amount())
+		r.end(r.amount(), true)
 	case billed(err) > 0:
 		r.Settle(billed(err))
 	case delivered > 0: // providers bill an interrupted answer
 		cost, _ := p.At(r.prompt).Cost(llm.Usage{Prompt: r.prompt, Output: delivered/3 + 1})
-		r.Settle(min(cost, r.amount()))
+		r.end(min(cost, r.amount()), false)
 	default:
 		r.Settle(0)
 	}
@@ -344,16 +354,5 @@ func canceled(e *llm.Error, cause error) error {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		kind = fault.Timeout
 	}
-	return llm.NewError(kind, e.Provider, e.Model, "the call was canceled while waiting to retry", e)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return llm.NewError(kind, e.Provider, e.Model, "the call was canceled while it waited", e)
 }

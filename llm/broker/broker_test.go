@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/openai"
@@ -221,9 +222,7 @@ func TestNoDoubledText(t *testing.T) {
 		{Reply: llmtest.Reply{Text: "The answer is 42."}},
 	}})
 	m, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: srv.URL + "/v1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var c clock
 	shown := ""
 	var voids []bool
@@ -235,9 +234,7 @@ func TestNoDoubledText(t *testing.T) {
 	}})
 	msgs := []event.Message{{Role: event.RoleUser, Content: event.Texts("?")}}
 	resp, err := b.Generate(t.Context(), llm.Request{Messages: msgs}, func(d llm.Delta) { shown += d.Text })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if shown != "The answer is 42." || shown != event.JoinText(resp.Message.Content) {
 		t.Errorf("a follower shows %q", shown)
 	}

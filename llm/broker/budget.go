@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"strconv"
@@ -26,6 +28,11 @@ const minOutput = 1_024
 // Budget is a spending limit. A call reserves its highest possible cost before
 // it is made and settles its actual cost afterwards, so that concurrent calls
 // cannot exceed the limit together.
+//
+// An estimate can be too low. So that eight calls at once do not miss it eight times, a
+// call beside others also leaves room for each of them to cost as much more than its
+// reservation as the worst call so far. As long as no call has shown by how much, calls
+// wait for each other.
 type Budget struct {
 	outer *Budget // that this one is a part of; nil for none
 
@@ -33,6 +40,10 @@ type Budget struct {
 	limit    int64 // nano-dollars
 	spent    int64
 	reserved int64
+	running  int           // calls with a reservation
+	missed   int64         // the most that a call has cost above its reservation
+	measured bool          // a call has shown its cost
+	settled  chan struct{} // closed when the next call is settled; nil if nobody waits
 }
 
 // NewBudget returns a budget of this many US dollars.
@@ -41,7 +52,9 @@ func NewBudget(dollars float64) *Budget { return &Budget{limit: toNano(dollars)}
 // NewBudgetWithin returns a budget of this many US dollars within another one: spending
 // counts in both, and neither limit may be exceeded.
 func NewBudgetWithin(outer *Budget, dollars float64) *Budget {
-	return &Budget{limit: toNano(dollars), outer: outer}
+	outer.mu.Lock()
+	defer outer.mu.Unlock()
+	return &Budget{limit: toNano(dollars), outer: outer, missed: outer.missed}
 }
 
 // Spend adds earlier spending, for the budget of a conversation that is
@@ -77,24 +90,63 @@ type Reservation struct {
 }
 
 // Reserve reserves US dollars for a call. It fails with kind Limit if the
-// amount spent, the amount reserved and this one together exceed the limit.
+// amount spent, the amount reserved and this one together exceed the limit. It waits for no other call.
 func (b *Budget) Reserve(dollars float64) (*Reservation, error) {
-	n := toNano(dollars)
-	r := &Reservation{budget: b, held: n}
-	if b.outer != nil {
-		var err error
-		if r.outer, err = b.outer.Reserve(dollars); err != nil {
+	return b.hold(context.Background(), dollars, false)
+}
+
+// hold is Reserve. With wait it waits for other calls until one has shown its cost; its error is the cause
+// of the end of ctx if that comes before.
+func (b *Budget) hold(ctx context.Context, dollars float64, wait bool) (_ *Reservation, err error) {
+	r := &Reservation{budget: b, held: toNano(dollars)}
+	if b.outer != nil { // which has the calls of all its parts
+		if r.outer, err = b.outer.hold(ctx, dollars, wait); err != nil {
 			return nil, err
 		}
+		wait = false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n > b.limit-b.spent-b.reserved {
+	for wait && b.running > 0 && !b.measured {
+		if err := b.await(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if r.held > b.left() {
 		r.outer.Settle(0)
 		return nil, b.refuse(dollars)
 	}
-	b.reserved += n
+	b.reserved += r.held
+	b.running++
 	return r, nil
+}
+
+// await returns when another call is settled. It is called with the lock held, which it releases meanwhile.
+func (b *Budget) await(ctx context.Context) error {
+	if b.settled == nil {
+		b.settled = make(chan struct{})
+	}
+	settled := b.settled
+	b.mu.Unlock()
+	defer b.mu.Lock()
+	select {
+	case <-settled:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// left is what another call may reserve, in nano-dollars. It is called with the lock held.
+func (b *Budget) left() int64 { return b.limit - b.spent - b.reserved - b.margin() }
+
+// margin is what the calls in flight may cost above their reservations. A call alone leaves no
+// room for that: its own estimate is the only one that can be missed.
+func (b *Budget) margin() int64 {
+	if b.missed > 0 && int64(b.running) > math.MaxInt64/4/b.missed {
+		return math.MaxInt64 / 4
+	}
+	return int64(b.running) * b.missed
 }
 
 // refuse is called with the lock held.
@@ -103,22 +155,39 @@ func (b *Budget) refuse(dollars float64) error {
 	if b.reserved > 0 {
 		msg += fmt.Sprintf(", %s is reserved by calls in flight", llm.Dollars(float64(b.reserved)/nano))
 	}
+	if m := b.margin(); m > 0 {
+		msg += fmt.Sprintf(", which may cost %s more than estimated, as another call has", llm.Dollars(float64(m)/nano))
+	}
 	msg += ", and the next call may cost up to " + llm.Dollars(dollars)
 	return fault.New(fault.Limit, msg).Hint("raise the limit (--max-cost) to continue")
 }
 
-// Settle replaces the reservation by the actual cost of the call. Only the
+// Settle replaces the reservation by the cost of the call; 0 for one that was not made. Only the
 // first call has an effect; a nil reservation is ignored.
-func (r *Reservation) Settle(dollars float64) {
+func (r *Reservation) Settle(dollars float64) { r.end(dollars, dollars > 0) }
+
+// end is Settle. measured says that the cost is known, and no estimate.
+func (r *Reservation) end(dollars float64, measured bool) {
 	if r == nil {
 		return
 	}
 	r.once.Do(func() {
-		r.budget.mu.Lock()
-		defer r.budget.mu.Unlock()
-		r.budget.reserved -= r.held
-		r.budget.spent += toNano(dollars)
-		r.outer.Settle(dollars)
+		cost := toNano(dollars)
+		b := r.budget
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.reserved -= r.held
+		b.running--
+		b.spent += cost
+		if measured {
+			b.missed = max(b.missed, cost-r.held)
+			b.measured = true
+		}
+		if b.settled != nil {
+			close(b.settled)
+			b.settled = nil
+		}
+		r.outer.end(dollars, measured)
 	})
 }
 
@@ -126,8 +195,9 @@ func (r *Reservation) amount() float64 { return float64(r.held) / nano }
 
 // reserve reserves the highest possible cost of a request with a prompt of this
 // many tokens. If the model's longest answer does not fit the budget, a shorter
-// one is reserved and requested, unless it would be too short to be useful.
-func (b *Budget) reserve(info llm.Info, prices catalog.Prices, prompt int, r *llm.Request) (*Reservation, error) {
+// one is reserved and requested, unless it would be too short to be useful. It waits until ctx ends for
+// the call that shows how good estimates are.
+func (b *Budget) reserve(ctx context.Context, info llm.Info, prices catalog.Prices, prompt int, r *llm.Request) (*Reservation, error) {
 	if !info.Price.Known {
 		return nil, fault.New(fault.Limit, fmt.Sprintf("a spending limit is set, but the price of %s is unknown", info.Name)).
 			Hint("set its price (--input-price and --output-price in US dollars for a million tokens, or input_cost_per_token and output_cost_per_token of its settings), or remove the limit")
@@ -137,15 +207,16 @@ func (b *Budget) reserve(info llm.Info, prices catalog.Prices, prompt int, r *ll
 	if output == 0 || info.MaxOutput > 0 && output > info.MaxOutput {
 		output = info.MaxOutput
 	}
-	if output == 0 {
-		output = defaultOutput
-	}
-	res, err := b.Reserve(worstCost(price, prompt, output))
-	if err != nil {
+	output = cmp.Or(output, defaultOutput)
+	res, err := b.hold(ctx, worstCost(price, prompt, output), true)
+	if fault.Is(err, fault.Limit) {
 		if fits := b.affordable(price, prompt); fits >= minOutput && fits < output {
 			output = fits
-			res, err = b.Reserve(worstCost(price, prompt, output))
+			res, err = b.hold(ctx, worstCost(price, prompt, output), true)
 		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, canceled(llm.NewError(fault.Canceled, info.Provider, info.Name, "another call of the same spending limit was not over", nil), err)
 	}
 	if err != nil {
 		return nil, err
@@ -157,7 +228,7 @@ func (b *Budget) reserve(info llm.Info, prices catalog.Prices, prompt int, r *ll
 // affordable returns how many output tokens the rest of the budget pays for.
 func (b *Budget) affordable(p llm.Price, prompt int) int {
 	b.mu.Lock()
-	left := float64(b.limit-b.spent-b.reserved) / nano
+	left := float64(b.left()) / nano
 	b.mu.Unlock()
 	left -= worstCost(p, prompt, 0)
 	if left <= 0 || p.Output <= 0 {

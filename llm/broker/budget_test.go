@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 )
@@ -196,9 +197,7 @@ func TestBudgetWithin(t *testing.T) {
 		t.Errorf("more than the part: %v", err)
 	}
 	r, err := part.Reserve(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, _, reserved := whole.State(); reserved != 3 {
 		t.Errorf("%v is reserved of the whole", reserved)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 )
@@ -53,9 +54,7 @@ func TestDiscarded(t *testing.T) {
 		t.Errorf("three empty answers: %+v", err)
 	}
 	chain, err := broker.NewFallback(nil, once(&emptyFirst{"a", 9}, nil), once(&emptyFirst{"b", 1}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	resp, err = chain.Generate(t.Context(), llm.Request{}, func(llm.Delta) {})
 	if err != nil || len(resp.Discarded) != 4 || resp.Served.Name != "b" {
 		t.Fatalf("with a second model: %+v, %v", resp, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 )
@@ -52,9 +53,7 @@ func TestFallback(t *testing.T) {
 		f, err := broker.NewFallback(func(s broker.Switched) {
 			via = append(via, fmt.Sprintf("%s>%s %v", s.From.Name, s.To.Name, s.Void))
 		}, tt.chain...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		resp, err := f.Generate(t.Context(), llm.Request{}, ignore)
 		if (err == nil) != (tt.want != "") || err == nil && (resp.Model != tt.want || resp.By(f.Info()).Name != tt.want) {
 			t.Errorf("%s: %v, %v", name, resp, err)
@@ -78,9 +77,7 @@ func TestFallbackComesAfterTheRetries(t *testing.T) {
 	first.gen = func(int, llm.Request, func(llm.Delta)) (*llm.Response, error) { return nil, failure(fault.Unavailable) }
 	o := broker.Options{Budget: budget, Sleep: c.sleep, Attempts: 3}
 	f, err := broker.NewFallback(nil, broker.New(first, o), broker.New(second, o))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := ask("x")
 	r.MaxOutputTokens = 100
 	if _, err := f.Generate(t.Context(), r, ignore); err != nil || first.calls.Load() != 3 || second.calls.Load() != 1 {
@@ -97,9 +94,7 @@ func TestImageRouter(t *testing.T) {
 	vision, text := member("vision", 100_000, nil), member("text", 2_000, nil)
 	text.info.Vision = false
 	m, err := broker.NewImageRouter(vision, text, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	picture := event.Content{Type: event.TypeImage, ImageURLs: []string{"data:image/png;base64,AA=="}}
 	for name, tt := range map[string]struct {
 		msgs []event.Message

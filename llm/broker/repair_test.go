@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/anthropic"
 	"github.com/deft-dev/deft/llm/broker"
@@ -29,9 +31,7 @@ func TestTooSmallToCache(t *testing.T) {
 	refusal := &llmtest.Fault{Kind: llmtest.BadRequest, Message: "prompt is below the minimum token count to start caching: 1024"}
 	srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{{Fault: refusal}, {Reply: llmtest.Reply{Text: "ok"}}, {Fault: refusal}, {Fault: refusal}}})
 	m, err := anthropic.New(llm.Config{Model: "anthropic/claude-sonnet-4-5", BaseURL: srv.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var c clock
 	b := broker.New(m, broker.Options{Sleep: c.sleep})
 	text := event.Text("hello")
@@ -80,9 +80,7 @@ func TestImagesRefused(t *testing.T) {
 				{Fault: &llmtest.Fault{Kind: llmtest.BadRequest, Message: message}}, {Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "ok"}},
 			}})
 			m, err := openai.New(llm.Config{Model: "vllm/some-model", Provider: "vllm", BaseURL: srv.URL + "/v1"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var c clock
 			b := broker.New(m, broker.Options{Sleep: c.sleep})
 			_, err = b.Generate(t.Context(), r, ignore)
@@ -101,6 +99,37 @@ func TestImagesRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestImagesRefusedBefore sends no images to a model that took none before, and tells of one that
+// is found, once.
+func TestImagesRefusedBefore(t *testing.T) {
+	t.Parallel()
+	refusal := llmtest.Turn{Fault: &llmtest.Fault{Kind: llmtest.BadRequest, Message: "this model does not support image input"}}
+	answer := llmtest.Turn{Reply: llmtest.Reply{Text: "ok"}}
+	srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{refusal, answer, answer, answer}})
+	m, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: srv.URL + "/v1"})
+	must.Succeed(t, err)
+	var found []string
+	o := broker.Options{NoImages: func(model string) bool { return slices.Contains(found, model) }, OnNoImages: func(model string) { found = append(found, model) }}
+	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: []event.Content{event.Text("look"), event.Image("data:image/png;base64,iVBORw0KGgo=")}}}}
+	for _, calls := range []int{2, 1} { // the second one is a later process
+		b := broker.New(m, o)
+		for range calls {
+			_, err := b.Generate(t.Context(), r, ignore)
+			must.Succeed(t, err)
+		}
+		if b.Info().Vision {
+			t.Error("the model is said to take images")
+		}
+	}
+	var images []int
+	for _, q := range srv.Requests() {
+		images = append(images, q.Messages[0].Images)
+	}
+	if diff := cmp.Diff([]int{1, 0, 0, 0}, images); diff != "" || !slices.Equal(found, []string{m.Info().Name}) {
+		t.Errorf("found %q, images: %s", found, diff)
 	}
 }
 
@@ -147,9 +176,7 @@ func TestStatusesThatAreRetried(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 			defer srv.Close()
 			m, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: srv.URL, HTTPClient: srv.Client()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var c clock
 			if _, err = broker.New(m, broker.Options{Sleep: c.sleep, Attempts: 2}).Generate(t.Context(), ask("x"), ignore); err == nil || (len(c.waits) == 1) != want {
 				t.Errorf("%v with %d retries", err, len(c.waits))
@@ -159,9 +186,7 @@ func TestStatusesThatAreRetried(t *testing.T) {
 	// A used-up allowance comes with 429 and is not retried.
 	srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{{Fault: &llmtest.Fault{Kind: llmtest.Quota}}}})
 	m, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: srv.URL + "/v1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := broker.New(m, broker.Options{}).Generate(t.Context(), ask("x"), ignore); fault.KindOf(err) != fault.Quota || srv.Count() != 1 {
 		t.Errorf("quota: %v after %d calls", err, srv.Count())
 	}
@@ -242,9 +267,7 @@ func TestLongPromptsCostMore(t *testing.T) {
 	b := broker.New(m, broker.Options{Budget: budget})
 	r := ask(strings.Repeat("word ", 180_000))
 	resp, err := b.Generate(t.Context(), r, ignore)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const want = 0.3*2.5 + 0.001*15
 	if d := resp.Cost - want; d > 1e-9 || d < -1e-9 {
 		t.Errorf("cost %v, want %v", resp.Cost, want)

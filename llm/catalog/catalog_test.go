@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 )
@@ -97,15 +98,11 @@ func TestOverride(t *testing.T) {
 	t.Parallel()
 	write := func(s string) string {
 		path := filepath.Join(t.TempDir(), "models.json")
-		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(s), 0o600))
 		return path
 	}
 	c, err := catalog.Default().Override(write(`{"models":[{"name":"gpt-4o","provider":"openai","context":7},{"name":"mine","provider":"vllm"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if e, _ := c.Lookup("gpt-4o"); e.Context != 7 {
 		t.Errorf("override not taken: %+v", e)
 	}

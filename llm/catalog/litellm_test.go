@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 )
@@ -29,20 +30,14 @@ const list = `{
 func refreshed(t *testing.T) *catalog.Catalog {
 	t.Helper()
 	conv, err := catalog.Default().FromLiteLLM([]byte(list), "a test", "2026-11-21")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if conv.Models != 7 || conv.Skipped != 3 || conv.Unpriced != 2 {
 		t.Errorf("%d models, %d skipped, %d unpriced", conv.Models, conv.Skipped, conv.Unpriced)
 	}
 	path := filepath.Join(t.TempDir(), "deft", "models.json")
-	if err := catalog.Save(path, conv.Data); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, catalog.Save(path, conv.Data))
 	c, err := catalog.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 

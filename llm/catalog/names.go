@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // dropSuffix removes one suffix of a model name: a variant after a colon or an
@@ -59,7 +61,7 @@ func (c *Catalog) Near(name string) []string {
 	}
 	var found []scored
 	for _, n := range c.names {
-		d := distance(want, fold(n))
+		d := levenshtein.ComputeDistance(want, fold(n))
 		if d <= max(2, len(want)/3) {
 			found = append(found, scored{n, d})
 		}
@@ -70,25 +72,4 @@ func (c *Catalog) Near(name string) []string {
 		out = append(out, f.name)
 	}
 	return out
-}
-
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next := min(row[j]+1, row[j-1]+1, diagonal+cost)
-			diagonal, row[j] = row[j], next
-		}
-	}
-	return row[len(b)]
 }

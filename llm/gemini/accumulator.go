@@ -1,11 +1,13 @@
 package gemini
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/pieces"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
@@ -30,10 +32,10 @@ type candidate struct {
 }
 
 type answerPart struct {
-	Text             exchange.Piece `json:"text"`
-	Thought          bool           `json:"thought"`
-	ThoughtSignature string         `json:"thoughtSignature"`
-	FunctionCall     *functionCall  `json:"functionCall"`
+	Text             pieces.Piece  `json:"text"`
+	Thought          bool          `json:"thought"`
+	ThoughtSignature string        `json:"thoughtSignature"`
+	FunctionCall     *functionCall `json:"functionCall"`
 }
 
 type functionCall struct {
@@ -65,7 +67,7 @@ type accumulator struct {
 	id, model           string
 	finish, finishWords string
 	blocked             feedback
-	text, reasoning     exchange.Text
+	text, reasoning     pieces.Text
 	signature           string // of the text
 	calls               []event.ToolCall
 	ids                 exchange.CallIDs
@@ -80,12 +82,8 @@ func newAccumulator(onDelta func(llm.Delta)) *accumulator {
 
 // add adds a piece of an answer, or the whole of it.
 func (a *accumulator) add(w *wireAnswer) error {
-	if w.ResponseID != "" {
-		a.id = w.ResponseID
-	}
-	if w.ModelVersion != "" {
-		a.model = w.ModelVersion
-	}
+	a.id = cmp.Or(w.ResponseID, a.id)
+	a.model = cmp.Or(w.ModelVersion, a.model)
 	if w.PromptFeedback.BlockReason != "" {
 		a.blocked = w.PromptFeedback
 	}
@@ -128,9 +126,7 @@ func (a *accumulator) part(p *answerPart) error {
 			a.Emit(llm.Delta{Text: s})
 		}
 	}
-	if p.ThoughtSignature != "" {
-		a.signature = p.ThoughtSignature
-	}
+	a.signature = cmp.Or(p.ThoughtSignature, a.signature)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/modeltest"
 )
@@ -30,8 +31,6 @@ func TestSessionsEncodeAlike(t *testing.T) {
 func whole(t testing.TB, m *Model, r *llm.Request) []byte {
 	t.Helper()
 	body, err := m.encode(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return bytes.Join(body, nil)
 }

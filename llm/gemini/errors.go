@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -43,9 +44,7 @@ func (m *Model) statusError(status int, h http.Header, body []byte) *llm.Error {
 		body = rewritten(inner, code)
 	}
 	e := m.end.StatusError(status, h, body)
-	if word != "" {
-		e.Code = word
-	}
+	e.Code = cmp.Or(word, e.Code)
 	if d.delay > e.RetryAfter && e.Retryable {
 		e.RetryAfter = d.delay
 	}

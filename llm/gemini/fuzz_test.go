@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -18,9 +19,7 @@ const (
 func newFuzzed(t testing.TB, client *http.Client) *Model {
 	t.Helper()
 	m, err := New(llm.Config{Model: "gemini/gemini-2.5-pro", APIKey: "k", HTTPClient: client})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 

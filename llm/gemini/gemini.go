@@ -31,6 +31,7 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -69,9 +70,7 @@ var _ llm.Model = (*Model)(nil)
 // New returns a model of the Gemini API without making a request. The key is
 // sent in a header, never in the URL. Errors are of kind Invalid.
 func New(cfg llm.Config) (*Model, error) {
-	if cfg.Provider == "" {
-		cfg.Provider = "gemini"
-	}
+	cfg.Provider = cmp.Or(cfg.Provider, "gemini")
 	// Some tools expect the address without its version.
 	if u, err := url.Parse(cfg.BaseURL); err == nil && u.Host != "" && strings.Trim(u.Path, "/") == "" {
 		cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/") + "/v1beta"

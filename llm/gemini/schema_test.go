@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm/gemini"
 )
 
@@ -40,9 +41,7 @@ func TestCleanSchema(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := gemini.CleanSchema(json.RawMessage(wrap(tt.in)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(`{"properties":{"a":`+tt.want+`},"type":"object"}`, string(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -97,9 +96,7 @@ func FuzzCleanSchema(f *testing.F) {
 			t.Fatalf("not JSON: %s", out)
 		}
 		var v any
-		if err := json.Unmarshal(out, &v); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(out, &v))
 		check(t, v)
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/gemini"
 )
@@ -24,9 +25,7 @@ func serve(t *testing.T, model string, body *[]byte, events ...string) *gemini.M
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		if body != nil {
 			*body = b
 		}
@@ -40,9 +39,7 @@ func serve(t *testing.T, model string, body *[]byte, events ...string) *gemini.M
 	}))
 	t.Cleanup(srv.Close)
 	m, err := gemini.New(llm.Config{Model: model, BaseURL: srv.URL, APIKey: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -69,9 +66,7 @@ func TestStream(t *testing.T) {
 	t.Parallel()
 	m := serve(t, "gemini/gemini-2.5-pro", nil, said(`{"text":"hm","thought":true}`), said(`{"text":"a"}`), said(`{"text":"b"},{"executableCode":{}}`), done)
 	resp, err := llm.Complete(t.Context(), m, llm.Request{Messages: []event.Message{user("hi")}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := llm.Usage{Prompt: 11, Output: 12, CacheRead: 4, Reasoning: 7}
 	if event.JoinText(resp.Message.Content) != "ab" || resp.Message.ReasoningContent != "hm" || resp.Usage != want || resp.ID != "r1" || resp.Model != "gemini-x" || resp.Finish != llm.FinishStop {
 		t.Errorf("%+v", resp)
@@ -87,17 +82,11 @@ func TestSignatures(t *testing.T) {
 		said(`{"functionCall":{"name":"ls","args":{"p":"<a>"}},"thoughtSignature":"C+/="},{"functionCall":{"id":"given","name":"ls"}}`), done)
 	ask := llm.Request{Messages: []event.Message{user("hi")}}
 	resp, err := llm.Complete(t.Context(), m, ask, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	stored, err := json.Marshal(resp.Message)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var back event.Message
-	if err := json.Unmarshal(stored, &back); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(stored, &back))
 	// Adapters of other providers send signed blocks back, so this is not one.
 	if b := back.ThinkingBlocks; len(b) != 1 || b[0].Signature != "" || b[0].Data != "" {
 		t.Errorf("thinking blocks %+v", b)
@@ -243,9 +232,7 @@ func TestRefusals(t *testing.T) {
 			}))
 			defer srv.Close()
 			m, err := gemini.New(llm.Config{Model: "gemini/gemini-2.5-pro", BaseURL: srv.URL, APIKey: "k"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_, err = llm.Complete(t.Context(), m, llm.Request{Messages: []event.Message{user("hi")}}, nil)
 			e, ok := errors.AsType[*llm.Error](err)
 			if !ok || fault.KindOf(err) != tt.kind || e.Code != tt.code || e.RetryAfter != tt.wait || e.Status != tt.status {

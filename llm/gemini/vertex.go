@@ -58,9 +58,7 @@ func findCloud(cfg *llm.Config, env func(string) string) (*cloud, error) {
 	if cfg.Model == "" {
 		return nil, exchange.NoModel()
 	}
-	if cfg.Provider == "" {
-		cfg.Provider = "vertex_ai"
-	}
+	cfg.Provider = cmp.Or(cfg.Provider, "vertex_ai")
 	c := &cloud{
 		project: first(env, projectVars), location: cmp.Or(first(env, locationVars), defaultLocation),
 		token: cmp.Or(cfg.APIKey.Reveal(), first(env, tokenVars)),

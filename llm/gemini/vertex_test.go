@@ -25,6 +25,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/anthropic"
 	"github.com/deft-dev/deft/llm/gemini"
@@ -44,9 +45,7 @@ type google struct {
 func startGoogle(t *testing.T) *google {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	g := &google{key: key, life: 3600, last: make(chan *http.Request, 100), body: make(chan string, 100)}
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/token" {
@@ -54,9 +53,7 @@ func startGoogle(t *testing.T) *google {
 			return
 		}
 		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		g.last <- r
 		g.body <- string(b)
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -105,24 +102,16 @@ func (g *google) verify(t *testing.T, assertion string) {
 		return
 	}
 	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil {
-		t.Error(err)
-	}
+	must.Report(t, err)
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if err := rsa.VerifyPKCS1v15(&g.key.PublicKey, crypto.SHA256, sum[:], sig); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, rsa.VerifyPKCS1v15(&g.key.PublicKey, crypto.SHA256, sum[:], sig))
 	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Error(err)
-	}
+	must.Report(t, err)
 	var c struct {
 		Iss, Scope, Aud string
 		Iat, Exp        int64
 	}
-	if err := json.Unmarshal(claims, &c); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, json.Unmarshal(claims, &c))
 	if c.Iss != "me@p.iam" || c.Scope != "https://www.googleapis.com/auth/cloud-platform" || c.Aud != g.URL+"/token" || c.Exp-c.Iat != 3600 {
 		t.Errorf("claims %s", claims)
 	}
@@ -132,22 +121,16 @@ func (g *google) verify(t *testing.T, assertion string) {
 func (g *google) file(t *testing.T, fields map[string]string) string {
 	t.Helper()
 	b, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	path := filepath.Join(t.TempDir(), "key.json")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, b, 0o600))
 	return path
 }
 
 func (g *google) account(t *testing.T) string {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(g.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return g.file(t, map[string]string{
 		"type": "service_account", "project_id": "file-project", "client_email": "me@p.iam", "private_key_id": "kid", "token_uri": g.URL + "/token",
 		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
@@ -165,9 +148,7 @@ func TestServiceAccount(t *testing.T) {
 	t.Parallel()
 	g := startGoogle(t)
 	m, err := gemini.NewVertex(llm.Config{Model: "vertex_ai/gemini-2.5-pro", BaseURL: g.URL}, environ(map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": g.account(t), "VERTEXAI_LOCATION": "europe-west4"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
@@ -202,9 +183,7 @@ func TestExpiry(t *testing.T) {
 		}
 	})}
 	m, err := gemini.NewVertex(llm.Config{Model: "vertex_ai/gemini-2.5-pro", BaseURL: g.URL, HTTPClient: watched}, environ(map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": path}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := range 3 {
 		if _, err := llm.Complete(t.Context(), m, hi, nil); err != nil {
 			t.Fatal(err)
@@ -248,9 +227,7 @@ func TestNoToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g.status = tt.status // the cases run one after another
 			m, err := gemini.NewVertex(llm.Config{Model: "vertex_ai/gemini-2.5-pro", BaseURL: g.URL}, environ(tt.env))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_, err = llm.Complete(t.Context(), m, hi, nil)
 			e, ok := errors.AsType[*llm.Error](err)
 			if !ok || fault.KindOf(err) != tt.kind || e.Retryable != tt.retry || !strings.Contains(err.Error(), tt.says) {
@@ -292,9 +269,7 @@ func TestVertexClaude(t *testing.T) {
 	g := startGoogle(t)
 	env := environ(map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": g.account(t)})
 	m, err := newClaude(llm.Config{Model: "vertex_ai/claude-sonnet-4-5@20250929", BaseURL: g.URL, Headers: map[string]string{"X-Extra": "1"}}, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if i := m.Info(); i.Provider != "vertex_ai" || !i.Price.Known || i.ContextWindow != 200_000 {
 		t.Errorf("%+v", i)
 	}
@@ -318,9 +293,7 @@ func TestVertexClaude(t *testing.T) {
 	g.status = 400
 	user := g.file(t, map[string]string{"type": "authorized_user", "client_id": "ci", "client_secret": "cs", "refresh_token": "rt", "token_uri": g.URL + "/token", "quota_project_id": "q"})
 	other, err := newClaude(llm.Config{Model: "vertex_ai/claude-sonnet-4-5", BaseURL: g.URL}, environ(map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": user}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := llm.Complete(t.Context(), other, r, nil); fault.KindOf(err) != fault.Auth {
 		t.Errorf("without a token: %v", err)
 	}

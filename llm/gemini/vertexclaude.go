@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -45,9 +46,7 @@ func VertexClaude(cfg llm.Config, env func(string) string) (llm.Config, error) {
 		cfg.Info.Price = info.Price
 	}
 	inner := end.HTTP.Transport
-	if inner == nil {
-		inner = http.DefaultTransport
-	}
+	inner = cmp.Or(inner, http.DefaultTransport)
 	client := *end.HTTP
 	client.Transport = &vertexTransport{inner: inner, url: at, tokens: newTokens(end, c)}
 	cfg.HTTPClient = &client

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -49,9 +50,7 @@ func encoded(t testing.TB, format string, m image.Image) []byte {
 	case "gif":
 		err = gif.Encode(&b, m, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return b.Bytes()
 }
 
@@ -60,9 +59,7 @@ func sizeOf(t *testing.T, url string) (format string, w, h int) {
 	t.Helper()
 	head, data, _ := strings.Cut(url, ",")
 	raw, err := base64.StdEncoding.DecodeString(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m, format, err := image.Decode(bytes.NewReader(raw))
 	if err != nil || head != "data:image/"+format+";base64" {
 		t.Fatalf("%s: %s, %v", head, format, err)

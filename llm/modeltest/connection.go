@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -95,13 +96,9 @@ func testTimeouts(t *testing.T, a Adapter) {
 
 func testUnreachable(t *testing.T, a Adapter) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	refused := "http://" + ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ln.Close())
 	plain := llmtest.StartWith(t, &llmtest.Script{}, llmtest.Options{AllowErrors: true})
 	for name, tt := range map[string]struct {
 		url, says string
@@ -116,9 +113,7 @@ func testUnreachable(t *testing.T, a Adapter) {
 			// A separate client, to ignore the host's proxy.
 			client := &http.Client{Transport: &http.Transport{}}
 			m, err := a.New(llm.Config{Model: a.Model, BaseURL: tt.url + a.Path, APIKey: "sk-secret-123456", HTTPClient: client})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_, err = m.Generate(t.Context(), hello(), func(llm.Delta) {})
 			e, ok := errors.AsType[*llm.Error](err)
 			if !ok || fault.KindOf(err) != fault.Unavailable || e.Retryable != tt.retryable || !e.Unreached ||

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -73,9 +74,7 @@ func BenchEncode(b *testing.B, encode func(context.Context, *llm.Request) error)
 			session++
 			var g llm.Growth
 			r := llm.Request{Messages: msgs, Session: fmt.Sprint("first ", session)}
-			if err := encode(g.Context(b.Context(), msgs, len(msgs)-1), &r); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, encode(g.Context(b.Context(), msgs, len(msgs)-1), &r))
 		}
 	})
 	for _, size := range []int{n / 10, n} {
@@ -108,9 +107,7 @@ func BenchEncode(b *testing.B, encode func(context.Context, *llm.Request) error)
 			msgs := append([]event.Message(nil), all[:n+i%2*2]...)
 			unmark := mark(msgs)
 			r := llm.Request{Messages: msgs, Session: fmt.Sprint(session)}
-			if err := encode(b.Context(), &r); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, encode(b.Context(), &r))
 			unmark()
 		}
 	})
@@ -121,9 +118,7 @@ func step(b *testing.B, g *llm.Growth, msgs []event.Message, session int, encode
 	b.Helper()
 	defer mark(msgs)()
 	r := llm.Request{Messages: msgs, Session: fmt.Sprint(session)}
-	if err := encode(g.Context(b.Context(), msgs, len(msgs)-1), &r); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, encode(g.Context(b.Context(), msgs, len(msgs)-1), &r))
 }
 
 // mark marks the last message.

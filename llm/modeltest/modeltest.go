@@ -28,6 +28,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -137,9 +138,7 @@ func start(t *testing.T, a Adapter, stream bool, script *llmtest.Script, change 
 		c(&cfg)
 	}
 	m, err := a.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b.model = m
 	return b
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -51,17 +52,11 @@ func Replay(t *testing.T, dir string, a Adapter) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			stream, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			golden, err := os.ReadFile(strings.TrimSuffix(file, ".sse") + ".json")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var want sample
-			if err := json.Unmarshal(golden, &want); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(golden, &want))
 			// Whole, and with the line ends that some proxies make.
 			for _, text := range []string{string(stream), strings.ReplaceAll(string(stream), "\n", "\r\n")} {
 				if diff := cmp.Diff(want, replay(t, a, text)); diff != "" {
@@ -89,9 +84,7 @@ func replay(t *testing.T, a Adapter, stream string) sample {
 	}))
 	defer srv.Close()
 	m, err := a.New(llm.Config{Model: a.Model, BaseURL: srv.URL + a.Path, APIKey: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b := &bench{t: t, model: m, stream: true}
 	r := hello()
 	r.Tools = tools

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/deft-dev/deft/internal/pieces"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
@@ -168,7 +169,7 @@ type lines struct {
 	finish string
 	usage  gjson.Result
 	names  []string
-	args   []*exchange.Text
+	args   []*pieces.Text
 	err    error
 }
 
@@ -216,10 +217,10 @@ func (l *lines) take(data []byte) {
 	}
 	for _, c := range delta.Get("tool_calls").Array() {
 		for int(c.Get("index").Int()) >= len(l.names) {
-			l.names, l.args = append(l.names, ""), append(l.args, &exchange.Text{})
+			l.names, l.args = append(l.names, ""), append(l.args, &pieces.Text{})
 		}
 		l.names[c.Get("index").Int()] += c.Get("function.name").Str
-		var p exchange.Piece
+		var p pieces.Piece
 		if p.UnmarshalJSON(raw(c.Get("function.arguments"))) == nil {
 			l.args[c.Get("index").Int()].Add(string(p))
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
@@ -15,9 +16,7 @@ import (
 func newModel(t testing.TB, c *http.Client) *Model {
 	t.Helper()
 	m, err := New(llm.Config{Model: "ollama/qwen3:32b", HTTPClient: c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 

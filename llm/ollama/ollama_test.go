@@ -16,6 +16,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/ollama"
 )
@@ -65,9 +66,7 @@ func start(t *testing.T, s *server, change ...func(*llm.Config)) *ollama.Model {
 		c(&cfg)
 	}
 	m, err := ollama.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 

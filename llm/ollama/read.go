@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/pieces"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
@@ -22,9 +23,9 @@ const maxLine = 32 << 20
 type chunk struct {
 	Model   string `json:"model"`
 	Message struct {
-		Content   exchange.Piece `json:"content"`
-		Thinking  exchange.Piece `json:"thinking"`
-		ToolCalls []callPiece    `json:"tool_calls"`
+		Content   pieces.Piece `json:"content"`
+		Thinking  pieces.Piece `json:"thinking"`
+		ToolCalls []callPiece  `json:"tool_calls"`
 	} `json:"message"`
 	Done       bool            `json:"done"`
 	DoneReason string          `json:"done_reason"`
@@ -48,7 +49,7 @@ type accumulator struct {
 
 	model, reason   string
 	done, counted   bool
-	text, reasoning exchange.Text
+	text, reasoning pieces.Text
 	calls           []event.ToolCall
 	ids             exchange.CallIDs
 	usage           llm.Usage

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
@@ -54,7 +54,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, c *modelCard) ([][]b
 		Options: options{NumCtx: c.window, Stop: r.Stop, Seed: r.Seed},
 	}
 	if !m.quirks.NoSampling {
-		w.Options.Temperature, w.Options.TopP, w.Options.TopK = finite(r.Temperature), finite(r.TopP), r.TopK
+		w.Options.Temperature, w.Options.TopP, w.Options.TopK = exchange.Finite(r.Temperature), exchange.Finite(r.TopP), r.TopK
 	}
 	if r.MaxOutputTokens > 0 {
 		w.Options.NumPredict = min(r.MaxOutputTokens, c.window)
@@ -99,12 +99,4 @@ func think(effort string, c *modelCard) any {
 		return "medium"
 	}
 	return "high"
-}
-
-// finite drops numbers that JSON cannot represent.
-func finite(f *float64) *float64 {
-	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
-		return nil
-	}
-	return f
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/pieces"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
@@ -18,8 +19,8 @@ type accumulator struct {
 	exchange.Deltas
 
 	id, model, finish string
-	text, reasoning   exchange.Text
-	refusal           exchange.Text
+	text, reasoning   pieces.Text
+	refusal           pieces.Text
 	signed            signedReasoning
 	tags              thinkTags
 	calls             []*call
@@ -34,7 +35,7 @@ type call struct {
 	position int
 	wireID   string // as sent, perhaps ""
 	id, name string
-	args     exchange.Text
+	args     pieces.Text
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/openai"
 )
@@ -17,9 +18,7 @@ func azure(t *testing.T, path, version string, h http.HandlerFunc) *openai.Model
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	m, err := openai.New(llm.Config{Model: "azure/my deployment", Provider: "azure", BaseURL: srv.URL + path, APIVersion: version, APIKey: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 

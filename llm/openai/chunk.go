@@ -3,9 +3,8 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/deft-dev/deft/internal/pieces"
 	"strings"
-
-	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
 // chunk is a piece of a stream, or a whole answer: they differ in "delta" and
@@ -27,12 +26,12 @@ type choice struct {
 }
 
 type answer struct {
-	Content          flexText       `json:"content"`
-	ReasoningContent exchange.Piece `json:"reasoning_content"`
-	Reasoning        flexText       `json:"reasoning"` // OpenRouter, Groq, vLLM
-	Refusal          exchange.Piece `json:"refusal"`
-	ToolCalls        []callPiece    `json:"tool_calls"`
-	FunctionCall     *function      `json:"function_call"` // of servers older than tool_calls
+	Content          flexText     `json:"content"`
+	ReasoningContent pieces.Piece `json:"reasoning_content"`
+	Reasoning        flexText     `json:"reasoning"` // OpenRouter, Groq, vLLM
+	Refusal          pieces.Piece `json:"refusal"`
+	ToolCalls        []callPiece  `json:"tool_calls"`
+	FunctionCall     *function    `json:"function_call"` // of servers older than tool_calls
 
 	Thinking []thinkingPiece   `json:"thinking_blocks"`   // LiteLLM
 	Details  []json.RawMessage `json:"reasoning_details"` // OpenRouter, MiniMax
@@ -40,10 +39,10 @@ type answer struct {
 
 // thinkingPiece is a piece of one of Anthropic's blocks.
 type thinkingPiece struct {
-	Type      string         `json:"type"`
-	Thinking  exchange.Piece `json:"thinking"`
-	Signature string         `json:"signature"`
-	Data      string         `json:"data"`
+	Type      string       `json:"type"`
+	Thinking  pieces.Piece `json:"thinking"`
+	Signature string       `json:"signature"`
+	Data      string       `json:"data"`
 }
 
 type callPiece struct {
@@ -83,7 +82,7 @@ type flexText struct {
 // UnmarshalJSON implements json.Unmarshaler.
 func (f *flexText) UnmarshalJSON(b []byte) error {
 	if len(b) == 0 || b[0] != '[' {
-		var s exchange.Piece
+		var s pieces.Piece
 		if s.UnmarshalJSON(b) == nil {
 			f.text = string(s)
 		}
@@ -91,7 +90,7 @@ func (f *flexText) UnmarshalJSON(b []byte) error {
 	}
 	var parts []struct {
 		Type     string          `json:"type"`
-		Text     exchange.Piece  `json:"text"`
+		Text     pieces.Piece    `json:"text"`
 		Thinking json.RawMessage `json:"thinking"`
 	}
 	if err := json.Unmarshal(b, &parts); err != nil {
@@ -118,7 +117,7 @@ func (f *flexArguments) UnmarshalJSON(b []byte) error {
 	switch {
 	case bytes.Equal(b, []byte("null")):
 	case len(b) > 0 && b[0] == '"':
-		return (*exchange.Piece)(f).UnmarshalJSON(b)
+		return (*pieces.Piece)(f).UnmarshalJSON(b)
 	default:
 		*f = flexArguments(b)
 	}

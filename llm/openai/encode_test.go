@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/modeltest"
 )
@@ -25,9 +26,7 @@ func conversation() []event.Message {
 func whole(t testing.TB, m *Model, r *llm.Request) []byte {
 	t.Helper()
 	body, err := m.encode(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return bytes.Join(body, nil)
 }
 
@@ -35,9 +34,7 @@ func modelNamed(t testing.TB, name string) *Model {
 	t.Helper()
 	provider, _, _ := strings.Cut(name, "/")
 	m, err := New(llm.Config{Model: name, Provider: provider, BaseURL: "https://host.example/v1", APIKey: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 

@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
 func newModel(t testing.TB) *Model {
 	t.Helper()
 	m, err := New(llm.Config{Model: "openai/gpt-4o"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -37,9 +36,7 @@ func FuzzStream(f *testing.F) {
 	var proxies []*Model // that give signed thinking back
 	for _, provider := range []string{"litellm_proxy", "openrouter"} {
 		p, err := New(llm.Config{Model: provider + "/claude-sonnet-4-5", Provider: provider, BaseURL: "http://localhost"})
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		proxies = append(proxies, p)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -7,9 +7,9 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/pieces"
 	"github.com/deft-dev/deft/internal/rawjson"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/exchange"
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
@@ -39,7 +39,7 @@ type signedReasoning struct {
 
 type thinkingBlock struct {
 	data, signature string
-	text            exchange.Text
+	text            pieces.Text
 	closed          bool
 }
 
@@ -47,7 +47,7 @@ type thinkingBlock struct {
 type detail struct {
 	kind, index string
 	field       string // that grows: "text", "summary" or "" for none
-	text        exchange.Text
+	text        pieces.Text
 	fields      map[string]json.RawMessage
 }
 
@@ -138,7 +138,7 @@ func (s *signedReasoning) addDetail(raw json.RawMessage) string {
 
 // text returns a string with the halves of characters.
 func text(v gjson.Result) string {
-	var p exchange.Piece
+	var p pieces.Piece
 	if v.Type != gjson.String || p.UnmarshalJSON([]byte(v.Raw)) != nil {
 		return v.String()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/openai"
 )
@@ -33,9 +34,7 @@ func serveAs(t *testing.T, model string, chunks ...string) *compatible {
 	t.Cleanup(srv.Close)
 	provider, _, _ := strings.Cut(model, "/")
 	m, err := openai.New(llm.Config{Model: model, Provider: provider, BaseURL: srv.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.model = m
 	return c
 }
@@ -43,9 +42,7 @@ func serveAs(t *testing.T, model string, chunks ...string) *compatible {
 func (c *compatible) must(t *testing.T, r llm.Request) *llm.Response {
 	t.Helper()
 	resp, err := llm.Complete(t.Context(), c.model, r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return resp
 }
 

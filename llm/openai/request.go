@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"math"
 	"slices"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 	"github.com/deft-dev/deft/llm/internal/historycache"
 	"github.com/deft-dev/deft/llm/structured"
 )
@@ -114,24 +114,13 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 
 func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 	f := wireFunction{Name: t.Name, Description: t.Description}
-	f.Parameters, f.Strict = m.strict(t.Parameters)
+	f.Parameters, f.Strict = structured.StrictIf(m.quirks.Strict, t.Parameters)
 	return historycache.AppendJSON(dst, wireTool{Type: "function", Function: f})
-}
-
-// strict returns the strict form of a schema where server and schema have one,
-// else the schema itself.
-func (m *Model) strict(schema json.RawMessage) (json.RawMessage, bool) {
-	if m.quirks.Strict {
-		if s, err := structured.Strict(schema); err == nil {
-			return s, true
-		}
-	}
-	return schema, false
 }
 
 func (m *Model) sampling(w *wireRequest, r *llm.Request) error {
 	if !m.quirks.NoSampling {
-		w.Temperature, w.TopP, w.TopK = finite(r.Temperature), finite(r.TopP), r.TopK
+		w.Temperature, w.TopP, w.TopK = exchange.Finite(r.Temperature), exchange.Finite(r.TopP), r.TopK
 	}
 	if w.TopK != nil && m.quirks.NoTopK {
 		w.TopK = nil
@@ -174,7 +163,7 @@ func (m *Model) seed(w *wireRequest, seed *int) error {
 func (m *Model) answerAs(schema json.RawMessage, msgs []event.Message) (*responseFormat, []event.Message) {
 	if m.quirks.Schema == "" {
 		form := &jsonSchema{Name: "answer"}
-		form.Schema, form.Strict = m.strict(schema)
+		form.Schema, form.Strict = structured.StrictIf(m.quirks.Strict, schema)
 		return &responseFormat{Type: "json_schema", JSONSchema: form}, msgs
 	}
 	ask := event.Text("Answer with one JSON object of this JSON schema and nothing else:\n" + string(schema))
@@ -211,14 +200,6 @@ func (m *Model) proxyThinking(w *wireRequest, r *llm.Request, hasThinking bool) 
 	if w.ToolChoice != "none" {
 		w.ToolChoice = nil
 	}
-}
-
-// finite drops numbers that JSON cannot represent.
-func finite(f *float64) *float64 {
-	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
-		return nil
-	}
-	return f
 }
 
 func toolChoice(c string) any {

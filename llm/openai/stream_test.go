@@ -13,6 +13,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/openai"
 )
@@ -23,9 +24,7 @@ func serve(t testing.TB, h http.HandlerFunc) *openai.Model {
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	m, err := openai.New(llm.Config{Model: "vllm/some-model", Provider: "vllm", BaseURL: srv.URL + "/v1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -152,9 +151,7 @@ func TestServerDifferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			resp, err := llm.Complete(t.Context(), serve(t, stream(tt.chunks...)), hi(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var calls []call
 			ids := map[string]bool{}
 			for _, c := range resp.Message.ToolCalls {
@@ -242,9 +239,7 @@ func TestWire(t *testing.T) {
 			t.Cleanup(srv.Close)
 			provider, _, _ := strings.Cut(model, "/")
 			m, err := openai.New(llm.Config{Model: model, Provider: provider, BaseURL: srv.URL, APIKey: "k"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			zero := 0.0
 			r := hi()
 			sys := event.Text("sys")

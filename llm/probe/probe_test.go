@@ -14,6 +14,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/probe"
 )
@@ -69,9 +70,7 @@ func TestCapable(t *testing.T) {
 		shown = append(shown, k)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	one := 1.0
 	want := probe.Report{
 		Model: "a/b", Provider: "a", FirstToken: 1, TokensPerSecond: 4, Cost: &one,
@@ -285,9 +284,7 @@ func TestContextLengthFails(t *testing.T) {
 		return said("plum"), nil
 	}}
 	r, err := probe.Model(t.Context(), m, probe.Options{Timeout: time.Minute, ContextUpTo: 100_000}, func(probe.Result) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	k := r.Checks[len(r.Checks)-1]
 	if k.OK || !errors.Is(k.Err, down) || k.Detail != "prompts of 8192 tokens fit; stopped: connection refused" || r.Length.Fits != 8192 {
 		t.Errorf("%+v, %+v", k, r.Length)

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -23,9 +24,7 @@ import (
 const answerTokens = 2_048
 
 func (p *prober) ask(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	if r.MaxOutputTokens == 0 {
-		r.MaxOutputTokens = answerTokens
-	}
+	r.MaxOutputTokens = cmp.Or(r.MaxOutputTokens, answerTokens)
 	r.ReasoningEffort = p.effort
 	system := event.Message{Role: event.RoleSystem, Content: event.Texts("You answer briefly and exactly.")}
 	r.Messages = append([]event.Message{system}, r.Messages...)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/pieces"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
@@ -25,7 +26,7 @@ type accumulator struct {
 
 	id, model, status, reason string
 	ended, anyDone            bool
-	text, reasoning           exchange.Text
+	text, reasoning           pieces.Text
 	refused                   bool
 	items                     []*item
 	byID                      map[string]*item
@@ -48,7 +49,7 @@ type item struct {
 	wireID    string
 	id, name  string
 	unbound   bool // a call whose reasoning is not kept
-	args      exchange.Text
+	args      pieces.Text
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {

@@ -2,8 +2,7 @@ package responses
 
 import (
 	"encoding/json"
-
-	"github.com/deft-dev/deft/llm/internal/exchange"
+	"github.com/deft-dev/deft/internal/pieces"
 )
 
 // streamEvent is an event of a stream, with the fields of all kinds in use
@@ -70,7 +69,7 @@ type flexText string
 func (f *flexText) UnmarshalJSON(b []byte) error {
 	switch {
 	case len(b) > 0 && b[0] == '"':
-		return (*exchange.Piece)(f).UnmarshalJSON(b)
+		return (*pieces.Piece)(f).UnmarshalJSON(b)
 	case string(b) != "null":
 		*f = flexText(b)
 	}

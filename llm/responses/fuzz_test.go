@@ -10,15 +10,14 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
 func newModel(t testing.TB) *Model {
 	t.Helper()
 	m, err := New(llm.Config{Model: "openai/gpt-5.2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -110,9 +109,7 @@ func modelNamed(t *testing.T, name string) *Model {
 	t.Helper()
 	provider, _, _ := strings.Cut(name, "/")
 	m, err := New(llm.Config{Model: name, Provider: provider, BaseURL: "https://host.example/v1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -120,8 +117,6 @@ func modelNamed(t *testing.T, name string) *Model {
 func whole(t *testing.T, m *Model, r *llm.Request) []byte {
 	t.Helper()
 	body, err := m.encode(t.Context(), r, &refusals{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return bytes.Join(body, nil)
 }

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -95,12 +96,8 @@ func (a *accumulator) added(e *streamEvent) {
 
 // body adds a response object. Before the end it has only id and model.
 func (m *Model) body(a *accumulator, b *wireBody, h http.Header) error {
-	if b.ID != "" {
-		a.id = b.ID
-	}
-	if b.Model != "" {
-		a.model = b.Model
-	}
+	a.id = cmp.Or(b.ID, a.id)
+	a.model = cmp.Or(b.Model, a.model)
 	if len(b.Error) > 0 && !bytes.Equal(b.Error, []byte("null")) {
 		return m.end.StatusError(0, h, append(append([]byte(`{"error":`), b.Error...), '}'))
 	}

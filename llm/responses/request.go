@@ -3,10 +3,10 @@ package responses
 import (
 	"context"
 	"encoding/json"
-	"math"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 	"github.com/deft-dev/deft/llm/internal/historycache"
 	"github.com/deft-dev/deft/llm/structured"
 )
@@ -76,7 +76,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, known *refusals) ([]
 	}
 	if r.Schema != nil {
 		w.Text = &wireText{wireFormat{Type: "json_schema", Name: "answer"}}
-		w.Text.Format.Schema, w.Text.Format.Strict = m.strict(r.Schema)
+		w.Text.Format.Schema, w.Text.Format.Strict = structured.StrictIf(m.quirks.Strict, r.Schema)
 	}
 	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(r.Tools) > 0 && choice != "" {
 		w.ToolChoice = toolChoice(choice)
@@ -98,19 +98,8 @@ func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 		params = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	w := wireTool{Type: "function", Name: t.Name, Description: t.Description}
-	w.Parameters, w.Strict = m.strict(params)
+	w.Parameters, w.Strict = structured.StrictIf(m.quirks.Strict, params)
 	return historycache.AppendJSON(dst, w)
-}
-
-// strict returns the strict form of a schema where server and schema have one,
-// else the schema itself.
-func (m *Model) strict(schema json.RawMessage) (json.RawMessage, bool) {
-	if m.quirks.Strict {
-		if s, err := structured.Strict(schema); err == nil {
-			return s, true
-		}
-	}
-	return schema, false
 }
 
 // reasoning sets the parameters of reasoning models; other models refuse them.
@@ -132,7 +121,7 @@ func (m *Model) reasoning(w *wireRequest, r *llm.Request, known *refusals) {
 
 func (m *Model) limits(w *wireRequest, r *llm.Request) {
 	if !m.quirks.NoSampling {
-		w.Temperature, w.TopP = finite(r.Temperature), finite(r.TopP)
+		w.Temperature, w.TopP = exchange.Finite(r.Temperature), exchange.Finite(r.TopP)
 	}
 	if r.MaxOutputTokens <= 0 {
 		return
@@ -141,14 +130,6 @@ func (m *Model) limits(w *wireRequest, r *llm.Request) {
 	if m.info.MaxOutput > 0 {
 		w.MaxOutputTokens = min(w.MaxOutputTokens, max(minOutput, m.info.MaxOutput))
 	}
-}
-
-// finite drops numbers that JSON has no form for.
-func finite(f *float64) *float64 {
-	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
-		return nil
-	}
-	return f
 }
 
 func toolChoice(c string) any {

@@ -25,6 +25,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -45,12 +46,7 @@ var families = []string{"gpt-5", "gpt-6", "codex-mini"}
 // OpenAI model of this name, without a provider's prefix.
 func Preferred(model string) bool {
 	name := strings.ToLower(model)
-	for _, f := range families {
-		if strings.HasPrefix(name, f) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(families, func(f string) bool { return strings.HasPrefix(name, f) })
 }
 
 // Model is one model behind one endpoint.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/responses"
 )
@@ -29,9 +30,7 @@ func serve(t testing.TB, model string, h http.HandlerFunc, change ...func(*llm.C
 		c(&cfg)
 	}
 	m, err := responses.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -111,9 +110,7 @@ func TestStreams(t *testing.T) {
 			t.Parallel()
 			var said strings.Builder
 			resp, err := llm.Complete(t.Context(), serve(t, "openai/gpt-5.2", stream(tt.events...)), hi(), func(d llm.Delta) { said.WriteString(d.Text + d.Reasoning) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			calls := ""
 			for _, c := range resp.Message.ToolCalls {
 				calls += fmt.Sprintf("%s %s %s %s;", c.ID, c.Name, c.Arguments, c.ResponsesItemID)

@@ -7,6 +7,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/route"
@@ -24,9 +25,7 @@ func TestGoogle(t *testing.T) {
 	} {
 		srv := llmtest.StartWith(t, &llmtest.Script{Turns: []llmtest.Turn{{Reply: llmtest.Reply{Text: "x"}}}}, llmtest.Options{AllowErrors: true})
 		m, err := route.Router{Catalog: catalog.Default()}.New(llm.Config{Model: model, BaseURL: srv.URL, APIKey: "k"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		prefix, _, _ := strings.Cut(strings.Replace(model, "google/", "gemini/", 1), "/")
 		if m.Info().Provider != prefix || !m.Info().Price.Known {
 			t.Errorf("model %s: %+v", model, m.Info())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/route"
 )
@@ -36,9 +37,7 @@ func TestMissingKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, err := route.New(c.cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if got := m.Info().Missing; got != c.want {
 				t.Errorf("missing %q, want %q", got, c.want)
 			}
@@ -54,9 +53,7 @@ func TestNoRequestWithoutKey(t *testing.T) {
 	defer proxy.Close()
 	t.Setenv("HTTPS_PROXY", proxy.URL)
 	m, err := route.New(llm.Config{Model: "openai/gpt-5.6"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	msgs := []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}
 	_, err = llm.Complete(t.Context(), m, llm.Request{Messages: msgs}, nil)
 	if !errors.Is(err, llm.ErrNotSetUp) || !fault.Is(err, fault.Invalid) || fault.HintOf(err) == "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/route"
 )
@@ -53,9 +54,7 @@ func TestProtocols(t *testing.T) {
 			s := &seen{}
 			tt.cfg.HTTPClient = &http.Client{Transport: s}
 			m, err := route.New(tt.cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_, err = llm.Complete(t.Context(), m, llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}, nil)
 			if fault.KindOf(err) != fault.Invalid || s.urls[len(s.urls)-1] != tt.want || m.Info().Provider != tt.provider {
 				t.Errorf("%v of %s, want %s; %v", s.urls, m.Info().Provider, tt.want, err)

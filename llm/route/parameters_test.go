@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/route"
 )
@@ -25,9 +26,7 @@ func asked(t *testing.T, cfg llm.Config, r llm.Request) (string, error) {
 		cfg.BaseURL = srv.URL
 	}
 	m, err := route.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Messages = []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}
 	if _, err := llm.Complete(t.Context(), m, r, nil); err != nil {
 		return "", err
@@ -71,9 +70,7 @@ func TestSampling(t *testing.T) {
 			k, seed := 7, 0
 			r := llm.Request{TopK: &k, Seed: &seed}
 			body, err := asked(t, llm.Config{Model: model}, r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(c.want, fields(body, paths...)); diff != "" {
 				t.Errorf("sent (-want +got):\n%s", diff)
 			}
@@ -121,9 +118,7 @@ func TestExtraBody(t *testing.T) {
 			body, err := asked(t, llm.Config{Model: model, API: api, ExtraBody: extra}, llm.Request{
 				Temperature: &half, Tools: []llm.Tool{{Name: "look", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			want := map[string]string{"tags": `["a","<b>"]`, "nothing": "null", "temperature": "1.5", "metadata": `{"user_id":"u"}`, "generationConfig.extra": "1"}
 			if strings.HasPrefix(model, "gemini/") { // joined with the existing ones
 				want["generationConfig.temperature"] = "0.5"

@@ -23,6 +23,7 @@
 package route
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -70,9 +71,7 @@ func (r Router) adapter(cfg llm.Config) (llm.Model, error) {
 		return nil, err
 	}
 	cfg.Provider = p.name
-	if cfg.WireModel == "" {
-		cfg.WireModel = wire
-	}
+	cfg.WireModel = cmp.Or(cfg.WireModel, wire)
 	if cfg.BaseURL == "" {
 		if p.url == "" && p.make == nil {
 			return nil, fault.New(fault.Invalid, fmt.Sprintf("model %s needs a base URL", cfg.Model)).Hint("set --base-url or LLM_BASE_URL")

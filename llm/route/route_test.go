@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/route"
 )
@@ -34,9 +35,7 @@ func TestRoutes(t *testing.T) {
 			t.Parallel()
 			srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{{Reply: llmtest.Reply{Text: "x"}}}})
 			m, err := route.New(llm.Config{Model: model, BaseURL: srv.URL + "/v1", APIKey: "k"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			msgs := []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}
 			if _, err := llm.Complete(t.Context(), m, llm.Request{Messages: msgs}, nil); err != nil {
 				t.Fatal(err)

@@ -11,6 +11,17 @@ import (
 	"github.com/deft-dev/deft/internal/memo"
 )
 
+// StrictIf returns the strict form of a schema where that is wanted and there is one, else the
+// schema itself.
+func StrictIf(wanted bool, schema json.RawMessage) (json.RawMessage, bool) {
+	if wanted {
+		if s, err := Strict(schema); err == nil {
+			return s, true
+		}
+	}
+	return schema, false
+}
+
 // Strict returns the schema in the form of OpenAI's strict mode
 // (https://platform.openai.com/docs/guides/structured-outputs): every property
 // is required, optional ones are nullable, objects are closed, and unsupported

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/openai"
 	"github.com/deft-dev/deft/llm/structured"
@@ -77,9 +78,7 @@ func model(t *testing.T, texts ...string) (llm.Model, *llmtest.Server) {
 	}
 	srv := llmtest.Start(t, script)
 	m, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: srv.URL + "/v1", APIKey: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m, srv
 }
 
@@ -125,9 +124,7 @@ func TestStrict(t *testing.T) {
 		`{"type":"object","properties":{"l":{"type":"array","items":{"type":"object","properties":{"x":{"$ref":"#/$defs/d"}}}}},"$defs":{"d":{"type":"object","properties":{}}}}`:                                                                                                           `{"type":"object","$defs":{"d":{"type":"object","properties":{},"required":[],"additionalProperties":false}},"properties":{"l":{"type":["array","null"],"items":{"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/$defs/d"},{"type":"null"}]}},"required":["x"],"additionalProperties":false}}},"required":["l"],"additionalProperties":false}`,
 	} {
 		got, err := structured.Strict([]byte(in))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

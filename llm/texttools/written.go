@@ -26,7 +26,7 @@ type Written struct {
 // DeepSeek, Kimi, harmony, Llama, MiniMax, Granite and Gemma. Its groups are marks that
 // occur nowhere else, and such that prose about agents may have.
 var marker = lazyregexp.New(`(\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|<\|tool_calls_section_begin\|>|<\|tool_call_begin\|>|<\|tool_call\|>|<\|python_tag\|>|` +
-	`(?:<\|start\|>assistant)?\s?(?:<\|channel\|>(?:commentary|analysis)\s+to=|to=functions\.[\w.-]+\s?<\|channel\|>)|<start_function_call>|<｜DSML｜(?:function_calls>|invoke ))|` +
+	`(?:<\|start\|>assistant)?\s?(?:<\|channel\|>(?:commentary|analysis)\s+to=|to=functions\.[\w.-]+\s?<\|channel\|>)|<start_function_call>|<\|tool_call>|<｜DSML｜(?:function_calls>|invoke ))|` +
 	`(<(?:antml:)?function_calls>|<(?:antml:)?invoke name=|<tool_calls?>|<minimax:tool_call>|<function=|<function name=|` + "```tool_code\n)")
 
 // ReadWritten reads an answer that has no calls. Markup counts as calls if all of it does,
@@ -109,7 +109,7 @@ type writtenReader struct {
 
 // aside matches text around calls that says nothing.
 var aside = lazyregexp.New(`^(?:\s|<｜tool▁calls▁begin｜>|<｜tool▁calls?▁end｜>|<\|tool_calls_section_(?:begin|end)\|>|<\|tool_call(?:_end)?\|>|<\|python_tag\|>|\[TOOL_CALLS\]|` +
-	`<\|(?:call|im_end|eot_id|eom_id|end|return|endoftext)\|>|</s>|<｜end▁of▁sentence｜>|<end_of_turn>|<(?:end_function_call|/?tool_calls|/?minimax:tool_call)>|` +
+	`<\|(?:call|im_end|eot_id|eom_id|end|return|endoftext)\|>|</s>|<｜end▁of▁sentence｜>|<end_of_turn>|<eos>|<\|?turn\|>|<\|?tool_response\|?>|<tool_call\|>|<(?:end_function_call|/?tool_calls|/?minimax:tool_call)>|` +
 	"```(?:(?:json|python|tool_call|tool_code)\\s)?)*")
 
 // headed matches the name of a call and the text before its JSON object.
@@ -122,8 +122,6 @@ var (
 	xmlHead    = lazyregexp.New(`^<(?:function_calls>|invoke name=|tool_call>|function=|function name=)`)
 	glmCall    = lazyregexp.New(`(?s)^<tool_call>\s*([\w.-]+)\s*((?:<arg_key>.*?</arg_key>\s*<arg_value>.*?</arg_value>\s*)*)(?:</tool_call>|$)`)
 	glmArg     = lazyregexp.New(`(?s)<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>`)
-	gemmaCall  = lazyregexp.New(`(?s)^(?:<start_function_call>)?call:([\w.-]+)\{(.*?)\}(?:<end_function_call>|$)`)
-	gemmaArg   = lazyregexp.New(`(?s)(\w+):(?:<escape>(.*?)<escape>|([^,{}]*))(?:,|$)`)
 	dsml       = strings.NewReplacer("<｜DSML｜", "<", "</｜DSML｜", "</", "<antml:", "<", "</antml:", "</")
 	parameters = lazyregexp.New(`(<parameter name="[^"\n]*")\s+string="(?:true|false)"`)
 )
@@ -207,21 +205,6 @@ func (r *writtenReader) glm() bool {
 	}
 	r.rest = r.rest[len(m[0]):]
 	r.typed(m[1], glmArg().FindAllStringSubmatch(m[2], -1))
-	return true
-}
-
-// gemma reads FunctionGemma's form.
-func (r *writtenReader) gemma() bool {
-	m := gemmaCall().FindStringSubmatch(r.rest)
-	if m == nil {
-		return false
-	}
-	r.rest = r.rest[len(m[0]):]
-	args := gemmaArg().FindAllStringSubmatch(m[2], -1)
-	for _, a := range args {
-		a[2] += a[3]
-	}
-	r.typed(m[1], args)
 	return true
 }
 

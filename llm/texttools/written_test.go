@@ -13,6 +13,7 @@ import (
 
 var offered = []llm.Tool{
 	{Name: "terminal", Parameters: []byte(`{"type":"object","properties":{"command":{"type":"string"},"timeout":{"type":"number"},"reset":{"type":"boolean"}},"required":["command"]}`)},
+	{Name: "plan", Parameters: []byte(`{"type":"object","properties":{"items":{"type":"array"},"note":{"type":"string"}}}`)},
 	{Name: "finish", Parameters: []byte(`{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`)},
 }
 
@@ -48,6 +49,11 @@ func TestReadWritten(t *testing.T) {
 		"MiniMax M2":            {in: "<minimax:tool_call>\n<invoke name=\"terminal\">\n<parameter name=\"command\">ls -la</parameter>\n</invoke>\n</minimax:tool_call>", calls: []string{ls}},
 		"Granite":               {in: "<|tool_call|>[{\"name\": \"terminal\", \"arguments\": {\"command\":\"ls -la\"}}]", calls: []string{ls}},
 		"Gemma":                 {in: "Ok.\n```tool_code\nprint(default_api.terminal(command=\"ls -la\", reset=True))\n```", text: "Ok.", calls: []string{`terminal {"command":"ls -la","reset":true}`}},
+		"Gemma 4":               {in: "Look.\n<|tool_call>call:terminal{command:<|\"|>echo \"a, {b}\"\n<|\"|>,timeout:5,reset:true}<tool_call|><|tool_response>", text: "Look.", calls: []string{`terminal {"command":"echo \"a, {b}\"\n","timeout":5,"reset":true}`}},
+		"Gemma 4, two":          {in: "<|tool_call>call:terminal{command:<|\"|>ls -la<|\"|>}<tool_call|><|tool_call>call:finish{message:\"x\\ny\"}<tool_call|><turn|>", calls: []string{ls, `finish {"message":"x\ny"}`}},
+		"Gemma 4, nested":       {in: "<|tool_call>call:plan{items:[{title:<|\"|>a<|\"|>,done:false},{<|\"|>title<|\"|>:<|\"|>1<|\"|>, n:[1, 2]}], note:word}<tool_call|>", calls: []string{`plan {"items":[{"title":"a","done":false},{"title":"1","n":[1,2]}],"note":"word"}`}},
+		"Gemma 4, no end":       {in: "<|tool_call>call:terminal{command:<|\"|>ls", problem: "it cannot be read"},
+		"Gemma 4, no separator": {in: "<|tool_call>call:terminal{command:<|\"|>ls<|\"|>timeout:5}<tool_call|>", problem: "it cannot be read"},
 		"FunctionGemma":         {in: "<start_function_call>call:terminal{command:<escape>ls -la<escape>,timeout:5}<end_function_call>", calls: []string{`terminal {"command":"ls -la","timeout":5}`}},
 		"bare JSON":             {in: "I list the files.\n\n{\"name\": \"terminal\", \"arguments\": {\"command\":\"ls -la\"}}", text: "I list the files.", calls: []string{ls}},
 		"fenced JSON":           {in: "I list the files.\n```json\n{\"name\": \"terminal\", \"arguments\": {\"command\":\"ls -la\"}}\n```\n", text: "I list the files.", calls: []string{ls}},
@@ -93,12 +99,12 @@ func TestReadWritten(t *testing.T) {
 
 // FuzzReadWritten reads any text without a panic, and calls only offered tools.
 func FuzzReadWritten(f *testing.F) {
-	for _, s := range []string{"<tool_call>{\"name\":\"terminal\"", "[TOOL_CALLS]terminal{", "<｜tool▁calls▁begin｜>", "[terminal(command='", "```tool_code\nterminal(command=[", "call:terminal{command:<escape>", "{[", "to=functions.a<|channel|>"} {
+	for _, s := range []string{"<tool_call>{\"name\":\"terminal\"", "[TOOL_CALLS]terminal{", "<｜tool▁calls▁begin｜>", "[terminal(command='", "```tool_code\nterminal(command=[", "call:terminal{command:<escape>", "<|tool_call>call:terminal{command:[{a:<|\"|>", "{[", "to=functions.a<|channel|>"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, c := range texttools.ReadWritten(text, offered).Calls {
-			if c.Name != "terminal" && c.Name != "finish" {
+			if c.Name != "terminal" && c.Name != "finish" && c.Name != "plan" {
 				t.Errorf("a call of %q", c.Name)
 			}
 		}

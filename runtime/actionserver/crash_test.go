@@ -16,6 +16,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/runtime/runtimetest"
@@ -45,18 +46,18 @@ func (p *serverDir) start(t testing.TB, grace time.Duration) *process {
 	p.servers++
 	s := &process{socket: filepath.Join(p.dir, fmt.Sprint("s", p.servers))}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.socket, Net: "unix"})
-	must(t, err)
+	must.Succeed(t, err)
 	l.SetUnlinkOnClose(false)
 	socket, err := l.File()
-	must(t, err)
+	must.Succeed(t, err)
 	journal, err := os.OpenFile(p.journal(), os.O_RDWR|os.O_CREATE, 0o600)
-	must(t, err)
+	must.Succeed(t, err)
 	s.cmd = exec.Command(os.Args[0])
 	s.cmd.Env = []string{childRole + "=server", childFile + "=" + p.lines(), childGrace + "=" + grace.String(), childSignals + "=" + p.signals}
 	s.cmd.ExtraFiles = []*os.File{socket, journal}
 	s.cmd.Stderr = &s.stderr
-	must(t, s.cmd.Start())
-	must(t, errors.Join(l.Close(), socket.Close(), journal.Close()))
+	must.Succeed(t, s.cmd.Start())
+	must.Succeed(t, errors.Join(l.Close(), socket.Close(), journal.Close()))
 	return s
 }
 
@@ -69,7 +70,7 @@ func (s *process) kill() {
 func (s *process) connect(t testing.TB) *remote.Runtime {
 	t.Helper()
 	rt, err := remote.New(remote.Options{Dial: dialer(s.socket)})
-	must(t, err)
+	must.Succeed(t, err)
 	return rt
 }
 
@@ -137,9 +138,7 @@ func killServer(t *testing.T) (kills, interrupted int) {
 				again = again || !errors.Is(err, runtime.ErrNotSent)
 				<-killed
 				kills++
-				if err := rt.Close(); err != nil {
-					t.Error(err)
-				}
+				must.Report(t, rt.Close())
 				s, killed = p.start(t, time.Minute), nil
 				rt = s.connect(t)
 			default:
@@ -152,9 +151,7 @@ func killServer(t *testing.T) (kills, interrupted int) {
 	} else {
 		s.kill()
 	}
-	if err := rt.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, rt.Close())
 	lines := count(t, p.lines())
 	for id, how := range state {
 		if n := lines[id]; n > 1 || n == 0 && how == "done" {
@@ -185,7 +182,7 @@ func killClient(t *testing.T) (kills int) {
 	if _, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "first", Action: runtimetest.Action("first")}}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, rt.Close())
+	must.Succeed(t, rt.Close())
 	log := filepath.Join(p.dir, "log")
 	for {
 		var stderr bytes.Buffer
@@ -196,8 +193,8 @@ func killClient(t *testing.T) (kills int) {
 		}
 		client.Stderr = &stderr
 		out, err := client.StdoutPipe()
-		must(t, err)
-		must(t, client.Start())
+		must.Succeed(t, err)
+		must.Succeed(t, client.Start())
 		// From when it is up, or a slow machine only ever starts it. Longer
 		// after each kill, so that it gets to the end too.
 		_, up := bufio.NewReader(out).ReadString('\n')

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/protocol"
 )
@@ -16,7 +17,7 @@ import (
 func listenOn(t *testing.T, serve func(*net.TCPConn)) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -43,18 +44,16 @@ func TestPort(t *testing.T) {
 			slices.Reverse(all)
 			_, err = conn.Write(all)
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 	})
 	rt := connect(t, serveWith(t, actionserver.Options{Ports: &actionserver.Ports{}}))
 	c, err := rt.DialPort(t.Context(), port)
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Close()
 	if _, err := c.Write(text); err != nil {
 		t.Fatal(err)
 	}
-	must(t, c.CloseWrite())
+	must.Succeed(t, c.CloseWrite())
 	got, err := io.ReadAll(c)
 	slices.Reverse(got)
 	if err != nil || !bytes.Equal(got, text) {
@@ -75,7 +74,7 @@ func TestPortGivenUp(t *testing.T) {
 	s := serveWith(t, actionserver.Options{Ports: &actionserver.Ports{}})
 	rt := connect(t, s)
 	c, err := rt.DialPort(t.Context(), port)
-	must(t, err)
+	must.Succeed(t, err)
 	c.Close()
 	<-ended
 	if c, err = rt.DialPort(t.Context(), port); err != nil {
@@ -96,7 +95,7 @@ func TestPortErrors(t *testing.T) {
 	t.Parallel()
 	rt := connect(t, serveWith(t, actionserver.Options{Ports: &actionserver.Ports{}}))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	free := l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	for port, want := range map[int]fault.Kind{free: fault.Unavailable, 0: fault.Invalid, 65536: fault.Invalid, -1: fault.Invalid} {
@@ -118,7 +117,7 @@ func TestListPorts(t *testing.T) {
 	shown, hidden := listenOn(t, func(*net.TCPConn) {}), listenOn(t, func(*net.TCPConn) {})
 	rt := connect(t, serveWith(t, actionserver.Options{Ports: &actionserver.Ports{Hidden: []int{hidden}}}))
 	list, err := rt.Ports(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if !slices.Contains(list, protocol.Port{Port: shown, Address: "127.0.0.1"}) {
 		t.Errorf("%d is not in %v", shown, list)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func over(p *presence) bool {
@@ -63,21 +65,13 @@ func TestPresenceWithoutAnyController(t *testing.T) {
 func TestReapNeedsTwoChecks(t *testing.T) {
 	t.Parallel()
 	path, err := exec.LookPath("true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pid, err := syscall.ForkExec(path, []string{"true"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil))
 	find := func() map[child]bool {
 		all, err := children()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		mine := map[child]bool{}
 		for c, zombie := range all {
 			if c.pid == pid {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/tool"
@@ -30,7 +31,7 @@ func shell(text string) tool.Program { return tool.Program{Command: "sh", Args: 
 func startProgram(t *testing.T, rt *remote.Runtime, p tool.Program) tool.Process {
 	t.Helper()
 	proc, err := rt.StartProgram(t.Context(), p)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { proc.Close() })
 	return proc
 }
@@ -59,13 +60,11 @@ func TestProgramStreams(t *testing.T) {
 	if _, err := io.CopyN(got, proc, size); err != nil {
 		t.Fatal(err)
 	}
-	must(t, <-wrote)
+	must.Succeed(t, <-wrote)
 	if !bytes.Equal(sent.Sum(nil), got.Sum(nil)) {
 		t.Error("what came back is not what was sent")
 	}
-	if err := proc.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, proc.Close())
 }
 
 // TestProgramEnds has programs that end by themselves, when their input ends, only
@@ -81,9 +80,7 @@ func TestProgramEnds(t *testing.T) {
 	if err != nil || string(out) != dir+"\nt0ken\n" {
 		t.Errorf("output %q, %v", out, err)
 	}
-	if err := proc.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, proc.Close())
 	if got := proc.Stderr(); got != "broken t0ken\n" {
 		t.Errorf("stderr %q", got)
 	}
@@ -96,10 +93,8 @@ func TestProgramEnds(t *testing.T) {
 			t.Parallel()
 			proc := startProgram(t, rt, shell(text))
 			pid, err := bufio.NewReaderSize(proc, 16).ReadString('\n')
-			must(t, err)
-			if err := proc.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(t, err)
+			must.Report(t, proc.Close())
 			if got := proc.Stderr(); got != "over\n" {
 				t.Errorf("stderr %q", got)
 			}
@@ -145,7 +140,7 @@ func TestProgramEndsWithItsConnection(t *testing.T) {
 			rt, s := starting(t, t.TempDir())
 			proc := startProgram(t, rt, shell(`echo $$; exec sleep 1000`))
 			pid, err := bufio.NewReaderSize(proc, 16).ReadString('\n')
-			must(t, err)
+			must.Succeed(t, err)
 			end(rt, s, proc)
 			if _, err := io.ReadAll(proc); err != nil {
 				t.Errorf("read after the end: %v", err)
@@ -221,14 +216,12 @@ func TestProgramOutlivesClose(t *testing.T) {
 	t.Parallel()
 	rt, _ := starting(t, t.TempDir())
 	proc := startProgram(t, rt, tool.Program{Command: "cat"})
-	must(t, rt.Close())
+	must.Succeed(t, rt.Close())
 	if _, err := io.WriteString(proc, "still\n"); err != nil {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(proc).ReadString('\n'); err != nil || line != "still\n" {
 		t.Errorf("read %q, %v", line, err)
 	}
-	if err := errors.Join(proc.Close(), proc.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, errors.Join(proc.Close(), proc.Close()))
 }

@@ -15,9 +15,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/tool"
@@ -37,14 +38,14 @@ func withPTYs(t *testing.T, o pty.Options) *served {
 func openPTY(t *testing.T, rt tool.PTYs, script string) string {
 	t.Helper()
 	p, err := rt.OpenPTY(t.Context(), tool.PTYSpec{Argv: []string{"sh", "-c", script}})
-	must(t, err)
+	must.Succeed(t, err)
 	return p.ID
 }
 
 func attachPTY(t *testing.T, rt tool.PTYs, id string, offset int64) tool.PTYConn {
 	t.Helper()
 	c, err := rt.AttachPTY(t.Context(), id, offset)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -70,7 +71,7 @@ func TestPTY(t *testing.T) {
 	id := openPTY(t, rt, "stty size; read x; stty size; echo got-$x; exit 4")
 	c := attachPTY(t, rt, id, 0)
 	readUntil(t, c, "24 80")
-	must(t, rt.ResizePTY(t.Context(), id, 50, 132))
+	must.Succeed(t, rt.ResizePTY(t.Context(), id, 50, 132))
 	if _, err := io.WriteString(c, "hello\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestPTY(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].ID != id || *list[0].ExitCode != 4 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	must(t, rt.ClosePTY(t.Context(), id))
+	must.Succeed(t, rt.ClosePTY(t.Context(), id))
 	if _, err := rt.AttachPTY(t.Context(), id, 0); !fault.Is(err, fault.NotFound) {
 		t.Errorf("attach after close: %v", err)
 	}
@@ -122,14 +123,14 @@ func TestPTYReattach(t *testing.T) {
 	s := withPTYs(t, pty.Options{Scrollback: 4 << 20}) // all of it: the program goes on meanwhile
 	link := &cutter{dial: s.dial}
 	rt, err := remote.New(remote.Options{Dial: link.Dial})
-	must(t, err)
+	must.Succeed(t, err)
 	defer rt.Close()
 	const lines = 100_000 // more than the buffers on the way hold
 	id := openPTY(t, rt, fmt.Sprintf("read x; seq 1 %d", lines))
 	var got bytes.Buffer
 	for try := 0; ; try++ {
 		c, err := rt.AttachPTY(t.Context(), id, int64(got.Len()))
-		must(t, err)
+		must.Succeed(t, err)
 		if c.Offset() != int64(got.Len()) {
 			t.Fatalf("output begins at %d of %d", c.Offset(), got.Len())
 		}
@@ -140,7 +141,7 @@ func TestPTYReattach(t *testing.T) {
 		}
 		if try < 5 {
 			_, err := io.CopyN(&got, c, 10_000)
-			must(t, err)
+			must.Succeed(t, err)
 			link.cut()
 			for err == nil { // output that had arrived
 				_, err = io.CopyN(&got, c, 1)
@@ -168,18 +169,22 @@ func TestPTYSlowReader(t *testing.T) {
 	dir := t.TempDir()
 	s := withPTYs(t, pty.Options{Dir: dir, Scrollback: 128 << 10})
 	rt := connect(t, s)
-	id := openPTY(t, rt, "head -c 50000000 /dev/zero | tr '\\0' x; echo > done; echo end")
+	id := openPTY(t, rt, "read go; head -c 50000000 /dev/zero | sh -c 'echo $$ > flood; exec tr \\\\0 x'; echo > done; echo end")
 	c := attachPTY(t, rt, id, 0)
-	readUntil(t, c, "x")
+	_, err := io.WriteString(c, "\n") // without a reader the scrollback would let go of the beginning
+	must.Succeed(t, err)
+	begun := len(readUntil(t, c, "x"))
 	var before, after goruntime.MemStats
 	goruntime.GC()
 	goruntime.ReadMemStats(&before)
-	for range 50 { // other requests are answered meanwhile
-		if _, err := rt.ListPTYs(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * time.Millisecond) // gives the flood time to go on, if it can
-	}
+	flood, err := os.ReadFile(filepath.Join(dir, "flood"))
+	must.Succeed(t, err)
+	waittest.Still(t, "the flood stands still", func() string {
+		_, err := rt.ListPTYs(t.Context()) // other requests are answered meanwhile
+		must.Succeed(t, err)
+		written, _ := os.ReadFile("/proc/" + strings.TrimSpace(string(flood)) + "/io") // nothing if it has ended
+		return string(written)
+	})
 	goruntime.ReadMemStats(&after)
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8<<20 {
 		t.Errorf("the heap grew by %d bytes", grown)
@@ -188,8 +193,8 @@ func TestPTYSlowReader(t *testing.T) {
 		t.Error("the flood did not wait for its reader")
 	}
 	n, err := io.Copy(io.Discard, c)
-	if err != nil || n < 49_000_000 {
-		t.Errorf("%d bytes, %v", n, err)
+	if total := int64(begun) + n; err != nil || total < 50_000_000 {
+		t.Errorf("%d bytes, %v", total, err)
 	}
 }
 
@@ -201,7 +206,7 @@ func TestPTYEndsWithServer(t *testing.T) {
 	id := openPTY(t, rt, "echo pid $$; while :; do sleep 1; done")
 	c := attachPTY(t, rt, id, 0)
 	pid := strings.TrimSpace(strings.TrimPrefix(readUntil(t, c, "\r\n"), "pid "))
-	must(t, rt.Shutdown(t.Context()))
+	must.Succeed(t, rt.Shutdown(t.Context()))
 	<-s.ended
 	if _, err := io.Copy(io.Discard, c); err == nil {
 		t.Error("the end of the server looks like that of the program")
@@ -233,7 +238,7 @@ func TestPTYBadRequests(t *testing.T) {
 		"size of an unknown": {"POST", "/v1/ptys/none/resize", `{"rows":1,"cols":1}`, 404},
 	} {
 		conn, err := s.dial(t.Context())
-		must(t, err)
+		must.Succeed(t, err)
 		fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", c.method, c.path, len(c.body), c.body)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
@@ -255,7 +260,7 @@ func TestPTYGarbage(t *testing.T) {
 	rt := connect(t, s)
 	id := openPTY(t, rt, "read x; echo got-$x")
 	conn, err := s.dial(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	fmt.Fprintf(conn, "POST /v1/ptys/%s/attach?offset=0 HTTP/1.1\r\nHost: x\r\n\r\nzzzz not a chunk\r\n", id)
 	if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, io.EOF) {
 		t.Logf("the server closed with %v", err)

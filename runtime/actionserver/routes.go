@@ -27,6 +27,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /v1/tools", s.tools)
 	s.ptyRoutes(mux)
+	mux.HandleFunc("POST /v1/view", s.view)
 	s.portRoutes(mux)
 	if s.files != nil {
 		mux.HandleFunc("/v1/files/", func(w http.ResponseWriter, r *http.Request) {

@@ -27,6 +27,7 @@
 package actionserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,6 +115,7 @@ type server struct {
 	started  time.Time
 	presence *presence
 	warmers  []tool.Warmer
+	viewer   tool.Viewer // nil if nothing can be looked at
 	settled  func()
 	acted    func()        // an action has ended
 	hasActed chan struct{} // closed by the first one
@@ -142,9 +144,7 @@ func Serve(ctx context.Context, o Options) error {
 	if o.Grace <= 0 {
 		o.Grace = DefaultGrace
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.IgnoreSignals {
 		defer ignoreSignals()()
 	} else {
@@ -160,6 +160,7 @@ func Serve(ctx context.Context, o Options) error {
 		x: executor.New(o.Tools, journal), log: o.Logger, started: time.Now(),
 		presence: newPresence(o.Grace), programs: o.Programs, ptys: o.PTYs, ports: o.Ports, offered: tool.OfferedBy(o.Tools), setupErr: o.SetupErr, stopping: make(chan struct{}),
 	}
+	s.viewer = tool.ViewerOf(o.Tools)
 	s.settled, s.hasActed = o.Settled, make(chan struct{})
 	s.acted = sync.OnceFunc(func() { close(s.hasActed) })
 	s.x.Mask(o.Masked...)

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/remote"
@@ -43,10 +44,10 @@ func serveWith(t testing.TB, o actionserver.Options) *served {
 	t.Helper()
 	dir := t.TempDir()
 	journal, err := os.Create(filepath.Join(dir, "journal"))
-	must(t, err)
+	must.Succeed(t, err)
 	path := filepath.Join(dir, "s")
 	l, err := net.Listen("unix", path)
-	must(t, err)
+	must.Succeed(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &served{dial: dialer(path), stop: cancel, ended: make(chan struct{})}
 	go func() {
@@ -70,7 +71,7 @@ func dialer(path string) func(context.Context) (net.Conn, error) {
 func connect(t testing.TB, s *served) *remote.Runtime {
 	t.Helper()
 	rt, err := remote.New(remote.Options{Dial: s.dial})
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := rt.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -84,12 +85,4 @@ func TestConformance(t *testing.T) {
 	runtimetest.Run(t, func(t *testing.T, tools map[string]tool.Executor) runtime.Runtime {
 		return connect(t, serve(t, tools, 0))
 	})
-}
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/remote"
@@ -49,14 +52,14 @@ func TestEndsAfterItsControllerHasDisconnected(t *testing.T) {
 	tools, started := blocker()
 	s := serve(t, tools, 500*time.Millisecond)
 	rt, err := remote.New(remote.Options{Dial: s.dial})
-	must(t, err)
+	must.Succeed(t, err)
 	got := make(chan error, 1)
 	go func() {
 		_, err := rt.Execute(context.Background(), tool.Request{Call: tool.Call{ID: "a", Action: runtimetest.Action("")}})
 		got <- err
 	}()
 	<-started
-	must(t, rt.Close())
+	must.Succeed(t, rt.Close())
 	if err := <-got; !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got error %v", err)
 	}
@@ -83,10 +86,8 @@ func TestShutdownAnswersPendingRequests(t *testing.T) {
 	if err != nil || h.Status != "ok" || len(h.Running) != 1 || h.PID != os.Getpid() || len(h.Tools) != 1 {
 		t.Errorf("got %+v, %v", h, err)
 	}
-	must(t, rt.Shutdown(t.Context()))
-	if err := <-got; err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, rt.Shutdown(t.Context()))
+	must.Report(t, <-got)
 	<-s.ended
 	_, err = connect(t, s).Execute(t.Context(), tool.Request{Call: tool.Call{ID: "b", Action: runtimetest.Action("")}})
 	if !fault.Is(err, fault.Unavailable) || !errors.Is(err, runtime.ErrNotSent) {
@@ -104,7 +105,7 @@ func TestSIGTERM(t *testing.T) {
 	if _, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: runtimetest.Action("a")}}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	must.Succeed(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("exit: %v\n%s", err, s.stderr.String())
 	}
@@ -127,7 +128,7 @@ func TestSignalsIgnored(t *testing.T) {
 	}
 	pid := s.cmd.Process.Pid
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	must(t, err)
+	must.Succeed(t, err)
 	for n := syscall.Signal(1); n < 65; n++ {
 		switch n {
 		case syscall.SIGKILL, syscall.SIGSTOP, 32, 33, 34: // the kernel keeps those without a handler from a first process
@@ -135,20 +136,40 @@ func TestSignalsIgnored(t *testing.T) {
 		}
 		for _, thread := range threads {
 			tid, err := strconv.Atoi(thread.Name())
-			must(t, err)
+			must.Succeed(t, err)
 			_ = syscall.Kill(tid, n) // a thread may have ended
 			_ = unix.Tgkill(pid, tid, n)
 		}
 	}
+	// A thread that got no processor meanwhile would take its signals after the shutdown.
+	waittest.Until(t, "the process has taken its signals", func() bool { return !pending(t, pid) })
 	if err := do("after"); err != nil {
 		t.Errorf("after all signals: %v\n%s", err, s.stderr.String())
 	}
-	if err := rt.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, rt.Shutdown(t.Context()))
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("exit: %v\n%s", err, s.stderr.String())
 	}
+}
+
+// pending reports whether a process or one of its threads has signals that it has not taken.
+func pending(t *testing.T, pid int) bool {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	must.Succeed(t, err)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil { // the thread has ended
+			continue
+		}
+		for line := range strings.Lines(string(raw)) {
+			name, set, _ := strings.Cut(line, ":")
+			if (name == "SigPnd" || name == "ShdPnd") && strings.Trim(set, "\t\n0") != "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func TestInheritedNeedsDescriptors(t *testing.T) {
@@ -178,12 +199,8 @@ func TestLostConnection(t *testing.T) {
 		}
 		return c, err
 	}})
-	must(t, err)
-	defer func() {
-		if err := rt.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	must.Succeed(t, err)
+	defer func() { must.Report(t, rt.Close()) }()
 	got := make(chan error, 1)
 	go func() {
 		_, err := rt.Execute(context.Background(), tool.Request{Call: tool.Call{ID: "a", Action: runtimetest.Action("")}})
@@ -191,15 +208,11 @@ func TestLostConnection(t *testing.T) {
 	}()
 	<-started
 	for range 2 { // the lease's and the action's
-		if err := (<-conns).Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, (<-conns).Close())
 	}
 	<-conns // the client has connected again
 	close(release)
-	if err := <-got; err != nil {
-		t.Error(err)
-	}
+	must.Report(t, <-got)
 	if n := runs.Load(); n != 1 {
 		t.Errorf("run %d times", n)
 	}
@@ -219,19 +232,17 @@ func TestClientThatNeverReads(t *testing.T) {
 		return runtimetest.Observation("done"), nil
 	})}, 0)
 	conn, err := s.dial(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	body := `{"action":{"thought":"","kind":"ThinkAction"}}`
 	req, err := http.NewRequest(http.MethodPost, "http://s/v1/actions/a", strings.NewReader(body))
-	must(t, err)
-	must(t, req.Write(conn))
+	must.Succeed(t, err)
+	must.Succeed(t, req.Write(conn))
 	<-flooded
 	rt := connect(t, s)
 	if _, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}, Again: true}); err != nil {
 		t.Error(err)
 	}
-	if err := conn.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, conn.Close())
 }
 
 func TestMalformedRequests(t *testing.T) {
@@ -261,11 +272,11 @@ func TestMalformedRequests(t *testing.T) {
 		{"GET", "/", "", 404},
 	} {
 		req, err := http.NewRequest(tc.method, "http://s"+tc.path, strings.NewReader(tc.body))
-		must(t, err)
+		must.Succeed(t, err)
 		resp, err := client.Do(req)
-		must(t, err)
+		must.Succeed(t, err)
 		raw, err := io.ReadAll(resp.Body)
-		must(t, errors.Join(err, resp.Body.Close()))
+		must.Succeed(t, errors.Join(err, resp.Body.Close()))
 		if resp.StatusCode != tc.want {
 			t.Errorf("%s %.40s %q: got %s %s, want %d", tc.method, tc.path, tc.body, resp.Status, raw, tc.want)
 		}

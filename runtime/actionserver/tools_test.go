@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/tool"
 )
@@ -27,7 +28,7 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	rt := connect(t, serve(t, map[string]tool.Executor{"DeployAction": offering{}, "OtherAction": offering{}}, 0))
 	got, err := rt.Tools(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff(offering{}.Tools(), got); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/executor"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/runtime/runtimetest"
@@ -27,13 +28,9 @@ func TestConformanceDurable(t *testing.T) {
 	t.Parallel()
 	runtimetest.Run(t, func(t *testing.T, tools map[string]tool.Executor) runtime.Runtime {
 		f, err := os.Create(filepath.Join(t.TempDir(), "journal"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		j, err := executor.OpenJournal(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return local.New(executor.New(tools, j))
 	})
 }

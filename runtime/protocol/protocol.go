@@ -18,6 +18,7 @@
 //	POST /v1/ptys/{id}/attach        → 101, then its input and output
 //	POST /v1/ptys/{id}/resize        PTYSize: changes its size
 //	DELETE /v1/ptys/{id}             ends it
+//	POST /v1/view                    → 101, then lines of JSON in both directions: a live view
 //	GET  /v1/ports                   Ports
 //	POST /v1/ports/{port}/connect    → 101, then the bytes of a TCP connection
 //

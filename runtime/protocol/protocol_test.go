@@ -13,6 +13,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime/protocol"
 	"github.com/deft-dev/deft/tool"
 )
@@ -29,17 +30,13 @@ func TestDecoder(t *testing.T) {
 		{Error: &protocol.Error{Kind: fault.Interrupted, Message: "m", Hint: "h"}},
 	}
 	for _, l := range want {
-		if err := enc.Encode(l); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, enc.Encode(l))
 		in.WriteString("\n\n")
 	}
 	d := protocol.NewDecoder(iotest.HalfReader(&in))
 	for i, w := range want {
 		got, err := d.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(w, got); diff != "" {
 			t.Errorf("line %d (-want +got):\n%s", i, diff)
 		}
@@ -77,17 +74,13 @@ func TestRequest(t *testing.T) {
 		Again: true, Tail: true,
 	}
 	raw, err := protocol.EncodeRequest(want, []event.ID{"b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const wire = `{"action":{"thought":"hm","kind":"ThinkAction"},"tool":"mcp_think","again":true,"tail":true,"secrets":{"TOKEN":"hush"},"ack":["b"]}`
 	if diff := cmp.Diff(wire, string(raw)); diff != "" {
 		t.Errorf("on the wire (-want +got):\n%s", diff)
 	}
 	got, ack, err := protocol.DecodeRequest("a", raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}

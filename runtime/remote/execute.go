@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/wait"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/protocol"
 	"github.com/deft-dev/deft/tool"
@@ -45,7 +46,7 @@ func (r *Runtime) Execute(ctx context.Context, q tool.Request) (event.Observatio
 		} else if now.After(giveUp) {
 			return nil, fault.Wrap(err, fault.Unavailable, "the action server drops every connection")
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return nil, r.left(ctx)
 		}
 		pause = min(2*pause, time.Second)
@@ -106,14 +107,3 @@ func (r *Runtime) attempt(ctx context.Context, q tool.Request) (obs event.Observ
 // drain reads the rest of an answer that has ended, so that its connection can be
 // used again. If that fails there is merely one fewer.
 func drain(body io.Reader) { _, _ = io.CopyN(io.Discard, body, 4<<10) }
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/wait"
 	"github.com/deft-dev/deft/runtime/protocol"
 )
 
@@ -124,7 +125,7 @@ func (r *Runtime) keepLease() {
 				return
 			}
 		}
-		if sleep(r.ctx, pause) != nil {
+		if wait.For(r.ctx, pause) != nil {
 			return
 		}
 		pause = min(2*pause, 2*time.Second)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/tool"
@@ -41,14 +42,8 @@ func dialed(t *testing.T, handler http.HandlerFunc) *remote.Runtime {
 func open(t *testing.T, dial func(context.Context) (net.Conn, error)) *remote.Runtime {
 	t.Helper()
 	rt, err := remote.New(remote.Options{Dial: dial, Reconnect: time.Nanosecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := rt.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, rt.Close()) })
 	return rt
 }
 
@@ -103,9 +98,7 @@ func TestRepeatsAreMarked(t *testing.T) {
 	var bodies []string
 	rt := dialed(t, onlyActions(func(w http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		bodies = append(bodies, string(raw))
 		if len(bodies) == 1 {
 			_, _ = io.WriteString(w, `{"chunk":{"text":"first "}}`+"\n")
@@ -140,9 +133,7 @@ func TestAcksAreNotLost(t *testing.T) {
 	leases := make(chan struct{}, 10)
 	handler := onlyActions(func(w http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		got <- string(raw)
 		_, _ = io.WriteString(w, done)
 	})
@@ -181,15 +172,11 @@ func TestCloseHandsOverAcks(t *testing.T) {
 	got := make(chan string, 1)
 	rt := dialed(t, onlyActions(func(_ http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		got <- r.URL.Path + " " + string(raw)
 	}))
 	rt.Ack("a", "b")
-	if err := rt.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, rt.Close())
 	if diff := cmp.Diff(`/v1/ack {"ack":["a","b"]}`, <-got); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/tool"
 )
@@ -382,9 +383,7 @@ func closing(t *testing.T, open Open) {
 	rt := start(t, open, f)
 	running := ask(t.Context(), rt, tool.Request{Call: tool.Call{ID: event.NewID(), Action: Action("")}})
 	<-started
-	if err := rt.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, rt.Close())
 	// The action is either interrupted with the runtime or left to its server.
 	if a := <-running; a.err != nil {
 		wantKind(t, a.err, fault.Unavailable)

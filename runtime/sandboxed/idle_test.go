@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/sandboxed"
 	"github.com/deft-dev/deft/sandbox"
@@ -42,9 +43,7 @@ func TestPause(t *testing.T) {
 			if stop == nil {
 				return
 			}
-			if err := stop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, stop(t.Context()))
 			if _, stops := b.prov.counts(); stops != 1 || b.prov.pauses != 1 {
 				t.Errorf("%d stops and %d pauses, want one each", stops, b.prov.pauses)
 			}
@@ -142,17 +141,13 @@ func TestEndIsTold(t *testing.T) {
 				if _, err := r.Ready(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if err := tt.stop(t.Context(), r); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, tt.stop(t.Context(), r))
 				close(p.done)
 				synctest.Wait()
 				if told != tt.want {
 					t.Errorf("told %d times, want %d", told, tt.want)
 				}
-				if err := r.Close(); err != nil {
-					t.Error(err)
-				}
+				must.Report(t, r.Close())
 			})
 		})
 	}

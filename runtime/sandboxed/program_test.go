@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/runtime/sandboxed"
@@ -31,18 +32,12 @@ func TestPrograms(t *testing.T) {
 	})
 	t.Cleanup(func() { rt.Close() })
 	first := echo(t, rt)
-	if err := server.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Shutdown(t.Context()))
 	if rest, err := io.ReadAll(first); err != nil || len(rest) > 0 {
 		t.Errorf("after the end of the sandbox: %q, %v", rest, err)
 	}
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := echo(t, rt).Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, first.Close())
+	must.Report(t, echo(t, rt).Close())
 	if starts != 2 {
 		t.Errorf("%d sandboxes were started", starts)
 	}
@@ -55,9 +50,7 @@ func TestPrograms(t *testing.T) {
 func echo(t *testing.T, rt *sandboxed.Runtime) tool.Process {
 	t.Helper()
 	p, err := rt.StartProgram(t.Context(), tool.Program{Command: "cat"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := io.WriteString(p, "hi\n"); err != nil {
 		t.Error(err)
 	}

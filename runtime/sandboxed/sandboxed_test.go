@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/sandboxed"
 	"github.com/deft-dev/deft/sandbox"
@@ -182,9 +183,7 @@ func setup(t *testing.T, start startFunc, execute executeFunc) *fixture {
 		},
 	})
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, b.Close())
 		for _, s := range b.servers {
 			if s.closed != 1 {
 				t.Errorf("the runtime of sandbox %d was closed %d times, want once", s.n, s.closed)
@@ -293,9 +292,7 @@ func TestInterruptReachesTheLatestServer(t *testing.T) {
 	if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Interrupt(t.Context(), "a"); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, b.Interrupt(t.Context(), "a"))
 	if got := b.server(1).interrupted; len(got) != 0 {
 		t.Errorf("the first server was interrupted: %v", got)
 	}
@@ -398,9 +395,7 @@ func TestFailedStartIsNotRepeatedAfterTheEnd(t *testing.T) {
 	if _, err := b.Ready(t.Context()); !errors.Is(err, gone) {
 		t.Errorf("error %v, want %v", err, gone)
 	}
-	if err := b.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, b.Close())
 	if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("error %v, want unavailable", err)
 	}
@@ -422,9 +417,7 @@ func TestFailedRestart(t *testing.T) {
 	if fault.KindOf(err) != fault.Unavailable || !errors.Is(err, full) {
 		t.Errorf("error %v of kind %s, want the failed restart as unavailable", err, fault.KindOf(err))
 	}
-	if err := b.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, b.Stop(t.Context()))
 	if _, stops := b.prov.counts(); stops != 1 {
 		t.Errorf("%d stops, want the sandbox of the first start stopped", stops)
 	}
@@ -441,9 +434,7 @@ func TestFailedConnect(t *testing.T) {
 		t.Errorf("error %v, want %v", err, gone)
 	}
 	rt.Ack("a")
-	if err := rt.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, rt.Stop(t.Context()))
 	if _, stops := prov.counts(); stops != 1 {
 		t.Errorf("%d stops, want 1", stops)
 	}
@@ -467,9 +458,7 @@ func TestEnding(t *testing.T) {
 			if _, err := b.Ready(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.end(b.Runtime, t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.end(b.Runtime, t.Context()))
 			if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("Execute after the end: %v, want unavailable", err)
 			}
@@ -487,9 +476,7 @@ func TestEnding(t *testing.T) {
 func TestCloseCancelsAStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() }, nil)
-	if err := b.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, b.Close())
 }
 
 func TestServerThatDiesAfterTheEndStaysDead(t *testing.T) {
@@ -503,9 +490,7 @@ func TestServerThatDiesAfterTheEndStaysDead(t *testing.T) {
 			failed <- err
 		}()
 		synctest.Wait()
-		if err := b.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, b.Stop(t.Context()))
 		close(dead)
 		if err := <-failed; !fault.Is(err, fault.Unavailable) {
 			t.Errorf("error %v, want unavailable", err)

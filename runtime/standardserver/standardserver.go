@@ -8,7 +8,7 @@
 //	})
 //
 // Two programs serve it: cmd/deft-sandbox, which is small and so starts quickly, and
-// cmd/deft where executors are linked into that, or a Runtime API has started it.
+// cmd/deft where executors are linked into that, or a sandbox waited for any assignment.
 //
 // # Concurrency and failure
 //

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox/bootstrap"
 )
 
@@ -28,9 +29,7 @@ func listen(t *testing.T) (socket, net.Listener) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 	return socket(path), l
 }
@@ -53,9 +52,7 @@ func TestOneAssignment(t *testing.T) {
 		a.Dir = "/there"
 		_ = web.Serve(a.Listener)
 	})
-	if err := bootstrap.Ping(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bootstrap.Ping(t.Context(), s))
 	var won, lost atomic.Int64
 	var clients sync.WaitGroup
 	for range 20 {

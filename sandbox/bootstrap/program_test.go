@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox/bootstrap"
 )
 
@@ -47,9 +48,7 @@ func TestProgramEnds(t *testing.T) {
 	}{{"echo said", 0}, {"echo said; exit 7", 7}, {"echo said; kill -9 $$", 137}} {
 		s, l := listen(t)
 		ended, err := run(t.Context(), t, s, l, bootstrap.Assignment{Args: []string{"sh", "-c", c.line}, Port: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := <-ended; got.code != c.code || got.err != nil || got.out != "said\n" {
 			t.Errorf("%s: %+v", c.line, got)
 		}
@@ -78,29 +77,21 @@ func TestNoProgram(t *testing.T) {
 func TestProgramPort(t *testing.T) {
 	t.Parallel()
 	target, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	port := target.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of a TCP listener
 	ctx, cancel := context.WithCancel(t.Context())
 	s, l := listen(t)
 	ended, err := run(ctx, t, s, l, bootstrap.Assignment{Args: []string{"sleep", "1000"}, Port: port})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dial := func() *net.UnixConn {
 		conn, err := s.Dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() { conn.Close() })
 		return conn.(*net.UnixConn) //nolint:forcetypeassert // of a Unix socket
 	}
 	accept := func() *net.TCPConn {
 		conn, err := target.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() { conn.Close() })
 		return conn.(*net.TCPConn) //nolint:forcetypeassert // of a TCP listener
 	}
@@ -108,9 +99,7 @@ func TestProgramPort(t *testing.T) {
 	if _, err := io.WriteString(client, "asked"); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CloseWrite())
 	program := accept()
 	if got, err := io.ReadAll(program); string(got) != "asked" || err != nil {
 		t.Errorf("%q, %v", got, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 )
@@ -23,10 +24,10 @@ func TestAbortedStart(t *testing.T) {
 	t.Parallel()
 	c := engine(t)
 	dir, err := os.MkdirTemp("", "aborted") //nolint:usetesting // the path of a socket is short
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-	must(t, err)
+	must.Succeed(t, err)
 	made, release := make(chan struct{}), make(chan struct{})
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(c.DaemonHost(), "unix://"))
@@ -44,7 +45,7 @@ func TestAbortedStart(t *testing.T) {
 	go func() { _ = slow.Serve(listener) }()
 	t.Cleanup(func() { slow.Close() })
 	p, err := docker.New(docker.Options{Dir: filepath.Join(dir, "sandboxes"), Image: image, Self: program, Host: "unix://" + listener.Addr().String()})
-	must(t, err)
+	must.Succeed(t, err)
 	const id = "aborted-start"
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

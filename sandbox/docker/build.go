@@ -126,13 +126,17 @@ const (
 	stepPrefix       = "Step "
 	podmanStepPrefix = "STEP "
 	unknownStep      = "its start"
+	maxShown         = 200 // bytes of a step or a message, which repeats its command, in the error
 )
+
+// colours are with which the engine marks the standard error of a step.
+var colours = strings.NewReplacer("\x1b[91m", "", "\x1b[0m", "")
 
 // follow reads the log of a build and passes its lines on.
 func follow(body io.Reader, progress func(line string)) error {
 	step, tail, part := unknownStep, []string(nil), ""
 	line := func(text string) {
-		text = strings.TrimRight(text[:min(len(text), maxLogLine)], "\r")
+		text = strings.TrimRight(colours.Replace(text[:min(len(text), maxLogLine)]), "\r")
 		switch {
 		case strings.HasPrefix(text, stepPrefix), strings.HasPrefix(text, podmanStepPrefix):
 			step, tail = text, nil
@@ -168,7 +172,7 @@ func follow(body io.Reader, progress func(line string)) error {
 
 // buildError names the failed step, and its last output.
 func buildError(step string, tail []string, message string) error {
-	err := fault.New(fault.Invalid, fmt.Sprintf("building the image failed at %s: %s", step, message))
+	err := fault.New(fault.Invalid, fmt.Sprintf("building the image failed at %s: %s", ends(step), ends(message)))
 	if strings.Contains(message, "BuildKit") {
 		err = err.Hint("this is the engine's classic builder: build the image with `docker build`, and name it with --image")
 	}
@@ -176,4 +180,12 @@ func buildError(step string, tail []string, message string) error {
 		err = err.Because(errors.New("it printed last:\n" + strings.Join(tail, "\n")))
 	}
 	return err
+}
+
+// ends is the beginning and the end of a long text.
+func ends(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown/2], "") + " … " + strings.ToValidUTF8(text[len(text)-maxShown/2:], "")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox/docker"
 	sandboximage "github.com/deft-dev/deft/sandbox/image"
 )
@@ -34,7 +35,7 @@ func TestBuildImage(t *testing.T) {
 		"Dockerfile": "FROM " + image + "\nCOPY . /from-context\nRUN echo building-$((40+2))\n", ".dockerignore": "secret\n",
 		"file": t.TempDir(), "secret": "no",
 	} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	r := sandboximage.Request{
 		Dockerfile: filepath.Join(dir, "Dockerfile"),
@@ -55,14 +56,14 @@ func TestBuildImage(t *testing.T) {
 	if err != nil || again != name || len(log) > 0 {
 		t.Errorf("built again: %q, %v, %q", again, err, log)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "file"), []byte("changed"+t.TempDir()), 0o644))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "file"), []byte("changed"+t.TempDir()), 0o644))
 	changed, err := p.BuildImage(t.Context(), r, progress)
 	if err != nil || changed == name || len(log) == 0 {
 		t.Errorf("not built with another file: %q, %v", changed, err)
 	}
 	removeAfter(t, c, changed)
 	found, err := c.ImageInspect(t.Context(), changed)
-	must(t, err)
+	must.Succeed(t, err)
 	lock := changed[:strings.LastIndex(changed, "_")]
 	for i, tag := range found.RepoTags { // Podman says where they are from
 		found.RepoTags[i] = strings.TrimPrefix(tag, "docker.io/library/")
@@ -94,11 +95,11 @@ func TestBuildFails(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "Dockerfile")
-	must(t, os.WriteFile(file, []byte("FROM "+image+"\nNONSENSE x\n"), 0o644))
+	must.Succeed(t, os.WriteFile(file, []byte("FROM "+image+"\nNONSENSE x\n"), 0o644))
 	if _, err := p.BuildImage(t.Context(), sandboximage.Request{Dockerfile: file}, ignore); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "NONSENSE") {
 		t.Errorf("nonsense in the Dockerfile: %v", err)
 	}
-	must(t, os.WriteFile(file, []byte("FROM "+image+"\nRUN --mount=type=cache,target=/x true\n"), 0o644))
+	must.Succeed(t, os.WriteFile(file, []byte("FROM "+image+"\nRUN --mount=type=cache,target=/x true\n"), 0o644))
 	if _, err := p.BuildImage(t.Context(), sandboximage.Request{Dockerfile: file}, ignore); err != nil && !strings.Contains(fault.HintOf(err), "`docker build`") { // Podman's has such mounts
 		t.Errorf("an instruction of another builder: %v", err)
 	}
@@ -121,11 +122,11 @@ func TestBuiltImages(t *testing.T) {
 	p, other := provider(t, t.TempDir()), provider(t, t.TempDir())
 	ignore := func(string) {}
 	name, err := p.BuildImage(t.Context(), sandboximage.Request{Base: image, ExtraDeps: ": " + t.TempDir()}, ignore)
-	must(t, err)
+	must.Succeed(t, err)
 	removeAfter(t, c, name)
 	// A user builds from it, and gives it another name.
 	mine, err := other.BuildImage(t.Context(), sandboximage.Request{Base: name, ExtraDeps: ": more"}, ignore)
-	must(t, err)
+	must.Succeed(t, err)
 	removeAfter(t, c, mine)
 	const named = "deft-test-named:1"
 	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: mine, Target: named}); err != nil {
@@ -140,9 +141,7 @@ func TestBuiltImages(t *testing.T) {
 	if err != nil || len(theirs) != 1 || theirs[0].Name != mine {
 		t.Fatalf("built for the second: %+v, %v", theirs, err)
 	}
-	if err := other.RemoveBuiltImage(t.Context(), theirs[0]); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, other.RemoveBuiltImage(t.Context(), theirs[0]))
 	if _, err := c.ImageInspect(t.Context(), named); err != nil {
 		t.Errorf("the name of a user: %v", err)
 	}
@@ -151,7 +150,7 @@ func TestBuiltImages(t *testing.T) {
 	}
 	// One that a container uses stays.
 	made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: &container.Config{Image: named, Cmd: []string{"true"}}})
-	must(t, err)
+	must.Succeed(t, err)
 	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: named, Target: mine}); err != nil {
 		t.Fatal(err)
 	}
@@ -168,9 +167,7 @@ func TestBuiltImages(t *testing.T) {
 		p *docker.Provider
 		b sandboximage.Built
 	}{{other, theirs[0]}, {p, got[0]}, {p, got[0]}} { // twice is no error
-		if err := b.p.RemoveBuiltImage(t.Context(), b.b); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, b.p.RemoveBuiltImage(t.Context(), b.b))
 	}
 	if _, err := c.ImageInspect(t.Context(), name); err == nil {
 		t.Error("the image is still there")

@@ -10,6 +10,6 @@ var Class = sandbox.Class{
 		sandbox.FeatureGPUs, sandbox.FeatureDisk, sandbox.FeatureNetwork, sandbox.FeatureGrants, sandbox.FeatureLimits, sandbox.FeaturePorts,
 	},
 	New: func(c sandbox.Config) (sandbox.Provider, error) {
-		return New(Options{Dir: c.Dir, Self: c.Program, Install: c.Install, Hidden: c.Hidden, GitIdentity: c.GitIdentity})
+		return New(Options{Dir: c.Dir, Self: c.Program, Programs: c.Programs, Install: c.Install, Hidden: c.Hidden, GitIdentity: c.GitIdentity})
 	},
 }

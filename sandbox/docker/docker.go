@@ -38,6 +38,8 @@ type Options struct {
 	Host string
 	// Self is the binary whose main calls stage.MaybeInit; default: this one.
 	Self string
+	// Programs are further such binaries: a sandbox whose Argv begins with one has it instead.
+	Programs []string
 	// Install writes Self if it is not there; nil if it is there. It is called before each
 	// start of a container, also by several at once.
 	Install func() error

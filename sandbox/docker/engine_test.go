@@ -14,6 +14,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
@@ -23,7 +24,7 @@ import (
 func TestEngine(t *testing.T) {
 	t.Parallel()
 	got, err := provider(t, t.TempDir()).Engine(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if got.Version == "" || got.Address == "" || len(got.Runtimes) == 0 || !slices.Contains(got.Images, image) {
 		t.Errorf("%+v, want a version, an address, runtimes and the image %s", got, image)
 	}
@@ -34,7 +35,7 @@ func TestEngine(t *testing.T) {
 func TestNoEngine(t *testing.T) {
 	t.Parallel()
 	p, err := docker.New(docker.Options{Dir: t.TempDir(), Host: "unix://" + filepath.Join(t.TempDir(), "no.sock"), Self: program})
-	must(t, err)
+	must.Succeed(t, err)
 	defer p.Close()
 	_, about := p.Engine(t.Context())
 	_, list := p.List(t.Context())
@@ -51,13 +52,13 @@ func TestStuckEngine(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "stuck.sock")
 	l, err := net.Listen("unix", socket)
-	must(t, err)
+	must.Succeed(t, err)
 	defer l.Close()
 	dir := t.TempDir()
 	p, err := docker.New(docker.Options{Dir: dir, Host: "unix://" + socket, Self: program, AnswerTimeout: 50 * time.Millisecond})
-	must(t, err)
+	must.Succeed(t, err)
 	defer p.Close()
-	must(t, os.Mkdir(filepath.Join(dir, "one"), 0o700))
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "one"), 0o700))
 	_, about := p.Engine(t.Context())
 	_, list := p.List(t.Context())
 	_, images := p.BuiltImages(t.Context())
@@ -79,7 +80,7 @@ func TestDeniedEngine(t *testing.T) {
 	c, err := client.New(client.WithHost("unix:///engine.sock"), client.WithDialContext(func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
 	}))
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Close()
 	_, err = c.Info(t.Context(), client.InfoOptions{})
 	err = docker.EngineError(err, "ask the engine")
@@ -128,11 +129,7 @@ func TestNameTaken(t *testing.T) {
 	if _, err := first.Start(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := first.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Report(t, first.Remove(context.WithoutCancel(t.Context()), spec.ID)) })
 	list, err := c.ContainerList(t.Context(), client.ContainerListOptions{Filters: make(client.Filters).Add("label", "dev.deft.workspace="+spec.Workspace)})
 	if err != nil || len(list.Items) != 1 {
 		t.Fatalf("%d containers, %v", len(list.Items), err)
@@ -146,7 +143,7 @@ func TestNameTaken(t *testing.T) {
 	if rerr := <-removed; rerr != nil {
 		t.Fatal(rerr)
 	}
-	must(t, err)
+	must.Succeed(t, err)
 	if s.Reused() {
 		<-s.Done()
 		if s, err = provider(t, dir).Start(t.Context(), spec); err != nil {
@@ -174,12 +171,8 @@ func TestDiskLimit(t *testing.T) {
 		}
 		return
 	}
-	must(t, err)
-	t.Cleanup(func() {
-		if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, p.Remove(context.WithoutCancel(t.Context()), spec.ID)) })
 	got := sandboxtest.Shell(t, s, `head -c 1000000 /dev/zero >/tmp/small && echo small; head -c 40000000 /dev/zero >/tmp/large && echo large; echo end`)
 	if !strings.HasPrefix(got, "small\n") || strings.Contains(got, "large\n") || !slices.Contains(s.Report().Features, "disk-limit") {
 		t.Errorf("with a limit of 20 MiB: %q, features %q", got, s.Report().Features)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/workspace"
@@ -24,13 +25,11 @@ func TestFiles(t *testing.T) {
 			Argv: []string{program, "files", dir}, Env: []string{"PATH=/usr/bin:/bin"}, Workspace: dir,
 			Container: sandbox.Container{Pull: sandbox.PullNever},
 		})
-		must(t, err)
+		must.Succeed(t, err)
 		rt, err := remote.New(remote.Options{Dial: box.Dial})
-		must(t, err)
+		must.Succeed(t, err)
 		t.Cleanup(func() {
-			if err := errors.Join(rt.Close(), p.Remove(context.WithoutCancel(t.Context()), box.ID())); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, errors.Join(rt.Close(), p.Remove(context.WithoutCancel(t.Context()), box.ID())))
 		})
 		return link.New(dir, rt)
 	})

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 	sandboximage "github.com/deft-dev/deft/sandbox/image"
@@ -25,10 +26,10 @@ func TestFullDisk(t *testing.T) {
 		t.Run(strings.Trim(strings.ReplaceAll(step, "/", " "), " "), func(t *testing.T) {
 			t.Parallel()
 			dir, err := os.MkdirTemp("", "full") //nolint:usetesting // the path of a socket is short
-			must(t, err)
+			must.Succeed(t, err)
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-			must(t, err)
+			must.Succeed(t, err)
 			var mu sync.Mutex
 			var asked []string
 			engine := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,11 +55,11 @@ func TestFullDisk(t *testing.T) {
 			go func() { _ = engine.Serve(listener) }()
 			t.Cleanup(func() { engine.Close() })
 			p, err := docker.New(docker.Options{Dir: filepath.Join(dir, "sandboxes"), Image: image, Self: program, Host: "unix://" + listener.Addr().String()})
-			must(t, err)
+			must.Succeed(t, err)
 			t.Cleanup(func() { p.Close() })
 			if step == "/build" {
 				file := filepath.Join(dir, "Dockerfile")
-				must(t, os.WriteFile(file, []byte("FROM x\n"), 0o600))
+				must.Succeed(t, os.WriteFile(file, []byte("FROM x\n"), 0o600))
 				if _, err := p.BuildImage(t.Context(), sandboximage.Request{Dockerfile: file}, func(string) {}); !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.HintOf(err), "disk is full") {
 					t.Errorf("%v, %s", err, fault.HintOf(err))
 				}

@@ -101,7 +101,7 @@ func (p *Provider) prepare(s sandbox.Spec) error {
 // writePlan writes the plan of the first stage.
 func (p *Provider) writePlan(s sandbox.Spec) error {
 	argv := s.Argv
-	if argv[0] == p.opt.Self {
+	if argv[0] == p.program(s) {
 		argv = append([]string{inside.Self}, argv[1:]...)
 	}
 	plan := inside.Plan{Image: sandbox.ImageVariables, Argv: argv, Env: s.Env, Workspace: s.Workspace, Proxy: !s.Network.None()}
@@ -280,7 +280,7 @@ func explain(err error, s sandbox.Spec) error {
 		s.Container.Runtime != "" && strings.Contains(text, "OCI runtime") && strings.Contains(text, "not found"):
 		return fault.New(fault.Unsupported, "the engine has no runtime "+s.Container.Runtime).Hint("`docker info` lists those it has").Because(err)
 	case s.Container.DiskBytes > 0 && strings.Contains(text, "storage-opt"):
-		return fault.New(fault.Unsupported, "the engine's storage cannot limit what a container writes").
+		return fault.New(fault.Unsupported, "the engine's storage cannot limit the bytes that a container writes").
 			Hint("Docker's can on XFS that is mounted with pquota, on btrfs and on ZFS; leave --disk out").Because(err)
 	case strings.Contains(text, "could not select device driver"):
 		return fault.New(fault.Unsupported, "the engine has no GPUs").Hint("install the GPU vendor's container toolkit, or leave --gpus out").Because(err)

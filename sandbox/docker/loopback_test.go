@@ -7,6 +7,7 @@ import (
 
 	"github.com/moby/moby/api/types/system"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
@@ -25,19 +26,15 @@ func TestHosts(t *testing.T) {
 				ID: "hosts", Argv: []string{program, "sandboxtest-program"}, Workspace: t.TempDir(),
 				Container: sandbox.Container{Pull: sandbox.PullNever, Runtime: runtime(t), ExtraHosts: []sandbox.ExtraHost{{Name: "db.corp", Address: netip.MustParseAddr("127.0.0.1")}}},
 			}
-			t.Cleanup(func() {
-				if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
-					t.Error(err)
-				}
-			})
+			t.Cleanup(func() { must.Report(t, p.Remove(context.WithoutCancel(t.Context()), spec.ID)) })
 			for range 2 {
 				s, err := p.Start(t.Context(), spec)
-				must(t, err)
+				must.Succeed(t, err)
 				got := sandboxtest.Shell(t, s, `echo hello >page; httpd -p 127.0.0.1:8080 -h .; for h in localhost sandbox db.corp; do wget -q -O - http://$h:8080/page; done; hostname; grep -c : /proc/net/dev; tail -n +2 /proc/net/route`)
 				if want := "hello\nhello\nhello\nsandbox\n1"; got != want {
 					t.Errorf("inside: %q, want %q", got, want)
 				}
-				must(t, s.Stop(t.Context()))
+				must.Succeed(t, s.Stop(t.Context()))
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 	"go.uber.org/goleak"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
@@ -82,12 +83,8 @@ const image = "deft-test-busybox:1"
 func provider(t testing.TB, dir string) *docker.Provider {
 	t.Helper()
 	p, err := docker.New(docker.Options{Dir: dir, Image: image, Self: program, Host: engine(t).DaemonHost()})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, p.Close()) })
 	return p
 }
 
@@ -106,7 +103,7 @@ func gVisor(t testing.TB) string {
 	t.Helper()
 	const name = "runsc"
 	e, err := provider(t, t.TempDir()).Engine(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if !slices.Contains(e.Runtimes, name) {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("the engine has no runtime %s but %v", name, e.Runtimes)
@@ -123,12 +120,4 @@ func TestGVisor(t *testing.T) {
 		Open:    func(t *testing.T, dir string) sandbox.Provider { return provider(t, dir) },
 		Program: program, Container: sandbox.Container{Pull: sandbox.PullNever, Runtime: gVisor(t)}, OwnKernel: true,
 	})
-}
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

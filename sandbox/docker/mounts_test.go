@@ -10,18 +10,11 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
 )
-
-func files(t *testing.T, dir string, texts map[string]string) {
-	t.Helper()
-	for name, text := range texts {
-		path := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-}
 
 // TestMounts: mounts are there with their modes; writes to an overlay are seen in this
 // sandbox only, last as long as it, and never reach the source.
@@ -30,7 +23,7 @@ func TestMounts(t *testing.T) {
 	c := engine(t)
 	base := t.TempDir()
 	data, secret := filepath.Join(base, "data"), filepath.Join(base, "data/secret")
-	files(t, base, map[string]string{"data/file": "source", "data/old": "source", "data/secret/key": "SECRET", "data/secret/deep/key": "SECRET", "ws/x": "", "ro/file": "read", "vol/x": ""})
+	testtree.Write(t, base, map[string]string{"data/file": "source", "data/old": "source", "data/secret/key": "SECRET", "data/secret/deep/key": "SECRET", "ws/x": "", "ro/file": "read", "vol/x": ""})
 	dir := filepath.Join(base, "provider")
 	p := provider(t, dir)
 	volume := "deft-test-" + strings.ToLower(filepath.Base(filepath.Dir(base)))
@@ -58,11 +51,9 @@ func TestMounts(t *testing.T) {
 		spec := spec
 		spec.ID += id
 		s, err := p.Start(t.Context(), spec)
-		must(t, err)
+		must.Succeed(t, err)
 		t.Cleanup(func() {
-			if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, p.Remove(context.WithoutCancel(t.Context()), spec.ID))
 			if _, err := os.Stat(filepath.Join(dir, spec.ID)); !os.IsNotExist(err) {
 				t.Errorf("its directory is left: %v", err)
 			}
@@ -79,10 +70,10 @@ func TestMounts(t *testing.T) {
 	if got := sandboxtest.Shell(t, second, `ls /over; cat /over/file /vol/file`); got != "file\nold\nsecret\nsourcekept" {
 		t.Errorf("in another sandbox: %q", got)
 	}
-	must(t, first.Stop(t.Context()))
+	must.Succeed(t, first.Stop(t.Context()))
 	<-first.Done()
 	first, err := p.Start(t.Context(), func() sandbox.Spec { s := spec; s.ID += "a"; return s }())
-	must(t, err)
+	must.Succeed(t, err)
 	if got := sandboxtest.Shell(t, first, `ls /over; cat /over/file /over/new/file`); got != "file\nnew\nsecret\nchanged\nmade" {
 		t.Errorf("after a stop: %q", got)
 	}
@@ -101,7 +92,7 @@ func TestNothingOutside(t *testing.T) {
 	base := t.TempDir()
 	p := provider(t, filepath.Join(base, "provider"))
 	ws := filepath.Join(base, "ws")
-	files(t, base, map[string]string{"ws/x": ""})
+	testtree.Write(t, base, map[string]string{"ws/x": ""})
 	spec := sandbox.Spec{
 		ID: "outside" + strings.ToLower(filepath.Base(filepath.Dir(base))), Argv: []string{program, "sandboxtest-program"}, Workspace: ws,
 		Container: sandbox.Container{Pull: sandbox.PullNever, ReadOnly: true},
@@ -110,14 +101,8 @@ func TestNothingOutside(t *testing.T) {
 		spec.Container.User = "0:0"
 	}
 	s, err := p.Start(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, p.Remove(context.WithoutCancel(t.Context()), spec.ID)) })
 	for range 2 {
 		got := sandboxtest.Shell(t, s, `cd /; for f in /.deft/run/made /etc/hosts /etc/resolv.conf /etc/hostname /.deft/made; do (echo x >>$f) 2>/dev/null && echo wrote $f; done
 			mkdir /.deft/run/made 2>/dev/null && echo made; while read -r _ at type options _; do case $type,$options in tmpfs,*|proc,*|sysfs,*|mqueue,*|devpts,*|cgroup*,*|devtmpfs,*|*,ro*) ;; *) echo $at;; esac; done </proc/mounts; cat /etc/hostname`)
@@ -138,7 +123,7 @@ func TestNothingOutside(t *testing.T) {
 func TestRefusedMounts(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	files(t, base, map[string]string{"ws/x": "", "data/file": ""})
+	testtree.Write(t, base, map[string]string{"ws/x": "", "data/file": ""})
 	host := engine(t).DaemonHost()
 	p := provider(t, filepath.Join(base, "provider"))
 	socket := filepath.Dir(strings.TrimPrefix(host, "unix://"))

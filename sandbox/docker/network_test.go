@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
@@ -33,7 +34,7 @@ func testNetwork(t *testing.T, runtime string) {
 	}))
 	defer upstream.Close()
 	everywhere, err := net.Listen("tcp", ":0")
-	must(t, err)
+	must.Succeed(t, err)
 	service := &httptest.Server{Listener: everywhere, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		services.Add(1)
 		fmt.Fprint(w, "SERVICE")
@@ -41,7 +42,7 @@ func testNetwork(t *testing.T, runtime string) {
 	service.Start()
 	defer service.Close()
 	_, port, err := net.SplitHostPort(everywhere.Addr().String())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, name := range []string{"HTTP_PROXY", "http_proxy"} {
 		t.Setenv(name, upstream.URL)
 	}
@@ -49,7 +50,7 @@ func testNetwork(t *testing.T, runtime string) {
 		t.Setenv(name, "")
 	}
 	own, err := os.Hostname()
-	must(t, err)
+	must.Succeed(t, err)
 	dir := filepath.Join(t.TempDir(), "docker")
 	ws := t.TempDir()
 	for i, c := range []struct {
@@ -74,12 +75,8 @@ func testNetwork(t *testing.T, runtime string) {
 				Container: sandbox.Container{Pull: sandbox.PullNever, Runtime: runtime},
 			}
 			s, err := p.Start(t.Context(), spec)
-			must(t, err)
-			t.Cleanup(func() {
-				if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
-					t.Error(err)
-				}
-			})
+			must.Succeed(t, err)
+			t.Cleanup(func() { must.Report(t, p.Remove(context.WithoutCancel(t.Context()), spec.ID)) })
 			got := sandboxtest.Get(t, s, c.url, false)
 			if !strings.Contains(got, c.want) || c.want == "" && strings.Contains(got, "WORLD") {
 				t.Errorf("%s; want %s", got, c.want)
@@ -109,17 +106,13 @@ func TestProxyOutlivesItsProvider(t *testing.T) {
 		Container: sandbox.Container{Pull: sandbox.PullNever},
 	}
 	first, err := docker.New(docker.Options{Dir: dir, Image: image, Self: program, Host: engine(t).DaemonHost()})
-	must(t, err)
+	must.Succeed(t, err)
 	if _, err := first.Start(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
-	must(t, first.Close())
+	must.Succeed(t, first.Close())
 	p := provider(t, dir)
-	t.Cleanup(func() {
-		if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Report(t, p.Remove(context.WithoutCancel(t.Context()), spec.ID)) })
 	s, err := p.Start(t.Context(), spec)
 	if err != nil || !s.Reused() {
 		t.Fatal(s, err)

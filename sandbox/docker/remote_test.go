@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 )
@@ -14,7 +15,7 @@ import (
 func TestNoAddress(t *testing.T) {
 	t.Parallel()
 	p, err := docker.New(docker.Options{Dir: filepath.Join(t.TempDir(), "docker"), Host: "nonsense", Self: program})
-	must(t, err)
+	must.Succeed(t, err)
 	defer p.Close()
 	if err := p.Remove(t.Context(), "one"); err != nil {
 		t.Errorf("Remove: %v", err)
@@ -35,7 +36,7 @@ func TestRemoteEngine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "docker")
 	p, err := docker.New(docker.Options{Dir: dir, Host: "tcp://127.0.0.1:1", Self: program})
-	must(t, err)
+	must.Succeed(t, err)
 	defer p.Close()
 	if err := p.Remove(t.Context(), "one"); err != nil {
 		t.Errorf("Remove: %v", err)

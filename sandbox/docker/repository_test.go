@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
@@ -18,7 +19,7 @@ import (
 func TestRepository(t *testing.T) {
 	t.Parallel()
 	base, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	must.Succeed(t, err)
 	repo, tree := filepath.Join(base, "repo"), filepath.Join(base, "tree")
 	for _, argv := range [][]string{
 		{"init", "-q", repo}, {"-C", repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"},
@@ -29,7 +30,7 @@ func TestRepository(t *testing.T) {
 		}
 	}
 	sub := filepath.Join(repo, "sub")
-	must(t, os.Mkdir(sub, 0o755))
+	must.Succeed(t, os.Mkdir(sub, 0o755))
 	p := provider(t, filepath.Join(base, "docker"))
 	for ws, script := range map[string]string{
 		sub: `cd ..; test -f .git/HEAD; test -f .git/commondir; ! echo x >>.git/config; ! echo x >.git/hooks/pre-commit; ! echo x >beside; echo x >.git/index.lock; rm .git/index.lock; echo x >sub/file`,
@@ -41,12 +42,8 @@ func TestRepository(t *testing.T) {
 			Container: sandbox.Container{Pull: sandbox.PullNever},
 		}
 		s, err := p.Start(t.Context(), spec)
-		must(t, err)
-		t.Cleanup(func() {
-			if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
-				t.Error(err)
-			}
-		})
+		must.Succeed(t, err)
+		t.Cleanup(func() { must.Report(t, p.Remove(context.WithoutCancel(t.Context()), spec.ID)) })
 		sandboxtest.Shell(t, s, "set -e; exec 2>&1; "+script)
 	}
 }
@@ -58,11 +55,11 @@ func TestGitIdentity(t *testing.T) {
 	host, base := engine(t).DaemonHost(), t.TempDir()
 	home, ws, other := filepath.Join(base, "home"), filepath.Join(base, "work"), filepath.Join(base, "other")
 	for _, dir := range []string{home, ws, other} {
-		must(t, os.Mkdir(dir, 0o755))
+		must.Succeed(t, os.Mkdir(dir, 0o755))
 	}
 	const config = "[include]\n\tpath = more\n[credential]\n\thelper = SECRET\n[http]\n\textraheader = SECRET\n"
 	for name, text := range map[string]string{".gitconfig": config, "more": "[user]\n\tname = Ada \\\"A\\\" Lovelace\n\temail = ada@example.com\n\tsigningkey = SECRET\n"} {
-		must(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
+		must.Succeed(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
 	}
 	const section = "[user]\n\tname = \"Ada \\\"A\\\" Lovelace\"\n\temail = \"ada@example.com\""
 	for name, c := range map[string]struct {
@@ -80,20 +77,12 @@ func TestGitIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, err := docker.New(docker.Options{Dir: filepath.Join(t.TempDir(), "docker"), Image: image, Self: program, Host: host, Home: home, GitIdentity: !c.off})
-			must(t, err)
-			t.Cleanup(func() {
-				if err := p.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			must.Succeed(t, err)
+			t.Cleanup(func() { must.Report(t, p.Close()) })
 			c.container.Pull = sandbox.PullNever
 			s, err := p.Start(t.Context(), sandbox.Spec{ID: "identity", Argv: []string{program, "sandboxtest-program"}, Workspace: ws, Container: c.container})
-			must(t, err)
-			t.Cleanup(func() {
-				if err := p.Remove(context.WithoutCancel(t.Context()), "identity"); err != nil {
-					t.Error(err)
-				}
-			})
+			must.Succeed(t, err)
+			t.Cleanup(func() { must.Report(t, p.Remove(context.WithoutCancel(t.Context()), "identity")) })
 			if got := sandboxtest.Shell(t, s, c.script); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}

@@ -159,11 +159,19 @@ func gpus(text string) container.DeviceRequest {
 	return r
 }
 
+// program is the binary that is mounted into a container.
+func (p *Provider) program(s sandbox.Spec) string {
+	if slices.Contains(p.opt.Programs, s.Argv[0]) {
+		return s.Argv[0]
+	}
+	return p.opt.Self
+}
+
 // mounts are the binary, the directory for the start, the workspace and the
 // granted directories; then the names of hosts, and the covers of hidden paths.
 func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 	all := []mount.Mount{
-		bind(p.opt.Self, inside.Self, true), bind(filepath.Join(p.dir(s.ID), runDir), inside.Run, false), bind(s.Workspace, s.Workspace, false),
+		bind(p.program(s), inside.Self, true), bind(filepath.Join(p.dir(s.ID), runDir), inside.Run, false), bind(s.Workspace, s.Workspace, false),
 	}
 	granted := p.granted(s)
 	for _, dir := range slices.Sorted(maps.Keys(granted)) {

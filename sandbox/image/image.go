@@ -202,9 +202,6 @@ func (p *Plan) read(name string) (string, error) {
 	return string(raw), nil
 }
 
-// Dockerfile returns the instructions.
-func (p *Plan) Dockerfile() string { return p.dockerfile }
-
 // Tags returns the names of the image: one for exactly these instructions and files,
 // one for the instructions, and one for the base. An image with the first one need not
 // be built; the others move to the newest build, and so keep the layers that the next

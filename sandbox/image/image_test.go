@@ -15,34 +15,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/sandbox/image"
 )
 
-// write makes files below a new directory, by path; those with "-> TARGET" are links.
+// write makes files below a new directory, by path; those with "->TARGET" are links.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		if target, link := strings.CutPrefix(text, "-> "); link {
-			err = errors.Join(err, os.Symlink(target, path))
-		} else {
-			err = errors.Join(err, os.WriteFile(path, []byte(text), 0o644))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	testtree.Write(t, dir, files)
 	return dir
 }
 
 func plan(t *testing.T, r image.Request, base string) *image.Plan {
 	t.Helper()
 	p, err := image.NewPlan(r, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -51,24 +40,18 @@ func plan(t *testing.T, r image.Request, base string) *image.Plan {
 func sent(t *testing.T, p *image.Plan) map[string]string {
 	t.Helper()
 	var raw bytes.Buffer
-	if err := p.WriteContext(&raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.WriteContext(&raw))
 	got := map[string]string{}
 	for r := tar.NewReader(&raw); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return got
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		b, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if h.Typeflag == tar.TypeSymlink {
-			b = []byte("-> " + h.Linkname)
+			b = []byte("->" + h.Linkname)
 		}
 		if h.Uid != 0 || h.Uname != "" || h.ModTime.Unix() > 0 {
 			t.Errorf("%s has an owner or a time: %+v", h.Name, h)
@@ -85,16 +68,14 @@ func TestContext(t *testing.T) {
 	dir := write(t, map[string]string{
 		"Dockerfile": "FROM scratch\nCOPY . /\n", ".dockerignore": "*.log\nbuild\n!build/keep\n.env\n",
 		"a": "1", "sub/b": "2", "x.log": "no", "build/no": "no", "build/keep": "yes", ".env": "TOKEN=x",
-		"link": "-> " + outside + "/secret", "dir": "-> " + outside, "private/key": "hidden",
+		"link": "->" + outside + "/secret", "dir": "->" + outside, "private/key": "hidden",
 	})
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	p := plan(t, image.Request{Dockerfile: filepath.Join(dir, "Dockerfile"), Hidden: []string{filepath.Join(dir, "private")}}, "")
 	want := map[string]string{
 		".deft.dockerfile": "FROM scratch\nCOPY . /\n", ".dockerignore": ignores,
 		"Dockerfile": "FROM scratch\nCOPY . /\n", "a": "1", "sub/": "", "sub/b": "2", "build/keep": "yes",
-		"link": "-> " + outside + "/secret", "dir": "-> " + outside,
+		"link": "->" + outside + "/secret", "dir": "->" + outside,
 	}
 	if diff := cmp.Diff(want, sent(t, p)); diff != "" {
 		t.Errorf("context (-want +got):\n%s", diff)
@@ -125,9 +106,7 @@ func TestTags(t *testing.T) {
 	}
 	change := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	same := func(want string) {
 		t.Helper()
@@ -181,9 +160,7 @@ func TestChangedContext(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"Dockerfile": "FROM a\n", "f": "1"})
 	p := plan(t, image.Request{Dockerfile: filepath.Join(dir, "Dockerfile")}, "")
-	if err := os.WriteFile(filepath.Join(dir, "f"), []byte("22"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "f"), []byte("22"), 0o644))
 	if err := p.WriteContext(io.Discard); !fault.Is(err, fault.Conflict) {
 		t.Errorf("got %v", err)
 	}
@@ -192,7 +169,7 @@ func TestChangedContext(t *testing.T) {
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	outside := write(t, map[string]string{"secret": "FROM x"})
-	dir := write(t, map[string]string{"link": "-> " + outside + "/secret", "bad/.dockerignore": "[", "bad/Dockerfile": "FROM a"})
+	dir := write(t, map[string]string{"link": "->" + outside + "/secret", "bad/.dockerignore": "[", "bad/Dockerfile": "FROM a"})
 	for name, r := range map[string]image.Request{
 		"nothing":              {},
 		"blank":                {Base: "a", ExtraDeps: "  "},
@@ -214,9 +191,7 @@ func TestBadRequests(t *testing.T) {
 func TestLargeContext(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"Dockerfile": "FROM base\n", "sparse": ""})
-	if err := os.Truncate(filepath.Join(dir, "sparse"), 5<<40); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Truncate(filepath.Join(dir, "sparse"), 5<<40))
 	_, err := image.NewPlan(image.Request{Dockerfile: filepath.Join(dir, "Dockerfile")}, "")
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "sparse") || !strings.Contains(fault.HintOf(err), ".dockerignore") {
 		t.Errorf("%v", err)

@@ -24,6 +24,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -121,9 +122,7 @@ func New(o Options) *Pool {
 	if o.Interval <= 0 {
 		o.Interval = DefaultInterval
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	p := &Pool{o: o, wake: make(chan struct{}, 1), classes: map[Class]*class{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.wg.Go(p.maintain)

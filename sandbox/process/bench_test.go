@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
@@ -45,7 +46,7 @@ func BenchmarkStart(b *testing.B) {
 				took = append(took, time.Since(began))
 				b.StopTimer()
 				began = time.Now()
-				must(b, sb.Stop(b.Context()))
+				must.Succeed(b, sb.Stop(b.Context()))
 				stop = append(stop, time.Since(began))
 				b.StartTimer()
 			}

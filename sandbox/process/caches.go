@@ -41,6 +41,7 @@ func (p *Provider) cacheLayers(s sandbox.Spec, dir string) ([]inside.CacheLayer,
 		return nil, nil
 	}
 	var all []inside.CacheLayer
+	apart := mountedBeneath(p.opt.Home)
 	for _, c := range homeCaches {
 		path := resolve(p.cachePath(c.name, c.variable))
 		inWorkspace := within(path, s.Workspace) || within(s.Workspace, path)
@@ -48,9 +49,9 @@ func (p *Provider) cacheLayers(s sandbox.Spec, dir string) ([]inside.CacheLayer,
 		if inWorkspace || granted || within(p.opt.Home, path) {
 			continue
 		}
-		l := inside.CacheLayer{Path: path, Variable: c.variable, Lower: p.opt.Home, Layer: filepath.Join(dir, "home")}
+		l := inside.CacheLayer{Path: path, Variable: c.variable, Lower: p.opt.Home, Layer: filepath.Join(dir, "home"), Apart: apart}
 		if !sameMount(path, p.opt.Home) {
-			l.Lower = path
+			l.Lower, l.Apart = path, false
 			l.Layer = filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(c.name, "."), "/", "-"))
 		}
 		if len(all) == 0 || all[len(all)-1].Layer != l.Layer {
@@ -79,6 +80,23 @@ func sameMount(path, dir string) bool {
 	err := errors.Join(
 		unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_MNT_ID, &a), unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_MNT_ID, &b))
 	return err == nil && a.Mask&b.Mask&unix.STATX_MNT_ID != 0 && a.Mnt_id == b.Mnt_id
+}
+
+// mountedBeneath reports whether something is mounted in a directory. Where that cannot be
+// read, the init stage finds it out by an attempt, which takes longer.
+func mountedBeneath(dir string) bool {
+	raw, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return false
+	}
+	prefix := resolve(dir) + "/"
+	octal := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`) // as in proc_pid_mountinfo(5)
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.SplitN(line, " ", 6); len(f) == 6 && strings.HasPrefix(octal.Replace(f[4]), prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // inCache reports whether a path is in a cache of the user.

@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -51,27 +53,27 @@ cat .cargo/credentials.toml
 	second := b.spec
 	second.ID = "second"
 	beside, err := b.Start(t.Context(), second)
-	must(t, err)
+	must.Succeed(t, err)
 	if got := sh(t, beside, read).Out; got != "the user's" {
 		t.Errorf("beside: %q", got)
 	}
-	must(t, beside.Stop(t.Context()))
+	must.Succeed(t, beside.Stop(t.Context()))
 
 	// Writes last, also for another conversation.
-	must(t, b.Remove(t.Context(), "one"))
+	must.Succeed(t, b.Remove(t.Context(), "one"))
 	later := b.spec
 	later.ID = "later"
 	s, err = b.Start(t.Context(), later)
-	must(t, err)
+	must.Succeed(t, err)
 	if got := sh(t, s, read).Out; got != "changed\nnew\nnew\nnew\n" {
 		t.Errorf("later: %q", got)
 	}
 
 	elsewhere := b.spec
 	elsewhere.ID, elsewhere.Workspace = "elsewhere", filepath.Join(filepath.Dir(b.ws), "elsewhere")
-	must(t, os.Mkdir(elsewhere.Workspace, 0o755))
+	must.Succeed(t, os.Mkdir(elsewhere.Workspace, 0o755))
 	s, err = b.Start(t.Context(), elsewhere)
-	must(t, err)
+	must.Succeed(t, err)
 	if got := sh(t, s, read).Out; got != "the user's" {
 		t.Errorf("in another workspace: %q", got)
 	}
@@ -86,33 +88,54 @@ func TestCachesBesideMount(t *testing.T) {
 	}
 	b := setup(t, process.LevelNamespaces)
 	write(t, filepath.Join(b.home, "go/pkg/mod/old"), "the user's\n")
-	mounted := filepath.Join(b.home, "elsewhere")
-	must(t, os.Mkdir(mounted, 0o755))
+	mounted := filepath.Join(b.home, "else where")
+	must.Succeed(t, os.Mkdir(mounted, 0o755))
 	next := func(id, script, want string) {
 		t.Helper()
 		spec := b.spec
 		spec.ID = id
 		s, err := b.Start(t.Context(), spec)
-		must(t, err)
+		must.Succeed(t, err)
 		if got := sh(t, s, `cd "$HOME" && `+script).Out; got != want {
 			t.Errorf("%s: %q, want %q", id, got, want)
 		}
 		if !slices.Contains(s.Report().Features, "cache-overlay") {
 			t.Errorf("%s: %+v", id, s.Report())
 		}
-		must(t, b.Remove(t.Context(), id))
+		must.Succeed(t, b.Remove(t.Context(), id))
 	}
 	next("before", `cat go/pkg/mod/old && echo one >go/pkg/mod/f && echo one >.m2/f`, "the user's\n")
-	must(t, unix.Mount("none", mounted, "tmpfs", 0, "size=64k"))
+	must.Succeed(t, unix.Mount("none", mounted, "tmpfs", 0, "size=64k"))
 	unmount := sync.OnceValue(func() error { return unix.Unmount(mounted, unix.MNT_DETACH) })
-	t.Cleanup(func() {
-		if err := unmount(); err != nil {
-			t.Error(err)
-		}
-	})
-	next("meanwhile", `cat go/pkg/mod/old go/pkg/mod/f .m2/f && echo two >>go/pkg/mod/f && echo two >.m2/f && rm go/pkg/mod/old`, "the user's\none\none\n")
-	must(t, unmount())
-	next("after", `cat go/pkg/mod/f .m2/f; cat go/pkg/mod/old 2>&1 || true`, "one\ntwo\ntwo\ncat: go/pkg/mod/old: No such file or directory\n")
+	t.Cleanup(func() { must.Report(t, unmount()) })
+	if process.MountedBeneath(filepath.Join(b.home, "go")) || !process.MountedBeneath(b.home) {
+		t.Error("it is not seen that something is mounted in the home, or it is seen elsewhere")
+	}
+	next("meanwhile", `cat go/pkg/mod/old go/pkg/mod/f .m2/f && echo two >>go/pkg/mod/f && echo two >.m2/f && echo two >.gradle/f && rm go/pkg/mod/old`, "the user's\none\none\n")
+	if parts := overlays(t, b); !slices.Equal(parts, []string{".cargo", "go/pkg"}) {
+		t.Errorf("caches with overlays of their own: %q, want these of the user", parts)
+	}
+	write(t, filepath.Join(b.home, ".gradle/old"), "the user's since\n")
+	next("later", `cat .gradle/old .gradle/f`, "the user's since\ntwo\n")
+	must.Succeed(t, unmount())
+	next("after", `cat go/pkg/mod/f .m2/f .gradle/f; cat go/pkg/mod/old 2>&1 || true`, "one\ntwo\ntwo\ntwo\ncat: go/pkg/mod/old: No such file or directory\n")
+}
+
+// overlays returns the caches in a sandbox's home that have an overlay of their own.
+func overlays(t *testing.T, b *bench) (all []string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(b.dir, ".caches/*/*/home/parts"))
+	must.Succeed(t, err)
+	for _, parts := range found {
+		must.Succeed(t, filepath.WalkDir(parts, func(path string, _ fs.DirEntry, err error) error {
+			if rel, ok := strings.CutSuffix(strings.TrimPrefix(path, parts+"/"), "/work"); ok {
+				all = append(all, rel)
+				return fs.SkipDir
+			}
+			return err
+		}))
+	}
+	return all
 }
 
 // TestCachesByVariables is how caches work where no file system can be laid over
@@ -128,7 +151,7 @@ mkdir -p "$dir" && echo new >"$dir/f" && cat "$dir/f" || exit 1; done; echo "$GO
 	if a.Code != 0 || a.Out != want {
 		t.Errorf("%+v, want %q", a, want)
 	}
-	must(t, b.Remove(t.Context(), "one"))
+	must.Succeed(t, b.Remove(t.Context(), "one"))
 	if got := sh(t, b.start(t), `cat "$CARGO_HOME/f"`).Out; got != "new\n" {
 		t.Errorf("later: %q", got)
 	}
@@ -170,7 +193,7 @@ cat "$1" "$HOME/go/pkg/../../$1" "$HOME/.m2/../$1"`, name).Out
 				if got := sh(t, s, `grep -rs SECRET "$HOME" "$XDG_CACHE_HOME" "$CARGO_HOME" "$GOMODCACHE"`).Out; got != "" {
 					t.Errorf("in %s: %s", id, got)
 				}
-				must(t, s.Stop(t.Context()))
+				must.Succeed(t, s.Stop(t.Context()))
 			}
 			look("first")
 			look("later") // with the first one's files in the layer

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
@@ -23,7 +24,7 @@ func TestTrimCaches(t *testing.T) {
 	for _, name := range []string{"gone", "oldest", "older", "newer", "running"} { // in the order of their use
 		spec := b.spec
 		spec.ID, spec.Workspace = name, filepath.Join(filepath.Dir(b.ws), name)
-		must(t, os.Mkdir(spec.Workspace, 0o755))
+		must.Succeed(t, os.Mkdir(spec.Workspace, 0o755))
 		specs[name] = spec
 		s, err := b.Start(t.Context(), spec)
 		if err != nil {
@@ -37,12 +38,12 @@ func TestTrimCaches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(t, os.Remove(specs["gone"].Workspace))
+	must.Succeed(t, os.Remove(specs["gone"].Workspace))
 	inUse := "running"
 	names := func() string {
 		t.Helper()
 		all, err := b.Caches(t.Context())
-		must(t, err)
+		must.Succeed(t, err)
 		var list []string
 		for _, c := range all {
 			if c.Bytes < size || c.Bytes > 2*size || c.Running != (filepath.Base(c.Workspace) == inUse) {
@@ -64,7 +65,7 @@ func TestTrimCaches(t *testing.T) {
 		{3 * size * 5 / 4, "older newer running"},
 		{1, "running"},
 	} {
-		must(t, process.Trim(b.Provider, t.Context(), time.Now(), c.bytes))
+		must.Succeed(t, process.Trim(b.Provider, t.Context(), time.Now(), c.bytes))
 		if got := names(); got != c.want {
 			t.Errorf("with %d bytes: %s, want %s", c.bytes, got, c.want)
 		}
@@ -72,13 +73,13 @@ func TestTrimCaches(t *testing.T) {
 	if got := sh(t, running, `wc -c <"$HOME/go/pkg/mod/m/f"`).Out; strings.TrimSpace(got) != "1048576" {
 		t.Errorf("the one in use reads %q", got)
 	}
-	must(t, running.Stop(t.Context()))
+	must.Succeed(t, running.Stop(t.Context()))
 	inUse = ""
 	for _, c := range []struct {
 		after time.Duration
 		want  string
 	}{{process.MaxCacheAge - time.Hour, "running"}, {process.MaxCacheAge + time.Hour, ""}} {
-		must(t, process.Trim(b.Provider, t.Context(), time.Now().Add(c.after), process.MaxCacheBytes))
+		must.Succeed(t, process.Trim(b.Provider, t.Context(), time.Now().Add(c.after), process.MaxCacheBytes))
 		if got := names(); got != c.want {
 			t.Errorf("after %s: %q, want %q", c.after, got, c.want)
 		}
@@ -113,7 +114,7 @@ func TestTrimWhileStarting(t *testing.T) {
 		if got := sh(t, s, `mkdir -p "$HOME/.m2/x" && echo kept >"$HOME/.m2/x/f" && sleep 0.02 && cat "$HOME/.m2/x/f"`).Out; got != "kept\n" {
 			t.Errorf("%q", got)
 		}
-		must(t, s.Stop(t.Context()))
+		must.Succeed(t, s.Stop(t.Context()))
 	}
 	close(done)
 	wg.Wait()

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestForkInto starts processes in control groups of both versions, and sees that this
@@ -34,29 +36,19 @@ func TestForkInto(t *testing.T) {
 				}
 				t.Skipf("this host gives no group: %v", err)
 			}
-			t.Cleanup(func() {
-				if err := unix.Rmdir(dir); err != nil {
-					t.Error(err)
-				}
-			})
+			t.Cleanup(func() { must.Report(t, unix.Rmdir(dir)) })
 			groups := []group{{controller: "freezer", dir: dir, v2: c.v2}, {controller: "none", err: errors.New("not made")}}
 			if c.v2 {
 				groups = append(groups, group{controller: "memory", dir: dir, v2: true}) // one for all
 			}
 			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer r.Close()
 			out, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer out.Close()
 			pid, err := forkInto(groups, "/bin/cat", []string{"cat"}, &syscall.ProcAttr{Files: []uintptr{r.Fd(), out.Fd(), out.Fd()}, Sys: &syscall.SysProcAttr{}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer func() {
 				w.Close()
 				if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
@@ -88,9 +80,7 @@ func TestForkIntoNothing(t *testing.T) {
 	for _, v2 := range []bool{false, true} {
 		groups := []group{{controller: "pids", dir: filepath.Join(t.TempDir(), "none"), v2: v2}}
 		pid, err := forkInto(groups, "/bin/true", []string{"true"}, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var ws syscall.WaitStatus
 		if _, err := syscall.Wait4(pid, &ws, 0, nil); err != nil || ws.ExitStatus() != 0 {
 			t.Errorf("%v, %v", ws, err)
@@ -116,8 +106,6 @@ func v2Root() string {
 func groupsOf(t *testing.T, process string) string {
 	t.Helper()
 	b, err := os.ReadFile("/proc/" + process + "/cgroup")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(b)
 }

@@ -3,6 +3,7 @@ package process_test
 import (
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
@@ -15,12 +16,8 @@ func TestConformance(t *testing.T) {
 			t.Parallel()
 			sandboxtest.Run(t, sandboxtest.Options{Open: func(t *testing.T, dir string) sandbox.Provider {
 				p, err := process.New(process.Options{Dir: dir, Level: level, Home: t.TempDir(), TmpBytes: 64 << 20})
-				must(t, err)
-				t.Cleanup(func() {
-					if err := p.Close(); err != nil {
-						t.Error(err)
-					}
-				})
+				must.Succeed(t, err)
+				t.Cleanup(func() { must.Report(t, p.Close()) })
 				return p
 			}})
 		})

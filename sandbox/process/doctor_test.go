@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
@@ -44,7 +45,7 @@ func TestDoctorInTheHome(t *testing.T) {
 	for _, level := range levels {
 		b := setup(t, level)
 		t.Setenv("TMPDIR", filepath.Join(b.home, "tmp"))
-		must(t, os.MkdirAll(os.TempDir(), 0o755))
+		must.Succeed(t, os.MkdirAll(os.TempDir(), 0o755))
 		_, checks, err := b.Doctor(t.Context())
 		if err != nil {
 			missing(t, err)
@@ -63,7 +64,7 @@ func TestDoctorSeesWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNone)
 	_, checks, err := b.Doctor(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, c := range checks {
 		if c.Name == "tcp-out" || c.Name == "udp-out" {
 			t.Errorf("%s was tried without a sandbox: %s", c.Name, c.Detail)
@@ -107,18 +108,12 @@ func TestDoctorFromTheHome(t *testing.T) {
 			b := setup(t, level)
 			own := filepath.Join(b.home, "src/deft/bin/deft")
 			program, err := os.ReadFile(executable(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			write(t, own, "")
-			if err := errors.Join(os.WriteFile(own, program, 0o700), os.Chmod(own, 0o700)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, errors.Join(os.WriteFile(own, program, 0o700), os.Chmod(own, 0o700)))
 			write(t, filepath.Join(b.home, "src/deft/.env"), "SECRET")
 			p, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home, TmpBytes: 64 << 20, Self: own})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer p.Close()
 			_, checks, err := p.Doctor(t.Context())
 			if err != nil {

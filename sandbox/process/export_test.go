@@ -15,6 +15,7 @@ var (
 	SplitHome       = splitHome
 	Connect         = socketpath.Dial
 	Trim            = (*Provider).trim
+	MountedBeneath  = mountedBeneath
 	ProxyChecks     = func(service string) (all []sandbox.Attempt) {
 		for _, a := range modeAttempts(sandbox.NetworkOpen) {
 			if strings.HasSuffix(a.tried, " through the proxy") { // the others would send something

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
@@ -145,7 +147,7 @@ func sparseCargo() string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	must(t, err)
+	must.Succeed(t, err)
 	return string(raw)
 }
 
@@ -157,16 +159,7 @@ func serveBytes(mux *http.ServeMux, path string, body []byte) {
 func serveGit(t *testing.T, mux *http.ServeMux) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "work/file"), "FETCHED")
-	git := func(args ...string) string {
-		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@site.test"}, args...)...)
-		cmd.Dir = root
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
+	git := func(args ...string) string { return testtree.Git(t, root, args...) }
 	git("init", "-q", "work")
 	git("-C", "work", "add", "file")
 	git("-C", "work", "commit", "-qm", "one")
@@ -248,9 +241,9 @@ func zipped(t *testing.T, files map[string]string) []byte {
 		if err == nil {
 			_, err = w.Write([]byte(text))
 		}
-		must(t, err)
+		must.Succeed(t, err)
 	}
-	must(t, z.Close())
+	must.Succeed(t, z.Close())
 	return buf.Bytes()
 }
 
@@ -264,9 +257,9 @@ func tarred(t *testing.T, files map[string]string) []byte {
 		if err == nil {
 			_, err = tw.Write([]byte(text))
 		}
-		must(t, err)
+		must.Succeed(t, err)
 	}
-	must(t, tw.Close())
-	must(t, gz.Close())
+	must.Succeed(t, tw.Close())
+	must.Succeed(t, gz.Close())
 	return buf.Bytes()
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -23,10 +25,10 @@ func TestGitIdentity(t *testing.T) {
 			t.Parallel()
 			b := setup(t, level)
 			home, err := os.MkdirTemp("", "home") //nolint:usetesting // the path of a socket is short
-			must(t, err)
+			must.Succeed(t, err)
 			t.Cleanup(func() { os.RemoveAll(home) })
 			agent, err := os.MkdirTemp("", "ssh-") //nolint:usetesting // as ssh-agent does
-			must(t, err)
+			must.Succeed(t, err)
 			t.Cleanup(func() { os.RemoveAll(agent) })
 			for name, text := range map[string]string{
 				".gitconfig":       "[user]\n\tname = Ada Lovelace\n\temail = ada@example.com\n[credential]\n\thelper = store\n",
@@ -37,7 +39,7 @@ func TestGitIdentity(t *testing.T) {
 			sockets := []string{filepath.Join(agent, "agent.1"), filepath.Join(home, ".ssh/agent"), filepath.Join(home, ".gnupg/S.gpg-agent")}
 			for _, path := range sockets {
 				l, err := net.Listen("unix", path)
-				must(t, err)
+				must.Succeed(t, err)
 				t.Cleanup(func() { l.Close() })
 			}
 			b.home = home
@@ -104,23 +106,15 @@ func TestGitIncludes(t *testing.T) {
 func TestGitDirElsewhere(t *testing.T) {
 	t.Parallel()
 	tool(t, "git")
-	git := func(t *testing.T, dir string, args ...string) {
-		t.Helper()
-		cmd := exec.Command("git", append([]string{"-c", "protocol.file.allow=always", "-c", "user.name=Me", "-c", "user.email=me@home"}, args...)...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v: %s", args, err, out)
-		}
-	}
 	submodule := func(t *testing.T, b *bench) string {
 		lib, super := filepath.Join(b.home, "lib"), filepath.Join(b.home, "super")
 		write(t, filepath.Join(lib, "dir/file"), "text")
-		git(t, lib, "init", "-q")
-		git(t, lib, "add", ".")
-		git(t, lib, "commit", "-qm", "one")
+		testtree.Git(t, lib, "init", "-q")
+		testtree.Git(t, lib, "add", ".")
+		testtree.Git(t, lib, "commit", "-qm", "one")
 		write(t, filepath.Join(super, "file"), "text")
-		git(t, super, "init", "-q")
-		git(t, super, "submodule", "--quiet", "add", lib, "parts/lib")
+		testtree.Git(t, super, "init", "-q")
+		testtree.Git(t, super, "submodule", "--quiet", "add", lib, "parts/lib")
 		return filepath.Join(super, "parts/lib")
 	}
 	for name, c := range map[string]struct {
@@ -131,7 +125,7 @@ func TestGitDirElsewhere(t *testing.T) {
 		"below a submodule": {func(t *testing.T, b *bench) string { return filepath.Join(submodule(t, b), "dir") }, false},
 		"separate directory": {func(t *testing.T, b *bench) string {
 			b.spec.Writable = []string{filepath.Join(b.home, "gits/one.git")}
-			git(t, b.ws, "init", "-q", "--separate-git-dir", b.spec.Writable[0])
+			testtree.Git(t, b.ws, "init", "-q", "--separate-git-dir", b.spec.Writable[0])
 			return b.ws
 		}, false},
 		"the directory of another": {func(t *testing.T, b *bench) string {
@@ -142,9 +136,7 @@ func TestGitDirElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, process.LevelNamespaces)
-			if err := os.MkdirAll(filepath.Join(b.home, "gits"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.MkdirAll(filepath.Join(b.home, "gits"), 0o755))
 			write(t, filepath.Join(b.home, ".gitconfig"), "[user]\n\tname = Me\n\temail = me@home\n")
 			b.spec.Workspace = c.workspace(t, b)
 			s := b.start(t)

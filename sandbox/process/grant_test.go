@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -30,10 +32,10 @@ func TestOnlyGranted(t *testing.T) {
 			write(t, filepath.Join(tool, "bin/thing"), "#!/bin/sh\ncat "+tool+"/lib/data\n")
 			write(t, filepath.Join(tool, "lib/data"), "data")
 			write(t, filepath.Join(tool, "private"), "SECRET")
-			must(t, os.Chmod(filepath.Join(tool, "bin/thing"), 0o755))
+			must.Succeed(t, os.Chmod(filepath.Join(tool, "bin/thing"), 0o755))
 			b.spec.Readable, b.spec.Writable = []string{read}, []string{rw}
 			p, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home, Env: []string{"PATH=" + tool + "/bin:/usr/bin:/bin"}})
-			must(t, err)
+			must.Succeed(t, err)
 			t.Cleanup(func() { p.Close() })
 			b.Provider = p
 			s := b.start(t)
@@ -50,9 +52,7 @@ func TestOnlyGranted(t *testing.T) {
 			if _, err := b.Start(t.Context(), again); !fault.Is(err, fault.Conflict) {
 				t.Errorf("with other grants: %v", err)
 			}
-			if err := b.Remove(t.Context(), b.spec.ID); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, b.Remove(t.Context(), b.spec.ID))
 		})
 	}
 }
@@ -62,7 +62,7 @@ func TestRefusedGrants(t *testing.T) {
 	b := setup(t, "")
 	b.spec.Hidden = []string{filepath.Join(b.ws, "private")}
 	link := filepath.Join(b.home, "link")
-	must(t, os.Symlink(filepath.Join(b.home, "other"), link))
+	must.Succeed(t, os.Symlink(filepath.Join(b.home, "other"), link))
 	for _, dir := range []string{"/", "relative", "/proc/self", "/etc/ssl/private", b.dir, b.ws + "/private", link, b.home + "/none", b.home + "/notes.txt"} {
 		for _, writable := range []bool{false, true} {
 			s := b.spec
@@ -73,16 +73,6 @@ func TestRefusedGrants(t *testing.T) {
 				t.Errorf("%s: %v", dir, err)
 			}
 		}
-	}
-}
-
-// git runs git outside, without the user's configuration.
-func git(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@y", "-c", "init.defaultBranch=main"}, args...)...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %q: %v: %s", args, err, out)
 	}
 }
 
@@ -103,13 +93,13 @@ func TestGitOutsideWorkspace(t *testing.T) {
 				repo := filepath.Join(b.home, "repo")
 				write(t, filepath.Join(repo, "sub/file"), "file")
 				write(t, filepath.Join(repo, "beside"), "beside")
-				git(t, repo, "init", "-q")
-				git(t, repo, "add", ".")
-				git(t, repo, "commit", "-qm", "outside")
+				testtree.Git(t, repo, "init", "-q")
+				testtree.Git(t, repo, "add", ".")
+				testtree.Git(t, repo, "commit", "-qm", "outside")
 				top := repo
 				if strings.Contains(name, "worktree") {
 					top = filepath.Join(filepath.Dir(b.ws), "tree")
-					git(t, repo, "worktree", "add", "-q", top, "-b", "side")
+					testtree.Git(t, repo, "worktree", "add", "-q", top, "-b", "side")
 				}
 				b.spec.Workspace = filepath.Join(top, sub)
 				s := b.start(t)
@@ -146,13 +136,13 @@ func TestOtherGitConfiguration(t *testing.T) {
 			repo := filepath.Join(b.home, "repo")
 			top, own := repo, filepath.Join(repo, ".git")
 			write(t, filepath.Join(repo, "sub/file"), "file")
-			git(t, repo, "init", "-q")
-			git(t, repo, "config", "extensions.worktreeConfig", "true")
-			git(t, repo, "add", ".")
-			git(t, repo, "commit", "-qm", "outside")
+			testtree.Git(t, repo, "init", "-q")
+			testtree.Git(t, repo, "config", "extensions.worktreeConfig", "true")
+			testtree.Git(t, repo, "add", ".")
+			testtree.Git(t, repo, "commit", "-qm", "outside")
 			if name == "worktree" {
 				top, own = filepath.Join(filepath.Dir(b.ws), "tree"), filepath.Join(own, "worktrees/tree")
-				git(t, repo, "worktree", "add", "-q", top, "-b", "side")
+				testtree.Git(t, repo, "worktree", "add", "-q", top, "-b", "side")
 			}
 			b.spec.Workspace = filepath.Join(top, sub)
 			s := b.start(t)
@@ -183,11 +173,11 @@ func TestCommonDirectory(t *testing.T) {
 			repo := filepath.Join(b.home, "repo")
 			own, commondir := filepath.Join(repo, ".git"), filepath.Join(repo, ".git/commondir")
 			write(t, filepath.Join(repo, "sub/file"), "file")
-			git(t, repo, "init", "-q")
-			git(t, repo, "add", ".")
-			git(t, repo, "commit", "-qm", "outside")
+			testtree.Git(t, repo, "init", "-q")
+			testtree.Git(t, repo, "add", ".")
+			testtree.Git(t, repo, "commit", "-qm", "outside")
 			if workTree {
-				git(t, repo, "config", "core.worktree", repo)
+				testtree.Git(t, repo, "config", "core.worktree", repo)
 			}
 			b.spec.Workspace = filepath.Join(repo, "sub")
 			s := b.start(t)
@@ -202,7 +192,7 @@ func TestCommonDirectory(t *testing.T) {
 			if a := sh(t, s, inGit); !workTree && !strings.HasPrefix(a.Out, "inside\noutside\n") {
 				t.Errorf("git inside says %q", a.Out)
 			}
-			must(t, b.Remove(t.Context(), b.spec.ID))
+			must.Succeed(t, b.Remove(t.Context(), b.spec.ID))
 			write(t, commondir, "../sub/evil\n")
 			if _, err := b.Start(t.Context(), b.spec); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), commondir) {
 				t.Errorf("with a planted file: %v", err)
@@ -232,10 +222,10 @@ func TestPlantedGitFile(t *testing.T) {
 			b := setup(t, level)
 			repo, mine := filepath.Join(b.home, "repo"), filepath.Join(filepath.Dir(b.ws), "mine")
 			write(t, filepath.Join(repo, "file"), "SECRET")
-			git(t, repo, "init", "-q")
-			git(t, repo, "add", ".")
-			git(t, repo, "commit", "-qm", "SECRET")
-			git(t, repo, "worktree", "add", "-q", mine, "-b", "side")
+			testtree.Git(t, repo, "init", "-q")
+			testtree.Git(t, repo, "add", ".")
+			testtree.Git(t, repo, "commit", "-qm", "SECRET")
+			testtree.Git(t, repo, "worktree", "add", "-q", mine, "-b", "side")
 			fake := filepath.Join(b.ws, "fake")
 			write(t, filepath.Join(fake, "worktrees/x/gitdir"), filepath.Join(b.ws, ".git"))
 			write(t, filepath.Join(fake, "worktrees/x/commondir"), filepath.Join(repo, ".git"))
@@ -249,7 +239,7 @@ func TestPlantedGitFile(t *testing.T) {
 				if strings.Contains(a.Out, "SECRET") || strings.Contains(a.Out, "refs/heads") {
 					t.Errorf("%s: %s", planted, a.Out)
 				}
-				must(t, b.Remove(t.Context(), b.spec.ID))
+				must.Succeed(t, b.Remove(t.Context(), b.spec.ID))
 			}
 		})
 	}
@@ -262,12 +252,12 @@ func TestLinkedObjects(t *testing.T) {
 	b := setup(t, process.LevelNamespaces)
 	repo, tree := filepath.Join(b.home, "repo"), filepath.Join(filepath.Dir(b.ws), "tree")
 	write(t, filepath.Join(repo, "file"), "x")
-	git(t, repo, "init", "-q")
-	git(t, repo, "add", ".")
-	git(t, repo, "commit", "-qm", "x")
-	git(t, repo, "worktree", "add", "-q", tree, "-b", "side")
-	must(t, os.RemoveAll(filepath.Join(repo, ".git/logs")))
-	must(t, os.Symlink(filepath.Join(b.home, "other"), filepath.Join(repo, ".git/logs")))
+	testtree.Git(t, repo, "init", "-q")
+	testtree.Git(t, repo, "add", ".")
+	testtree.Git(t, repo, "commit", "-qm", "x")
+	testtree.Git(t, repo, "worktree", "add", "-q", tree, "-b", "side")
+	must.Succeed(t, os.RemoveAll(filepath.Join(repo, ".git/logs")))
+	must.Succeed(t, os.Symlink(filepath.Join(b.home, "other"), filepath.Join(repo, ".git/logs")))
 	b.spec.Workspace = tree
 	if a := sh(t, b.start(t), `cat "$1/other/.env" "$1"/repo/.git/logs/.env`, b.home); strings.Contains(a.Out, "SECRET") {
 		t.Error(a.Out)
@@ -311,7 +301,7 @@ func TestRegistryConfigurations(t *testing.T) {
 	} {
 		write(t, filepath.Join(b.home, name), text)
 	}
-	must(t, os.Symlink("dotfiles/npmrc", filepath.Join(b.home, ".npmrc")))
+	must.Succeed(t, os.Symlink("dotfiles/npmrc", filepath.Join(b.home, ".npmrc")))
 	s := b.start(t)
 	for name, want := range map[string]string{
 		".npmrc":               "registry=https://npm.corp/\n@own:registry = https://scope.corp/\n",

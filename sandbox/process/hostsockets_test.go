@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -20,7 +21,7 @@ func TestHostSockets(t *testing.T) {
 			t.Parallel()
 			b := setup(t, level)
 			base, err := os.MkdirTemp("", "sock") //nolint:usetesting // the path of a socket is short
-			must(t, err)
+			must.Succeed(t, err)
 			t.Cleanup(func() { os.RemoveAll(base) })
 			b.spec.Readable = []string{base}
 			b.spec.Workspace = filepath.Join(base, "work")
@@ -29,10 +30,10 @@ func TestHostSockets(t *testing.T) {
 			for _, name := range []string{"a", "work/b"} {
 				path := filepath.Join(base, name)
 				l, err := net.Listen("unix", path)
-				must(t, err)
+				must.Succeed(t, err)
 				t.Cleanup(func() { l.Close() })
 				d, err := net.ListenPacket("unixgram", path+"-d")
-				must(t, err)
+				must.Succeed(t, err)
 				t.Cleanup(func() { d.Close() })
 				paths = append(paths, path, path+"-d")
 			}

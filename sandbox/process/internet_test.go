@@ -26,6 +26,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox/internal/egresslisten"
 	"golang.org/x/sys/unix"
 )
@@ -214,7 +215,7 @@ func (n *internet) serve(t *testing.T, plain, secure net.Listener) {
 	world := &http.Server{Handler: count}
 	worldTLS := &http.Server{Handler: count, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}}}
 	here, err := net.Listen("tcp", ":0")
-	must(t, err)
+	must.Succeed(t, err)
 	_, n.port, _ = net.SplitHostPort(here.Addr().String())
 	machine := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		n.hits.Add(1)
@@ -240,14 +241,14 @@ func (n *internet) serve(t *testing.T, plain, secure net.Listener) {
 func (n *internet) authority(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	must.Succeed(t, err)
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Deft test authority"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		SubjectKeyId: []byte{1, 2, 3},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, ca, ca, key.Public(), key)
-	must(t, err)
+	must.Succeed(t, err)
 	leaf := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "world"}, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -256,9 +257,9 @@ func (n *internet) authority(t *testing.T) tls.Certificate {
 		leaf.DNSNames = append(leaf.DNSNames, name)
 	}
 	leafKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	must.Succeed(t, err)
 	der, err := x509.CreateCertificate(rand.Reader, leaf, ca, leafKey.Public(), key)
-	must(t, err)
+	must.Succeed(t, err)
 	n.caFile = filepath.Join(t.TempDir(), "ca.pem")
 	write(t, n.caFile, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})))
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: leafKey}
@@ -274,7 +275,7 @@ func proxyOf(t *testing.T) string {
 	t.Helper()
 	found := ""
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	must(t, err)
+	must.Succeed(t, err)
 	for _, file := range all {
 		line, err := os.ReadFile(file)
 		if err != nil || !strings.HasPrefix(string(line), "deft\x00"+egresslisten.ProxyArg) {

@@ -70,10 +70,10 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 	}
 	if last.step == inside.StepNetwork {
 		return nil, fault.New(fault.Unsupported, "this host cannot limit the network as asked").
-			Hint("start without --net, or with --net for every public host; `deft doctor` shows what works").Because(errors.New(last.msg))
+			Hint("start without --net, or with --net for every public host; `deft doctor` shows the state of this machine").Because(errors.New(last.msg))
 	}
 	return nil, fault.New(fault.Unsupported, "this host cannot isolate commands").
-		Hint("`deft doctor` shows what is missing; `--sandbox none` runs without isolation").Because(last)
+		Hint("`deft doctor` shows the missing parts; `--sandbox none` runs without isolation").Because(last)
 }
 
 // launchAt starts the sandbox at one level, or returns a *setupError if the

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/process"
@@ -53,16 +54,16 @@ func TestCgroupsGoWithTheSandbox(t *testing.T) {
 	b.spec.Limits = sandbox.Limits{CPUs: 0.5, PIDs: 100, MemoryBytes: 1 << 30}
 	s := b.start(t)
 	data, err := os.ReadFile(filepath.Join(b.dir, "one/state.json"))
-	must(t, err)
+	must.Succeed(t, err)
 	var st struct{ Cgroups []string }
-	must(t, json.Unmarshal(data, &st))
+	must.Succeed(t, json.Unmarshal(data, &st))
 	if len(st.Cgroups) == 0 {
 		if os.Getenv("CI") == "true" && os.Getuid() == 0 {
 			t.Fatalf("root gets no cgroup: %+v", s.Report().Missing)
 		}
 		t.Skipf("this host has none to give: %+v", s.Report().Missing)
 	}
-	must(t, s.Stop(t.Context()))
+	must.Succeed(t, s.Stop(t.Context()))
 	for _, dir := range st.Cgroups {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s: %v", dir, err)
@@ -112,19 +113,11 @@ func TestTemporarySpaceFollowsMemory(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNamespaces)
 	p, err := process.New(process.Options{Dir: b.dir, Level: process.LevelNamespaces, Home: b.home, Env: b.env})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, p.Close()) })
 	b.Provider, b.spec.Limits.MemoryBytes = p, 384<<20
 	s := b.start(t)
-	t.Cleanup(func() {
-		if err := p.Remove(context.Background(), b.spec.ID); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Report(t, p.Remove(context.Background(), b.spec.ID)) })
 	if a := sh(t, s, `head -c 2G /dev/zero >/tmp/full; stat -c %s /tmp/full`); !strings.Contains(a.Out, "No space") || !strings.Contains(a.Out, strconv.Itoa(128<<20)) {
 		t.Errorf("%q", a.Out)
 	}
@@ -178,9 +171,9 @@ n = 0
 while n < 100000 and libc.inotify_init() >= 0: n += 1
 print(n)`
 	raw, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
-	must(t, err)
+	must.Succeed(t, err)
 	all, err := strconv.Atoi(strings.TrimSpace(string(raw)))
-	must(t, err)
+	must.Succeed(t, err)
 	a := ask(t, s, request{Argv: []string{tool(t, "python3"), "-c", open}})
 	got, err := strconv.Atoi(strings.TrimSpace(a.Out))
 	if err != nil || got != max(all/4, 1) || !strings.HasPrefix(bound, strconv.Itoa(got)+" instances") {
@@ -206,9 +199,7 @@ func TestForkBombOfDefaults(t *testing.T) {
 			if got, err := strconv.Atoi(lines[len(lines)-1]); err != nil || got > most || got < most-200 {
 				t.Errorf("%q processes were made with a limit of %d, %v", a.Out, most, err)
 			}
-			if err := s.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, s.Stop(t.Context()))
 		})
 	}
 }
@@ -230,9 +221,7 @@ func TestProcessesAreBoundedForUsers(t *testing.T) {
 			if strings.Contains(a.Out, "all") {
 				t.Error("300 processes were made with a limit of 60")
 			}
-			if err := s.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, s.Stop(t.Context()))
 		})
 	}
 }

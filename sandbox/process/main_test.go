@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
@@ -247,20 +248,14 @@ func setup(t testing.TB, level string) *bench {
 func (b *bench) provider(t testing.TB, level string) *process.Provider {
 	t.Helper()
 	p, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home, Env: b.env, TmpBytes: 64 << 20})
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		list, err := p.List(context.Background())
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		for _, s := range list {
-			if err := p.Remove(context.Background(), s.ID); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, p.Remove(context.Background(), s.ID))
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, p.Close())
 	})
 	return p
 }
@@ -288,10 +283,10 @@ func missing(t testing.TB, err error) {
 func ask(t testing.TB, s sandbox.Sandbox, r request) answer {
 	t.Helper()
 	c, err := s.Dial(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Close()
 	var a answer
-	must(t, json.NewEncoder(c).Encode(r))
+	must.Succeed(t, json.NewEncoder(c).Encode(r))
 	if err := json.NewDecoder(bufio.NewReader(c)).Decode(&a); err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
@@ -307,14 +302,14 @@ func sh(t testing.TB, s sandbox.Sandbox, script string, args ...string) answer {
 func executable(t testing.TB) string {
 	t.Helper()
 	exe, err := os.Executable()
-	must(t, err)
+	must.Succeed(t, err)
 	return exe
 }
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(t, os.WriteFile(path, []byte(text), 0o644))
+	must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func whoami(t testing.TB) string {
@@ -324,12 +319,4 @@ func whoami(t testing.TB) string {
 		return fmt.Sprint(os.Getuid())
 	}
 	return u.Username
-}
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

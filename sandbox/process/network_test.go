@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
@@ -242,7 +243,7 @@ func TestProxyIsForItsSandbox(t *testing.T) {
 		}
 		pid := proxyOf(t)
 		status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
-		must(t, err)
+		must.Succeed(t, err)
 		for _, want := range []string{"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"} {
 			if !strings.Contains(string(status), want) {
 				t.Errorf("%s: the proxy's status lacks %s:\n%s", level, want, status)
@@ -250,8 +251,8 @@ func TestProxyIsForItsSandbox(t *testing.T) {
 		}
 		// Another provider finds the sandbox, whose proxy works on.
 		other, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home})
-		must(t, err)
-		must(t, b.Close())
+		must.Succeed(t, err)
+		must.Succeed(t, b.Close())
 		s, err = other.Start(t.Context(), b.spec)
 		if err != nil || !s.Reused() {
 			t.Fatal(s, err)
@@ -259,8 +260,8 @@ func TestProxyIsForItsSandbox(t *testing.T) {
 		if got := sh(t, s, curl+`get https://site.test/`).Out; !strings.Contains(got, "WORLD") {
 			t.Error(got)
 		}
-		must(t, s.Stop(t.Context()))
-		must(t, other.Close())
+		must.Succeed(t, s.Stop(t.Context()))
+		must.Succeed(t, other.Close())
 		if err := awaitExit(pid); err != nil {
 			t.Errorf("%s: %v", level, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/sandbox/process/internal/inside"
 )
@@ -26,7 +27,7 @@ func TestEndingSandboxIsNotReused(t *testing.T) {
 	pid, killed := pidOf(t, b), make(chan error, 1)
 	time.AfterFunc(100*time.Millisecond, func() { killed <- syscall.Kill(pid, syscall.SIGKILL) })
 	again := b.start(t) // waits for its end
-	must(t, <-killed)
+	must.Succeed(t, <-killed)
 	if again.Reused() {
 		t.Error("it was handed out again")
 	}
@@ -40,20 +41,20 @@ func TestEndingSandboxIsNotReused(t *testing.T) {
 func TestNothingStartsUnrecorded(t *testing.T) {
 	t.Parallel()
 	planR, planW, err := os.Pipe()
-	must(t, err)
+	must.Succeed(t, err)
 	outR, outW, err := os.Pipe()
-	must(t, err)
+	must.Succeed(t, err)
 	defer outR.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	must(t, err)
+	must.Succeed(t, err)
 	defer null.Close()
 	cmd := exec.Command("/proc/self/exe", inside.Arg)
 	cmd.ExtraFiles = []*os.File{null, null, planR, outW}
-	must(t, cmd.Start())
+	must.Succeed(t, cmd.Start())
 	planR.Close()
 	outW.Close()
 	plan := map[string]any{"Level": process.LevelNone, "Argv": []string{"/bin/echo", "started"}, "Workspace": t.TempDir()}
-	must(t, json.NewEncoder(planW).Encode(plan))
+	must.Succeed(t, json.NewEncoder(planW).Encode(plan))
 	out := bufio.NewReader(outR)
 	report, err := out.ReadString('\n')
 	if err != nil || !strings.Contains(report, "isolation") {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
@@ -43,7 +44,7 @@ func TestStartRunsProgram(t *testing.T) {
 					t.Errorf("the program is process %s, want 1", got)
 				}
 			}
-			must(t, s.Stop(t.Context()))
+			must.Succeed(t, s.Stop(t.Context()))
 			<-s.Done()
 			if _, err := b.Get(t.Context(), "one"); !fault.Is(err, fault.NotFound) {
 				t.Errorf("Get after Stop: %v", err)
@@ -56,7 +57,7 @@ func TestBadSpecs(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "")
 	link := filepath.Join(b.home, "link")
-	must(t, os.Symlink("/", link))
+	must.Succeed(t, os.Symlink("/", link))
 	for name, change := range map[string]func(*sandbox.Spec){
 		"id leaves directory":  func(s *sandbox.Spec) { s.ID = "../one" },
 		"relative program":     func(s *sandbox.Spec) { s.Argv = []string{"sh"} },
@@ -89,9 +90,9 @@ func TestStopKillsEverything(t *testing.T) {
 			// notwithstanding.
 			sh(t, s, `mkfifo fifo && nohup setsid sh -c '(sleep 1000 & wait) & exec 9>fifo; sleep 1000' >/dev/null 2>&1 &`)
 			f, err := os.Open(fifo) // waits for the writer
-			must(t, err)
+			must.Succeed(t, err)
 			defer f.Close()
-			must(t, s.Stop(t.Context()))
+			must.Succeed(t, s.Stop(t.Context()))
 			if n, err := f.Read(make([]byte, 1)); n != 0 || err == nil {
 				t.Errorf("read %d, %v", n, err)
 			}

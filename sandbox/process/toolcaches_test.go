@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
@@ -166,11 +167,7 @@ func (c builder) try(t *testing.T, n *internet) {
 		if err != nil {
 			missing(t, err)
 		}
-		defer func() {
-			if err := b.Remove(context.WithoutCancel(t.Context()), id); err != nil {
-				t.Error(err)
-			}
-		}()
+		defer func() { must.Report(t, b.Remove(context.WithoutCancel(t.Context()), id)) }()
 		return sh(t, s, script+" 2>&1").Out
 	}
 	if got := conversation("first", c.script); !strings.Contains(got, "WORKS") {
@@ -197,7 +194,7 @@ find "$d" -type f | while read -r f; do chmod u+w "$f" "$(dirname "$f")"; echo P
 		t.Error("nothing could be poisoned")
 	}
 	b.spec.Workspace = filepath.Join(filepath.Dir(b.ws), "elsewhere")
-	must(t, os.Mkdir(b.spec.Workspace, 0o755))
+	must.Succeed(t, os.Mkdir(b.spec.Workspace, 0o755))
 	if got := strings.TrimSpace(conversation("elsewhere", seek)); got != "0" {
 		t.Errorf("%s poisoned files in another workspace", got)
 	}
@@ -243,6 +240,6 @@ func contents(t *testing.T, dir string) string {
 		all.WriteString("\n")
 		return nil
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	return all.String()
 }

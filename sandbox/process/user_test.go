@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // nobody is an account without any right.
@@ -24,15 +26,15 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	t.Parallel()
 	base, err := os.MkdirTemp("", "deft-") // t.TempDir is closed to others
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { os.RemoveAll(base) })
 	exe := filepath.Join(base, "process.test")
 	copyFile(t, executable(t), exe)
 	for _, dir := range []string{base, filepath.Join(base, "tmp"), filepath.Join(base, "home")} {
-		must(t, os.MkdirAll(dir, 0o755))
-		must(t, os.Chown(dir, nobody, nobody))
+		must.Succeed(t, os.MkdirAll(dir, 0o755))
+		must.Succeed(t, os.Chown(dir, nobody, nobody))
 	}
-	must(t, os.Chmod(base, 0o755))
+	must.Succeed(t, os.Chmod(base, 0o755))
 	args := []string{"-test.count=1"}
 	if testing.Verbose() {
 		args = append(args, "-test.v")
@@ -41,7 +43,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	cmd.Dir = base
 	cmd.Env = []string{
 		"HOME=" + filepath.Join(base, "home"), "TMPDIR=" + filepath.Join(base, "tmp"),
-		"PATH=" + os.Getenv("PATH"), "CI=" + os.Getenv("CI"), "DEFT_PROOF=" + os.Getenv("DEFT_PROOF"), userVariable + "=1",
+		"PATH=" + os.Getenv("PATH"), "CI=" + os.Getenv("CI"), "DEFT_PROOF=" + os.Getenv("DEFT_PROOF"), "GORACE=" + os.Getenv("GORACE"), userVariable + "=1",
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
@@ -54,16 +56,16 @@ func TestAsOrdinaryUser(t *testing.T) {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	in, err := os.Open(from)
-	must(t, err)
+	must.Succeed(t, err)
 	defer in.Close()
 	// A child that another test starts meanwhile would have the file open for
 	// writing until its exec, and the file could not be run ("text file busy").
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	must(t, err)
+	must.Succeed(t, err)
 	if _, err := io.Copy(out, in); err != nil {
 		t.Fatal(err)
 	}
-	must(t, out.Close())
+	must.Succeed(t, out.Close())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
@@ -144,7 +145,7 @@ func TestWorkspaceThroughLink(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "")
 	link := filepath.Join(b.home, "link")
-	must(t, os.Symlink(b.ws, link))
+	must.Succeed(t, os.Symlink(b.ws, link))
 	b.spec.Workspace = link
 	if got := sh(t, b.start(t), `pwd; cat hello`).Out; got != b.ws+"\nhello" {
 		t.Errorf("got %q", got)
@@ -160,9 +161,9 @@ func TestForeignWorkspace(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNamespaces)
 	for _, path := range []string{b.ws, filepath.Join(b.ws, "hello")} {
-		must(t, os.Chown(path, nobody, nobody))
+		must.Succeed(t, os.Chown(path, nobody, nobody))
 	}
-	must(t, os.Chmod(filepath.Join(b.ws, "hello"), 0o600))
+	must.Succeed(t, os.Chmod(filepath.Join(b.ws, "hello"), 0o600))
 	s := b.start(t)
 	a := sh(t, s, `cat hello; echo changed >hello; stat -c %u hello; chown 65534:65534 private && stat -c %u private; grep CapBnd /proc/self/status`)
 	if want := "hello65534\n65534\nCapBnd:\t000000000000000b\n"; a.Out != want {
@@ -223,20 +224,14 @@ func TestLostWrites(t *testing.T) {
 	b.spec.Workspace = filepath.Join(b.home, "src/team/project")
 	granted := filepath.Join(b.home, "docs/shared")
 	for _, dir := range []string{b.spec.Workspace, filepath.Join(b.home, "src/team/other"), granted} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(dir, 0o755))
 	}
 	b.spec.Writable = []string{granted}
 	own := filepath.Join(b.home, "src/tools/bin/program") // which is shown beside the workspace
 	program, err := os.ReadFile(executable(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write(t, own, "")
-	if err := errors.Join(os.WriteFile(own, program, 0o700), os.Chmod(own, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(os.WriteFile(own, program, 0o700), os.Chmod(own, 0o700)))
 	b.spec.Argv[0] = own
 	s := b.start(t)
 	if a := sh(t, s, `test -x "$1"`, own); a.Code != 0 {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // holding is the result of build.sh for some content, whose size about has.
@@ -25,9 +26,7 @@ func holding(t *testing.T, content string, size int) fs.FS {
 	if _, err := w.Write([]byte(content)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	return fstest.MapFS{
 		binaryFile: {Data: packed.Bytes()},
 		aboutFile:  {Data: fmt.Appendf(nil, "%x %d\n", sha256.Sum256([]byte(content)), size)},
@@ -71,9 +70,7 @@ func TestInstall(t *testing.T) {
 	}
 	all.Wait()
 	path, err := install(from, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, spoil := range map[string]func() error{
 		"nothing":           func() error { return nil },
 		"removed":           func() error { return os.Remove(path) },
@@ -81,13 +78,9 @@ func TestInstall(t *testing.T) {
 		"writable for all":  func() error { return os.Chmod(path, 0o777) },
 		"a link in its way": func() error { return os.Rename(path, path+".x") },
 	} {
-		if err := spoil(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, spoil())
 		if name == "a link in its way" {
-			if err := os.Symlink(path+".x", path); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Symlink(path+".x", path))
 		}
 		if again, err := install(from, dir); err != nil || again != path {
 			t.Errorf("%s: %q, %v", name, again, err)
@@ -113,15 +106,11 @@ func TestOldVersions(t *testing.T) {
 	var paths []string
 	for _, content := range []string{"old", "recent"} {
 		path, err := install(holding(t, content, len(content)), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		paths = append(paths, path)
 	}
 	old := time.Now().Add(-2 * oldAge)
-	if err := os.Chtimes(filepath.Dir(paths[0]), old, old); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chtimes(filepath.Dir(paths[0]), old, old))
 	if _, err := install(holding(t, "new", 3), dir); err != nil {
 		t.Fatal(err)
 	}
@@ -136,9 +125,7 @@ func TestOldVersions(t *testing.T) {
 func TestCannotInstall(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	if path, err := install(fstest.MapFS{}, t.TempDir()); path != "" || err != nil {
 		t.Errorf("not built in: %q, %v", path, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/wait"
 )
 
 const (
@@ -96,14 +97,10 @@ func retry(ctx context.Context, send func() (after time.Duration, err error)) er
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
+	if wait.For(ctx, d) != nil {
 		return gaveUp(ctx, "wait for the Runtime API")
 	}
+	return nil
 }
 
 // gaveUp is why nothing more is asked: the time that a start has is over, or the caller left.

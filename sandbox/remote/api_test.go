@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/remote"
 )
@@ -49,9 +50,7 @@ func TestHostileAPI(t *testing.T) {
 			transport := &http.Transport{}
 			defer transport.CloseIdleConnections()
 			p, err := remote.New(remote.Options{Dir: filepath.Join(t.TempDir(), "remote"), URL: api.URL, Key: key, KeyName: "KEY", Transport: transport})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer p.Close()
 			s, err := p.Start(t.Context(), sandbox.Spec{ID: "x", Workspace: "/workspace", Argv: []string{"/usr/bin/deft", "action-server"}})
 			if err == nil || strings.Contains(err.Error(), key) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -51,14 +52,8 @@ func (s *badServer) RoundTrip(r *http.Request) (*http.Response, error) {
 func (s *badServer) provider(t *testing.T) *Provider {
 	t.Helper()
 	p, err := New(Options{Dir: t.TempDir(), URL: "https://api.test", Key: "the-key", KeyName: "KEY_NAME", Transport: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, p.Close()) })
 	return p
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox/image"
 )
 
@@ -45,9 +46,7 @@ func receive(t *testing.T, r *http.Request) (got received) {
 		}
 		if part.FormName() != "context" {
 			raw, err := io.ReadAll(part)
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 			got.names = append(got.names, part.FormName()+"="+string(raw))
 			continue
 		}
@@ -75,14 +74,10 @@ func TestBuildImage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"Dockerfile": "FROM x\nCOPY . /\n", "Other.Dockerfile": "FROM y\n", "f": "content", ".dockerignore": "no\n", "no": "secret"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	bare := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bare, "Some.Dockerfile"), []byte("FROM z\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(bare, "Some.Dockerfile"), []byte("FROM z\n"), 0o600))
 	for name, c := range map[string]struct {
 		request image.Request
 		files   map[string]string

@@ -24,5 +24,6 @@ var described = sandbox.Class{
 	Accepts: []sandbox.Feature{sandbox.FeatureImage, sandbox.FeatureBuild, sandbox.FeaturePorts},
 	Why:     "the API's own settings decide on that",
 	Inside:  "/workspace",
+	Needs:   "a Runtime API",
 	NoTrial: "the Runtime API decides on the isolation of its runtimes, and none is started to find out",
 }

@@ -9,7 +9,7 @@
 //
 // The session of a sandbox is its ID, with the client's name before it, so that
 // several clients can share a key. The runtime runs Deft's own action server; connections
-// to it go through HTTP at the runtime's URL (runtime/tunnel). The workspace is inside.
+// to it go through HTTP at the runtime's URL (sandbox/tunnel). The workspace is inside.
 //
 // A Provider builds images as well, by the API's /build ([Provider.BuildImage]).
 //

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/remote"
 )
@@ -23,9 +24,7 @@ func TestGitIdentity(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	const config = "[user]\n\tname = Ada Lovelace\n\temail = ada@example.com\n\tsigningkey = SECRET\n[credential]\n\thelper = SECRET\n"
-	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600))
 	for name, c := range map[string]struct {
 		home string
 		off  bool
@@ -51,9 +50,7 @@ func TestGitIdentity(t *testing.T) {
 					http.NotFound(w, r)
 					return
 				}
-				if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
-					t.Error(err)
-				}
+				must.Report(t, json.NewDecoder(r.Body).Decode(&got))
 				http.Error(w, "{}", http.StatusUnprocessableEntity)
 			}))
 			defer api.Close()
@@ -62,9 +59,7 @@ func TestGitIdentity(t *testing.T) {
 			p, err := remote.New(remote.Options{
 				Dir: filepath.Join(t.TempDir(), "remote"), URL: api.URL, Key: key, KeyName: "KEY", Transport: transport, GitIdentity: !c.off, Home: c.home,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer p.Close()
 			_, err = p.Start(t.Context(), sandbox.Spec{ID: "x", Workspace: "/workspace", Env: c.env, Argv: []string{"/usr/bin/deft", "action-server"}})
 			if err == nil {

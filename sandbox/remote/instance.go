@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/runtime/tunnel"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/tunnel"
 )
 
 // Level is the level of isolation that reports name: the API decides about it.
@@ -292,7 +292,7 @@ func (in *instance) setPaused(ctx context.Context, paused bool) error {
 
 // Stats implements [sandbox.Sandbox]: a Runtime API measures nothing.
 func (in *instance) Stats(context.Context) (sandbox.Stats, error) {
-	return sandbox.Stats{}, fault.New(fault.Unsupported, "a Runtime API does not tell what a sandbox uses")
+	return sandbox.Stats{}, fault.New(fault.Unsupported, "a Runtime API does not tell a sandbox's use of resources")
 }
 
 // Logs implements [sandbox.Sandbox]: a Runtime API keeps none for clients.

@@ -79,9 +79,7 @@ func New(o Options) (*Provider, error) {
 	}
 	o.Home = cmp.Or(o.Home, os.Getenv("HOME"))
 	o.StartTimeout = cmp.Or(o.StartTimeout, 5*time.Minute)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	p := &Provider{o: o, name: o.Client, live: map[string]*instance{}}
 	switch {
 	case o.URL == "":

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestVanished: a runtime that has run and is not in the API's list has vanished. One that
@@ -40,9 +42,7 @@ func TestVanished(t *testing.T) {
 		began := time.Now().Add(-time.Hour)
 		mark := func(id, text string, at time.Time) {
 			err := errors.Join(os.MkdirAll(p.o.Dir, 0o700), os.WriteFile(p.mark(id), []byte(text), 0o600), os.Chtimes(p.mark(id), at, at))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 		}
 		for _, id := range []string{"runs", "ended", "gone"} {
 			mark(id, "it has run\n", began)
@@ -52,9 +52,7 @@ func TestVanished(t *testing.T) {
 		want := func(want ...string) {
 			t.Helper()
 			found, err := p.Vanished(t.Context(), ids)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if d := cmp.Diff(want, slices.Sorted(maps.Keys(found))); d != "" {
 				t.Error(d)
 			}

@@ -16,6 +16,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // attackArg makes the test binary a command that attacks the kernel's borders of
@@ -320,9 +322,7 @@ func victim(t *testing.T) (pid int) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		stdin.Close()
 		_ = cmd.Wait() // killed by the end of the test, or not
@@ -366,9 +366,7 @@ func kernelAttacks(t *testing.T, f *fixture) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	must.Report(t, err)
 	if nodes, err := filepath.Glob(filepath.Join(f.workspace(t, f.spec), "*-*")); err != nil || len(nodes) > 0 {
 		t.Errorf("device nodes %q, %v", nodes, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // escapes tries, with a shell, to read hidden files, to change files outside, and to
@@ -14,12 +16,8 @@ func escapes(t *testing.T, f *fixture) {
 	outside, hidden := filepath.Join(f.base, "beside/file"), filepath.Join(f.base, "work/private/key")
 	write := func(path, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	write(outside, "outside")
 	write(hidden, "SECRET")
@@ -34,11 +32,7 @@ func escapes(t *testing.T, f *fixture) {
 		other.Workspace = filepath.Join(f.base, "other")
 		write(filepath.Join(other.Workspace, "key"), "SECRET")
 	}
-	t.Cleanup(func() {
-		if err := f.Remove(context.WithoutCancel(t.Context()), other.ID); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Report(t, f.Remove(context.WithoutCancel(t.Context()), other.ID)) })
 	if _, err := f.Start(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}

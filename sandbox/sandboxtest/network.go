@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -51,9 +52,7 @@ func noNetwork(t *testing.T, f *fixture) {
 			t.Skip("the provider does not isolate")
 		}
 		reachesNothing(t, s, network)
-		if err := f.Remove(t.Context(), f.spec.ID); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Remove(t.Context(), f.spec.ID))
 	}
 }
 
@@ -61,23 +60,15 @@ func reachesNothing(t *testing.T, s sandbox.Sandbox, network sandbox.Network) {
 	t.Helper()
 	var heard atomic.Int32
 	tcp, err := net.Listen("tcp", ":0") //nolint:noctx // ends with the test
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { tcp.Close() })
 	_, port, err := net.SplitHostPort(tcp.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	unix, err := net.Listen("unix", "@deft-test-"+rand.Text()) //nolint:noctx // ends with the test
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { unix.Close() })
 	udp, err := net.ListenPacket("udp", ":"+port) //nolint:noctx // ends with the test
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { udp.Close() })
 	for _, l := range []net.Listener{tcp, unix} {
 		go func() {
@@ -114,14 +105,10 @@ func reachesNothing(t *testing.T, s sandbox.Sandbox, network sandbox.Network) {
 	}
 	add("localhost")
 	interfaces, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, i := range interfaces {
 		all, err := i.Addrs()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, a := range all {
 			n, ok := a.(*net.IPNet)
 			switch {
@@ -138,9 +125,7 @@ func reachesNothing(t *testing.T, s sandbox.Sandbox, network sandbox.Network) {
 	}
 	// The same from outside is answered: the attempts are sound.
 	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port)) //nolint:noctx // this machine's own
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if n, err := conn.Read(make([]byte, 100)); n == 0 {
 		t.Fatalf("the listener does not answer: %v", err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -45,9 +46,7 @@ func MaybeServe() {
 func (o Options) argv(t testing.TB) []string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if o.WorkspaceOf != nil { // a Runtime API knows Deft's programs only, and takes this for one
 		return []string{cmp.Or(o.Program, self), "action-server", "--workspace", inside}
 	}
@@ -185,9 +184,7 @@ func failed(err error) answer {
 func ask(t *testing.T, s sandbox.Sandbox, q request) answer {
 	t.Helper()
 	a, err := exchange(t.Context(), s, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return a
 }
 

@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -97,19 +98,13 @@ type fixture struct {
 func setUp(t *testing.T, o Options) *fixture {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	f := &fixture{open: o.Open, workspaceOf: o.WorkspaceOf, ownKernel: o.OwnKernel, base: base, dir: filepath.Join(base, "provider")}
 	ws := filepath.Join(base, "work")
 	for path, text := range map[string]string{"work/hello": "hello", "beside/secret": "SECRET"} {
 		path = filepath.Join(base, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	f.Provider = f.open(t, f.dir)
 	f.spec = sandbox.Spec{
@@ -121,11 +116,7 @@ func setUp(t *testing.T, o Options) *fixture {
 	if f.workspaceOf != nil {
 		f.spec.Workspace = inside
 	}
-	t.Cleanup(func() {
-		if err := f.Remove(context.WithoutCancel(t.Context()), f.spec.ID); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Report(t, f.Remove(context.WithoutCancel(t.Context()), f.spec.ID)) })
 	return f
 }
 
@@ -148,13 +139,9 @@ func alphanumeric(r rune) rune {
 func (f *fixture) start(t *testing.T) sandbox.Sandbox {
 	t.Helper()
 	s, err := f.Start(t.Context(), f.spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if f.workspaceOf != nil {
-		if err := os.WriteFile(filepath.Join(f.workspace(t, f.spec), "hello"), []byte("hello"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(f.workspace(t, f.spec), "hello"), []byte("hello"), 0o644))
 	}
 	return s
 }
@@ -177,17 +164,13 @@ func (f *fixture) startLimited(t *testing.T, l sandbox.Limits) sandbox.Sandbox {
 func status(t *testing.T, s sandbox.Sandbox) sandbox.Status {
 	t.Helper()
 	st, err := s.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return st
 }
 
 func stop(t *testing.T, s sandbox.Sandbox) {
 	t.Helper()
-	if err := s.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Stop(t.Context()))
 	<-s.Done()
 }
 
@@ -252,9 +235,7 @@ func racingStarts(t *testing.T, f *fixture) {
 func listing(t *testing.T, f *fixture) {
 	find := func() []sandbox.Status {
 		list, err := f.List(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return slices.DeleteFunc(list, func(s sandbox.Status) bool { return s.ID != f.spec.ID })
 	}
 	if l := find(); len(l) != 0 {
@@ -264,9 +245,7 @@ func listing(t *testing.T, f *fixture) {
 	if l := find(); len(l) != 1 || l[0].State != sandbox.Running || l[0].Workspace != f.spec.Workspace || l[0].Started.IsZero() {
 		t.Errorf("running: %+v", l)
 	}
-	if err := s.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Pause(t.Context()))
 	if l := find(); len(l) != 1 || l[0].State != sandbox.Paused {
 		t.Errorf("paused: %+v", l)
 	}
@@ -304,9 +283,7 @@ func counter(t *testing.T, f *fixture, s sandbox.Sandbox) (size func() int64) {
 func work(t *testing.T) {
 	t.Helper()
 	for range 20 {
-		if err := exec.CommandContext(t.Context(), "/bin/true").Run(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, exec.CommandContext(t.Context(), "/bin/true").Run())
 	}
 }
 
@@ -314,9 +291,7 @@ func pausing(t *testing.T, f *fixture) {
 	s := f.start(t)
 	size := counter(t, f, s)
 	for range 2 { // a second time does nothing
-		if err := s.Pause(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Pause(t.Context()))
 	}
 	if st := status(t, s); st.State != sandbox.Paused {
 		t.Errorf("status %+v", st)
@@ -327,17 +302,13 @@ func pausing(t *testing.T, f *fixture) {
 		t.Errorf("a paused process wrote %d bytes", after-before)
 	}
 	for range 2 {
-		if err := s.Resume(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Resume(t.Context()))
 	}
 	if st := status(t, s); st.State != sandbox.Running {
 		t.Errorf("status %+v", st)
 	}
 	Shell(t, s, `wc -c <count >seen; while [ "$(wc -c <count)" = "$(cat seen)" ]; do :; done`)
-	if err := s.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Pause(t.Context()))
 	again := f.start(t)
 	if st := status(t, again); st.State != sandbox.Running || !again.Reused() {
 		t.Errorf("after Start: %+v", st)
@@ -369,9 +340,7 @@ func stopping(t *testing.T, f *fixture) {
 func stopPaused(t *testing.T, f *fixture) {
 	s := f.start(t)
 	counter(t, f, s)
-	if err := s.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Pause(t.Context()))
 	stop(t, s)
 	if again := f.start(t); again.Reused() {
 		t.Error("a stopped sandbox was reused")
@@ -388,9 +357,7 @@ func journal(t *testing.T, f *fixture) {
 	if got := ask(t, s, request{Read: true}).Out; got != "one two" {
 		t.Errorf("journal %q", got)
 	}
-	if err := f.Remove(t.Context(), f.spec.ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Remove(t.Context(), f.spec.ID))
 	<-s.Done()
 	if got := ask(t, f.start(t), request{Read: true}).Out; got != "" {
 		t.Errorf("after Remove: %q", got)
@@ -424,9 +391,7 @@ func endIsTold(t *testing.T, f *fixture) {
 		started := f.start(t)
 		other := f.open(t, f.dir)
 		found, err := other.Get(t.Context(), f.spec.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if err := end(found, other); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -481,9 +446,7 @@ func forkBomb(t *testing.T, f *fixture) {
 		<-s.Done()
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if a := ask(t, s, request{Journal: "on"}); a.Code != 0 {
 		t.Errorf("then: %+v", a)
 	}
@@ -535,9 +498,7 @@ func logs(t *testing.T, f *fixture) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer all.Close()
 	lines := bufio.NewScanner(all)
 	expect := func(want string) {
@@ -555,9 +516,7 @@ func logs(t *testing.T, f *fixture) {
 	expect("third line")
 
 	end, err := s.Logs(t.Context(), int64(len("second line\nthird line\n")), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer end.Close()
 	if raw, err := io.ReadAll(end); err != nil || string(raw) != "second line\nthird line\n" {
 		t.Errorf("the end of the log: %q, %v", raw, err)
@@ -651,21 +610,15 @@ func otherProvider(t *testing.T, f *fixture) {
 	Shell(t, first, `echo first >${TMPDIR:-/tmp}/mark`)
 	second := f.open(t, f.dir)
 	s, err := second.Start(t.Context(), f.spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !s.Reused() || Shell(t, s, `cat ${TMPDIR:-/tmp}/mark`) != "first" {
 		t.Error("it is another sandbox")
 	}
-	if err := s.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Pause(t.Context()))
 	if st := status(t, first); st.State != sandbox.Paused {
 		t.Errorf("the first provider says %+v", st)
 	}
-	if err := first.Resume(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, first.Resume(t.Context()))
 	stop(t, s)
 	<-first.Done()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -23,9 +24,7 @@ func TestAccess(t *testing.T) {
 		all[i].Handle = func(w http.ResponseWriter, _ *http.Request) error { return rest.OK(w) }
 	}
 	h, err := rest.New(rest.Options{Routes: all, Keys: func() []string { return []string{"k"} }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, r := range all {
 		open := r.Scope == rest.Public || r.Scope == rest.Checked
 		for _, key := range []string{"", "wrong", "k"} {

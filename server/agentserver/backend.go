@@ -13,7 +13,10 @@ import (
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
 	"github.com/deft-dev/deft/server/agentserver/mcp"
+	"github.com/deft-dev/deft/server/mcplogin"
+	"github.com/deft-dev/deft/server/ports"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Backend has the services that a server's program links.
@@ -26,6 +29,8 @@ type Backend struct {
 	// chooses one.
 	Sandboxed bool
 	Sandbox   sandbox.Class
+	// Link connects to the sandbox of a conversation; nil where there are none.
+	Link func(ctx context.Context, r session.BuildRequest) (ports.Link, error)
 	// Containers are the conversations' containers; nil where there are none.
 	Containers *conversation.Containers
 	// Orphans removes sandboxes; nil where there are none.
@@ -35,6 +40,8 @@ type Backend struct {
 	// Vanished returns the conversations, of those given, whose workspaces are gone with
 	// the sandboxes that they were inside of, and when these were started.
 	Vanished func(ctx context.Context, p session.Placement, ids []event.ConversationID) (map[event.ConversationID]time.Time, error)
+	// DiscoverACP asks an agent program for its models, in the place of a new conversation.
+	DiscoverACP func(ctx context.Context, fields *spec.ACP, secrets map[string]string, mask func(string) string) (spec.ACPDiscovery, error)
 	// Close closes the backend's services beside Lock, which the sessions close.
 	Close func() error
 }
@@ -58,10 +65,13 @@ type Adapters interface {
 	Forges() forge.Opener
 	// ProbeMCP tries an MCP server.
 	ProbeMCP(ctx context.Context, p mcp.Probe) (mcp.Result, error)
+	// LogInMCP logs in at an MCP server.
+	LogInMCP(ctx context.Context, r mcplogin.Request) (state json.RawMessage, err error)
+	// LogOutMCP logs out, as mcplogin.LogOut.
+	LogOutMCP(ctx context.Context, server json.RawMessage, logins mcplogin.Logins) (revoked bool, err error)
+	// MCPLoginKey is the key of the login at the address of an MCP server.
+	MCPLoginKey(address string) (string, error)
 	// CheckClientTool describes the mistake in a tool that a client defines, and
 	// ClientToolName its name.
 	CheckClientTool(raw json.RawMessage) (name string, err error)
-	// Export writes the files of a conversation into a directory below dir, as
-	// OpenHands lays them out, and returns that directory.
-	Export(ctx context.Context, store eventstream.Stream, id event.ConversationID, dir string) (string, error)
 }

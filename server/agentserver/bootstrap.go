@@ -55,6 +55,9 @@ type Options struct {
 	// Out is told when the server is ready, and where.
 	Out io.Writer
 	Log *slog.Logger
+	// Started is called once, when nothing of the start is left to do but the work of a
+	// deferred initialisation; nil for nothing.
+	Started func()
 }
 
 // Server is the Agent Server. It answers how it is at once; everything else
@@ -107,8 +110,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	served := make(chan error, 1)
 	go func() { served <- s.listener.Serve(ctx, l) }()
 	err := s.open(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		stop()
+	case s.o.Started != nil:
+		s.o.Started()
 	}
 	err = errors.Join(err, <-served)
 	return errors.Join(err, s.close(context.WithoutCancel(ctx)))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/rest"
 )
 
@@ -14,9 +15,7 @@ import (
 func TestCanvasExtensions(t *testing.T) {
 	t.Parallel()
 	s, err := rest.New(rest.Options{Keys: func() []string { return nil }, Routes: canvasExtensions()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const installed, install = "/api/canvas-extensions/installed", "/api/canvas-extensions/install"
 	for _, tt := range []struct {
 		method, path, body string
@@ -34,9 +33,7 @@ func TestCanvasExtensions(t *testing.T) {
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, strings.NewReader(tt.body)))
 		got, err := io.ReadAll(w.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if w.Code != tt.status || !strings.Contains(string(got), tt.want) {
 			t.Errorf("%s %s %s\n got %d %s\nwant %d %s", tt.method, tt.path, tt.body, w.Code, got, tt.status, tt.want)
 		}

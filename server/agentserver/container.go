@@ -70,7 +70,7 @@ func (s *services) adoptContainers(ctx context.Context) {
 func (s *services) connect(ctx context.Context, id event.ConversationID) error {
 	c, err := s.sessions.Load().Get(ctx, id)
 	if err == nil {
-		err = c.Ready(ctx)
+		err = c.Environment().Ready(ctx)
 	}
 	if errors.Is(err, session.ErrLocked) || errors.Is(err, session.ErrArchived) {
 		return nil

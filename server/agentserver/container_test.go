@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestInContainer(t *testing.T) {
@@ -14,12 +16,8 @@ func TestInContainer(t *testing.T) {
 	} {
 		root := t.TempDir()
 		if name != "" {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(root, name), []byte("0::/docker/1"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700))
+			must.Succeed(t, os.WriteFile(filepath.Join(root, name), []byte("0::/docker/1"), 0o600))
 		}
 		if got := inContainer(none, root); got != want {
 			t.Errorf("%q: %v", name, got)
@@ -29,12 +27,8 @@ func TestInContainer(t *testing.T) {
 		t.Error("the variable container is not seen")
 	}
 	host := t.TempDir()
-	if err := os.MkdirAll(host+"/proc/1", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(host+"/proc/1/cgroup", []byte("0::/init.scope\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(host+"/proc/1", 0o700))
+	must.Succeed(t, os.WriteFile(host+"/proc/1/cgroup", []byte("0::/init.scope\n"), 0o600))
 	if inContainer(none, host) {
 		t.Error("a host is taken for a container")
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/session"
@@ -20,21 +22,13 @@ import (
 func TestWorktreeNames(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "project")
-	for _, args := range [][]string{
-		{"init", "-q", dir},
-		{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first"},
-	} {
-		if out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	must.Succeed(t, os.Mkdir(dir, 0o755))
+	testtree.Commit(t, dir)
 	cfg := &config.Loaded{Config: &config.Config{}}
 	cfg.ConversationWorktreeRoot = t.TempDir()
 	id := event.NewConversationID()
 	root, _, err := directories{Worktrees: session.Worktrees{Root: cfg.ConversationWorktreeRoot}}.AddWorktree(t.Context(), dir, id, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := filepath.Join(cfg.ConversationWorktreeRoot, string(id), "project"); root != want {
 		t.Errorf("the worktree is %s, want %s", root, want)
 	}
@@ -49,18 +43,12 @@ func TestWorktreeNames(t *testing.T) {
 func TestRefusedWorkspaces(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	home, data := filepath.Join(dir, "home"), filepath.Join(dir, "data")
 	for _, d := range []string{home + "/.ssh", home + "/project", data} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(d, 0o700))
 	}
-	if err := os.Symlink(home+"/.ssh", dir+"/innocent"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(home+"/.ssh", dir+"/innocent"))
 	w := directories{rules: workspacedir.Rules{Home: home, Data: []string{data}}, log: slog.New(slog.DiscardHandler)}
 	for _, ws := range []string{home, home + "/.ssh", dir + "/innocent", dir + "/innocent/new", data, data + "/new", dir} {
 		if err := w.Prepare(t.Context(), ws, true); !fault.Is(err, fault.Invalid) {

@@ -22,7 +22,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/spawn"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/server/agentserver/files"
 	"github.com/deft-dev/deft/server/agentserver/git"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
@@ -46,45 +48,23 @@ type exchanged struct {
 
 func newExchanged(t *testing.T) *exchanged {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("git is not installed")
-		}
-		t.Skip("git is not installed")
-	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	x := &exchanged{t: t, ws: filepath.Join(dir, "ws"), out: filepath.Join(dir, "out")}
-	for _, f := range []struct{ name, text string }{
-		{"ws/dir/file", inside}, {"ws/file", inside}, {"ws/repo/file", inside}, {"out/dir/file", outside}, {"out/file", outside}, {"out/repo/file", outside},
-	} {
-		path := filepath.Join(dir, f.name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(f.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	testtree.Write(t, dir, map[string]string{
+		"ws/dir/file": inside, "ws/file": inside, "ws/repo/file": inside, "out/dir/file": outside, "out/file": outside, "out/repo/file": outside,
+	})
 	for _, repo := range []string{x.ws, x.ws + "/repo", x.out + "/repo"} {
 		for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "file"}, {"-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "-q", "-m", "first"}} {
 			if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", repo}, args...)...).CombinedOutput(); err != nil {
 				t.Fatalf("git %v: %v\n%s", args, err, out)
 			}
 		}
-		if err := os.WriteFile(repo+"/new", []byte(strings.Repeat(inside, 2)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(repo+"/new", []byte(strings.Repeat(inside, 2)), 0o600))
 	}
-	if err := os.WriteFile(x.out+"/repo/new", []byte(strings.Repeat(outside, 2)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(x.out+"/repo/new", []byte(strings.Repeat(outside, 2)), 0o600))
 	for _, name := range []string{"dir", "file", "repo"} {
-		if err := os.Symlink(filepath.Join(x.out, name), filepath.Join(x.ws, name+".link")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(filepath.Join(x.out, name), filepath.Join(x.ws, name+".link")))
 	}
 	of := workspacescope.WorkspaceOf(func(context.Context, string) (workspacescope.Workspace, error) {
 		return workspacescope.Directory(x.ws), nil
@@ -93,9 +73,7 @@ func newExchanged(t *testing.T) *exchanged {
 	h, err := rest.New(rest.Options{
 		Routes: slices.Concat(f.Routes(), f.ScopedRoutes(of), git.New(git.Options{}).ScopedRoutes(of)), Keys: func() []string { return nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	x.srv = httptest.NewServer(h)
 	t.Cleanup(x.srv.Close)
 	return x
@@ -149,9 +127,7 @@ func (x *exchanged) ask(method, route string, query url.Values, upload string) (
 		}
 	}
 	text, err := io.ReadAll(r)
-	if err != nil {
-		x.t.Error(err)
-	}
+	must.Report(x.t, err)
 	return resp.StatusCode, string(text)
 }
 
@@ -245,8 +221,6 @@ func tree(t *testing.T, dir string) string {
 		fmt.Fprintf(&b, "%s %v %q\n", path, d.Type(), text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return b.String()
 }

@@ -2,7 +2,6 @@ package agentserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -74,21 +73,5 @@ func (l pacedListener) Accept() (net.Conn, error) {
 
 // Serve serves until ctx ends.
 func (s *httpServer) Serve(ctx context.Context, l net.Listener) error {
-	failed := make(chan error, 1)
-	go func() { failed <- s.http.Serve(pacedListener{l}) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
-	defer cancel()
-	err := s.http.Shutdown(end)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.http.Close()
-	}
-	if serr := <-failed; serr != nil && !errors.Is(serr, http.ErrServerClosed) {
-		err = errors.Join(err, serr)
-	}
-	return err
+	return rest.Serve(ctx, &s.http, pacedListener{l}, stopTime, nil)
 }

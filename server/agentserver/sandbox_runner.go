@@ -39,7 +39,7 @@ func (s *services) runProgram(ctx context.Context, conversation string, p sessio
 	if err != nil {
 		return session.ProgramResult{}, err
 	}
-	return c.RunProgram(ctx, p)
+	return c.Environment().RunProgram(ctx, p)
 }
 
 // newGit makes the routes of repositories, whose owner's settings are own.

@@ -39,10 +39,10 @@ type ScopedOptions struct {
 	Sessions *session.Manager
 	// Owner is whose sandbox it is.
 	Owner identity.Tenant
-	// Sandbox is its id, Scope are its conversations, Key is sent by their clients.
+	// Sandbox is its id, Scope are its conversations, one of Keys is sent by their clients.
 	Sandbox string
 	Scope   *session.Scope
-	Key     string
+	Keys    []string
 	// Settings belong to the conversations' owner.
 	Settings *settings.Service
 	Builder  session.Builder
@@ -80,7 +80,7 @@ type Scoped struct {
 
 // NewScoped returns a handler that serves at once.
 func NewScoped(o ScopedOptions) (*Scoped, error) {
-	keys := func() []string { return []string{o.Key} }
+	keys := func() []string { return o.Keys }
 	v := &services{
 		cfg:      &config.Loaded{Config: config.Default()},
 		adapters: o.Adapters, backend: &Backend{Builder: o.Builder, Sandboxed: true}, log: o.Log,
@@ -128,7 +128,7 @@ func (s *Scoped) routes(o ScopedOptions) []rest.Route {
 	g := v.newGit(o.Settings)
 	return slices.Concat(
 		s.details.Routes(), v.conversations.Routes(), v.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(o.Settings), o.Log),
-		llmlist.New(catalog.Default(), o.Adapters.Providers()).Routes(),
+		llmlist.New(catalog.Default, o.Adapters.Providers()).Routes(),
 		v.bash.Routes(), workspacescope.Locate(o.Inside, slices.Concat(v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of))),
 		workspacescope.Confine(only(o, ws, of), o.Inside, slices.Concat(f.WorkspaceRoutes(), g.Routes())), f.ConversationRoutes(),
 		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: remoteOnly(o.Adapters.ProbeMCP), Tools: mcp.Catalogue()}).Routes(),
@@ -197,7 +197,7 @@ func (o ScopedOptions) trajectory(ctx context.Context, id string, add files.AddF
 	if _, err := o.Scope.Get(ctx, cid); err != nil {
 		return err
 	}
-	return trajectory(ctx, o.Adapters, o.Sessions.Store(), cid, add)
+	return trajectory(ctx, o.Sessions.Store(), cid, add)
 }
 
 // ServeHTTP implements [http.Handler].
@@ -234,7 +234,7 @@ func (b scopeRunner) Run(ctx context.Context, j bash.Job) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return runShell(ctx, c.RunProgram, j, b.o.Inside(j.Dir))
+	return runShell(ctx, c.Environment().RunProgram, j, b.o.Inside(j.Dir))
 }
 
 // alone runs a command without a conversation.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,12 +18,16 @@ import (
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/plugin"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/server/agentserver/acpmodels"
 	"github.com/deft-dev/deft/server/agentserver/bash"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
@@ -37,6 +42,7 @@ import (
 	"github.com/deft-dev/deft/server/agentserver/vscode"
 	"github.com/deft-dev/deft/server/agentserver/webhook"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
+	"github.com/deft-dev/deft/server/mcplogin"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
@@ -60,6 +66,7 @@ type services struct {
 
 	webhooks      *webhook.Service
 	settings      *settings.Service
+	logins        *mcplogin.Jobs
 	skills        *skills.Service
 	sessions      atomic.Pointer[session.Manager] // webhooks ask early
 	scope         *session.Scope                  // their part for clients
@@ -67,6 +74,7 @@ type services struct {
 	bash          *bash.Service
 	scopes        *bash.Scopes
 	sockets       *socket.Service
+	vscode        *vscode.Server // nil where it is switched off
 	tasks         tasks
 }
 
@@ -86,7 +94,7 @@ func openServices(ctx context.Context, cfg *config.Loaded, adapters Adapters, ad
 		return nil, err
 	}
 	for _, open := range []func(context.Context) error{
-		s.openWebhooks, s.openSettings, s.openSessions, s.openBash, s.openSockets,
+		s.openWebhooks, s.openSettings, s.openSessions, s.openBash, s.openSockets, s.openVSCode,
 	} {
 		if err := open(ctx); err != nil {
 			return nil, err
@@ -125,14 +133,47 @@ func (s *services) describe(ctx context.Context, id event.ConversationID) (json.
 }
 
 func (s *services) openSettings(ctx context.Context) (err error) {
+	s.logins = mcplogin.New()
+	markets, err := registrations(s.cfg.RegisteredMarketplaces)
+	if err != nil {
+		return err
+	}
 	s.skills = skills.New(skills.Options{
 		Home: s.home, Persistence: s.cfg.PersistenceDir, Public: os.Getenv("EXTENSIONS_PATH"), Log: s.log, CheckProject: s.checkProject,
+		Plugins: s.pluginLoader(), Marketplaces: markets,
 	})
 	s.settings, err = settings.Open(ctx, settings.Options{
-		Dir: s.cfg.PersistenceDir, Keys: s.ring, Ping: Pinger(s.adapters), Log: s.log, Usable: UsableTool,
+		Dir: s.cfg.PersistenceDir, Keys: s.ring, Ping: Pinger(s.adapters), Log: s.log, Usable: UsableTool, NoBrowser: !s.cfg.EnableBrowser,
 		Skills: s.skills.ProfileSkills, PublicSkills: s.skills.PublicNames,
 	})
 	return err
+}
+
+// registrations reads the marketplaces of the configuration.
+func registrations(of []config.Marketplace) ([]plugin.Registration, error) {
+	all := make([]json.RawMessage, len(of))
+	for i, m := range of {
+		raw, err := json.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = raw
+	}
+	return plugin.ReadRegistrations(all)
+}
+
+// pluginLoader loads the plugins of conversations. Who may use the whole server may name
+// directories of this machine, where conversations work on it.
+func (s *services) pluginLoader() plugin.Loader {
+	l := plugin.Loader{Local: func(ctx context.Context) bool {
+		return identity.CallerOf(ctx).May(rest.Account) && s.checkProject("") == nil
+	}}
+	if !s.backend.Sandboxed {
+		l.Cache = filepath.Join(s.cfg.PersistenceDir, "cache", "plugins")
+	} else if inside, err := s.backend.Builder.WorkspaceInside(session.Placement{}); err == nil && !inside {
+		l.Cache = plugin.NamedDir(plugin.CopiesDir(s.home, os.Getenv))
+	}
+	return l
 }
 
 // Pinger returns a function that makes a short call to a model. A name without a known
@@ -150,9 +191,9 @@ func Pinger(a Adapters) func(context.Context, *spec.LLM) error {
 
 // MCPProber returns a function that asks an MCP server, an entry of mcp_config with its secrets
 // in the clear, for the names of its tools. Denied for one that is a program.
-func MCPProber(a Adapters) func(ctx context.Context, name string, server json.RawMessage, limit time.Duration) ([]string, error) {
-	return func(ctx context.Context, name string, server json.RawMessage, limit time.Duration) ([]string, error) {
-		got, err := remoteOnly(a.ProbeMCP)(ctx, mcp.Probe{Name: name, Server: server, Limit: limit})
+func MCPProber(a Adapters) func(ctx context.Context, name string, server json.RawMessage, limit time.Duration, logins mcplogin.Logins) ([]string, error) {
+	return func(ctx context.Context, name string, server json.RawMessage, limit time.Duration, logins mcplogin.Logins) ([]string, error) {
+		got, err := remoteOnly(a.ProbeMCP)(ctx, mcp.Probe{Name: name, Server: server, Limit: limit, Logins: logins})
 		return got.Tools, err
 	}
 }
@@ -172,9 +213,10 @@ func (s *services) subAgents() subagent.Catalog {
 }
 
 func (s *services) openSessions(context.Context) error {
+	owners := settings.OneOwner(s.settings, s.url, s.log)
 	o := session.Options{
 		Store: s.backend.Store, Lock: s.backend.Lock, Dir: s.cfg.ConversationsPath, Ring: s.ring, Log: s.log,
-		Settings: settings.OneOwner(s.settings, s.url, s.log), Models: s.backend.Models, Builder: cleaningBuilder{s.backend.Builder, s}, View: view.OpenHands{},
+		Settings: owners, Permissions: owners, Memories: owners, Unsandboxed: !s.backend.Sandboxed, Models: s.backend.Models, Builder: cleaningBuilder{s.backend.Builder, s}, View: view.OpenHands{},
 		Files: directories{
 			session.Worktrees{
 				PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(s.home, s.cfg.PersistenceDir, os.Getenv("EXTENSIONS_PATH"))},
@@ -182,6 +224,7 @@ func (s *services) openSessions(context.Context) error {
 			},
 			workspacedir.Rules{Home: s.home, Data: s.cfg.Data()}, s.log,
 		},
+		Plugins:   plugin.NewCatalog(s.home, s.cfg.PersistenceDir, plugin.CopiesDir(s.home, os.Getenv)),
 		SubAgents: s.subAgents(), BaseURL: s.url, MaxRuns: s.cfg.MaxConcurrentRuns, IdleTTL: -1,
 	}
 	if when := s.cfg.Checkpoints; when != session.CheckpointsOff && checkpoint.Available() {
@@ -200,7 +243,7 @@ func (s *services) openSessions(context.Context) error {
 	}
 	s.sessions.Store(m)
 	s.scope = m.All()
-	s.conversations = conversation.New(conversation.Options{Sessions: s.scope, Settings: s.settings, Sealed: s.ring, CheckClientTool: clientToolCheck(s.adapters), Containers: s.backend.Containers, Keys: s.cfg.Keys})
+	s.conversations = conversation.New(conversation.Options{Sessions: s.scope, Settings: s.settings, Sealed: s.ring, CheckClientTool: clientToolCheck(s.adapters), Plugins: s.pluginLoader(), Containers: s.backend.Containers, Keys: s.cfg.Keys, NoBrowser: !s.cfg.EnableBrowser})
 	return nil
 }
 
@@ -240,7 +283,9 @@ func (w scopedWorkspace) Path() string { return w.path }
 
 func (w scopedWorkspace) Contains(path string) bool { return w.c.WorkspaceContains(path) }
 
-func (w scopedWorkspace) Open(ctx context.Context) (workspace.Files, error) { return w.c.Files(ctx) }
+func (w scopedWorkspace) Open(ctx context.Context) (workspace.Files, error) {
+	return w.c.Environment().Files(ctx)
+}
 
 // workspaceOf implements [workspacescope.WorkspaceOf].
 func (s *services) workspaceOf(ctx context.Context, id string) (workspacescope.Workspace, error) {
@@ -264,16 +309,61 @@ func (s *services) routes() []rest.Route {
 	return slices.Concat(
 		s.conversations.Routes(), s.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(s.settings), s.log),
 		settingsroutes.Workspaces(workspaces.New(filepath.Join(s.cfg.ConversationsPath, "..", ".openhands"))),
-		llmlist.New(catalog.Default(), s.adapters.Providers()).Routes(),
+		llmlist.New(catalog.Default, s.adapters.Providers()).Routes(),
 		[]rest.Route{{Method: "POST", Path: "/api/conversations/prepare-for-sandbox-pause", Hidden: true, Scope: rest.Sandbox, Handle: s.suspend}},
 		s.bash.Routes(), s.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
 		s.skills.Routes(), project.Hooks(s.log, s.checkProject),
 		plugins.New(plugins.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log, CheckProject: s.checkProject}).Routes(),
 		project.SubAgents(s.subAgents(), s.checkProject),
 		s.newGateway().Routes(),
-		mcp.New(mcp.Options{Probe: s.adapters.ProbeMCP, Keys: s.ring, Tools: mcp.Catalogue()}).Routes(),
-		canvasExtensions(), vscode.Routes(vscode.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
+		mcp.New(mcp.Options{Probe: s.adapters.ProbeMCP, LogIn: s.adapters.LogInMCP, Jobs: s.logins, Logins: s.settings, Keys: s.ring, Tools: mcp.Catalogue()}).Routes(),
+		acpmodels.New(acpmodels.Options{Discover: s.discoverACP, Secret: s.secret, BaseURL: s.url, Keys: s.ring}).Routes(),
+		canvasExtensions(), vscode.Routes(vscode.Options{Editor: s.editor(), Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
+}
+
+func (s *services) discoverACP(ctx context.Context, f *spec.ACP, secrets map[string]string, mask func(string) string) (spec.ACPDiscovery, error) {
+	return s.backend.DiscoverACP(ctx, f, secrets, mask)
+}
+
+// secret returns a stored secret by its address.
+func (s *services) secret(ctx context.Context, url string) (value string, ok bool) {
+	return settings.OneOwner(s.settings, s.url, s.log).Secret(ctx, identity.LocalTenant, url)
+}
+
+// editor is VS Code of the conversations; nil where it is switched off.
+func (s *services) editor() vscode.Editor {
+	if s.vscode == nil {
+		return nil
+	}
+	return s.vscode
+}
+
+func (s *services) openVSCode(context.Context) error {
+	if !s.cfg.EnableVSCode {
+		return nil
+	}
+	o := vscode.ServerOptions{
+		Link: s.backend.Link, Address: net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.VSCodePort)), Log: s.log,
+		Get: func(ctx context.Context, id event.ConversationID) (*session.Conversation, error) {
+			if id == "" {
+				page, err := s.scope.Infos(ctx, eventstream.ListQuery{Limit: 1})
+				if err != nil {
+					return nil, err
+				}
+				if len(page.Infos) == 0 {
+					return nil, fault.New(fault.NotFound, "there is no conversation")
+				}
+				id = page.Infos[0].ID
+			}
+			return s.scope.Get(ctx, id)
+		},
+	}
+	if s.cfg.VSCodeBasePath != nil {
+		o.BasePath = *s.cfg.VSCodeBasePath
+	}
+	s.vscode = vscode.NewServer(o)
+	return nil
 }
 
 // trajectory writes the files of a conversation as OpenHands lays them out.
@@ -282,24 +372,24 @@ func (s *services) trajectory(ctx context.Context, id string, add files.AddFile)
 	if !ok {
 		return fault.New(fault.NotFound, "Conversation not found: "+id)
 	}
-	return trajectory(ctx, s.adapters, s.backend.Store, cid, add)
+	return trajectory(ctx, s.backend.Store, cid, add)
 }
 
 // WriteTrajectory answers with a zip file of a conversation's files, as OpenHands lays
 // them out.
-func WriteTrajectory(w http.ResponseWriter, r *http.Request, a Adapters, store eventstream.Stream, id event.ConversationID) error {
+func WriteTrajectory(w http.ResponseWriter, r *http.Request, store eventstream.Stream, id event.ConversationID) error {
 	return files.WriteTrajectory(w, r, id.Hex(), func(ctx context.Context, _ string, add files.AddFile) error {
-		return trajectory(ctx, a, store, id, add)
+		return trajectory(ctx, store, id, add)
 	})
 }
 
-func trajectory(ctx context.Context, a Adapters, store eventstream.Stream, id event.ConversationID, add files.AddFile) error {
+func trajectory(ctx context.Context, store eventstream.Stream, id event.ConversationID, add files.AddFile) error {
 	dir, err := os.MkdirTemp("", "deft-trajectory-")
 	if err != nil {
 		return fault.Wrap(err, fault.Full, "make a directory for the trajectory")
 	}
 	defer os.RemoveAll(dir)
-	path, err := a.Export(ctx, store, id, dir)
+	path, err := openhands.Export(ctx, store, id, dir)
 	if err != nil {
 		return err
 	}
@@ -310,7 +400,7 @@ func trajectory(ctx context.Context, a Adapters, store eventstream.Stream, id ev
 func (s *services) isolation() string {
 	if !s.backend.Sandboxed {
 		if inContainer(os.Getenv, "/") {
-			return "isolation: none but that of this container: commands of agents have the rights of this server"
+			return "isolation: this container only: commands of agents have the rights of this server"
 		}
 		return "isolation: none\n  WARNING: " + sandbox.None.Warning + ". Start the server with --sandbox process, or in a container"
 	}
@@ -335,8 +425,14 @@ func (s *services) isolation() string {
 func (s *services) close(ctx context.Context) error {
 	var errs []error
 	s.tasks.stop()
+	if s.logins != nil {
+		errs = append(errs, s.logins.Close())
+	}
 	if s.sockets != nil {
 		s.sockets.Close()
+	}
+	if s.vscode != nil {
+		errs = append(errs, s.vscode.Close())
 	}
 	if m := s.sessions.Load(); m != nil {
 		errs = append(errs, m.Close(ctx))

@@ -4,18 +4,34 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 	"github.com/deft-dev/deft/server/agentserver/webhook"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/tool"
 )
 
 // sessionsOf returns the function with which the sockets find conversations.
 func sessionsOf(m *session.Scope) func(context.Context, event.ConversationID) (socket.Conversation, error) {
 	return func(ctx context.Context, id event.ConversationID) (socket.Conversation, error) {
-		return m.Get(ctx, id)
+		c, err := m.Get(ctx, id)
+		return watched{c}, err
 	}
+}
+
+// watched is a conversation as the sockets see it.
+type watched struct{ *session.Conversation }
+
+// Terminals implements [socket.Conversation].
+func (w watched) Terminals(ctx context.Context) (tool.PTYs, error) {
+	return w.Environment().Terminals(ctx)
+}
+
+// View implements [socket.Conversation].
+func (w watched) View(ctx context.Context) (io.ReadWriteCloser, error) {
+	return w.Environment().View(ctx)
 }
 
 // webhookObserver passes changes of conversations on to the webhooks.

@@ -139,9 +139,11 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 	if err != nil {
 		return nil, err
 	}
-	project := filepath.Join(b.Directory, sandboxes.ProjectDirectory)
-	if err := os.MkdirAll(project, 0o700); err != nil {
-		return nil, err
+	project := sandboxes.Project(b)
+	if !sandboxes.Local(b) {
+		if err := os.MkdirAll(project, 0o700); err != nil {
+			return nil, err
+		}
 	}
 	locate := func(path string) string {
 		if path == sandboxes.ClientDirectory || strings.HasPrefix(path, sandboxes.ClientDirectory+"/") {
@@ -150,7 +152,7 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 		return path
 	}
 	return agentserver.NewScoped(agentserver.ScopedOptions{
-		Sessions: s.sessions, Owner: identity.Tenant(b.Owner), Sandbox: b.ID, Scope: s.sandboxes.Scope(b), Key: b.SessionKey, Settings: owned,
+		Sessions: s.sessions, Owner: identity.Tenant(b.Owner), Sandbox: b.ID, Scope: s.sandboxes.Scope(b), Keys: []string{b.SessionKey, b.BrowserKey()}, Settings: owned,
 		Builder: s.backend.Builder, Adapters: s.o.Adapters, Dir: s.o.Conversations, BashDir: filepath.Join(s.o.Dir, "sandbox-events", b.ID),
 		Workspace: b.Directory, Project: project, Version: s.o.Version, Log: s.o.Log, Uptime: s.uptime, Origin: s.o.allowedOrigin,
 		Locate: locate,

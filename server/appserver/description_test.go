@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/appserver"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -16,9 +17,7 @@ func TestDescription(t *testing.T) {
 	t.Parallel()
 	all := appserver.Routes()
 	h, err := rest.New(rest.Options{Routes: all})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	get := func(path string) string {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
@@ -32,9 +31,7 @@ func TestDescription(t *testing.T) {
 		Paths      map[string]map[string]struct{ Responses map[string]any }
 		Components struct{ Schemas, SecuritySchemes map[string]any }
 	}
-	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(text), &doc))
 	found := 0
 	for _, ops := range doc.Paths {
 		for method, op := range ops {
@@ -61,7 +58,7 @@ func TestDescription(t *testing.T) {
 	if doc.Components.SecuritySchemes["Bearer"] == nil {
 		t.Error("nothing says how to sign in")
 	}
-	if page := get("/docs"); !strings.Contains(page, "openapi.json") {
+	if page := get("/docs"); !strings.Contains(page, "openapi.json") || strings.Count(page, ">Deft App Server</") != 2 {
 		t.Errorf("the page: %s", page)
 	}
 }

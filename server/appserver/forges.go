@@ -96,9 +96,7 @@ func (o *owners) current(ctx context.Context, s *settings.Service, provider stri
 			return t, err
 		}
 		t.Token, t.Expires = got.Token, 0
-		if got.RefreshToken != "" {
-			t.RefreshToken = got.RefreshToken
-		}
+		t.RefreshToken = cmp.Or(got.RefreshToken, t.RefreshToken)
 		if !got.Expires.IsZero() {
 			t.Expires = got.Expires.Unix()
 		}
@@ -167,35 +165,37 @@ func (o *owners) Repository(ctx context.Context, owner identity.Tenant, provider
 }
 
 func (o *owners) source(ctx context.Context, owner identity.Tenant, provider, repository string) (gitfetch.Source, error) {
-	isURL := gitfetch.IsURL(repository)
-	if !isURL {
-		if _, _, err := forge.SplitName(repository); err != nil {
-			return gitfetch.Source{}, fault.New(fault.Invalid, "the repository is named as owner/name, or by its https:// URL")
+	if gitfetch.IsURL(repository) {
+		all, err := o.forgeHosts(ctx, owner, provider)
+		if err != nil {
+			return gitfetch.Source{}, err
 		}
-	}
-	all, err := o.forgeHosts(ctx, owner, provider)
-	if err != nil {
-		return gitfetch.Source{}, err
-	}
-	if isURL {
 		return sourceAt(all, repository)
 	}
-	var h forge.Host
-	switch len(all) {
-	case 0:
-		if h, err = o.forge.Open(forge.Account{Provider: forge.GitHub}); err != nil {
-			return gitfetch.Source{}, err
-		}
-	case 1:
-		h = all[0]
-	default:
-		if h, err = git.Find(ctx, all, repository); err != nil {
-			return gitfetch.Source{}, err
-		}
+	h, err := o.hostOf(ctx, owner, provider, repository)
+	if err != nil {
+		return gitfetch.Source{}, err
 	}
 	from := gitfetch.Source{}
 	from.URL, from.User, from.Token = h.Clone(repository)
 	return from, nil
+}
+
+// hostOf returns the host of a repository that is named as owner/name.
+func (o *owners) hostOf(ctx context.Context, owner identity.Tenant, provider, repository string) (forge.Host, error) {
+	if _, _, err := forge.SplitName(repository); err != nil {
+		return nil, fault.New(fault.Invalid, "the repository is named as owner/name, or by its https:// URL")
+	}
+	all, err := o.forgeHosts(ctx, owner, provider)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return o.forge.Open(forge.Account{Provider: forge.GitHub})
+	case len(all) == 1:
+		return all[0], nil
+	}
+	return git.Find(ctx, all, repository)
 }
 
 // Host implements [conversations.Settings].
@@ -268,9 +268,7 @@ func (s *services) newMCP() *mcpserver.Service {
 				return "", err
 			}
 			key, err := own.ServiceKey(settings.SearchKey)
-			if key == "" {
-				key = s.o.SearchKey
-			}
+			key = cmp.Or(key, s.o.SearchKey)
 			return key, err
 		},
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/appserver"
 	"github.com/deft-dev/deft/settings"
 )
@@ -19,9 +20,7 @@ import (
 func TestTokensAreSecrets(t *testing.T) {
 	t.Parallel()
 	s, err := settings.Open(t.Context(), settings.Options{Dir: t.TempDir(), Keys: keyring.New("master")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := s.SetProviderTokens(t.Context(), map[string]settings.ProviderToken{
 		"github": {Token: "ghp-1"}, "gitlab": {Token: "glpat-2"}, "azure_devops": {Token: "az-3"},
 	}); err != nil {
@@ -29,9 +28,7 @@ func TestTokensAreSecrets(t *testing.T) {
 	}
 	own := json.RawMessage(`"mine"`)
 	secrets := map[string]json.RawMessage{"GITHUB_TOKEN": own, "OTHER": own}
-	if err := appserver.AddTokens(s, secrets); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, appserver.AddTokens(s, secrets))
 	if diff := cmp.Diff([]string{"GITHUB_TOKEN", "GITLAB_TOKEN", "OTHER"}, slices.Sorted(maps.Keys(secrets))); diff != "" {
 		t.Error(diff)
 	}

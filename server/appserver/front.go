@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/internal/ratelimit"
 	"github.com/deft-dev/deft/server/appserver/apps"
 	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/ports"
 	"github.com/deft-dev/deft/server/rest"
 )
 
@@ -67,10 +68,10 @@ func (f front) app(w http.ResponseWriter, r *http.Request, a apps.App) {
 	in, err := f.v.apps.Sandbox(r.Context(), a)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		apps.Say(w, http.StatusNotFound, "There is nothing here", "The conversation lists the addresses of its programs.")
+		ports.Say(w, http.StatusNotFound, "There is nothing here", "The conversation lists the addresses of its programs.")
 	case err != nil:
 		f.v.o.Log.Log(r.Context(), level(r), "find the sandbox of a program", "err", err)
-		apps.Say(w, http.StatusInternalServerError, "The sandbox cannot be found", "The server has written why to its log.")
+		ports.Say(w, http.StatusInternalServerError, "The sandbox cannot be found", "The server has written why to its log.")
 	case f.v.replicas.pass(w, r, in.ID):
 	default:
 		f.v.apps.Serve(w, r, in, a)

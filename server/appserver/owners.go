@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/secret"
@@ -32,9 +33,13 @@ type owners struct {
 	forge forge.Opener
 	// renewer is nil where no tokens are renewed.
 	renewer forge.Renewer
+	// usersHooks is the directory with the hooks of the local owner; "" where others are served.
+	usersHooks string
 	// Of conversations whose owner has set nothing.
 	maxIterations int
 	maxCost       float64
+
+	organisations organisations
 }
 
 // openOwners opens the settings of owners, sealed with the current key.
@@ -43,6 +48,9 @@ func openOwners(ctx context.Context, o Options, all *store.Store) (*owners, erro
 	each := settings.Options{
 		Keys: o.Ring, Ping: agentserver.Pinger(o.Adapters), Log: o.Log, Usable: agentserver.UsableTool, Confirm: o.Confirm,
 		CommonLLM: o.Model, Streams: true, Current: out.current,
+	}
+	if o.Local != nil {
+		out.usersHooks = o.Settings
 	}
 	places := settings.OwnersOptions{Local: o.Settings, Dir: filepath.Join(o.Dir, "owners"), URL: secretsURL, Log: o.Log}
 	if all.Shared() {
@@ -64,6 +72,33 @@ func openOwners(ctx context.Context, o Options, all *store.Store) (*owners, erro
 	return out, out.Renew(ctx, names)
 }
 
+// limits returns the limits of an owner's new conversations.
+func (o *owners) limits(ctx context.Context, owner identity.Tenant) (session.Limits, error) {
+	s, err := o.Of(ctx, owner)
+	if err != nil {
+		return session.Limits{}, err
+	}
+	doc, err := s.Load()
+	if err != nil {
+		return session.Limits{}, err
+	}
+	return o.limitsIn(doc)
+}
+
+func (o *owners) limitsIn(doc *settings.Document) (session.Limits, error) {
+	prefs, err := doc.Preferences()
+	if err != nil {
+		return session.Limits{}, err
+	}
+	setup := session.DefaultSetup()
+	usual := setup.MaxIterations
+	setup.Follow(doc.Conversation)
+	if o.maxIterations > 0 && setup.MaxIterations == usual {
+		setup.MaxIterations = o.maxIterations
+	}
+	return session.Limits{MaxIterations: setup.MaxIterations, MaxCost: cmp.Or(prefs.MaxBudgetPerTask, o.maxCost)}, nil
+}
+
 // Launch implements [conversations.Settings].
 func (o *owners) Launch(ctx context.Context, owner identity.Tenant, model, profile, suffix string) (*session.Spec, error) {
 	s, err := o.Of(ctx, owner)
@@ -82,7 +117,11 @@ func (o *owners) Launch(ctx context.Context, owner identity.Tenant, model, profi
 			src.Settings.Object("llm").Set("model", model)
 		}
 	}
-	rt := launch.Runtime{Preset: spec.Preset{SubAgents: true}}
+	prefs, err := o.preferences(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	rt := launch.Runtime{Preset: spec.Preset{Name: prefs.AgentPreset, More: prefs.MoreTools, SubAgents: true}}
 	if strings.TrimSpace(suffix) != "" {
 		rt.Suffixes = []string{suffix}
 	}
@@ -90,20 +129,17 @@ func (o *owners) Launch(ctx context.Context, owner identity.Tenant, model, profi
 	if err != nil {
 		return nil, err
 	}
-	out := &session.Spec{Agent: l.Agent, Profile: l.Profile, SecretRefs: l.SecretRefs, Setup: session.DefaultSetup(), Secrets: map[string]json.RawMessage{}}
+	out := &session.Spec{Agent: l.Agent, OwnersModel: model == "" && src.ProfileID == "", Profile: l.Profile, SecretRefs: l.SecretRefs, Setup: session.DefaultSetup(), Secrets: map[string]json.RawMessage{}}
 	doc, err := s.Load()
 	if err != nil {
 		return nil, err
 	}
-	prefs, err := doc.Preferences()
+	out.Setup.Follow(doc.Conversation)
+	limits, err := o.limitsIn(doc)
 	if err != nil {
 		return nil, err
 	}
-	out.MaxCost = cmp.Or(prefs.MaxBudgetPerTask, o.maxCost)
-	out.Setup.Follow(doc.Conversation)
-	if o.maxIterations > 0 && out.MaxIterations == session.DefaultSetup().MaxIterations {
-		out.MaxIterations = o.maxIterations
-	}
+	out.MaxIterations, out.MaxCost = limits.MaxIterations, limits.MaxCost
 	names, err := s.Secrets()
 	if err != nil {
 		return nil, err
@@ -115,7 +151,29 @@ func (o *owners) Launch(ctx context.Context, owner identity.Tenant, model, profi
 		}
 		out.Secrets[one.Name] = raw
 	}
+	if owner == identity.LocalTenant && o.usersHooks != "" {
+		hooks, err := hook.LoadUser(o.usersHooks)
+		if err == nil {
+			err = out.AddHooks(hooks)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	return out, addTokens(s, out.Secrets)
+}
+
+// storedSecrets returns the names of what an owner's sandboxes may look up.
+func (o *owners) storedSecrets(ctx context.Context, owner identity.Tenant) (names []string, err error) {
+	s, err := o.Of(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.SandboxSecrets()
+	for _, one := range all {
+		names = append(names, one.Name)
+	}
+	return names, err
 }
 
 // Strategy implements [conversations.Settings].

@@ -2,6 +2,8 @@ package appserver
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
@@ -16,6 +18,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/callbacks"
+	settingsroutes "github.com/deft-dev/deft/server/appserver/settings"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/session"
 )
@@ -24,14 +27,16 @@ import (
 // again; a client that sends it itself gets the answer of the server that it asks.
 const passedOn = "X-Deft-Passed-On"
 
-// replicas pass a request on to the server that works on its conversation, where several
-// share a database: clients may ask any of them.
+// replicas pass a request on to the server that works on its conversation, or that has its login
+// under way, where several share a database: clients may ask any of them.
 type replicas struct {
 	locks     session.LockLocator
 	inSandbox func(ctx context.Context, sandbox string) ([]event.ConversationID, error)
 	log       *slog.Logger
 	transport http.RoundTripper
 }
+
+var _ settingsroutes.Replicas = (*replicas)(nil)
 
 // newReplicas returns nil if the server is alone.
 func newReplicas(lock session.Lock, inSandbox func(context.Context, string) ([]event.ConversationID, error), log *slog.Logger) *replicas {
@@ -65,12 +70,42 @@ func (p *replicas) pass(w http.ResponseWriter, r *http.Request, sandbox string) 
 	if err != nil || len(ids) == 0 {
 		return false
 	}
+	return p.passTo(w, r, ids, "the server that works on this conversation does not answer; if it has ended, another one takes over in a few seconds")
+}
+
+// HoldLogin implements [settingsroutes.Replicas]: the lock of an id that stands for the login says
+// which server has it. A server that ends loses it with its logins.
+func (p *replicas) HoldLogin(ctx context.Context, login string) (release func(), err error) {
+	if p == nil {
+		return func() {}, nil
+	}
+	return p.locks.Acquire(ctx, lockOfLogin(login))
+}
+
+// PassLogin implements [settingsroutes.Replicas].
+func (p *replicas) PassLogin(w http.ResponseWriter, r *http.Request, login string) bool {
+	if p == nil || r.Header.Get(passedOn) != "" {
+		return false
+	}
+	return p.passTo(w, r, []event.ConversationID{lockOfLogin(login)}, "the server at which this login was begun does not answer; begin it again")
+}
+
+// lockOfLogin is the id of the lock of a login. The database shows nothing of the login itself.
+func lockOfLogin(login string) event.ConversationID {
+	sum := sha256.Sum256([]byte("login\n" + login))
+	id, _ := event.ParseConversationID(hex.EncodeToString(sum[:16])) // 32 digits always are one
+	return id
+}
+
+// passTo answers a request if another server holds the lock of one of some ids. gone is the answer
+// if that server does not answer.
+func (p *replicas) passTo(w http.ResponseWriter, r *http.Request, ids []event.ConversationID, gone string) bool {
 	for end := time.Now().Add(endedTime); ; {
 		to := p.holder(r, ids)
 		switch {
 		case to == nil:
 			return false
-		case p.forward(w, r, to, time.Now().After(end)):
+		case p.forward(w, r, to, gone, time.Now().After(end)):
 			return true
 		}
 		timer := time.NewTimer(endedPause)
@@ -104,7 +139,7 @@ func (p *replicas) holder(r *http.Request, ids []event.ConversationID) *url.URL 
 
 // forward has another server answer a request. It returns false if that one cannot be
 // reached, so that it has received nothing, unless it is the last try.
-func (p *replicas) forward(w http.ResponseWriter, r *http.Request, to *url.URL, last bool) (answered bool) {
+func (p *replicas) forward(w http.ResponseWriter, r *http.Request, to *url.URL, gone string, last bool) (answered bool) {
 	answered = true
 	(&httputil.ReverseProxy{
 		Rewrite: func(pr *httputil.ProxyRequest) {
@@ -126,11 +161,9 @@ func (p *replicas) forward(w http.ResponseWriter, r *http.Request, to *url.URL, 
 			if r.Context().Err() != nil {
 				return
 			}
-			p.log.Warn("the server that works on a conversation does not answer", "server", to, "err", err)
+			p.log.Warn("the server that a request is passed on to does not answer", "server", to, "err", err)
 			w.Header().Set("Retry-After", "2")
-			if err := rest.JSON(w, http.StatusServiceUnavailable, map[string]string{
-				"detail": "the server that works on this conversation does not answer; if it has ended, another one takes over in a few seconds",
-			}); err != nil {
+			if err := rest.JSON(w, http.StatusServiceUnavailable, map[string]string{"detail": gone}); err != nil {
 				p.log.Debug("answer a request", "err", err)
 			}
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/appserver"
 )
 
@@ -16,9 +17,7 @@ import (
 func operations(t *testing.T, file string) []string {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.Split(strings.TrimSpace(string(raw)), "\n")
 }
 
@@ -31,9 +30,7 @@ var (
 func TestV0Routes(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/routes-v0.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got, want []string
 	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
 		got = append(got, parameter.ReplaceAllString(m[1], "{}"))

@@ -24,6 +24,7 @@ package appserver
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,15 +46,18 @@ import (
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/objectstore"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/agentserver"
-	"github.com/deft-dev/deft/server/appserver/apps"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/mcpserver"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/appserver/v1"
+	"github.com/deft-dev/deft/server/mcplogin"
+	"github.com/deft-dev/deft/server/ports"
+	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings/profiles"
 )
@@ -97,6 +101,12 @@ type Options struct {
 	// say nothing else; 0 for the default and for no limit.
 	MaxIterations int
 	MaxCost       float64
+	// TryMCP tries an MCP server that is a program, an entry of mcp_config, in a sandbox.
+	TryMCP func(ctx context.Context, name string, server json.RawMessage, limit time.Duration) (tools []string, err error)
+	// Networks are what commands of a task may reach, by default the first one; none where that is
+	// not limited. Network reads another one that a task asks for.
+	Networks []string
+	Network  func(text string) (sandbox.Network, error)
 	// Confirm says which actions wait for users whose settings say nothing else; empty for
 	// [security.Never].
 	Confirm security.Preset
@@ -106,13 +116,15 @@ type Options struct {
 	// for none.
 	Checkpoints     *checkpoint.Store
 	CheckpointTimes session.CheckpointTimes
+	// Local lets conversations work in directories of this machine; nil for not. Worktrees is
+	// the directory of Git worktrees.
+	Local     *conversations.Local
+	Worktrees string
 	// Demo is the recorded session that can be replayed; nil for none.
 	Demo *conversations.Demo
-	// Trajectories read recorded conversations.
-	Trajectories conversations.Trajectories
 	// Link connects to the sandbox of a conversation, and AppsDomain ends the host names of
 	// its ports (package apps).
-	Link       func(ctx context.Context, r session.BuildRequest) (apps.Link, error)
+	Link       func(ctx context.Context, r session.BuildRequest) (ports.Link, error)
 	AppsDomain string
 	// Isolations describe the isolation of conversations.
 	Isolations v1.Isolations
@@ -126,6 +138,8 @@ type Options struct {
 	// Out is told when the server is ready, and where.
 	Out io.Writer
 	Log *slog.Logger
+	// Started is called once, when nothing of the start is left to do; nil for nothing.
+	Started func()
 }
 
 // FileStore keeps archives of workspaces.
@@ -244,13 +258,10 @@ func (s *Server) NewCode(ctx context.Context) (string, error) {
 // server.
 func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
-	failed := make(chan error, 1)
+	ctx, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
 	go func() {
-		if s.http.TLSConfig != nil {
-			failed <- s.http.ServeTLS(l, "", "")
-			return
-		}
-		failed <- s.http.Serve(l)
+		served <- rest.Serve(ctx, &s.http, l, stopTime, func() error { s.v.stopSockets(); return nil })
 	}()
 	watching, stopWatching := context.WithCancel(ctx)
 	var watch sync.WaitGroup
@@ -262,6 +273,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	watch.Go(func() { s.v.sandboxes.Adopt(watching) })
 	defer watch.Wait()
 	defer stopWatching()
+	defer stop()
 	resumed, err := s.v.sessions.Resume(ctx)
 	if resumed > 0 {
 		fmt.Fprintf(s.v.o.Out, "  resumed %d conversations\n", resumed)
@@ -278,21 +290,22 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	if ctx.Err() != nil { // it was told to stop while it began, which is no error
 		err = nil
 	}
-	if err == nil {
-		select {
-		case err := <-failed:
-			return fmt.Errorf("serve: %w", err)
-		case <-ctx.Done():
-		}
+	switch {
+	case err != nil:
+		stop()
+	case s.v.o.Started != nil:
+		s.v.o.Started()
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
-	defer cancel()
-	s.v.stopSockets()
-	if stopped := s.http.Shutdown(end); stopped != nil {
-		err = errors.Join(err, s.http.Close())
+	return errors.Join(err, <-served)
+}
+
+// Logins returns an owner's logins at MCP servers.
+func (s *Server) Logins(ctx context.Context, owner identity.Tenant) (mcplogin.Logins, error) {
+	own, err := s.v.owners.Of(ctx, owner)
+	if err != nil {
+		return nil, err
 	}
-	<-failed
-	return err
+	return own, nil
 }
 
 // MCP returns the server's own MCP servers of a conversation.

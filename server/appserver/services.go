@@ -1,7 +1,9 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -14,18 +16,21 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/job"
+	"github.com/deft-dev/deft/plugin"
 	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/appserver/apps"
 	"github.com/deft-dev/deft/server/appserver/callbacks"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/git"
 	"github.com/deft-dev/deft/server/appserver/mcpserver"
+	"github.com/deft-dev/deft/server/appserver/plugins"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	settingsroutes "github.com/deft-dev/deft/server/appserver/settings"
 	"github.com/deft-dev/deft/server/appserver/signin"
 	"github.com/deft-dev/deft/server/appserver/store"
 	v0 "github.com/deft-dev/deft/server/appserver/v0"
 	v1 "github.com/deft-dev/deft/server/appserver/v1"
+	"github.com/deft-dev/deft/server/mcplogin"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
@@ -56,11 +61,13 @@ type services struct {
 	sandboxes     *sandboxes.Service
 	warm          *sandboxes.Warm // nil for none
 	conversations *conversations.Service
-	skills        func() []skill.Listed
+	skills        func() ([]skill.Listed, []skill.Warning)
 	signin        *signin.Service
 	agentServers  *agentServers
 	apps          *apps.Service
 	mcp           *mcpserver.Service
+	logins        *mcplogin.Jobs
+	plugins       *plugins.Service
 	replicas      *replicas // nil where there is only this one
 	v0            *v0.Service
 	table         *rest.Server
@@ -95,23 +102,25 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	}
 	home, _ := os.UserHomeDir() // a user without one has no skills of his own
 	catalog := skill.NewCatalog(home, o.Settings, os.Getenv("EXTENSIONS_PATH"))
-	s.skills = func() []skill.Listed {
-		all, warnings := catalog.List(skill.DefaultMarketplace)
-		for _, w := range warnings {
+	s.skills = func() ([]skill.Listed, []skill.Warning) {
+		all, users, others := catalog.List(skill.DefaultMarketplace)
+		for _, w := range slices.Concat(users, others) {
 			o.Log.Warn("a skill is not listed", "err", w)
 		}
-		return all
+		return all, users
 	}
 	s.jobs = job.New(job.Options{Store: s.store, Lock: s.backend.Lock, Log: o.Log})
 	s.callbacks = callbacks.New(callbacks.Options{Stream: s.backend.Store, Store: s.store, Jobs: s.jobs, Services: s.processorServices, Log: o.Log})
 	s.sessions, err = session.Open(session.Options{
 		Store: s.callbacks.Stream(), Lock: lockOfConversations(s.backend.Lock, s.jobs, s.callbacks), Dir: o.Conversations, Ring: o.Ring, Log: o.Log,
-		Settings: s.owners, Models: s.backend.Models, Builder: s.backend.Builder, View: view.OpenHands{},
+		Settings: s.owners, Permissions: s.owners, Memories: s.owners, Unsandboxed: !s.backend.Sandboxed, Models: s.backend.Models, Builder: s.backend.Builder, View: view.OpenHands{},
 		Files: session.Worktrees{
 			PlainDirectories: session.PlainDirectories{Skills: catalog},
-			Root:             filepath.Join(o.Dir, "worktrees"),
+			Root:             o.Worktrees,
+			KeepChanged:      o.Local != nil,
 		},
 		SubAgents: subagent.NewCatalog(home, o.Settings, o.Log),
+		Plugins:   plugin.NewCatalog(home, o.Settings, plugin.CopiesDir(home, os.Getenv)),
 		AdmitChild: func(ctx context.Context, parent, child event.ConversationID) error {
 			return s.sandboxes.AdmitChild(ctx, parent, child)
 		},
@@ -125,7 +134,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	if err != nil {
 		return nil, err
 	}
-	places := sandboxes.Options{Store: s.store, Sessions: s.sessions, Files: s.files, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log}
+	places := sandboxes.Options{Store: s.store, Sessions: s.sessions, Files: s.files, Root: workspaces, Stored: s.owners.storedSecrets, SecretsURL: secretsURL, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log}
 	if elsewhere {
 		places.Vanished = func(ctx context.Context, ids []event.ConversationID) (map[event.ConversationID]time.Time, error) {
 			return s.backend.Vanished(ctx, session.Placement{}, ids)
@@ -140,14 +149,15 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		}
 	}
 	s.conversations = conversations.New(conversations.Options{
-		Sessions: s.sessions, Sandboxes: s.sandboxes, Warm: s.warm, Store: s.store, Settings: s.owners, Files: s.files, Jobs: s.jobs, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Trajectories: o.Trajectories, Link: s.link, Log: o.Log,
+		Sessions: s.sessions, Sandboxes: s.sandboxes, Warm: s.warm, Store: s.store, Settings: s.owners, Files: s.files, Jobs: s.jobs, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Local: o.Local, Link: s.link, Log: o.Log,
 	})
-	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, URL: o.WebURL, Log: o.Log})
+	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, URL: o.WebURL, Base: o.baseURL, Log: o.Log})
 	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})
 	s.replicas = newReplicas(s.backend.Lock, s.store.InSandbox, o.Log)
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
 	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, URL: o.baseURL, MCPServers: settingsroutes.MCPServers, Log: o.Log})
-	s.mcp = s.newMCP()
+	s.plugins = plugins.New(plugins.Options{Home: home, Persistence: o.Settings, Directories: o.Local != nil, Settings: s.owners.Of})
+	s.mcp, s.logins = s.newMCP(), mcplogin.New()
 	if s.table, err = rest.New(rest.Options{
 		Routes: s.routes(), SameOrigin: true, Origin: o.allowedOrigin, Costly: costlyLimit(o.CostlyPerMinute), Log: o.Log,
 		Authenticate: s.signin.Authenticate,
@@ -158,20 +168,20 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	return s, err
 }
 
-// routes are those of all parts.
+// routes are the routes of all parts.
 func (s *services) routes() []rest.Route {
 	all := slices.Concat(
 		s.health(), s.signin.Routes(),
 		v1.New(v1.Options{
-			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills, Isolations: s.o.Isolations, Log: s.o.Log,
+			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills, Isolations: s.o.Isolations, Network: s.o.Network, Log: s.o.Log, Dir: s.o.Dir,
 			Spec: v1.Spec{ID: s.o.Spec, Created: s.began.UTC().Format(time.RFC3339), Env: map[string]string{}, WorkingDir: sandboxes.ClientDirectory + "/" + sandboxes.ProjectDirectory},
 		}).Routes(),
-		settingsroutes.New(settingsroutes.Options{Of: s.owners.Of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, Began: s.began, Log: s.o.Log, ProbeMCP: agentserver.MCPProber(s.o.Adapters)}).Routes(),
+		settingsroutes.New(settingsroutes.Options{Of: s.owners.Of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, Began: s.began, Log: s.o.Log, ProbeMCP: agentserver.MCPProber(s.o.Adapters), TryMCP: s.o.TryMCP, LogIn: s.logIn, LogOut: s.logOut, Logins: s.logins, Replicas: s.replicas, LoginKey: s.loginKey, URL: s.o.baseURL, Limits: s.owners.limits, Networks: s.o.Networks}).Routes(),
 		agentserver.AgentProfiles(s.callerSettings, s.o.Log),
 		settingsroutes.OfOrganization(agentserver.OrganizationConnections(s.callerSettings, s.o.Log)...),
 		s.v0.Routes(),
 		git.New(git.Options{Tokens: s.owners.tokens, Forges: s.o.Forges, Log: s.o.Log}).Routes(),
-		s.apps.Routes(),
+		s.apps.Routes(), s.plugins.Routes(),
 		s.mcp.Routes(),
 		[]rest.Route{{Method: "POST", Path: "/api/cloud-proxy", Tag: "Server", Scope: rest.Public, Limit: rest.MaxPublicBody, Trusted: rest.DefaultBody, Handle: front{s}.cloudProxy}},
 		absent(),
@@ -179,10 +189,22 @@ func (s *services) routes() []rest.Route {
 	return append(all, description(all, s.o.Version)...)
 }
 
+// logIn logs in at an MCP server.
+func (s *services) logIn(ctx context.Context, r mcplogin.Request) (json.RawMessage, error) {
+	return s.o.Adapters.LogInMCP(ctx, r)
+}
+
+// logOut logs out at an MCP server.
+func (s *services) logOut(ctx context.Context, server json.RawMessage, logins mcplogin.Logins) (bool, error) {
+	return s.o.Adapters.LogOutMCP(ctx, server, logins)
+}
+
+func (s *services) loginKey(address string) (string, error) { return s.o.Adapters.MCPLoginKey(address) }
+
 // Routes returns the operations of a server, which cannot be called: for what lists or
 // tests them.
 func Routes() []rest.Route {
-	s := &services{owners: &owners{}, v0: v0.New(v0.Options{}), mcp: mcpserver.New(mcpserver.Options{})}
+	s := &services{owners: &owners{}, plugins: plugins.New(plugins.Options{}), v0: v0.New(v0.Options{}), mcp: mcpserver.New(mcpserver.Options{})}
 	return s.routes()
 }
 
@@ -226,7 +248,7 @@ func (s *services) uptime() (up, idle time.Duration) {
 
 // download answers with the files of a conversation, as OpenHands lays them out.
 func (s *services) download(w http.ResponseWriter, r *http.Request, id event.ConversationID) error {
-	return agentserver.WriteTrajectory(w, r, s.o.Adapters, s.backend.Store, id)
+	return agentserver.WriteTrajectory(w, r, s.backend.Store, id)
 }
 
 // close closes the parts in the opposite order of openServices. Conversations that run
@@ -238,6 +260,9 @@ func (s *services) close(ctx context.Context) error {
 	}
 	if s.jobs != nil {
 		s.jobs.Close()
+	}
+	if s.logins != nil {
+		errs = append(errs, s.logins.Close())
 	}
 	if s.warm != nil {
 		s.warm.Close()
@@ -262,8 +287,6 @@ func (s *services) close(ctx context.Context) error {
 
 // logOf is the log of a part.
 func logOf(l *slog.Logger) *slog.Logger {
-	if l == nil {
-		l = slog.New(slog.DiscardHandler)
-	}
+	l = cmp.Or(l, slog.New(slog.DiscardHandler))
 	return l
 }

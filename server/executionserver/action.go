@@ -43,6 +43,14 @@ type arguments struct {
 	Cwd      *string `json:"cwd"`
 	Hidden   bool    `json:"hidden"`
 
+	Code           *string `json:"code"`
+	IncludeExtra   *bool   `json:"include_extra"`
+	KernelInitCode string  `json:"kernel_init_code"`
+
+	URL            *string `json:"url"`
+	BrowserActions string  `json:"browser_actions"`
+	ReturnAxtree   bool    `json:"return_axtree"`
+
 	Path       *string      `json:"path"`
 	Content    *string      `json:"content"`
 	Start      *int         `json:"start"`
@@ -131,6 +139,18 @@ func parseAction(raw []byte, own *tool.Set) (action, error) {
 	case "run":
 		if a.args.Command == nil {
 			missing = "command"
+		}
+	case "run_ipython":
+		if a.args.Code == nil {
+			missing = "code"
+		}
+	case "browse":
+		if a.args.URL == nil {
+			missing = "url"
+		}
+	case "browse_interactive":
+		if a.args.BrowserActions == "" {
+			missing = "browser_actions"
 		}
 	case "write":
 		if a.args.Content == nil {

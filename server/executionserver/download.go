@@ -31,7 +31,7 @@ func packedSize(root *os.Root, rel string) (size, holes int64) {
 		}
 		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
 			size += info.Size()
-			holes += holesOf(root, name, info)
+			holes += workspace.Holes(root, name)
 		}
 		if size > maxPacked || holes > workspace.MaxHoles {
 			return fs.SkipAll
@@ -39,19 +39,6 @@ func packedSize(root *os.Root, rel string) (size, holes int64) {
 		return nil
 	})
 	return size, holes
-}
-
-// holesOf opens files of more than some megabytes only.
-func holesOf(root *os.Root, name string, info fs.FileInfo) int64 {
-	if info.Size() < 1<<20 {
-		return 0
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return 0 // download leaves it out, too
-	}
-	defer f.Close()
-	return workspace.Holes(f, info)
 }
 
 // download sends a directory, or one file, as a zip archive that is made as it is

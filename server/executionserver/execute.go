@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/server/v0event"
 	"github.com/deft-dev/deft/tool"
 )
@@ -69,9 +70,9 @@ func (s *Server) perform(ctx context.Context, a action) (observation, error) {
 	case "edit":
 		return s.edit(ctx, a.args)
 	case "run_ipython":
-		return failed("The plugin jupyter is not present: this server does not run IPython cells. Run python in the shell instead."), nil
+		return s.runCell(ctx, a)
 	}
-	return failed("Browser functionality is not supported or disabled."), nil
+	return s.browse(ctx, a)
 }
 
 // run runs a command in the shell, or in one of its own if it is static.
@@ -161,19 +162,12 @@ func (s *Server) edit(ctx context.Context, a arguments) (observation, error) {
 	}
 	var diff string
 	if obs.OldContent != nil || obs.NewContent != nil {
-		was, is := orEmpty(obs.OldContent), orEmpty(obs.NewContent)
+		was, is := optional.Value(obs.OldContent), optional.Value(obs.NewContent)
 		if diff, err = udiff.ToUnified(*a.Path, *a.Path, was, udiff.Lines(was, is), 0); err != nil {
 			return observation{}, fmt.Errorf("compare the file with what it was: %w", err)
 		}
 	}
 	return edited(a, editorText(obs), strings.TrimSuffix(diff, "\n")), nil
-}
-
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func (s *Server) viewWithEditor(ctx context.Context, a arguments) (observation, error) {

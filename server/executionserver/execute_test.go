@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestRun(t *testing.T) {
@@ -43,11 +44,17 @@ func TestTimeouts(t *testing.T) {
 	if o := b.act(`{"action":"run","args":{"command":"C-c","is_input":true}}`); o.metadata("exit_code") != 130.0 {
 		t.Errorf("C-c: %+v", o)
 	}
+}
+
+// TestSilence: a silent command is left alone after a while, unless it blocks.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	b := openWith(t, "", 300*time.Millisecond)
 	if o := b.act(`{"action":"run","args":{"command":"sleep 60"},"timeout":50}`); o.metadata("exit_code") != -1.0 {
 		t.Errorf("silence: %+v", o)
 	}
-	b.act(`{"action":"run","args":{"command":"C-c","is_input":true}}`)
-	if o := b.act(`{"action":"run","args":{"command":"sleep 1; echo slept","blocking":true},"timeout":50}`); o.Content != "slept" {
+	b = openWith(t, "", 300*time.Millisecond)
+	if o := b.act(`{"action":"run","args":{"command":"sleep 0.5; echo slept","blocking":true},"timeout":50}`); o.Content != "slept" {
 		t.Errorf("blocking: %+v", o)
 	}
 }
@@ -70,7 +77,6 @@ func TestFiles(t *testing.T) {
 		{`{"action":"write","args":{"path":"a.txt","content":"zwei","start":1,"end":2}}`, "write", ""},
 		{`{"action":"read","args":{"path":"a.txt"}}`, "read", "one\nzwei\nthree\n"},
 		{`{"action":"write","args":{"path":"sub","content":"x"}}`, "error", "Path is a directory: $W/sub. You can only write to files"},
-		{`{"action":"run_ipython","args":{"code":"1"}}`, "error", "The plugin jupyter is not present: this server does not run IPython cells. Run python in the shell instead."},
 		{`{"action":"browse","args":{"url":"http://x"}}`, "error", "Browser functionality is not supported or disabled."},
 		{`{"action":"browse_interactive","args":{"browser_actions":"noop()"}}`, "error", "Browser functionality is not supported or disabled."},
 	} {

@@ -15,9 +15,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/executionserver"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/editor"
+	"github.com/deft-dev/deft/tool/files"
 	"github.com/deft-dev/deft/tool/terminal"
 )
 
@@ -34,56 +36,48 @@ type bench struct {
 
 func open(t *testing.T, key string) *bench {
 	t.Helper()
+	return openWith(t, key, time.Hour)
+}
+
+// openWith returns a server that leaves a command after a silence of this length.
+func openWith(t *testing.T, key string, silence time.Duration) *bench {
+	t.Helper()
 	base := t.TempDir()
 	dir := filepath.Join(base, "work")
 	for _, d := range []string{"work/sub", "outside", "more", "scratch"} {
-		if err := os.MkdirAll(filepath.Join(base, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Join(base, d), 0o755))
 	}
 	for name, text := range map[string]string{
 		"work/a.txt": "one\ntwo\nthree\n", "work/sub/b.txt": "B", "work/bin": "a\x00b", "work/latin": "caf\xe9\n", "work/dot.png": "PNG",
 		"outside/secret": "SECRET", "more/m.txt": "M",
 	} {
-		if err := os.WriteFile(filepath.Join(base, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(base, name), []byte(text), 0o644))
 	}
 	for from, to := range map[string]string{"work/out": "../outside", "work/in": "sub", "work/gone": "nothing"} {
-		if err := os.Symlink(to, filepath.Join(base, from)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(to, filepath.Join(base, from)))
 	}
-	edit, err := editor.New(editor.Config{Workspace: dir, UndoDir: filepath.Join(base, "scratch/undo")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	disk, err := files.New(files.Config{Workspace: dir, UndoDir: filepath.Join(base, "scratch/undo")})
+	must.Succeed(t, err)
 	shell := func(at string) tool.Executor {
 		return terminal.New(terminal.Config{
-			WorkingDir: at, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + base}, SoftTimeout: 300 * time.Millisecond, SoftAlways: true, MaxOutput: 1 << 20,
+			WorkingDir: at, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + base}, SoftTimeout: silence, SoftAlways: true, MaxOutput: 1 << 20,
 		})
 	}
 	own, err := tool.NewSet(ticketTool(t, "list_tickets"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	closed := 0
 	brought := tickets{&closed}
 	s, err := executionserver.New(executionserver.Options{
 		WorkingDir: dir, Roots: []string{filepath.Join(base, "more")}, Key: key, NewShell: shell, Own: own,
 		Tools: map[string]tool.Executor{
-			(&event.TerminalAction{}).Kind(): shell(dir), (&event.FileEditorAction{}).Kind(): edit, "ListTicketsAction": brought, "OtherAction": brought,
+			(&event.TerminalAction{}).Kind(): shell(dir), (&event.FileEditorAction{}).Kind(): editor.New(disk), "ListTicketsAction": brought, "OtherAction": brought,
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	web := httptest.NewServer(s)
 	t.Cleanup(func() {
 		web.Close()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, s.Close())
 		if closed == 0 {
 			t.Error("an executor was not closed")
 		}
@@ -95,9 +89,7 @@ func open(t *testing.T, key string) *bench {
 func (b *bench) do(method, path, contentType string, body io.Reader, header ...string) (int, []byte) {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	r.Header.Set("Content-Type", contentType)
 	r.Header.Set("X-Session-API-Key", b.key)
 	for i := 0; i < len(header); i += 2 {
@@ -107,14 +99,10 @@ func (b *bench) do(method, path, contentType string, body io.Reader, header ...s
 		r.Host = host
 	}
 	res, err := b.client.Do(r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	return res.StatusCode, raw
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/executionserver"
 	"github.com/deft-dev/deft/tool"
 )
@@ -42,9 +43,7 @@ func ticketTool(t *testing.T, name string) *tool.Definition {
 	t.Helper()
 	e := tool.External{Name: name, Description: "Lists tickets.", Parameters: json.RawMessage(
 		`{"type":"object","properties":{"owner":{"type":"string"},"wait":{"type":"boolean"}},"required":["owner"]}`)}
-	if err := e.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.Complete())
 	return e.Definition()
 }
 
@@ -81,9 +80,7 @@ func TestOwnTools(t *testing.T) {
 func TestOwnToolWithTakenName(t *testing.T) {
 	t.Parallel()
 	set, err := tool.NewSet(ticketTool(t, "run_ipython"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := executionserver.New(executionserver.Options{WorkingDir: t.TempDir(), Own: set}); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "run_ipython") {
 		t.Errorf("%v", err)
 	}

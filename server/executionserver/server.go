@@ -16,6 +16,7 @@
 package executionserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -41,11 +42,15 @@ type Options struct {
 	// Roots are further directories whose files can be read and written.
 	Roots []string
 	// Tools by kind of action; the server closes them. It uses the tools of
-	// TerminalAction and FileEditorAction, and of Own.
+	// TerminalAction, FileEditorAction, IPythonAction and BrowserGymAction, and of Own.
 	Tools map[string]tool.Executor
 	// NewShell makes a terminal of its own, which starts in a directory, for one
 	// command.
 	NewShell func(dir string) tool.Executor
+	// NoBrowser refuses to browse.
+	NoBrowser bool
+	// Skills gives cells the functions of the plugin agent_skills.
+	Skills bool
 	// Own are tools that executors bring, whose actions clients send by the name of the
 	// tool; nil for none.
 	Own *tool.Set
@@ -62,10 +67,12 @@ type Server struct {
 	started time.Time
 	usage   usage
 
-	turn   chan struct{} // held by the action that runs
+	turn   chan struct{} // held by the action that runs; guards initialized
 	ctx    context.Context
 	cancel context.CancelFunc
 	runs   sync.WaitGroup
+
+	initialized bool // the first kernel_init_code has run
 
 	mu   sync.Mutex
 	last time.Time // when an action was last asked for
@@ -91,9 +98,7 @@ var routes = map[string]struct {
 
 // New returns a Server. The caller closes it.
 func New(o Options) (*Server, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Own == nil {
 		o.Own = &tool.Set{}
 	}
@@ -145,7 +150,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // machine has the server's rights, but no web page in a browser on it.
 func (s *Server) admits(r *http.Request) bool {
 	if s.o.Key == "" {
-		return Loopback(r.Host) && (r.Header.Get("Origin") == "" || sameOrigin(r)) && r.Header.Get("Sec-Fetch-Site") != "cross-site"
+		return loopback(r.Host) && (r.Header.Get("Origin") == "" || sameOrigin(r)) && r.Header.Get("Sec-Fetch-Site") != "cross-site"
 	}
 	if r.URL.Path == "/alive" || r.URL.Path == "/server_info" {
 		return true
@@ -159,8 +164,8 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && u.Host == r.Host
 }
 
-// Loopback reports whether a host, with or without a port, is this machine.
-func Loopback(host string) bool {
+// loopback reports whether a host, with or without a port, is this machine.
+func loopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestKey(t *testing.T) {
@@ -96,9 +98,7 @@ func TestSmallRoutes(t *testing.T) {
 			IO     map[string]float64 `json:"io"`
 		}
 	}
-	if err := json.Unmarshal(bytes.ReplaceAll(raw, []byte("idle_time"), []byte("IdleTime")), &info); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(bytes.ReplaceAll(raw, []byte("idle_time"), []byte("IdleTime")), &info))
 	if info.Uptime == nil || info.IdleTime == nil || info.Resources.CPU == nil || info.Resources.Memory["rss"] < 1<<20 || info.Resources.Disk["total"] == 0 {
 		t.Errorf("server_info: %s", raw)
 	}
@@ -134,13 +134,9 @@ func packed(t *testing.T, files ...string) []byte {
 		if err == nil {
 			_, err = f.Write([]byte(files[i+1]))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	return buf.Bytes()
 }
 
@@ -248,18 +244,12 @@ func TestDownload(t *testing.T) {
 	names := func(raw []byte) (all []string) {
 		t.Helper()
 		r, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, f := range r.File {
 			in, err := f.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			text, err := io.ReadAll(in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if bytes.Contains(text, []byte("SECRET")) {
 				t.Errorf("%s has what lies outside", f.Name)
 			}
@@ -281,9 +271,7 @@ func TestDownload(t *testing.T) {
 		}
 	}
 	for _, size := range []int64{65 << 30, 30 << 30} {
-		if err := os.Truncate(filepath.Join(b.dir, "sub/b.txt"), size); err != nil {
-			t.Skipf("this file system has no sparse files: %v", err)
-		}
+		must.Succeed(t, os.Truncate(filepath.Join(b.dir, "sub/b.txt"), size))
 		for _, path := range []string{"$W", "$W/sub/b.txt"} {
 			if status, raw := get(path); status != http.StatusRequestEntityTooLarge {
 				t.Errorf("%s with a sparse file of %d bytes: %d %.200s", path, size, status, raw)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -23,9 +24,7 @@ func TestForeignPages(t *testing.T) {
 		Keys:   func() []string { return keys },
 		Origin: func(origin string) bool { return origin == "https://ui.example" },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, c := range []struct {
 		method, origin, key string
 		keys                []string
@@ -69,9 +68,7 @@ func TestHost(t *testing.T) {
 		Keys: func() []string { return keys }, Host: func(host string) bool { return host == "localhost:8000" },
 		Routes: []rest.Route{{Method: "GET", Path: "/x", Scope: rest.Account, Handle: func(w http.ResponseWriter, _ *http.Request) error { return rest.OK(w) }}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ask := func(host, key string, want int) {
 		t.Helper()
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/x", nil)
@@ -104,9 +101,7 @@ func TestCORS(t *testing.T) {
 		s, err := rest.New(rest.Options{
 			Routes: routes, Keys: func() []string { return keys }, Origin: func(origin string) bool { return origin == "https://ui.example" },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for origin, allowed := range map[string]bool{
 			"https://ui.example": true, "http://localhost:3000": true, "http://127.0.0.1": true,
 			"https://evil.example": false, "null": false, "file://": false, "http://localhost.evil.example": false,
@@ -146,9 +141,7 @@ func TestSealedSecret(t *testing.T) {
 			return fmt.Errorf("load the profile p: %w", schema.ErrSealed)
 		}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/x", nil))
 	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "cannot be decrypted") {

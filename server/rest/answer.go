@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/deft-dev/deft/internal/optional"
 )
 
 // Success is the answer of routes without a result.
@@ -48,15 +50,7 @@ type Page[T any] struct {
 
 // PageOf returns a page; next is where the next one begins, "" on the last.
 func PageOf[T any](items []T, next string) Page[T] {
-	return Page[T]{append([]T{}, items...), OrNull(next)}
-}
-
-// OrNull returns nil for "", which answers show as null.
-func OrNull[T ~string](s T) *T {
-	if s == "" {
-		return nil
-	}
-	return &s
+	return Page[T]{append([]T{}, items...), optional.Of(next)}
 }
 
 // Stamp writes a time as the contracts of the App Server have it.

@@ -63,6 +63,23 @@ func answer(err error) (status int, body any) {
 	return status, map[string]any{"detail": http.StatusText(http.StatusInternalServerError), "exception": Text(err)}
 }
 
+// worded is an error whose answer has its text under "error", too.
+type worded struct{ error }
+
+func (w worded) Unwrap() error { return w.error }
+
+// Worded returns h with errors that also have their text under "error": OpenHands' page shows
+// it, and no "detail".
+func Worded(h Valued) Valued {
+	return func(r *http.Request) (any, error) {
+		v, err := h(r)
+		if err != nil {
+			err = worded{err}
+		}
+		return v, err
+	}
+}
+
 // Text is an error with its hint.
 func Text(err error) string {
 	if hint := fault.HintOf(err); hint != "" {

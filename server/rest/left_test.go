@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/rest"
 )
 
@@ -33,9 +34,7 @@ func TestClientLeaves(t *testing.T) {
 			Routes: []rest.Route{{Method: "GET", Path: "/x", Scope: rest.Public, Limit: rest.NoBody, Handle: func(http.ResponseWriter, *http.Request) error { return c.err }}},
 			Keys:   func() []string { return nil }, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		if c.left {
 			cancel()

@@ -44,7 +44,7 @@ func CheckSpanName(v any) error {
 	if name, ok := v.(string); ok && spanName().MatchString(name) {
 		return nil
 	}
-	return errors.New("a span is named by 1 to 128 letters, digits and the marks . _ : / -")
+	return errors.New("Observability span name must be 1 to 128 letters, digits and the marks . _ : / -") //nolint:staticcheck // clients look for the reference's first words
 }
 
 // CheckTraceMetadata describes the mistake in the metadata of traces: they are an
@@ -52,7 +52,7 @@ func CheckSpanName(v any) error {
 func CheckTraceMetadata(v any) error {
 	m, ok := v.(*schema.Map)
 	if !ok {
-		return errors.New("metadata of traces is an object")
+		return errors.New("Observability metadata must be an object") //nolint:staticcheck // as above
 	}
 	for _, key := range m.Keys() {
 		list, ok := m.Get(key).([]any)
@@ -60,7 +60,7 @@ func CheckTraceMetadata(v any) error {
 			list = []any{m.Get(key)}
 		}
 		if key == "" || len(list) > 0 && (typeOf(list[0]) == "" || slices.ContainsFunc(list, func(one any) bool { return typeOf(one) != typeOf(list[0]) })) {
-			return fmt.Errorf("metadata '%s' is neither a text, a number or a truth value nor a list of one of them", key)
+			return fmt.Errorf("Observability metadata value for '%s' must be a text, a number or a truth value, or a list of one of them", key) //nolint:staticcheck // as above
 		}
 	}
 	return nil

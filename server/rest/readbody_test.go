@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/rest"
 )
 
@@ -27,9 +28,7 @@ func mirror(t *testing.T, limit int64) *httptest.Server {
 			return rest.Bytes(w, http.StatusOK, raw)
 		}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	return srv
@@ -43,9 +42,7 @@ func TestRaw(t *testing.T) {
 		for _, known := range []bool{true, false} {
 			sent := bytes.Repeat([]byte("abcdefg"), size/7+1)[:size]
 			r, err := http.NewRequestWithContext(t.Context(), "POST", srv.URL+"/mirror", io.NopCloser(bytes.NewReader(sent)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if r.ContentLength = -1; known {
 				r.ContentLength = int64(size)
 			}
@@ -81,16 +78,12 @@ func TestRawCut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, err := new(net.Dialer).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer c.Close()
 			if _, err := io.WriteString(c, "POST /mirror HTTP/1.1\r\nHost: x\r\n"+body); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.(*net.TCPConn).CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.(*net.TCPConn).CloseWrite())
 			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
 				return // closed without an answer

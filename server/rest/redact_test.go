@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -52,9 +53,7 @@ func TestRedacted(t *testing.T) {
 					return schema.Violations{{Type: "value_error", Loc: c.loc, Msg: "no", Input: c.input}}
 				},
 			}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/x", nil))
 			var got struct {
@@ -65,9 +64,7 @@ func TestRedacted(t *testing.T) {
 				t.Fatalf("%d %s", w.Code, body)
 			}
 			var plain any
-			if err := json.Unmarshal(got.Detail[0].Input, &plain); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(got.Detail[0].Input, &plain))
 			var want any
 			_ = json.Unmarshal([]byte(c.want), &want)
 			a, _ := json.Marshal(plain)

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -65,9 +66,7 @@ type Server struct {
 // New returns the handler. Two routes with one pattern are an error.
 func New(o Options) (s *Server, err error) {
 	s = &Server{mux: http.NewServeMux(), routes: map[string]Route{}, first: map[string]bool{}, o: o}
-	if s.o.Log == nil {
-		s.o.Log = slog.New(slog.DiscardHandler)
-	}
+	s.o.Log = cmp.Or(s.o.Log, slog.New(slog.DiscardHandler))
 	if s.o.Caller.Scopes == nil {
 		s.o.Caller = identity.Local()
 	}
@@ -234,18 +233,25 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, ErrBroken) {
 		panic(http.ErrAbortHandler)
 	}
+	_, inWords := errors.AsType[worded](err)
 	if bad, ok := errors.AsType[schema.Violations](err); ok {
 		err = withInput(bad, r)
 	}
 	status, body := answer(err)
+	if m, ok := body.(map[string]any); ok && inWords && status < 500 {
+		m["error"] = Text(err)
+	}
 	if status >= 500 {
 		id := ErrorID()
 		if m, ok := body.(map[string]any); ok {
 			m["error_id"] = id
 		}
 		level := slog.LevelError
-		if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		switch {
+		case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 			level = slog.LevelInfo // the client has left, which is nothing wrong here
+		case status == http.StatusServiceUnavailable:
+			level = slog.LevelWarn // it passes: a sandbox that stops, a database that is away
 		}
 		s.o.Log.Log(r.Context(), level, "request failed", "method", r.Method, "path", r.URL.Path, "status", status, "error_id", id, "error", err)
 	}

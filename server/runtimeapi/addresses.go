@@ -1,6 +1,7 @@
 package runtimeapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -48,9 +49,7 @@ var _ registry.Addresses = (*Addresses)(nil)
 // runtime a port of its own on host, which clients that want a root URL need; one with
 // {runtime_id} stands for this server behind a name or a path for each.
 func NewAddresses(pattern, host string, log *slog.Logger) (*Addresses, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	a := &Addresses{pattern: strings.TrimRight(pattern, "/"), host: host, log: log, ports: map[string]net.Listener{}, targets: map[string]string{}}
 	a.web = newHTTPServer(http.HandlerFunc(a.servePort), log)
 	id, port := strings.Count(pattern, placeID), strings.Count(pattern, placePort)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/runtimeapi/registry"
 )
 
@@ -60,21 +61,13 @@ func TestPorts(t *testing.T) {
 	t.Parallel()
 	open := func() *Addresses {
 		a, err := NewAddresses(DefaultPattern("127.0.0.1"), "127.0.0.1", slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := a.close(); err != nil {
-				t.Error(err)
-			}
-		})
+		must.Succeed(t, err)
+		t.Cleanup(func() { must.Report(t, a.close()) })
 		return a
 	}
 	take := func(a *Addresses, had string) string {
 		port, err := a.Open(id, had)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return port
 	}
 	first, second := open(), open()

@@ -1,6 +1,7 @@
 package runtimeapi
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -127,40 +128,30 @@ func runtimeID(r *http.Request) (string, error) {
 	return q.ID, nil
 }
 
-func (s *Server) stop(r *http.Request, key Key) (any, error) {
-	id, err := runtimeID(r)
-	if err != nil {
-		return nil, err
+// change is the handler of a change of the runtime that the body names.
+func (s *Server) change(do func(ctx context.Context, owner, id string) (registry.Runtime, error)) handler {
+	return func(r *http.Request, key Key) (any, error) {
+		id, err := runtimeID(r)
+		if err != nil {
+			return nil, err
+		}
+		rt, err := do(r.Context(), key.Name, id)
+		if err != nil {
+			return nil, err
+		}
+		return s.describe(rt), nil
 	}
-	rt, err := s.o.Registry.Stop(r.Context(), key.Name, id)
-	if err != nil {
-		return nil, err
-	}
-	return s.describe(rt), nil
 }
 
-func (s *Server) pause(r *http.Request, key Key) (any, error) {
-	id, err := runtimeID(r)
-	if err != nil {
-		return nil, err
+// show is the handler that answers with the runtime that the path names.
+func (s *Server) show(get func(owner, id string) (registry.Runtime, error)) handler {
+	return func(r *http.Request, key Key) (any, error) {
+		rt, err := get(key.Name, r.PathValue("id"))
+		if err != nil {
+			return nil, err
+		}
+		return s.describe(rt), nil
 	}
-	rt, err := s.o.Registry.Pause(r.Context(), key.Name, id)
-	if err != nil {
-		return nil, err
-	}
-	return s.describe(rt), nil
-}
-
-func (s *Server) resume(r *http.Request, key Key) (any, error) {
-	id, err := runtimeID(r)
-	if err != nil {
-		return nil, err
-	}
-	rt, err := s.o.Registry.Resume(r.Context(), key.Name, id)
-	if err != nil {
-		return nil, err
-	}
-	return s.describe(rt), nil
 }
 
 func (s *Server) list(_ *http.Request, key Key) (any, error) {
@@ -169,14 +160,6 @@ func (s *Server) list(_ *http.Request, key Key) (any, error) {
 		all = append(all, s.describe(rt))
 	}
 	return map[string]any{"runtimes": all}, nil
-}
-
-func (s *Server) session(r *http.Request, key Key) (any, error) {
-	rt, err := s.o.Registry.Session(key.Name, r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return s.describe(rt), nil
 }
 
 // batch answers with the runtimes of several sessions, given as ids=A&ids=B or ids=A,B.
@@ -197,14 +180,6 @@ func (s *Server) batch(r *http.Request, key Key) (any, error) {
 		return nil, fault.New(fault.Invalid, "query.ids: Field required")
 	}
 	return all, nil
-}
-
-func (s *Server) runtime(r *http.Request, key Key) (any, error) {
-	rt, err := s.o.Registry.Get(key.Name, r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return s.describe(rt), nil
 }
 
 // runtime is the object of the contract, with a few fields of our own at the end.

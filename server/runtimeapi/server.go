@@ -19,6 +19,7 @@
 package runtimeapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/server/runtimeapi/builds"
 	"github.com/deft-dev/deft/server/runtimeapi/registry"
 )
@@ -52,7 +54,7 @@ type Options struct {
 	Keys []Key
 	// Registry holds the runtimes. Required.
 	Registry *registry.Registry
-	// Addresses are those that the registry uses. Required.
+	// Addresses are the registry's addresses. Required.
 	Addresses *Addresses
 	// Images lists the images to start from; nil if the sandboxes have none.
 	Images Images
@@ -76,25 +78,26 @@ type Server struct {
 	mux *http.ServeMux
 }
 
+// handler answers a request of the holder of a key.
+type handler func(*http.Request, Key) (any, error)
+
 // New returns a Server.
 func New(o Options) (*Server, error) {
 	if len(o.Keys) == 0 || o.Registry == nil || o.Addresses == nil {
 		return nil, fault.New(fault.Invalid, "a Runtime API needs keys, a registry and addresses")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Server{o: o, mux: http.NewServeMux()}
 	o.Addresses.serve(s)
-	for pattern, handle := range map[string]func(*http.Request, Key) (any, error){
+	for pattern, handle := range map[string]handler{
 		"POST /start":          s.start,
-		"POST /stop":           s.stop,
-		"POST /pause":          s.pause,
-		"POST /resume":         s.resume,
+		"POST /stop":           s.change(o.Registry.Stop),
+		"POST /pause":          s.change(o.Registry.Pause),
+		"POST /resume":         s.change(o.Registry.Resume),
 		"GET /list":            s.list,
-		"GET /sessions/{id}":   s.session,
+		"GET /sessions/{id}":   s.show(o.Registry.Session),
 		"GET /sessions/batch":  s.batch,
-		"GET /runtime/{id}":    s.runtime,
+		"GET /runtime/{id}":    s.show(o.Registry.Get),
 		"GET /registry_prefix": s.registryPrefix,
 		"GET /image_exists":    s.imageExists,
 		"GET /build_status":    s.buildStatus,
@@ -114,23 +117,7 @@ func New(o Options) (*Server, error) {
 
 // Serve serves until ctx ends. Runtimes run on.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	web := newHTTPServer(s, s.o.Log)
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(l) }()
-	select {
-	case err := <-failed:
-		return errors.Join(err, s.o.Addresses.close())
-	case <-ctx.Done():
-	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
-	defer cancel()
-	err := web.Shutdown(end)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = web.Close()
-	}
-	if serr := <-failed; !errors.Is(serr, http.ErrServerClosed) {
-		err = errors.Join(err, serr)
-	}
+	err := rest.Serve(ctx, newHTTPServer(s, s.o.Log), l, stopTime, nil)
 	return errors.Join(err, s.o.Addresses.close())
 }
 
@@ -151,7 +138,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // handle answers a request of the contract.
-func (s *Server) handle(w http.ResponseWriter, r *http.Request, do func(*http.Request, Key) (any, error)) {
+func (s *Server) handle(w http.ResponseWriter, r *http.Request, do handler) {
 	key, ok := s.key(w, r)
 	if !ok {
 		return

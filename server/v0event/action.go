@@ -1,6 +1,7 @@
 package v0event
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -80,9 +81,7 @@ func actionBody(ev *event.ActionEvent, thought string) *Event {
 		return toolAction(ev.ToolName, a.Data)
 	case *event.FinishAction:
 		message := thought
-		if message == "" {
-			message = "All done! What's next on the agenda?"
-		}
+		message = cmp.Or(message, "All done! What's next on the agenda?")
 		return action("finish", message, map[string]any{"final_thought": a.Message, "outputs": map[string]any{}})
 	case *event.ThinkAction:
 		return action("think", "I am thinking...: "+a.Thought, map[string]any{"thought": a.Thought})

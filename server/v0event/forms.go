@@ -31,6 +31,14 @@ func Ran(command string, hidden bool, content string, m event.TerminalMetadata) 
 	}
 }
 
+// Celled is the output of an IPython cell, with its images.
+func Celled(code, content string, images []string) Observation {
+	return Observation{
+		Message: "Code executed in IPython cell.", Name: "run_ipython", Content: content,
+		Extras: map[string]any{"code": code, "image_urls": images},
+	}
+}
+
 // Read is the content of a file; source is the implementation that read it: default or
 // oh_aci.
 func Read(path, source, content string) Observation {

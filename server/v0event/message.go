@@ -1,6 +1,7 @@
 package v0event
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -94,9 +95,7 @@ func metricsOf(up *event.ConversationStateUpdateEvent) *Metrics {
 	for _, name := range slices.Sorted(maps.Keys(stats.Services)) { // in an order, so that the sum is always the same
 		s := stats.Services[name]
 		m.AccumulatedCost += s.Cost
-		if m.MaxBudgetPerTask == nil {
-			m.MaxBudgetPerTask = s.Budget
-		}
+		m.MaxBudgetPerTask = cmp.Or(m.MaxBudgetPerTask, s.Budget)
 		if u, sum := s.Usage, &m.AccumulatedTokenUsage; u != nil {
 			sum.Model = u.Model
 			sum.PromptTokens += u.PromptTokens

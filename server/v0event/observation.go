@@ -7,6 +7,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/optional"
 )
 
 // observationOf translates the result of a tool; nil if V0 has none. act is the action,
@@ -36,9 +37,9 @@ func observationBody(ev *event.ObservationEvent, act *event.ActionEvent, content
 	case *event.ReadFileObservation:
 		return Read(o.FilePath, "default", o.FileContent).event()
 	case *event.WriteFileObservation:
-		return Wrote(deref(o.FilePath), content).event()
+		return Wrote(optional.Value(o.FilePath), content).event()
 	case *event.EditObservation:
-		return editObservation(deref(o.FilePath), !o.IsNewFile, o.OldContent, o.NewContent, content)
+		return editObservation(optional.Value(o.FilePath), !o.IsNewFile, o.OldContent, o.NewContent, content)
 	case *event.BrowserObservation:
 		return browseObservation(o, act, content)
 	case *event.ThinkObservation:
@@ -66,18 +67,18 @@ func runObservation(o *event.TerminalObservation, content string) *Event {
 	if o.ExitCode != nil {
 		m.ExitCode = *o.ExitCode
 	}
-	return Ran(deref(o.Command), false, content, m).event()
+	return Ran(optional.Value(o.Command), false, content, m).event()
 }
 
 func editorObservation(o *event.FileEditorObservation, content string) *Event {
 	if o.Command == event.EditView {
-		return Read(deref(o.Path), "oh_aci", content).event()
+		return Read(optional.Value(o.Path), "oh_aci", content).event()
 	}
-	return editObservation(deref(o.Path), o.PrevExist, o.OldContent, o.NewContent, content)
+	return editObservation(optional.Value(o.Path), o.PrevExist, o.OldContent, o.NewContent, content)
 }
 
 func editObservation(path string, existed bool, was, is *string, content string) *Event {
-	return Edited(path, existed, was, is, content, diffOf(path, deref(was), deref(is))).event()
+	return Edited(path, existed, was, is, content, diffOf(path, optional.Value(was), optional.Value(is))).event()
 }
 
 // maxDiff is how many bytes the two versions of a file may have that are compared: the
@@ -92,10 +93,7 @@ func diffOf(path, was, is string) string {
 }
 
 func browseObservation(o *event.BrowserObservation, act *event.ActionEvent, content string) *Event {
-	screenshot, url, trigger := "", "", "browse_interactive"
-	if o.ScreenshotData != nil && *o.ScreenshotData != "" {
-		screenshot = "data:image/png;base64," + *o.ScreenshotData
-	}
+	screenshot, url, trigger := o.Picture(), "", "browse_interactive"
 	if act != nil {
 		if nav, ok := act.Action.(*event.BrowserNavigateAction); ok {
 			url, trigger = nav.URL, "browse"
@@ -157,11 +155,4 @@ func recallOf(ev *event.MessageEvent) *Event {
 	})
 	o.Source = sourceEnvironment
 	return o
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -32,7 +32,7 @@ type recorded struct {
 // actions are done anew, except the observation of a first command, which says where it was
 // recorded. Events of the environment are left out, as the reference leaves them out. Invalid,
 // with the number of the event, for anything but a trajectory and for actions that no tool
-// does here: Python cells, delegation, edits by another model and steps in a browser's own
+// does here: delegation, edits by another model and steps in a browser's own
 // language.
 func Trajectory(raw []byte) ([]event.Event, error) {
 	all, err := recordedEvents(raw)
@@ -158,6 +158,7 @@ func agentEvent(rec recorded) (event.Event, error) {
 func recordedAction(rec recorded) (tool string, act event.Action, err error) {
 	var args struct {
 		Command      string          `json:"command"`
+		Code         string          `json:"code"`     // of a cell
 		IsInput      any             `json:"is_input"` // a bool, "true" or "false"
 		Path         string          `json:"path"`
 		Content      string          `json:"content"`
@@ -201,6 +202,13 @@ func recordedAction(rec recorded) (tool string, act event.Action, err error) {
 		return "file_editor", &event.FileEditorAction{
 			Command: args.Command, Path: args.Path, FileText: args.FileText, OldStr: args.OldStr, NewStr: args.NewStr, InsertLine: args.InsertLine,
 		}, nil
+	case "run_ipython":
+		raw, err := json.Marshal(map[string]string{"kind": "IPythonAction", "code": args.Code})
+		if err != nil {
+			return "", nil, err
+		}
+		act, err := event.UnmarshalAction(raw)
+		return "ipython", act, err
 	case "browse":
 		return "browser_navigate", &event.BrowserNavigateAction{URL: args.URL}, nil
 	case "call_tool_mcp":

@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/v0event"
 )
 
@@ -49,9 +50,7 @@ func replayed(t *testing.T, ev event.Event) string {
 		return string(e.Source) + ": " + event.JoinText(e.LLMMessage.Content)
 	case *event.ActionEvent:
 		raw, err := event.MarshalAction(e.Action)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !json.Valid([]byte(e.ToolCall.Arguments)) || e.ToolCall.ID != e.ToolCallID || e.ToolCall.Name != e.ToolName {
 			t.Errorf("the call is %+v", e.ToolCall)
 		}
@@ -63,9 +62,7 @@ func replayed(t *testing.T, ev event.Event) string {
 func TestTrajectory(t *testing.T) {
 	t.Parallel()
 	all, err := v0event.Trajectory([]byte(recordedByOpenHands))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, ev := range all {
 		got = append(got, replayed(t, ev))
@@ -96,9 +93,7 @@ func TestTrajectory(t *testing.T) {
 	if dir := controller.RecordedWorkspace(all); dir != "/workspace" {
 		t.Errorf("it was recorded in %q", dir)
 	}
-	if err := controller.CheckReplay(all); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, controller.CheckReplay(all))
 }
 
 // TestTrajectoryOfOwn: this server's V0 events can be replayed, except actions that no tool
@@ -106,13 +101,9 @@ func TestTrajectory(t *testing.T) {
 func TestTrajectoryOfOwn(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/conversation.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var all, rest []map[string]any
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(raw, &all))
 	for _, e := range all {
 		if e["action"] != "delegate" && e["action"] != "browse_interactive" {
 			rest = append(rest, e)
@@ -125,23 +116,21 @@ func TestTrajectoryOfOwn(t *testing.T) {
 	if err == nil {
 		err = controller.CheckReplay(got)
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	must.Report(t, err)
 }
 
 func TestTrajectoryRefuses(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		``: "list of events", `{}`: "list of events", `5`: "list of events", `{"trajectory":{}}`: "list of events",
-		`[{"action":"message","source":"user","args":{"content":"a"}},{"action":"run_ipython","source":"agent","args":{"code":"1"}}]`: "event 2 of the trajectory: the action \"run_ipython\"",
-		`[{"action":"delegate","source":"agent","args":{}}]`:                                                                          "delegate",
-		`[{"action":"edit","source":"agent","args":{"path":"/a","content":"x","impl_source":"llm_based_edit"}}]`:                      "another model",
-		`[{"action":"call_tool_mcp","source":"agent","args":{}}]`:                                                                     "no name",
-		`[{"action":"run","source":"agent","args":{"command":5}}]`:                                                                    "args.command cannot be of the type number",
-		`[{"action":"run","source":"agent"}]`:                                                                                         "no args",
-		`[{"action":"message","source":"user","args":{"content":""}}]`:                                                                "empty",
-		`[{"kind":"MessageEvent","source":"user"}]`:                                                                                   "not one of V0",
+		`[{"action":"message","source":"user","args":{"content":"a"}},{"action":"browse_interactive","source":"agent","args":{}}]`: "event 2 of the trajectory: the action \"browse_interactive\"",
+		`[{"action":"delegate","source":"agent","args":{}}]`:                                                                       "delegate",
+		`[{"action":"edit","source":"agent","args":{"path":"/a","content":"x","impl_source":"llm_based_edit"}}]`:                   "another model",
+		`[{"action":"call_tool_mcp","source":"agent","args":{}}]`:                                                                  "no name",
+		`[{"action":"run","source":"agent","args":{"command":5}}]`:                                                                 "args.command cannot be of the type number",
+		`[{"action":"run","source":"agent"}]`:                                                                                      "no args",
+		`[{"action":"message","source":"user","args":{"content":""}}]`:                                                             "empty",
+		`[{"kind":"MessageEvent","source":"user"}]`:                                                                                "not one of V0",
 	} {
 		if _, err := v0event.Trajectory([]byte(in)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", in, err, want)

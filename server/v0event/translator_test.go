@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/v0event"
 	"github.com/deft-dev/deft/state"
 )
@@ -42,18 +43,14 @@ func (s *script) add(ev event.Event, source event.Source) *event.Base {
 
 func (s *script) status(v state.Status) {
 	up, err := event.NewStateUpdate(state.KeyStatus, v)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	s.add(up, event.SourceEnvironment)
 }
 
 func (s *script) stats(cost float64) {
 	up, err := event.NewStateUpdate(state.KeyStats, json.RawMessage(fmt.Sprintf(
 		`{"usage_to_metrics":{"agent":{"accumulated_cost":%g,"accumulated_token_usage":{"model":"m","prompt_tokens":7,"completion_tokens":3}},"title":{"accumulated_cost":0.5}}}`, cost)))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	s.add(up, event.SourceEnvironment)
 }
 
@@ -145,18 +142,10 @@ func conversation(t *testing.T) []event.Event {
 func stored(t *testing.T, evs []event.Event) (eventstream.Stream, event.ConversationID) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, s.Close()) })
 	id := event.NewConversationID()
-	if err := s.Create(t.Context(), id, eventstream.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Create(t.Context(), id, eventstream.Meta{}))
 	if _, err := s.Append(t.Context(), id, evs...); err != nil {
 		t.Fatal(err)
 	}
@@ -165,9 +154,7 @@ func stored(t *testing.T, evs []event.Event) (eventstream.Stream, event.Conversa
 
 func all(t *testing.T, s eventstream.Stream, id event.ConversationID) (out []*v0event.Event) {
 	t.Helper()
-	if err := v0event.All(t.Context(), s, id, func(e *v0event.Event) error { out = append(out, e); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v0event.All(t.Context(), s, id, func(e *v0event.Event) error { out = append(out, e); return nil }))
 	return out
 }
 
@@ -188,19 +175,13 @@ func TestGolden(t *testing.T) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", " ")
-	if err := enc.Encode(all(t, s, id)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, enc.Encode(all(t, s, id)))
 	name := filepath.Join("testdata", "conversation.json")
 	if *update {
-		if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, b.Bytes(), 0o600))
 	}
 	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -212,9 +193,7 @@ func encode(t *testing.T, evs []*v0event.Event) []string {
 	out := make([]string, 0, len(evs))
 	for _, e := range evs {
 		raw, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		out = append(out, string(raw))
 	}
 	return out
@@ -257,9 +236,7 @@ func TestPages(t *testing.T) {
 		var got []*v0event.Event
 		for start := int64(0); ; {
 			page, more, err := v0event.Page(t.Context(), s, id, v0event.Query{Start: start, End: -1, Limit: limit})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got = append(got, page...)
 			if !more {
 				break
@@ -272,9 +249,7 @@ func TestPages(t *testing.T) {
 		got = nil
 		for end := int64(-1); ; {
 			page, more, err := v0event.Page(t.Context(), s, id, v0event.Query{End: end, Limit: limit, Reverse: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			slices.Reverse(page)
 			got = append(page, got...)
 			if !more {
@@ -315,13 +290,9 @@ func TestManyPages(t *testing.T) {
 	}
 	s, id := stored(t, sc.evs)
 	forwards, _, err := v0event.Page(t.Context(), s, id, v0event.Query{End: -1, Limit: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	backwards, _, err := v0event.Page(t.Context(), s, id, v0event.Query{End: -1, Limit: 1000, Reverse: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	slices.Reverse(backwards)
 	if len(forwards) != 450 {
 		t.Errorf("%d events", len(forwards))
@@ -341,18 +312,12 @@ func TestAllKinds(t *testing.T) {
 	n := 0
 	for _, name := range files {
 		raw, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var samples []json.RawMessage
-		if err := json.Unmarshal(raw, &samples); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(raw, &samples))
 		for _, sample := range samples {
 			ev, err := event.Unmarshal(sample)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var tr v0event.Translator
 			evs := append(tr.Add(eventstream.Record{Seq: 1, Kind: ev.Kind(), Source: ev.Meta().Source, JSON: sample}), tr.Flush()...)
 			n += len(encode(t, evs))

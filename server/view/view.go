@@ -22,6 +22,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/internal/rawjson"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/secret"
@@ -55,7 +56,7 @@ func (OpenHands) State(description json.RawMessage) (*state.State, error) {
 		return nil, fault.Wrap(err, fault.Corrupt, "read the description of a conversation")
 	}
 	s := &state.State{Status: d.Status, Fields: map[string]json.RawMessage{
-		keyPolicy: d.Policy, keyAnalyzer: orDefault(d.Analyzer, null), keyActivated: d.ActivatedSkills, keyInvoked: d.InvokedSkills,
+		keyPolicy: d.Policy, keyAnalyzer: rawjson.Or(d.Analyzer, null), keyActivated: d.ActivatedSkills, keyInvoked: d.InvokedSkills,
 		keyAgentState: d.AgentState,
 	}}
 	if d.LastUserMessage != nil {
@@ -119,7 +120,7 @@ type Info struct {
 	Children           []string          `json:"sub_conversation_ids"`
 	Tags               map[string]string `json:"tags"`
 	CurrentModel       *string           `json:"current_model_id"`
-	AvailableModels    []string          `json:"available_models"`
+	AvailableModels    []json.RawMessage `json:"available_models"`
 	RuntimeModelSwitch bool              `json:"supports_runtime_model_switch"`
 	Profile            json.RawMessage   `json:"launched_agent_profile"`
 	Agent              json.RawMessage   `json:"agent"`
@@ -167,28 +168,6 @@ var RuntimeArchived = json.RawMessage(`{"runtime_status":"missing","can_resume":
 // utc formats a time for descriptions.
 func utc(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// field returns a state field, or def.
-func field(s *state.State, key string, def json.RawMessage) json.RawMessage {
-	if raw, ok := s.Fields[key]; ok {
-		return raw
-	}
-	return def
-}
-
-func orNull[T ~string](s T) *T {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func orDefault(raw, def json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return def
-	}
-	return raw
-}
-
 // Describe implements [session.ConversationView].
 func (c *conversation) Describe(s *session.Snapshot, runtime bool) (json.RawMessage, error) {
 	stats, err := c.statsOf(s.State)
@@ -205,19 +184,20 @@ func (c *conversation) Describe(s *session.Snapshot, runtime bool) (json.RawMess
 	st := s.State
 	d := &Info{
 		ID: s.ID, Common: s.Common, PersistenceDir: s.Dir, Status: st.Status,
-		ActivatedSkills: field(st, keyActivated, emptyList), InvokedSkills: field(st, keyInvoked, emptyList),
+		ActivatedSkills: rawjson.Or(st.Fields[keyActivated], emptyList), InvokedSkills: rawjson.Or(st.Fields[keyInvoked], emptyList),
 		BlockedActions: emptyObject, BlockedMessages: emptyObject,
-		LastUserMessage: orNull(st.LastUserMessage), Leaf: orNull(st.Head), Stats: stats,
-		Secrets: secrets, AgentState: field(st, keyAgentState, emptyObject),
-		Title: orNull(s.Title), Metrics: null, Created: utc(s.Created), Updated: utc(s.Updated),
-		ForkOf: orNull(string(s.ForkOf)), ForkedAt: orNull(string(s.ForkedAt)), Parent: orNull(string(s.Parent)),
-		Children: []string{}, Tags: s.Tags, AvailableModels: []string{},
+		LastUserMessage: optional.Of(st.LastUserMessage), Leaf: optional.Of(st.Head), Stats: stats,
+		Secrets: secrets, AgentState: rawjson.Or(st.Fields[keyAgentState], emptyObject),
+		Title: optional.Of(s.Title), Metrics: null, Created: utc(s.Created), Updated: utc(s.Updated),
+		ForkOf: optional.Of(string(s.ForkOf)), ForkedAt: optional.Of(string(s.ForkedAt)), Parent: optional.Of(string(s.Parent)),
+		Children: []string{}, Tags: s.Tags, AvailableModels: []json.RawMessage{},
 		Profile: s.Profile, Agent: c.described, ClientTools: s.ClientTools, ToolModules: s.ToolModules, Runtime: null,
 	}
+	d.addProgram(st)
 	if runtime {
 		d.Runtime = runtimeInfo(s.Archived)
 	}
-	d.Analyzer, d.HookConfig = orDefault(d.Analyzer, null), orDefault(d.HookConfig, null)
+	d.Analyzer, d.HookConfig = rawjson.Or(d.Analyzer, null), rawjson.Or(d.HookConfig, null)
 	for _, id := range s.Children {
 		d.Children = append(d.Children, string(id))
 	}
@@ -231,6 +211,20 @@ func (c *conversation) Describe(s *session.Snapshot, runtime bool) (json.RawMess
 		d.ToolModules = map[string]string{}
 	}
 	return d.encode()
+}
+
+// addProgram adds the models of an agent that is another program, as far as that has told them.
+func (d *Info) addProgram(st *state.State) {
+	var told struct {
+		Model    string            `json:"acp_current_model_id"`
+		Models   []json.RawMessage `json:"acp_available_models"`
+		Switches bool              `json:"acp_supports_runtime_model_switch"`
+	}
+	if !st.Field(keyAgentState, &told) {
+		return
+	}
+	d.CurrentModel, d.RuntimeModelSwitch = optional.Of(told.Model), told.Switches
+	d.AvailableModels = append(d.AvailableModels, told.Models...)
 }
 
 func (d *Info) encode() (json.RawMessage, error) {
@@ -258,12 +252,12 @@ func (c *conversation) FullState(s *session.Snapshot) (json.RawMessage, error) {
 	st := s.State
 	v := FullState{
 		ID: s.ID, Agent: agent, Common: s.Common, PersistenceDir: s.Dir, Status: st.Status,
-		ActivatedSkills: field(st, keyActivated, emptyList), PathRules: field(st, keyPathRules, emptyList),
-		InvokedSkills: field(st, keyInvoked, emptyList), BlockedActions: emptyObject, BlockedMessages: emptyObject,
-		LastUserMessage: orNull(st.LastUserMessage), Leaf: orNull(st.Head), HeadIsEmpty: st.Head == "" && st.Seq > 0,
-		Stats: stats, Secrets: secrets, Tags: s.Tags, AgentState: field(st, keyAgentState, emptyObject),
+		ActivatedSkills: rawjson.Or(st.Fields[keyActivated], emptyList), PathRules: rawjson.Or(st.Fields[keyPathRules], emptyList),
+		InvokedSkills: rawjson.Or(st.Fields[keyInvoked], emptyList), BlockedActions: emptyObject, BlockedMessages: emptyObject,
+		LastUserMessage: optional.Of(st.LastUserMessage), Leaf: optional.Of(st.Head), HeadIsEmpty: st.Head == "" && st.Seq > 0,
+		Stats: stats, Secrets: secrets, Tags: s.Tags, AgentState: rawjson.Or(st.Fields[keyAgentState], emptyObject),
 	}
-	v.HookConfig = noNull(v.HookConfig)
+	v.HookConfig = rawjson.NoNull(v.HookConfig)
 	if v.Tags == nil {
 		v.Tags = map[string]string{}
 	}
@@ -338,11 +332,4 @@ func runtimeInfo(archived bool) json.RawMessage {
 		return RuntimeArchived
 	}
 	return RuntimeAvailable
-}
-
-func noNull(raw json.RawMessage) json.RawMessage {
-	if string(raw) == "null" {
-		return nil
-	}
-	return raw
 }

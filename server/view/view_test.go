@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/rawjson"
 	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
@@ -30,9 +31,7 @@ func TestDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, err := rawjson.Marshal(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got, err := rawjson.Encode(v)
 			if err != nil || string(got) != string(want) {
 				t.Errorf("got  %s\nwant %s\n%v", got, want, err)
@@ -49,13 +48,9 @@ func TestState(t *testing.T) {
 		ID: "c", Common: full, Status: state.Finished, Leaf: &leaf, LastUserMessage: &message, AgentState: json.RawMessage(`{"a":1}`),
 		ActivatedSkills: json.RawMessage(`["s"]`), InvokedSkills: json.RawMessage(`[]`), Stats: json.RawMessage(`{"usage_to_metrics":{}}`),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := view.OpenHands{}.State(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fields := map[string]json.RawMessage{
 		"confirmation_policy": full.Policy, "security_analyzer": json.RawMessage("null"), "activated_knowledge_skills": json.RawMessage(`["s"]`),
 		"invoked_skills": json.RawMessage(`[]`), "agent_state": json.RawMessage(`{"a":1}`),

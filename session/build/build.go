@@ -25,9 +25,11 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -37,10 +39,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/deft-dev/deft/critic/api"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/executor/standard"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/security/remote"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/mcp"
 	"github.com/deft-dev/deft/tool/terminal"
@@ -82,6 +89,11 @@ type Options struct {
 	// MCP returns the MCP servers of this process that a conversation has beside its
 	// agent's, by name; nil for none.
 	MCP func(ctx context.Context, r session.BuildRequest) (mcp.Local, error)
+	// Logins returns an owner's logins at remote MCP servers; nil for none.
+	Logins func(ctx context.Context, owner identity.Tenant) (mcp.Logins, error)
+	// Plugins is the directory with the copies of the user's plugins, which the sandboxes of his
+	// conversations show; "" for none.
+	Plugins string
 	// Program returns where the program is that runs in sandboxes, for which it has the
 	// directory dir, and what writes it there before a start; "" for this process's program,
 	// which is the default. Programs with executor classes of their own need theirs.
@@ -96,7 +108,10 @@ type Options struct {
 type Builder struct {
 	o Options
 
-	others otherWorkspaces
+	others  otherWorkspaces
+	mcpPool mcp.Pool
+	raters  *remote.Client
+	critics *api.Client
 
 	mu        sync.Mutex
 	sandboxes map[sandboxKey]sandbox.Provider
@@ -120,30 +135,29 @@ func New(o Options) (*Builder, error) {
 		o.Env = CommandEnv(os.Environ())
 	}
 	o.Env = merged(o.Env, o.Defaults.Env)
-	if o.Grace == 0 {
-		o.Grace = DefaultGrace
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Classes.empty() {
 		o.Classes = StandardClasses()
 	}
 	if _, err := o.Classes.Sandboxes.Find(sandbox.None.Name); err != nil {
 		o.Classes.Sandboxes = o.Classes.Sandboxes.With(sandbox.None)
 	}
-	if o.Defaults.ExecutorClass, err = AbsoluteExecutor(o.Defaults.ExecutorClass); err != nil {
+	if o.Defaults.ExecutorClass, err = standard.AbsoluteClass(o.Defaults.ExecutorClass); err != nil {
 		return nil, err
 	}
 	if err := o.Classes.check(o.Defaults); err != nil {
 		return nil, err
 	}
-	return &Builder{o: o, others: otherWorkspaces{store: o.Store}, sandboxes: map[sandboxKey]sandbox.Provider{}}, nil
+	return &Builder{o: o, others: otherWorkspaces{store: o.Store}, raters: remote.New(os.Getenv), critics: api.New(), sandboxes: map[sandboxKey]sandbox.Provider{}}, nil
 }
 
 // Build implements [session.Builder].
 func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ session.Resources, err error) {
 	r.Placement = b.placement(r.Placement)
+	if r.Agent.Kind == spec.ACPKind {
+		r.AgentClass = spec.ACPKind
+	}
 	if err := b.o.Classes.check(r.Placement); err != nil {
 		return nil, err
 	}
@@ -153,8 +167,12 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ session.
 			return nil, err
 		}
 	}
-	p := &parts{local: localTools(r.Tasks), more: b.o.Classes.Tools}
-	if err := p.addTools(ctx, r, b.o.Log); err != nil {
+	p := &parts{local: localTools(r.Tasks), more: b.o.Classes.Tools, open: b.open(r)}
+	own := r.Agent.Kind != spec.ACPKind // another program brings its own tools
+	if !own {
+		p.addPermissions(r)
+		r.ClientTools = nil
+	} else if err := p.addTools(ctx, r, b.o.Log); err != nil {
 		return nil, err
 	}
 	clientTools, err := p.clientTools(r)
@@ -162,12 +180,15 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ session.
 		return nil, err
 	}
 	var local mcp.Local
-	if b.o.MCP != nil {
+	if b.o.MCP != nil && own && !r.Agent.Plans() {
 		if local, err = b.o.MCP(ctx, r); err != nil {
 			return nil, err
 		}
 	}
-	mcpTools := p.mcpExecutor(r, local)
+	var mcpTools *mcpExecutor
+	if own {
+		mcpTools = p.mcpExecutor(r, local)
+	}
 	newExecutors, err := b.o.Classes.Executor(r.ExecutorClass)
 	if err != nil {
 		return nil, err
@@ -189,28 +210,30 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ session.
 			err = errors.Join(err, p.close(), e.Close(context.WithoutCancel(ctx), keep))
 		}
 	}()
-	own := len(p.defs)
-	if err := p.addExternal(ctx, e.Tools); err != nil {
-		keep = false // the next try starts the executors anew
-		return nil, err
+	first := len(p.defs)
+	if own && !r.Agent.Plans() {
+		if err := p.addExternal(ctx, e.Tools); err != nil {
+			keep = false // the next try starts the executors anew
+			return nil, err
+		}
 	}
-	res := &resources{Place: e, b: b, parts: p, local: e.Local()}
+	res := &resources{Place: e, b: b, parts: p, local: e.Local(), servers: r.Agent.MCPServers, programs: e.Programs}
 	others := len(p.defs)
-	res.lent = p.defs[own:others:others]
+	res.lent = p.defs[first:others:others]
 	if mcpTools != nil { // its programs start in the sandbox of the runtime
-		p.addMCP(ctx, r, mcpTools, e.Programs(), b.o.Log)
+		b.addMCP(ctx, r, r.Agent.MCPServers, p, mcpTools, e.Programs())
 		res.mcp = mcpTools
 	}
 	before, listed := p.defs[:others:others], len(p.defs)
 	if err := p.addClientTools(clientTools); err != nil {
 		return nil, err
 	}
-	if res.agent, err = b.newAgent(r, p); err != nil {
+	if res.agent, err = b.newAgent(r, p, agentPlace{e, res}); err != nil {
 		return nil, err
 	}
 	if mcpTools != nil {
-		if err := mcpTools.serve(res.agent, before, p.defs[listed:]); err != nil {
-			return nil, err
+		if err := mcpTools.serve(res.agent, before, p.defs[listed:]); err != nil { // it has the tools of the start
+			b.o.Log.Warn("take over the tools of MCP servers", "err", err)
 		}
 	}
 	if r.TaskRuntime != nil {
@@ -223,7 +246,7 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ session.
 }
 
 // newAgent makes the agent with the tools that were collected.
-func (b *Builder) newAgent(r session.BuildRequest, p *parts) (session.Agent, error) {
+func (b *Builder) newAgent(r session.BuildRequest, p *parts, place AgentPlace) (session.Agent, error) {
 	set, err := tool.NewSet(p.defs...)
 	if err != nil {
 		return nil, err
@@ -232,12 +255,16 @@ func (b *Builder) newAgent(r session.BuildRequest, p *parts) (session.Agent, err
 	if err != nil {
 		return nil, err
 	}
-	if file := r.Agent.SystemPromptFilename; file != builtinPrompt {
+	prompt.Place = b.place(r)
+	if file := r.Agent.SystemPromptFilename; file != builtinPrompt && !r.Agent.Plans() {
 		p.warnings = append(p.warnings, "this server has no system prompt "+file)
 	}
-	a, err := b.o.Classes.Agents[r.AgentClass](AgentConfig{Tools: set, Condenser: r.Condenser, Prompt: prompt, Model: r.Model})
+	a, err := b.o.Classes.Agents[r.AgentClass](AgentConfig{Tools: set, Condenser: r.Condenser, Prompt: prompt, Model: r.Model, Request: r, Place: place})
 	if err != nil {
 		return nil, fmt.Errorf("set up the agent: %w", err)
+	}
+	if c, ok := a.(io.Closer); ok { // before the place
+		p.closers = append(p.closers, c.Close)
 	}
 	return a, nil
 }
@@ -246,7 +273,7 @@ func (b *Builder) newAgent(r session.BuildRequest, p *parts) (session.Agent, err
 func (b *Builder) placement(p session.Placement) session.Placement {
 	d := b.o.Defaults
 	if p.SandboxClass == "" {
-		p.SandboxClass, p.Isolation, p.Network, p.Limits = d.SandboxClass, d.Isolation, d.Network, d.Limits
+		p.SandboxClass, p.Isolation, p.Network, p.Limits = d.SandboxClass, d.Isolation, cmp.Or(p.Network, d.Network), d.Limits
 		p.Readable, p.Writable, p.Container = d.Readable, d.Writable, d.Container
 	}
 	for _, f := range []struct {
@@ -310,6 +337,11 @@ func (b *Builder) Close() error {
 	}
 	b.sandboxes = map[sandboxKey]sandbox.Provider{}
 	return errors.Join(errs...)
+}
+
+// open reports whether actions of a conversation have the rights of this process.
+func (b *Builder) open(r session.BuildRequest) bool {
+	return r.RuntimeClass == LocalRuntime || b.class(r.Placement).Open(r.Isolation)
 }
 
 // class is the class of a placement's sandbox.

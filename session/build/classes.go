@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/agent/codeact"
+	"github.com/deft-dev/deft/executor/standard"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
@@ -14,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/sandbox/remote"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -22,7 +24,7 @@ const (
 	CodeActAgent     = "CodeActAgent"
 	LocalRuntime     = "local"     // in this process
 	SandboxedRuntime = "sandboxed" // in an Action Execution Server inside a sandbox
-	StandardExecutor = "standard"
+	StandardExecutor = standard.ClassName
 )
 
 // Classes are the classes of conversations' parts, by name.
@@ -30,10 +32,7 @@ type Classes struct {
 	Agents    map[string]AgentClass
 	Runtimes  map[string]RuntimeClass
 	Sandboxes sandbox.Classes
-	Executors map[string]ExecutorClass
-	// Tools are further tools, by the name by which agents ask for them. Those
-	// with an effect on the sandbox need an executor class that runs them.
-	Tools map[string]*tool.Definition
+	standard.Classes
 }
 
 // AgentClass makes an agent.
@@ -45,6 +44,17 @@ type AgentConfig struct {
 	Condenser memory.Condenser // nil for none
 	Prompt    codeact.Prompt
 	Model     llm.Info // of the agent's model
+	// Request is what the agent is built for, and Place where programs of it can run.
+	Request session.BuildRequest
+	Place   AgentPlace
+}
+
+// AgentPlace is where programs of an agent run: the place of its actions.
+type AgentPlace interface {
+	// Programs starts programs that the agent talks to.
+	Programs() tool.Starter
+	// RunProgram runs one to its end.
+	RunProgram(ctx context.Context, p session.Program) (session.ProgramResult, error)
 }
 
 // RuntimeClass makes the runtime of one conversation.
@@ -83,10 +93,6 @@ type Execution interface {
 	Programs() tool.Starter
 }
 
-// ExecutorClass makes the executors of the tools that have an effect on the
-// sandbox, by kind of action.
-type ExecutorClass func(ExecutorConfig) (map[string]tool.Executor, error)
-
 // Variables of the environment that choose classes for conversations that name
 // none.
 const (
@@ -113,7 +119,7 @@ func FromEnvironment(p session.Placement, env func(string) string) session.Place
 			*f.class = v
 		}
 	}
-	if class, err := AbsoluteExecutor(p.ExecutorClass); err == nil { // else New names the mistake
+	if class, err := standard.AbsoluteClass(p.ExecutorClass); err == nil { // else New names the mistake
 		p.ExecutorClass = class
 	}
 	return p
@@ -123,13 +129,12 @@ func FromEnvironment(p session.Placement, env func(string) string) session.Place
 // packages have registered. The caller may add to it.
 func StandardClasses() Classes {
 	c := Classes{
-		Agents: map[string]AgentClass{CodeActAgent: newCodeAct},
+		Agents: map[string]AgentClass{CodeActAgent: newCodeAct, spec.ACPKind: newACP},
 		Runtimes: map[string]RuntimeClass{
 			LocalRuntime: newLocalRuntime, SandboxedRuntime: newSandboxedRuntime,
 		},
 		Sandboxes: sandbox.Classes{process.Class, docker.Class, remote.Class(remote.API{}), sandbox.None},
-		Executors: map[string]ExecutorClass{StandardExecutor: NewExecutors},
-		Tools:     map[string]*tool.Definition{},
+		Classes:   standard.OwnClasses(),
 	}
 	c.addRegistered()
 	return c

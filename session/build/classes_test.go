@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
@@ -18,9 +19,7 @@ import (
 func request(t *testing.T) session.BuildRequest {
 	t.Helper()
 	a, err := spec.DecodeAgent([]byte(`{"kind":"Agent","llm":{"model":"m"},"tools":[{"name":"terminal"},{"name":"no_such_tool"},{"name":"own_tool"}]}`), schema.Reading{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return session.BuildRequest{
 		ID: event.NewConversationID(), Workspace: t.TempDir(), Agent: a,
 		Tasks: func() []event.TaskItem { return nil },
@@ -51,15 +50,11 @@ func TestClasses(t *testing.T) {
 	b, err := build.New(build.Options{
 		Dir: t.TempDir(), Classes: own, Defaults: build.FromEnvironment(session.Placement{}, env),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := request(t)
 	r.RuntimeClass = "mine"
 	res, err := b.Build(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := strings.Join(made, ", "); got != "runtime standard, agent" {
 		t.Errorf("made %s", got)
 	}
@@ -70,9 +65,7 @@ func TestClasses(t *testing.T) {
 	if err != nil || got.Stdout != "out\n" || got.ExitCode != 3 {
 		t.Errorf("ran %+v: %v", got, err)
 	}
-	if err := res.Close(t.Context(), false); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, res.Close(t.Context(), false))
 	for _, p := range []session.Placement{
 		{AgentClass: "x"}, {RuntimeClass: "x"}, {SandboxClass: "x"}, {ExecutorClass: "x"},
 	} {
@@ -85,9 +78,7 @@ func TestClasses(t *testing.T) {
 			t.Errorf("defaults %+v: %v", p, err)
 		}
 	}
-	if err := b.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, b.Close())
 }
 
 // TestUnusedSandbox refuses a sandbox that the runtime would silently do without.
@@ -98,9 +89,7 @@ func TestUnusedSandbox(t *testing.T) {
 		t.Errorf("defaults: %v", err)
 	}
 	b, err := build.New(build.Options{Dir: t.TempDir(), Defaults: session.Placement{RuntimeClass: build.LocalRuntime}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := request(t)
 	r.SandboxClass = "process"
 	if _, err := b.Build(t.Context(), r); !fault.Is(err, fault.Invalid) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 )
@@ -29,14 +30,8 @@ func TestDefaultEnv(t *testing.T) {
 		Dir: t.TempDir(), Env: []string{"PATH=/bin", "LANG=C"},
 		Defaults: session.Placement{SandboxClass: sandbox.None.Name, Env: []string{"LANG=C.UTF-8", "REGION=eu"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, b.Close()) })
 	for name, c := range map[string]struct{ own, want []string }{
 		"plain": {nil, []string{"PATH=/bin", "LANG=C.UTF-8", "REGION=eu"}},
 		"own":   {[]string{"REGION=us"}, []string{"PATH=/bin", "LANG=C.UTF-8", "REGION=us"}},

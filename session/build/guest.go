@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
 )
@@ -19,23 +20,55 @@ func (r *resources) Guest(ctx context.Context, q session.BuildRequest) (session.
 			return nil, err
 		}
 	}
-	p := &parts{local: localTools(q.Tasks), more: r.b.o.Classes.Tools}
+	p := &parts{local: localTools(q.Tasks), more: r.b.o.Classes.Tools, open: r.b.open(q)}
 	if err := p.addTools(ctx, q, r.b.o.Log); err != nil {
 		return nil, err
-	}
-	if r.mcp != nil {
-		p.local[(&event.MCPToolAction{}).Kind()] = r.mcp
 	}
 	for _, d := range slices.Concat(r.lent, r.mcp.definitions()) {
 		if !slices.Contains(p.names(), d.Name) {
 			p.defs = append(p.defs, d)
 		}
 	}
-	a, err := r.b.newAgent(q, p)
-	if err != nil {
-		return nil, err
+	servers := r.mcp
+	before := p.defs[:len(p.defs):len(p.defs)]
+	own := ownServers(q.Agent.MCPServers, r.servers)
+	if own.Len() > 0 {
+		servers = &mcpExecutor{host: r.mcp}
+		r.b.addMCP(ctx, q, own, p, servers, r.programs())
 	}
-	return &resources{Place: guestPlace{r.Place, string(q.ID)}, b: r.b, agent: a, local: newBesideRuntime(p.local), parts: p, lent: r.lent, mcp: r.mcp}, nil
+	if servers != nil {
+		p.local[(&event.MCPToolAction{}).Kind()] = servers
+	}
+	a, err := r.b.newAgent(q, p, nil)
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	if own.Len() > 0 {
+		if err := servers.serve(a, before, nil); err != nil {
+			r.b.o.Log.Warn("take over the tools of MCP servers", "err", err)
+		}
+	}
+	return &resources{
+		Place: guestPlace{r.Place, string(q.ID)}, b: r.b, agent: a, local: newBesideRuntime(p.local), parts: p, lent: r.lent,
+		mcp: servers, servers: q.Agent.MCPServers, programs: r.programs,
+	}, nil
+}
+
+// ownServers are the MCP servers of a guest that its host has not got.
+func ownServers(all, hosts *schema.Map) *schema.Map {
+	own := schema.NewMap()
+	for _, name := range all.Keys() {
+		if there := hosts.Get(name); there == nil || !sameServer(there, all.Get(name)) {
+			own.Set(name, all.Get(name))
+		}
+	}
+	return own
+}
+
+func sameServer(a, b any) bool {
+	one, err1 := schema.Encode(a)
+	other, err2 := schema.Encode(b)
+	return err1 == nil && err2 == nil && string(one) == string(other)
 }
 
 // guestPlace is the place of a host for one of its sub-agents, which does not end it.
@@ -88,7 +121,8 @@ type withTasks struct {
 
 // Execute implements [runtime.Runtime].
 func (w withTasks) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
-	if _, ok := r.Action.(*event.TaskAction); ok {
+	switch r.Action.(type) {
+	case *event.TaskAction, *event.WorkflowAction:
 		return w.tasks.Execute(ctx, r)
 	}
 	return w.Runtime.Execute(ctx, r)

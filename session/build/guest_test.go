@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/session"
@@ -31,9 +32,7 @@ func (t *tasks) Execute(_ context.Context, r tool.Request) (event.Observation, e
 func names(t *testing.T, a session.Agent) (all []string) {
 	t.Helper()
 	offers, err := a.Tools().Offered()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, o := range offers {
 		all = append(all, o.Name)
 	}
@@ -45,9 +44,7 @@ func names(t *testing.T, a session.Agent) (all []string) {
 func TestGuest(t *testing.T) {
 	t.Parallel()
 	b, err := build.New(build.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	given := &tasks{}
 	request := session.BuildRequest{
 		ID: event.NewConversationID(), Workspace: t.TempDir(), Model: llm.Info{Tools: true},
@@ -55,14 +52,8 @@ func TestGuest(t *testing.T) {
 		TaskRuntime: given, SubAgents: []subagent.Definition{{Name: "helper", Description: "Helps."}},
 	}
 	parent, err := b.Build(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := parent.Close(context.Background(), false); err != nil {
-			t.Error(err)
-		}
-	}()
+	must.Succeed(t, err)
+	defer func() { must.Report(t, parent.Close(context.Background(), false)) }()
 	if got := names(t, parent.Agent()); !slices.Equal(got, []string{"terminal", "task", "finish"}) {
 		t.Errorf("the parent has the tools %v", got)
 	}
@@ -73,18 +64,14 @@ func TestGuest(t *testing.T) {
 	own.ID, own.TaskRuntime, own.SubAgents = event.NewConversationID(), nil, nil
 	own.Agent = &spec.Agent{Tools: []spec.Tool{{Name: "terminal"}}, IncludeDefaultTools: []string{"FinishTool"}, SystemPromptFilename: "system_prompt.j2"}
 	guest, err := parent.(session.Host).Guest(t.Context(), own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := names(t, guest.Agent()); !slices.Equal(got, []string{"terminal", "finish"}) || len(guest.Warnings()) > 0 {
 		t.Errorf("the sub-agent has the tools %v, and warnings %v", got, guest.Warnings())
 	}
 	run := func(r session.Resources, command string) string {
 		t.Helper()
 		obs, err := r.Runtime().Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TerminalAction{Command: command}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return strings.TrimSpace(event.JoinText(obs.Result().Content))
 	}
 	run(guest, "mark=guest; echo of the guest > file")
@@ -94,9 +81,7 @@ func TestGuest(t *testing.T) {
 	if _, ok := guest.Runtime().(runtime.Preparer); ok {
 		t.Error("a guest says what the parent alone can know")
 	}
-	if err := guest.Close(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, guest.Close(t.Context(), false))
 	if got := run(parent, "echo still"); got != "still" {
 		t.Errorf("after the end of the sub-agent: %q", got)
 	}

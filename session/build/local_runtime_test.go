@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -56,16 +57,12 @@ func TestLocalRuntimeRepeats(t *testing.T) {
 		},
 		Local: map[string]tool.Executor{(&event.FinishAction{}).Kind(): counted{&finished}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := e.Local().Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.FinishAction{}}, Again: true}); err != nil || finished != 1 {
 		t.Errorf("finish: %v, done %d times", err, finished)
 	}
 	if _, err := e.Runtime().Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: &event.TerminalAction{}}, Again: true}); !fault.Is(err, fault.Interrupted) || ran != 0 {
 		t.Errorf("terminal: %v, done %d times", err, ran)
 	}
-	if err := e.Close(t.Context(), false); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, e.Close(t.Context(), false))
 }

@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 
@@ -19,7 +18,8 @@ import (
 // mcpExecutor calls the tools of MCP servers. It is part of the runtime in whose
 // sandbox the servers are started, so it gets them after it was made.
 type mcpExecutor struct {
-	local   mcp.Local // servers of this process
+	local   mcp.Local    // servers of this process
+	host    *mcpExecutor // of a sub-agent's host, whose servers it shares; nil for none
 	servers tool.Executor
 
 	mu            sync.Mutex
@@ -30,12 +30,32 @@ type mcpExecutor struct {
 	notes         []string           // of changes before there was an agent
 }
 
-// definitions are the tools of the servers as they are now.
+// definitions are the tools of the servers, and of the host's, as they are now.
 func (x *mcpExecutor) definitions() []*tool.Definition {
-	if x == nil || x.set == nil {
+	if x == nil {
+		return nil
+	}
+	return append(x.host.definitions(), x.own()...)
+}
+
+// own are the tools of the servers as they are now.
+func (x *mcpExecutor) own() []*tool.Definition {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.set == nil {
 		return nil
 	}
 	return x.set.Definitions()
+}
+
+// connected returns the servers; nil without any, or before they are connected.
+func (x *mcpExecutor) connected() *mcp.Set {
+	if x == nil {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.set
 }
 
 // serve gives the agent the tools whenever they change. before and after are its other
@@ -63,6 +83,8 @@ func (x *mcpExecutor) changed(c mcp.Change) error {
 
 // update gives the agent the present tools and tells the changes.
 func (x *mcpExecutor) update() error {
+	notes := x.notes
+	x.notes = nil
 	set, err := tool.NewSet(slices.Concat(x.before, x.set.Definitions(), x.after)...)
 	if err != nil {
 		return err
@@ -74,17 +96,19 @@ func (x *mcpExecutor) update() error {
 	if err := u.SetTools(set); err != nil {
 		return err
 	}
-	for _, n := range x.notes {
+	for _, n := range notes {
 		if x.tell != nil {
 			x.tell(n)
 		}
 	}
-	x.notes = nil
 	return nil
 }
 
 // Execute implements [tool.Executor].
 func (x *mcpExecutor) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
+	if x.host != nil && !slices.ContainsFunc(x.own(), func(d *tool.Definition) bool { return d.Name == c.Tool }) {
+		return x.host.Execute(ctx, c)
+	}
 	if x.servers == nil {
 		return nil, fault.New(fault.Unavailable, "the agent has no MCP servers that can be used")
 	}
@@ -105,20 +129,24 @@ func (p *parts) mcpExecutor(r session.BuildRequest, local mcp.Local) *mcpExecuto
 	return x
 }
 
-// addMCP connects the agent's MCP servers and adds their tools. One that cannot be
-// used is a warning. programs starts those over stdio.
-func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, x *mcpExecutor, programs tool.Starter, log *slog.Logger) {
+// addMCP connects MCP servers and adds their tools. One that cannot be used is a
+// warning. programs starts those over stdio.
+func (b *Builder) addMCP(ctx context.Context, r session.BuildRequest, of *schema.Map, p *parts, x *mcpExecutor, programs tool.Starter) {
 	var servers map[string]mcp.Server
 	var err error
-	if r.Agent.MCPServers.Len() > 0 {
+	if of.Len() > 0 {
 		var raw []byte
-		if raw, err = schema.Encode(r.Agent.MCPServers); err == nil {
+		if raw, err = schema.Encode(of); err == nil {
 			servers, err = mcp.ParseServers(raw)
 		}
 	}
 	if err != nil {
 		p.warnings = append(p.warnings, "MCP servers: "+err.Error())
 		return
+	}
+	logins, err := b.logins(ctx, r, servers)
+	if err != nil {
+		p.warnings = append(p.warnings, "logins at MCP servers: "+err.Error())
 	}
 	pattern := ""
 	if f := r.Agent.FilterToolsRegex; f != nil {
@@ -132,6 +160,7 @@ func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, x *mcpExecut
 	}
 	x.mu.Lock() // changes wait until the set is there
 	defer x.mu.Unlock()
+	log := b.o.Log
 	set, warnings := mcp.Connect(ctx, servers, mcp.Options{
 		Changed: func(_ *mcp.Set, c mcp.Change) {
 			if err := x.changed(c); err != nil {
@@ -139,6 +168,7 @@ func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, x *mcpExecut
 			}
 		},
 		Log: log, Reserved: p.names(), Filter: pattern, Programs: programs, Variables: find, Secrets: find, Mask: r.Mask, Local: x.local,
+		Logins: logins, Track: r.Track, Pool: &b.mcpPool, Owner: string(r.Owner),
 	})
 	for _, w := range warnings {
 		p.warnings = append(p.warnings, w.Error())
@@ -146,6 +176,19 @@ func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, x *mcpExecut
 	p.closers = append(p.closers, set.Close)
 	p.defs = append(p.defs, set.Definitions()...)
 	x.set, x.servers, x.tell = set, set.Executor(), r.ToolsChanged
+}
+
+// logins are the owner's logins, if there is a remote server; nil for none.
+func (b *Builder) logins(ctx context.Context, r session.BuildRequest, servers map[string]mcp.Server) (mcp.Logins, error) {
+	if b.o.Logins == nil {
+		return nil, nil
+	}
+	for _, s := range servers {
+		if s.URL != "" {
+			return b.o.Logins(ctx, r.Owner)
+		}
+	}
+	return nil, nil
 }
 
 // HostPrograms starts the MCP servers over stdio of a conversation without a

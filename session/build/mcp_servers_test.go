@@ -5,16 +5,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/tool"
 )
 
 // TestToolsOfServersChange has an MCP server get another tool: the agent has it then, between
@@ -31,9 +34,7 @@ func TestToolsOfServersChange(t *testing.T) {
 	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
 	t.Cleanup(web.Close)
 	b, err := build.New(build.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	notes := make(chan string, 1)
 	request := session.BuildRequest{
 		ID: event.NewConversationID(), Workspace: t.TempDir(), Model: llm.Info{Tools: true},
@@ -44,14 +45,8 @@ func TestToolsOfServersChange(t *testing.T) {
 		ToolsChanged: func(note string) { notes <- note },
 	}
 	res, err := b.Build(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := res.Close(context.Background(), false); err != nil {
-			t.Error(err)
-		}
-	}()
+	must.Succeed(t, err)
+	defer func() { must.Report(t, res.Close(context.Background(), false)) }()
 	if got := names(t, res.Agent()); !slices.Equal(got, []string{"finish", "first"}) {
 		t.Fatalf("tools %v, warnings %v", got, res.Warnings())
 	}
@@ -66,10 +61,57 @@ func TestToolsOfServersChange(t *testing.T) {
 	own := request
 	own.ID = event.NewConversationID()
 	guest, err := res.(session.Host).Guest(t.Context(), own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := names(t, guest.Agent()); !slices.Equal(got, want) {
 		t.Errorf("tools of a sub-agent %v, want %v", got, want)
+	}
+}
+
+// TestServersOfGuest gives a sub-agent a server of its own beside its host's, which the host
+// does not see and which ends with the sub-agent.
+func TestServersOfGuest(t *testing.T) {
+	t.Parallel()
+	serve := func(tool string) *httptest.Server {
+		server := sdk.NewServer(&sdk.Implementation{Name: tool, Version: "1"}, nil)
+		sdk.AddTool(server, &sdk.Tool{Name: tool}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "by " + tool}}}, nil, nil
+		})
+		web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+		t.Cleanup(web.Close)
+		return web
+	}
+	of := func(web *httptest.Server) *schema.Map { return schema.Of("url", web.URL, "transport", "http") }
+	shared, own := of(serve("shared")), of(serve("special"))
+	b, err := build.New(build.Options{Dir: t.TempDir()})
+	must.Succeed(t, err)
+	agent := func(servers *schema.Map) *spec.Agent {
+		return &spec.Agent{IncludeDefaultTools: []string{"FinishTool"}, SystemPromptFilename: "system_prompt.j2", MCPServers: servers}
+	}
+	request := session.BuildRequest{ID: event.NewConversationID(), Workspace: t.TempDir(), Model: llm.Info{Tools: true}, Agent: agent(schema.Of("shared", shared))}
+	res, err := b.Build(t.Context(), request)
+	must.Succeed(t, err)
+	defer func() { must.Report(t, res.Close(context.Background(), false)) }()
+	request.ID, request.Agent = event.NewConversationID(), agent(schema.Of("shared", shared, "special", own, "gone", schema.Of("url", "http://127.0.0.1:1/", "transport", "http")))
+	guest, err := res.(session.Host).Guest(t.Context(), request)
+	must.Succeed(t, err)
+	if got := names(t, guest.Agent()); !slices.Equal(got, []string{"finish", "shared", "special_special"}) {
+		t.Errorf("tools of the sub-agent: %v", got)
+	}
+	if got := names(t, res.Agent()); !slices.Equal(got, []string{"finish", "shared"}) {
+		t.Errorf("tools of its host: %v", got)
+	}
+	if all := guest.Warnings(); len(all) != 1 || !strings.Contains(all[0], "gone") {
+		t.Errorf("warnings %q", all)
+	}
+	for name, want := range map[string]string{"shared": "by shared", "special_special": "by special"} {
+		obs, err := guest.Local().Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Tool: name, Action: &event.MCPToolAction{}}})
+		must.Succeed(t, err)
+		if got := event.JoinText(obs.Result().Content); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	must.Succeed(t, guest.Close(t.Context(), false))
+	if obs, err := res.Local().Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Tool: "shared", Action: &event.MCPToolAction{}}}); err != nil || obs.Result().IsError {
+		t.Errorf("the host's server after the end of the sub-agent: %v, %v", obs, err)
 	}
 }

@@ -3,67 +3,90 @@ package build
 import (
 	"context"
 	"log/slog"
-	"strings"
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
 )
 
 // Models implements [session.Models]: it opens the adapter that an LLM's model
-// names, behind the layer that retries and keeps budgets.
+// names, behind the layer that retries and keeps budgets, with the fallbacks and the
+// model for images that the LLM names. Make one with [NewModels].
 type Models struct {
-	breakers *broker.Breakers
-	log      *slog.Logger
+	// Profiles opens the saved profiles that LLMs name.
+	Profiles func() (*profiles.Stores, error)
+	// Breakers are shared by all models.
+	Breakers *broker.Breakers
+	// Catalog describes models; nil takes the embedded one.
+	Catalog *catalog.Catalog
+	// Complete sets fields that an LLM leaves open, such as addresses from the
+	// environment and the HTTP client; nil changes nothing.
+	Complete func(*llm.Config)
+	// Priced refuses a model of unknown price under a spending limit. Without it, the
+	// first call is refused.
+	Priced bool
+	// Reread returns how a key is read again that may have changed, nil for other keys;
+	// nil for none.
+	Reread func(llm.Secret) func() (llm.Secret, error)
+	// Log gets warnings about settings without an effect.
+	Log *slog.Logger
 }
 
 var _ session.Models = (*Models)(nil)
 
 // NewModels returns Models that share their circuit breakers.
-func NewModels(log *slog.Logger) *Models {
-	return &Models{broker.NewBreakers(broker.BreakerOptions{}), log}
+func NewModels(log *slog.Logger, saved func() (*profiles.Stores, error)) *Models {
+	return &Models{Profiles: saved, Breakers: broker.NewBreakers(broker.BreakerOptions{}), Log: log}
+}
+
+// Adapter returns the model of a configuration, without retries.
+func (m *Models) Adapter(cfg llm.Config) (llm.Model, error) {
+	return route.Router{Catalog: m.Catalog}.New(cfg)
+}
+
+// Builder makes models of LLMs and of saved profiles. A key in LLM_API_KEY is not used for
+// profiles: it would be shown to a provider that it does not belong to.
+func (m *Models) Builder(saved *profiles.LLMs, b broker.Options, onSwitch func(broker.Switched)) *profiles.Builder {
+	b.Catalog = m.Catalog
+	return &profiles.Builder{
+		Profiles: saved, Open: m.Adapter, Catalog: m.Catalog, Complete: m.Complete, KeyVariables: route.KeyVariables,
+		Broker: b, Breakers: m.Breakers, Priced: m.Priced, OnSwitch: onSwitch,
+	}
 }
 
 // Open implements [session.Models].
 func (m *Models) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error) {
 	if unused := l.Unused(); len(unused) > 0 {
-		m.log.Warn("settings of the LLM have no effect here", "model", l.Model, "settings", unused)
+		m.Log.Warn("settings of the LLM have no effect here", "model", l.Model, "settings", unused)
 	}
-	cfg := l.Config(nil)
-	adapter, err := route.New(cfg)
-	if err != nil {
-		return nil, err
+	var saved *profiles.LLMs
+	if len(l.Profiles()) > 0 {
+		stores, err := m.Profiles()
+		if err != nil {
+			return nil, err
+		}
+		saved = stores.LLMs
 	}
-	endpoint := cfg.BaseURL
-	if endpoint == "" {
-		endpoint, _, _ = strings.Cut(l.Model, "/")
-	}
-	b := broker.Options{Breaker: m.breakers.For(endpoint), Budget: o.Budget}
+	b := broker.Options{Budget: o.Budget, NoImages: o.NoImages, OnNoImages: o.OnNoImages}
+	var switched func(broker.Switched)
 	if o.Retried != nil {
 		b.OnRetry = func(r broker.Retry) {
-			o.Retried(RetryOf(l.UsageID, r), r.Err)
+			o.Retried(controller.Retry{
+				UsageID: l.UsageID, Model: r.Info.Name, Attempt: r.Attempt, Attempts: r.Of, Wait: r.Wait.Seconds(), Void: r.Void,
+			}, r.Err)
+		}
+		switched = func(s broker.Switched) {
+			o.Retried(controller.Retry{UsageID: l.UsageID, Model: s.From.Name, Next: s.To.Name, Void: s.Void}, s.Err)
 		}
 	}
-	return configured{broker.New(adapter, l.Broker(b)), l}, nil
-}
-
-// RetryOf is a retry of a service's call as the controller records it.
-func RetryOf(service string, r broker.Retry) controller.Retry {
-	return controller.Retry{
-		UsageID: service, Model: r.Info.Name, Attempt: r.Attempt, Attempts: r.Of, Wait: r.Wait.Seconds(), Void: r.Void,
+	var reread func() (llm.Secret, error)
+	if m.Reread != nil {
+		reread = m.Reread(l.APIKey)
 	}
-}
-
-// configured is a model whose calls have the settings of an LLM.
-type configured struct {
-	llm.Model
-	l *spec.LLM
-}
-
-// Generate implements [llm.Model].
-func (m configured) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	return m.Model.Generate(ctx, m.l.Request(r), onDelta)
+	return m.Builder(saved, b, switched).Model(context.Background(), l, reread) // which reads files and makes no request
 }

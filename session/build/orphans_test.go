@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/session/build"
@@ -43,15 +44,11 @@ func TestRemoveOrphansBesideStart(t *testing.T) {
 	classes := build.StandardClasses()
 	classes.Sandboxes = classes.Sandboxes.With(docker.Class.Made(func(sandbox.Config) (sandbox.Provider, error) { return p, nil }))
 	b, err := build.New(build.Options{Dir: t.TempDir(), Classes: classes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	n, err := b.RemoveOrphans(t.Context(), docker.Class.Name, func(_ context.Context, id event.ConversationID) (bool, error) {
 		return stored[id], nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	slices.Sort(p.removed)
 	if want := []string{gone.Hex(), gone.Hex() + ".program-y"}; n != len(want) || !slices.Equal(p.removed, want) {
 		t.Errorf("%d removed: %q, want %q", n, p.removed, want)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session/build"
@@ -38,13 +39,9 @@ func TestOtherWorkspaces(t *testing.T) {
 	var all workspaces
 	for _, name := range []string{"other", "repo", "repo/sub", "repo/sub/in", "repo/beside", "granted", "granted/in"} {
 		all = append(all, filepath.Join(dir, name))
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
-	if err := os.Mkdir(filepath.Join(dir, "repo/.git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "repo/.git"), 0o755))
 	for name, test := range map[string]struct {
 		oneUser bool
 		want    []string
@@ -60,29 +57,21 @@ func TestOtherWorkspaces(t *testing.T) {
 				return startedSandbox{specs: specs}, nil
 			}))
 			b, err := build.New(build.Options{Dir: t.TempDir(), Store: all, OneUser: test.oneUser, Classes: classes})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			r := request(t)
 			r.Workspace, r.SandboxClass, r.Readable = filepath.Join(dir, "repo/sub"), process.Class.Name, []string{filepath.Join(dir, "granted")}
 			res, err := b.Build(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var got []string
 			for _, path := range (<-specs).AlsoHidden {
 				rel, err := filepath.Rel(dir, path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				got = append(got, rel)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("hidden (-want +got):\n%s", diff)
 			}
-			if err := res.Close(t.Context(), false); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, res.Close(t.Context(), false))
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -52,19 +53,13 @@ func TestRemoveOwnSandboxes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	b, err := New(Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer b.Close()
 	id, other := event.NewConversationID(), event.NewConversationID()
 	for _, name := range []string{id.Hex(), id.Hex() + ownSandboxMark + "X", other.Hex() + ownSandboxMark + "Y"} {
-		if err := os.MkdirAll(filepath.Join(dir, "sandboxes", name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Join(dir, "sandboxes", name), 0o700))
 	}
-	if err := b.Remove(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.Remove(t.Context(), id))
 	left, err := os.ReadDir(filepath.Join(dir, "sandboxes"))
 	if err != nil || len(left) != 1 || left[0].Name() != other.Hex()+ownSandboxMark+"Y" {
 		t.Errorf("left: %v, %v", left, err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -49,12 +50,8 @@ func TestProgram(t *testing.T) {
 				}
 				return c.path, install, c.err
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Mkdir(filepath.Join(dir, "sandboxes"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
+			must.Succeed(t, os.Mkdir(filepath.Join(dir, "sandboxes"), 0o700))
 			if err := b.Remove(t.Context(), event.NewConversationID()); !errors.Is(err, c.err) {
 				t.Error(err)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/sandbox"
@@ -44,9 +45,7 @@ func (e execution) Close(_ context.Context, keep bool) error {
 func TestProjectInside(t *testing.T) {
 	t.Parallel()
 	files, err := workspace.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer files.Close()
 	open := 0
 	classes := build.StandardClasses()
@@ -67,9 +66,7 @@ func TestProjectInside(t *testing.T) {
 	}
 	classes.Runtimes["showing"], classes.Runtimes["blind"] = class(files), class(nil)
 	b, err := build.New(build.Options{Dir: t.TempDir(), Classes: classes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	read := 0
 	request := func(class string) session.BuildRequest {
 		return session.BuildRequest{
@@ -85,9 +82,7 @@ func TestProjectInside(t *testing.T) {
 		}
 	}
 	res, err := b.Build(t.Context(), request("showing"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if res.Files() != workspace.Files(files) || read != 1 || open != 1 {
 		t.Errorf("files %v, read %d times, %d runtimes are open", res.Files(), read, open)
 	}

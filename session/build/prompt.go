@@ -24,8 +24,12 @@ const (
 func promptOf(r session.BuildRequest) (codeact.Prompt, error) {
 	a := r.Agent
 	p := codeact.Prompt{
-		Persona: r.Prompt.Persona, Suffix: r.Prompt.Suffix, Secrets: r.Prompt.Secrets, Now: r.Prompt.Now,
+		Persona: r.Prompt.Persona, Suffix: r.Prompt.Suffix, Secrets: r.Prompt.Secrets, Now: r.Prompt.Now, MemoryFiles: r.Remember != nil,
+		Model:  r.Model.Name,
 		NoRisk: a.SystemPromptKwargs["llm_security_analyzer"] == false, NoPolicy: a.SecurityPolicyFilename == "",
+	}
+	if p.Planning = a.Plans(); p.Planning {
+		p.PlanStructure, _ = a.SystemPromptKwargs["plan_structure"].(string)
 	}
 	if a.SystemPrompt != nil {
 		p.Verbatim = *a.SystemPrompt

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
@@ -22,9 +23,7 @@ func TestPromptOf(t *testing.T) {
 	write := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	own, binary := write("own.md", "Touch nothing."), write("binary", "\xff")
@@ -38,6 +37,7 @@ func TestPromptOf(t *testing.T) {
 		"no policy":      {map[string]any{"security_policy_filename": nil}, codeact.Prompt{NoPolicy: true}, false},
 		"own policy":     {map[string]any{"security_policy_filename": own}, codeact.Prompt{SecurityPolicy: "Touch nothing."}, false},
 		"no risks":       {map[string]any{"system_prompt_kwargs": map[string]any{"llm_security_analyzer": false}}, codeact.Prompt{NoRisk: true}, false},
+		"planning":       {map[string]any{"system_prompt_filename": "system_prompt_planning.j2", "system_prompt_kwargs": map[string]any{"plan_structure": "One list."}}, codeact.Prompt{Planning: true, PlanStructure: "One list."}, false},
 		"other template": {map[string]any{"system_prompt_filename": "mine.j2"}, codeact.Prompt{}, false},
 		"unknown policy": {map[string]any{"security_policy_filename": "mine.j2"}, codeact.Prompt{}, true},
 		"absent policy":  {map[string]any{"security_policy_filename": own + "x"}, codeact.Prompt{}, true},
@@ -48,13 +48,9 @@ func TestPromptOf(t *testing.T) {
 			doc := map[string]any{"kind": "Agent", "llm": map[string]any{"model": "m"}}
 			maps.Copy(doc, c.fields)
 			raw, err := json.Marshal(doc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			a, err := spec.DecodeAgent(raw, schema.Reading{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got, err := promptOf(session.BuildRequest{Agent: a})
 			if c.bad {
 				if !fault.Is(err, fault.Invalid) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/runtime/remote"
@@ -33,6 +34,7 @@ type localExecution struct {
 	programs  tool.Starter
 	terminals *pty.Host
 	shell     tool.Warmer // nil for an agent without terminal
+	viewer    tool.Viewer // nil if no tool shows anything
 }
 
 var _ Execution = (*localExecution)(nil)
@@ -44,7 +46,7 @@ func newLocalRuntime(_ context.Context, c RuntimeConfig) (Execution, error) {
 	}
 	return &localExecution{
 		rt: local.New(executor.New(execs, executor.InMemory())), beside: newBesideRuntime(c.Local), offered: tool.OfferedBy(execs),
-		programs: HostPrograms(c.Executors.Workspace), terminals: hostPTYs(c.Executors.Workspace, c.Executors.Env), shell: shellOf(execs, c.Tools),
+		programs: HostPrograms(c.Executors.Workspace), terminals: hostPTYs(c.Executors.Workspace, c.Executors.Env), shell: shellOf(execs, c.Tools), viewer: tool.ViewerOf(execs),
 	}, nil
 }
 
@@ -80,6 +82,9 @@ func (*localExecution) Files() workspace.Files { return nil }
 
 // Terminals implements [session.Place].
 func (e *localExecution) Terminals() tool.PTYs { return e.terminals }
+
+// Viewer implements [session.Place].
+func (e *localExecution) Viewer() tool.Viewer { return e.viewer }
 
 // Close implements [session.Place].
 func (e *localExecution) Close(context.Context, bool) error {
@@ -193,6 +198,9 @@ func (e *sandboxedExecution) Files() workspace.Files { return e.files }
 // Terminals implements [session.Place].
 func (e *sandboxedExecution) Terminals() tool.PTYs { return e.box }
 
+// Viewer implements [session.Place].
+func (e *sandboxedExecution) Viewer() tool.Viewer { return e.box }
+
 // Close implements [session.Place].
 func (e *sandboxedExecution) Close(ctx context.Context, keep bool) error {
 	if keep {
@@ -260,7 +268,7 @@ func (b *Builder) sandboxSpec(ctx context.Context, r session.BuildRequest, env [
 	}
 	box := sandbox.Spec{
 		AlsoHidden: others,
-		ID:         r.ID.Hex(), Workspace: dir, Readable: r.Readable, Writable: r.Writable, Limits: r.Limits, Network: r.Network, Env: env, EnvMark: mark, Container: r.Container,
+		ID:         r.ID.Hex(), Workspace: dir, Readable: b.readable(r), Writable: r.Writable, Limits: r.Limits, Network: r.Network, Env: env, EnvMark: mark, Container: r.Container,
 		Argv: []string{
 			self, "action-server", "--workspace", dir, "--grace", max(o.Grace, time.Second).String(),
 			"--executor", r.ExecutorClass,
@@ -279,6 +287,20 @@ func (b *Builder) sandboxSpec(ctx context.Context, r session.BuildRequest, env [
 		box.Argv = append(box.Argv, "--results", filepath.Join(o.SandboxDir, box.ID, "results"))
 	}
 	return box, nil
+}
+
+// readable are the directories that a sandbox shows beside the workspace: those that the user
+// grants, and for conversations of this machine's user the copies of his plugins.
+func (b *Builder) readable(r session.BuildRequest) []string {
+	class := b.class(r.Placement)
+	if b.o.Plugins == "" || !class.Has(sandbox.FeatureGrants) || r.Owner != identity.LocalTenant && !(r.Owner == "" && b.o.OneUser) {
+		return r.Readable
+	}
+	real, err := filepath.EvalSymlinks(b.o.Plugins)
+	if err != nil { // there are none yet
+		return r.Readable
+	}
+	return append(slices.Clip(r.Readable), real)
 }
 
 // connect makes the runtime that talks to a sandbox's action server.

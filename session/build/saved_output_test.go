@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/executor"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/tool"
@@ -19,15 +20,9 @@ func TestSavedOutputIsMasked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	execs, err := build.NewExecutors(build.ExecutorConfig{Workspace: t.TempDir(), Scratch: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "SENT=told-before"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	x := executor.New(execs, executor.InMemory())
-	defer func() {
-		if err := x.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { must.Report(t, x.Close(t.Context())) }()
 	x.Mask("told-before")
 	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "first", Action: &event.TerminalAction{Command: "true"}}}); err != nil {
 		t.Fatal(err)
@@ -36,17 +31,13 @@ func TestSavedOutputIsMasked(t *testing.T) {
 		ID: "second", Secrets: tool.Secrets{"TOKEN": "hush-hush"},
 		Action: &event.TerminalAction{Command: `for i in $(seq 3000); do echo "line $i: $TOKEN $SENT"; done`},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files, err := filepath.Glob(filepath.Join(dir, "output", "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
 	saved, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, text := range map[string]string{"file": string(saved), "observation": event.JoinText(obs.Result().Content)} {
 		if !strings.Contains(text, "line 2999: "+secret.Hidden+" "+secret.Hidden) {
 			t.Errorf("%s: the end is missing: %.300q", name, text)

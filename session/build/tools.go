@@ -5,19 +5,26 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/memoryfile"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/subagent"
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/askoracle"
 	"github.com/deft-dev/deft/tool/client"
 	"github.com/deft-dev/deft/tool/invokeskill"
+	"github.com/deft-dev/deft/tool/remember"
+	"github.com/deft-dev/deft/tool/routetask"
+	"github.com/deft-dev/deft/tool/startchild"
 	"github.com/deft-dev/deft/tool/switchllm"
 	"github.com/deft-dev/deft/tool/task"
+	"github.com/deft-dev/deft/tool/workflow"
 )
 
 // parts are the tools of a conversation that is being built.
@@ -27,6 +34,7 @@ type parts struct {
 	local    map[string]tool.Executor // by kind of action
 	closers  []func() error
 	warnings []string
+	open     bool // actions have the rights of this process
 }
 
 func (p *parts) close() error {
@@ -47,46 +55,100 @@ func (p *parts) addTools(ctx context.Context, r session.BuildRequest, log *slog.
 	}
 	p.addInvokeSkill(r)
 	p.addSwitchLLM(ctx, r, log)
+	p.addRemember(r)
+	p.addDeeds(r)
+	return nil
+}
+
+// addDeeds adds the executors of tools that the conversation itself carries out.
+func (p *parts) addDeeds(r session.BuildRequest) {
+	for _, d := range p.defs {
+		switch d.ActionKind {
+		case askoracle.Definition().ActionKind:
+			p.local[d.ActionKind] = askoracle.New(r.AskOracle)
+		case routetask.Definition().ActionKind:
+			p.local[d.ActionKind] = routetask.New(func(ctx context.Context) (routetask.Routed, error) {
+				got, err := r.Route(ctx, paramsOf(r.Agent, routetask.Class, routetask.Name))
+				return routetask.Routed(got), err
+			})
+		case startchild.Definition().ActionKind:
+			p.local[d.ActionKind] = startchild.New(func(ctx context.Context, id event.ID, a *event.StartChildConversationAction) (startchild.Child, error) {
+				c, err := r.StartChild(ctx, id, a)
+				if err != nil {
+					return startchild.Child{}, err
+				}
+				child := startchild.Child{ID: c.ID(), Parent: r.ID, Status: string(c.Status()), Workspace: c.Workspace(), Isolation: startchild.Shared}
+				if a.Title != nil {
+					child.Title = *a.Title
+				}
+				if c.HasWorktree() {
+					child.Isolation = startchild.Worktree
+				}
+				return child, nil
+			})
+		}
+	}
+}
+
+// paramsOf are the parameters of a tool that has one of the names, none if it is not there.
+func paramsOf(a *spec.Agent, names ...string) *schema.Map {
+	for _, t := range a.Tools {
+		if slices.Contains(names, t.Name) {
+			return t.Params
+		}
+	}
 	return nil
 }
 
 // addBuiltins adds the tools that an agent names, and those that are included
 // by default.
 func (p *parts) addBuiltins(r session.BuildRequest) error {
-	known, included := map[string]*tool.Definition{}, map[string]*tool.Definition{}
+	known, included := map[string][]*tool.Definition{}, map[string][]*tool.Definition{}
 	for _, t := range tool.Registered() {
-		if t.Definition == nil {
-			continue // it is defined from the conversation
+		defs := t.Definitions(tool.Model{Name: r.Model.Name, Vision: r.Model.Vision})
+		if len(defs) == 0 {
+			continue // not for this model, or it is defined from the conversation
 		}
-		d := t.Definition(tool.Model{Name: r.Model.Name, Vision: r.Model.Vision})
-		if d == nil {
-			continue // not for this model
-		}
-		if known[t.Name] = d; t.Sets.Has(tool.Included) {
-			included[t.Name] = d
+		if known[t.Name] = defs; t.Sets.Has(tool.Included) {
+			included[t.Name] = defs
 		}
 	}
-	maps.Copy(known, p.more)
+	for name, d := range p.more {
+		known[name] = []*tool.Definition{d}
+	}
 	if r.TaskRuntime != nil {
-		d := task.Definition(taskAgents(r.SubAgents), subagent.GeneralPurpose)
-		known[task.Tool.Name], known[d.Name] = d, d
+		agents := taskAgents(r.SubAgents)
+		d := []*tool.Definition{task.Definition(agents, subagent.GeneralPurpose)}
+		known[task.Tool.Name], known[d[0].Name] = d, d
+		d = []*tool.Definition{workflow.Definition(task.List(agents))}
+		known[workflow.Set], known[d[0].Name] = d, d
 	}
 	for _, t := range r.Agent.Tools {
-		d := known[t.Name]
-		if d == nil {
+		defs := known[t.Name]
+		if len(defs) == 0 {
 			p.warnings = append(p.warnings, "this server has no tool "+t.Name)
 			continue
 		}
-		d, err := withResponse(d, t.Params)
-		if err != nil {
+		if err := spec.CheckPlanPath(t, r.Workspace); err != nil {
 			return err
 		}
-		p.defs = append(p.defs, d)
+		for _, d := range defs {
+			d, err := withResponse(d, t.Params)
+			if err != nil {
+				return err
+			}
+			p.defs = append(p.defs, d)
+		}
 	}
 	for _, name := range r.Agent.IncludeDefaultTools {
-		d := included[name]
-		if d != nil && !slices.ContainsFunc(p.defs, func(own *tool.Definition) bool { return own.Name == d.Name }) {
-			p.defs = append(p.defs, d)
+		defs := included[name]
+		if name == routetask.Class {
+			defs = known[name]
+		}
+		for _, d := range defs {
+			if !slices.ContainsFunc(p.defs, func(own *tool.Definition) bool { return own.Name == d.Name }) {
+				p.defs = append(p.defs, d)
+			}
 		}
 	}
 	return nil
@@ -119,10 +181,16 @@ func (p *parts) addInvokeSkill(r session.BuildRequest) {
 	if !skill.HasInvocable(r.Skills) {
 		return
 	}
+	var run func(ctx context.Context, s skill.Skill, command string) string
+	if r.Inline != nil {
+		run = func(ctx context.Context, s skill.Skill, command string) string {
+			return r.Inline(ctx, s, command, !p.open)
+		}
+	}
 	d := invokeskill.Definition()
 	p.defs = append(p.defs, d)
 	p.local[d.ActionKind] = invokeskill.New(invokeskill.Options{
-		Skills: func() []skill.Skill { return r.Skills }, Workspace: r.Workspace, Invoked: r.Invoked,
+		Skills: func() []skill.Skill { return r.Skills }, Workspace: r.Workspace, Invoked: r.Invoked, Run: run,
 	})
 }
 
@@ -138,6 +206,18 @@ func (p *parts) addSwitchLLM(ctx context.Context, r session.BuildRequest, log *s
 	d := switchllm.Definition(names)
 	p.defs = append(p.defs, d)
 	p.local[d.ActionKind] = switchllm.New(r.SwitchLLM)
+}
+
+// addRemember adds the tool by which the agent proposes facts for the memory files, if it has any.
+func (p *parts) addRemember(r session.BuildRequest) {
+	if r.Remember == nil {
+		return
+	}
+	d := remember.Definition()
+	p.defs = append(p.defs, d)
+	p.local[d.ActionKind] = remember.New(func(ctx context.Context, a *remember.Action) error {
+		return r.Remember(ctx, a.Scope == remember.User, memoryfile.Change{Text: a.Text, Replaces: a.Replaces})
+	})
 }
 
 // addExternal adds the tools that the executors bring. They come from where hostile

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/conversationlock"
 	"github.com/deft-dev/deft/session/locktest"
@@ -45,9 +46,7 @@ func hold(dir string) {
 func open(t *testing.T, dir string) *conversationlock.Locks {
 	t.Helper()
 	b, err := conversationlock.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	return b
 }
@@ -55,9 +54,7 @@ func open(t *testing.T, dir string) *conversationlock.Locks {
 func take(t *testing.T, b *conversationlock.Locks, id event.ConversationID) func() {
 	t.Helper()
 	release, err := b.Acquire(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return release
 }
 
@@ -76,12 +73,8 @@ func TestKilledProcess(t *testing.T) {
 	cmd := exec.Command(os.Args[0], string(id))
 	cmd.Env = append(os.Environ(), holder+"="+dir)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || line != "held\n" {
 		t.Fatalf("the other process said %q, %v", line, err)
@@ -90,9 +83,7 @@ func TestKilledProcess(t *testing.T) {
 	if _, err := b.Acquire(t.Context(), id); !errors.Is(err, conversationlock.ErrLocked) {
 		t.Errorf("taken beside another process: %v", err)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	take(t, b, id)
 }
@@ -115,9 +106,7 @@ func TestInheritedLock(t *testing.T) {
 	closed := make(chan error, 1)
 	go func() { closed <- one.Close() }()
 	take(t, other, id)
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
+	must.Report(t, <-closed)
 }
 
 // TestCanceled does not wait for a lock when the caller has given up.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -44,9 +45,7 @@ func Run(t *testing.T, set func(t *testing.T) (open func() session.Lock)) {
 func acquire(t *testing.T, l session.Lock, id event.ConversationID) func() {
 	t.Helper()
 	release, err := l.Acquire(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return release
 }
 
@@ -75,9 +74,7 @@ func testCloseReleases(t *testing.T, open func() session.Lock) {
 	one, other := open(), open()
 	id := event.NewConversationID()
 	acquire(t, one, id)
-	if err := one.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, one.Close())
 	acquire(t, other, id)
 }
 

@@ -16,8 +16,10 @@ package sessiontest
 import (
 	"context"
 
+	"github.com/deft-dev/deft/critic"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/workspace"
@@ -27,8 +29,12 @@ import (
 type Resources struct {
 	An           session.Agent
 	Runs, Beside runtime.Runtime
-	Inside       workspace.Files // nil for a workspace on this machine
-	Missing      []string        // warnings
+	Inside       workspace.Files  // nil for a workspace on this machine
+	Missing      []string         // warnings
+	Raters       security.Clients // nil for none
+	// Script runs the scripts of workflows.
+	Script  func(ctx context.Context, script string, most int, do func(ctx context.Context, prompt, agent, description string) (string, error)) (string, error)
+	Critics critic.Clients // nil for none
 	// Share makes the resources of sub-agents; nil for none.
 	Share func(context.Context, session.BuildRequest) (session.Resources, error)
 }
@@ -36,6 +42,9 @@ type Resources struct {
 var (
 	_ session.Resources = (*Resources)(nil)
 	_ session.Host      = (*Resources)(nil)
+
+	_ session.AnalyzerClients = (*Resources)(nil)
+	_ session.CriticClients   = (*Resources)(nil)
 )
 
 // Agent implements [session.Resources].
@@ -49,6 +58,20 @@ func (r *Resources) Local() runtime.Runtime { return r.Beside }
 
 // Warnings implements [session.Resources].
 func (r *Resources) Warnings() []string { return r.Missing }
+
+// RunScript implements [session.Scripter].
+func (r *Resources) RunScript(ctx context.Context, script string, most int, do func(ctx context.Context, prompt, agent, description string) (string, error)) (string, error) {
+	if r.Script == nil {
+		return "", fault.New(fault.Unsupported, "there are no scripts")
+	}
+	return r.Script(ctx, script, most, do)
+}
+
+// AnalyzerClients implements [session.AnalyzerClients].
+func (r *Resources) AnalyzerClients() security.Clients { return r.Raters }
+
+// CriticClients implements [session.CriticClients].
+func (r *Resources) CriticClients() critic.Clients { return r.Critics }
 
 // RunProgram implements [session.Resources].
 func (*Resources) RunProgram(context.Context, session.Program) (session.ProgramResult, error) {
@@ -69,6 +92,9 @@ func (r *Resources) Files() workspace.Files { return r.Inside }
 
 // Terminals implements [session.Place].
 func (*Resources) Terminals() tool.PTYs { return nil }
+
+// Viewer implements [session.Place].
+func (*Resources) Viewer() tool.Viewer { return nil }
 
 // Guest implements [session.Host].
 func (r *Resources) Guest(ctx context.Context, q session.BuildRequest) (session.Resources, error) {

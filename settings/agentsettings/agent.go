@@ -23,7 +23,8 @@ func Agent(m *s.Map, preset spec.Preset) (*spec.Agent, error) {
 	}
 	return spec.CheckAgent(s.Of(
 		"llm", m.Get("llm"), "tools", tools, "mcp_config", m.Get("mcp_config"), "include_default_tools", builtin,
-		"agent_context", m.Get("agent_context"), "condenser", condenserOf(m), "tool_concurrency_limit", m.Get("tool_concurrency_limit"),
+		"agent_context", m.Get("agent_context"), "condenser", Condenser(m.Object("condenser"), m.Object("llm")),
+		"critic", Critic(m.Object("verification"), m.Object("llm")), "tool_concurrency_limit", m.Get("tool_concurrency_limit"),
 		"persona", m.Get("persona"), "kind", "Agent",
 	), s.Reading{})
 }
@@ -40,25 +41,6 @@ func withRouter(m *s.Map, tools, builtin []any) ([]any, []any) {
 	return append(tools, s.Of("name", spec.RouterTool, "params", params)), builtin
 }
 
-func condenserOf(m *s.Map) any {
-	c := m.Object("condenser")
-	if c.Get("enabled") != true {
-		return nil
-	}
-	if c.Text("condenser_kind") == "no_op" {
-		return s.Of("kind", "NoOpCondenser")
-	}
-	model := m.Object("llm").Copy()
-	model.Set("usage_id", "condenser")
-	out := s.Of("kind", "LLMSummarizingCondenser", "llm", model)
-	for _, k := range c.Keys() {
-		if v := c.Get(k); k != "enabled" && k != "condenser_kind" && v != nil {
-			out.Set(k, v)
-		}
-	}
-	return out
-}
-
 func acpAgent(m *s.Map) (*spec.Agent, error) {
 	command, _ := m.Get("acp_command").([]any)
 	if m.Text("acp_server") == "custom" && len(command) == 0 {
@@ -67,6 +49,12 @@ func acpAgent(m *s.Map) (*spec.Agent, error) {
 	doc := m.Copy()
 	doc.Delete("schema_version")
 	doc.Delete("agent_kind")
-	doc.Set("kind", "ACPAgent")
+	doc.Set("kind", spec.ACPKind)
+	if known, ok := spec.FindACPServer(m.Text("acp_server")); ok && len(command) == 0 {
+		for _, word := range known.Command() {
+			command = append(command, word)
+		}
+		doc.Set("acp_command", command)
+	}
 	return spec.CheckAgent(doc, s.Reading{})
 }

@@ -1,11 +1,13 @@
 package agentsettings_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings/agentsettings"
 	"github.com/deft-dev/deft/spec"
@@ -14,9 +16,7 @@ import (
 func document(t *testing.T, raw string) *schema.Map {
 	t.Helper()
 	v, err := schema.Parse([]byte(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m, _ := v.(*schema.Map)
 	return m
 }
@@ -24,9 +24,7 @@ func document(t *testing.T, raw string) *schema.Map {
 func text(t *testing.T, v any) string {
 	t.Helper()
 	raw, err := schema.Encode(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(raw)
 }
 
@@ -70,9 +68,7 @@ func TestWhatARequestMayNotSay(t *testing.T) {
 func TestAnotherKindStartsAfresh(t *testing.T) {
 	t.Parallel()
 	own, err := agentsettings.Validate(document(t, `{"llm":{"model":"m","api_key":"k"},"mcp_config":{"a":{"command":"c"}}}`), schema.Reading{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	before := text(t, own)
 	acp, err := agentsettings.Apply(own, document(t, `{"agent_kind":"acp","acp_model":"x"}`), schema.Reading{})
 	if err != nil || acp.Text("acp_model") != "x" || acp.Object("mcp_config").Len() != 0 {
@@ -103,4 +99,63 @@ func TestPagesHaveEveryField(t *testing.T) {
 	if page = text(t, agentsettings.ConversationPage()); !strings.Contains(page, `"depends_on":["default_runtime=worktree","worktree_base=ref"]`) {
 		t.Error("no dependency on a value")
 	}
+}
+
+// TestCondensers makes the condenser of an agent from each kind of settings.
+func TestCondensers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ settings, want string }{
+		{`{}`, "LLMSummarizingCondenser m/condenser 240"},
+		{`{"enabled":false}`, "none"},
+		{`{"condenser_kind":"no_op"}`, "NoOpCondenser"},
+		{`{"condenser_kind":"recent","max_events":30}`, "RecentEventsCondenser 30"},
+		{`{"condenser_kind":"amortized","max_size":50,"max_tokens":null}`, "AmortizedForgettingCondenser 50"},
+		{`{"condenser_kind":"observation_masking"}`, "ObservationMaskingCondenser 100"},
+		{`{"condenser_kind":"browser_output_masking","attention_window":3}`, "BrowserOutputCondenser 3"},
+		{`{"condenser_kind":"llm_attention"}`, "LLMAttentionCondenser m/condenser 100"},
+		{`{"condenser_kind":"structured"}`, "StructuredSummaryCondenser m/condenser 100"},
+		{`{"condenser_kind":"conversation_window"}`, "ConversationWindowCondenser"},
+		{`{"condenser_kind":"pipeline","condensers":[{"condenser_kind":"recent"},{"condenser_kind":"llm_attention","enabled":false},
+			{"condenser_kind":"pipeline","condensers":[{"condenser_kind":"llm_summarizing"}]}]}`, "PipelineCondenser [RecentEventsCondenser 100, PipelineCondenser [LLMSummarizingCondenser m/condenser 240]]"},
+		{`{"condenser_kind":"moon"}`, "Input tag 'moon' found"},
+		{`{"condenser_kind":"recent","max_events":5,"keep_first":5}`, "Value error, keep_first must be less than max_events - 1"},
+		{`{"condenser_kind":"structured","max_size":6,"keep_first":2}`, "Value error, keep_first must be less than max_size // 2 - 1"},
+		{`{"condenser_kind":"observation_masking","attention_window":0}`, "Input should be greater than or equal to 1"},
+		{`{"condenser_kind":"pipeline"}`, "Field required"},
+		{`{"condenser_kind":"pipeline","condensers":[{"kind":"RecentEventsCondenser"}]}`, "Unable to extract tag using discriminator 'condenser_kind'"},
+	} {
+		m, err := agentsettings.Validate(document(t, `{"llm":{"model":"m"},"condenser":`+c.settings+`}`), schema.Reading{})
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %s", c.settings, err, c.want)
+			}
+			continue
+		}
+		a, err := agentsettings.Agent(m, spec.Preset{})
+		must.Succeed(t, err)
+		if got := described(a.Condenser); got != c.want {
+			t.Errorf("%s: %s, want %s", c.settings, got, c.want)
+		}
+	}
+}
+
+func described(c *spec.Condenser) string {
+	if c == nil {
+		return "none"
+	}
+	text := c.Kind
+	if c.LLM != nil {
+		text += " " + c.LLM.Model + "/" + c.LLM.UsageID
+	}
+	if n := max(c.MaxSize, c.MaxEvents, c.AttentionWindow); n > 0 {
+		text += fmt.Sprint(" ", n)
+	}
+	if c.Condensers != nil {
+		var parts []string
+		for _, p := range c.Condensers {
+			parts = append(parts, described(p))
+		}
+		text += " [" + strings.Join(parts, ", ") + "]"
+	}
+	return text
 }

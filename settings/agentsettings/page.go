@@ -32,7 +32,7 @@ func AgentPage() *s.Map {
 		general,
 		nested("llm", "LLM", spec.LLMSchema),
 		nested("agent_context", "Memory", spec.ContextSchema),
-		nested("condenser", "Condenser", summarizing),
+		nested("condenser", "Condenser", condenserPage()),
 		nested("verification", "Verification", verification),
 		section("acp", "ACP (Agent Client Protocol)", "acp", "", acp),
 	})

@@ -60,16 +60,6 @@ func prepare(m *s.Map) error {
 	return nil
 }
 
-// CondenserSettings describes the condenser of the agent's history.
-var CondenserSettings = s.Tagged{
-	Key: "condenser_kind", Default: "llm_summarizing", Order: []string{"llm_summarizing", "no_op"},
-	Of: map[string]*s.Object{"llm_summarizing": summarizing, "no_op": spec.Reference("NoOpCondenserSettings", s.Object{})},
-}
-
-// The pages offer both kinds of condensers.
-var summarizing = spec.Reference("LLMSummarizingCondenserSettings", s.Object{},
-	s.Field{Name: "condenser_kind", Type: s.Enum{"llm_summarizing", "no_op"}})
-
 var verification = spec.Reference("VerificationSettings", s.Object{})
 
 // Conversation describes settings of new conversations.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings/filestore"
 )
@@ -36,12 +37,8 @@ func TestLocksKeepEveryChange(t *testing.T) {
 			if raw != nil && err == nil {
 				n, err = strconv.Atoi(string(raw))
 			}
-			if err != nil {
-				t.Error(err)
-			}
-			if err := filestore.Write(path, []byte(strconv.Itoa(n+1))); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
+			must.Report(t, filestore.Write(path, []byte(strconv.Itoa(n+1))))
 		})
 	}
 	all.Wait()
@@ -58,13 +55,9 @@ func held(t *testing.T) (path string, release func()) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), ".lock")
 	f, err := os.Create(path) // another open file is another holder
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = f.Close() })
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
 	return path, func() { _ = f.Close() }
 }
 
@@ -89,9 +82,7 @@ func TestALockOfAnotherProcess(t *testing.T) {
 	}
 	release()
 	unlock, err := filestore.Lock(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	unlock()
 }
 
@@ -102,9 +93,7 @@ func TestReadSaysWhatIsNotThere(t *testing.T) {
 		t.Errorf("%q %v", raw, err)
 	}
 	empty := filepath.Join(dir, "empty")
-	if err := filestore.Write(empty, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, filestore.Write(empty, nil))
 	if raw, err := filestore.Read(empty); raw == nil || err != nil {
 		t.Errorf("an empty file is there: %v %v", raw, err)
 	}
@@ -134,9 +123,7 @@ func TestDocument(t *testing.T) {
 		t.Errorf("a change that failed was written: %s %v", raw, err)
 	}
 	set := func(m *schema.Map) error { m.Set("key", "k1"); return nil }
-	if err := d.Change(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, d.Change(t.Context(), set))
 	if m, err := d.Read(); err != nil || m.Text("key") != "k1" {
 		t.Errorf("after a change: %v %v", m, err)
 	}
@@ -146,15 +133,11 @@ func TestDocument(t *testing.T) {
 	if err := at("second").Change(t.Context(), set); !errors.Is(err, filestore.ErrUnreadable) || !errors.Is(err, schema.ErrSealed) {
 		t.Errorf("what no key opens was written over: %v", err)
 	}
-	if err := at("second", "first").Renew(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, at("second", "first").Renew(t.Context()))
 	if m, err := at("second").Read(); err != nil || m.Text("key") != "k1" {
 		t.Errorf("sealed anew: %v %v", m, err)
 	}
-	if err := filestore.Write(d.Path, []byte("{")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, filestore.Write(d.Path, []byte("{")))
 	if _, err := d.Read(); !errors.Is(err, filestore.ErrUnreadable) {
 		t.Errorf("damaged: %v", err)
 	}

@@ -58,7 +58,7 @@ func Finalize(r *Resolved, rt Runtime) (*spec.Agent, error) {
 		context = spec.ContextSchema.Defaults()
 		context.Set("current_datetime", nil) // an agent without a context does not get the time
 	}
-	changed := rt.context(context, a.Kind == "ACPAgent")
+	changed := rt.context(context, a.Kind == spec.ACPKind)
 	if had || changed {
 		doc.Set("agent_context", context)
 	}

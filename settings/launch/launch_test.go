@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings/agentsettings"
 	"github.com/deft-dev/deft/settings/launch"
@@ -19,9 +20,7 @@ import (
 func document(t *testing.T, raw string) *schema.Map {
 	t.Helper()
 	v, err := schema.Parse([]byte(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m, _ := v.(*schema.Map)
 	return m
 }
@@ -33,20 +32,12 @@ func setup(t *testing.T) *launch.Stores {
 	stores := profiles.Open(profiles.Options{Dir: t.TempDir()})
 	l := spec.NewLLM("openai/gpt-5")
 	l.APIKey = "sk-1"
-	if err := stores.LLMs.Save(t.Context(), "fast", l, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, stores.LLMs.Save(t.Context(), "fast", l, true))
 	meta, err := agentsettings.MetaProfile.Check(document(t, `{"classifier_model":"fast","classes":[{"description":"d","model":"slow"}]}`), schema.Reading{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stores.Metas.Save(t.Context(), "router", meta); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, stores.Metas.Save(t.Context(), "router", meta))
 	servers, err := schema.Check(spec.MCPServers, document(t, `{"a":{"command":"c"},"b":{"command":"d"}}`), schema.Reading{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	mcp, _ := servers.(*schema.Map)
 	return &launch.Stores{
 		LLMs: stores.LLMs, Agents: stores.Agents, Metas: stores.Metas, MCP: mcp, CriticKey: "sk-critic",
@@ -62,9 +53,7 @@ func skill(name string) *schema.Map { return schema.Of("name", name, "content", 
 func profile(t *testing.T, raw string) *schema.Map {
 	t.Helper()
 	p, err := profiles.ValidateAgent(document(t, raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -74,9 +63,7 @@ func TestProfileBecomesAnAgent(t *testing.T) {
 	p := profile(t, `{"name":"p","llm_profile_ref":"fast","tools":[{"name":"terminal"},{"name":"task_tool_set"}],"mcp_server_refs":["b","b"],
 		"secret_refs":["A"],"disabled_skills":["off"],"public_skills":["public"],"system_message_suffix":"first","revision":3}`)
 	r, err := launch.ResolveProfile(t.Context(), p, "", stores)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !r.Profile.Allows("A") || r.Profile.Allows("B") || r.Profile.Revision != 3 || r.Profile.LLMProfile != nil {
 		t.Errorf("record: %+v", r.Profile)
 	}
@@ -87,9 +74,7 @@ func TestProfileBecomesAnAgent(t *testing.T) {
 		Memory: true, Suffixes: []string{" second ", ""},
 		Skills: []*schema.Map{skill("own"), skill("off"), skill("new")},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var names []string
 	for _, s := range a.Doc().Object("agent_context").Get("skills").([]any) {
 		names = append(names, spec.ToolName(s))
@@ -143,9 +128,7 @@ func TestACP(t *testing.T) {
 	stores := setup(t)
 	p := profile(t, `{"name":"p","agent_kind":"acp","acp_server":"custom","acp_command":"run 'two words' \"a\\\"b\" c\\ d"}`)
 	r, err := launch.ResolveProfile(t.Context(), p, "", stores)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]any{"run", "two words", `a"b`, "c d"}, r.Settings.Get("acp_command")); diff != "" {
 		t.Error(diff)
 	}
@@ -200,7 +183,7 @@ func FuzzResolve(f *testing.F) {
 		if err != nil {
 			return
 		}
-		a, err := launch.Finalize(r, launch.Runtime{Preset: spec.Preset{Browser: true}})
+		a, err := launch.Finalize(r, launch.Runtime{})
 		if err != nil {
 			return
 		}

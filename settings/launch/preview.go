@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings/agentsettings"
 	"github.com/deft-dev/deft/spec"
@@ -38,21 +39,6 @@ type Diagnostics struct {
 	Settings         *schema.Map `json:"resolved_settings"` // secrets masked
 }
 
-// acpCredentials are the names of the secrets by which each ACP server
-// authenticates: a key, an address, or the content of files. Custom servers have
-// none.
-var acpCredentials = map[string]struct {
-	key, baseURL string
-	files        []string
-}{
-	"claude-code": {"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", nil},
-	"codex":       {"OPENAI_API_KEY", "OPENAI_BASE_URL", []string{"CODEX_AUTH_JSON"}},
-	"gemini-cli":  {"GEMINI_API_KEY", "GEMINI_BASE_URL", []string{"GOOGLE_APPLICATION_CREDENTIALS_JSON"}},
-	"kimi-code":   {"", "KIMI_BASE_URL", []string{"KIMI_CODE_CONFIG_TOML"}},
-	"pi":          {"ANTHROPIC_API_KEY", "", []string{"PI_AUTH_JSON"}},
-	"opencode":    {"OPENCODE_API_KEY", "", nil},
-}
-
 // Preview launches a checked profile without starting anything. usable reports
 // whether this server can run a tool; nil for all. Mistakes of the profile are in
 // the diagnostics; an error comes from a store or a defect.
@@ -60,7 +46,7 @@ func Preview(ctx context.Context, p *schema.Map, stores *Stores, rt Runtime, usa
 	d := describe(p, stores.MCP)
 	own := p.Text("agent_kind") != "acp"
 	if own {
-		d.tools(p, rt.Browser, usable)
+		d.tools(p, rt.NoBrowser, usable)
 	}
 	r, err := ResolveProfile(ctx, p, "", stores)
 	if err != nil {
@@ -109,42 +95,31 @@ func describe(p, servers *schema.Map) *Diagnostics {
 		ACPFiles: []string{}, MetaLLMsDangling: []string{},
 	}
 	if d.Kind == "acp" {
-		c := acpCredentials[p.Text("acp_server")]
-		d.ACPKey, d.ACPBaseURL = orNil(c.key), orNil(c.baseURL)
-		d.ACPFiles = append(d.ACPFiles, c.files...)
+		c, _ := spec.FindACPServer(p.Text("acp_server")) // a custom one has no such secrets
+		d.ACPKey, d.ACPBaseURL = optional.Of(c.APIKey), optional.Of(c.BaseURL)
+		d.ACPFiles = append(d.ACPFiles, c.FileSecrets...)
 		return d
 	}
-	d.LLM, d.MetaProfile = orNil(p.Text("llm_profile_ref")), p.Get("meta_profile_ref")
+	d.LLM, d.MetaProfile = optional.Of(p.Text("llm_profile_ref")), p.Get("meta_profile_ref")
 	d.DisabledSkills, d.PublicSkills = p.Get("disabled_skills"), p.Get("public_skills")
 	return d
 }
 
-func orNil(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 // tools records the tools that cannot run. A missing browser is left out of the
 // launch; any other missing tool prevents it.
-func (d *Diagnostics) tools(p *schema.Map, browser bool, usable func(string) bool) {
+func (d *Diagnostics) tools(p *schema.Map, noBrowser bool, usable func(string) bool) {
 	list, chosen := p.Get("tools").([]any)
-	if !chosen {
-		if !browser {
-			d.UnusableTools = append(d.UnusableTools, spec.BrowserTool)
-		}
-		return
+	if !chosen && noBrowser { // the reference's standard set has it
+		d.UnusableTools = append(d.UnusableTools, spec.BrowserTool)
 	}
 	var failing []string
 	for _, t := range list {
 		name := spec.ToolName(t)
-		switch {
-		case name == spec.BrowserTool:
-			if !browser {
-				d.UnusableTools = append(d.UnusableTools, name)
-			}
-		case usable != nil && spec.BuiltinClass(name) == "" && !usable(name):
+		if name == spec.BrowserTool && noBrowser {
+			d.UnusableTools = append(d.UnusableTools, name) // it is left out
+			continue
+		}
+		if usable != nil && spec.BuiltinClass(name) == "" && !usable(name) {
 			d.UnusableTools = append(d.UnusableTools, name)
 			failing = append(failing, name)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings/agentsettings"
@@ -160,7 +161,7 @@ func ResolveProfile(ctx context.Context, profile *schema.Map, llmProfile string,
 	}
 	revision, _ := profile.Get("revision").(json.Number)
 	n, err := revision.Int64()
-	record := &Profile{ID: profile.Text("id"), Revision: int(n), SecretRefs: texts(profile.Get("secret_refs")), LLMProfile: orNil(llmProfile)}
+	record := &Profile{ID: profile.Text("id"), Revision: int(n), SecretRefs: texts(profile.Get("secret_refs")), LLMProfile: optional.Of(llmProfile)}
 	return &Resolved{Settings: settings, Profile: record}, err
 }
 

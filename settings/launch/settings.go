@@ -135,7 +135,7 @@ func addAll(ctx context.Context, stores *Stores, models *schema.Map) error {
 
 // acpSettings makes the settings of an ACP profile.
 func acpSettings(p *schema.Map) (*schema.Map, error) {
-	command, err := words(p.Text("acp_command"))
+	command, err := Words(p.Text("acp_command"))
 	if err != nil {
 		return nil, refuse("%v", err)
 	}
@@ -151,9 +151,9 @@ func acpSettings(p *schema.Map) (*schema.Map, error) {
 	return m, nil
 }
 
-// words splits a command line as a POSIX shell does, without expanding
+// Words splits a command line as a POSIX shell does, without expanding
 // anything.
-func words(line string) ([]any, error) {
+func Words(line string) ([]any, error) {
 	out := []any{}
 	var b strings.Builder
 	var quote rune

@@ -1,6 +1,7 @@
 package openhands
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -104,9 +105,7 @@ func (p *Plan) setTokens(ctx context.Context, s *settings.Service, tokens map[st
 				left = append(left, Left{from.File, from.Key, "it was not stored: " + strings.TrimSpace(err.Error())})
 				continue
 			}
-			if user != "" {
-				t.UserID = user
-			}
+			t.UserID = cmp.Or(user, t.UserID)
 		}
 		all[provider] = t
 	}

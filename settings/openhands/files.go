@@ -36,13 +36,7 @@ func (r reader) config(root *schema.Map) {
 		case "mcp":
 			r.lists("mcp.", m)
 		case "condenser":
-			for _, key := range m.Keys() {
-				if key == "max_size" {
-					r.condenser("condenser.max_size", key, m.Get(key))
-				} else if key != "type" || m.Get(key) != "llm" {
-					r.leave("condenser."+key, noEffect)
-				}
-			}
+			r.configCondenser(m)
 		case "sandbox":
 			for _, key := range m.Keys() {
 				if !unset(m.Get(key)) {

@@ -18,6 +18,7 @@ const (
 	ofOperator = "it is for who runs the server: deft serve --openhands-config reads the file"
 	noEffect   = "it has no effect in Deft"
 	unfit      = "its value does not fit"
+	ofService  = "a service is chosen for each conversation: deft run --analyzer FILE (docs/confirmation.md)"
 	sealed     = "it is masked or sealed with a key of the other server: enter it anew"
 	overridden = "another file has it, too, and counts"
 )
@@ -183,7 +184,82 @@ func (r reader) preference(key, name string, v any) {
 }
 
 func (r reader) conversation(key, name string, v any) {
+	if name == "security_analyzer" && (v == "invariant" || v == "grayswan") {
+		r.leave(key, ofService)
+		return
+	}
 	r.fields(strings.TrimSuffix(key, name), "", agentsettings.Conversation, schema.Of(name, v), conversationFields, func(c *change) *schema.Map { return c.conversation })
+}
+
+// configCondenser reads [condenser]. One that asks a model asks the agent's.
+func (r reader) configCondenser(m *schema.Map) {
+	kind, ok := spec.CondenserNamed(m.Text("type"))
+	own := slices.ContainsFunc(m.Keys(), func(key string) bool { return key != "type" && key != "max_size" })
+	if !ok || kind.Kind == spec.Summarizing && !own {
+		for _, key := range m.Keys() {
+			if key == "max_size" {
+				r.condenser("condenser.max_size", key, m.Get(key))
+			} else if key != "type" || !ok {
+				r.leave("condenser."+key, noEffect)
+			}
+		}
+		return
+	}
+	doc, left := formerCondenser(m, kind)
+	for _, key := range left {
+		r.leave("condenser."+key, noEffect)
+	}
+	checked, err := schema.Check(agentsettings.CondenserSettings, doc, schema.Reading{})
+	if err != nil {
+		r.leave("condenser.type", unfit+": "+err.Error())
+		return
+	}
+	r.take("condenser.type", "condenser: kind", kind.Setting, false, func(c *change) { c.agent.Set("condenser", checked) })
+}
+
+// formerCondenser returns the settings of a condenser of the former generation, and the keys that
+// they do not have.
+func formerCondenser(m *schema.Map, kind spec.CondenserKind) (doc *schema.Map, left []string) {
+	doc = schema.Of("condenser_kind", kind.Setting)
+	form := agentsettings.CondenserSettings.Of[kind.Setting]
+	for _, key := range m.Keys() {
+		switch {
+		case key == "type":
+		case form.Field(key) == nil:
+			left = append(left, key)
+		case key == "condensers":
+			list := []any{}
+			for _, part := range objects(m.Get(key)) {
+				inner, known := spec.CondenserNamed(part.Text("type"))
+				if !known {
+					left = append(left, "condensers."+part.Text("type"))
+					continue
+				}
+				one, more := formerCondenser(part, inner)
+				list, left = append(list, one), append(left, more...)
+			}
+			doc.Set(key, list)
+		default:
+			doc.Set(key, m.Get(key))
+		}
+	}
+	return doc, left
+}
+
+// objects are the objects of a list, as inline tables or as tables, which are by their numbers.
+func objects(v any) (all []*schema.Map) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			one, _ := e.(*schema.Map)
+			all = append(all, one)
+		}
+	case *schema.Map:
+		for _, key := range v.Keys() {
+			all = append(all, v.Object(key))
+		}
+	}
+	return all
 }
 
 // condenser takes the two settings of condensers over that both have.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings"
 	"github.com/deft-dev/deft/settings/openhands"
@@ -65,9 +66,7 @@ namespace = "x"
 func TestRead(t *testing.T) {
 	t.Parallel()
 	p, err := openhands.Read(secrets, agent, config, oldSettings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var taken []string
 	for _, one := range p.Taken {
 		line := one.File + " " + one.Key + " > " + one.To
@@ -109,7 +108,7 @@ func TestRead(t *testing.T) {
 	for key, part := range map[string]string{
 		"config.toml core.runtime": "runs the server", "config.toml core.workspace_base": "no effect", "config.toml core.max_iterations": "another file",
 		"config.toml llm.model": "another file", "config.toml llm.temperature": "does not fit", "config.toml llm.embedding_model": "no effect",
-		"config.toml security.security_analyzer": "does not fit", "config.toml sandbox.volumes": "runs the server", "config.toml kubernetes": "no effect",
+		"config.toml security.security_analyzer": "deft run --analyzer", "config.toml sandbox.volumes": "runs the server", "config.toml kubernetes": "no effect",
 		"settings.json llm_api_key": "sealed", "settings.json language": "no effect", "settings.json llm_model": "another file",
 		"agent_settings.json tools": "own tools", "agent_settings.json mcp_config.mcpServers.masked": "masked",
 		"secrets.json provider_tokens.svn": "no effect", "secrets.json custom_secrets.bad name": "variable",
@@ -128,19 +127,13 @@ func TestApply(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s, err := settings.Open(ctx, settings.Options{Dir: t.TempDir(), Keys: keyring.New("key")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.SetProviderTokens(ctx, map[string]settings.ProviderToken{"bitbucket": {Token: "kept", Host: "bb.example.com"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, s.SetProviderTokens(ctx, map[string]settings.ProviderToken{"bitbucket": {Token: "kept", Host: "bb.example.com"}}))
 	if _, err := s.Update(ctx, settings.Diff{Agent: schema.Of("mcp_config", schema.Of("mine", schema.Of("command", "own")))}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := openhands.Read(secrets, agent, config, oldSettings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	check := func(_ context.Context, provider string, _ settings.ProviderToken) (string, error) {
 		if provider == "gitlab" {
 			return "", errors.New("the host refuses it")
@@ -149,17 +142,13 @@ func TestApply(t *testing.T) {
 	}
 	for range 2 { // again, nothing changes
 		left, err := p.Apply(ctx, s, check)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if d := cmp.Diff([]openhands.Left{{File: "secrets.json", Key: "provider_tokens.gitlab", Why: "it was not stored: the host refuses it"}}, left); d != "" {
 			t.Errorf("left (-want +got):\n%s", d)
 		}
 	}
 	doc, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	model := doc.Agent.Object("llm")
 	if model.Text("model") != "openai/cli" || model.Text("api_key") != "hush-hush-2" || model.Text("base_url") != "https://user:hush-hush@llm.example.com/v1" {
 		t.Errorf("the model is %v", model)
@@ -214,4 +203,37 @@ func FuzzRead(f *testing.F) {
 			t.Error("nothing was read, without an error")
 		}
 	})
+}
+
+// TestCondenserOfTheFormerGeneration reads [condenser] of config.toml.
+func TestCondenserOfTheFormerGeneration(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ toml, want, left string }{
+		{"type = 'recent'\nmax_events = 30", `"condenser_kind":"recent","enabled":true,"keep_first":1,"max_events":30`, ""},
+		{"type = 'pipeline'\n[[condenser.condensers]]\ntype = 'browser_output_masking'\nattention_window = 2\n[[condenser.condensers]]\ntype = 'structured'\nllm_config = 'x'\n[[condenser.condensers]]\ntype = 'moon'",
+			`"attention_window":2},{"condenser_kind":"structured"`, "condenser.condensers.moon condenser.llm_config"},
+		{"type = 'llm'\nmax_size = 90\nkeep_first = 3", `"max_size":90,"max_tokens":null,"keep_first":3`, ""},
+		{"type = 'observation_masking'\nattention_window = 'wide'", `"condenser_kind":"llm_summarizing"`, "condenser.type"},
+		{"type = 'pipeline'\ncondensers = [{type = 'amortized', max_size = 50}]", `[{"condenser_kind":"amortized","enabled":true,"keep_first":1,"max_size":50}]`, ""},
+		{"type = 'moon'", `"condenser_kind":"llm_summarizing"`, "condenser.type"},
+	} {
+		s, err := settings.Open(t.Context(), settings.Options{Dir: t.TempDir(), Keys: keyring.New("key")})
+		must.Succeed(t, err)
+		p, err := openhands.Read(file("config.toml", "[condenser]\n"+c.toml))
+		must.Succeed(t, err)
+		if _, err := p.Apply(t.Context(), s, nil); err != nil {
+			t.Fatal(err)
+		}
+		doc, err := s.Load()
+		must.Succeed(t, err)
+		raw, err := schema.Encode(doc.Agent.Object("condenser"))
+		must.Succeed(t, err)
+		var left []string
+		for _, one := range p.Left {
+			left = append(left, one.Key)
+		}
+		if !strings.Contains(string(raw), c.want) || strings.Join(left, " ") != c.left {
+			t.Errorf("%s: %s, left %q", c.toml, raw, left)
+		}
+	}
 }

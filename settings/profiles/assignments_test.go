@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
 )
@@ -44,27 +45,19 @@ func TestAssignments(t *testing.T) {
 			t.Errorf("%s was deleted: %v", name, err)
 		}
 	}
-	if err := s.RenameLLM(t.Context(), "b", "e"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.RenameLLM(t.Context(), "b", "e"))
 	p, err := s.LLMs.Profile(t.Context(), "c")
 	if got, err2 := profiles.ReadAssignments(nil, dir); err != nil || err2 != nil || got.Agents["CodeActAgent"] != "e" || p.LLM.Profiles()[0] != "e" {
 		t.Errorf("after a renaming: %v %v %+v %+v", err, err2, got, p.LLM.Profiles())
 	}
 	for name, agent := range map[string]bool{"condenser": false, "CodeActAgent": true} {
-		if err := s.Assign(t.Context(), name, agent, ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Assign(t.Context(), name, agent, ""))
 	}
 	for _, name := range []string{"d", "c", "e"} {
-		if err := s.DeleteLLM(t.Context(), name); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, s.DeleteLLM(t.Context(), name))
 	}
 	for text, want := range map[string]fault.Kind{`{`: fault.Invalid, `{"schema_version":2}`: fault.Unsupported} {
-		if err := os.WriteFile(filepath.Join(dir, "llm-assignments.json"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, "llm-assignments.json"), []byte(text), 0o600))
 		if _, err := profiles.ReadAssignments(nil, dir); fault.KindOf(err) != want {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -111,13 +104,9 @@ func TestExtrasStay(t *testing.T) {
 		if tt.key != "" {
 			l.APIKey = "sk-new"
 		}
-		if err := s.LLMs.Save(t.Context(), "p", l, true); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.LLMs.Save(t.Context(), "p", l, true))
 		p, err := s.LLMs.Profile(t.Context(), "p")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff([]string{"other"}, p.LLM.Profiles()); diff != "" || p.KeyEnv != tt.env || p.LLM.Model != "ollama/y" || p.LLM.Timeout != nil {
 			t.Errorf("timeout %v: %s", p.LLM.Timeout, diff)
 		}

@@ -31,6 +31,9 @@ type Builder struct {
 	// each endpoint has a breaker of its own.
 	Broker   broker.Options
 	Breakers *broker.Breakers // nil for none
+	// Priced refuses a model of unknown price under a spending limit at once. Otherwise its
+	// first call is refused.
+	Priced bool
 	// OnSwitch is called when a call moves on to a fallback; nil for no call.
 	OnSwitch func(broker.Switched)
 }
@@ -45,7 +48,7 @@ type source struct {
 // Model opens an LLM that has its key already, such as one of [LLMs.Load], and
 // the profiles that it names; those that these name are ignored. It makes no
 // request. key, unless it is nil, reads the key, which may change. Under a
-// spending limit, a model of unknown price is an error of kind Invalid.
+// spending limit, a model of unknown price is an error of kind Invalid if Priced.
 func (b *Builder) Model(ctx context.Context, l *spec.LLM, key func() (llm.Secret, error)) (llm.Model, error) {
 	if key != nil {
 		return b.chain(ctx, source{llm: l, key: key, renewed: true})
@@ -133,11 +136,14 @@ func (b *Builder) single(s source, hasNext bool) (llm.Model, error) {
 		return nil, err
 	}
 	o := s.llm.Broker(b.Broker)
-	if o.Budget != nil && !m.Info().Price.Known {
+	if b.Priced && o.Budget != nil && !m.Info().Price.Known {
 		return nil, fault.New(fault.Invalid, "a spending limit cannot be enforced: the price of "+s.llm.Model+" is unknown").
 			Hint("give its prices with --input-price and --output-price, to a profile with `deft llm profile set`, or leave --max-cost out")
 	}
 	o.SkipOpen = hasNext
+	if s.llm.TakesImages() {
+		o.NoImages = nil // the user knows better
+	}
 	if b.Breakers != nil {
 		endpoint := m.Info().Provider
 		if base := s.llm.BaseURL; base != nil && *base != "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/openai"
@@ -72,9 +73,7 @@ func saved(t *testing.T, all map[string]profiles.Profile) (*profiles.Stores, str
 		return map[string]string{"MINE": "sk-mine", "OPENAI_API_KEY": "sk-usual", "TWO": "a b"}[k]
 	}})
 	for name, p := range all {
-		if err := s.LLMs.SaveProfile(t.Context(), name, p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.LLMs.SaveProfile(t.Context(), name, p))
 	}
 	return s, dir
 }
@@ -129,9 +128,7 @@ func build(ctx context.Context, b *profiles.Builder, name string) (llm.Model, er
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte("sk-file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("sk-file\n"), 0o600))
 	for name, tt := range map[string]struct {
 		p    profiles.Profile
 		want string
@@ -192,9 +189,7 @@ func TestKeyFileThatChanges(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "key")
 	write := func(key string) {
-		if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(key), 0o600))
 	}
 	write("sk-first-0123456789")
 	srv := llmtest.StartWith(t, &llmtest.Script{APIKey: "sk-second-0123456789", Turns: []llmtest.Turn{{Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "ok"}}}},
@@ -202,9 +197,7 @@ func TestKeyFileThatChanges(t *testing.T) {
 	b, _ := opened(t, map[string]profiles.Profile{"p": profile("vllm/x", spec.LLMExtras{}, keyFile(file), at(srv.URL+"/v1"))})
 	b.Open = func(c llm.Config) (llm.Model, error) { return openai.New(c) }
 	m, err := build(t.Context(), b, "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("?")}}}
 	if _, err := llm.Complete(t.Context(), m, r, nil); fault.KindOf(err) != fault.Auth || srv.Count() != 1 {
 		t.Errorf("the same key: %v after %d calls", err, srv.Count())
@@ -260,9 +253,7 @@ func TestDefaultsOfRequests(t *testing.T) {
 		}}, nil
 	}
 	m, err := build(t.Context(), b, "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, r := range []llm.Request{{}, {ReasoningEffort: "low", MaxOutputTokens: 3, Temperature: &zero, TopP: &zero}} {
 		if _, err := llm.Complete(t.Context(), m, r, nil); err != nil {
 			t.Fatal(err)
@@ -320,14 +311,10 @@ func TestProfileEndToEnd(t *testing.T) {
 	var moves []string
 	b.OnSwitch = func(s broker.Switched) { moves = append(moves, s.From.Name+">"+s.To.Name) }
 	m, err := build(t.Context(), b, "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ask := func(c ...event.Content) string {
 		resp, err := llm.Complete(t.Context(), m, llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: c}}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return event.JoinText(resp.Message.Content)
 	}
 	if got := ask(event.Text("?")); got != "from the other" || down.Count() != 3 {
@@ -368,9 +355,7 @@ func TestStreamingIsTheProfiles(t *testing.T) {
 		}}, nil
 	}
 	m, err := build(t.Context(), b, "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := llm.Complete(t.Context(), m, llm.Request{}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +368,7 @@ func TestStreamingIsTheProfiles(t *testing.T) {
 func TestPriceUnderALimit(t *testing.T) {
 	t.Parallel()
 	b, _ := opened(t, map[string]profiles.Profile{"p": profile("known", spec.LLMExtras{Fallback: []string{"q"}}), "q": profile("unknown", spec.LLMExtras{})})
-	b.Broker.Budget = broker.NewBudget(1)
+	b.Broker.Budget, b.Priced = broker.NewBudget(1), true
 	b.Open = func(c llm.Config) (llm.Model, error) {
 		return priced{&fake{name: c.Model}, c.Model == "known"}, nil
 	}
@@ -426,9 +411,7 @@ func TestChangeWhileMany(t *testing.T) {
 				if err == nil {
 					_, err = llm.Complete(context.Background(), m, llm.Request{Session: fmt.Sprint(i)}, nil)
 				}
-				if err != nil {
-					t.Error(err)
-				}
+				must.Report(t, err)
 			}
 		})
 	}
@@ -437,9 +420,7 @@ func TestChangeWhileMany(t *testing.T) {
 			for range each / 4 {
 				err := errors.Join(stores.Assign(context.Background(), profiles.AgentService, false, name),
 					stores.LLMs.SaveProfile(context.Background(), "b", profile("ollama/b", spec.LLMExtras{})))
-				if err != nil {
-					t.Error(err)
-				}
+				must.Report(t, err)
 			}
 		})
 	}

@@ -63,6 +63,12 @@ func (s *LLMs) Stored(ctx context.Context, name string) (*spec.LLM, error) {
 	return p.LLM, err
 }
 
+// Opened is Stored, or schema.ErrSealed if no key opens one of the profile's secrets.
+func (s *LLMs) Opened(ctx context.Context, name string) (*spec.LLM, error) {
+	p, err := s.opened(ctx, name)
+	return p.LLM, err
+}
+
 // Profile returns a profile as it is stored, with its secrets opened, without those
 // that no key opens.
 func (s *LLMs) Profile(ctx context.Context, name string) (Profile, error) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings/filestore"
 	"github.com/deft-dev/deft/settings/profiles"
@@ -20,9 +21,7 @@ import (
 func agent(t *testing.T, name, llm string) *schema.Map {
 	t.Helper()
 	p, err := profiles.ValidateAgent(schema.Of("name", name, "llm_profile_ref", llm))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -30,23 +29,17 @@ func TestIdentityIsTheStores(t *testing.T) {
 	t.Parallel()
 	s := profiles.Open(profiles.Options{Dir: t.TempDir()}).Agents
 	ctx := t.Context()
-	if err := s.Save(ctx, agent(t, "a.json", "x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Save(ctx, agent(t, "a.json", "x")))
 	one, err := s.Load(ctx, "a")
 	if err != nil || one.Text("name") != "a" {
 		t.Fatal(one, err)
 	}
-	if err := s.Save(ctx, agent(t, "a", "y")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Save(ctx, agent(t, "a", "y")))
 	two, err := s.Load(ctx, "a.json")
 	if err != nil || two.Text("id") != one.Text("id") || two.Get("revision") != schema.Count(1) || two.Text("llm_profile_ref") != "y" {
 		t.Errorf("%v %v", two, err)
 	}
-	if err := s.Rename(ctx, "a", "b"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Rename(ctx, "a", "b"))
 	if name, err := s.NameOf(ctx, one.Text("id")); err != nil || name != "b" {
 		t.Errorf("%q %v", name, err)
 	}
@@ -76,22 +69,16 @@ func TestRenamingCascades(t *testing.T) {
 	t.Parallel()
 	s := profiles.Open(profiles.Options{Dir: t.TempDir()})
 	ctx := t.Context()
-	if err := s.LLMs.Save(ctx, "x", spec.NewLLM("m"), true); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.LLMs.Save(ctx, "x", spec.NewLLM("m"), true))
 	for i := range 3 {
-		if err := s.Agents.Save(ctx, agent(t, fmt.Sprint("a", i), "x")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Agents.Save(ctx, agent(t, fmt.Sprint("a", i), "x")))
 	}
 	if err := s.DeleteLLM(ctx, "x.json"); !fault.Is(err, fault.Conflict) {
 		t.Errorf("deleted while it was named: %v", err)
 	}
 	var all sync.WaitGroup
 	all.Go(func() {
-		if err := s.RenameLLM(ctx, "x", "y"); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, s.RenameLLM(ctx, "x", "y"))
 	})
 	for range 5 { // a reader sees the state before or after
 		all.Go(func() {
@@ -102,9 +89,7 @@ func TestRenamingCascades(t *testing.T) {
 	}
 	all.Wait()
 	list, err := s.Agents.List(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, one := range list {
 		if *one.LLM != "y" {
 			t.Errorf("%s names %s", one.Name, *one.LLM)
@@ -116,13 +101,9 @@ func TestBrokenFilesAreSteppedOver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := profiles.Open(profiles.Options{Dir: dir})
-	if err := s.LLMs.Save(t.Context(), "good", spec.NewLLM("m"), true); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.LLMs.Save(t.Context(), "good", spec.NewLLM("m"), true))
 	for name, content := range map[string]string{"bad.json": "{", "list.json": "[]", "..odd.json": "{}", "new.json": `{"model":"m","schema_version":2}`} {
-		if err := os.WriteFile(filepath.Join(dir, "profiles", name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, "profiles", name), []byte(content), 0o600))
 	}
 	list, err := s.LLMs.List(t.Context())
 	if err != nil || len(list) != 2 || list[0].Name != "good" {
@@ -151,9 +132,7 @@ func TestConnections(t *testing.T) {
 	if err != nil || c.APIKey.Reveal() != "new" {
 		t.Error(c, err)
 	}
-	if err := s.Connections.Delete(ctx, "c7"); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, s.Connections.Delete(ctx, "c7"))
 	if err := s.Connections.Delete(ctx, "c7"); !fault.Is(err, fault.NotFound) {
 		t.Error(err)
 	}
@@ -171,9 +150,7 @@ func TestLongFilesAreRefused(t *testing.T) {
 	for name, size := range map[string]int{"most": 64 << 10, "long": 64<<10 + 1} {
 		raw := `{"model":"m"}`
 		raw += strings.Repeat(" ", size-len(raw))
-		if err := filestore.Write(filepath.Join(dir, "profiles", name+".json"), []byte(raw)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, filestore.Write(filepath.Join(dir, "profiles", name+".json"), []byte(raw)))
 		if _, err := s.LLMs.Load(t.Context(), name); fault.Is(err, fault.Invalid) != (name == "long") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -186,9 +163,7 @@ func TestFieldsWithoutAMeaningAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := profiles.Open(profiles.Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	for name, raw := range map[string]string{"odd": `{"model":"m","temprature":1}`, "plain": `{"model":"m","schema_version":1,"api_key_env":"K"}`} {
-		if err := filestore.Write(filepath.Join(dir, "profiles", name+".json"), []byte(raw)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, filestore.Write(filepath.Join(dir, "profiles", name+".json"), []byte(raw)))
 		log.Reset()
 		if _, err := s.LLMs.Profile(t.Context(), name); err != nil {
 			t.Fatal(err)

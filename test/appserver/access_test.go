@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver"
 	"github.com/deft-dev/deft/server/appserver"
 	"github.com/deft-dev/deft/server/rest"
@@ -24,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // callers.
 func opens(r rest.Route) (out []bool) {
 	for _, kind := range callers {
-		user, key := strings.HasPrefix(kind, "owner") || kind == "another owner", strings.HasSuffix(kind, "sandbox")
+		user, key := strings.HasPrefix(kind, "owner") || kind == "another owner", strings.Contains(kind, "sandbox")
 		var may bool
 		switch r.Scope {
 		case rest.Public:
@@ -34,19 +35,20 @@ func opens(r rest.Route) (out []bool) {
 		case rest.Sandbox:
 			may = key || user
 		case rest.Inside:
-			may = key && (kind == "its sandbox" || !strings.Contains(r.Path, "{sandbox_id}"))
+			may = key && !strings.Contains(kind, "browser") && (kind == "its sandbox" || !strings.Contains(r.Path, "{sandbox_id}"))
 		}
 		out = append(out, may)
 	}
 	return out
 }
 
-var callers = []string{"nobody", "owner's cookie", "owner's key", "another owner", "its sandbox", "another sandbox"}
+var callers = []string{"nobody", "owner's cookie", "owner's key", "another owner", "its sandbox", "another sandbox", "a browser with the sandbox's key"}
 
 // furtherReasons are refusals of handlers to callers who may use the route.
 var furtherReasons = []string{
 	"no token of a Git provider is stored", "the conversation is not one of the sandbox",
 	"an API key, or the session key of a sandbox, is needed", // MCP: not for the cookie
+	"plugins are installed by the user of this machine",
 }
 
 // TestAccess asks for each route as each kind of caller. Who is let in follows from the
@@ -55,21 +57,22 @@ func TestAccess(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	owner := newClient(t, s)
+	runs := asProgram(t, s, owner)
+	plain := runs.http
 	var mine, other box
-	owner.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &mine)
-	owner.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &other)
-	var key struct {
-		Key string `json:"key"`
+	runs.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &mine)
+	runs.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &other)
+	var shown []box
+	owner.do(t, "GET", s.url+"/api/v1/sandboxes?id="+mine.ID, nil, &shown)
+	if len(shown) != 1 || shown[0].Key == "" || shown[0].Key == mine.Key {
+		t.Fatalf("a browser gets the session key of programs: %v", shown)
 	}
-	owner.do(t, "POST", s.url+"/api/keys", map[string]any{"name": "program"}, &key)
-	plain := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	t.Cleanup(plain.CloseIdleConnections)
 	by := []*client{
-		{http: plain}, owner, {http: plain, api: key.Key}, {http: plain, api: addOwner(t, s, "bob")},
-		{http: plain, key: mine.Key}, {http: plain, key: other.Key},
+		{http: plain}, owner, runs, {http: plain, api: addOwner(t, s, "bob")},
+		{http: plain, key: mine.Key}, {http: plain, key: other.Key}, {http: plain, key: shown[0].Key},
 	}
 	contract, err := rest.New(rest.Options{Routes: agentserver.ScopedRoutes()})
-	must(t, err)
+	must.Succeed(t, err)
 	var golden strings.Builder
 	golden.WriteString("# Who may use which route (x) and who not (-): " + strings.Join(callers, ", ") + ".\n# A dot: such a request is for the other table.\n")
 	walk := func(title string, all []rest.Route, scoped bool) {
@@ -81,6 +84,9 @@ func TestAccess(t *testing.T) {
 			}
 			if r.Path == "/{$}" && !scoped || r.Scope == rest.Checked {
 				continue // a socket asks for the key in its first frame: TestForeignSockets
+			}
+			if r.Path == "/api/v1/webhooks/secrets" {
+				continue // it wants a token that no server here signs, and refuses everybody
 			}
 			// Nobody has such a conversation, and no operation such a body.
 			path := part.ReplaceAllStringFunc(strings.TrimSuffix(r.Path, "{$}"), func(p string) string {
@@ -96,7 +102,7 @@ func TestAccess(t *testing.T) {
 			may := opens(r)
 			row := ""
 			for i, c := range by {
-				if key := strings.HasSuffix(callers[i], "sandbox"); scoped && !key || !scoped && key && shared {
+				if key := strings.Contains(callers[i], "sandbox"); scoped && !key || !scoped && key && shared {
 					row += "." // such a request is for the other table
 					continue
 				}
@@ -126,10 +132,10 @@ func TestAccess(t *testing.T) {
 		by[2].do(t, "DELETE", s.url+"/api/v1/sandboxes/"+one, nil, nil)
 	}
 	if *update {
-		must(t, os.WriteFile("testdata/access.txt", []byte(golden.String()), 0o600))
+		must.Succeed(t, os.WriteFile("testdata/access.txt", []byte(golden.String()), 0o600))
 	}
 	want, err := os.ReadFile("testdata/access.txt")
-	must(t, err)
+	must.Succeed(t, err)
 	if d := cmp.Diff(string(want), golden.String()); d != "" {
 		t.Errorf("testdata/access.txt (-want +got; go test -update writes it):\n%s", d)
 	}
@@ -171,16 +177,16 @@ func TestSandboxKeyShowsMasks(t *testing.T) {
 	owner.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &in)
 	ask := func(method, path, body, expose string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-		must(t, err)
+		must.Succeed(t, err)
 		r.Header.Set(rest.KeyHeader, in.Key)
 		if expose != "" {
 			r.Header.Set("X-Expose-Secrets", expose)
 		}
 		res, err := http.DefaultClient.Do(r)
-		must(t, err)
+		must.Succeed(t, err)
 		defer res.Body.Close()
 		raw, err := io.ReadAll(res.Body)
-		must(t, err)
+		must.Succeed(t, err)
 		return res.StatusCode, string(raw)
 	}
 	for _, c := range []struct {
@@ -214,6 +220,80 @@ func TestSandboxKeyShowsMasks(t *testing.T) {
 	owner.do(t, "DELETE", s.url+"/api/v1/sandboxes/"+in.ID, nil, nil)
 }
 
+// TestSandboxSecrets: the session key of a sandbox reads the secrets that it was given, those of
+// its start or of a conversation that its owner starts there, and has conversations use no others.
+// The key that a browser gets reads none.
+func TestSandboxSecrets(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	owner := newClient(t, s)
+	runs := asProgram(t, s, owner)
+	save := func(name string) {
+		owner.do(t, "POST", s.url+"/api/v1/secrets", map[string]any{"name": name, "value": "value of " + name}, nil)
+	}
+	save("FIRST")
+	var in box
+	runs.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &in)
+	t.Cleanup(func() { runs.do(t, "DELETE", s.url+"/api/v1/sandboxes/"+in.ID, nil, nil) })
+	save("LATER")
+	inside := &client{http: runs.http, key: in.Key}
+	read := func(c *client, name string, want int) {
+		t.Helper()
+		status, raw := c.send(t, "GET", s.url+"/api/v1/sandboxes/"+in.ID+"/settings/secrets/"+name, nil)
+		if status != want || (status == http.StatusOK) != (string(raw) == "value of "+name) {
+			t.Errorf("%s: %d, want %d: %s", name, status, want, raw)
+		}
+	}
+	use := func(name, url string, want int) {
+		t.Helper()
+		secrets := map[string]any{name: map[string]any{"kind": "LookupSecret", "url": url}}
+		agent := map[string]any{"llm": map[string]any{"model": "openai/x", "api_key": "k"}, "tools": []any{}}
+		for _, body := range []map[string]any{
+			{"agent": agent, "workspace": map[string]any{"working_dir": "/workspace/project"}, "secrets": secrets},
+			{"agent": map[string]any{"llm": agent["llm"], "tools": []any{}, "agent_context": map[string]any{"secrets": secrets}}, "workspace": map[string]any{"working_dir": "/workspace/project"}},
+		} {
+			if status, raw := inside.send(t, "POST", s.url+"/api/conversations", body); status != want {
+				t.Errorf("a conversation with %s at %s: %d, want %d: %s", name, url, status, want, raw)
+			}
+		}
+	}
+	const local = "/api/settings/secrets/"
+	read(inside, "FIRST", http.StatusOK)
+	read(inside, "LATER", http.StatusNotFound)
+	use("FIRST", local+"FIRST", http.StatusCreated)
+	for _, url := range []string{local, "http://127.0.0.1:1" + local, "http://localhost" + local, "http://secrets.invalid" + local} {
+		use("OWN", url+"LATER", http.StatusForbidden)
+	}
+	var made struct {
+		ID string `json:"id"`
+	}
+	inside.do(t, "POST", s.url+"/api/conversations", map[string]any{
+		"agent":     map[string]any{"llm": map[string]any{"model": "openai/x", "api_key": "k"}, "tools": []any{}},
+		"workspace": map[string]any{"working_dir": "/workspace/project"},
+	}, &made)
+	for name, want := range map[string]int{"FIRST": http.StatusOK, "LATER": http.StatusForbidden} {
+		body := map[string]any{"secrets": map[string]any{"WORD": map[string]any{"kind": "LookupSecret", "url": local + name}}}
+		if status, raw := inside.send(t, "POST", s.url+"/api/conversations/"+made.ID+"/secrets", body); status != want {
+			t.Errorf("a conversation that gets %s: %d, want %d: %s", name, status, want, raw)
+		}
+	}
+	var shown []box
+	owner.do(t, "GET", s.url+"/api/v1/sandboxes?id="+in.ID, nil, &shown)
+	read(&client{http: runs.http, key: shown[0].Key}, "FIRST", http.StatusUnauthorized)
+
+	// Its owner starts it again.
+	runs.do(t, "POST", s.url+"/api/v1/sandboxes/"+in.ID+"/resume", nil, nil)
+	read(inside, "LATER", http.StatusOK)
+
+	// A conversation that the owner starts brings the secrets that it has then.
+	save("NEWEST")
+	read(inside, "NEWEST", http.StatusNotFound)
+	owner.do(t, "POST", s.url+"/api/v1/settings", map[string]any{"llm_model": "openai/x", "llm_api_key": "k"}, nil)
+	d := deployment{server: s, owner: owner}
+	d.begin(t, map[string]any{"sandbox_id": in.ID, "title": "Hello"})
+	read(inside, "NEWEST", http.StatusOK)
+}
+
 // TestForeignPagesOfSandboxes: a page at another port of this machine, as that of a program
 // in a sandbox, reads nothing with the cookie of workspaces or a session key.
 func TestForeignPagesOfSandboxes(t *testing.T) {
@@ -221,9 +301,7 @@ func TestForeignPagesOfSandboxes(t *testing.T) {
 	g := guard(t, nil)
 	g.signIn(t)
 	var in box
-	if err := json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &in); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &in))
 	for _, credential := range []string{"Cookie: " + rest.WorkspaceCookie + "=" + in.Key, "X-Session-API-Key: " + in.Key} {
 		for _, path := range []string{"/api/conversations/00000000000000000000000000000001/workspace/f", "/api/settings", "/api/file/home"} {
 			for _, origin := range []string{"http://127.0.0.1:8000", "http://localhost:8000", "null"} {
@@ -247,9 +325,7 @@ func TestTrajectoryOfAnotherSandbox(t *testing.T) {
 	g.signIn(t)
 	var mine, other box
 	for _, to := range []*box{&mine, &other} {
-		if err := json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), to); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), to))
 	}
 	id := startTask(t, g, `{"title":"Hello","sandbox_id":"`+mine.ID+`"}`, "READY").Conversation
 	for _, path := range []string{"/api/file/download-trajectory/" + id, "/api/conversations/" + id + "/file/download-trajectory/" + id} {

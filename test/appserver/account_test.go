@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // shared is the server of tests that need no options. It starts with the first of them and
@@ -54,13 +55,13 @@ func (s *sharedServer) close() error {
 func join(t *testing.T, script string) deployment {
 	t.Helper()
 	parsed, err := llmtest.Parse([]byte(script))
-	must(t, err)
+	must.Succeed(t, err)
 	s, err := shared.get()
-	must(t, err)
+	must.Succeed(t, err)
 	at, err := url.Parse(s.url)
-	must(t, err)
+	must.Succeed(t, err)
 	jar, err := cookiejar.New(nil)
-	must(t, err)
+	must.Succeed(t, err)
 	session := rand.Text()
 	addCredential(t, s, "owner-"+session, "cookie", session)
 	jar.SetCookies(at, []*http.Cookie{{Name: "deft_session", Value: session}})

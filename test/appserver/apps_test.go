@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // program is a server that a sandbox runs: it shows its requests, and sets
@@ -47,9 +48,9 @@ s.serve_forever()
 func TestApps(t *testing.T) {
 	t.Parallel()
 	raw, err := json.Marshal("cat >p.py <<'END'\n" + program + "END\nmkfifo said; python3 p.py >said & read line <said; echo $line")
-	must(t, err)
+	must.Succeed(t, err)
 	script, err := llmtest.Parse([]byte("by_history: true\nturns:\n  - reply: {tool_calls: [{name: terminal, arguments: {command: " + string(raw) + "}}]}\n  - reply: {text: it listens}\n"))
-	must(t, err)
+	must.Succeed(t, err)
 	llm := llmtest.Start(t, script)
 	g := guard(t, []string{"LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=" + llm.URL + "/v1"})
 	g.signIn(t)
@@ -100,7 +101,7 @@ func TestApps(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(g.url, "http://"))
 	}}}
 	conn, res, err := websocket.Dial(t.Context(), "ws://"+at.Host+"/socket", &websocket.DialOptions{HTTPClient: dialer})
-	must(t, err)
+	must.Succeed(t, err)
 	if res.Body != nil {
 		defer res.Body.Close()
 	}

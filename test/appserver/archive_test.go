@@ -11,6 +11,7 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -135,7 +136,7 @@ turns:
 func TestArchiveInBucket(t *testing.T) {
 	t.Parallel()
 	backend := s3mem.New()
-	must(t, backend.CreateBucket("files"))
+	must.Succeed(t, backend.CreateBucket("files"))
 	bucket := httptest.NewServer(gofakes3.New(backend).Server())
 	t.Cleanup(bucket.Close)
 	o := options{

@@ -13,6 +13,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -123,9 +124,10 @@ func isWorded(t *testing.T, d deployment, c conversation) {
 	t.Helper()
 	var asked struct {
 		Questions []struct{ Title, Text, Risk string }
+		Preset    string
 	}
 	(&client{http: d.owner.http, key: c.Key}).do(t, "GET", d.url+"/api/conversations/"+c.ID+"/questions", nil, &asked)
-	if len(asked.Questions) != 1 || asked.Questions[0].Text != "rm -rf /srv/data" || asked.Questions[0].Risk != "HIGH" {
+	if len(asked.Questions) != 1 || asked.Questions[0].Text != "rm -rf /srv/data" || asked.Questions[0].Risk != "HIGH" || asked.Preset != "risky" {
 		t.Errorf("the question: %+v", asked)
 	}
 }
@@ -140,7 +142,7 @@ func asksInTerminal(t *testing.T, llm *llmtest.Server) {
 		"LLM_MODEL=openai/scripted", "LLM_BASE_URL=" + llm.URL + "/v1", "LLM_API_KEY=k",
 	}
 	tty, err := pty.Start(cmd)
-	must(t, err)
+	must.Succeed(t, err)
 	defer tty.Close()
 	var shown bytes.Buffer
 	for piece := make([]byte, 4096); !bytes.Contains(shown.Bytes(), []byte("Run it?")); {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestCanvas makes the requests of OpenHands' page to a cloud beyond its document: the
@@ -22,10 +24,10 @@ func TestCanvas(t *testing.T) {
 	project := d.workspace(c.Sandbox)
 	for _, name := range []string{"b/deep/file", "b/.git/config", "node_modules/x/index.js", "a"} {
 		path := filepath.Join(project, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		must(t, os.WriteFile(path, []byte("x"), 0o600))
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Succeed(t, os.WriteFile(path, []byte("x"), 0o600))
 	}
-	must(t, os.Symlink("/etc", filepath.Join(project, "etc")))
+	must.Succeed(t, os.Symlink("/etc", filepath.Join(project, "etc")))
 	files := d.url + "/api/v1/app-conversations/" + c.ID + "/files?path="
 	for path, want := range map[string][]string{
 		"/workspace/project":   {"a", "b/deep/file", "made"},

@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/waittest"
 )
 
@@ -25,7 +26,7 @@ type deployment struct {
 func deploy(t *testing.T, script string, o options) deployment {
 	t.Helper()
 	parsed, err := llmtest.Parse([]byte(script))
-	must(t, err)
+	must.Succeed(t, err)
 	llm := llmtest.Start(t, parsed)
 	o.env = append(o.env, "LLM_MODEL=openai/scripted", "LLM_BASE_URL="+llm.URL+"/v1", "LLM_API_KEY=k")
 	s := start(t, o)
@@ -181,7 +182,7 @@ func (d deployment) follow(t *testing.T, c conversation, until ...string) (all [
 	defer cancel()
 	url := "ws" + strings.TrimPrefix(d.url, "http") + "/sockets/events/" + c.ID + "?resend_mode=all"
 	ws, answer, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPHeader: http.Header{"X-Session-Api-Key": {c.Key}}})
-	must(t, err)
+	must.Succeed(t, err)
 	if answer.Body != nil {
 		answer.Body.Close()
 	}

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 const gitToken = "ghp-0123456789abcdefghij"
@@ -27,6 +29,7 @@ type gitHub struct {
 	mu    sync.Mutex
 	pulls []map[string]any // as they were sent
 	paths []string         // of all requests
+	fails string           // the path of a request that fails
 }
 
 func (g *gitHub) asked() []string {
@@ -47,7 +50,7 @@ git clone -q --bare . "$0" && git -C "$0" config http.receivepack true`, filepat
 		t.Fatalf("%v: %s", err, out)
 	}
 	backend, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
-	must(t, err)
+	must.Succeed(t, err)
 	repositories := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(backend)), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: io.Discard,
@@ -66,6 +69,10 @@ git clone -q --bare . "$0" && git -C "$0" config http.receivepack true`, filepat
 			w.Header().Set("WWW-Authenticate", `Basic realm="GitHub"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, `{"message": "Bad credentials"}`)
+			return
+		}
+		if g.fails != "" && r.URL.Path == g.fails {
+			w.WriteHeader(http.StatusInternalServerError)
 			return
 		}
 		switch r.Method + " " + r.URL.Path {
@@ -283,13 +290,13 @@ turns:
 func (d deployment) useMCP(t *testing.T, c conversation) {
 	t.Helper()
 	at, err := url.JoinPath(d.url, "mcp/mcp")
-	must(t, err)
+	must.Succeed(t, err)
 	connect := func(header http.Header) (*mcp.ClientSession, error) {
 		client := &http.Client{Transport: withHeader{header}}
 		return mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: at, HTTPClient: client, DisableStandaloneSSE: true}, nil)
 	}
 	s, err := connect(http.Header{"X-Session-Api-Key": {c.Key}, "X-Openhands-Serverconversation-Id": {c.ID}})
-	must(t, err)
+	must.Succeed(t, err)
 	tools, err := s.ListTools(t.Context(), nil)
 	if err != nil || len(tools.Tools) != 1 || tools.Tools[0].Name != "create_pr" {
 		t.Errorf("%+v, %v", tools, err)

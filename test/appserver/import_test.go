@@ -12,15 +12,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // sendRaw is send with a body that is not JSON made here.
 func (c *client) sendRaw(t *testing.T, url string, body io.Reader) (status int, answer []byte) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, url, body)
-	must(t, err)
+	must.Succeed(t, err)
 	got, err := c.http.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	defer got.Body.Close()
 	if answer, err = io.ReadAll(got.Body); err != nil {
 		t.Fatal(err)
@@ -32,7 +34,7 @@ func (c *client) sendRaw(t *testing.T, url string, body io.Reader) (status int, 
 func trajectory(t *testing.T, events ...any) []byte {
 	t.Helper()
 	raw, err := json.Marshal(events)
-	must(t, err)
+	must.Succeed(t, err)
 	return raw
 }
 
@@ -159,7 +161,7 @@ func TestReplay(t *testing.T) {
 	var recorded struct{ Items []json.RawMessage }
 	d.owner.do(t, "GET", d.url+"/api/v1/conversation/"+first.ID+"/events/search?limit=100", nil, &recorded)
 	raw, err := json.Marshal(recorded.Items)
-	must(t, err)
+	must.Succeed(t, err)
 	const name = "renamed"
 	old := d.workspace(first.Sandbox)
 	if raw = bytes.ReplaceAll(raw, []byte("made; pwd; cat made"), []byte(old+"/"+name+"; pwd; cat "+old+"/"+name)); !bytes.Contains(raw, []byte(name)) {

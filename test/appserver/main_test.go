@@ -32,6 +32,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -77,7 +78,7 @@ func start(t *testing.T, o options) *server {
 		o.dir = t.TempDir()
 	}
 	s, err := run(o)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { s.stop(t) })
 	return s
 }
@@ -157,7 +158,7 @@ func (s *server) await(t *testing.T, text string) {
 // kill ends the server without warning.
 func (s *server) kill(t *testing.T) {
 	t.Helper()
-	must(t, s.cmd.Process.Kill())
+	must.Succeed(t, s.cmd.Process.Kill())
 	<-s.ended
 	_ = s.cmd.Wait() // killed; its sockets are closed now
 }
@@ -195,11 +196,23 @@ func (s *server) lastWords() string {
 func newClient(t *testing.T, s *server) *client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	must(t, err)
+	must.Succeed(t, err)
 	c := &client{http: &http.Client{Jar: jar}}
 	t.Cleanup(c.http.CloseIdleConnections)
 	c.do(t, "POST", s.url+"/api/v1/login", map[string]any{"code": s.code}, nil)
 	return c
+}
+
+// asProgram returns a client with an API key of the owner's.
+func asProgram(t *testing.T, s *server, owner *client) *client {
+	t.Helper()
+	var key struct {
+		Key string `json:"key"`
+	}
+	owner.do(t, "POST", s.url+"/api/keys", map[string]any{"name": "program"}, &key)
+	plain := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	t.Cleanup(plain.CloseIdleConnections)
+	return &client{http: plain, api: key.Key}
 }
 
 // client sends requests.
@@ -228,9 +241,9 @@ func (c *client) do(t *testing.T, method, url string, body, to any) {
 func (c *client) send(t *testing.T, method, url string, body any) (status int, answer []byte) {
 	t.Helper()
 	raw, err := json.Marshal(body)
-	must(t, err)
+	must.Succeed(t, err)
 	r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, url, bytes.NewReader(raw))
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	if c.key != "" {
 		r.Header.Set("X-Session-API-Key", c.key)
@@ -239,18 +252,10 @@ func (c *client) send(t *testing.T, method, url string, body any) (status int, a
 		r.Header.Set("Authorization", "Bearer "+c.api)
 	}
 	got, err := c.http.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	defer got.Body.Close()
 	if raw, err = io.ReadAll(got.Body); err != nil {
 		t.Fatal(err)
 	}
 	return got.StatusCode, raw
-}
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the database that gets a second owner
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // addOwner gives a server another owner, with a name like this one, and returns his API key.
@@ -34,12 +36,12 @@ func addOwner(t *testing.T, s *server, owner string) string {
 func addCredential(t *testing.T, s *server, owner, kind, secret string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(s.data, "events", "app", "app.db")+"?_pragma=busy_timeout(60000)")
-	must(t, err)
+	must.Succeed(t, err)
 	defer db.Close()
 	sum := sha256.Sum256([]byte(secret))
 	_, err = db.ExecContext(t.Context(), `INSERT INTO app_credentials (hash, id, owner, kind, name, created_at, used_at, expires_at) VALUES (?, ?, ?, ?, '', ?, 0, 0)`,
 		hex.EncodeToString(sum[:]), kind+"-of-"+owner, owner, kind, time.Now().UnixMicro())
-	must(t, err)
+	must.Succeed(t, err)
 }
 
 var (
@@ -53,7 +55,7 @@ func routesDone(t *testing.T) (all [][2]string) {
 	t.Helper()
 	for _, file := range []string{"routes-v0.md", "routes-v1.md"} {
 		text, err := os.ReadFile("../../docs/" + file)
-		must(t, err)
+		must.Succeed(t, err)
 		for _, m := range served.FindAllStringSubmatch(string(text), -1) {
 			all = append(all, [2]string{m[1], m[2]})
 		}
@@ -82,12 +84,12 @@ func TestOwnersAreApart(t *testing.T) {
 
 	// Alice's objects.
 	var sandbox box
-	alice.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &sandbox)
+	asProgram(t, s, alice).do(t, "POST", s.url+"/api/v1/sandboxes", nil, &sandbox)
 	const conversation = "11111111222233334444555555555555"
 	agent := &client{http: http.DefaultClient, key: sandbox.Key}
 	agent.do(t, "POST", s.url+"/api/v1/webhooks/conversations", map[string]any{"id": conversation, "title": mark}, nil)
 	agent.do(t, "POST", s.url+"/api/v1/webhooks/events/"+conversation, []any{userMessage("event-1", mark)}, nil)
-	must(t, os.WriteFile(filepath.Join(s.workspace(sandbox.ID), "a.txt"), []byte(mark), 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(s.workspace(sandbox.ID), "a.txt"), []byte(mark), 0o600))
 	alice.do(t, "POST", s.url+"/api/v1/secrets", map[string]any{"name": "ALICES_WORD", "description": mark, "value": mark}, nil)
 	alice.do(t, "POST", s.url+"/api/v1/settings/profiles/alices", map[string]any{"llm": map[string]any{"model": "openai/" + mark, "api_key": mark}}, nil)
 	var key struct {
@@ -175,11 +177,11 @@ func upload(t *testing.T, url, key string) (status int, answer []byte) {
 		t.Fatal(err)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, &body)
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set("Content-Type", form.FormDataContentType())
 	r.Header.Set("Authorization", "Bearer "+key)
 	got, err := http.DefaultClient.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	defer got.Body.Close()
 	if answer, err = io.ReadAll(got.Body); err != nil {
 		t.Fatal(err)
@@ -201,7 +203,7 @@ func everything(t *testing.T, s *server, c *client) string {
 			t.Fatalf("%s: %s: %v", path, raw, err)
 		}
 		text, err := json.MarshalIndent(withoutTimes(v), "", " ")
-		must(t, err)
+		must.Succeed(t, err)
 		out.Write(text)
 	}
 	return out.String()

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/test/binary"
@@ -30,7 +31,7 @@ func runtimeAPI(t *testing.T) (url string) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it runs until now
 		_ = cmd.Wait()                          // ended by us
@@ -205,10 +206,10 @@ func stopRuntimes(t *testing.T, api string) {
 	}
 	ask := func(method, path, body string) (answer answered) {
 		r, err := http.NewRequestWithContext(t.Context(), method, api+path, strings.NewReader(body))
-		must(t, err)
+		must.Succeed(t, err)
 		r.Header.Set("X-Api-Key", runtimeKey)
 		resp, err := http.DefaultClient.Do(r)
-		must(t, err)
+		must.Succeed(t, err)
 		defer resp.Body.Close()
 		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode >= 300 {
 			t.Fatalf("%s %s: %s, %v", method, path, resp.Status, err)

@@ -14,6 +14,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver of the tables
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -120,7 +121,7 @@ turns:
 	}
 
 	db, err := sql.Open("pgx", database)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = db.Close() }) // it was only read
 	var clear int
 	err = db.QueryRowContext(context.WithoutCancel(t.Context()), "SELECT count(*) FROM app_documents WHERE content LIKE '%ghr_%' OR content LIKE '%ghu_%'").Scan(&clear)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 	"github.com/deft-dev/deft/internal/waittest"
 )
@@ -112,7 +113,7 @@ func TestReplayThatIsLost(t *testing.T) {
 	d := deploy(t, `{turns: []}`, options{})
 	made, workspace := d.replay(t, interrupted(t))
 	d.kill(t)
-	must(t, os.RemoveAll(filepath.Join(d.data, "files", "replays")))
+	must.Succeed(t, os.RemoveAll(filepath.Join(d.data, "files", "replays")))
 	d = d.again(t, options{})
 	d.follow(t, d.conversation(t, made.ID), "error")
 	var found struct{ Items []json.RawMessage }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -46,10 +47,10 @@ turns:
 	}
 	// Who says that a server has passed the request on gets no further by it.
 	r, err := http.NewRequestWithContext(t.Context(), "GET", base+"/file", nil)
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set("X-Deft-Passed-On", "1")
 	answer, err := http.DefaultClient.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a request that claims to be passed on: %s", answer.Status)

@@ -1,6 +1,7 @@
 package appserver_test
 
 import (
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"net/http/cgi"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -24,8 +26,8 @@ func host(t *testing.T, files map[string]string) (url string, env []string) {
 	work, dir := t.TempDir(), t.TempDir()
 	for name, has := range files {
 		name = filepath.Join(work, name)
-		must(t, os.MkdirAll(filepath.Dir(name), 0o755))
-		must(t, os.WriteFile(name, []byte(has), 0o644))
+		must.Succeed(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must.Succeed(t, os.WriteFile(name, []byte(has), 0o644))
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `set -e
 git init -q -b main . && git add . && git -c user.name=t -c user.email=t@example.com commit -qm one
@@ -36,14 +38,14 @@ git clone -q --bare . "$0"`, filepath.Join(dir, "r.git"))
 		t.Fatalf("%v: %s", err, out)
 	}
 	backend, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
-	must(t, err)
+	must.Succeed(t, err)
 	s := httptest.NewTLSServer(&cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(backend)), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: io.Discard,
 	})
 	t.Cleanup(s.Close)
 	certificate := filepath.Join(dir, "ca.pem")
-	must(t, os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o644))
+	must.Succeed(t, os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o644))
 	return s.URL + "/r.git", []string{"SSL_CERT_FILE=" + certificate}
 }
 
@@ -87,7 +89,11 @@ turns:
 			t.Errorf("the log of the set-up lacks %q: %q", part, last.Log)
 		}
 	}
-	said := observed(d.follow(t, d.conversation(t, last.Conversation), "finished"))
+	events := d.follow(t, d.conversation(t, last.Conversation), "finished")
+	if got := warned(events); !strings.Contains(got, ".openhands/setup.sh ended with exit code 3") {
+		t.Errorf("the conversation's warnings do not say that the set-up failed: %s", got)
+	}
+	said := observed(events)
 	if want := "hello\none\nhooked\nAda Lovelace <ada@example.com>"; said != want {
 		t.Errorf("in the repository: %q, want %q", said, want)
 	}
@@ -97,6 +103,105 @@ turns:
 		t.Errorf("the plan that there is not: %q", plan)
 	}
 	d.wasTold(t, "rule 4711")
+}
+
+// warned are the last warnings of a conversation, as JSON.
+func warned(events []seen) (last string) {
+	for _, e := range events {
+		if e.Key == "warnings" {
+			last = string(e.Value)
+		}
+	}
+	return last
+}
+
+// TestSetUpWithoutSandbox: without a sandbox, the scripts of a repository do not run with the rights of
+// the server's user, and the task and the conversation say so.
+func TestSetUpWithoutSandbox(t *testing.T) {
+	t.Parallel()
+	url, env := host(t, map[string]string{
+		".openhands/setup.sh":      "echo the set-up ran; echo x >ran\n",
+		".openhands/pre-commit.sh": "exit 1\n",
+	})
+	d := deploy(t, `
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "ls -A | grep -x ran; ls .git/hooks 2>/dev/null | grep -x pre-commit; echo looked"}}]}
+  - reply: {text: it is not there}
+`, options{args: []string{"--sandbox", "none"}, env: env})
+	var tasks []task
+	d.owner.do(t, "POST", d.url+"/api/v1/app-conversations/stream-start", map[string]any{
+		"title": "Look", "selected_repository": url, "initial_message": text("look"),
+	}, &tasks)
+	last := tasks[len(tasks)-1]
+	if last.Status != "READY" {
+		t.Fatal(last.Detail)
+	}
+	events := d.follow(t, d.conversation(t, last.Conversation), "finished")
+	for _, script := range []string{".openhands/setup.sh", ".openhands/pre-commit.sh"} {
+		want := script + " is not run, because there is no sandbox"
+		if !strings.Contains(last.Log, want) {
+			t.Errorf("the log of the set-up lacks %q: %q", want, last.Log)
+		}
+		if got := warned(events); !strings.Contains(got, want) {
+			t.Errorf("the warnings lack %q: %s", want, got)
+		}
+	}
+	if said := observed(events); said != "looked" {
+		t.Errorf("in the repository: %q, want no trace of the scripts", said)
+	}
+}
+
+// TestPlugins: a conversation has the skills of a plugin that its start request names, and what
+// its user gives to it; it says which parts have no effect.
+func TestPlugins(t *testing.T) {
+	t.Parallel()
+	url, env := host(t, map[string]string{
+		"plugins/one/skills/shout/SKILL.md": "---\nname: shout\ndescription: how to shout, rule 4712\n---\nIn capitals.\n",
+		"plugins/one/hooks/hooks.json":      `{"SessionStart":[{"hooks":[{"command":"echo the hook of the plugin"}]}]}`,
+	})
+	d := deploy(t, `
+by_history: true
+turns:
+  - reply: {text: it is done}
+`, options{env: env})
+	var tasks []task
+	d.owner.do(t, "POST", d.url+"/api/v1/app-conversations/stream-start", map[string]any{
+		"title": "Shout", "initial_message": text("go"),
+		"plugins": []any{map[string]any{"source": url, "repo_path": "plugins/one", "parameters": map[string]any{"loudness": "eleven"}}},
+	}, &tasks)
+	last := tasks[len(tasks)-1]
+	if last.Status != "READY" {
+		t.Fatal(last.Detail)
+	}
+	events := d.follow(t, d.conversation(t, last.Conversation), "finished")
+	raw, err := json.Marshal(events)
+	must.Succeed(t, err)
+	if !strings.Contains(string(raw), `"kind":"HookExecutionEvent"`) {
+		t.Errorf("the hook did not run: %s", raw)
+	}
+	d.wasTold(t, "rule 4712")
+	for _, r := range d.llm.Requests() {
+		if len(r.Tools) > 0 && !strings.Contains(r.Body, `Plugin Configuration Parameters:\n- loudness: eleven`) {
+			t.Errorf("request %d has no parameters: %s", r.N, r.Body)
+		}
+	}
+	var offered struct {
+		Skills []struct{ Name, Source string }
+		Errors []string
+	}
+	d.owner.do(t, "POST", d.url+"/api/v1/skills/marketplace-skills", []any{
+		map[string]any{"name": "m", "source": url, "repo_path": "plugins/one"}, map[string]any{"name": "n", "source": url, "repo_path": "none"},
+	}, &offered)
+	if len(offered.Skills) != 1 || offered.Skills[0].Name != "shout" || offered.Skills[0].Source != "marketplace:m" || len(offered.Errors) != 1 || !strings.HasPrefix(offered.Errors[0], "n: ") {
+		t.Errorf("the marketplaces: %+v", offered)
+	}
+	d.owner.do(t, "POST", d.url+"/api/v1/app-conversations/stream-start", map[string]any{
+		"plugins": []any{map[string]any{"source": url, "repo_path": "plugins/two"}},
+	}, &tasks)
+	if last := tasks[len(tasks)-1]; last.Status != "ERROR" || !strings.Contains(last.Detail, "plugins/two") {
+		t.Errorf("a plugin that is not there: %s %s", last.Status, last.Detail)
+	}
 }
 
 // wasTold checks that the model has a text in all that it was asked about the task.
@@ -182,7 +287,7 @@ turns:
 	head := func() string {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), "git", "-C", d.workspace(c.Sandbox)+"/r", "rev-parse", "HEAD").Output()
-		must(t, err)
+		must.Succeed(t, err)
 		return strings.TrimSpace(string(out))
 	}
 	before := head()

@@ -9,6 +9,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the drivers of the databases that are filled
 	_ "modernc.org/sqlite"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -45,7 +46,7 @@ SELECT printf('00000000-0000-4000-8000-%012d', i), 'local', 'another', 'idle', '
 			if err == nil {
 				_, err = db.ExecContext(t.Context(), c.fill)
 			}
-			must(t, err)
+			must.Succeed(t, err)
 			defer func() {
 				if _, err := db.ExecContext(t.Context(), "DELETE FROM conversations WHERE title = 'another'"); err != nil {
 					t.Error(err)

@@ -29,6 +29,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -63,7 +64,7 @@ func guard(t *testing.T, env []string, flags ...string) *guarded {
 	if err == nil {
 		err = g.cmd.Start()
 	}
-	must(t, err)
+	must.Succeed(t, err)
 	ready := make(chan []string, 1)
 	go func() {
 		var all strings.Builder
@@ -141,7 +142,7 @@ type answer struct {
 func (g *guarded) send(t *testing.T, method, path, body string, headers ...string) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, g.url+path, strings.NewReader(body))
-	must(t, err)
+	must.Succeed(t, err)
 	r.Host = g.host
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -156,10 +157,10 @@ func (g *guarded) send(t *testing.T, method, path, body string, headers ...strin
 		}
 	}
 	res, err := g.http.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	return answer{res.StatusCode, res.Header, string(raw)}
 }
 
@@ -178,7 +179,7 @@ func (g *guarded) signIn(t *testing.T) *http.Cookie {
 	t.Helper()
 	a := g.want(t, 204, "POST", "/api/v1/login", `{"code":"`+g.code+`"}`)
 	c, err := http.ParseSetCookie(a.header.Get("Set-Cookie"))
-	must(t, err)
+	must.Succeed(t, err)
 	g.cookie = c.Name + "=" + c.Value
 	g.owner = g.cookie
 	return c
@@ -255,7 +256,7 @@ func TestForeignSockets(t *testing.T) {
 	var sandbox struct {
 		Key string `json:"session_api_key"`
 	}
-	must(t, json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox))
+	must.Succeed(t, json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox))
 	const id = "/sockets/events/0123456789abcdef0123456789abcdef"
 	for _, c := range []struct{ path, header string }{
 		{id, "Cookie: " + g.cookie},
@@ -289,18 +290,18 @@ func TestForeignSockets(t *testing.T) {
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	must.Succeed(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	must(t, err)
+	must.Succeed(t, err)
 	raw, err := x509.MarshalPKCS8PrivateKey(private)
-	must(t, err)
+	must.Succeed(t, err)
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: raw}} {
-		must(t, os.WriteFile(name, pem.EncodeToMemory(block), 0o600))
+		must.Succeed(t, os.WriteFile(name, pem.EncodeToMemory(block), 0o600))
 	}
 	return cert, key
 }
@@ -331,7 +332,7 @@ func TestCookies(t *testing.T) {
 			}
 			a := g.want(t, 204, "POST", "/api/v1/login", `{"code":"`+g.code+`"}`, "X-Forwarded-Proto: https")
 			got, err := http.ParseSetCookie(a.header.Get("Set-Cookie"))
-			must(t, err)
+			must.Succeed(t, err)
 			if got.Name != c.cookie || got.Secure != c.secure || !got.HttpOnly || got.SameSite != http.SameSiteStrictMode || got.Path != "/" || got.Domain != "" {
 				t.Errorf("the cookie is %v", got)
 			}
@@ -347,7 +348,7 @@ func TestCookies(t *testing.T) {
 func addressOf(t *testing.T, g *guarded) string {
 	t.Helper()
 	inodes, err := filepath.Glob("/proc/" + itoa(g.cmd.Process.Pid) + "/fd/*")
-	must(t, err)
+	must.Succeed(t, err)
 	sockets := map[string]bool{}
 	for _, fd := range inodes {
 		if to, err := os.Readlink(fd); err == nil {
@@ -355,7 +356,7 @@ func addressOf(t *testing.T, g *guarded) string {
 		}
 	}
 	raw, err := os.ReadFile("/proc/net/tcp")
-	must(t, err)
+	must.Succeed(t, err)
 	for line := range strings.Lines(string(raw)) {
 		f := strings.Fields(line)
 		if len(f) > 9 && f[3] == "0A" && sockets[f[9]] { // listens
@@ -449,7 +450,7 @@ func TestAPIKeys(t *testing.T) {
 		t.Errorf("%d files, %v", files, err)
 	}
 	id, err := json.Marshal(made.ID)
-	must(t, err)
+	must.Succeed(t, err)
 	if a := g.send(t, "DELETE", "/api/keys/"+strings.Trim(string(id), `"`), "", "Authorization: Bearer "+made.Key); a.status >= 300 {
 		t.Errorf("revoke: %d %s", a.status, a.body)
 	}
@@ -509,7 +510,7 @@ func TestInternalAddresses(t *testing.T) {
 	}
 	// The operator's own model may be anywhere.
 	script, err := llmtest.Parse([]byte("turns:\n  - reply: {tool_calls: [{name: terminal, arguments: {command: 'echo got $TOKEN'}}]}\n  - reply: {text: done}\n"))
-	must(t, err)
+	must.Succeed(t, err)
 	llm := llmtest.Start(t, script)
 	g := guard(t, []string{"LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=" + llm.URL + "/v1"}, "--address", "0.0.0.0:0")
 	g.signIn(t)
@@ -518,7 +519,7 @@ func TestInternalAddresses(t *testing.T) {
 		ID  string `json:"id"`
 		Key string `json:"session_api_key"`
 	}
-	must(t, json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox))
+	must.Succeed(t, json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox))
 	id := startTask(t, g, `{"title":"Hello","sandbox_id":"`+sandbox.ID+`"}`, "READY").Conversation
 	g.want(t, 200, "POST", "/api/conversations/"+id+"/secrets", `{"secrets":{"TOKEN":{"kind":"LookupSecret","url":"`+internal.URL+`/token"}}}`, "X-Session-API-Key: "+sandbox.Key)
 	g.want(t, 200, "POST", "/api/v1/app-conversations/"+id+"/send-message", `{"role":"user","run":true,"content":[{"type":"text","text":"hello"}]}`)
@@ -538,6 +539,10 @@ func TestInternalAddresses(t *testing.T) {
 	a := g.send(t, "POST", "/api/mcp/test", `{"server":{"type":"http","url":"`+internal.URL+`/mcp"}}`, "X-Session-API-Key: "+sandbox.Key)
 	if !strings.Contains(a.body, "does not connect to") {
 		t.Errorf("an MCP server: %d %s", a.status, a.body)
+	}
+	g.want(t, 200, "POST", "/api/v1/settings", `{"agent_settings_diff":{"mcp_config":{"mcpServers":{"here":{"url":"`+internal.URL+`/mcp"}}}}}`)
+	if a := g.send(t, "POST", "/api/v1/settings/mcp-servers/here/login", ""); !strings.Contains(a.body, "does not connect to") {
+		t.Errorf("a login at an MCP server: %d %s", a.status, a.body)
 	}
 	if n := asked.Load(); n > 0 {
 		t.Errorf("this machine was asked %d times", n)
@@ -569,7 +574,7 @@ func watch(t *testing.T, g *guarded, id, after string) string {
 	defer cancel()
 	socket := "ws" + strings.TrimPrefix(g.url, "http") + "/sockets/events/" + id + "?resend_all=true&session_api_key=" + found[0].Key
 	conn, res, err := websocket.Dial(ctx, socket, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	if res.Body != nil {
 		defer res.Body.Close()
 	}
@@ -586,7 +591,7 @@ func watch(t *testing.T, g *guarded, id, after string) string {
 			Key   string `json:"key"`
 			Value any    `json:"value"`
 		}
-		must(t, json.Unmarshal(raw, &e))
+		must.Succeed(t, json.Unmarshal(raw, &e))
 		if e.Kind == "ConversationStateUpdateEvent" && e.Key == "execution_status" && e.Value != "running" && e.Value != "idle" && strings.Contains(all, after) {
 			return all
 		}
@@ -612,7 +617,7 @@ func startTask(t *testing.T, g *guarded, request, status string) task {
 func startFails(t *testing.T, g *guarded, repository, branch string) string {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"selected_repository": repository, "selected_branch": branch})
-	must(t, err)
+	must.Succeed(t, err)
 	return startTask(t, g, string(raw), "ERROR").Detail
 }
 
@@ -627,7 +632,7 @@ func TestStops(t *testing.T) {
 		t.Errorf("on a port in use: %v, %s", err, out)
 	}
 	g.signIn(t)
-	must(t, g.cmd.Process.Signal(os.Interrupt))
+	must.Succeed(t, g.cmd.Process.Signal(os.Interrupt))
 	said := <-g.said
 	g.said <- said
 	if err := g.cmd.Wait(); err != nil || strings.Contains(said, "ERROR") {

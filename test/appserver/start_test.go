@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestRefusedStarts: fields of a start request that the server cannot fulfil are refused,
@@ -23,7 +24,8 @@ func TestRefusedStarts(t *testing.T) {
 		status  int
 		says    string
 	}{
-		"plugins":         {map[string]any{"plugins": []any{map[string]any{"source": "x"}}}, http.StatusUnprocessableEntity, "plugins"},
+		"plugin":          {map[string]any{"plugins": []any{map[string]any{"source": "/etc"}}}, http.StatusUnprocessableEntity, "github:owner/repo"},
+		"plugin's path":   {map[string]any{"plugins": []any{map[string]any{"source": "github:a/b", "repo_path": "../x"}}}, http.StatusUnprocessableEntity, "repo_path"},
 		"callbacks":       {map[string]any{"processors": []any{map[string]any{"kind": "SlackV1CallbackProcessor"}}}, http.StatusUnprocessableEntity, "SlackV1CallbackProcessor"},
 		"title callback":  {map[string]any{"processors": []any{map[string]any{"kind": "SetTitleCallbackProcessor"}}}, http.StatusOK, "WORKING"},
 		"agent type":      {map[string]any{"agent_type": "other"}, http.StatusUnprocessableEntity, "agent_type"},
@@ -39,6 +41,54 @@ func TestRefusedStarts(t *testing.T) {
 	}
 }
 
+// TestErrors: what is unknown or invalid is answered with the statuses of openhands-ai 1.11.0,
+// and where its page shows a text, with that.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	d := join(t, `{turns: []}`)
+	const id = "11111111-1111-4111-8111-111111111111"
+	const one = "/api/v1/app-conversations/" + id
+	for _, c := range []struct {
+		method, path string
+		body         any
+		status       int
+		says         string
+	}{
+		{"GET", "/api/v1/sandboxes?id=none", nil, 200, "[null]"},
+		{"POST", "/api/v1/sandboxes/none/pause", nil, 404, "detail"},
+		{"POST", "/api/v1/sandboxes/none/resume", nil, 404, "detail"},
+		{"DELETE", "/api/v1/sandboxes/none", nil, 404, "detail"},
+		{"GET", "/api/v1/app-conversations?ids=" + id, nil, 200, "[null]"},
+		{"PATCH", one, map[string]any{"title": "x"}, 404, "detail"},
+		{"PATCH", one, map[string]any{"title": 5}, 422, "title"},
+		{"DELETE", one, nil, 404, `{"detail":"Conversation not found"}`},
+		{"POST", one + "/send-message", text("x"), 404, "detail"},
+		{"POST", one + "/switch_profile", map[string]any{"profile_name": "x"}, 404, "detail"},
+		{"GET", one + "/git/changes?path=.", nil, 404, "detail"},
+		{"GET", one + "/skills", nil, 404, `"error":"Conversation not found"`},
+		{"GET", one + "/hooks", nil, 404, `"error":"Conversation not found"`},
+		{"GET", one + "/download", nil, 404, "detail"},
+		{"POST", "/api/v1/settings", map[string]any{"agent_settings": map[string]any{}}, 422, `"error":"'agent_settings' is not accepted`},
+		{"POST", "/api/v1/settings", map[string]any{"agent_settings_diff": 5}, 422, `"error":`},
+		{"POST", "/api/v1/settings", map[string]any{"conversation_settings_diff": map[string]any{"max_iterations": 0}}, 422, `"error":"Settings validation failed: conversation_settings.max_iterations"`},
+		{"GET", "/api/v1/settings/profiles/none", nil, 404, "Profile 'none' not found"},
+		{"POST", "/api/v1/settings/profiles/none/activate", nil, 404, "Profile 'none' not found"},
+		{"PUT", "/api/v1/secrets/none", map[string]any{"name": "n"}, 404, "detail"},
+		{"GET", "/api/v1/app-conversations/start-tasks?ids=" + id, nil, 200, "[null]"},
+		{"GET", "/api/v1/users/git-info", nil, 403, "detail"},
+		{"GET", "/api/v1/git/repositories/search?provider=github", nil, 403, "detail"},
+		{"GET", "/api/v1/webhooks/secrets", nil, 401, `{"detail":"Unauthorized"}`},
+		{"POST", "/api/v1/skills/marketplace-skills", []any{}, 200, `{"skills":[],"plugins":[],"marketplace_skills":{},"errors":[]}`},
+		{"POST", "/api/v1/skills/marketplace-skills", map[string]any{}, 422, `"loc":["body"]`},
+		{"POST", "/api/v1/skills/marketplace-skills", []any{map[string]any{"name": "m", "source": "file:///etc"}}, 200, `"errors":["m: plugins are named by`},
+		{"GET", "/api/v1/nothing", nil, 404, `{"detail":"Not Found"}`},
+	} {
+		if status, raw := d.owner.send(t, c.method, d.url+c.path, c.body); status != c.status || !strings.Contains(string(raw), c.says) {
+			t.Errorf("%s %s %v: %d %s, want %d with %s", c.method, c.path, c.body, status, raw, c.status, c.says)
+		}
+	}
+}
+
 // TestSecretsOfStarts: a secret of a start request reaches the commands of the
 // conversation, and no file of the server's has its value.
 func TestSecretsOfStarts(t *testing.T) {
@@ -49,7 +99,7 @@ turns:
   - reply: {tool_calls: [{name: terminal, arguments: {command: "printf %s \"$MY_TOKEN\" | wc -c"}}]}
   - reply: {text: it has been counted}
 `))
-	must(t, err)
+	must.Succeed(t, err)
 	llm := llmtest.Start(t, script)
 	g := guard(t, []string{"LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=" + llm.URL + "/v1"})
 	g.signIn(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/postgres"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 )
 
@@ -42,7 +43,7 @@ func TestKilledServer(t *testing.T) {
 func testKilledServer(t *testing.T, watched bool) {
 	dir, database := t.TempDir(), postgrestest.URL(t)
 	model, err := llmtest.Parse([]byte(script))
-	must(t, err)
+	must.Succeed(t, err)
 	llm := llmtest.Start(t, model)
 	one := start(t, options{dir: dir, database: database})
 	const continues = "continue a conversation of a process that has ended"
@@ -82,7 +83,7 @@ func testKilledServer(t *testing.T, watched bool) {
 	tell(t, filepath.Join(workspace, "go"))
 	var kinds []string
 	for r, err := range follow(t, database, id) {
-		must(t, err)
+		must.Succeed(t, err)
 		if slices.Contains([]string{"ActionEvent", "ObservationEvent", "AgentErrorEvent", "MessageEvent"}, r.Kind) {
 			kinds = append(kinds, string(r.Source)+" "+r.Kind)
 		}
@@ -107,9 +108,9 @@ func testKilledServer(t *testing.T, watched bool) {
 // pipes makes pipes with which a command and a test wait for each other.
 func pipes(t *testing.T, dir string, names ...string) {
 	t.Helper()
-	must(t, os.MkdirAll(dir, 0o755))
+	must.Succeed(t, os.MkdirAll(dir, 0o755))
 	for _, name := range names {
-		must(t, syscall.Mkfifo(filepath.Join(dir, name), 0o666))
+		must.Succeed(t, syscall.Mkfifo(filepath.Join(dir, name), 0o666))
 	}
 }
 
@@ -130,7 +131,7 @@ func waitFor(t *testing.T, pipe string) {
 func tell(t *testing.T, pipe string) {
 	t.Helper()
 	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for a reader
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { f.Close() })
 	if _, err := f.WriteString("x\n"); err != nil {
 		t.Fatal(err)
@@ -154,7 +155,7 @@ func status(t *testing.T, c *client, s *server, id string) string {
 func follow(t *testing.T, database, id string) func(func(eventstream.Record, error) bool) {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), database, postgres.Options{})
-	must(t, err)
+	must.Succeed(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() {
 		cancel()

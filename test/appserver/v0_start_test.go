@@ -5,11 +5,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 	"github.com/deft-dev/deft/internal/waittest"
+	"github.com/deft-dev/deft/tool/ipython/kerneltest"
 )
 
 // v0Trajectory is one of V0 in whose middle a test and a command wait for each other.
@@ -83,6 +86,37 @@ func TestV0Replay(t *testing.T) {
 	}
 }
 
+// TestV0ReplayOfCells: cells of a trajectory run in a kernel again, which keeps its variables.
+func TestV0ReplayOfCells(t *testing.T) {
+	t.Parallel()
+	kernel := kerneltest.Dir(t)
+	python, err := filepath.EvalSymlinks(filepath.Join(kernel, "bin", "python3"))
+	must.Succeed(t, err)
+	readable := kernel
+	if dir := filepath.Dir(filepath.Dir(python)); !strings.HasPrefix(dir, "/usr") {
+		readable += ":" + dir
+	}
+	d := deploy(t, `{turns: []}`, options{env: []string{"PATH=" + filepath.Join(kernel, "bin") + ":/usr/bin:/bin", "DEFT_SANDBOX_READ=" + readable}})
+	c := v0Of(t, d)
+	c.create(map[string]any{"replay_json": `[
+{"id":1,"source":"user","action":"message","args":{"content":"count"}},
+{"id":2,"source":"agent","action":"run_ipython","args":{"code":"n = 6 * 7","thought":"I count."}},
+{"id":3,"source":"agent","observation":"run_ipython","content":"","cause":2,"extras":{}},
+{"id":4,"source":"agent","action":"run_ipython","args":{"code":"n"}},
+{"id":5,"source":"agent","action":"finish","args":{"final_thought":"it is counted"}}
+]`})
+	d.started(t, c.id)
+	var cells []string
+	for _, e := range d.follow(t, d.conversation(t, c.id), "finished") {
+		if e.Kind == "ObservationEvent" && len(e.Observation.Content) > 0 {
+			cells = append(cells, e.Observation.Content[0].Text)
+		}
+	}
+	if !slices.Contains(cells, "42") {
+		t.Errorf("the cells say %q", cells)
+	}
+}
+
 // mcpProgram is an MCP server with one tool, which tells an environment variable.
 const mcpProgram = `while read -r line; do
   id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -124,7 +158,7 @@ turns:
 		d.started(t, id)
 		all := d.follow(t, d.conversation(t, id), "finished")
 		raw, err := json.Marshal(all)
-		must(t, err)
+		must.Succeed(t, err)
 		if test.want == "" && strings.Contains(string(raw), "sunny") || !strings.Contains(string(raw), test.want) {
 			t.Errorf("%v: the events are %s", test.body["mcp_config"], raw)
 		}

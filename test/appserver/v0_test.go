@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // v0Script answers the agent by the user's last words, and everything else (titles)
@@ -79,19 +81,19 @@ func (c *v0) call(status int, method, path string, body, to any) []byte {
 		sent = bytes.NewReader(raw)
 	} else if body != nil {
 		raw, err := json.Marshal(body)
-		must(c.t, err)
+		must.Succeed(c.t, err)
 		sent = bytes.NewReader(raw)
 	}
 	r, err := http.NewRequestWithContext(c.t.Context(), method, c.server+path, sent)
-	must(c.t, err)
+	must.Succeed(c.t, err)
 	if to, ok := to.(http.Header); ok {
 		r.Header = to
 	}
 	answer, err := c.http.Do(r)
-	must(c.t, err)
+	must.Succeed(c.t, err)
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
-	must(c.t, err)
+	must.Succeed(c.t, err)
 	if answer.StatusCode != status {
 		c.t.Errorf("%s %s: %s, want %d: %s", method, path, answer.Status, status, raw)
 		return raw
@@ -241,14 +243,14 @@ func (c *v0) workspace() {
 		if err == nil {
 			_, err = f.Write(binary)
 		}
-		must(c.t, err)
+		must.Succeed(c.t, err)
 	}
-	must(c.t, parts.Close())
+	must.Succeed(c.t, parts.Close())
 	var up struct {
 		Files   []string            `json:"uploaded_files"`
 		Skipped []map[string]string `json:"skipped_files"`
 	}
-	must(c.t, json.Unmarshal(c.call(http.StatusOK, "POST", "upload-files", form.Bytes(), http.Header{"Content-Type": {parts.FormDataContentType()}}), &up))
+	must.Succeed(c.t, json.Unmarshal(c.call(http.StatusOK, "POST", "upload-files", form.Bytes(), http.Header{"Content-Type": {parts.FormDataContentType()}}), &up))
 	if len(up.Files) != 2 || !strings.HasSuffix(up.Files[0], "/project/a (1).txt") || !strings.HasSuffix(up.Files[1], "/project/up.bin") || len(up.Skipped) != 1 || up.Skipped[0]["name"] != ".git" {
 		c.t.Errorf("uploaded: %v", up)
 	}
@@ -282,7 +284,7 @@ func (c *v0) workspace() {
 
 	raw := c.call(http.StatusOK, "GET", "zip-directory", nil, nil)
 	z, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
-	must(c.t, err)
+	must.Succeed(c.t, err)
 	packed := map[string]bool{}
 	for _, f := range z.File {
 		if !strings.Contains(f.Name, "/.git/") && !strings.HasSuffix(f.Name, "/") {
@@ -290,7 +292,7 @@ func (c *v0) workspace() {
 		}
 		if strings.HasSuffix(f.Name, "/up.bin") {
 			r, err := f.Open()
-			must(c.t, err)
+			must.Succeed(c.t, err)
 			got, err := io.ReadAll(r)
 			if err != nil || !bytes.Equal(got, binary) {
 				c.t.Errorf("the uploaded file is packed as %q, %v", got, err)

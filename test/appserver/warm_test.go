@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 	"github.com/deft-dev/deft/internal/waittest"
 )
@@ -143,7 +144,7 @@ func TestWarmLimit(t *testing.T) {
 func (d deployment) pool(t *testing.T) (ids []string) {
 	t.Helper()
 	found, err := os.ReadDir(filepath.Join(d.data, "events", "app", "warm"))
-	must(t, err)
+	must.Succeed(t, err)
 	for _, e := range found {
 		ids = append(ids, e.Name())
 	}
@@ -178,12 +179,12 @@ func containerOf(t *testing.T, _ deployment, id string) string {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
 	r, err := http.NewRequestWithContext(t.Context(), "GET", `http://engine/containers/json?all=true&filters={"label":["dev.deft.sandbox=`+id+`"]}`, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	res, err := c.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	defer res.Body.Close()
 	var found []struct{ ID string }
-	must(t, json.NewDecoder(res.Body).Decode(&found))
+	must.Succeed(t, json.NewDecoder(res.Body).Decode(&found))
 	var ids []string
 	for _, one := range found {
 		ids = append(ids, one.ID)

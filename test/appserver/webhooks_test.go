@@ -26,8 +26,9 @@ func TestReports(t *testing.T) {
 	s := start(t, options{})
 	c := newClient(t, s)
 	var mine, other box
-	c.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &mine)
-	c.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &other)
+	runs := asProgram(t, s, c)
+	runs.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &mine)
+	runs.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &other)
 	const id, hooks = "11111111222233334444555555555555", "/api/v1/webhooks"
 	one := map[string]any{
 		"id": "11111111-2222-3333-4444-555555555555", "title": "From inside", "created_by_user_id": "root",
@@ -97,7 +98,7 @@ func TestReportsOfOwnConversations(t *testing.T) {
 	s := start(t, options{})
 	c := newClient(t, s)
 	var mine box
-	c.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &mine)
+	asProgram(t, s, c).do(t, "POST", s.url+"/api/v1/sandboxes", nil, &mine)
 	agent := &client{http: http.DefaultClient, key: mine.Key}
 	var made struct {
 		ID string `json:"id"`

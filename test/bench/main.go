@@ -48,7 +48,7 @@ func measure(ctx context.Context, deft, python string, runs int) error {
 	}
 	defer b.http.Close()
 	var rows []row
-	for _, m := range []func(context.Context, int) ([]row, error){b.starts, b.steps, b.longConversation} {
+	for _, m := range []func(context.Context, int) ([]row, error){b.fromStart, b.steps, b.subAgents, b.longConversation, b.browsing, b.cells} {
 		got, err := m(ctx, runs)
 		if err != nil {
 			return err

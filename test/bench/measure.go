@@ -52,9 +52,9 @@ func p50p90(d []time.Duration) string {
 	return fmt.Sprintf("p50 %s, p90 %s", ms(quantile(d, 0.5)), ms(quantile(d, 0.9)))
 }
 
-// starts measures from the start of the process to the first LLM request,
+// fromStart measures from the start of the process to the first LLM request,
 // with the sandbox on.
-func (b *bench) starts(ctx context.Context, runs int) ([]row, error) {
+func (b *bench) fromStart(ctx context.Context, runs int) ([]row, error) {
 	var took []time.Duration
 	var rss int64
 	for range runs {
@@ -87,15 +87,52 @@ func (b *bench) steps(ctx context.Context, _ int) ([]row, error) {
 	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		rss = u.Maxrss
 	}
-	own := p50p90(b.gaps(20))
+	gaps := b.gaps(20)
+	own := p50p90(gaps)
+	hook, err := b.hook(ctx, quantile(gaps, 0.5))
+	if err != nil {
+		return nil, err
+	}
 	peer, err := b.peerSteps(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return []row{
 		{"a step's own time, process sandbox, LLM time left out", "p50 <= 3 ms", own, peer},
+		hook,
 		{"resident memory after 300 steps, peak", "<= 40 MB", fmt.Sprintf("%.1f MB", float64(rss)/1024), ""},
 	}, nil
+}
+
+// hook measures the part of a step that a hook before each call adds, in the middle, whose
+// command does nothing. step is a step without one.
+func (b *bench) hook(ctx context.Context, step time.Duration) (row, error) {
+	file := filepath.Join(b.dir, "hooks.json")
+	if err := os.WriteFile(file, []byte(`{"PreToolUse":[{"matcher":"terminal","hooks":[{"command":":"}]}]}`), 0o600); err != nil {
+		return row{}, err
+	}
+	b.script(300)
+	if err := b.run(b.command(ctx, "run", "--quiet", "--hooks", file, "hello")); err != nil {
+		return row{}, err
+	}
+	added := quantile(b.gaps(20), 0.5) - step
+	return row{"a hook's own cost: a shell in the sandbox, a stored event", "p50 <= 10 ms", "p50 " + ms(added), ""}, nil
+}
+
+// subAgents measures from the end of an answer that gives a task to the first request of its
+// sub-agent. The first ones, in which things warm up, are left out.
+func (b *bench) subAgents(ctx context.Context, _ int) ([]row, error) {
+	const warm, measured = 10, 60
+	b.scriptTasks(warm + measured)
+	if err := b.run(b.command(ctx, "run", "--quiet", "hello")); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.starts) != warm+measured {
+		return nil, fmt.Errorf("%d of %d sub-agents were started", len(b.starts), warm+measured)
+	}
+	return []row{{"start of a sub-agent, to its first request", "p50 <= 5 ms", p50p90(b.starts[warm:]), ""}}, nil
 }
 
 // longConversation compares steps at event 50,000 with steps at event 100.

@@ -18,7 +18,9 @@ type bench struct {
 	url              string
 
 	mu      sync.Mutex
-	calls   int // tool calls to answer with before finish
+	calls   int             // tool calls to answer with before finish
+	tasks   bool            // the calls give tasks to sub-agents, each of which finishes at once
+	starts  []time.Duration // from the answers that give tasks to the requests of the sub-agents
 	asked   int
 	arrived []time.Time // of each request
 	left    []time.Time // of the end of each answer
@@ -44,7 +46,7 @@ func (b *bench) server(ctx context.Context) error {
 func (b *bench) script(steps int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.calls, b.asked, b.arrived, b.left = steps, 0, nil, nil
+	b.calls, b.tasks, b.asked, b.arrived, b.left, b.starts = steps, false, 0, nil, nil, nil
 	select {
 	case <-b.fresh:
 	default:
@@ -65,10 +67,17 @@ func (b *bench) answer(w http.ResponseWriter, r *http.Request) {
 	n := b.asked
 	b.asked++
 	b.arrived = append(b.arrived, at)
+	subAgent := b.tasks && !bytes.Contains(body, []byte(`"name":"task"`))
+	if subAgent {
+		b.starts = append(b.starts, at.Sub(b.left[len(b.left)-1]))
+	}
 	name, args := "terminal", `{\"command\":\"true\"}`
-	if n >= b.calls {
+	switch {
+	case n >= b.calls || subAgent:
 		name, args = "finish", `{\"message\":\"done\"}`
-	} else if n%2 == 1 {
+	case b.tasks:
+		name, args = "task", fmt.Sprintf(`{\"prompt\":\"count part %d\"}`, n)
+	case n%2 == 1:
 		args = fmt.Sprintf(`{\"command\":\": %d\"}`, n) // no repetition that looks stuck
 	}
 	b.mu.Unlock()
@@ -93,6 +102,15 @@ data: [DONE]
 		f.Flush()
 	}
 	b.gone()
+}
+
+// scriptTasks sets the server's answers to the next conversation: so many tasks for sub-agents,
+// then finish.
+func (b *bench) scriptTasks(tasks int) {
+	b.script(2 * tasks) // a sub-agent asks once
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tasks = true
 }
 
 // summarize answers the condenser. That is not part of a step, but shows in the

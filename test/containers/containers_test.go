@@ -24,6 +24,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -70,19 +71,13 @@ func serve(t *testing.T, dir, host string, more ...string) server {
 func (s server) do(t *testing.T, method, path string, body, out any) (status int) {
 	t.Helper()
 	raw, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Header.Set("X-Session-API-Key", key)
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer answer.Body.Close()
 	if raw, err = io.ReadAll(answer.Body); err != nil {
 		t.Fatal(err)
@@ -129,9 +124,7 @@ func container(t *testing.T, c *client.Client, id string) string {
 	t.Helper()
 	label := "dev.deft.sandbox=" + strings.ReplaceAll(id, "-", "")
 	found, err := c.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", label)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(found.Items) == 0 {
 		return ""
 	}
@@ -146,13 +139,9 @@ func TestAgentServer(t *testing.T) {
 	dir := t.TempDir()
 	one, two := filepath.Join(dir, "workspace", "project", "one"), filepath.Join(dir, "workspace", "project", "two")
 	for _, ws := range []string{one, two} {
-		if err := os.MkdirAll(ws, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(ws, 0o755))
 	}
-	if err := os.WriteFile(filepath.Join(two, "private"), []byte("of another conversation"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(two, "private"), []byte("of another conversation"), 0o600))
 	var id, first string
 	t.Run("first server", func(t *testing.T) {
 		s := serve(t, dir, host)
@@ -232,9 +221,7 @@ func TestNoEngine(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir, "unix://"+dir+"/none.sock")
 	ws := filepath.Join(dir, "workspace", "project", "one")
-	if err := os.MkdirAll(ws, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(ws, 0o755))
 	id := s.create(t, ws, nil)
 	var out struct{ Stderr string }
 	s.do(t, "POST", "/api/conversations/"+id+"/bash/execute_bash_command", map[string]any{"command": "true", "timeout": 60}, &out)

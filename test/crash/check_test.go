@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -38,10 +39,10 @@ func (b *bench) history() *history {
 		return h
 	}
 	s, err := sqlite.Open(context.Background(), filepath.Join(b.data, "events"), sqlite.Options{})
-	must(b.t, err)
+	must.Succeed(b.t, err)
 	defer s.Close()
 	page, err := s.List(context.Background(), eventstream.ListQuery{})
-	must(b.t, err)
+	must.Succeed(b.t, err)
 	if len(page.Infos) == 0 {
 		return h
 	}
@@ -153,7 +154,7 @@ func (b *bench) lines() map[int]int {
 	count := map[int]int{}
 	for _, name := range []string{"out.txt", "edit0.txt", "edit1.txt"} {
 		raw, err := os.ReadFile(filepath.Join(b.ws, name))
-		must(b.t, err)
+		must.Succeed(b.t, err)
 		for l := range strings.Lines(string(raw)) {
 			n := numberOf(l)
 			if l != fmt.Sprintf("line-%d\n", n) {

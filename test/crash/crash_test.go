@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // target says which processes are killed.
@@ -172,14 +174,10 @@ func (c *trial) kill(l *deftRun) (unsupervised bool) {
 	if c.rng.IntN(2) == 0 {
 		_ = l.cmd.Process.Kill()
 	}
-	if err := s.kill(); err != nil {
-		c.t.Error(err)
-	}
+	must.Report(c.t, s.kill())
 	_ = l.cmd.Process.Kill() // killing it twice is harmless
 	<-l.ended
-	if err := s.release(); err != nil {
-		c.t.Error(err)
-	}
+	must.Report(c.t, s.release())
 	return false
 }
 
@@ -195,12 +193,8 @@ func (c *trial) killSupervisors(args []string) *deftRun {
 				return
 			}
 			c.spaces.add(s)
-			if err := s.kill(); err != nil {
-				c.t.Error(err)
-			}
-			if err := s.release(); err != nil {
-				c.t.Error(err)
-			}
+			must.Report(c.t, s.kill())
+			must.Report(c.t, s.release())
 			killed <- true
 		})
 		c.saw(started)

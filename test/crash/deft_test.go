@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -54,7 +55,7 @@ func setup(t *testing.T, flags ...string) *bench {
 func setupWith(t *testing.T, effects int, script func(ws string) *llmtest.Script, flags ...string) *bench {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "deft-crash-") //nolint:usetesting // kept when the test fails
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if !t.Failed() {
 			os.RemoveAll(dir)
@@ -62,9 +63,9 @@ func setupWith(t *testing.T, effects int, script func(ws string) *llmtest.Script
 	})
 	b := &bench{t: t, dir: dir, effects: effects, flags: flags}
 	b.ws, b.data = filepath.Join(b.dir, "ws"), filepath.Join(b.dir, "data")
-	must(t, os.Mkdir(b.ws, 0o755))
+	must.Succeed(t, os.Mkdir(b.ws, 0o755))
 	for _, name := range []string{"out.txt", "edit0.txt", "edit1.txt", "keep"} {
-		must(t, os.WriteFile(filepath.Join(b.ws, name), nil, 0o644))
+		must.Succeed(t, os.WriteFile(filepath.Join(b.ws, name), nil, 0o644))
 	}
 	b.llm = llmtest.StartWith(t, script(b.ws), llmtest.Options{
 		MaxRecorded: -1, OnRequest: func(*llmtest.Request) { b.saw(asked) },
@@ -97,7 +98,7 @@ func (b *bench) on(s sign, f func()) (off func()) {
 func (b *bench) watch() {
 	b.t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	must(b.t, err)
+	must.Succeed(b.t, err)
 	f := os.NewFile(uintptr(fd), "inotify")
 	if _, err := unix.InotifyAddWatch(fd, b.ws, unix.IN_MODIFY|unix.IN_MOVED_TO); err != nil {
 		b.t.Fatal(err)
@@ -131,9 +132,9 @@ func (b *bench) startDeft(args ...string) *deftRun {
 	l.cmd.Args = append(l.cmd.Args, b.flags...)
 	l.cmd.Stderr = &l.stderr
 	out, in, err := os.Pipe()
-	must(b.t, err)
+	must.Succeed(b.t, err)
 	l.cmd.Stdout = in
-	must(b.t, l.cmd.Start())
+	must.Succeed(b.t, l.cmd.Start())
 	in.Close()
 	b.saw(started)
 	read := make(chan struct{})

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestWithoutNamespaces kills processes that are in no namespace of their own.
@@ -53,9 +55,7 @@ func TestGrace(t *testing.T) {
 				t.Fatal("there is no supervisor")
 			}
 			in.add(s)
-			if err := s.release(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, s.release())
 			b.gone(in)
 			if l := b.startDeft("--resume", "last"); !l.wait() {
 				t.Fatalf("deft run ended with %v and said: %s", l.err, l.stderr.String())
@@ -82,7 +82,7 @@ func TestOrdinaryUser(t *testing.T) {
 		}
 		return os.Chown(path, nobody, nobody)
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	for n, args := range [][]string{{task}, {"--resume", "last"}, {"--resume", "last"}} {
 		var l *deftRun
 		alive := make(chan struct{})

@@ -75,11 +75,3 @@ func points(t *testing.T, all int) int {
 	}
 	return all / 10
 }
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

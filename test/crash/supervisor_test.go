@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/waittest"
 )
 
@@ -30,9 +31,7 @@ type supervisor struct {
 // supervisor returns the one that the sandbox's state names, or nil if none runs.
 func (b *bench) supervisor() *supervisor {
 	files, err := filepath.Glob(filepath.Join(b.data, "events", "sandboxes", "*", "state.json"))
-	if err != nil {
-		b.t.Error(err)
-	}
+	must.Report(b.t, err)
 	for _, name := range files {
 		var st struct {
 			PID     int    `json:"pid"`
@@ -157,7 +156,7 @@ func descends(pid int) bool {
 // had.
 func (b *bench) processes(in spaces) []int {
 	entries, err := os.ReadDir("/proc")
-	must(b.t, err)
+	must.Succeed(b.t, err)
 	var found []int
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())

@@ -30,7 +30,7 @@ part() {
     pids+=($!)
 }
 part ./gvisor.sh ./docker.sh # the engine runs gVisor
-part ./gitea.sh
+part ./gitea.sh ./jupyter.sh
 part ./openhands.sh ../openapi/install.sh
 part ./forges.sh ./mcp.sh ../llmmocks/install.sh
 part ../interop/install.sh

@@ -16,6 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -72,7 +73,7 @@ func TestHugeBodies(t *testing.T) {
 		}
 	}
 	all.Wait()
-	v.small(t)
+	v.within(t, 2*mostMemory) // a third of the bodies; how many are read at once is the machine's affair
 }
 
 // closed reports whether an error comes from a connection that the server has
@@ -135,7 +136,7 @@ func TestDeaf(t *testing.T) {
 	for _, path := range []string{"/sockets/events/" + id + "?resend_all=true", "/sockets/session/" + id + "?after_seq=0"} {
 		for range 5 {
 			c, _, err := v.dial(t, path, key)
-			must(t, err)
+			must.Succeed(t, err)
 			defer c.CloseNow()
 		}
 	}
@@ -199,12 +200,12 @@ func TestKeys(t *testing.T) {
 		} {
 			method, path, _ := strings.Cut(op, " ")
 			r, err := http.NewRequestWithContext(t.Context(), method, v.url+path, strings.NewReader("{}"))
-			must(t, err)
+			must.Succeed(t, err)
 			r.Header.Set("X-Session-API-Key", key)
 			r.Header.Set("Authorization", "Bearer "+key)
 			r.AddCookie(&http.Cookie{Name: "oh_workspace_session_key", Value: key})
 			resp, err := client.Do(r)
-			must(t, err)
+			must.Succeed(t, err)
 			var body map[string]any
 			err = json.NewDecoder(resp.Body).Decode(&body)
 			resp.Body.Close()
@@ -230,10 +231,8 @@ func TestKeys(t *testing.T) {
 	}
 	for _, frame := range []string{`{"type":"auth","session_api_key":"` + other.key + `"}`, `{"type":"auth"}`, "{", "[]", "\x00"} {
 		c, _, err := v.dial(t, "/sockets/events/"+id, nil)
-		must(t, err)
-		if err := c.Write(t.Context(), websocket.MessageText, []byte(frame)); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(t, err)
+		must.Report(t, c.Write(t.Context(), websocket.MessageText, []byte(frame)))
 		if _, got, err := c.Read(t.Context()); err == nil {
 			t.Errorf("after %q the socket says %s", frame, got)
 		}
@@ -258,10 +257,10 @@ func TestOrigin(t *testing.T) {
 			}
 		}
 		r, err := http.NewRequestWithContext(t.Context(), "POST", v.url+"/api/conversations/"+id+"/pause", nil)
-		must(t, err)
+		must.Succeed(t, err)
 		r.Header.Set("Origin", origin)
 		resp, err := client.Do(r)
-		must(t, err)
+		must.Succeed(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusForbidden {
 			t.Errorf("a page of %s may pause: %s", origin, resp.Status)
@@ -272,10 +271,10 @@ func TestOrigin(t *testing.T) {
 	}
 	// A name that was pointed at this machine is refused too.
 	r, err := http.NewRequestWithContext(t.Context(), "GET", v.url+"/api/conversations/search", nil)
-	must(t, err)
+	must.Succeed(t, err)
 	r.Host = "evil.example"
 	resp, err := client.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusForbidden {
 		t.Errorf("reached as evil.example: %s", resp.Status)

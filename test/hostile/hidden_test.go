@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -17,20 +18,16 @@ import (
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd() // temporary directories are private in any case
-	must(t, err)
+	must.Succeed(t, err)
 	dir, err := os.MkdirTemp(here, "hidden-") //nolint:usetesting // see above
-	must(t, err)
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, os.RemoveAll(dir)) })
 	const secret = "a-secret-of-somebody-else"
 	write := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	key := "key-" + secret
@@ -56,7 +53,7 @@ func TestHidden(t *testing.T) {
 				WorkingDir string `json:"working_dir"`
 			}
 		}
-		must(t, json.Unmarshal(raw, &made))
+		must.Succeed(t, json.Unmarshal(raw, &made))
 		return status, made.ID, made.Workspace.WorkingDir
 	}
 	made := func(work string, worktree bool) (id, workspace string) {

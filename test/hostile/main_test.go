@@ -26,6 +26,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/test/binary"
 )
@@ -84,17 +85,17 @@ func (v *victim) do(t *testing.T, method, path string, body any) (status int, an
 	var sent io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
-		must(t, err)
+		must.Succeed(t, err)
 		sent = bytes.NewReader(raw)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), method, v.url+path, sent)
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set("X-Session-API-Key", v.key)
 	resp, err := client.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	answer, err = io.ReadAll(resp.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	return resp.StatusCode, answer
 }
 
@@ -119,14 +120,14 @@ func (v *victim) conversation(t *testing.T) (id string) {
 func (v *victim) peak(t *testing.T) int {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.pid))
-	must(t, err)
+	must.Succeed(t, err)
 	_, rest, ok := strings.Cut(string(raw), "VmHWM:")
 	fields := strings.Fields(rest)
 	if !ok || len(fields) == 0 {
 		t.Fatal("the kernel does not say how much memory a process held")
 	}
 	kb, err := strconv.Atoi(fields[0])
-	must(t, err)
+	must.Succeed(t, err)
 	return kb >> 10
 }
 
@@ -136,7 +137,13 @@ const mostMemory = 200
 // small holds that the server never took more.
 func (v *victim) small(t *testing.T) {
 	t.Helper()
-	if mb := v.peak(t); mb >= mostMemory {
+	v.within(t, mostMemory)
+}
+
+// within holds that the server never took more megabytes.
+func (v *victim) within(t *testing.T, most int) {
+	t.Helper()
+	if mb := v.peak(t); mb >= most {
 		t.Errorf("the server held %d MB", mb)
 	} else {
 		t.Logf("the server held at most %d MB", mb)
@@ -152,7 +159,7 @@ func (v *victim) files(t *testing.T) int {
 		return len(all)
 	}
 	info, err := os.Stat(dir)
-	must(t, err)
+	must.Succeed(t, err)
 	if info.Size() == 0 {
 		t.Skip("this kernel does not tell how many descriptors a process has")
 	}
@@ -163,12 +170,4 @@ func (v *victim) files(t *testing.T) int {
 func (v *victim) back(t *testing.T, before int) {
 	t.Helper()
 	waittest.Until(t, fmt.Sprintf("no more than %d files are open", before), func() bool { return v.files(t) <= before })
-}
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

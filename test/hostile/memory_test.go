@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -62,11 +63,11 @@ func TestServerMemory(t *testing.T) {
 func asNobody(t *testing.T) {
 	t.Helper()
 	base, err := os.MkdirTemp("", "deft-nobody-") //nolint:usetesting // t.TempDir is closed to others
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { os.RemoveAll(base) })
-	must(t, os.Chown(base, nobody, nobody))
+	must.Succeed(t, os.Chown(base, nobody, nobody))
 	exe, err := os.Executable()
-	must(t, err)
+	must.Succeed(t, err)
 	// A file in the directory of the test's binary could not be reached.
 	test := filepath.Join(base, "hostile.test")
 	if out, err := exec.CommandContext(t.Context(), "install", "-m", "755", exe, test).CombinedOutput(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -65,7 +66,7 @@ func TestServerFromInside(t *testing.T) {
 				{Match: &llmtest.Match{User: "wait"}, Reply: command("touch confirmed")},
 				{Match: &llmtest.Match{User: "attack"}, Reply: command(fmt.Sprintf("sh ./attack %s %s $(cat id)", port, touched))},
 			}, Default: &llmtest.Turn{Reply: llmtest.Reply{Text: "done"}}}, llmtest.Options{})
-			must(t, err)
+			must.Succeed(t, err)
 			models := httptest.NewServer(h)
 			t.Cleanup(models.Close)
 			begin := func(dir, text, policy string) string {
@@ -86,21 +87,21 @@ func TestServerFromInside(t *testing.T) {
 				return made.ID
 			}
 			for _, dir := range []string{waiting, attacking} {
-				must(t, os.Mkdir(dir, 0o755))
+				must.Succeed(t, os.Mkdir(dir, 0o755))
 			}
 			id := begin(waiting, "wait", "AlwaysConfirm")
 			await(t, s.URL, id, "waiting_for_confirmation")
 			for name, text := range map[string]string{"attack": attack, "id": id} {
-				must(t, os.WriteFile(filepath.Join(attacking, name), []byte(text), 0o755))
+				must.Succeed(t, os.WriteFile(filepath.Join(attacking, name), []byte(text), 0o755))
 			}
 			done := filepath.Join(attacking, "done")
-			must(t, syscall.Mkfifo(done, 0o600))
+			must.Succeed(t, syscall.Mkfifo(done, 0o600))
 			begin(attacking, "attack", "NeverConfirm")
 			if got, err := os.ReadFile(done); err != nil || string(got) != "tried\n" {
 				t.Fatalf("%q, %v", got, err)
 			}
 			answers, err := os.ReadFile(filepath.Join(attacking, "answers"))
-			must(t, err)
+			must.Succeed(t, err)
 			if c.reaches {
 				await(t, s.URL, id, "finished")
 			}
@@ -109,7 +110,7 @@ func TestServerFromInside(t *testing.T) {
 			var now struct {
 				Status string `json:"execution_status"`
 			}
-			must(t, json.Unmarshal(raw, &now))
+			must.Succeed(t, json.Unmarshal(raw, &now))
 			_, ran := os.Stat(touched)
 			_, confirmed := os.Stat(filepath.Join(waiting, "confirmed"))
 			if got := ran == nil || confirmed == nil || now.Status != "waiting_for_confirmation"; got != c.reaches {
@@ -126,7 +127,7 @@ func TestServerFromInside(t *testing.T) {
 func await(t *testing.T, url, id, status string) {
 	t.Helper()
 	c, _, err := websocket.Dial(t.Context(), strings.Replace(url, "http", "ws", 1)+"/sockets/events/"+id+"?resend_mode=all", nil)
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.CloseNow()
 	c.SetReadLimit(1 << 24)
 	for {

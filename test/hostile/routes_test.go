@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // operation is one of the document's.
@@ -41,7 +43,7 @@ func (v *victim) operations(t *testing.T) []operation {
 		}
 		Components struct{ Schemas map[string]schema }
 	}
-	must(t, json.Unmarshal(raw, &doc))
+	must.Succeed(t, json.Unmarshal(raw, &doc))
 	var out []operation
 	for path, item := range doc.Paths {
 		for method, op := range item {

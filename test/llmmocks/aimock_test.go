@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/anthropic"
 	"github.com/deft-dev/deft/llm/bedrock"
@@ -47,9 +48,7 @@ func says(text string) event.Message {
 func testTools(t *testing.T, m llm.Model, stream bool, wantText, wantArgs string) {
 	t.Helper()
 	a, err := ask(t, m, stream, says("please list the files"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	calls := a.Message.ToolCalls
 	if a.text != wantText || a.Finish != llm.FinishTools || len(calls) != 1 || calls[0].Name != "terminal" || calls[0].Arguments != wantArgs {
 		t.Fatalf("text %q, finish %s, calls %+v", a.text, a.Finish, calls)
@@ -93,9 +92,7 @@ func TestAimock(t *testing.T) {
 		}},
 	} {
 		m, err := adapter.make(llm.Config{Model: adapter.model, BaseURL: url + adapter.path, APIKey: "sk-mock"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for mode, stream := range map[string]bool{"stream": true, "whole": false} {
 			t.Run(name+"/"+mode, func(t *testing.T) { testAimock(t, m, stream) })
 		}

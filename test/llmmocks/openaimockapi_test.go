@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/openai"
 )
@@ -18,9 +19,7 @@ func TestOpenAIMockAPI(t *testing.T) {
 	serve(t, regexp.MustCompile(`server started on port`), program, "-c", "testdata/openai-mock-api.yaml", "-p", port)
 	with := func(key llm.Secret) llm.Model {
 		m, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: "http://127.0.0.1:" + port + "/v1", APIKey: key})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return m
 	}
 	for mode, stream := range map[string]bool{"stream": true, "whole": false} {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,9 +27,7 @@ func script(t *testing.T, parts ...string) string {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
 		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		cache = filepath.Join(home, ".cache")
 	}
 	path := filepath.Join(append([]string{cache, "deft-deps", "llmmocks", "node_modules"}, parts...)...)
@@ -53,13 +53,9 @@ func serve(t *testing.T, ready *regexp.Regexp, args ...string) []string {
 	cmd.WaitDelay = time.Minute
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	found := make(chan []string, 1)
 	drained := make(chan struct{})
 	var said strings.Builder // read after drained
@@ -95,9 +91,7 @@ func serve(t *testing.T, ready *regexp.Regexp, args ...string) []string {
 func freePort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer ln.Close()
 	return strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)
 }

@@ -4,7 +4,7 @@
     python appserver.py openhands-cloud.json V0_openapi.json ../../docs > testdata/appserver.json
     jq -cS 'del(.info, .openapi)' testdata/appserver.json | gzip -9n > ../../server/appserver/contract.json.gz
 
-docs has the lists of operations, routes-v1.md and routes-v0.md.
+docs has the lists of operations, routes-v1.md, app-server.md and routes-v0.md.
 """
 import json
 import re
@@ -57,11 +57,13 @@ def shape(path):
 def main():
     cloud, first, docs = sys.argv[1:]
     out = {"openapi": "3.1.0", "info": {"title": "deft serve", "version": "1"}, "paths": {}, "components": {"schemas": {}}}
-    for file, page, prefix in ((cloud, "routes-v1.md", ""), (first, "routes-v0.md", "V0")):
+    for file, pages, prefix in ((cloud, ("routes-v1.md", "app-server.md"), ""), (first, ("routes-v0.md",), "V0")):
         with open(file, encoding="utf-8") as f:
             document = json.load(f)
-        with open(f"{docs}/{page}", encoding="utf-8") as f:
-            done = {(m, shape(p)) for m, p in ROW.findall(f.read())}
+        done = set()
+        for page in pages:
+            with open(f"{docs}/{page}", encoding="utf-8") as f:
+                done |= {(m, shape(p)) for m, p in ROW.findall(f.read())}
         rename = lambda node: json.loads(json.dumps(node).replace(PREFIX, PREFIX + prefix))
         todo = []
         for path, operations in document["paths"].items():

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/interop/interoptest"
 )
 
@@ -23,7 +24,7 @@ func TestSchemathesisAppServer(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(filepath.Dir(python(t)), "schemathesis")
 	document, err := filepath.Abs("testdata/appserver.json")
-	must(t, err)
+	must.Succeed(t, err)
 	url, code, _ := strings.Cut(interoptest.AppServer(t), "/#login=")
 	cmd := exec.CommandContext(t.Context(), program, append([]string{
 		"run", document, "--url", url, "--header", "Authorization: Bearer " + apiKey(t, url, code),
@@ -45,16 +46,16 @@ func TestSchemathesisAppServer(t *testing.T) {
 func apiKey(t *testing.T, url, code string) string {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	must(t, err)
+	must.Succeed(t, err)
 	browser := &http.Client{Jar: jar}
 	defer browser.CloseIdleConnections()
 	var made struct{ Key string }
 	for _, ask := range [][2]string{{"/api/v1/login", `{"code":"` + code + `"}`}, {"/api/keys", `{"name":"schemathesis"}`}} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+ask[0], bytes.NewReader([]byte(ask[1])))
-		must(t, err)
+		must.Succeed(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		resp, err := browser.Do(r)
-		must(t, err)
+		must.Succeed(t, err)
 		err = json.NewDecoder(resp.Body).Decode(&made)
 		resp.Body.Close()
 		if ask[0] == "/api/keys" && (err != nil || made.Key == "") {

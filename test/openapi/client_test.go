@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestOpenAIClient has OpenAI's Python client talk to the agent.
@@ -23,7 +25,7 @@ func TestOpenAIClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got map[string]any
-	must(t, json.Unmarshal(out, &got))
+	must.Succeed(t, json.Unmarshal(out, &got))
 	want := map[string]any{
 		"models": []any{"openhands_default"}, "first": "hello", "tokens": true, "same": true, "streamed": "hello", "usage": true,
 		"response": "hello", "error": "Unknown OpenHands model 'nobody'. Use GET /v1/models.", "refused": 401.0,

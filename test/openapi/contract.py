@@ -24,7 +24,7 @@ SaveProfileRequest RenameProfileRequest SecretCreateRequest MaterializeAgentProf
 WorkspaceParentItem SubscriptionDevicePollRequest SkillsRequest InstallSkillRequest UpdateSkillStateRequest PluginsRequest
 FetchPluginRequest HooksRequest SubAgentsRequest ExecuteBashRequest MCPOAuthCallbackRequest
 InstallCanvasExtensionRequest NavigateConversationRequest OpenAIChatCompletionRequest OpenAIResponseRequest
-MCPTestRequest UpdateCanvasExtensionStateRequest BackendRevisionRequest
+MCPTestRequest ACPModelDiscoveryRequest UpdateCanvasExtensionStateRequest BackendRevisionRequest
 """.split()
 
 # What Deft reads without a schema: critics it has none of, and tools' annotations.

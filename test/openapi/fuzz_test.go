@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // left are paths that schemathesis does not call: they write files anywhere
@@ -27,7 +29,7 @@ func phases() []string {
 func schemathesis(t *testing.T, url, settings string, args ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "schemathesis.toml"), []byte(settings), 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "schemathesis.toml"), []byte(settings), 0o600))
 	program := filepath.Join(filepath.Dir(python(t)), "schemathesis")
 	cmd := exec.CommandContext(t.Context(), program, append([]string{
 		"run", url + "/openapi.json", "--header", "X-Session-API-Key: " + key,

@@ -1,4 +1,4 @@
-// Package openapi checks the Agent Server against its document: docs/agent-server.md
+// Package openapi checks the Agent Server against its document: docs/routes-agent-server.md
 // lists each route with its state, the document of the built binary has everything that
 // the reference's has, schemathesis finds no failure of the server and no status that is
 // not in it, and OpenAI's Python client works with the gateway. The App Server is held to
@@ -24,6 +24,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -50,21 +51,21 @@ func doAs(t *testing.T, key, method, url string, body any, out any) {
 	var sent io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
-		must(t, err)
+		must.Succeed(t, err)
 		sent = bytes.NewReader(raw)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), method, url, sent)
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set("X-Session-API-Key", key)
 	resp, err := http.DefaultClient.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode >= 300 {
 		t.Fatalf("%s %s: %s %s %v", method, url, resp.Status, raw, err)
 	}
 	if out != nil {
-		must(t, json.Unmarshal(raw, out))
+		must.Succeed(t, json.Unmarshal(raw, out))
 	}
 }
 
@@ -73,7 +74,7 @@ func doAs(t *testing.T, key, method, url string, body any, out any) {
 func withModel(t *testing.T, url string) (profile string) {
 	t.Helper()
 	h, err := llmtest.New(&llmtest.Script{Lenient: true, Default: &llmtest.Turn{Reply: llmtest.Reply{Text: "hello"}}}, llmtest.Options{})
-	must(t, err)
+	must.Succeed(t, err)
 	models := httptest.NewServer(h)
 	t.Cleanup(models.Close)
 	do(t, "POST", url+"/api/profiles/default", map[string]any{"llm": map[string]any{
@@ -92,7 +93,7 @@ func python(t *testing.T) string {
 	path := os.Getenv("DEFT_API_PYTHON")
 	if path == "" {
 		cache, err := os.UserCacheDir()
-		must(t, err)
+		must.Succeed(t, err)
 		path = filepath.Join(cache, "deft-deps", "openapi", "bin", "python")
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -102,12 +103,4 @@ func python(t *testing.T) string {
 		t.Skipf("schemathesis is not installed (make deps): %v", err)
 	}
 	return path
-}
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // document is an OpenAPI document: paths, methods, and their descriptions.
@@ -36,33 +38,33 @@ func (d document) operations() map[string]bool {
 func reference(t *testing.T) map[string]bool {
 	t.Helper()
 	f, err := os.Open("../../server/agentserver/openapi/contract.json.gz")
-	must(t, err)
+	must.Succeed(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
-	must(t, err)
+	must.Succeed(t, err)
 	var d document
-	must(t, json.NewDecoder(z).Decode(&d))
+	must.Succeed(t, json.NewDecoder(z).Decode(&d))
 	return d.operations()
 }
 
 var row = regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` \\| ([a-z]+) \\|")
 
-// table returns the states of docs/agent-server.md.
+// table returns the states of docs/routes-agent-server.md.
 func table(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/agent-server.md")
-	must(t, err)
+	text, err := os.ReadFile("../../docs/routes-agent-server.md")
+	must.Succeed(t, err)
 	out := map[string]string{}
 	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
 		if out[m[1]] != "" {
-			t.Errorf("docs/agent-server.md has %s twice", m[1])
+			t.Errorf("docs/routes-agent-server.md has %s twice", m[1])
 		}
 		out[m[1]] = m[2]
 	}
 	return out
 }
 
-// TestTable holds docs/agent-server.md to the routes of the binary and of the
+// TestTable holds docs/routes-agent-server.md to the routes of the binary and of the
 // reference.
 func TestTable(t *testing.T) {
 	t.Parallel()
@@ -94,7 +96,7 @@ func TestTable(t *testing.T) {
 	got := maps.Clone(states)
 	maps.DeleteFunc(got, func(_, state string) bool { return state == "older" })
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("docs/agent-server.md (-want +got):\n%s", d)
+		t.Errorf("docs/routes-agent-server.md (-want +got):\n%s", d)
 	}
 	var bare []string
 	for path, ops := range doc.Paths {

@@ -3,13 +3,14 @@ package openapi_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/testtree"
 )
 
 // TestProfileSkills uses the features skill_catalog_v1 and
@@ -18,7 +19,7 @@ import (
 func TestProfileSkills(t *testing.T) {
 	t.Parallel()
 	public, home := t.TempDir(), t.TempDir()
-	writeAll(t, map[string]string{
+	testtree.Write(t, "/", map[string]string{
 		filepath.Join(public, "skills", "picked", "SKILL.md"):       "the public skill that is picked",
 		filepath.Join(public, "skills", "unpicked", "SKILL.md"):     "the public skill that is not picked",
 		filepath.Join(public, "skills", "shadowed", "SKILL.md"):     "the public skill of a name that the user has",
@@ -73,7 +74,7 @@ func TestProfileSkills(t *testing.T) {
 func TestContextSkills(t *testing.T) {
 	t.Parallel()
 	public, home := t.TempDir(), t.TempDir()
-	writeAll(t, map[string]string{
+	testtree.Write(t, "/", map[string]string{
 		filepath.Join(public, "skills", "listed", "SKILL.md"):    "a public skill of the marketplace",
 		filepath.Join(public, "skills", "unlisted", "SKILL.md"):  "a public skill of no marketplace",
 		filepath.Join(public, "marketplaces", "default.json"):    `{"plugins":[{"name":"listed"}]}`,
@@ -93,14 +94,6 @@ func TestContextSkills(t *testing.T) {
 				t.Errorf("%s: the system prompt contains %q: %v", asked, text, !has)
 			}
 		}
-	}
-}
-
-func writeAll(t *testing.T, files map[string]string) {
-	t.Helper()
-	for path, text := range files {
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 }
 

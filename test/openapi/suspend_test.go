@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestPrepareForSandboxPause wants nothing to run after the answer: neither the
@@ -19,7 +20,7 @@ func TestPrepareForSandboxPause(t *testing.T) {
 	dir := t.TempDir()
 	started := func(name string) (command string, wait func()) {
 		path := filepath.Join(dir, name)
-		must(t, syscall.Mkfifo(path, 0o600))
+		must.Succeed(t, syscall.Mkfifo(path, 0o600))
 		return "echo started > " + path + "; sleep 600", func() {
 			t.Helper()
 			if got, err := os.ReadFile(path); err != nil || string(got) != "started\n" {
@@ -32,7 +33,7 @@ func TestPrepareForSandboxPause(t *testing.T) {
 	h, err := llmtest.New(&llmtest.Script{Lenient: true, Turns: []llmtest.Turn{
 		{Reply: llmtest.Reply{ToolCalls: []llmtest.ToolCall{{Name: "terminal", Arguments: map[string]any{"command": ofAgent}}}}},
 	}, Default: &llmtest.Turn{Reply: llmtest.Reply{Text: "done"}}}, llmtest.Options{})
-	must(t, err)
+	must.Succeed(t, err)
 	models := httptest.NewServer(h)
 	t.Cleanup(models.Close)
 	url := server(t)

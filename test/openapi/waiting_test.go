@@ -5,13 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // ask sends a request with a header and returns the status.
 func ask(t *testing.T, method, url, body, header, value string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set(header, value)
 	if strings.Contains(url, "/sockets/") {
 		for name, v := range map[string]string{
@@ -21,8 +23,8 @@ func ask(t *testing.T, method, url, body, header, value string) int {
 		}
 	}
 	resp, err := http.DefaultClient.Do(r)
-	must(t, err)
-	must(t, resp.Body.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, resp.Body.Close())
 	return resp.StatusCode
 }
 

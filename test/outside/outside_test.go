@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 const example = "../../examples/outside"
@@ -33,9 +35,7 @@ func TestModule(t *testing.T) {
 	command(t, example, "go", "build", "-o", program, ".")
 
 	workspace := t.TempDir()
-	if err := os.WriteFile(filepath.Join(workspace, "notes.txt"), []byte("one two\nthree\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(workspace, "notes.txt"), []byte("one two\nthree\n"), 0o600))
 	for file, want := range map[string]string{
 		"notes.txt": `user: notes.txt
 agent calls count_words {"path":"notes.txt"}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // product are the folders whose packages are no library for other modules.
@@ -31,15 +33,11 @@ func TestPublicAPI(t *testing.T) {
 			continue
 		}
 		f, err := parser.ParseFile(set, filepath.Join(root, file), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		internal := map[string]string{}
 		for _, i := range f.Imports {
 			p, err := strconv.Unquote(i.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if !strings.Contains(p+"/", "/internal/") {
 				continue
 			}

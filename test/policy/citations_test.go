@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestCitations wants every document that a comment or another document cites
@@ -138,9 +140,7 @@ func comments(t *testing.T, file string) []string {
 	switch text := read(t, file); path.Ext(file) {
 	case ".go":
 		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), text, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var out []string
 		for _, group := range parsed.Comments {
 			out = append(out, strings.Join(strings.Fields(group.Text()), " "))

@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
-// rule limits how often a turn of phrase may stand in comments, in a thousand words.
+// rule limits how often a turn of phrase may stand in comments and documents, in a thousand words.
 type rule struct {
 	name  string
 	find  *regexp.Regexp
@@ -36,46 +38,79 @@ func count(text string) (words int, phrases []int) {
 	return len(word.FindAllString(text, -1)), phrases
 }
 
-// TestNouns holds comments to nouns: it fails where a folder at the top uses such a
-// phrase more often than its limit, and names the files with most of them.
-func TestNouns(t *testing.T) {
-	t.Parallel()
-	words := map[string]int{}
-	found := map[string][]int{}
-	files, all := files(t, ".go"), map[string][]int{}
-	for _, f := range files {
+// tsComment is a comment of TypeScript to the end of its line.
+var tsComment = regexp.MustCompile(`(?m)(?:^|[\s;{}(),])//(.*)$`)
+
+// texts returns the text of comments by file, and of documents.
+func texts(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, f := range files(t, ".go") {
 		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, f), nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var text strings.Builder
 		for _, c := range parsed.Comments {
 			text.WriteString(c.Text() + "\n")
 		}
-		top, _, _ := strings.Cut(path.Dir(f), "/")
-		n, phrases := count(text.String())
-		words[top] += n
-		all[f] = phrases
-		if found[top] == nil {
-			found[top] = make([]int, len(rules))
+		out[f] = text.String()
+	}
+	for _, f := range files(t, ".ts", ".tsx") {
+		var text strings.Builder
+		for _, m := range tsComment.FindAllStringSubmatch(read(t, f), -1) {
+			text.WriteString(m[1] + "\n")
 		}
-		for i := range rules {
-			found[top][i] += phrases[i]
+		out[f] = text.String()
+	}
+	for _, f := range files(t, ".md") {
+		if top(f) == f || top(f) == "docs" || f == "web/README.md" { // others are for models
+			out[f] = read(t, f)
 		}
 	}
-	for top := range found {
+	return out
+}
+
+// top is the first folder of a file, or a file at the top.
+func top(file string) string {
+	first, _, _ := strings.Cut(file, "/")
+	return first
+}
+
+// TestNouns holds comments and documents to nouns: it fails where the comments of a folder at
+// the top, or a document, use such a phrase more often than its limit, and names the files with
+// most of them.
+func TestNouns(t *testing.T) {
+	t.Parallel()
+	words, found := map[string]int{}, map[string][]int{}
+	all, members := map[string][]int{}, map[string][]string{}
+	for f, text := range texts(t) {
+		group := top(f)
+		if path.Ext(f) == ".md" {
+			group = f
+		}
+		n, phrases := count(text)
+		words[group] += n
+		all[f] = phrases
+		members[group] = append(members[group], f)
+		if found[group] == nil {
+			found[group] = make([]int, len(rules))
+		}
+		for i := range rules {
+			found[group][i] += phrases[i]
+		}
+	}
+	for group := range found {
 		for i, r := range rules {
-			if found[top][i] < 3 || 1000*float64(found[top][i]) <= r.limit*float64(words[top]) {
+			if found[group][i] < 3 || 1000*float64(found[group][i]) <= r.limit*float64(words[group]) {
 				continue
 			}
-			most := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !strings.HasPrefix(f, top+"/") || all[f][i] == 0 })
+			most := slices.DeleteFunc(slices.Clone(members[group]), func(f string) bool { return all[f][i] == 0 })
 			slices.SortFunc(most, func(a, b string) int { return cmp.Compare(all[b][i], all[a][i]) })
 			var list []string
 			for _, f := range most[:min(len(most), 8)] {
 				list = append(list, fmt.Sprintf("%s (%d)", f, all[f][i]))
 			}
-			t.Errorf("comments of %s have %q %d times in %d words, more than %.1f in 1,000; say it with a noun: %s",
-				top, r.name, found[top][i], words[top], r.limit, strings.Join(list, ", "))
+			t.Errorf("%s has %q %d times in %d words, more than %.1f in 1,000; say it with a noun: %s",
+				group, r.name, found[group][i], words[group], r.limit, strings.Join(list, ", "))
 		}
 	}
 }

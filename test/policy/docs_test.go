@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestLicense(t *testing.T) {
@@ -37,6 +39,29 @@ func TestTour(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
 			t.Errorf("ARCHITECTURE.md describes %s, which does not exist", m[1])
 		}
+	}
+}
+
+// tourEntry is a heading of a layer in ARCHITECTURE.md, another heading, or a domain below one.
+var tourEntry = regexp.MustCompile("(?m)^(?:### Layer (\\d+)|#|- `([a-z][a-z0-9/]*)`)")
+
+// TestTourLayers wants each domain below the heading of its layer.
+func TestTourLayers(t *testing.T) {
+	t.Parallel()
+	heading, found := "", 0
+	for _, m := range tourEntry.FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
+		layer, known := layers[m[2]]
+		switch {
+		case m[2] == "":
+			heading = m[1]
+		case heading != "" && known:
+			if found++; strconv.Itoa(layer) != heading {
+				t.Errorf("ARCHITECTURE.md has %s in layer %s; it is in layer %d", m[2], heading, layer)
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d domains found: the test tests nothing", found)
 	}
 }
 
@@ -66,7 +91,7 @@ func TestLinks(t *testing.T) {
 // program in docs/cli.md, or in the page of the App Server.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
-	text := read(t, "docs/cli.md") + read(t, "docs/app-server.md")
+	text := read(t, "docs/cli.md") + read(t, "docs/profiles.md") + read(t, "docs/app-server.md")
 	n := 0
 	for _, f := range files(t, ".go") {
 		if path.Dir(f) != "cmd/deft" || strings.HasSuffix(f, "_test.go") {
@@ -88,9 +113,7 @@ func TestCommandLine(t *testing.T) {
 func commandWords(t *testing.T, file string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var words []string
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		field, ok := n.(*ast.Field)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // maxFile is the largest size of a file of code, in bytes.
@@ -27,9 +29,7 @@ func TestSize(t *testing.T) {
 	t.Parallel()
 	for _, f := range files(t, code...) {
 		st, err := os.Stat(filepath.Join(root, f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if st.Size() > maxFile {
 			t.Errorf("%s has %d bytes, more than %d: split it by what its parts do", f, st.Size(), maxFile)
 		}
@@ -151,6 +151,17 @@ func TestRunArtefacts(t *testing.T) {
 	}
 	if !artefact.MatchString("test/x/workspace/bash_events/20261121181454187544_BashCommand_aaa20660ee864f90844284706b66d640") || artefact.MatchString("server/agentserver/bash/run.go") {
 		t.Error("artefact does not tell artefacts from sources")
+	}
+}
+
+// TestNoPrograms keeps compiled programs out of the repository, but where git ignores them.
+func TestNoPrograms(t *testing.T) {
+	t.Parallel()
+	ignored := strings.Split(read(t, ".gitignore"), "\n")
+	for _, f := range files(t, "") {
+		if !slices.Contains(ignored, "/"+f) && strings.HasPrefix(read(t, f), "\x7fELF") {
+			t.Errorf("%s is a program: delete it, and name it in .gitignore if a command of ours writes it", f)
+		}
 	}
 }
 

@@ -13,23 +13,33 @@ import (
 // layers orders the domains; an import may only point to a lower layer. A new
 // domain is given its layer here and its paragraph in ARCHITECTURE.md.
 var layers = map[string]int{
-	"fault": 0, "internal/landlock": 0, "internal/lazyregexp": 0, "internal/memo": 0, "internal/rawjson": 0, "internal/textfile": 0, "internal/realpath": 0, "internal/addresses": 0, "internal/cookies": 0, "internal/peer": 1, "internal/ratelimit": 0, "internal/zipfile": 0, "internal/visible": 0, "internal/licenses": 0, "internal/sqlitelog": 0, "internal/startpages": 0, "internal/sgr": 0, "web": 0,
+	"fault": 0, "internal/landlock": 0, "internal/lazyregexp": 0, "internal/memo": 0, "internal/oauthtest": 0, "internal/must": 0, "internal/wait": 0, "internal/acptest": 0, "internal/optional": 0, "internal/pieces": 0, "internal/rawjson": 0, "internal/testtree": 1, "internal/textfile": 0, "internal/realpath": 0, "internal/addresses": 0, "internal/cookies": 0, "internal/peer": 1, "internal/ratelimit": 0, "internal/zipfile": 0, "internal/visible": 0, "internal/licenses": 0, "internal/sqlitelog": 0, "internal/startpages": 0, "internal/sgr": 0, "web": 0,
 	"event": 1, "schema": 1, "internal/spawn": 1, "internal/keyring": 1, "internal/filelock": 1, "internal/workspacedir": 1, "internal/gitlimit": 1, "internal/gitfetch": 2, "internal/registryhosts": 1, "internal/tomlfile": 1, "internal/outbound": 1, "internal/objectstore": 1,
+	"tool/files":  1, // tools read and change files with it
 	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/worktree": 2, "gitview": 2, "checkpoint": 2, "job": 2,
-	"spec":           3, // llm's settings
-	"state":          3, // what a conversation cost is in llm's metrics
-	"workspace":      3, // shows repositories, loads skills
-	"security":       3, // masks secrets; settings offer its presets
-	"hook":           4, // described by spec's contract
-	"forge":          3, // tokens are llm's secrets
-	"server/v0event": 4, // of state and events
-	"server/rest":    2, // shared by the routes of all servers
-	"settings":       4,
-	"callback":       4, // processors use forges
-	"confirmation":   4, // words what security rated, of a state
-	"executor":       4, "memory": 4, "runtime": 4, "sandbox": 4,
+	"spec":            3, // llm's settings
+	"state":           3, // what a conversation cost is in llm's metrics
+	"workspace":       3, // shows repositories, loads skills
+	"critic":          4, // described by spec
+	"memoryfile":      3, // neutralizes text as skills
+	"security":        3, // masks secrets; settings offer its presets
+	"hook":            4, // described by spec's contract
+	"forge":           3, // tokens are llm's secrets
+	"server/v0event":  4, // of state and events
+	"server/mcplogin": 1, // of strings and addresses
+	"cli/mcplogins":   10,
+	"cli/acpserve":    8, // a client of session
+	"cli/mcpserve":    8, // a client of session
+	"server/rest":     2, // shared by the routes of all servers
+	"settings":        4,
+	"callback":        4, // processors use forges
+	"confirmation":    4, // words what security rated, of a state
+	"executor":        4, "memory": 4, "runtime": 4, "sandbox": 4,
 	"agent":                5,
 	"subagent":             5, // describes hooks, and limits of spec's contract
+	"plugin/gitsource":     3, // fetches with gitfetch
+	"plugin/installed":     4, // fetches with gitsource
+	"plugin":               6, // has agents
 	"controller":           6,
 	"session":              7,
 	"internal/portforward": 2,
@@ -39,16 +49,19 @@ var layers = map[string]int{
 	"cli/runcommand":       8, // a client of session
 	"cli/doctor":           8,
 	"server/view":          8, // a client of session
+	"server/ports":         8, // programs in sandboxes of session
 	"cli/listing":          8,
 	"cli/stdio":            9,
 	"cli/conversations":    10, // commands, which use stdio
 	"cli/modellist":        10,
+	"cli/plugins":          10,
 	"cli/profile":          10,
 	"cli/sandboxes":        10,
 	"cli/serveconfig":      10,
 	"cli/settingsimport":   10,
 	"cli/shell":            10,
 	"cli/undo":             10,
+	"cli/modelchoice":      11, // opens profiles
 	"cli/completion":       11, // offers the lists of other commands
 }
 
@@ -59,7 +72,7 @@ var serverLayers = map[string]int{
 	"config":       0,
 	"installation": 1, "workspacescope": 1,
 	"bash": 2, "conversation": 2, "deferredinit": 2, "files": 2, "gateway": 2, "git": 2, "info": 2,
-	"mcp": 2, "openapi": 2, "plugins": 2, "project": 2, "settings": 2, "skills": 2, "vscode": 2, "webhook": 2,
+	"acpmodels": 2, "mcp": 2, "openapi": 2, "plugins": 2, "project": 2, "settings": 2, "skills": 2, "vscode": 2, "webhook": 2,
 	"socket": 3, // follows commands of bash
 	"":       4, // the server itself
 }
@@ -68,7 +81,7 @@ var serverLayers = map[string]int{
 var appServerLayers = map[string]int{
 	"store": 0, "config": 0,
 	"sandboxes": 1, "callbacks": 1, "conversations": 2, // domain
-	"v1": 3, "v0": 3, "apps": 3, "settings": 3, "git": 3, "mcpserver": 3, "signin": 3,
+	"v1": 3, "v0": 3, "apps": 3, "plugins": 3, "settings": 3, "git": 3, "mcpserver": 3, "signin": 3,
 	"": 4, // the server itself
 }
 
@@ -116,19 +129,21 @@ const servers = 9
 // parts are packages below a domain that its adapters share. They are
 // imported like the domain itself; folders named internal are parts as well.
 var parts = []string{
-	"llm/broker",          // wraps the models of any adapter
-	"llm/catalog",         // data about models
-	"llm/probe",           // asks any model for its abilities
-	"llm/structured",      // asks any model
-	"llm/texttools",       // reads calls in the text of any model
-	"sandbox/bootstrap",   // the assignment of the program of any provider's sandbox
-	"sandbox/pool",        // keeps sandboxes of any provider
-	"forge/exchange",      // the requests of all git hosts
-	"workspace/link",      // the wire form that client and server agree on
-	"runtime/protocol",    // the wire form that client and server agree on
-	"runtime/tunnel",      // how client and server reach each other through HTTP
-	"tool/terminal/ahead", // a shell that starts before its terminal
-	"sandbox/image",       // images for sandboxes, by any builder
+	"llm/broker",            // wraps the models of any adapter
+	"llm/catalog",           // data about models
+	"llm/probe",             // asks any model for its abilities
+	"llm/structured",        // asks any model
+	"llm/texttools",         // reads calls in the text of any model
+	"sandbox/bootstrap",     // the assignment of the program of any provider's sandbox
+	"sandbox/pool",          // keeps sandboxes of any provider
+	"forge/exchange",        // the requests of all git hosts
+	"workspace/link",        // the wire form that client and server agree on
+	"runtime/protocol",      // the wire form that client and server agree on
+	"sandbox/tunnel",        // how client and server reach each other through HTTP
+	"tool/editor",           // planeditor is it with a guard
+	"tool/terminal/ahead",   // a shell that starts before its terminal
+	"sandbox/image",         // images for sandboxes, by any builder
+	"eventstream/openhands", // files of conversations, of any store
 }
 
 // trees are domains of several packages, which may import one another.
@@ -143,13 +158,15 @@ var withoutHTTP = []string{"schema", "spec", "settings", "session", "cli/doctor"
 // routers link the adapters of some domains to choose one by name. Like
 // adapters, they are imported by programs only.
 var routers = map[string][]string{
-	"llm/route":     {"llm"},
-	"forge/route":   {"forge"},
-	"session/build": {"agent", "executor", "llm", "runtime", "sandbox", "tool"},
+	"llm/route":       {"llm"},
+	"forge/route":     {"forge"},
+	"cli/modelchoice": {"llm", "session"}, // of commands; only cmd/deft imports it
+	"session/build":   {"agent", "critic", "executor", "llm", "runtime", "sandbox", "security", "tool"},
 	// Programs inside of sandboxes.
-	"executor/standard":      {"executor", "sandbox", "tool"},
-	"tool/builtin":           {"tool"},
-	"runtime/standardserver": {"executor", "runtime", "sandbox"},
+	"executor/standard":           {"executor", "sandbox", "tool"},
+	"tool/builtin":                {"tool"},
+	"runtime/standardserver":      {"executor", "runtime", "sandbox"},
+	"server/executionserver/host": {"executor", "runtime", "sandbox", "tool"},
 }
 
 // kind is the role of a package.

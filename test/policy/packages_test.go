@@ -27,6 +27,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 const module = "github.com/deft-dev/deft"
@@ -126,9 +128,7 @@ func files(t *testing.T, endings ...string) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(found) == 0 {
 		t.Fatalf("no file ends in %v", endings)
 	}
@@ -138,8 +138,6 @@ func files(t *testing.T, endings ...string) []string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(b)
 }

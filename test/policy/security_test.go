@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 var (
@@ -24,9 +26,7 @@ func TestSecurityTable(t *testing.T) {
 	var raw []byte
 	for _, name := range []string{"security.md", "security-secrets.md", "security-app-server.md"} {
 		one, err := os.ReadFile("../../docs/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		raw = append(raw, one...)
 	}
 	rows := securityRow.FindAllStringSubmatch(string(raw), -1)
@@ -72,14 +72,10 @@ func testsOf(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
 	files, err := filepath.Glob("../../" + dir + "/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, path := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
 				found[fn.Name.Name] = true
@@ -87,9 +83,7 @@ func testsOf(t *testing.T, dir string) map[string]bool {
 		}
 	}
 	scripts, err := filepath.Glob("../../" + dir + "/testdata/script/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, path := range scripts {
 		found["TestScripts/"+strings.TrimSuffix(filepath.Base(path), ".txtar")] = true
 	}

@@ -43,3 +43,52 @@ func TestStagesImportLittle(t *testing.T) {
 		}
 	}
 }
+
+// sandboxModules are the modules in the program of sandboxes, by their users there. Each start
+// initializes it two or three times and reads its pages, and each sandbox keeps the tables that
+// its packages make then: a module is added only for something that is done inside of sandboxes.
+var sandboxModules = map[string]string{
+	"github.com/agnivade/levenshtein":    "tool",
+	"github.com/aymanbagabas/go-udiff":   "server/executionserver",
+	"github.com/bmatcuk/doublestar/v4":   "tool/internal/search",
+	"github.com/chromedp/cdproto":        "tool/browser",
+	"github.com/fsnotify/fsnotify":       "sandbox/internal/logfile",
+	"github.com/go-json-experiment/json": "github.com/chromedp/cdproto",
+	"github.com/go-zeromq/zmq4":          "tool/ipython",
+	"github.com/goccy/go-yaml":           "skill",
+	"github.com/google/uuid":             "event",
+	"github.com/pelletier/go-toml/v2":    "sandbox/process",
+	"github.com/tidwall/gjson":           "llm",
+	"github.com/tidwall/match":           "github.com/tidwall/gjson",
+	"github.com/tidwall/pretty":          "github.com/tidwall/gjson",
+	"github.com/wlynxg/chardet":          "tool/files",
+	"go.starlark.net":                    "tool/workflow",
+	"golang.org/x/sync":                  "sandbox/internal/egressproxy",
+	"golang.org/x/sys":                   "sandbox/process",
+	"golang.org/x/text":                  "tool/files",
+	"mvdan.cc/sh/v3":                     "tool/terminal",
+}
+
+// TestSandboxProgramLinksLittle refuses a module in the program of sandboxes that nobody has
+// weighed.
+func TestSandboxProgramLinksLittle(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./cmd/deft-sandbox")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := map[string]bool{"github.com/deft-dev/deft": true}
+	for module := range strings.FieldsSeq(string(out)) {
+		if !linked[module] && sandboxModules[module] == "" {
+			t.Errorf("the program of sandboxes has the module %s, which each start of a sandbox initializes: do without it there, or name its user in test/policy/stages_test.go", module)
+		}
+		linked[module] = true
+	}
+	for module := range sandboxModules {
+		if !linked[module] {
+			t.Errorf("the program of sandboxes has no module %s: remove it from test/policy/stages_test.go", module)
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // metaphors are words that the project has given up for words of the field; each
@@ -48,9 +50,7 @@ func TestPlainWords(t *testing.T) {
 			t.Errorf("%s: the file is named after a %s; say %s", file, w, metaphors[w])
 		}
 		raw, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for i, line := range strings.Split(string(raw), "\n") {
 			if w := metaphorIn(quoted.ReplaceAllString(line, "")); w != "" {
 				t.Errorf("%s:%d: %s is a metaphor; say %s", file, i+1, w, metaphors[w])

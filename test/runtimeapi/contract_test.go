@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/sandbox/program"
 )
 
 // TestActionServer: the life of a runtime as OpenHands' RemoteRuntime leads it.
@@ -20,6 +23,9 @@ func TestActionServer(t *testing.T) {
 	r := s.begin("s", action)
 	if got := r.run(t, "echo $OF_THE_CLIENT $OF_THE_SERVER $SESSION_API_KEY; pwd; echo x > f"); got != "yes\n/workspace" {
 		t.Errorf("%q", got)
+	}
+	if got := r.run(t, "cat /proc/1/comm"); got != program.Name {
+		t.Errorf("the sandbox runs %q, which starts slowly", got)
 	}
 	// Nor can commands take the key from the server that runs them.
 	if got := r.run(t, "cat /proc/1/environ /proc/1/mem /proc/1/fd/3 2>/dev/null | wc -c"); got != "0" {
@@ -108,7 +114,7 @@ func TestAgentServer(t *testing.T) {
 		t.Error("a WebSocket with a wrong key was opened")
 	}
 	conn, _, err := websocket.Dial(t.Context(), url+r.SessionKey+"&resend_all=true", nil)
-	must(t, err)
+	must.Succeed(t, err)
 	defer conn.CloseNow()
 	if _, raw, err := conn.Read(t.Context()); err != nil || !strings.Contains(string(raw), "BashCommand") {
 		t.Errorf("%s, %v", raw, err)
@@ -244,11 +250,11 @@ func TestSharedPort(t *testing.T) {
 				continue
 			}
 			q, err := http.NewRequestWithContext(t.Context(), "GET", url+path, nil)
-			must(t, err)
+			must.Succeed(t, err)
 			q.Host = host
 			q.Header.Set("X-Session-API-Key", r.SessionKey)
 			answer, err := http.DefaultClient.Do(q)
-			must(t, err)
+			must.Succeed(t, err)
 			answer.Body.Close()
 			if answer.StatusCode != want {
 				t.Errorf("%s%s: %d", pattern, path, answer.StatusCode)

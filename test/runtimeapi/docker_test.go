@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // image is the one that `make deps` makes: busybox alone.
@@ -62,7 +64,7 @@ func TestContainers(t *testing.T) {
 		t.Skip("only root can give workspaces to other users")
 	}
 	pool := filepath.Join(t.TempDir(), "pool.json")
-	must(t, os.WriteFile(pool, []byte(`[{"image": "`+image+`", "run_as_user": 1000, "size": 2}]`), 0o600))
+	must.Succeed(t, os.WriteFile(pool, []byte(`[{"image": "`+image+`", "run_as_user": 1000, "size": 2}]`), 0o600))
 	s := openWith(t, host, "--sandbox", "docker", "--pool", pool, "--memory", "256M")
 	await(t, func() bool { return s.metric("deft_pool_ready") == 2 })
 	seen := map[string]bool{}
@@ -134,7 +136,7 @@ func TestStopWhileStarting(t *testing.T) {
 	t.Parallel()
 	host := engine(t)
 	registry, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and says nothing
-	must(t, err)
+	must.Succeed(t, err)
 	defer registry.Close()
 	s := openWith(t, host, "--sandbox", "docker", "--ignore", "run_as_user")
 	ended := make(chan int, 1)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // exchanging acts like a hostile model: it tries to end the server of the sandbox, then
@@ -55,8 +57,8 @@ func TestExchangedFiles(t *testing.T) {
 			t.Parallel()
 			p := begin(t)
 			p.t = t
-			must(t, os.Mkdir(p.beside, 0o755))
-			must(t, os.WriteFile(filepath.Join(p.beside, "secret"), []byte(besideSecret+"\n"), 0o644))
+			must.Succeed(t, os.Mkdir(p.beside, 0o755))
+			must.Succeed(t, os.WriteFile(filepath.Join(p.beside, "secret"), []byte(besideSecret+"\n"), 0o644))
 			c := p.create("file_editor")
 			c.send(t, "try")
 			await(t, func() bool { _, status := c.download(t, "d/secret"); return status == http.StatusOK })
@@ -127,10 +129,10 @@ func (c *placed) readExchanged(t *testing.T) (served int) {
 func (c *placed) get(t *testing.T, route string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", c.url+c.path()+route, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set("X-Session-API-Key", c.key)
 	answer, err := http.DefaultClient.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
 	if err != nil && answer.StatusCode != http.StatusOK { // an archive is cut off when files change

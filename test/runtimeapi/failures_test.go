@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // state returns the runtime of a session, with its reason.
@@ -30,7 +32,7 @@ func TestLateFailure(t *testing.T) {
 	t.Parallel()
 	host := engine(t)
 	registry, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and says nothing
-	must(t, err)
+	must.Succeed(t, err)
 	defer registry.Close()
 	asked := make(chan net.Conn, 100)
 	go func() {
@@ -78,7 +80,7 @@ func TestRemovedByHand(t *testing.T) {
 	}
 	r.run(t, "echo kept > f")
 	answer, err := ofEngine(host).Get(`http://docker/containers/json?filters={"label":["dev.deft.sandbox=` + r.ID + `"]}`)
-	must(t, err)
+	must.Succeed(t, err)
 	var all []struct {
 		ID string `json:"Id"`
 	}
@@ -88,7 +90,7 @@ func TestRemovedByHand(t *testing.T) {
 		t.Fatalf("%v, %v", all, err)
 	}
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://docker/containers/"+all[0].ID+"?force=true", nil)
-	must(t, err)
+	must.Succeed(t, err)
 	if answer, err = ofEngine(host).Do(q); err != nil {
 		t.Fatal(err)
 	}
@@ -107,12 +109,12 @@ func TestEngineAway(t *testing.T) {
 	t.Parallel()
 	host := engine(t)
 	dir, err := os.MkdirTemp("", "engine") //nolint:usetesting // the path of a socket is short
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
 	serve := func() *http.Server {
 		listener, err := net.Listen("unix", socket)
-		must(t, err)
+		must.Succeed(t, err)
 		proxy := &http.Server{Handler: &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "docker" }, Transport: ofEngine(host).Transport,
 			FlushInterval: -1,

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestGivenSocket: WebSockets of a program of the client pass with the session key, in a
@@ -65,7 +67,7 @@ func TestGivenSocket(t *testing.T) {
 
 			// It stays while the runtime is paused, and ends with this server.
 			c, _, err := r.socket(t, "/", r.SessionKey)
-			must(t, err)
+			must.Succeed(t, err)
 			hears(t, c, "/")
 			s.do("POST", "/pause", key, map[string]any{"runtime_id": r.ID}, nil)
 			if _, answer, err := r.socket(t, "/", r.SessionKey); err == nil || answer.StatusCode != http.StatusServiceUnavailable {
@@ -85,9 +87,7 @@ func TestGivenSocket(t *testing.T) {
 			says(t, c, "again")
 
 			// The program's end is the connection's.
-			if err := c.Write(t.Context(), websocket.MessageText, []byte("exit")); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, c.Write(t.Context(), websocket.MessageText, []byte("exit")))
 			if _, _, err := c.Read(t.Context()); err == nil {
 				t.Error("it outlives the program")
 			}
@@ -109,7 +109,7 @@ func put(t *testing.T, from, to string) {
 	if err == nil {
 		err = os.Rename(to+".new", to)
 	}
-	must(t, err)
+	must.Succeed(t, err)
 }
 
 // socket opens a WebSocket of a runtime's program.
@@ -170,15 +170,11 @@ func (r runtime) talks(t *testing.T) {
 		}
 		says(t, c, "text")
 		big := bytes.Repeat([]byte{0, 255}, 2<<20)
-		if err := c.Write(t.Context(), websocket.MessageBinary, big); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, c.Write(t.Context(), websocket.MessageBinary, big))
 		if kind, got, err := c.Read(t.Context()); kind != websocket.MessageBinary || !bytes.Equal(got, big) {
 			t.Errorf("of 4 MB %d bytes came back: %v", len(got), err)
 		}
-		if err := c.Write(t.Context(), websocket.MessageText, []byte("close")); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, c.Write(t.Context(), websocket.MessageText, []byte("close")))
 		if _, _, err := c.Read(t.Context()); websocket.CloseStatus(err) != 4001 {
 			t.Errorf("closed with %v", err)
 		}
@@ -199,9 +195,7 @@ func hears(t *testing.T, c *websocket.Conn, uri string) string {
 func says(t *testing.T, c *websocket.Conn, text string) {
 	t.Helper()
 	err := c.Write(t.Context(), websocket.MessageText, []byte(text))
-	if err != nil {
-		t.Error(err)
-	}
+	must.Report(t, err)
 	if _, got, err := c.Read(t.Context()); string(got) != text || err != nil {
 		t.Errorf("%q: %q, %v", text, got, err)
 	}

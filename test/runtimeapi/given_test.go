@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // givenServer is a program that a client gives: it serves the workspace until it is told to
@@ -22,13 +24,13 @@ func (r runtime) fetch(t *testing.T, path, sessionKey string) (status int, text 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+path, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	q.Header.Set("X-Session-API-Key", sessionKey)
 	answer, err := http.DefaultClient.Do(q)
-	must(t, err)
+	must.Succeed(t, err)
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	return answer.StatusCode, string(raw)
 }
 
@@ -52,7 +54,7 @@ func TestGivenProgram(t *testing.T) {
 				docker = engine(t)
 			}
 			pool := filepath.Join(t.TempDir(), "pool.json")
-			must(t, os.WriteFile(pool, []byte(with.pool), 0o600))
+			must.Succeed(t, os.WriteFile(pool, []byte(with.pool), 0o600))
 			args := append(with.args, "--pool", pool)
 			s := openWith(t, docker, args...)
 			await(t, func() bool { return s.metric("deft_pool_ready") == 1 })
@@ -95,7 +97,7 @@ func (s *server) given(ask map[string]any, args []string) {
 		t.Errorf("the environment: %s", env)
 	}
 	stop := filepath.Join(s.dir, "data/runtime-api/workspaces", r.ID, "workspace/stop")
-	must(t, os.WriteFile(stop, nil, 0o600))
+	must.Succeed(t, os.WriteFile(stop, nil, 0o600))
 	await(t, func() bool { status, _ := s.state("s"); return status == "stopped" })
 	if _, reason := s.state("s"); reason != "exited with code 7" {
 		t.Errorf("the reason is %q", reason)
@@ -139,6 +141,6 @@ func (s *server) givenFails(more map[string]any) {
 func (s *server) output(id string) string {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.dir, "data/runtime-api/sandboxes", id, "log"))
-	must(s.t, err)
+	must.Succeed(s.t, err)
 	return string(raw)
 }

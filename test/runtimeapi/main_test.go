@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/test/binary"
 )
@@ -60,10 +61,10 @@ func openWith(t *testing.T, docker string, args ...string) *server {
 func (s *server) start(args ...string) {
 	s.t.Helper()
 	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	must(s.t, err)
+	must.Succeed(s.t, err)
 	defer log.Close()
 	out, err := os.Create(filepath.Join(s.dir, "out"))
-	must(s.t, err)
+	must.Succeed(s.t, err)
 	defer out.Close()
 	s.cmd = exec.Command(binary.Path(), append([]string{"runtime-api", "--port", "0"}, args...)...)
 	s.cmd.Env = []string{
@@ -71,10 +72,10 @@ func (s *server) start(args ...string) {
 		"DEFT_RUNTIME_API_KEYS=one " + key + " 400\nanother " + otherKey + " 1", "OF_THE_SERVER=secret", "DOCKER_HOST=" + s.docker,
 	}
 	s.cmd.Stdout, s.cmd.Stderr = out, log
-	must(s.t, s.cmd.Start())
+	must.Succeed(s.t, s.cmd.Start())
 	waittest.Until(s.t, "the server listens", func() bool {
 		raw, err := os.ReadFile(out.Name())
-		must(s.t, err)
+		must.Succeed(s.t, err)
 		if m := listens.FindSubmatch(raw); m != nil {
 			s.url = string(m[1])
 			return true
@@ -90,7 +91,7 @@ func (s *server) start(args ...string) {
 // kill ends the server at once.
 func (s *server) kill() {
 	s.t.Helper()
-	must(s.t, s.cmd.Process.Kill())
+	must.Succeed(s.t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait() // killed
 }
 
@@ -103,16 +104,12 @@ func (s *server) end() {
 			s.do("POST", "/stop", k, map[string]any{"runtime_id": r.ID}, nil)
 		}
 	}
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		s.t.Error(err)
-	}
+	must.Report(s.t, s.cmd.Process.Signal(syscall.SIGTERM))
 	if err := s.cmd.Wait(); err != nil {
 		s.t.Errorf("the server ended with %v", err)
 	}
 	said, err := os.ReadFile(s.log)
-	if err != nil {
-		s.t.Error(err)
-	}
+	must.Report(s.t, err)
 	for _, secret := range []string{"panic", "goroutine ", key, otherKey} {
 		if strings.Contains(string(said), secret) {
 			s.t.Errorf("the log has %q", secret)
@@ -232,18 +229,10 @@ func command(path string, args, env []string) *exec.Cmd {
 func (s *server) endSandbox(id string) {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.dir, "data/runtime-api/sandboxes", id, "state.json"))
-	must(s.t, err)
+	must.Succeed(s.t, err)
 	var state struct{ PID int }
 	if err := json.Unmarshal(raw, &state); err != nil || state.PID < 2 {
 		s.t.Fatalf("%s: %v", raw, err)
 	}
-	must(s.t, syscall.Kill(state.PID, syscall.SIGKILL))
-}
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(s.t, syscall.Kill(state.PID, syscall.SIGKILL))
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deft-dev/deft/test/gitimage"
+	"github.com/deft-dev/deft/test/hostimage"
 )
 
 // startConversation is the body with which openhands-ai 1.11.0 starts a conversation in a
@@ -26,7 +26,7 @@ func TestOpenHands(t *testing.T) {
 		"process": func(t *testing.T) (*server, map[string]any) { return open(t, "--ignore", ignored), nil },
 		"docker": func(t *testing.T) (*server, map[string]any) {
 			s := openWith(t, engine(t), "--sandbox", "docker")
-			return s, map[string]any{"image": gitimage.Make(t, s.docker), "image_pull_policy": "Never"}
+			return s, map[string]any{"image": hostimage.Git(t, s.docker), "image_pull_policy": "Never"}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

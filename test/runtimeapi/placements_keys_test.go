@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // seenInside looks for the server's keys, and for a secret of the user that no command has
@@ -98,12 +100,12 @@ func (c *placed) processes(t *testing.T) (pids []string) {
 	}
 	pid, _, _ := strings.Cut(marked[0], " ")
 	space, err := os.Readlink("/proc/" + pid + "/ns/pid")
-	must(t, err)
+	must.Succeed(t, err)
 	if own, err := os.Readlink("/proc/self/ns/pid"); err != nil || own == space {
 		t.Skipf("this machine has no PID namespace for the sandbox: %v", err)
 	}
 	all, err := filepath.Glob("/proc/[0-9]*/ns/pid")
-	must(t, err)
+	must.Succeed(t, err)
 	for _, path := range all {
 		if other, err := os.Readlink(path); err == nil && other == space {
 			pids = append(pids, strings.Split(path, "/")[2])

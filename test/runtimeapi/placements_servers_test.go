@@ -16,8 +16,9 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
-	"github.com/deft-dev/deft/test/gitimage"
+	"github.com/deft-dev/deft/test/hostimage"
 )
 
 // placement is an agent server in one place.
@@ -35,7 +36,7 @@ type placement struct {
 	left      func(*testing.T) []string // of the conversation, after it was deleted
 }
 
-// placements are those that there are.
+// placements are all placements.
 var placements = map[string]func(*testing.T) *placement{
 	"outside-process": func(t *testing.T) *placement { return outside(t, script, "", "--sandbox", "process") },
 	"outside-docker": func(t *testing.T) *placement {
@@ -47,7 +48,7 @@ var placements = map[string]func(*testing.T) *placement{
 	},
 	"inside-docker": func(t *testing.T) *placement {
 		s := openWith(t, engine(t), "--sandbox", "docker")
-		return inside(t, s, map[string]any{"image": gitimage.Make(t, s.docker), "image_pull_policy": "Never"}, "/.deft/deft")
+		return inside(t, s, map[string]any{"image": hostimage.Git(t, s.docker), "image_pull_policy": "Never"}, "/.deft/deft")
 	},
 }
 
@@ -65,9 +66,9 @@ func outside(t *testing.T, script, docker string, args ...string) *placement {
 	dir := t.TempDir()
 	p := &placement{key: serverKey, workspace: filepath.Join(dir, "project"), beside: filepath.Join(dir, "beside"), mark: newMark()}
 	file := filepath.Join(dir, "llm.yaml")
-	must(t, os.WriteFile(file, p.scripted(script), 0o600))
+	must.Succeed(t, os.WriteFile(file, p.scripted(script), 0o600))
 	turns, err := llmtest.Load(file)
-	must(t, err)
+	must.Succeed(t, err)
 	p.llm = llmtest.Start(t, turns).URL
 	var pid int
 	p.restart = func(*testing.T) {
@@ -76,13 +77,13 @@ func outside(t *testing.T, script, docker string, args ...string) *placement {
 	}
 	p.restart(t)
 	p.kill = func(t *testing.T) {
-		must(t, syscall.Kill(pid, syscall.SIGKILL))
+		must.Succeed(t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	p.left = func(t *testing.T) []string {
 		found := processesWith(t, p.mark)
 		for _, of := range []string{"sandboxes/[0-9a-f]*[0-9]*", "sandboxes/docker/[0-9a-f]*"} {
 			more, err := filepath.Glob(filepath.Join(dir, "workspace/conversations", of))
-			must(t, err)
+			must.Succeed(t, err)
 			found = append(found, more...)
 		}
 		return found
@@ -94,7 +95,7 @@ func outside(t *testing.T, script, docker string, args ...string) *placement {
 func outsideRemote(t *testing.T, script string) *placement {
 	t.Helper()
 	api := openWith(t, engine(t), "--sandbox", "docker")
-	p := outside(t, script, "", "--sandbox", "remote", "--runtime-api", api.url, "--runtime-api-key-env", "KEY_OF_API", "--image", gitimage.Make(t, api.docker), "--pull", "never")
+	p := outside(t, script, "", "--sandbox", "remote", "--runtime-api", api.url, "--runtime-api-key-env", "KEY_OF_API", "--image", hostimage.Git(t, api.docker), "--pull", "never")
 	p.workspace = "/workspace/project"
 	p.left = func(*testing.T) (ids []string) {
 		var all struct{ Runtimes []runtime }
@@ -182,18 +183,18 @@ func killContainer(t *testing.T, docker, id string) {
 	t.Helper()
 	c := ofEngine(docker)
 	answer, err := c.Get("http://docker/containers/json")
-	must(t, err)
+	must.Succeed(t, err)
 	defer answer.Body.Close()
 	var all []struct {
 		ID     string `json:"Id"`
 		Mounts []struct{ Source string }
 	}
-	must(t, json.NewDecoder(answer.Body).Decode(&all))
+	must.Succeed(t, json.NewDecoder(answer.Body).Decode(&all))
 	for _, one := range all {
 		for _, m := range one.Mounts {
 			if strings.Contains(m.Source, id) {
 				killed, err := c.Post("http://docker/containers/"+one.ID+"/kill", "", nil)
-				must(t, err)
+				must.Succeed(t, err)
 				killed.Body.Close()
 				if killed.StatusCode != http.StatusNoContent {
 					t.Fatalf("kill: %s", killed.Status)
@@ -209,7 +210,7 @@ func killContainer(t *testing.T, docker, id string) {
 func processesWith(t *testing.T, text string) (found []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	must(t, err)
+	must.Succeed(t, err)
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err == nil && bytes.Contains(raw, []byte(text)) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestPlacements leads the same life with an agent server in each placement: outside, with
@@ -126,7 +128,7 @@ func (c *placed) follow(t *testing.T, message string) (events []seen) {
 	t.Helper()
 	address := fmt.Sprintf("ws%s/sockets/events/%s?resend_all=true&session_api_key=%s", strings.TrimPrefix(c.url, "http"), c.id, url.QueryEscape(c.key))
 	conn, _, err := websocket.Dial(t.Context(), address, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	defer conn.CloseNow()
 	conn.SetReadLimit(16 << 20)
 	for {
@@ -195,13 +197,13 @@ func (c *placed) work(t *testing.T) {
 func (c *placed) download(t *testing.T, name string) (text string, status int) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", c.url+c.path()+"/file/download?path="+url.QueryEscape(c.workspace+"/"+name), nil)
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set("X-Session-API-Key", c.key)
 	answer, err := http.DefaultClient.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	return string(raw), answer.StatusCode
 }
 
@@ -224,13 +226,13 @@ func (p *placement) uploadTo(t *testing.T, route, path string, content []byte) i
 	if err == nil {
 		err = form.Close()
 	}
-	must(t, err)
+	must.Succeed(t, err)
 	r, err := http.NewRequestWithContext(t.Context(), "POST", p.url+route+"?path="+url.QueryEscape(path), &body)
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set("X-Session-API-Key", p.key)
 	r.Header.Set("Content-Type", form.FormDataContentType())
 	answer, err := http.DefaultClient.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	answer.Body.Close()
 	return answer.StatusCode
 }

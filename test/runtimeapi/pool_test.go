@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // withPool starts a server whose pool has so many sandboxes, and waits until they are there.
@@ -33,24 +35,24 @@ func writePool(t *testing.T, file string, size int) {
 	if size > 0 {
 		text = fmt.Sprintf(`[{"size": %d}]`, size)
 	}
-	must(t, os.WriteFile(file, []byte(text), 0o600))
+	must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // metric returns the sum of a metric over all classes.
 func (s *server) metric(name string) int {
 	s.t.Helper()
 	q, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url+"/metrics", nil)
-	must(s.t, err)
+	must.Succeed(s.t, err)
 	q.Header.Set("X-API-Key", key)
 	answer, err := http.DefaultClient.Do(q)
-	must(s.t, err)
+	must.Succeed(s.t, err)
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
-	must(s.t, err)
+	must.Succeed(s.t, err)
 	sum := 0
 	for _, m := range regexp.MustCompile(`(?m)^`+name+`\{.*\} (\d+)$`).FindAllSubmatch(raw, -1) {
 		n, err := strconv.Atoi(string(m[1]))
-		must(s.t, err)
+		must.Succeed(s.t, err)
 		sum += n
 	}
 	return sum
@@ -107,7 +109,7 @@ func TestPool(t *testing.T) {
 
 func (s *server) signal(sig os.Signal) {
 	s.t.Helper()
-	must(s.t, s.cmd.Process.Signal(sig))
+	must.Succeed(s.t, s.cmd.Process.Signal(sig))
 }
 
 // TestRacingClaims: of claims at the same time each has a sandbox of its own, whether the
@@ -141,7 +143,7 @@ func TestPoolPrepared(t *testing.T) {
 	t.Parallel()
 	host := engine(t)
 	file := filepath.Join(t.TempDir(), "pool.json")
-	must(t, os.WriteFile(file, []byte(`[{"image": "`+image+`", "image_pull_policy": "Never", "size": 1}]`), 0o600))
+	must.Succeed(t, os.WriteFile(file, []byte(`[{"image": "`+image+`", "image_pull_policy": "Never", "size": 1}]`), 0o600))
 	s := openWith(t, host, "--sandbox", "docker", "--pool", file)
 	await(t, func() bool { return s.metric("deft_pool_ready") == 1 })
 	waiting, err := os.ReadDir(filepath.Join(s.dir, "data/runtime-api/workspaces"))
@@ -149,7 +151,7 @@ func TestPoolPrepared(t *testing.T) {
 		t.Fatalf("%v, %v", waiting, err)
 	}
 	answer, err := ofEngine(host).Get(`http://docker/containers/json?filters={"label":["dev.deft.sandbox=` + waiting[0].Name() + `"]}`)
-	must(t, err)
+	must.Succeed(t, err)
 	var all []struct {
 		ID string `json:"Id"`
 	}
@@ -177,20 +179,20 @@ func busybox(t *testing.T, docker, container string, command ...string) int {
 	t.Helper()
 	ask := func(method, path string, body, to any) {
 		raw, err := json.Marshal(body)
-		must(t, err)
+		must.Succeed(t, err)
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://docker"+path, bytes.NewReader(raw))
-		must(t, err)
+		must.Succeed(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		answer, err := ofEngine(docker).Do(r)
-		must(t, err)
+		must.Succeed(t, err)
 		defer answer.Body.Close()
 		raw, err = io.ReadAll(answer.Body) // of a start: until the command has ended
-		must(t, err)
+		must.Succeed(t, err)
 		if answer.StatusCode > http.StatusCreated {
 			t.Fatalf("%s: %s %s", path, answer.Status, raw)
 		}
 		if to != nil {
-			must(t, json.Unmarshal(raw, to))
+			must.Succeed(t, json.Unmarshal(raw, to))
 		}
 	}
 	var made struct{ ID string }

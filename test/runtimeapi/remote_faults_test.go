@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	runtimeclient "github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
 	sandboximage "github.com/deft-dev/deft/sandbox/image"
@@ -150,7 +151,7 @@ func TestRemoteFaults(t *testing.T) {
 	// A command goes on when the connections are lost, and runs once.
 	done := make(chan string, 1)
 	rt, err := runtimeclient.New(runtimeclient.Options{Dial: box.Dial})
-	must(t, err)
+	must.Succeed(t, err)
 	defer rt.Close()
 	go func() {
 		o, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "two", Action: &event.TerminalAction{
@@ -168,7 +169,7 @@ func TestRemoteFaults(t *testing.T) {
 		return err == nil && len(began) == 1
 	})
 	between.cut()
-	must(t, os.WriteFile(filepath.Join(filepath.Dir(began[0]), "go"), nil, 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(filepath.Dir(began[0]), "go"), nil, 0o600))
 	if got := <-done; got != "2" {
 		t.Errorf("through lost connections: %q", got)
 	}
@@ -183,16 +184,12 @@ func TestRemoteFaults(t *testing.T) {
 		t.Error("it was not found again")
 	}
 	for _, change := range []func(context.Context) error{box.Pause, box.Resume} {
-		if err := change(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, change(t.Context()))
 	}
 	if list, err := p.List(t.Context()); err != nil || len(list) != 1 || list[0].State != sandbox.Running {
 		t.Errorf("list %+v, %v", list, err)
 	}
-	if err := box.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, box.Stop(t.Context()))
 	<-box.Done()
 	if box = startRemote(t, p, spec); box.Reused() || inRemote(t, box, "five", "wc -l <ran") != "2" {
 		t.Error("its files are gone")
@@ -201,9 +198,7 @@ func TestRemoteFaults(t *testing.T) {
 	if s.do("GET", "/list", key, nil, &all); len(all.Runtimes) != 1 {
 		t.Errorf("runtimes: %+v", all.Runtimes)
 	}
-	if err := p.Remove(t.Context(), spec.ID); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, p.Remove(t.Context(), spec.ID))
 	if s.do("GET", "/list", key, nil, &all); len(all.Runtimes) != 0 {
 		t.Errorf("runtimes are left: %+v", all.Runtimes)
 	}
@@ -211,7 +206,7 @@ func TestRemoteFaults(t *testing.T) {
 	request := sandboximage.Request{Base: image, ExtraDeps: "echo " + rand.Text() + " >/added"}
 	var log []string
 	name, err := p.BuildImage(t.Context(), request, func(line string) { log = append(log, line) })
-	must(t, err)
+	must.Succeed(t, err)
 	lock := name[:strings.LastIndex(name, "_")]
 	for _, tag := range []string{name, lock, name[:strings.LastIndex(name, ":")] + ":v1_" + sandboximage.SafeTag(image)} {
 		removeImage(t, host, tag)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -64,7 +65,7 @@ func TestRemoteAgentServer(t *testing.T) {
 	t.Run("projects of this machine", func(t *testing.T) {
 		serve(t)
 		project := t.TempDir()
-		must(t, os.WriteFile(filepath.Join(project, "AGENTS.md"), []byte("of another directory"), 0o600))
+		must.Succeed(t, os.WriteFile(filepath.Join(project, "AGENTS.md"), []byte("of another directory"), 0o600))
 		for _, route := range []string{"skills", "plugins", "sub-agents", "hooks"} {
 			var refused struct{ Detail string }
 			if status := do(t, "POST", "/api/"+route, map[string]any{"project_dir": project}, &refused); status != http.StatusUnprocessableEntity || !strings.Contains(refused.Detail, "project_dir") {

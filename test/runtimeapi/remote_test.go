@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	runtimeclient "github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/remote"
@@ -22,12 +23,8 @@ import (
 func (s *server) provider(dir string) *remote.Provider {
 	s.t.Helper()
 	p, err := remote.New(remote.Options{Dir: dir, URL: s.url, Key: key, KeyName: "KEY"})
-	must(s.t, err)
-	s.t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			s.t.Error(err)
-		}
-	})
+	must.Succeed(s.t, err)
+	s.t.Cleanup(func() { must.Report(s.t, p.Close()) })
 	return p
 }
 
@@ -42,7 +39,7 @@ func remoteSpec(id string) sandbox.Spec {
 func startRemote(t *testing.T, p *remote.Provider, s sandbox.Spec) sandbox.Sandbox {
 	t.Helper()
 	box, err := p.Start(t.Context(), s)
-	must(t, err)
+	must.Succeed(t, err)
 	return box
 }
 
@@ -50,10 +47,10 @@ func startRemote(t *testing.T, p *remote.Provider, s sandbox.Spec) sandbox.Sandb
 func inRemote(t *testing.T, box sandbox.Sandbox, id event.ID, text string) string {
 	t.Helper()
 	rt, err := runtimeclient.New(runtimeclient.Options{Dial: box.Dial})
-	must(t, err)
+	must.Succeed(t, err)
 	defer rt.Close()
 	o, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: &event.TerminalAction{Command: text}}})
-	must(t, err)
+	must.Succeed(t, err)
 	return event.JoinText(o.(*event.TerminalObservation).Content)
 }
 
@@ -103,14 +100,14 @@ func TestRemote(t *testing.T) {
 		t.Errorf("with another environment: %v", err)
 	}
 	// Paused by hand it does not answer; paused by the API it is resumed.
-	must(t, box.Pause(t.Context()))
+	must.Succeed(t, box.Pause(t.Context()))
 	if st, err := box.Status(t.Context()); err != nil || st.State != sandbox.Paused {
 		t.Errorf("status %+v, %v", st, err)
 	}
 	if conn, err := box.Dial(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a paused one answers: %v, %v", conn, err)
 	}
-	must(t, box.Resume(t.Context()))
+	must.Succeed(t, box.Resume(t.Context()))
 	var all struct{ Runtimes []runtime }
 	s.do("GET", "/list", key, nil, &all)
 	s.do("POST", "/pause", key, map[string]any{"runtime_id": all.Runtimes[0].ID}, nil)
@@ -118,7 +115,7 @@ func TestRemote(t *testing.T) {
 		t.Errorf("after the API's pause: %q", got)
 	}
 	// It ends, and starts again with the journal.
-	must(t, box.Stop(t.Context()))
+	must.Succeed(t, box.Stop(t.Context()))
 	<-box.Done()
 	if st, err := box.Status(t.Context()); err != nil || st.State != sandbox.Ended {
 		t.Errorf("status %+v, %v", st, err)
@@ -130,7 +127,7 @@ func TestRemote(t *testing.T) {
 	if box.Reused() || inRemote(t, box, "three", "echo run anew") != "made" {
 		t.Error("the journal is gone")
 	}
-	must(t, p.Remove(t.Context(), spec.ID))
+	must.Succeed(t, p.Remove(t.Context(), spec.ID))
 	<-box.Done()
 	if status := s.do("GET", "/sessions/"+all.Runtimes[0].SessionID, key, nil, nil); status != http.StatusNotFound {
 		t.Errorf("its session: %d", status)
@@ -159,9 +156,7 @@ func TestRemoteSurvives(t *testing.T) {
 		t.Error("it counts as ended")
 	default:
 	}
-	if err := p.Remove(t.Context(), spec.ID); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, p.Remove(t.Context(), spec.ID))
 }
 
 // TestRemoteRefused names the mistake at once.
@@ -187,7 +182,7 @@ func TestRemoteRefused(t *testing.T) {
 	} {
 		c.o.Dir = dir
 		p, err := remote.New(c.o)
-		must(t, err)
+		must.Succeed(t, err)
 		spec := remoteSpec("refused")
 		if c.spec != nil {
 			c.spec(&spec)
@@ -195,9 +190,7 @@ func TestRemoteRefused(t *testing.T) {
 		if _, err := p.Start(t.Context(), spec); !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, want %s with %q", name, err, c.kind, c.text)
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, p.Close())
 	}
 	if _, err := remote.New(remote.Options{Dir: dir, URL: "ftp://x", Key: key}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("not an address: %v", err)
@@ -226,12 +219,12 @@ func TestRemoteKeys(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			r, err := http.NewRequestWithContext(ctx, "GET", all.Runtimes[0].URL+path, nil)
-			must(t, err)
+			must.Succeed(t, err)
 			r.Header.Set("Connection", "Upgrade")
 			r.Header.Set("Upgrade", "deft-action-server")
 			r.Header.Set("X-Session-API-Key", wrong)
 			resp, err := http.DefaultClient.Do(r)
-			must(t, err)
+			must.Succeed(t, err)
 			_, _ = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusNotFound {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/waittest"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	pool := filepath.Join(t.TempDir(), "pool.json")
-	must(t, os.WriteFile(pool, []byte(`[{"size": 2}]`), 0o600))
+	must.Succeed(t, os.WriteFile(pool, []byte(`[{"size": 2}]`), 0o600))
 	s := open(t, "--ignore", ignored, "--pool", pool)
 	running, paused, dead := s.begin("running", action), s.begin("paused", action), s.begin("dead", action)
 	running.run(t, "sleep 1000 & X=1")
@@ -89,9 +90,7 @@ func TestSecondServer(t *testing.T) {
 // sandboxes counts those that there are.
 func (s *server) sandboxes() int {
 	entries, err := os.ReadDir(filepath.Join(s.dir, "data/runtime-api/workspaces"))
-	if err != nil {
-		s.t.Error(err)
-	}
+	must.Report(s.t, err)
 	return len(entries)
 }
 

@@ -13,6 +13,9 @@
 //
 // # Concurrency and failure
 //
+// Each case that begins is a subtest, which ends with it (web/e2e/reporter.ts): a case that fails is
+// told at once, and one that hangs is named by the runner of `make system`.
+//
 // As many cases run at a time as there are processors, each with an account and a browser
 // context of its own, on the server of its worker. Cases that restart the server, or look at
 // its directory, have one of their own (alone). A case fails if the page asks another host

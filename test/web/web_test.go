@@ -1,16 +1,21 @@
 package web_test
 
 import (
+	"bufio"
+	"encoding/json"
 	"flag"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 	"github.com/deft-dev/deft/test/chromium"
-	"github.com/deft-dev/deft/test/gitimage"
+	"github.com/deft-dev/deft/test/hostimage"
 	"github.com/deft-dev/deft/web"
 )
 
@@ -24,9 +29,7 @@ func TestMain(m *testing.M) {
 func TestPage(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../../web")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	playwright := filepath.Join(root, "node_modules", ".bin", "playwright")
 	if _, err := os.Stat(playwright); err != nil {
 		missing(t, "Playwright is not installed: web/scripts/install.sh")
@@ -41,40 +44,90 @@ func TestPage(t *testing.T) {
 	docker := os.Getenv("DEFT_TEST_DOCKER")
 	gitImage := "" // none: the cases with containers are skipped, in CI they fail
 	if _, err := os.Stat(strings.TrimPrefix(docker, "unix://")); err == nil || os.Getenv("CI") == "true" {
-		gitImage = gitimage.Make(t, docker)
+		gitImage = hostimage.Git(t, docker)
 	}
-	args := []string{"test", "--config", filepath.Join("e2e", "playwright.config.ts")}
+	args := []string{"test", "--config", filepath.Join("e2e", "playwright.config.ts"), "--reporter", filepath.Join("e2e", "reporter.ts")}
 	if *grep != "" {
 		args = append(args, "--grep", *grep)
 	}
-	results := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), playwright, args...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "DEFT_BIN="+binary.Path(), "DEFT_CHROMIUM="+browser, "DEFT_WEB_RESULTS="+results, "DEFT_TEST_GIT_IMAGE="+gitImage)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		pages, globErr := filepath.Glob(filepath.Join(results, "*", "error-context.md"))
-		for _, page := range pages {
-			text, err := os.ReadFile(page)
-			_, snapshot, _ := strings.Cut(string(text), "```yaml")
-			snapshot, _, _ = strings.Cut(snapshot, "```")
-			t.Logf("what %s showed: %.8000s (%v)", filepath.Base(filepath.Dir(page)), snapshot, err)
-		}
-		t.Fatalf("%v (%v)\n%s", err, globErr, withoutPassed(string(out)))
+	cmd.Env = append(os.Environ(), "DEFT_BIN="+binary.Path(), "DEFT_CHROMIUM="+browser, "DEFT_WEB_RESULTS="+t.TempDir(), "DEFT_TEST_GIT_IMAGE="+gitImage)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
+	follow(t, out)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, said.String())
 	}
-	t.Logf("%s", out)
 }
 
-// withoutPassed leaves out the lines of cases that passed or were skipped, so
-// that a log which is cut still has the failures.
-func withoutPassed(out string) string {
-	var kept []string
-	for line := range strings.Lines(out) {
-		if mark, _, _ := strings.Cut(strings.TrimSpace(line), " "); mark != "✓" && mark != "-" {
-			kept = append(kept, line)
+// line is what web/e2e/reporter.ts says: that a case begins or ends, or an error of no case.
+type line struct {
+	Begin, End, Error string
+	Skipped, Failed   bool
+	Output            string
+	Errors            []string
+	Context           string // the file that has what the page showed
+}
+
+// follow makes a subtest of each case that runs, so that one which fails is told at once, and
+// one which hangs is named while it does.
+func follow(t *testing.T, out io.Reader) {
+	ends := map[string]chan line{}
+	var running sync.WaitGroup
+	defer running.Wait()
+	for r := bufio.NewReader(out); ; {
+		text, err := r.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		var l line
+		if json.Unmarshal(text, &l) != nil {
+			t.Logf("%s", text) // of Playwright itself
+			continue
+		}
+		switch {
+		case l.Begin != "":
+			end := make(chan line, 1)
+			ends[l.Begin] = end
+			running.Go(func() { t.Run(l.Begin, func(t *testing.T) { finish(t, end) }) })
+		case l.End != "":
+			ends[l.End] <- l
+			delete(ends, l.End)
+		default:
+			t.Error(l.Error)
 		}
 	}
-	return strings.Join(kept, "")
+	for _, end := range ends {
+		close(end)
+	}
+}
+
+// finish ends the subtest of a case when that does, with its result.
+func finish(t *testing.T, end <-chan line) {
+	l, ok := <-end
+	if !ok {
+		t.Fatal("Playwright has ended before the case")
+	}
+	if l.Output != "" {
+		t.Log(l.Output)
+	}
+	if l.Skipped {
+		t.Skip()
+	}
+	if !l.Failed {
+		return
+	}
+	t.Error(strings.Join(l.Errors, "\n"))
+	if l.Context != "" {
+		text, err := os.ReadFile(l.Context)
+		_, snapshot, _ := strings.Cut(string(text), "```yaml")
+		snapshot, _, _ = strings.Cut(snapshot, "```")
+		t.Logf("what the page showed: %.8000s (%v)", snapshot, err)
+	}
 }
 
 // missing skips the test for a reason, or fails it if CI is "true".

@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/cli/runcommand"
 	"github.com/deft-dev/deft/executor/standard"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/mcp"
 	"github.com/deft-dev/deft/spec"
@@ -35,10 +36,8 @@ func init() { tool.Register(trial) }
 // The script tool_registered of cmd/deft runs one in a sandbox.
 func TestRegistration(t *testing.T) {
 	t.Parallel()
-	a, err := runcommand.NewAgent(runcommand.Models{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, err := runcommand.NewAgent(runcommand.Models{}, nil, nil, "")
+	must.Succeed(t, err)
 	if !slices.ContainsFunc(a.Tools, func(own spec.Tool) bool { return own.Name == "trial" }) {
 		t.Errorf("deft run has not got it: %v", a.Tools)
 	}
@@ -60,14 +59,10 @@ func TestRegistration(t *testing.T) {
 		t.Errorf("the catalogue: %s %v", raw, err)
 	}
 	all, err := standard.New(standard.Config{Workspace: t.TempDir(), Scratch: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() {
 		for _, x := range all {
-			if err := x.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, x.Close())
 		}
 	}()
 	if all["TrialAction"] == nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -31,11 +32,11 @@ func TestShown(t *testing.T) {
 		}
 		return fmt.Sprintf("verb: tr('%s'), deed: '%s'", d.Verb, d.Class)
 	}
+	var all []tool.Shown
 	for _, r := range tool.Registered() {
-		s := r.Shown
-		if s.Action == "" {
-			continue
-		}
+		all = append(all, r.Words()...)
+	}
+	for _, s := range all {
 		fmt.Fprintf(&b, "  %s: {\n    %s,\n", s.Action, deed(s.Deed))
 		if len(s.Commands) > 0 {
 			b.WriteString("    commands: {\n")
@@ -53,14 +54,10 @@ func TestShown(t *testing.T) {
 	b.WriteString("} as const;\n")
 	file := filepath.Join("..", "..", "web", "src", "conversation", "shownTools.ts")
 	if *update {
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, b.Bytes(), 0o644))
 	}
 	had, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(b.String(), string(had)); diff != "" {
 		t.Errorf("%s is not as the registrations say: go test ./tool/builtin -args -update (-want +got)\n%s", file, diff)
 	}

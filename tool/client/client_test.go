@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/client"
 )
@@ -19,22 +20,14 @@ const control = `[{"name":"ui","description":"Moves the page.","parameters":{"ty
 func TestTool(t *testing.T) {
 	t.Parallel()
 	specs, err := client.ParseSpecs(json.RawMessage(control))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	set, err := tool.NewSet(specs[0].Definition(), specs[1].Definition())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p, err := set.Parse("ui", `{"to":"b","summary":"go"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ev := &event.ActionEvent{Base: event.NewBase(event.SourceAgent), Action: p.Action, ToolName: "ui"}
 	raw, err := event.Marshal(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := `"action":{"to":"b","kind":"ClientAction_ui"}`; !strings.Contains(string(raw), want) {
 		t.Errorf("%s lacks %s", raw, want)
 	}
@@ -85,9 +78,7 @@ func TestRefused(t *testing.T) {
 	if err := client.Check([]client.Spec{a}, []string{"a"}); err == nil || !strings.Contains(err.Error(), "collides") {
 		t.Errorf("taken: %v", err)
 	}
-	if err := client.Check([]client.Spec{a}, []string{"b"}); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, client.Check([]client.Spec{a}, []string{"b"}))
 	if specs, err := client.ParseSpecs(json.RawMessage("null")); err != nil || diff(specs, nil) {
 		t.Errorf("null: %v, %v", specs, err)
 	}
@@ -112,9 +103,7 @@ func FuzzParseSpecs(f *testing.F) {
 		}
 		for _, s := range specs {
 			set, err := tool.NewSet(s.Definition())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if p, err := set.Parse(s.Name, args); err == nil && !json.Valid(p.Action.(*event.UnknownAction).Raw) {
 				t.Fatalf("%s", p.Action.(*event.UnknownAction).Raw)
 			}

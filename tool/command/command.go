@@ -18,6 +18,8 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -49,6 +51,10 @@ type Action struct {
 	Dir  string   `json:"dir"`  // absolute
 	// Seconds bounds how long it may run; 0 takes 30.
 	Seconds int `json:"seconds,omitempty"`
+	// Stdin is its standard input, and Env are variables, as NAME=VALUE, beside those of the
+	// executor.
+	Stdin string   `json:"stdin,omitempty"`
+	Env   []string `json:"env,omitempty"`
 }
 
 // Kind implements [event.Action].
@@ -61,6 +67,8 @@ type Observation struct {
 	ExitCode int    `json:"exit_code"`
 	Stdout   string `json:"stdout"`
 	Stderr   string `json:"stderr"`
+	// TimedOut says that it was killed because its time was over.
+	TimedOut bool `json:"timed_out,omitempty"`
 }
 
 // Kind implements [event.Observation].
@@ -98,16 +106,25 @@ func (x *executor) Execute(ctx context.Context, c tool.Call) (event.Observation,
 	if cmd.Err == nil && x.start != nil {
 		cmd.Path, cmd.Args = x.start(cmd.Path, cmd.Args)
 	}
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = a.Dir, x.env, &stdout, &stderr
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = a.Dir, slices.Concat(x.env, a.Env), &stdout, &stderr
+	if a.Stdin != "" {
+		cmd.Stdin = strings.NewReader(a.Stdin)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it has ended well, and what it has started goes on with its output
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return failed(err.Error()), nil
 	}
-	return &Observation{ExitCode: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}, nil
+	return &Observation{
+		ExitCode: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String(),
+		TimedOut: err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded),
+	}, nil
 }
 
 // Close implements [tool.Executor].

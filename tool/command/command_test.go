@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/command"
 )
@@ -19,9 +20,7 @@ func run(t *testing.T, ctx context.Context, argv ...string) *command.Observation
 	x := command.New([]string{"PATH=/usr/bin:/bin", "X=y"}, nil)
 	defer x.Close()
 	obs, err := x.Execute(ctx, tool.Call{ID: event.NewID(), Action: &command.Action{Argv: argv, Dir: "/"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return obs.(*command.Observation)
 }
 
@@ -39,6 +38,7 @@ func TestCommand(t *testing.T) {
 		"not a word": {[]string{"echo", "a; echo b"}, 0, "a; echo b\n", "", false},
 		"no program": {[]string{"no-such-program"}, -1, "", "", true},
 		"nothing":    {nil, -1, "", "", true},
+		"a child":    {[]string{"sh", "-c", "sleep 3 & echo out"}, 0, "out\n", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,13 +69,9 @@ func TestInterruptKillsTheGroup(t *testing.T) {
 func TestActionSurvivesTheWire(t *testing.T) {
 	t.Parallel()
 	raw, err := event.MarshalAction(&command.Action{Argv: []string{"git", "diff"}, Dir: "/w"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	a, err := event.UnmarshalAction(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, ok := a.(*command.Action); !ok || strings.Join(got.Argv, " ") != "git diff" {
 		t.Errorf("%#v", a)
 	}

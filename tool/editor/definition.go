@@ -3,12 +3,12 @@ package editor
 import (
 	_ "embed"
 	"encoding/json"
-	"path/filepath"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/files"
 )
 
 //go:embed editor.md
@@ -57,9 +57,7 @@ var Tool = tool.Registration{
 		}
 		return Definition()
 	},
-	New: func(p tool.Place) (tool.Executor, error) {
-		return New(Config{Workspace: p.Workspace, UndoDir: filepath.Join(p.Scratch, "undo")})
-	},
+	New: func(p tool.Place) (tool.Executor, error) { return New(p.Files), nil },
 }
 
 // VisionDefinition is [Definition] for a model that takes images.
@@ -77,7 +75,7 @@ func locks(action event.Action) []string {
 	case a.Command == cmdView:
 		return nil
 	}
-	return []string{lockPath(a.Path)}
+	return []string{files.LockKey(a.Path)}
 }
 
 // Repair infers a missing command from the other arguments, and drops
@@ -116,17 +114,17 @@ func decode(args json.RawMessage) (event.Action, error) {
 func check(a *event.FileEditorAction) error {
 	switch {
 	case strings.TrimSpace(a.Path) == "":
-		return refuse("path is empty; give the absolute path of a file or directory")
+		return files.Refuse("path is empty; give the absolute path of a file or directory")
 	case a.Command == cmdCreate && a.FileText == nil:
-		return refuse("create needs file_text")
+		return files.Refuse("create needs file_text")
 	case a.Command == cmdReplace && (a.OldStr == nil || *a.OldStr == ""):
-		return refuse("str_replace needs old_str, the text to replace; to add lines use insert, to make a file use create")
+		return files.Refuse("str_replace needs old_str, the text to replace; to add lines use insert, to make a file use create")
 	case a.Command == cmdInsert && a.InsertLine == nil:
-		return refuse("insert needs insert_line, the line after which the text goes (0 for the top)")
+		return files.Refuse("insert needs insert_line, the line after which the text goes (0 for the top)")
 	case a.Command == cmdInsert && a.NewStr == nil:
-		return refuse("insert needs new_str, the lines to insert")
+		return files.Refuse("insert needs new_str, the lines to insert")
 	case len(a.ViewRange) != 0 && len(a.ViewRange) != 2:
-		return refuse("view_range must be two integers, [first, last]")
+		return files.Refuse("view_range must be two integers, [first, last]")
 	case len(a.ViewRange) != 0 && a.Command != cmdView:
 		return fault.New(fault.Invalid, "view_range is for view only")
 	}

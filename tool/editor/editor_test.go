@@ -7,24 +7,24 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/editor"
+	"github.com/deft-dev/deft/tool/files"
 )
 
 // bench is one workspace with an editor.
 type bench struct {
 	t   *testing.T
 	dir string
-	cfg editor.Config
+	cfg files.Config
 	x   tool.Executor
 }
 
-func setup(t *testing.T, cfg editor.Config) *bench {
+func setup(t *testing.T, cfg files.Config) *bench {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cfg.Workspace = dir
 	if cfg.UndoDir == "" {
 		cfg.UndoDir = t.TempDir()
@@ -36,16 +36,11 @@ func setup(t *testing.T, cfg editor.Config) *bench {
 
 func (b *bench) restart() {
 	b.t.Helper()
-	x, err := editor.New(b.cfg)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	all, err := files.New(b.cfg)
+	must.Succeed(b.t, err)
+	x := editor.New(all)
 	b.x = x
-	b.t.Cleanup(func() {
-		if err := x.Close(); err != nil {
-			b.t.Error(err)
-		}
-	})
+	b.t.Cleanup(func() { must.Report(b.t, x.Close()) })
 }
 
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
@@ -53,30 +48,22 @@ func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 func (b *bench) write(name, content string) string {
 	b.t.Helper()
 	path := b.path(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Succeed(b.t, os.WriteFile(path, []byte(content), 0o644))
 	return path
 }
 
 func (b *bench) read(name string) string {
 	b.t.Helper()
 	raw, err := os.ReadFile(b.path(name))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	return string(raw)
 }
 
 func (b *bench) run(a event.FileEditorAction) *event.FileEditorObservation {
 	b.t.Helper()
 	obs, err := b.x.Execute(b.t.Context(), tool.Call{Action: &a, Progress: func(tool.Chunk) {}})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	return obs.(*event.FileEditorObservation)
 }
 
@@ -125,7 +112,7 @@ func undo(path string) event.FileEditorAction {
 
 func TestCreateRefusesWhatExists(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.path("deep/er/new.txt")
 	obs := b.run(create(path, "a\nb\n"))
 	if obs.IsError || obs.PrevExist || obs.OldContent != nil || obs.NewContent == nil || *obs.NewContent != "a\nb\n" {
@@ -136,9 +123,7 @@ func TestCreateRefusesWhatExists(t *testing.T) {
 	}
 	b.fails(create(path, "c"), "exists already", "str_replace")
 	b.fails(create(b.dir, "c"), "is a directory")
-	if err := os.Symlink("nowhere", b.path("dangling")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink("nowhere", b.path("dangling")))
 	b.fails(create(b.path("dangling"), "c"), "symbolic link to nowhere")
 	b.fails(create("rel.txt", "c"), "did you mean "+b.path("rel.txt"))
 	if got := b.read("deep/er/new.txt"); got != "a\nb\n" {
@@ -168,7 +153,7 @@ func TestReplace(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, editor.Config{})
+			b := setup(t, files.Config{})
 			path := b.write("f", tc.before)
 			b.ok(replace(path, tc.old, tc.with))
 			if got := b.read("f"); got != tc.after {
@@ -202,7 +187,7 @@ func TestReplaceExplainsFailures(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, editor.Config{})
+			b := setup(t, files.Config{})
 			path := b.write("f.go", source)
 			if tc.want == nil {
 				b.ok(replace(path, tc.old, tc.with))
@@ -218,13 +203,13 @@ func TestReplaceExplainsFailures(t *testing.T) {
 
 func TestOverlappingMatchesAreAmbiguous(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	b.fails(replace(b.write("f", "aaa\n"), "aa", "b"), "several times")
 }
 
 func TestEncodingCannotHoldCharacter(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("f", "caf\xe9\nb\n")
 	b.fails(replace(path, "b", "日"), "Windows-1252", "日")
 	if got := b.read("f"); got != "caf\xe9\nb\n" {
@@ -252,14 +237,14 @@ func TestInsert(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, editor.Config{})
+			b := setup(t, files.Config{})
 			b.ok(insert(b.write("f", tc.before), tc.line, tc.text))
 			if got := b.read("f"); got != tc.after {
 				t.Errorf("after = %q, want %q", got, tc.after)
 			}
 		})
 	}
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("f", "a\n")
 	b.fails(insert(path, 2, "x"), "has 1 lines")
 	b.fails(insert(path, -1, "x"), "0 for the top")
@@ -267,7 +252,7 @@ func TestInsert(t *testing.T) {
 
 func TestEditShowsItsSurroundings(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("f", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n")
 	got := b.ok(replace(path, "6", "six\nseven"))
 	want := path + " was edited. Lines 2 to 11 of 13 are now:\n" +
@@ -279,7 +264,7 @@ func TestEditShowsItsSurroundings(t *testing.T) {
 
 func TestRelativePathsAreTakenAndNamed(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	b.write("sub/f", "a\n")
 	if got := b.ok(view("sub/f")); !strings.Contains(got, b.path("sub/f")) || !strings.Contains(got, "absolute") {
 		t.Errorf("view = %q", got)
@@ -294,7 +279,7 @@ func TestRelativePathsAreTakenAndNamed(t *testing.T) {
 
 func TestUndoGoesBackTenStepsAndSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("f", "va\n")
 	for i := range 12 {
 		b.ok(replace(path, "v"+itoa(i), "v"+itoa(i+1)))
@@ -314,7 +299,7 @@ func itoa(i int) string { return string(rune('a' + i)) }
 
 func TestUndoOfCreateRemovesTheFile(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.path("f")
 	b.ok(create(path, "a\n"))
 	b.ok(undo(path))
@@ -326,7 +311,7 @@ func TestUndoOfCreateRemovesTheFile(t *testing.T) {
 
 func TestUndoKeepsChangesOfOthers(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("f", "a\n")
 	b.ok(replace(path, "a", "b"))
 	b.write("f", "precious\n")
@@ -338,7 +323,7 @@ func TestUndoKeepsChangesOfOthers(t *testing.T) {
 
 func TestEditTellsOfChangesSinceView(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("f", "a\nb\n")
 	b.ok(view(path))
 	b.write("f", "a\nb\nc\n")
@@ -352,7 +337,7 @@ func TestEditTellsOfChangesSinceView(t *testing.T) {
 
 func TestLargeContentStaysOutOfTheObservation(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{MaxContent: 10, MaxFileSize: 100})
+	b := setup(t, files.Config{MaxContent: 10, MaxFileSize: 100})
 	path := b.write("f", "0123456789\nx\n")
 	obs := b.run(replace(path, "x", "y"))
 	if obs.IsError || obs.OldContent != nil || obs.NewContent != nil {

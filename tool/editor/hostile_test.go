@@ -10,23 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
-	"github.com/deft-dev/deft/tool/editor"
+	"github.com/deft-dev/deft/tool/files"
 )
 
 func TestNothingButFilesIsOpened(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	fifo := b.path("fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(fifo, b.path("link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("loop", b.path("loop")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.Mkfifo(fifo, 0o600))
+	must.Succeed(t, os.Symlink(fifo, b.path("link")))
+	must.Succeed(t, os.Symlink("loop", b.path("loop")))
 	for path, want := range map[string]string{
 		fifo:           "named pipe",
 		b.path("link"): "named pipe",
@@ -43,13 +38,11 @@ func TestNothingButFilesIsOpened(t *testing.T) {
 
 func TestProcessFilesAreRefused(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	for name, target := range map[string]string{
 		"environ": "/proc/self/environ", "dir": "/proc/self", "one": "/proc/1/environ",
 	} {
-		if err := os.Symlink(target, b.path(name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(target, b.path(name)))
 		b.fails(view(b.path(name)), "not shown")
 		b.fails(view(target), "not shown")
 	}
@@ -67,27 +60,17 @@ func TestProcessFilesAreRefused(t *testing.T) {
 
 func TestModeAndLinksAreKept(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("run.sh", "echo a\n")
-	if err := os.Chmod(path, 0o4751); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Chmod(path, 0o4751); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("run.sh", b.path("link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(path, b.path("hard")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(path, 0o4751))
+	must.Succeed(t, unix.Chmod(path, 0o4751))
+	must.Succeed(t, os.Symlink("run.sh", b.path("link")))
+	must.Succeed(t, os.Link(path, b.path("hard")))
 	if got := b.ok(replace(b.path("link"), "a", "b")); !strings.Contains(got, "1 other hard links") {
 		t.Errorf("edit = %q", got)
 	}
 	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.Stat(path, &st))
 	if st.Mode&0o7777 != 0o4751 {
 		t.Errorf("mode = %o", st.Mode&0o7777)
 	}
@@ -104,26 +87,22 @@ func TestReadOnlyFilesAreNotReplaced(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everything")
 	}
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("f", "a\n")
-	if err := os.Chmod(path, 0o444); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(path, 0o444))
 	b.fails(replace(path, "a", "b"), "permission denied")
 }
 
 func TestNoTemporaryFilesStay(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("f", "a\n")
 	b.ok(replace(path, "a", "b"))
 	b.ok(create(b.path("g"), "x"))
 	b.fails(create(b.path("g"), "x"), "exists")
 	b.fails(replace(path, "zzz", "b"), "")
 	entries, err := os.ReadDir(b.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(entries) != 2 {
 		t.Errorf("entries = %v", entries)
 	}
@@ -131,7 +110,7 @@ func TestNoTemporaryFilesStay(t *testing.T) {
 
 func TestConcurrentEditsAreAllKept(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("f", "0,1,2,3,4,5,6,7,8,9,")
 	var wg sync.WaitGroup
 	for i := range 10 {
@@ -148,7 +127,7 @@ func TestConcurrentEditsAreAllKept(t *testing.T) {
 
 func TestInterruptedBeforeTheStart(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("f", "a\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -164,7 +143,7 @@ func TestInterruptedBeforeTheStart(t *testing.T) {
 
 func TestOtherActionsAreAnError(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	if _, err := b.x.Execute(t.Context(), tool.Call{Action: &event.ThinkAction{}}); err == nil {
 		t.Error("an action of another tool was accepted")
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/tool/files"
 )
 
 // Bounds on directory listings.
@@ -24,29 +25,29 @@ const (
 // imageTypes are the media types that view shows as images.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
 
-func (e *Editor) view(ctx context.Context, path string, span []int, obs *event.FileEditorObservation) error {
-	real, err := evalPath(path)
+func (e *editor) view(ctx context.Context, path string, span []int, obs *event.FileEditorObservation) error {
+	real, err := files.RealPath(path)
 	if err != nil {
-		return e.explain(path, err)
+		return e.files.Explain(path, err)
 	}
 	info, err := os.Lstat(real)
 	if err != nil {
-		return e.explain(path, err)
+		return e.files.Explain(path, err)
 	}
 	if info.IsDir() {
 		if len(span) > 0 {
-			return refuse("%s is a directory; view_range is for files", path)
+			return files.Refuse("%s is a directory; view_range is for files", path)
 		}
 		return e.viewDir(ctx, path, real, obs)
 	}
-	f, d, err := e.readText(path)
+	f, d, err := e.files.ReadText(path)
 	switch {
-	case errors.Is(err, errBinary):
+	case errors.Is(err, files.ErrBinary):
 		return viewBinary(path, f, obs)
 	case err != nil:
-		return e.explain(path, err)
+		return e.files.Explain(path, err)
 	}
-	e.seen.note(f.real, f.raw)
+	e.files.Seen(f)
 	text, err := e.page(path, d, span)
 	if err != nil {
 		return err
@@ -56,29 +57,29 @@ func (e *Editor) view(ctx context.Context, path string, span []int, obs *event.F
 }
 
 // viewBinary shows an image, and refuses any other binary file.
-func viewBinary(path string, f *file, obs *event.FileEditorObservation) error {
-	kind := http.DetectContentType(f.raw)
+func viewBinary(path string, f *files.File, obs *event.FileEditorObservation) error {
+	kind := http.DetectContentType(f.Raw)
 	if !slices.Contains(imageTypes, kind) {
-		return refuse("%s is a binary file (%d bytes, looks like %s); this tool shows text and images", path, len(f.raw), kind)
+		return files.Refuse("%s is a binary file (%d bytes, looks like %s); this tool shows text and images", path, len(f.Raw), kind)
 	}
 	obs.Content = event.List[event.Content]{
-		event.Text(fmt.Sprintf("%s is an image (%s, %d bytes):", path, kind, len(f.raw))),
-		event.Image("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(f.raw)),
+		event.Text(fmt.Sprintf("%s is an image (%s, %d bytes):", path, kind, len(f.Raw))),
+		event.Image("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(f.Raw)),
 	}
 	return nil
 }
 
 // page renders the lines of span, or all of them.
-func (e *Editor) page(path string, d document, span []int) (string, error) {
-	all := split(newLines(d.text).text)
+func (e *editor) page(path string, d files.Document, span []int) (string, error) {
+	all := files.Split(files.NewLines(d.Text).Text)
 	first, last := 1, len(all)
 	if len(span) == 2 {
 		first, last = span[0], span[1]
 		switch {
 		case first < 1 || first > max(len(all), 1):
-			return "", refuse("view_range starts at line %d, but the lines of %s are 1 to %d", first, path, len(all))
+			return "", files.Refuse("view_range starts at line %d, but the lines of %s are 1 to %d", first, path, len(all))
 		case last != -1 && last < first:
-			return "", refuse("view_range ends (%d) before it starts (%d); -1 as the end means the last line", last, first)
+			return "", files.Refuse("view_range ends (%d) before it starts (%d); -1 as the end means the last line", last, first)
 		}
 		if last == -1 || last > len(all) {
 			last = len(all)
@@ -88,44 +89,25 @@ func (e *Editor) page(path string, d document, span []int) (string, error) {
 		return path + " is empty.", nil
 	}
 	head := fmt.Sprintf("%s, lines %d to %d of %d", path, first, last, len(all))
-	if d.name != "UTF-8" {
-		head += " (" + d.name + ")"
+	if d.Name != "UTF-8" {
+		head += " (" + d.Name + ")"
 	}
-	return head + ":\n" + e.number(all, first, last), nil
+	return head + ":\n" + e.numbered(all, first, last), nil
 }
 
-// number renders lines first to last (from 1) like cat -n, up to the limit of
-// the response.
-func (e *Editor) number(all []string, first, last int) string {
-	var b strings.Builder
-	space := e.cfg.MaxResponse
-	for i := first; i <= last; i++ {
-		line := fmt.Sprintf("%6d\t%s\n", i, strings.ToValidUTF8(all[i-1], "\uFFFD"))
-		size := utf8.RuneCountInString(line)
-		if size <= space {
-			b.WriteString(line)
-			space -= size
-			continue
-		}
-		if i == first { // even one line is too long
-			b.WriteString(string([]rune(line)[:space]))
-			fmt.Fprintf(&b, "\n[Clipped: line %d has %d characters; use the terminal (cut -c) to see more of it.", i, size)
-		} else {
-			fmt.Fprintf(&b, "[Clipped before line %d.", i)
-		}
-		if i < last {
-			fmt.Fprintf(&b, " View the rest with view_range [%d, %d].", max(i, first+1), last)
-		}
-		b.WriteString("]\n")
-		break
+// numbered shows lines with their numbers, and how to see the rest.
+func (e *editor) numbered(all []string, first, last int) string {
+	text, shown := e.files.Number(all, first, last)
+	if shown < last {
+		text += fmt.Sprintf("[Clipped before line %d. View the rest with view_range [%d, %d].]\n", shown+1, shown+1, last)
 	}
-	return b.String()
+	return text
 }
 
-func (e *Editor) viewDir(ctx context.Context, path, real string, obs *event.FileEditorObservation) error {
-	l := &listing{ctx: ctx, space: e.cfg.MaxResponse}
+func (e *editor) viewDir(ctx context.Context, path, real string, obs *event.FileEditorObservation) error {
+	l := &listing{ctx: ctx, space: e.files.MaxResponse()}
 	if err := l.add(path, real, 2); err != nil {
-		return e.explain(path, err)
+		return e.files.Explain(path, err)
 	}
 	text := path + "/, two levels, without hidden entries:\n" + l.b.String()
 	if l.b.Len() == 0 {
@@ -152,10 +134,10 @@ type listing struct {
 }
 
 func (l *listing) add(shown, real string, levels int) error {
-	if why := forbidden(real + "/"); why != "" {
-		return refuse("%s: %s", shown, why)
+	if why := files.Forbidden(real + "/"); why != "" {
+		return files.Refuse("%s: %s", shown, why)
 	}
-	entries, err := readNames(real, maxScanned)
+	entries, err := files.Names(real, maxScanned)
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deft-dev/deft/tool/editor"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/tool/files"
 )
 
 func TestViewNumbersLines(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	path := b.write("f", "one\n\n\tthree\r\nfour")
 	tests := map[string]struct {
 		span []int
@@ -46,7 +47,7 @@ func TestViewNumbersLines(t *testing.T) {
 
 func TestViewIsClipped(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{MaxResponse: 100})
+	b := setup(t, files.Config{MaxResponse: 100})
 	path := b.write("f", strings.Repeat("0123456789\n", 50))
 	got := b.ok(view(path))
 	if strings.Count(got, "0123456789") != 5 || !strings.Contains(got, "view_range [6, 50]") {
@@ -60,15 +61,13 @@ func TestViewIsClipped(t *testing.T) {
 
 func TestViewDirectory(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	b.write("b.txt", "")
 	b.write("a/c/d.txt", "")
 	b.write("a/e.txt", "")
 	b.write(".git/config", "")
 	b.write("a/.hidden", "")
-	if err := os.Symlink(".", b.path("self")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(".", b.path("self")))
 	want := b.dir + "/, two levels, without hidden entries:\n" +
 		b.path("a") + "/\n" + b.path("a/c") + "/\n" + b.path("a/e.txt") + "\n" + b.path("b.txt") + "\n" + b.path("self") + "@\n" +
 		"[2 hidden entries not shown.]\n"
@@ -87,11 +86,9 @@ func TestViewDirectory(t *testing.T) {
 
 func TestViewImages(t *testing.T) {
 	t.Parallel()
-	b := setup(t, editor.Config{})
+	b := setup(t, files.Config{})
 	var buf bytes.Buffer
-	if err := png.Encode(&buf, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, png.Encode(&buf, image.NewGray(image.Rect(0, 0, 2, 2))))
 	obs := b.run(view(b.write("x.png", buf.String())))
 	if obs.IsError || len(obs.Content) != 2 || !strings.HasPrefix(obs.Content[1].ImageURLs[0], "data:image/png;base64,iVBOR") {
 		t.Errorf("observation %+v", obs)

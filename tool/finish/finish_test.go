@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
 )
@@ -12,16 +13,12 @@ func TestExecuteReturnsTheMessage(t *testing.T) {
 	t.Parallel()
 	x := finish.New()
 	obs, err := x.Execute(t.Context(), tool.Call{Action: &event.FinishAction{Message: "all tests pass"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := event.JoinText(obs.Result().Content); got != "all tests pass" {
 		t.Errorf("content = %q", got)
 	}
 	if _, err := x.Execute(t.Context(), tool.Call{Action: &event.ThinkAction{}}); err == nil {
 		t.Error("an action of another tool was accepted")
 	}
-	if err := x.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, x.Close())
 }

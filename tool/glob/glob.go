@@ -47,7 +47,7 @@ func Definition() *tool.Definition {
 // Tool registers the tool.
 var Tool = tool.Registration{
 	Name: "glob", Description: "Find files by the pattern of their names, such as **/*.ts.",
-	Sets:       tool.Terminal,
+	Sets:       tool.Terminal | tool.Planning,
 	Shown:      tool.Shown{Action: "GlobAction", Deed: tool.Deed{Verb: "Find files", Class: "search"}, Subjects: []string{"pattern"}},
 	Definition: func(tool.Model) *tool.Definition { return Definition() },
 	New:        func(p tool.Place) (tool.Executor, error) { return New(Config{Workspace: p.Workspace}), nil },
@@ -65,7 +65,7 @@ type Config struct {
 // New returns the tool's executor.
 func New(cfg Config) tool.Executor {
 	scope := search.Scope(cfg)
-	return search.NewExecutor("glob", func(ctx context.Context, a *event.GlobAction) event.Observation {
+	return tool.NewExecutor("glob", func(ctx context.Context, a *event.GlobAction) event.Observation {
 		obs := &event.GlobObservation{Pattern: a.Pattern, SearchPath: scope.At(a.Path)}
 		if err := run(ctx, scope, obs); err != nil {
 			obs.IsError = true

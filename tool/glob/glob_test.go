@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/glob"
 )
@@ -19,33 +20,23 @@ import (
 func write(t *testing.T, root, name string, age int) {
 	t.Helper()
 	path := filepath.Join(root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Succeed(t, os.WriteFile(path, nil, 0o644))
 	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC).Add(-time.Duration(age) * time.Second)
-	if err := os.Chtimes(path, at, at); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chtimes(path, at, at))
 }
 
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return dir
 }
 
 func run(ctx context.Context, t *testing.T, x tool.Executor, pattern, path string) *event.GlobObservation {
 	t.Helper()
 	obs, err := x.Execute(ctx, tool.Call{Action: &event.GlobAction{Pattern: pattern, Path: &path}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return obs.(*event.GlobObservation)
 }
 
@@ -58,12 +49,8 @@ func TestGlob(t *testing.T) {
 	write(t, dir, "same1.txt", 50)
 	write(t, dir, "same0.txt", 50)
 	write(t, dir, ".gitignore", 60)
-	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*.log\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("..", filepath.Join(dir, "src", "loop")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*.log\n"), 0o644))
+	must.Succeed(t, os.Symlink("..", filepath.Join(dir, "src", "loop")))
 	x := glob.New(glob.Config{Workspace: dir})
 	tests := []struct {
 		pattern, path string
@@ -92,9 +79,7 @@ func TestGlob(t *testing.T) {
 			got := []string{}
 			for _, f := range obs.Files {
 				rel, err := filepath.Rel(dir, f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				got = append(got, rel)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

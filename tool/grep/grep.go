@@ -62,7 +62,7 @@ func Definition() *tool.Definition {
 // Tool registers the tool.
 var Tool = tool.Registration{
 	Name: "grep", Description: "Find files by what is in them, with regular expressions.",
-	Sets:       tool.Terminal,
+	Sets:       tool.Terminal | tool.Planning,
 	Shown:      tool.Shown{Action: "GrepAction", Deed: tool.Deed{Verb: "Search", Class: "search"}, Subjects: []string{"pattern"}},
 	Definition: func(tool.Model) *tool.Definition { return Definition() },
 	New:        func(p tool.Place) (tool.Executor, error) { return New(Config{Workspace: p.Workspace}), nil },
@@ -90,7 +90,7 @@ func New(cfg Config) tool.Executor {
 		cfg.Ripgrep = ""
 	}
 	scope := search.Scope{Workspace: cfg.Workspace, Timeout: cfg.Timeout}
-	return search.NewExecutor("grep", func(ctx context.Context, a *event.GrepAction) event.Observation {
+	return tool.NewExecutor("grep", func(ctx context.Context, a *event.GrepAction) event.Observation {
 		obs := &event.GrepObservation{Pattern: a.Pattern, SearchPath: scope.At(a.Path), IncludePattern: a.Include}
 		if err := run(ctx, scope, rg(), obs); err != nil {
 			obs.IsError = true

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/grep"
 )
@@ -22,34 +23,24 @@ import (
 func write(t *testing.T, root, name, content string, age int) string {
 	t.Helper()
 	path := filepath.Join(root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Succeed(t, os.WriteFile(path, []byte(content), 0o644))
 	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC).Add(-time.Duration(age) * time.Second)
-	if err := os.Chtimes(path, at, at); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chtimes(path, at, at))
 	return path
 }
 
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return dir
 }
 
 func run(ctx context.Context, t *testing.T, x tool.Executor, a event.GrepAction) *event.GrepObservation {
 	t.Helper()
 	obs, err := x.Execute(ctx, tool.Call{Action: &a})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return obs.(*event.GrepObservation)
 }
 
@@ -85,13 +76,9 @@ func TestGrep(t *testing.T) {
 	write(t, dir, "empty", "", 0)
 	write(t, dir, "big", strings.Repeat("Handler\n", grep.MaxFileSize/8+1), 0)
 	for name, link := range map[string]string{"loop": ".", "self": "self", "file": "src/a.go"} {
-		if err := os.Symlink(link, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(link, filepath.Join(dir, name)))
 	}
-	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	text := func(s string) *string { return &s }
 	tests := map[string]struct {
 		action event.GrepAction
@@ -238,13 +225,9 @@ func FuzzPattern(f *testing.F) {
 		f.Add(s)
 	}
 	dir, err := os.MkdirTemp("", "deft-grep-")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	f.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.WriteFile(filepath.Join(dir, "f"), []byte("foo bar\nTest_1 (x)\n\né [b]\n"), 0o644); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, os.WriteFile(filepath.Join(dir, "f"), []byte("foo bar\nTest_1 (x)\n\né [b]\n"), 0o644))
 	f.Fuzz(func(t *testing.T, pattern string) {
 		if strings.ContainsRune(pattern, 0) {
 			t.Skip("no program takes NUL as an argument")

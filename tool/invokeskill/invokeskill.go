@@ -59,8 +59,8 @@ type Options struct {
 	// Workspace is the directory that the model works in; a skill inside it is
 	// named relative to it.
 	Workspace string
-	// Run runs an inline !`command` of a skill; nil for a skill whose commands
-	// must not run, which is right for all of a repository's.
+	// Run runs an inline !`command` of a skill where the model's commands run, and returns
+	// the text in its place; nil for none.
 	Run func(ctx context.Context, s skill.Skill, command string) string
 	// Invoked is called with the name of each skill that was read; may be nil.
 	Invoked func(name string)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/invokeskill"
@@ -23,12 +24,8 @@ func TestInvoke(t *testing.T) {
 	dir := t.TempDir()
 	inside, outside, gone := filepath.Join(dir, "ws/.agents/skills/pdf/SKILL.md"), filepath.Join(dir, "skills/x/SKILL.md"), filepath.Join(dir, "gone/SKILL.md")
 	for _, file := range []string{inside, outside} {
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	}
 	skills := []skill.Skill{
 		{Name: "pdf", Content: "How !`date`.", Source: &inside},
@@ -44,9 +41,7 @@ func TestInvoke(t *testing.T) {
 	}
 	call := func(o invokeskill.Options, name string) *event.InvokeSkillObservation {
 		obs, err := invokeskill.New(o).Execute(t.Context(), tool.Call{Action: &event.InvokeSkillAction{Name: name}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return obs.(*event.InvokeSkillObservation)
 	}
 	for name, want := range map[string]string{
@@ -80,13 +75,9 @@ func TestInvoke(t *testing.T) {
 func TestDefinition(t *testing.T) {
 	t.Parallel()
 	set, err := tool.NewSet(invokeskill.Definition())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p, err := set.Parse("invoke_skill", `{"name":"a"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]string{"skill:a"}, p.Definition.Locks(p.Action)); diff != "" {
 		t.Errorf("locks (-want +got):\n%s", diff)
 	}

@@ -46,6 +46,9 @@ func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) 
 	if err != nil {
 		return failure(name, "The arguments are not a JSON object: "+err.Error())
 	}
+	if o.own != nil {
+		return s.callOwn(ctx, o, args)
+	}
 	most := o.server.config.limit(s.opts.CallTimeout)
 	limited, cancel := context.WithTimeoutCause(ctx, most, errSlow)
 	defer cancel()
@@ -54,6 +57,7 @@ func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) 
 	result, err := o.call(limited, args)
 	switch {
 	case err == nil:
+		s.settle(ctx, o.server)
 		return s.observe(name, result)
 	case ctx.Err() != nil:
 		return failure(name, "The call was interrupted; whether it had an effect is not known.")
@@ -66,20 +70,28 @@ func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) 
 	return failure(name, s.opts.Mask(clean(shorten(said, maxText))))
 }
 
-// call calls the tool in the live session, or in a new one if the old one has
-// ended. A server that reports an unknown session has run nothing, so the call
+// call calls the tool.
+func (o *offered) call(ctx context.Context, args json.RawMessage) (result *sdk.CallToolResult, err error) {
+	err = o.server.ask(ctx, func(live *session) error {
+		result, err = live.CallTool(ctx, &sdk.CallToolParams{Name: o.remote, Arguments: args})
+		return err
+	})
+	return result, err
+}
+
+// ask sends a request in the live session, or in a new one if the old one has
+// ended. A server that reports an unknown session has run nothing, so the request
 // is sent again in a new session.
-func (o *offered) call(ctx context.Context, args json.RawMessage) (*sdk.CallToolResult, error) {
-	params := &sdk.CallToolParams{Name: o.remote, Arguments: args}
+func (s *server) ask(ctx context.Context, request func(*session) error) error {
 	for again := false; ; again = true {
-		live, err := o.server.get(ctx)
+		live, err := s.get(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("the server cannot be reached: %w", err)
+			return fmt.Errorf("the server cannot be reached: %w", err)
 		}
-		result, err := live.CallTool(ctx, params)
+		err = request(live)
 		switch {
 		case err == nil:
-			return result, nil
+			return nil
 		case errors.Is(err, sdk.ErrSessionMissing) && !again:
 			live.close()
 			continue
@@ -90,7 +102,7 @@ func (o *offered) call(ctx context.Context, args json.RawMessage) (*sdk.CallTool
 			}
 			err = fmt.Errorf("%w (whether it had an effect is not known; the next call connects again)", err)
 		}
-		return nil, err
+		return err
 	}
 }
 

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -50,7 +51,7 @@ const (
 	AuthBearer = "bearer"
 	AuthBasic  = "basic"
 	AuthHeader = "header"
-	AuthOAuth2 = "oauth2" // with the access token in State; without one the server is left out with a warning
+	AuthOAuth2 = "oauth2" // a login: of State, or of [Options].Logins
 )
 
 // Auth says how requests to a remote server are authenticated.
@@ -104,9 +105,7 @@ func ParseServer(raw json.RawMessage) (Server, error) {
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return Server{}, fault.Wrap(err, fault.Invalid, "not a server")
 	}
-	if s.Transport == "" {
-		s.Transport = s.Type
-	}
+	s.Transport = cmp.Or(s.Transport, s.Type)
 	if s.Transport == "shttp" {
 		s.Transport = HTTP
 	}
@@ -181,15 +180,16 @@ func (s Server) limit(otherwise time.Duration) time.Duration {
 	return time.Duration(min(*s.Timeout, hour*1000) * float64(time.Millisecond)) // as other programs write it
 }
 
-// header returns the headers of each request to a remote server.
-func (s Server) header() (http.Header, error) {
+// header returns the headers of each request to a remote server. Those of a login follow, see
+// [tokens].
+func (s Server) header() http.Header {
 	h := http.Header{}
 	for name, value := range s.Headers {
 		h.Set(name, value)
 	}
 	a := s.Auth
 	if a == nil {
-		return h, nil
+		return h
 	}
 	switch a.Strategy {
 	case AuthAPIKey, AuthBearer:
@@ -208,42 +208,8 @@ func (s Server) header() (http.Header, error) {
 		for name, value := range a.Headers {
 			h.Set(name, value)
 		}
-	case AuthOAuth2:
-		token, err := a.accessToken()
-		if err != nil {
-			return nil, err
-		}
-		h.Set("Authorization", "Bearer "+token)
 	}
-	return h, nil
-}
-
-// oauthState is the state of a client's login in [Auth].State.
-type oauthState struct {
-	Tokens struct {
-		Access string `json:"access_token"`
-	} `json:"tokens"`
-	ExpiresAt float64 `json:"token_expires_at"` // in seconds since 1970; 0 if unknown
-}
-
-// accessToken returns the token of a login that was made elsewhere. Logging in and
-// renewing a token are not supported yet.
-func (a *Auth) accessToken() (string, error) {
-	var s oauthState
-	if len(a.State) > 0 {
-		if err := json.Unmarshal(a.State, &s); err != nil {
-			return "", fault.New(fault.Invalid, "the state of the OAuth login cannot be read")
-		}
-	}
-	switch {
-	case s.Tokens.Access == "":
-		return "", fault.New(fault.Unsupported, "OAuth logins at MCP servers are not supported yet").
-			Hint("log in with another program and store the access token under auth.state.tokens, or use auth.strategy bearer")
-	case s.ExpiresAt > 0 && float64(time.Now().Unix()) >= s.ExpiresAt:
-		return "", fault.New(fault.Auth, "the OAuth login has expired, and renewing it is not supported yet").
-			Hint("log in again with another program, and store the new access token")
-	}
-	return s.Tokens.Access, nil
+	return h
 }
 
 // String names the server without its secrets.
@@ -289,9 +255,13 @@ func (s Server) conceal(text string) string {
 	if s.Auth != nil {
 		hide(s.Auth.Value)
 		hide(s.Auth.Password)
-		var state oauthState
-		if json.Unmarshal(s.Auth.State, &state) == nil {
-			hide(state.Tokens.Access)
+		if state, err := parseState(s.Auth.State); err == nil {
+			for _, v := range state.secrets() {
+				hide(v)
+			}
+		}
+		if as, err := s.authentication(); err == nil {
+			hide(as.Secret)
 		}
 		for _, v := range s.Auth.Headers {
 			hide(v)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool/mcp"
 )
 
@@ -17,9 +18,7 @@ func TestParseServers(t *testing.T) {
 	got, err := mcp.ParseServers(json.RawMessage(`{"mcpServers":{
 		"a":{"command":"npx","args":["-y","x"],"env":{"K":"v"},"network":["x.org"],"unknown":1},
 		"b":{"type":"shttp","url":"https://x/mcp","auth":{"strategy":"bearer","value":"t"},"enabled":false}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	off := false
 	want := map[string]mcp.Server{
 		"a": {Command: "npx", Args: []string{"-y", "x"}, Env: map[string]string{"K": "v"}, Network: []string{"x.org"}},
@@ -97,9 +96,7 @@ func FuzzParseServers(f *testing.F) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			again, err := json.Marshal(mcp.Expand(s, nil))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, err := mcp.ParseServer(again); err != nil && !strings.Contains(string(again), "${") {
 				t.Fatalf("%s does not read back: %v", again, err)
 			}

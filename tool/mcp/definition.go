@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,6 +19,7 @@ import (
 // the editor, and the names of the tools that agents have unless they choose.
 var reserved = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{
+		listResources: true, readResource: true,
 		"bash": true, "execute_bash": true, "shell": true, "str_replace_editor": true, "str_replace_based_edit_tool": true,
 	}
 	for _, t := range tool.Registered() {
@@ -24,8 +27,8 @@ var reserved = sync.OnceValue(func() map[string]bool {
 			continue
 		}
 		names[strings.ToLower(t.Name)] = true
-		if t.Definition != nil {
-			names[t.Definition(tool.Model{}).Name] = true
+		for _, d := range t.Definitions(tool.Model{}) {
+			names[d.Name] = true
 		}
 	}
 	return names
@@ -36,6 +39,7 @@ type offered struct {
 	name   string // the model's name for it
 	remote string // the server's name for it
 	server *server
+	own    ownTool // of the set itself, in place of a server's tool; nil for one of a server
 	def    *tool.Definition
 	raw    json.RawMessage // the server's own description of it, for the events
 }
@@ -76,16 +80,16 @@ func define(s *server, name string, t *sdk.Tool) (*offered, error) {
 	}
 	cleanDescriptions(&parsed, 0)
 	text := describe(t.Description, maxDescription)
-	if text == "" {
-		text = "No description provided"
-	}
+	text = cmp.Or(text, "No description provided")
 	o := &offered{name: name, remote: t.Name, server: s}
 	if o.raw, err = wireTool(t, name, text, schema); err != nil {
 		return nil, err
 	}
-	meta, err := json.Marshal(map[string]string{"mcp_server": describe(s.name, 200)}) // whose tool it is
-	if err != nil {
-		return nil, err
+	var meta json.RawMessage
+	if s != nil {
+		if meta, err = json.Marshal(map[string]string{"mcp_server": describe(s.name, 200)}); err != nil { // whose tool it is
+			return nil, err
+		}
 	}
 	o.def = &tool.Definition{
 		Name: name, Kind: "MCPToolDefinition", Description: text, Parameters: parsed,
@@ -166,10 +170,5 @@ func (o *Options) shadows(name string) bool {
 	if reserved()[lower] {
 		return true
 	}
-	for _, r := range o.Reserved {
-		if strings.EqualFold(r, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.Reserved, func(r string) bool { return strings.EqualFold(r, name) })
 }

@@ -25,7 +25,7 @@
 // # Concurrency
 //
 // A [Set] is safe for concurrent use. Close ends its goroutines and processes
-// and waits for them.
+// and waits for them. Sets with one [Pool] share sessions at remote servers.
 //
 // # Failure
 //

@@ -27,10 +27,15 @@ type lines struct {
 	from io.ReadCloser
 	buf  *bufio.Reader
 	rest []byte // of the messages that are being read
+
+	// skipped is told of everything that is left out, at most maxLine bytes of each;
+	// announced of a change of the list of tools, before any later message is read.
+	skipped   func(line []byte)
+	announced func()
 }
 
-func newLines(from io.ReadCloser) *lines {
-	return &lines{from: from, buf: bufio.NewReaderSize(from, 64<<10)}
+func newLines(from io.ReadCloser, skipped func([]byte), announced func()) *lines {
+	return &lines{from: from, buf: bufio.NewReaderSize(from, 64<<10), skipped: skipped, announced: announced}
 }
 
 // Read implements io.Reader.
@@ -64,6 +69,8 @@ func (l *lines) line() ([]byte, error) {
 			last = append(last[:0], part...)
 		case wanted:
 			line = append(line, part...)
+		default:
+			line = append(line, part[:min(len(part), maxLine-len(line))]...)
 		}
 		switch {
 		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull):
@@ -75,8 +82,11 @@ func (l *lines) line() ([]byte, error) {
 			continue
 		case size > maxMessage:
 			return tooLong(line, last), nil
+		case !wanted:
+			l.skip(line)
+			return nil, nil
 		}
-		return messages(line), nil // after the last line follows io.EOF
+		return l.messages(line), nil // after the last line follows io.EOF
 	}
 }
 
@@ -86,27 +96,44 @@ func message(line []byte) bool {
 	return len(line) > 0 && (line[0] == '{' || line[0] == '[')
 }
 
+// skip tells of a line that is left out. Empty ones are nothing.
+func (l *lines) skip(line []byte) {
+	if line = bytes.TrimSpace(line[:min(len(line), maxLine)]); len(line) > 0 {
+		l.skipped(line)
+	}
+}
+
 // messages returns the messages of a line, each with a line end.
-func messages(line []byte) (out []byte) {
+func (l *lines) messages(line []byte) (out []byte) {
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
 	list := []json.RawMessage{line}
 	if len(line) > 0 && line[0] == '[' && json.Unmarshal(line, &list) != nil {
+		l.skip(line)
 		return nil
 	}
 	for _, raw := range list {
-		if m := mended(raw); m != nil {
-			out = append(append(out, m...), '\n')
+		m, method := mended(raw)
+		if m == nil {
+			l.skip(raw)
+			continue
 		}
+		if method == listChanged {
+			l.announced()
+		}
+		out = append(append(out, m...), '\n')
 	}
 	return out
 }
 
-// mended returns a message as the SDK takes it, or nil for anything else. Answers may lack
-// the version, and repeat the id of a request as text: ours are numbers.
-func mended(raw json.RawMessage) []byte {
+// listChanged is the method by which servers announce other tools.
+const listChanged = "notifications/tools/list_changed"
+
+// mended returns a message as the SDK takes it, and its method, or nil for anything else. Answers
+// may lack the version, and repeat the id of a request as text: ours are numbers.
+func mended(raw json.RawMessage) (message []byte, method string) {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil || m == nil {
-		return nil
+		return nil, ""
 	}
 	if m["method"] == nil && (m["result"] != nil || m["error"] != nil) && m["id"] != nil {
 		var text string
@@ -121,10 +148,14 @@ func mended(raw json.RawMessage) []byte {
 			}
 		}
 	}
-	if _, err := jsonrpc.DecodeMessage(raw); err != nil {
-		return nil
+	decoded, err := jsonrpc.DecodeMessage(raw)
+	if err != nil {
+		return nil, ""
 	}
-	return bytes.ReplaceAll(raw, []byte("\n"), nil)
+	if r, ok := decoded.(*jsonrpc.Request); ok {
+		method = r.Method
+	}
+	return bytes.ReplaceAll(raw, []byte("\n"), nil), method
 }
 
 // headOfMessage is how much is kept of a message that is too long, in bytes.

@@ -1,17 +1,17 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +20,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	_ "github.com/deft-dev/deft/tool/builtin" // the tools under test
 	"github.com/deft-dev/deft/tool/mcp"
@@ -159,13 +160,15 @@ func TestSeveralServers(t *testing.T) {
 	t.Parallel()
 	web, _ := overHTTP(t, newServer())
 	off := false
+	wants := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(wants.Close)
 	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{
 		"local": overStdio("1"),
 		"web":   web,
 		"off":   {Command: "/nowhere", Enabled: &off},
 		"gone":  {Command: "/nowhere"},
 		"dies":  overStdio("say and die"),
-		"oauth": {URL: "http://127.0.0.1:1/", Auth: &mcp.Auth{Strategy: mcp.AuthOAuth2}},
+		"oauth": {URL: wants.URL, Auth: &mcp.Auth{Strategy: mcp.AuthOAuth2}},
 	}, started(mcp.Options{Filter: "(local|web)_e"}))
 	defer set.Close()
 	if diff := cmp.Diff("local_echo local_env web_echo web_env", names(set)); diff != "" {
@@ -181,7 +184,7 @@ func TestSeveralServers(t *testing.T) {
 	if !strings.Contains(warnings[0].Error(), "no license found") {
 		t.Errorf("what a dying server said is lost: %v", warnings[0])
 	}
-	if !fault.Is(warnings[2].Err, fault.Unsupported) || !strings.Contains(warnings[2].Error(), "not supported yet") {
+	if !fault.Is(warnings[2].Err, fault.Auth) || !strings.Contains(warnings[2].Error(), "wants a login") || !strings.Contains(warnings[2].Error(), "deft mcp login oauth") {
 		t.Errorf("oauth: %v", warnings[2])
 	}
 	if got := ask(t, set, "web_echo", `{"text":"hi"}`); got.ToolName != "web_echo" || got.Content[0].Text != "[Tool 'web_echo' executed.]" {
@@ -199,12 +202,25 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// TestNoise has servers that print lines which are no messages.
+// TestNoise has servers that print lines which are no messages: no call is lost, and the lines
+// are logged, within limits and without secrets.
 func TestNoise(t *testing.T) {
 	t.Parallel()
-	set := connect(t, map[string]mcp.Server{"local": overStdio("noisy")}, mcp.Options{})
+	var log lockedBuffer
+	local := overStdio("noisy")
+	local.Env["KEY"] = "s3cret-key"
+	set := connect(t, map[string]mcp.Server{"local": local}, mcp.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if got := ask(t, set, "echo", `{"text":"hi"}`); got.IsError {
 		t.Errorf("echo: %+v", got)
+	}
+	got := log.String()
+	for _, want := range []string{`line="[info] started with **********"`, `line="{not json}"`, "npm notice: a new version is there", "xxxxx"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the log lacks %q:\n%s", want, got)
+		}
+	}
+	if lines := strings.Count(got, "a line that is no message"); lines != 100 || strings.Count(got, "are not logged") != 1 || len(got) > 50<<10 {
+		t.Errorf("%d lines in %d bytes of log", lines, len(got))
 	}
 	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{"local": overStdio("endless")}, started(mcp.Options{}))
 	defer set.Close()
@@ -213,10 +229,40 @@ func TestNoise(t *testing.T) {
 	}
 }
 
+// TestDyingWords: a server that says on its standard output why it ends is understood.
+func TestDyingWords(t *testing.T) {
+	t.Parallel()
+	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{"local": overStdio("print and die")}, started(mcp.Options{RetryAfter: time.Hour}))
+	defer set.Close()
+	if len(warnings) != 1 || !strings.Contains(warnings[0].Error(), "it said: error: no license for") {
+		t.Errorf("warnings: %v", warnings)
+	}
+}
+
+// lockedBuffer is a buffer that several goroutines may write to.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
 // TestOddServer prints JSON that is no message, ids as text, and answers that are too long.
 func TestOddServer(t *testing.T) {
 	t.Parallel()
-	set := connect(t, map[string]mcp.Server{"local": overStdio("odd")}, mcp.Options{})
+	var log lockedBuffer
+	set := connect(t, map[string]mcp.Server{"local": overStdio("odd")}, mcp.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	for _, c := range []struct {
 		tool, want string
 		failed     bool
@@ -226,6 +272,12 @@ func TestOddServer(t *testing.T) {
 	} {
 		if got := ask(t, set, c.tool, `{}`); got.IsError != c.failed || !strings.Contains(event.JoinText(got.Content), c.want) {
 			t.Errorf("%s: failed %v, %s", c.tool, got.IsError, event.JoinText(got.Content))
+		}
+	}
+	got := log.String()
+	for _, want := range []string{`{\"level\":\"info\",\"msg\":\"tools/list\"}`, "line={}", `line="{\"jsonrpc\":\"2.0\"}"`, `{\"method\":\"GET\",\"path\":\"/\"}`, `line="\"text\""`, "line=7", `{\"level\":1}`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the log lacks %s:\n%s", want, got)
 		}
 	}
 }
@@ -373,6 +425,32 @@ func TestLateServers(t *testing.T) {
 	}
 }
 
+// TestSlowServer has a server that needs longer for each request than its time limit: it comes all
+// the same, as the limit grows with each try.
+func TestSlowServer(t *testing.T) {
+	t.Parallel()
+	server := newServer()
+	good := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: true}) // whose sessions end
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(50 * time.Millisecond):
+			good.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(slow.Close)
+	arrived := make(chan mcp.Change, 10)
+	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{"slow": {URL: slow.URL, Transport: mcp.HTTP}},
+		mcp.Options{ConnectTimeout: 10 * time.Millisecond, RetryAfter: time.Millisecond, Changed: func(_ *mcp.Set, c mcp.Change) { arrived <- c }})
+	defer set.Close()
+	if len(warnings) != 1 {
+		t.Errorf("warnings: %v", warnings)
+	}
+	if c := <-arrived; !c.Arrived || c.Server != "slow" {
+		t.Errorf("change: %s", c)
+	}
+}
+
 // TestOwnTimeout has a server's own time limit end a call.
 func TestOwnTimeout(t *testing.T) {
 	t.Parallel()
@@ -432,18 +510,14 @@ func TestDescribe(t *testing.T) {
 	t.Parallel()
 	set := connect(t, map[string]mcp.Server{"local": overStdio("1")}, mcp.Options{Filter: "fail"})
 	tools, err := tool.NewSet(set.Definitions()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	list := tools.Describe()
 	var got struct {
 		Name, Description string
 		InputSchema       map[string]any
 		Annotations       struct{ ReadOnlyHint bool }
 	}
-	if err := json.Unmarshal(list[0].MCPTool, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(list[0].MCPTool, &got))
 	if got.Name != "fail" || got.InputSchema["type"] != "object" || !got.Annotations.ReadOnlyHint {
 		t.Errorf("mcp_tool: %s", list[0].MCPTool)
 	}
@@ -466,34 +540,4 @@ func TestExecutorWantsNamesAndActions(t *testing.T) {
 	if len(warnings) != 1 || !fault.Is(warnings[0], fault.Invalid) || errors.Unwrap(warnings[0]) == nil {
 		t.Errorf("a wrong filter: %v", warnings)
 	}
-}
-
-// TestOthersServer talks to the reference server of the protocol's authors,
-// which is not written in Go.
-func TestOthersServer(t *testing.T) {
-	t.Parallel()
-	server := everything(t)
-	set := connect(t, map[string]mcp.Server{"everything": server}, mcp.Options{})
-	got := ask(t, set, "echo", `{"message":"hello"}`)
-	if got.IsError || !strings.Contains(event.JoinText(got.Content), "hello") {
-		t.Errorf("echo: %+v", got)
-	}
-}
-
-// everything finds or skips @modelcontextprotocol/server-everything, on the
-// path or where `make deps` puts such things.
-func everything(t *testing.T) mcp.Server {
-	t.Helper()
-	const name = "mcp-server-everything"
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, at := range []string{name, filepath.Join(cache, "deft-deps", "mcp", "node_modules", ".bin", name)} {
-		if path, err := exec.LookPath(at); err == nil {
-			return mcp.Server{Command: path, Args: []string{"stdio"}}
-		}
-	}
-	skip(t, name+" is not installed: make deps")
-	return mcp.Server{}
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -38,6 +39,8 @@ const (
 	maxImages      = 16
 	maxImageBytes  = 8 << 20 // of one image, in base64
 	maxStderr      = 4 << 10
+	maxLine        = 500 // of a line that is no message, as it is logged
+	maxLines       = 100 // lines of one process that are logged
 )
 
 // Local are MCP servers of this process by their names.
@@ -66,6 +69,15 @@ type Options struct {
 	// Filter is the agent's filter_tools_regex: only tools whose name it
 	// matches at the start are offered; empty for all.
 	Filter string
+	// Logins has the owner's logins at remote servers, and keeps renewed ones; nil for those
+	// of the configuration alone.
+	Logins Logins
+	// Pool shares sessions at remote servers between the sets of one Owner; nil for sessions of
+	// one's own.
+	Pool  *Pool
+	Owner string
+	// Track is told of the secrets of logins before they are used; nil for nobody.
+	Track func(values ...string)
 	// Local are servers of this process by their names, over streamable HTTP without a
 	// connection. The names of their tools are never changed, and they hide a
 	// configured server of the same name. They must answer without a stream.
@@ -128,11 +140,12 @@ func (o *Options) fill() error {
 	if o.RetryAfter <= 0 {
 		o.RetryAfter = firstRetry
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Mask == nil {
 		o.Mask = func(s string) string { return s }
+	}
+	if o.Track == nil {
+		o.Track = func(...string) {}
 	}
 	if o.Warn == nil {
 		log := o.Log

@@ -10,7 +10,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/tool"
 )
 
 // Probed is the result of [Probe].
@@ -19,16 +18,18 @@ type Probed struct {
 	Called bool     // the tool was called, or could not be
 	Failed bool     // the call's result is an error
 	Text   string   // of the call's result
+	// State is the login of the configuration as it is now, if it was renewed.
+	State json.RawMessage
 }
 
 // Probe connects to a server, lists its tools, calls one of them when toolName is
 // not empty, and disconnects (POST /api/mcp/test). The tools are not checked.
-// programs starts a server over stdio.
-// limit bounds connecting and listing, and again the call. The kind of an error
-// is fault.Timeout, fault.Unavailable for a server that cannot be reached, or
-// another.
-func Probe(ctx context.Context, name string, config Server, programs tool.Starter, limit time.Duration, toolName string, arguments json.RawMessage) (Probed, error) {
-	s := &Set{opts: Options{ConnectTimeout: limit, Programs: programs}}
+// o has its Programs and Logins. limit bounds connecting and listing, and again the
+// call. The kind of an error is fault.Timeout, fault.Unavailable for a server that cannot be
+// reached, or another.
+func Probe(ctx context.Context, name string, config Server, o Options, limit time.Duration, toolName string, arguments json.RawMessage) (p Probed, err error) {
+	o.ConnectTimeout = limit
+	s := &Set{opts: o}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.opts.fill(); err != nil {
 		return Probed{}, err
@@ -40,7 +41,8 @@ func Probe(ctx context.Context, name string, config Server, programs tool.Starte
 	if err != nil && !fault.Is(err, fault.Limit) {
 		return Probed{}, err
 	}
-	p := Probed{Tools: make([]string, 0, len(list))}
+	p.Tools = make([]string, 0, len(list))
+	defer func() { p.State = sv.renewed() }()
 	known := false
 	for _, t := range list {
 		p.Tools = append(p.Tools, describe(t.Name, 200))
@@ -56,6 +58,27 @@ func Probe(ctx context.Context, name string, config Server, programs tool.Starte
 	}
 	err = sv.probe(ctx, limit, toolName, arguments, &p)
 	return p, err
+}
+
+// renewed returns the login of the configuration if it was renewed; nil otherwise.
+func (s *server) renewed() json.RawMessage {
+	s.mu.Lock()
+	live := s.session
+	s.mu.Unlock()
+	if live == nil || live.http == nil {
+		return nil
+	}
+	g, ok := live.http.Transport.(*guard)
+	if !ok || g.tokens == nil || !g.tokens.seeded {
+		return nil
+	}
+	g.tokens.busy <- struct{}{}
+	defer func() { <-g.tokens.busy }()
+	raw, err := json.Marshal(g.tokens.state)
+	if was, werr := parseState(s.config.Auth.State); err != nil || werr != nil || was.Tokens == g.tokens.state.Tokens {
+		return nil
+	}
+	return raw
 }
 
 func available(tools []string) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool/mcp"
 )
 
@@ -24,15 +25,13 @@ func TestProbe(t *testing.T) {
 		if call == "echo" {
 			args = raw(textArgs{"hi"})
 		}
-		got, err := mcp.Probe(t.Context(), "x", overStdio("1"), started(mcp.Options{}).Programs, 2*time.Minute, call, args)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got, err := mcp.Probe(t.Context(), "x", overStdio("1"), started(mcp.Options{}), 2*time.Minute, call, args)
+		must.Succeed(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", call, diff)
 		}
 	}
-	got, err := mcp.Probe(t.Context(), "x", overStdio("1"), started(mcp.Options{}).Programs, time.Second, "wait", nil)
+	got, err := mcp.Probe(t.Context(), "x", overStdio("1"), started(mcp.Options{}), time.Second, "wait", nil)
 	if err != nil || !got.Failed || !strings.Contains(got.Text, "timed out after 1 seconds") {
 		t.Errorf("a call that hangs: %+v, %v", got, err)
 	}
@@ -56,7 +55,7 @@ func TestProbeFails(t *testing.T) {
 		if c.kind == fault.Timeout {
 			limit = 50 * time.Millisecond
 		}
-		_, err := mcp.Probe(t.Context(), "x", c.server, started(mcp.Options{}).Programs, limit, "", nil)
+		_, err := mcp.Probe(t.Context(), "x", c.server, started(mcp.Options{}), limit, "", nil)
 		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: error %v, want one of kind %s with %q", name, err, c.kind, c.says)
 		}

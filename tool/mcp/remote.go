@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,31 +30,40 @@ const streamWait = 3 * time.Second
 const connectTime = 30 * time.Second
 
 // remote returns the transport to a server over HTTP.
-func remote(s Server) (sdk.Transport, *http.Client, error) {
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		return nil, nil, fault.New(fault.Invalid, "the URL cannot be read")
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, nil, fault.New(fault.Invalid, "the URL must begin with http:// or https://")
-	}
-	header, err := s.header()
+func remote(ctx context.Context, s Server, logins Logins, track func(...string)) (sdk.Transport, *http.Client, error) {
+	g, err := newGuard(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	base.Proxy, base.DialContext = outbound.Proxy, outbound.Dial(net.Dialer{Timeout: connectTime, KeepAlive: 30 * time.Second})
-	base.ResponseHeaderTimeout = 0 // a call may take its time; its context ends it
-	base.IdleConnTimeout = 30 * time.Second
-	g := &guard{base: base, origin: originOf(u), header: header}
+	if g.tokens, err = s.tokens(ctx, logins, track); err != nil {
+		return nil, nil, err
+	}
+	g.noLogin = g.tokens == nil && g.header.Get("Authorization") == "" && (s.Auth == nil || s.Auth.Strategy == AuthOAuth2)
 	client := &http.Client{Transport: g, CheckRedirect: g.redirect}
 	if s.transport() == SSE {
 		return &sdk.SSEClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxMessage}, client, nil
 	}
-	stream := base.Clone()
+	stream := g.base.Clone()
 	stream.ResponseHeaderTimeout = streamWait
 	g.stream = stream
 	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxMessage}, client, nil
+}
+
+// newGuard returns the guard of a server's requests, without its login.
+func newGuard(s Server) (*guard, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the URL cannot be read")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fault.New(fault.Invalid, "the URL must begin with http:// or https://")
+	}
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	route := outbound.NewRoute(net.Dialer{Timeout: connectTime, KeepAlive: 30 * time.Second})
+	base.Proxy, base.DialContext = route.Proxy, route.Dial
+	base.ResponseHeaderTimeout = 0 // a call may take its time; its context ends it
+	base.IdleConnTimeout = 30 * time.Second
+	return &guard{base: base, origin: originOf(u), header: s.header()}, nil
 }
 
 // maxRedirects is how many redirects of one request are followed, as in net/http.
@@ -68,6 +78,9 @@ type guard struct {
 	stream *http.Transport // for the stream of streamable HTTP; nil with SSE
 	origin string
 	header http.Header
+	tokens *tokens // of a login; nil for none
+	// noLogin says that the server may want a login that was not made.
+	noLogin bool
 }
 
 // redirect is the CheckRedirect of the client: only redirects within the origin
@@ -97,7 +110,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	redirected := r.Response != nil // set by the client
 	r = r.Clone(r.Context())
 	maps.Copy(r.Header, g.header)
-	resp, err := g.send(r)
+	resp, err := g.loggedIn(r)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +123,51 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &numberIDs{ReadCloser: resp.Body, buf: bufio.NewReader(resp.Body)}
 	return resp, nil
+}
+
+// loggedIn sends a request with the access token of the login. A token that the server refuses is
+// renewed, and the request is sent once more.
+func (g *guard) loggedIn(r *http.Request) (*http.Response, error) {
+	if g.tokens == nil {
+		resp, err := g.send(r)
+		if err == nil && g.noLogin && resp.StatusCode == http.StatusUnauthorized {
+			resp.Body.Close()
+			return nil, errLogin
+		}
+		return resp, err
+	}
+	token, err := g.tokens.access(r.Context(), "")
+	if err != nil {
+		return nil, errors.Join(err, closeBody(r))
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := g.send(r)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	resp.Body.Close()
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	if token, err = g.tokens.access(r.Context(), token); err != nil {
+		return nil, errors.Join(err, closeBody(again))
+	}
+	again.Header.Set("Authorization", "Bearer "+token)
+	if resp, err = g.send(again); err == nil && resp.StatusCode == http.StatusUnauthorized {
+		resp.Body.Close()
+		return nil, errLogin
+	}
+	return resp, err
+}
+
+func closeBody(r *http.Request) error {
+	if r.Body == nil {
+		return nil
+	}
+	return r.Body.Close()
 }
 
 // textID matches the beginning of an answer, alone or in an event, that repeats the number of

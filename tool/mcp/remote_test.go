@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool/mcp"
 )
 
@@ -112,6 +113,8 @@ func TestStoredLogin(t *testing.T) {
 	t.Parallel()
 	server := newServer()
 	inner := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	open := httptest.NewServer(inner)
+	t.Cleanup(open.Close)
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer t0ken-of-login" {
 			http.Error(w, "no", http.StatusUnauthorized)
@@ -123,21 +126,26 @@ func TestStoredLogin(t *testing.T) {
 	for auth, want := range map[string]fault.Kind{
 		`{"strategy":"oauth2","state":{"tokens":{"access_token":"t0ken-of-login","refresh_token":"r"},"token_expires_at":9e9}}`:        "",
 		`{"strategy":"oauth2","authentication":{"type":"oauth","client_id":"c"},"state":{"tokens":{"access_token":"t0ken-of-login"}}}`: "",
-		`{"strategy":"oauth2","state":{"tokens":{"access_token":"wrong-token"}}}`:                                                      fault.Unavailable,
+		`{"strategy":"oauth2","state":{"tokens":{"access_token":"wrong-token"}}}`:                                                      fault.Auth,
 		`{"strategy":"oauth2","state":{"tokens":{"access_token":"t0ken-of-login"},"token_expires_at":1}}`:                              fault.Auth,
-		`{"strategy":"oauth2","authentication":{"type":"oauth","client_id":"c","client_secret":"s","client_auth_method":"none"}}`:      fault.Unsupported,
-		`{"strategy":"oauth2"}`: fault.Unsupported,
+		`{"strategy":"oauth2","authentication":{"type":"oauth","client_id":"c","client_secret":"s","client_auth_method":"none"}}`:      fault.Auth,
+		`{"strategy":"oauth2"}`: fault.Auth,
 	} {
 		s, err := mcp.ParseServer([]byte(`{"url":"` + h.URL + `","auth":` + auth + `}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := mcp.Probe(t.Context(), "x", s, nil, 2*time.Minute, "", nil)
+		must.Succeed(t, err)
+		got, err := mcp.Probe(t.Context(), "x", s, mcp.Options{}, 2*time.Minute, "", nil)
 		if want == "" && (err != nil || len(got.Tools) == 0) || want != "" && !fault.Is(err, want) {
 			t.Errorf("%s: %v, error %v of kind %s, want %q", auth, got, err, fault.KindOf(err), want)
 		}
 		if err != nil && strings.Contains(err.Error(), "token-of") {
 			t.Errorf("the token is shown: %v", err)
+		}
+		if strings.Contains(auth, "state") {
+			continue
+		}
+		s.URL = open.URL // a server that wants no login
+		if got, err := mcp.Probe(t.Context(), "x", s, mcp.Options{}, 2*time.Minute, "", nil); err != nil || len(got.Tools) == 0 {
+			t.Errorf("%s, without a login: %v, error %v", auth, got, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -25,13 +26,30 @@ type server struct {
 	name   string
 	config Server
 	local  http.Handler // of a server of this process; nil for another one
+	pooled *pooled      // of a remote server that shares its session; nil for another one
+	left   sync.Once    // pooled
 	set    *Set
-	relist chan struct{} // holds one; its list of tools has changed
+
+	changes *changes // of its list of tools
 
 	opening chan struct{} // holds one; taken while a session is opened
 
+	resources, prompts atomic.Bool // it has some
+
+	slow atomic.Int32 // how often its tools did not come in time
+
 	mu      sync.Mutex
 	session *session // nil before the first and after the last
+}
+
+// maxLimit bounds the wait for a server whose tools did not come in time before, unless its
+// own limit is longer.
+const maxLimit = 10 * time.Minute
+
+// limit is how long to wait for its tools: twice as long after each time that was too short.
+func (s *server) limit() time.Duration {
+	limit := s.config.limit(s.set.opts.ConnectTimeout)
+	return max(limit, min(limit<<min(s.slow.Load(), 20), maxLimit))
 }
 
 // session is one connection. dead is closed when it has ended.
@@ -39,6 +57,7 @@ type session struct {
 	*sdk.ClientSession
 	program *stdio       // of a server over stdio
 	http    *http.Client // of a remote one
+	users   users
 	dead    chan struct{}
 	cancel  context.CancelCauseFunc // of the context that the connection is bound to
 }
@@ -46,7 +65,7 @@ type session struct {
 func newServer(name string, config Server, set *Set) *server {
 	return &server{
 		name: name, config: config, set: set,
-		relist: make(chan struct{}, 1), opening: make(chan struct{}, 1),
+		changes: newChanges(), opening: make(chan struct{}, 1),
 	}
 }
 
@@ -69,7 +88,45 @@ func (s *server) get(ctx context.Context) (*session, error) {
 	}
 	if old != nil {
 		old.close()
+		s.changes.renew()
 	}
+	fresh, err := s.obtain(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.session = fresh
+	s.mu.Unlock()
+	if r := fresh.InitializeResult(); r != nil && r.Capabilities != nil {
+		s.resources.Store(r.Capabilities.Resources != nil)
+		s.prompts.Store(r.Capabilities.Prompts != nil)
+	}
+	return fresh, nil
+}
+
+// obtain returns a session that others share, or else a new one.
+func (s *server) obtain(ctx context.Context) (*session, error) {
+	if s.pooled == nil {
+		return s.openAny(ctx)
+	}
+	select {
+	case s.pooled.opening <- struct{}{}:
+		defer func() { <-s.pooled.opening }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if live := s.pooled.join(s); live != nil {
+		return live, nil
+	}
+	fresh, err := s.openAny(ctx)
+	if err == nil {
+		s.pooled.put(fresh)
+	}
+	return fresh, err
+}
+
+// openAny connects by the version that is tried first, or by the newest one.
+func (s *server) openAny(ctx context.Context) (*session, error) {
 	fresh, err := s.open(ctx, firstVersion)
 	var answered *jsonrpc.Error
 	if errors.As(err, &answered) {
@@ -78,13 +135,7 @@ func (s *server) get(ctx context.Context) (*session, error) {
 	if errors.As(err, &answered) {
 		err = s.failed("connect", err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	s.session = fresh
-	s.mu.Unlock()
-	return fresh, nil
+	return fresh, err
 }
 
 func (s *session) over() bool {
@@ -100,7 +151,7 @@ func (s *session) over() bool {
 // are bound to the context of their beginning, so that is one of its own.
 func (s *server) open(ctx context.Context, version string) (*session, error) {
 	connCtx, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	most := s.config.limit(s.set.opts.ConnectTimeout)
+	most := s.limit()
 	limit := time.AfterFunc(most, func() { end(errSlow) })
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	closing := context.AfterFunc(s.set.ctx, func() { end(errClosed) })
@@ -114,7 +165,11 @@ func (s *server) open(ctx context.Context, version string) (*session, error) {
 		fresh.end()
 		return nil, err
 	}
-	s.set.work.Go(func() {
+	work := &s.set.work
+	if s.pooled != nil {
+		work = &s.pooled.work
+	}
+	work.Go(func() {
 		_ = fresh.Wait() // the call that ran gets the reason
 		close(fresh.dead)
 	})
@@ -122,6 +177,7 @@ func (s *server) open(ctx context.Context, version string) (*session, error) {
 }
 
 func (s *session) connect(ctx context.Context, sv *server, version string) error {
+	s.users.add(sv)
 	transport, err := s.transport(ctx, sv)
 	if err != nil {
 		return err
@@ -129,10 +185,7 @@ func (s *session) connect(ctx context.Context, sv *server, version string) error
 	client := sdk.NewClient(&sdk.Implementation{Name: "deft", Version: "1"}, &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			select {
-			case sv.relist <- struct{}{}:
-			default: // it is noted already
-			}
+			s.users.changed(s.program != nil)
 		},
 	})
 	s.ClientSession, err = client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
@@ -151,6 +204,9 @@ func (s *session) connect(ctx context.Context, sv *server, version string) error
 // failed turns an error of the transport into one that can be shown: its message
 // may contain the URL, or a key that the server printed on stderr.
 func (s *server) failed(doing string, err error) error {
+	if errors.Is(err, errLogin) {
+		return fault.New(fault.Auth, doing+": "+errLogin.Error()+": log in by `deft mcp login "+describe(s.name, 200)+"`, or in the settings of the web app")
+	}
 	text := err.Error()
 	if inURL, ok := errors.AsType[*url.Error](err); ok {
 		text = inURL.Err.Error()
@@ -165,11 +221,11 @@ func (s *session) transport(ctx context.Context, sv *server) (sdk.Transport, err
 		return t, nil
 	}
 	if sv.config.transport() != Stdio {
-		t, client, err := remote(sv.config)
+		t, client, err := remote(ctx, sv.config, sv.set.opts.Logins, s.users.track)
 		s.http = client
 		return t, err
 	}
-	p, err := start(ctx, sv.config, sv.set.opts.Programs)
+	p, err := start(ctx, sv)
 	if err != nil {
 		if fault.Is(err, fault.Unsupported) {
 			return nil, err
@@ -206,21 +262,29 @@ func (s *server) close() {
 	live := s.session
 	s.session = nil
 	s.mu.Unlock()
-	if live != nil {
+	if live != nil && (s.pooled == nil || s.pooled.leave(s, live)) {
 		live.close()
+	}
+	if s.pooled != nil {
+		s.left.Do(s.pooled.exit)
 	}
 }
 
 // list asks the server for its tools.
 func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
-	most := s.config.limit(s.set.opts.ConnectTimeout)
+	most := s.limit()
 	ctx, cancel := context.WithTimeoutCause(ctx, most, errSlow)
 	defer cancel()
+	defer func() {
+		if errors.Is(context.Cause(ctx), errSlow) {
+			s.slow.Add(1)
+		}
+	}()
 	live, err := s.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var tools []*sdk.Tool
+	tools := []*sdk.Tool{}
 	params := &sdk.ListToolsParams{}
 	for range maxPages {
 		page, err := live.ListTools(ctx, params)

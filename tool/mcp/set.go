@@ -53,7 +53,14 @@ func Connect(ctx context.Context, servers map[string]Server, o Options) (*Set, [
 		if c.Enabled != nil && !*c.Enabled || o.Local[name] != nil {
 			continue
 		}
-		s.servers = append(s.servers, newServer(name, Expand(c, o.Variables), s))
+		sv := newServer(name, Expand(c, o.Variables), s)
+		if o.Pool != nil && sv.config.URL != "" && sv.config.transport() != Stdio {
+			var err error
+			if sv.pooled, err = o.Pool.enter(o.Owner, sv.config); err != nil {
+				s.opts.Log.Warn("share the session at an MCP server", "server", name, "err", err)
+			}
+		}
+		s.servers = append(s.servers, sv)
 	}
 	s.several = len(s.servers) > 1
 	for _, name := range slices.Sorted(maps.Keys(o.Local)) {
@@ -96,7 +103,7 @@ func Connect(ctx context.Context, servers map[string]Server, o Options) (*Set, [
 	}
 	for i, sv := range s.servers {
 		s.work.Go(func() {
-			s.settle(sv, firsts[i])
+			s.follow(sv, firsts[i])
 			s.watch(sv)
 		})
 	}
@@ -144,8 +151,8 @@ func (a *attempt) result() (list []*sdk.Tool, err error, done bool) { //nolint:r
 	}
 }
 
-// settle waits for a server that was late, and tries one again that has failed.
-func (s *Set) settle(sv *server, a *attempt) {
+// follow waits for a server that was late, and tries one again that has failed.
+func (s *Set) follow(sv *server, a *attempt) {
 	<-a.done // it ends with the set at the latest
 	list, err := a.list, a.err
 	if a.late && (err == nil || list != nil) {
@@ -225,6 +232,9 @@ func (s *Set) rebuild() (warnings []Warning) {
 			byName[name] = o
 		}
 	}
+	if err := s.addResources(byName, wanted); err != nil {
+		warnings = append(warnings, Warning{Err: err})
+	}
 	tools := make([]*offered, 0, len(byName))
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		tools = append(tools, byName[name])
@@ -245,9 +255,9 @@ func (s *Set) watch(sv *server) {
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-sv.relist:
+		case <-sv.changes.relist:
 		}
-		s.refresh(sv)
+		sv.changes.update(s.ctx, sv.changes.taken.Load(), func() bool { return s.refresh(s.ctx, sv) })
 		select {
 		case <-s.ctx.Done():
 			return
@@ -256,18 +266,34 @@ func (s *Set) watch(sv *server) {
 	}
 }
 
-func (s *Set) refresh(sv *server) {
-	list, err := sv.list(s.ctx)
-	if s.ctx.Err() != nil {
-		return
+// refresh lists a server's tools again; false if it was stopped.
+func (s *Set) refresh(ctx context.Context, sv *server) bool {
+	list, err := sv.list(ctx)
+	if ctx.Err() != nil {
+		return false
 	}
 	if err != nil {
 		s.warn(Warning{sv.name, fmt.Errorf("refresh the tools: %w", err)})
-		if list == nil {
-			return
-		}
 	}
-	s.put(sv, list, false)
+	if err == nil || list != nil {
+		s.put(sv, list, false)
+	}
+	return true
+}
+
+// settle waits for the tools that a server has announced, so that the agent has them in its next
+// step.
+func (s *Set) settle(ctx context.Context, sv *server) {
+	sv.mu.Lock()
+	live := sv.session
+	sv.mu.Unlock()
+	if live == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, sv.limit())
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	sv.changes.settle(ctx, live.dead, func() bool { return s.refresh(ctx, sv) })
 }
 
 // put puts the list of a server in place. arrived says that it is the first one.

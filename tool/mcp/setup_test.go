@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/mcp"
 	"github.com/deft-dev/deft/tool/program"
@@ -38,9 +39,14 @@ func TestMain(m *testing.M) {
 		time.Sleep(math.MaxInt64) // select {} would be a deadlock, which ends the process
 	case "odd":
 		serveOddly()
+	case "changing":
+		serveChanging()
+	case "print and die":
+		fmt.Println("error: no \x1b[31mlicense\x1b[0m for", os.Getenv("KEY"))
+		os.Exit(3)
 	case "noisy":
-		fmt.Println("[info] started\n{not json}\nnpm notice: a new version is there")
-		fmt.Println("not json\n\n" + strings.Repeat("x", 200<<10))
+		fmt.Println("[info] started with " + os.Getenv("KEY") + "\n{not json}\nnpm notice: a new version is there")
+		fmt.Println("not json\n\n" + strings.Repeat("x", 200<<10) + strings.Repeat("\nmore", 200))
 		serve()
 	case "endless":
 		for {
@@ -51,24 +57,41 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serveOddly is a server by hand. Before each answer it prints lines that are no messages, and
-// it writes the ids of requests as text. Its tool "huge" answers with more than is read.
-func serveOddly() {
+// request is a request as a server by hand reads it.
+type request struct {
+	ID     json.RawMessage
+	Method string
+	Params struct{ Name string }
+}
+
+const fine = `{"content":[{"type":"text","text":"fine"}]}`
+
+// answerByHand reads requests and prints the result of each.
+func answerByHand(result func(request) string) {
+	eachRequest(func(r request) { fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n", r.ID, result(r)) })
+}
+
+func eachRequest(do func(request)) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
-		var r struct {
-			ID     json.RawMessage
-			Method string
-			Params struct{ Name string }
-		}
-		if json.Unmarshal(in.Bytes(), &r) != nil || r.ID == nil {
-			continue
-		}
-		result := `{"content":[{"type":"text","text":"fine"}]}`
+		var r request
 		switch {
+		case json.Unmarshal(in.Bytes(), &r) != nil || r.ID == nil:
 		case r.Method == "initialize":
-			result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"odd","version":"1"}}}`+"\n", r.ID)
+		default:
+			do(r)
+		}
+	}
+}
+
+// serveOddly is a server by hand. Before each answer it prints lines that are no messages, and
+// it writes the ids of requests as text. Its tool "huge" answers with more than is read.
+func serveOddly() {
+	eachRequest(func(r request) {
+		result := fine
+		switch {
 		case r.Method == "tools/list":
 			result = `{"tools":[{"name":"small","inputSchema":{"type":"object"}},{"name":"huge","inputSchema":{"type":"object"}},{"name":"huge_last","inputSchema":{"type":"object"}},{"name":"batch","inputSchema":{"type":"object"}}]}`
 		case strings.HasPrefix(r.Params.Name, "huge"):
@@ -83,7 +106,7 @@ func serveOddly() {
 		default:
 			fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"result\":%s}\n", r.ID, result)
 		}
-	}
+	})
 }
 
 func serve() {
@@ -183,19 +206,13 @@ func names(set *mcp.Set) string {
 func ask(t *testing.T, set *mcp.Set, name, args string) *event.MCPToolObservation {
 	t.Helper()
 	tools, err := tool.NewSet(set.Definitions()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p, err := tools.Parse(name, args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	obs, err := set.Executor().Execute(t.Context(), tool.Call{
 		Action: p.Action, Tool: p.Definition.Name, Progress: func(tool.Chunk) {},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return obs.(*event.MCPToolObservation)
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/program"
 )
@@ -21,12 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // script writes an executable file.
 func script(t *testing.T, file, text string) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.Succeed(t, os.WriteFile(file, []byte("#!/bin/sh\n"+text+"\n"), 0o755))
 	return file
 }
 
@@ -34,16 +31,10 @@ func script(t *testing.T, file, text string) string {
 func output(t *testing.T, s tool.Starter, p tool.Program) string {
 	t.Helper()
 	proc, err := s.StartProgram(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := io.ReadAll(proc)
-	if err != nil {
-		t.Error(err)
-	}
-	if err := proc.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, err)
+	must.Report(t, proc.Close())
 	return string(got)
 }
 
@@ -55,9 +46,7 @@ func TestPlantedFiles(t *testing.T) {
 	script(t, filepath.Join(workspace, "node_modules/.bin/server"), "echo planted")
 	script(t, filepath.Join(tools, "server"), `echo real; pwd; ls -A; ls -ld .; echo "$TOKEN"; echo "$PATH"`)
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(filepath.Join(workspace, "node_modules/.bin"), link); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(filepath.Join(workspace, "node_modules/.bin"), link))
 	bin := filepath.Join(workspace, "node_modules/.bin")
 	s := program.New(program.Options{
 		Env:       []string{"PATH=" + strings.Join([]string{"", ".", "node_modules/.bin", bin, link, tools, "/usr/bin", "/bin"}, ":")},
@@ -87,9 +76,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script(t, filepath.Join(dir, "server"), "exit")
-	if err := os.WriteFile(filepath.Join(dir, "data"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "data"), nil, 0o600))
 	s := program.New(program.Options{Env: []string{"PATH=" + dir}})
 	for _, tt := range []struct {
 		program tool.Program
@@ -121,13 +108,9 @@ func TestRefused(t *testing.T) {
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	s := program.New(program.Options{Env: program.HostEnv()})
-	if err := startAndClose(t, s, tool.Program{Command: "sh", Args: []string{"-c", "read x; echo got $x; echo why >&2"}}, "got hi\n", "why\n"); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, startAndClose(t, s, tool.Program{Command: "sh", Args: []string{"-c", "read x; echo got $x; echo why >&2"}}, "got hi\n", "why\n"))
 	stubborn := `trap "" TERM; sleep 1000 & echo ready; while :; do wait; done`
-	if err := startAndClose(t, s, tool.Program{Command: "sh", Args: []string{"-c", stubborn}}, "ready\n", ""); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, startAndClose(t, s, tool.Program{Command: "sh", Args: []string{"-c", stubborn}}, "ready\n", ""))
 }
 
 func startAndClose(t *testing.T, s tool.Starter, p tool.Program, out, stderr string) error {

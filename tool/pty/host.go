@@ -198,11 +198,12 @@ func startError(err error, what string) error {
 
 // command returns the command of a terminal.
 func (h *Host) command(s tool.PTYSpec) (*exec.Cmd, error) {
-	env := []string{"TERM=xterm-256color"}
+	// A prompt has the last directory only, not where workspaces are on the server.
+	env := []string{"TERM=xterm-256color", "PROMPT_DIRTRIM=1"}
 	var shell, path string
 	for _, kv := range h.o.Env {
 		switch name, value, _ := strings.Cut(kv, "="); name {
-		case "TERM":
+		case "TERM", "PROMPT_DIRTRIM":
 			continue
 		case "SHELL":
 			shell = value

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/pty"
@@ -32,20 +32,14 @@ func newHost(t *testing.T, o pty.Options) *pty.Host {
 		o.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "SHELL=/bin/sh", "PS1=$ "}
 	}
 	h := pty.New(o)
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Report(t, h.Close()) })
 	return h
 }
 
 func open(t *testing.T, h *pty.Host, s tool.PTYSpec) tool.PTY {
 	t.Helper()
 	p, err := h.OpenPTY(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -54,9 +48,7 @@ func sh(script string) tool.PTYSpec { return tool.PTYSpec{Argv: []string{"sh", "
 func attach(t *testing.T, h *pty.Host, id string, offset int64) tool.PTYConn {
 	t.Helper()
 	c, err := h.AttachPTY(t.Context(), id, offset)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
@@ -97,9 +89,7 @@ func TestShell(t *testing.T) {
 			t.Errorf("%q is missing in %q", want, out)
 		}
 	}
-	if err := h.ResizePTY(t.Context(), p.ID, 40, 120); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.ResizePTY(t.Context(), p.ID, 40, 120))
 	write(t, c, "stty size\n")
 	readUntil(t, c, "40 120")
 	write(t, c, "exit 7\n")
@@ -122,9 +112,7 @@ func TestResizeSignals(t *testing.T) {
 	p := open(t, h, sh(`trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.1; done`))
 	c := attach(t, h, p.ID, 0)
 	readUntil(t, c, "ready")
-	if err := h.ResizePTY(t.Context(), p.ID, 11, 22); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.ResizePTY(t.Context(), p.ID, 11, 22))
 	readUntil(t, c, "11 22")
 }
 
@@ -156,9 +144,7 @@ func TestReattach(t *testing.T) {
 	c := attach(t, h, p.ID, 0)
 	first := readUntil(t, c, "one\r\n")
 	write(t, c, "a\n")
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Close())
 	if _, err := c.Read(make([]byte, 1)); err == nil {
 		t.Error("a closed connection reads")
 	}
@@ -206,9 +192,7 @@ func waitEnd(t *testing.T, h *pty.Host, id string) {
 	t.Helper()
 	waittest.Until(t, "the program ends", func() bool { // it has no event for those that are not connected
 		list, err := h.ListPTYs(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return slices.ContainsFunc(list, func(p tool.PTY) bool { return p.ID == id && p.ExitCode != nil })
 	})
 }
@@ -220,25 +204,23 @@ func TestBackPressure(t *testing.T) {
 	const lines = 300_000 // 2 MB
 	dir := t.TempDir()
 	h := newHost(t, pty.Options{Dir: dir, Scrollback: 64 << 10})
-	p := open(t, h, sh("read x; seq 1 "+strconv.Itoa(lines)+"; echo written > done"))
+	p := open(t, h, sh("read x; sh -c 'echo $$ > flood; exec seq 1 "+strconv.Itoa(lines)+"'; echo written > done"))
 	c := attach(t, h, p.ID, 0)
 	write(t, c, "\n")
 	readUntil(t, c, "\r\n1\r\n")
-	// A resize gets through, and the program is still held up by output that nobody
-	// reads.
-	for range 20 {
-		if err := h.ResizePTY(t.Context(), p.ID, 20, 20); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(filepath.Join(dir, "done")); err == nil {
-			t.Fatal("the flood did not wait")
-		}
-		time.Sleep(5 * time.Millisecond)
+	flood, err := os.ReadFile(filepath.Join(dir, "flood"))
+	must.Succeed(t, err)
+	// Resizes get through, while the program is held up by output that nobody reads.
+	waittest.Still(t, "the flood stands still", func() string {
+		must.Succeed(t, h.ResizePTY(t.Context(), p.ID, 20, 20))
+		written, _ := os.ReadFile("/proc/" + strings.TrimSpace(string(flood)) + "/io") // nothing if it has ended
+		return string(written)
+	})
+	if _, err := os.Stat(filepath.Join(dir, "done")); err == nil {
+		t.Fatal("the flood did not wait")
 	}
 	out, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := bytes.Count(out, []byte("\n")); got < lines-1000 || !bytes.HasSuffix(out, []byte("\n300000\r\n")) {
 		t.Errorf("%d lines of the rest came", got)
 	}
@@ -275,12 +257,8 @@ func TestInputNobodyReads(t *testing.T) {
 			}
 		}
 	}()
-	if err := h.ResizePTY(t.Context(), p.ID, 5, 5); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.ClosePTY(t.Context(), p.ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.ResizePTY(t.Context(), p.ID, 5, 5))
+	must.Succeed(t, h.ClosePTY(t.Context(), p.ID))
 	if err := <-blocked; !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v", err)
 	}
@@ -307,12 +285,8 @@ func TestClosePTY(t *testing.T) {
 	c := attach(t, h, p.ID, 0)
 	out := readUntil(t, c, "\r\n")
 	pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(out, "pid ")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.ClosePTY(t.Context(), p.ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, h.ClosePTY(t.Context(), p.ID))
 	if _, err := c.Read(make([]byte, 1)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("its client reads: %v", err)
 	}
@@ -377,9 +351,7 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, c.err, c.want)
 		}
 	}
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Close())
 	if err := openErr(tool.PTYSpec{}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("open after Close: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/switchllm"
 )
@@ -34,9 +35,7 @@ func TestSwitch(t *testing.T) {
 		"bad":  {"no key", true},
 	} {
 		obs, err := x.Execute(t.Context(), tool.Call{Action: &event.SwitchLLMAction{ProfileName: profile, Reason: "r"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got := obs.(*event.SwitchLLMObservation)
 		if got.IsError != want.isErr || !strings.Contains(event.JoinText(got.Content), want.text) || *got.Reason != "r" || (got.ActiveModel == nil) != want.isErr {
 			t.Errorf("%s: %+v", profile, got)
@@ -50,16 +49,12 @@ func TestSwitch(t *testing.T) {
 func TestDefinition(t *testing.T) {
 	t.Parallel()
 	set, err := tool.NewSet(switchllm.Definition([]string{"slow", "fast"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := set.All()[0].Description; !strings.HasSuffix(got, "- fast\n- slow") {
 		t.Errorf("description:\n%s", got)
 	}
 	p, err := set.Parse("switch_llm", `{"profile_name":"fast","reason":"r"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(event.Action(&event.SwitchLLMAction{ProfileName: "fast", Reason: "r"}), p.Action); diff != "" {
 		t.Errorf("action (-want +got):\n%s", diff)
 	}

@@ -44,7 +44,7 @@ func Definition(agents []Agent, defaultType string) *tool.Definition {
 	return &tool.Definition{
 		Name:        Name,
 		Kind:        "TaskTool",
-		Description: strings.Replace(strings.TrimSpace(description), "{{agents}}", list(agents), 1),
+		Description: strings.Replace(strings.TrimSpace(description), "{{agents}}", List(agents), 1),
 		Parameters: tool.Schema{Properties: []tool.Property{
 			{Name: "description", Type: "string", Description: "What the task is, in three to five words. People see it."},
 			{Name: "prompt", Type: "string", Required: true, Description: "The whole task, for somebody who knows nothing of this conversation."},
@@ -67,7 +67,8 @@ func locks(action event.Action) []string {
 	return nil
 }
 
-func list(agents []Agent) string {
+// List are the types of agents as lines for a model.
+func List(agents []Agent) string {
 	if len(agents) == 0 {
 		return "- there is none"
 	}

@@ -15,6 +15,7 @@
 package tasktracker
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -89,7 +90,7 @@ func decode(args json.RawMessage) (event.Action, error) {
 // Tool registers the tool.
 var Tool = tool.Registration{
 	Name: "task_tracker", Description: "Keep a list of the steps of a longer task.",
-	Sets: tool.Standard | tool.Terminal,
+	Sets: tool.Standard | tool.Terminal | tool.GPT5 | tool.Gemini,
 	Shown: tool.Shown{
 		Action: "TaskTrackerAction", Deed: tool.Deed{Verb: "Update the plan", Class: "plan"},
 		Commands: map[string]tool.Deed{"view": {Verb: "Look at the plan", Class: "look"}},
@@ -119,9 +120,7 @@ func (x executor) Execute(_ context.Context, c tool.Call) (event.Observation, er
 		obs.Command = "view"
 		obs.TaskList = x.load()
 		text := render(obs.TaskList)
-		if text == "" {
-			text = "The task list is empty. Use the command plan to make one."
-		}
+		text = cmp.Or(text, "The task list is empty. Use the command plan to make one.")
 		obs.Content = event.Texts(text)
 	default:
 		obs.IsError = true

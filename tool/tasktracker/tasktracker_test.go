@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/tasktracker"
 )
@@ -15,9 +16,7 @@ import (
 func parse(t *testing.T, args string) (*event.TaskTrackerAction, error) {
 	t.Helper()
 	set, err := tool.NewSet(tasktracker.Definition())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p, err := set.Parse("task_tracker", args)
 	if err != nil {
 		return nil, err
@@ -45,9 +44,7 @@ func TestDecode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, err := parse(t, tc.args)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if a.Command != tc.command {
 				t.Errorf("command = %q, want %q", a.Command, tc.command)
 			}
@@ -79,17 +76,13 @@ func TestExecute(t *testing.T) {
 	stored := []event.TaskItem{{Title: "write", Status: "done"}, {Title: "test", Notes: "all of\nit", Status: "in_progress"}}
 	x := tasktracker.New(func() []event.TaskItem { return stored })
 	obs, err := x.Execute(t.Context(), tool.Call{Action: &event.TaskTrackerAction{Command: "view"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, want := event.JoinText(obs.Result().Content), "1. [x] write\n2. [>] test\n   all of\n   it"; got != want {
 		t.Errorf("view = %q, want %q", got, want)
 	}
 	plan := event.List[event.TaskItem]{{Title: "new", Status: "todo"}}
 	obs, err = x.Execute(t.Context(), tool.Call{Action: &event.TaskTrackerAction{Command: "plan", TaskList: plan}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	o := obs.(*event.TaskTrackerObservation)
 	if diff := cmp.Diff(plan, o.TaskList); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/terminal"
 	"github.com/deft-dev/deft/tool/terminal/ahead"
@@ -20,15 +21,15 @@ import (
 func startAhead(t *testing.T, cfg terminal.Config) (pidfd int) {
 	t.Helper()
 	path, err := ahead.Find(exec.LookPath)
-	must(t, err)
+	must.Succeed(t, err)
 	before := children(t)
-	must(t, ahead.Start(ahead.NewSpec(path, cfg.Env, cfg.WorkingDir, ahead.Rows, ahead.Cols, cfg.Command)))
+	must.Succeed(t, ahead.Start(ahead.NewSpec(path, cfg.Env, cfg.WorkingDir, ahead.Rows, ahead.Cols, cfg.Command)))
 	for pid := range children(t) {
 		if before[pid] {
 			continue
 		}
 		fd, err := unix.PidfdOpen(pid, 0)
-		must(t, err)
+		must.Succeed(t, err)
 		t.Cleanup(func() { unix.Close(fd) })
 		return fd
 	}
@@ -40,7 +41,7 @@ func startAhead(t *testing.T, cfg terminal.Config) (pidfd int) {
 func children(t *testing.T) map[int]bool {
 	t.Helper()
 	lists, err := filepath.Glob("/proc/self/task/*/children")
-	must(t, err)
+	must.Succeed(t, err)
 	all := map[int]bool{}
 	for _, list := range lists {
 		raw, err := os.ReadFile(list)
@@ -63,7 +64,7 @@ func children(t *testing.T) map[int]bool {
 func runs(t *testing.T, pidfd int) bool {
 	t.Helper()
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 0)
-	must(t, err)
+	must.Succeed(t, err)
 	return n == 0
 }
 
@@ -73,7 +74,7 @@ func signalTo(pidfd int) error { return unix.PidfdSendSignal(pidfd, 0, nil, 0) }
 // TestAhead: a terminal takes the shell that was started for it, and no other one.
 func TestAhead(t *testing.T) { //nolint:paralleltest // see startAhead
 	other, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	must.Succeed(t, err)
 	for name, c := range map[string]struct {
 		edit  func(*terminal.Config) // after the shell was started
 		taken bool
@@ -84,8 +85,8 @@ func TestAhead(t *testing.T) { //nolint:paralleltest // see startAhead
 		"other size":        {func(c *terminal.Config) { c.Rows = 20 }, false},
 		"started otherwise": {func(c *terminal.Config) { c.Command = throughEnv }, false},
 		"new directory": {func(c *terminal.Config) {
-			must(t, os.Rename(c.WorkingDir, filepath.Join(other, "old")))
-			must(t, os.Mkdir(c.WorkingDir, 0o700))
+			must.Succeed(t, os.Rename(c.WorkingDir, filepath.Join(other, "old")))
+			must.Succeed(t, os.Mkdir(c.WorkingDir, 0o700))
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,13 +121,11 @@ func throughEnv(path string, args []string) (string, []string) {
 func TestAheadEnds(t *testing.T) { //nolint:paralleltest // see startAhead
 	var pidfd int
 	b := open(t, func(cfg *terminal.Config) { pidfd = startAhead(t, *cfg) })
-	must(t, b.x.(tool.Warmer).Warm(t.Context()))
+	must.Succeed(t, b.x.(tool.Warmer).Warm(t.Context()))
 	if !runs(t, pidfd) {
 		t.Error("the shell was not taken")
 	}
-	if err := b.x.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, b.x.Close())
 	if runs(t, pidfd) {
 		t.Error("the shell goes on")
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/terminal"
 )
@@ -20,7 +21,7 @@ func execute(b *testing.B, x tool.Executor, command string) {
 		Action:   &event.TerminalAction{Command: command},
 		Progress: func(tool.Chunk) {},
 	})
-	must(b, err)
+	must.Succeed(b, err)
 	if to := o.(*event.TerminalObservation); *to.ExitCode != 0 {
 		b.Fatalf("exit code %d: %s", *to.ExitCode, event.JoinText(to.Content))
 	}

@@ -48,10 +48,10 @@ type Config struct {
 	OutputDir string
 	// MaxSaved is how many bytes of one output are saved. Default 200 MB.
 	MaxSaved int64
-	// Explain is called when a command has ended, with its output, its exit code and the
-	// directory that the shell is in. It returns a note of one line for after the output, or "".
-	// Nil: nothing.
-	Explain func(output string, status int, dir string) string
+	// Explain is called when a command has ended, with its text ("" if an earlier call has
+	// started it), its output, its exit code and the directory that the shell is in. It returns a
+	// note of one line for after the output, or "". Nil: nothing.
+	Explain func(command, output string, status int, dir string) string
 	// Rows and Cols are the size of the terminal. Default 50 by 200.
 	Rows, Cols uint16
 }

@@ -88,7 +88,7 @@ func invalid(a *event.TerminalAction) string {
 // Tool registers the tool. Package executor/standard makes its executor.
 var Tool = tool.Registration{
 	Name: "terminal", Description: "Run shell commands in a terminal that stays open.",
-	Sets:       tool.Standard | tool.Terminal,
+	Sets:       tool.Standard | tool.Terminal | tool.GPT5 | tool.Gemini,
 	Shown:      tool.Shown{Action: "TerminalAction", Deed: tool.Deed{Verb: "Run", Class: "command"}, Subjects: []string{"command"}},
 	Definition: func(tool.Model) *tool.Definition { return Definition() },
 }

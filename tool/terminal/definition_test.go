@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool/terminal"
 )
 
@@ -14,12 +15,12 @@ func TestDefinition(t *testing.T) {
 	t.Parallel()
 	d := terminal.Definition()
 	schema, err := json.Marshal(d.Parameters)
-	must(t, err)
+	must.Succeed(t, err)
 	var v struct {
 		Properties map[string]struct{ Type string }
 		Required   []string
 	}
-	must(t, json.Unmarshal(schema, &v))
+	must.Succeed(t, json.Unmarshal(schema, &v))
 	got := map[string]string{}
 	for name, p := range v.Properties {
 		got[name] = p.Type

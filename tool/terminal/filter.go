@@ -60,12 +60,13 @@ type filter struct {
 	partial []byte // of a UTF-8 character
 	one     [1]byte
 	styled  []byte // of style, to be used again
+	look    sgr.State
 }
 
 // newFilter returns a filter for a terminal of the given size. out takes the
-// finished text; live, if not nil, takes the text as it comes, with its \r and its
+// finished text with its style, in the form of sgr.State's; live, if not nil, takes the text as it comes, with its \r and its
 // styles (package sgr).
-func newFilter(rows, cols int, out, live func([]byte)) *filter {
+func newFilter(rows, cols int, out func(text []byte, style string), live func([]byte)) *filter {
 	if live == nil {
 		live = func([]byte) {}
 	}
@@ -90,12 +91,13 @@ func (f *filter) screen() (string, bool) {
 	return f.alt.String(), true
 }
 
-// reset drops an unfinished sequence and leaves the full screen.
+// reset drops an unfinished sequence and the style, and leaves the full screen.
 func (f *filter) reset() {
 	if len(f.partial) > 0 {
 		f.run(printable(f.partial))
 	}
 	f.state, f.partial, f.alt = ground, f.partial[:0], nil
+	f.look, f.main.style = sgr.State{}, plain
 }
 
 // write takes the next bytes of output.
@@ -336,12 +338,14 @@ func (f *filter) dispatch(final byte) {
 	}
 }
 
-// style passes a style on to live. Forms with colons are not passed on: they mean
+// style passes a style on to the window and to live. Forms with colons are not passed on: they mean
 // something else.
 func (f *filter) style(final byte) {
 	if final != 'm' || f.alt != nil || f.colons {
 		return
 	}
+	f.look.Apply(f.params)
+	f.main.style = f.main.palette.number(f.look.String())
 	if f.styled = sgr.Append(f.styled[:0], f.params); len(f.styled) > 0 {
 		f.live(f.styled)
 	}

@@ -12,7 +12,7 @@ import (
 // render runs chunks through a filter and returns all text.
 func render(chunks ...string) string {
 	var b bytes.Buffer
-	f := newFilter(5, 40, func(p []byte) { b.Write(p) }, nil)
+	f := newFilter(5, 40, func(p []byte, _ string) { b.Write(p) }, nil)
 	for _, c := range chunks {
 		f.write([]byte(c))
 	}
@@ -96,7 +96,7 @@ func TestFilterScreen(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := newFilter(5, 40, func([]byte) {}, nil)
+			f := newFilter(5, 40, func([]byte, string) {}, nil)
 			f.write([]byte("\x1b[?1049h" + tt.in))
 			got, ok := f.screen()
 			if !ok {
@@ -146,7 +146,7 @@ func TestLive(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var live strings.Builder
-			f := newFilter(5, 40, func([]byte) {}, func(p []byte) { live.Write(p) })
+			f := newFilter(5, 40, func([]byte, string) {}, func(p []byte) { live.Write(p) })
 			for i := range len(tt.in) {
 				f.write([]byte(tt.in[i : i+1]))
 			}

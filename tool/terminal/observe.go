@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/optional"
 )
 
 // state says whether a command runs, and whether one has ended and was not
@@ -73,8 +74,8 @@ func (s *session) snapshot() snapshot {
 	n.screen, n.full = s.text.screen()
 	s.text.flush()
 	n.clipped = s.out.finish()
-	if s.late {
-		n.text = strings.TrimPrefix(n.text, "\n")
+	if rest, ok := strings.CutPrefix(n.text, "\n"); ok && s.late {
+		n.text, n.styles = rest, "" // their places would be wrong by one
 	}
 	s.newCapture()
 	n.prompt, n.command = s.last, s.command
@@ -115,7 +116,7 @@ func (e *executor) observe(a *event.TerminalAction, why reason, note string) *ev
 	n := e.session.snapshot()
 	o := e.blank(a, n.prompt)
 	if n.file != "" {
-		o.FullOutputSaveDir = text(filepath.Dir(n.file))
+		o.FullOutputSaveDir = optional.Of(filepath.Dir(n.file))
 	}
 	body := strings.TrimRight(n.text, "\n")
 	if n.ending != nil && n.ending.died != "" {
@@ -126,7 +127,7 @@ func (e *executor) observe(a *event.TerminalAction, why reason, note string) *ev
 	if n.full {
 		body = joinLines(body, "[A full-screen program is running. Its screen:]\n"+n.screen)
 	}
-	o.Content = event.Texts(body)
+	o.Content, o.Metadata.Styles = event.Texts(body), n.styles
 	status := n.prompt.status
 	if n.ending != nil {
 		status = n.ending.status
@@ -136,7 +137,7 @@ func (e *executor) observe(a *event.TerminalAction, why reason, note string) *ev
 	o.Timeout = why == silent || why == timedOut
 	o.Metadata.Suffix = e.suffix(why, n, status, a)
 	if n.ending != nil && e.cfg.Explain != nil {
-		if reason := e.cfg.Explain(body, status, n.prompt.cwd); reason != "" {
+		if reason := e.cfg.Explain(a.Command, body, status, n.prompt.cwd); reason != "" {
 			o.Metadata.Suffix += "\n[" + reason + "]"
 		}
 	}
@@ -212,16 +213,8 @@ func (e *executor) blank(a *event.TerminalAction, p prompt) *event.TerminalObser
 	command := a.Command
 	o := &event.TerminalObservation{Command: &command}
 	o.Metadata = event.TerminalMetadata{ExitCode: p.status, PID: p.pid}
-	o.Metadata.Username, o.Metadata.Hostname = text(e.username), text(e.hostname)
-	o.Metadata.WorkingDir = text(p.cwd)
-	o.Metadata.PyInterpreterPath = text(e.python.find(p.path, p.cwd))
+	o.Metadata.Username, o.Metadata.Hostname = optional.Of(e.username), optional.Of(e.hostname)
+	o.Metadata.WorkingDir = optional.Of(p.cwd)
+	o.Metadata.PyInterpreterPath = optional.Of(e.python.find(p.path, p.cwd))
 	return o
-}
-
-// text is s as an optional field.
-func text(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -27,6 +27,7 @@ type capture struct {
 	tail      []byte // the last half plus slack
 	total     int64  // bytes
 	chars     int64
+	looks     looks
 
 	file     *os.File
 	w        *bufio.Writer
@@ -37,6 +38,18 @@ type capture struct {
 
 func newCapture(limit int, dir string, maxFile int64) *capture {
 	return &capture{limit: limit, dir: dir, maxFile: maxFile}
+}
+
+// addStyled appends text with a style.
+func (c *capture) addStyled(p []byte, style string) {
+	if style != c.looks.last() && len(p) > 0 {
+		at := c.chars
+		if c.mask != nil {
+			at += int64(c.mask.Held())
+		}
+		c.looks.add(at, style)
+	}
+	c.add(p)
 }
 
 // add appends text, which is valid UTF-8 and ends at a character border.
@@ -139,8 +152,9 @@ func (c *capture) spill(p []byte) {
 
 // clipped is the text of an observation.
 type clipped struct {
-	text string
-	file string // where the full text is; empty when nothing was cut or saved
+	text   string
+	styles string // of text, see event.TerminalMetadata
+	file   string // where the full text is; empty when nothing was cut or saved
 }
 
 // finish ends the capture and returns its text, cut if it is too long.
@@ -149,7 +163,7 @@ func (c *capture) finish() clipped {
 		c.keep([]byte(c.mask.Flush()))
 	}
 	if c.chars <= int64(c.limit) {
-		return clipped{text: string(c.head) + string(c.tail)}
+		return clipped{text: string(c.head) + string(c.tail), styles: c.looks.of(piece{to: c.chars})}
 	}
 	out := clipped{}
 	if c.file != nil {
@@ -157,7 +171,10 @@ func (c *capture) finish() clipped {
 		out.file = c.file.Name()
 	}
 	tail := suffixChars(c.tail, c.limit-c.limit/2)
-	out.text = string(c.head) + c.notice(out.file) + string(tail)
+	notice := c.notice(out.file)
+	out.text = string(c.head) + notice + string(tail)
+	end := c.chars - int64(c.limit-c.limit/2)
+	out.styles = c.looks.of(piece{to: int64(c.headChars)}, piece{from: end, to: c.chars, at: int64(c.headChars + utf8.RuneCountInString(notice))})
 	return out
 }
 

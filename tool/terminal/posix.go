@@ -25,10 +25,12 @@ func (posix) script(command, nonce string, status int) string {
 ` + posix{}.report(nonce)
 }
 
+// report repeats a marker whose write failed: the end of a job interrupts writes of busybox to
+// the terminal, and it does not repeat them itself.
 func (posix) report(nonce string) string {
 	return `
 __deft_s=${__deft_s:-$?}; { set +euxv; PS1= PS2=; __deft_forget; __deft_forget() { :; }; } >/dev/null 2>&1; command printf '%s\000%s\000%s\000%s\000%s\000' ` + nonce +
-		` "$__deft_s" "$!" "$PWD" "$PATH" >&8; command printf '\033_DEFT%s\033\\' ` + nonce + " >&7\n"
+		` "$__deft_s" "$!" "$PWD" "$PATH" >&8; until command printf '\033_DEFT%s\033\\' ` + nonce + " >&7; do :; done\n"
 }
 
 func (posix) discards() bool { return true }

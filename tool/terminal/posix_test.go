@@ -43,8 +43,10 @@ func TestOtherShells(t *testing.T) {
 			b.soft("sleep 1000")
 			b.interrupt()
 			b.want(b.run(`echo $?; echo "$x"`), "130\na  b", 0)
-			b.soft("while :; do :; done")
-			b.interrupt()
+			if name != "busybox" { // it can keep the lock of malloc, and hang, when a signal ends a busy loop
+				b.soft("while :; do :; done")
+				b.interrupt()
+			}
 			b.want(b.run("echo $y"), "it's", 0)
 			// Input goes to the program.
 			b.soft("read line && echo got $line")
@@ -62,5 +64,24 @@ func TestOtherShells(t *testing.T) {
 			}
 			b.want(b.run(`echo "$y"; pwd; echo "${x-gone}"`), "it's\n"+b.dir+"/sub\ngone", 0)
 		})
+	}
+}
+
+// TestEndOfJob: a job whose end interrupts the shell as it reports the end of the command. Busybox
+// loses that write about once in two thousand such commands.
+func TestEndOfJob(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("busybox")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	b := open(t, func(c *terminal.Config) { c.Shell = path })
+	for range 500 {
+		if o := b.run("sleep 1000 & kill %1; echo ended"); o.ExitCode == nil || *o.ExitCode != 0 {
+			t.Fatalf("%q, %v", body(o), o.Metadata)
+		}
 	}
 }

@@ -64,7 +64,7 @@ func openSession(ctx context.Context, cfg Config) (*session, error) {
 	}
 	s.newCapture()
 	s.text = newFilter(int(cfg.Rows), int(cfg.Cols),
-		func(p []byte) { s.out.add(p) }, s.live.add)
+		func(p []byte, style string) { s.out.addStyled(p, style) }, s.live.add)
 	go s.read()
 	if err := s.startShell(ctx, ready); err != nil {
 		return nil, errors.Join(err, s.close())

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/terminal"
 )
@@ -43,7 +44,7 @@ func TestEnvironment(t *testing.T) {
 	b := open(t, func(c *terminal.Config) {
 		c.Env = append(c.Env, "OWN=1", "PROMPT_COMMAND=echo pwned", "BASH_ENV=/nonexistent/env", "PAGER=more", "TMOUT=1")
 	})
-	must(t, os.WriteFile(filepath.Join(b.dir, ".bashrc"), []byte("echo pwned"), 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(b.dir, ".bashrc"), []byte("echo pwned"), 0o600))
 	b.want(b.run("echo \"$OWN|$DEFT_TEST_LEAK|$PROMPT_COMMAND|$BASH_ENV|$PAGER|$TMOUT|$PS1\""), "1||||more||", 0)
 	b.want(b.run("mkdir bin; : > bin/python3; chmod +x bin/python3"), "", 0)
 	o := b.run("PATH=bin:$PATH")
@@ -110,7 +111,7 @@ func TestTimeouts(t *testing.T) {
 			o = b.do(t.Context(), event.TerminalAction{Timeout: new(0.0)})
 			b.wantContains("prefix", o.Metadata.Prefix, "continues")
 			got += "\n" + body(o)
-			must(t, os.WriteFile(filepath.Join(b.dir, "go"), []byte("ho\n"), 0))
+			must.Succeed(t, os.WriteFile(filepath.Join(b.dir, "go"), []byte("ho\n"), 0))
 			o = b.do(t.Context(), event.TerminalAction{Timeout: new(60.0)})
 			if all := strings.Join(strings.Fields(got+"\n"+body(o)), " "); all != "one two ho" || *o.ExitCode != 4 {
 				t.Errorf("then: %q, exit code %d", all, *o.ExitCode)
@@ -165,7 +166,7 @@ func TestFinishedMeanwhile(t *testing.T) {
 			b := open(t, func(c *terminal.Config) { c.SoftTimeout = 50 * time.Millisecond })
 			b.run("mkfifo go")
 			b.soft("read x < go; echo late; (exit 6)")
-			must(t, os.WriteFile(filepath.Join(b.dir, "go"), []byte("\n"), 0))
+			must.Succeed(t, os.WriteFile(filepath.Join(b.dir, "go"), []byte("\n"), 0))
 			// A refused command does not take the end's report away; once it
 			// is no longer refused for running, the command has ended.
 			terminal.WaitIdle(b.x)
@@ -297,7 +298,7 @@ func TestIgnoredInterrupt(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("DEFT_TEST_IGNORED") == "" {
 		exe, err := os.Executable()
-		must(t, err)
+		must.Succeed(t, err)
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", `trap "" INT QUIT; exec "$0" -test.v -test.run='^TestIgnoredInterrupt$'`, exe)
 		cmd.Env = append(os.Environ(), "DEFT_TEST_IGNORED=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -401,8 +402,8 @@ func TestShellKilledWhileIdle(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
 	pid, err := strconv.Atoi(body(b.run("echo $$")))
-	must(t, err)
-	must(t, syscall.Kill(pid, syscall.SIGKILL))
+	must.Succeed(t, err)
+	must.Succeed(t, syscall.Kill(pid, syscall.SIGKILL))
 	terminal.WaitDead(b.x)
 	o := b.run("echo again")
 	b.want(o, "again", 0)
@@ -516,7 +517,7 @@ func TestInterrupt(t *testing.T) {
 				read <- err
 			}()
 			o := b.do(ctx, event.TerminalAction{Command: tt.command})
-			must(t, <-read)
+			must.Succeed(t, <-read)
 			if *o.ExitCode != tt.code {
 				t.Errorf("exit code %d, want %d: %q %s", *o.ExitCode, tt.code, body(o), o.Metadata.Suffix)
 			}
@@ -619,14 +620,12 @@ func TestProgress(t *testing.T) {
 		Progress: func(c tool.Chunk) {
 			// The command cannot go on before its first output was shown.
 			if got.Len() == 0 {
-				if err := os.WriteFile(filepath.Join(b.dir, "go"), []byte("\n"), 0); err != nil {
-					t.Error(err)
-				}
+				must.Report(t, os.WriteFile(filepath.Join(b.dir, "go"), []byte("\n"), 0))
 			}
 			got.WriteString(c.Text)
 		},
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	b.want(o.(*event.TerminalObservation), "one\npart\ntwo", 0)
 	if want := "one\r\n\x1b[1mpart\r\ntwo\r\n"; got.String() != want {
 		t.Errorf("progress is %q, want %q", got.String(), want)
@@ -646,9 +645,7 @@ func TestBadCalls(t *testing.T) {
 	if _, err := x.Execute(t.Context(), tool.Call{Action: &event.TerminalAction{Command: "true"}}); err == nil {
 		t.Error("a missing working directory was taken")
 	}
-	if err := x.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, x.Close())
 	if _, err := x.Execute(t.Context(), tool.Call{Action: &event.TerminalAction{Command: "true"}}); err == nil {
 		t.Error("a closed terminal ran a command")
 	}
@@ -659,7 +656,7 @@ func TestCloseEndsAll(t *testing.T) {
 	b := open(t, func(c *terminal.Config) { c.SoftTimeout = 50 * time.Millisecond })
 	pids := strings.Fields(body(b.run("set +m; nohup sleep 1000 >/dev/null 2>&1 & echo $!; set -m; sleep 1000 >/dev/null & echo $! $$")))
 	b.soft("sleep 1000")
-	must(t, b.x.Close())
+	must.Succeed(t, b.x.Close())
 	for _, pid := range pids {
 		if !strings.HasPrefix(pid, "[") && !hasEnded(t, pid) {
 			t.Errorf("process %s is still there", pid)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/terminal"
 )
@@ -15,17 +16,13 @@ import (
 func TestShells(t *testing.T) {
 	t.Parallel()
 	x := terminal.NewShells(terminal.Config{WorkingDir: t.TempDir(), Env: []string{"PATH=/usr/bin:/bin"}})
-	t.Cleanup(func() {
-		if err := x.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Report(t, x.Close()) })
 	run := func(agent, command string) string {
 		t.Helper()
 		obs, err := x.Execute(t.Context(), tool.Call{
 			ID: event.NewID(), Agent: agent, Action: &event.TerminalAction{Command: command}, Progress: func(tool.Chunk) {},
 		})
-		must(t, err)
+		must.Succeed(t, err)
 		return strings.TrimSpace(event.JoinText(obs.Result().Content))
 	}
 	run("", "mark=parent; cd /")

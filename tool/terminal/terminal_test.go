@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/terminal"
 )
@@ -45,7 +46,7 @@ func open(t testing.TB, edit func(*terminal.Config)) *bench {
 		t.Skip("bash is missing")
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	must.Succeed(t, err)
 	b := &bench{t: t, dir: dir, outs: filepath.Join(t.TempDir(), "out")}
 	cfg := terminal.Config{
 		WorkingDir: b.dir, OutputDir: b.outs,
@@ -224,13 +225,5 @@ func TestCommands(t *testing.T) {
 			// Whatever it was, the shell goes on as before.
 			b.want(b.run("echo next"), "next", 0)
 		})
-	}
-}
-
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

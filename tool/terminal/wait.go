@@ -105,6 +105,10 @@ func (s *session) due(l limits, begin, now time.Time) (next time.Duration, why r
 	return next, why, due
 }
 
+// killTime bounds the wait for the end of a shell that was killed. It comes for certain, unless the
+// kernel holds the shell in a system call; a busy machine takes its time.
+const killTime = 30 * time.Second
+
 // interrupt stops the running command: C-c first, then harder, at last with the
 // shell itself. It returns when the command has ended.
 func (s *session) interrupt() {
@@ -133,7 +137,7 @@ func (s *session) interrupt() {
 		// Its group may have ended by itself meanwhile; so may the shell.
 		s.signalForeground(syscall.SIGKILL)
 		_ = sh.process.Kill()
-		s.waitIdle(2 * step)
+		s.waitIdle(killTime)
 	}
 }
 

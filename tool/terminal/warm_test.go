@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/terminal"
 )
@@ -20,24 +21,22 @@ func TestWarm(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
 	warm := b.x.(tool.Warmer)
-	must(t, warm.Warm(t.Context()))
+	must.Succeed(t, warm.Warm(t.Context()))
 	b.want(b.run("x=1"), "", 0)
-	must(t, warm.Warm(t.Context()))
+	must.Succeed(t, warm.Warm(t.Context()))
 	b.want(b.run("echo $x"), "1", 0)
 }
 
 func TestWarmBeside(t *testing.T) {
 	t.Parallel()
 	s, err := terminal.NewStarter()
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	var wg sync.WaitGroup
 	for range 10 { // more than get going side by side
 		b := open(t, func(c *terminal.Config) { c.Starter = s })
 		wg.Go(func() {
-			if err := b.x.(tool.Warmer).Warm(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, b.x.(tool.Warmer).Warm(t.Context()))
 		})
 		wg.Go(func() { b.want(b.run("echo on"), "on", 0) })
 	}
@@ -49,11 +48,11 @@ func TestWarmBeside(t *testing.T) {
 func TestWarmUpDelaysNothing(t *testing.T) {
 	t.Parallel()
 	s, err := terminal.NewStarter()
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	for range runtime.GOMAXPROCS(0) { // others take all turns
 		leave, err := terminal.Turn(t.Context(), s)
-		must(t, err)
+		must.Succeed(t, err)
 		t.Cleanup(leave)
 	}
 	b := open(t, func(c *terminal.Config) { c.Starter = s })
@@ -65,9 +64,7 @@ func TestWarmUpDelaysNothing(t *testing.T) {
 	if _, err := b.x.Execute(ctx, call); !errors.Is(err, context.Canceled) {
 		t.Errorf("an interrupted action: %v", err)
 	}
-	if err := b.x.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, b.x.Close())
 	if err := <-warmed; err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("the warm-up: %v", err)
 	}
@@ -78,9 +75,9 @@ func TestWarmUpDelaysNothing(t *testing.T) {
 func TestWarmInNewDirectory(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
-	must(t, b.x.(tool.Warmer).Warm(t.Context()))
-	must(t, os.Rename(b.dir, filepath.Join(t.TempDir(), "old")))
-	must(t, os.Mkdir(b.dir, 0o700))
+	must.Succeed(t, b.x.(tool.Warmer).Warm(t.Context()))
+	must.Succeed(t, os.Rename(b.dir, filepath.Join(t.TempDir(), "old")))
+	must.Succeed(t, os.Mkdir(b.dir, 0o700))
 	b.want(b.run("touch here; pwd"), b.dir, 0)
 	if _, err := os.Stat(filepath.Join(b.dir, "here")); err != nil {
 		t.Error(err)
@@ -93,7 +90,7 @@ func TestWarmFails(t *testing.T) {
 	if err := x.(tool.Warmer).Warm(t.Context()); err == nil {
 		t.Error("warm without a directory")
 	}
-	must(t, x.Close())
+	must.Succeed(t, x.Close())
 	if err := x.(tool.Warmer).Warm(t.Context()); err != nil {
 		t.Errorf("a closed terminal has nothing to warm: %v", err)
 	}
@@ -104,6 +101,6 @@ func TestWarmFails(t *testing.T) {
 func TestForeignHistory(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
-	must(t, os.WriteFile(filepath.Join(b.dir, ".bash_history"), []byte("export TOKEN=hush\n"), 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(b.dir, ".bash_history"), []byte("export TOKEN=hush\n"), 0o600))
 	b.want(b.run("history; echo ${HISTFILE-unset}; env | grep -c HISTFILE"), "unset\n0", 1)
 }

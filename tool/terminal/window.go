@@ -17,70 +17,82 @@ var newlineByte = []byte{'\n'}
 // do not wrap, because a reader has no use for the terminal's width.
 type window struct {
 	height int
-	out    func([]byte)
+	out    func(text []byte, style string)
 
-	lines [][]byte
-	row   int
-	off   int // of the cursor, bytes into the line
-	pad   int // columns of the cursor beyond the end of the line
+	lines   []line
+	style   uint16 // of new text
+	palette palette
+	row     int
+	off     int // of the cursor, bytes into the line
+	pad     int // columns of the cursor beyond the end of the line
 
 	savedRow, savedCol int
 }
 
-func newWindow(height int, out func([]byte)) *window {
-	return &window{height: max(height, 1), out: out, lines: [][]byte{nil}}
+func newWindow(height int, out func(text []byte, style string)) *window {
+	return &window{height: max(height, 1), out: out, lines: make([]line, 1)}
 }
 
 // flush outputs everything, and starts with an empty line.
 func (w *window) flush() {
 	last := len(w.lines) - 1
-	for last > w.row && len(w.lines[last]) == 0 {
+	for last > w.row && len(w.lines[last].text) == 0 {
 		last-- // made by a cursor movement, and never written on
 	}
-	for i, l := range w.lines[:last+1] {
-		if i > 0 {
-			w.out(newlineByte)
-		}
-		w.out(l)
+	for i := range w.lines[:last+1] {
+		w.emit(&w.lines[i], i < last)
 	}
-	w.lines[0] = w.lines[0][:0]
+	w.lines[0].clear()
 	w.lines = w.lines[:1]
 	w.row, w.off, w.pad = 0, 0, 0
 }
 
+// emit outputs a line by its runs of one style. The end of a line has the style of its last
+// character.
+func (w *window) emit(l *line, ended bool) {
+	if ended {
+		last := plain
+		if n := len(l.styles); n > 0 {
+			last = l.styles[n-1]
+		}
+		l.append(newlineByte, last)
+	}
+	if l.styles == nil {
+		w.out(l.text, "")
+		return
+	}
+	for from := 0; from < len(l.text); {
+		to := from + 1
+		for to < len(l.text) && l.styles[to] == l.styles[from] {
+			to++
+		}
+		w.out(l.text[from:to], w.palette.name(l.styles[from]))
+		from = to
+	}
+}
+
 // atLineStart reports whether the current line is empty.
 func (w *window) atLineStart() bool {
-	return len(bytes.TrimSpace(w.lines[len(w.lines)-1])) == 0
+	return len(bytes.TrimSpace(w.lines[len(w.lines)-1].text)) == 0
 }
 
 func (w *window) text(run []byte) {
-	line := w.lines[w.row]
+	l := &w.lines[w.row]
 	for ; w.pad > 0; w.pad-- {
-		line = append(line, ' ')
-		w.off = len(line)
+		l.append([]byte{' '}, plain)
+		w.off = len(l.text)
 	}
-	if w.off == len(line) {
-		line = append(line, run...)
-		w.off = len(line)
+	if w.off == len(l.text) {
+		l.append(run, w.style)
+		w.off = len(l.text)
 	} else {
-		end := w.off + runeOffset(line[w.off:], utf8.RuneCount(run))
-		line = splice(line, w.off, end, run)
+		end := w.off + runeOffset(l.text[w.off:], utf8.RuneCount(run))
+		l.splice(w.off, end, run, w.style)
 		w.off += len(run)
 	}
-	w.lines[w.row] = line
-	if len(line) > maxLine {
+	if len(l.text) > maxLine {
 		w.flush()
 	}
-}
-
-// splice replaces line[from:to] by run.
-func splice(line []byte, from, to int, run []byte) []byte {
-	if to-from == len(run) {
-		copy(line[from:], run)
-		return line
-	}
-	rest := bytes.Clone(line[to:])
-	return append(append(line[:from], run...), rest...)
 }
 
 // runeOffset returns the length in bytes of the first n characters of p, or
@@ -90,13 +102,12 @@ func runeOffset(p []byte, n int) int {
 	return off
 }
 
-func (w *window) column() int { return utf8.RuneCount(w.lines[w.row][:w.off]) + w.pad }
+func (w *window) column() int { return utf8.RuneCount(w.lines[w.row].text[:w.off]) + w.pad }
 
 // moveTo puts the cursor at a column of a line that exists.
 func (w *window) moveTo(row, col int) {
 	w.row = min(max(row, 0), len(w.lines)-1)
-	line := w.lines[w.row]
-	off, n := prefixChars(line, max(col, 0))
+	off, n := prefixChars(w.lines[w.row].text, max(col, 0))
 	w.off, w.pad = off, min(max(col, 0)-n, maxPad)
 }
 
@@ -112,10 +123,10 @@ func (w *window) extend(row int) int {
 func (w *window) addLine() {
 	if n := len(w.lines); n < cap(w.lines) {
 		w.lines = w.lines[:n+1]
-		w.lines[n] = w.lines[n][:0]
+		w.lines[n].clear()
 		return
 	}
-	w.lines = append(w.lines, nil)
+	w.lines = append(w.lines, line{})
 }
 
 func (w *window) newline() {
@@ -136,9 +147,10 @@ func (w *window) newline() {
 // The slice moves on by one and is copied only when its capacity is used up:
 // a long output scrolls for each of its lines.
 func (w *window) scroll() {
-	top := append(w.lines[0], '\n')
-	w.out(top)
-	w.lines = append(w.lines[1:], top[:0])
+	top := w.lines[0]
+	w.emit(&top, true)
+	top.clear()
+	w.lines = append(w.lines[1:], top)
 }
 
 func (w *window) control(c byte) {
@@ -150,7 +162,7 @@ func (w *window) control(c byte) {
 	case '\b':
 		w.moveTo(w.row, w.column()-1)
 	case '\t':
-		if w.off == len(w.lines[w.row]) && w.pad == 0 {
+		if w.off == len(w.lines[w.row].text) && w.pad == 0 {
 			w.text([]byte{'\t'})
 		} else {
 			w.moveTo(w.row, (w.column()/8+1)*8)
@@ -203,35 +215,35 @@ func (w *window) csi(params []int, final byte) {
 
 // edit executes the sequences that change text.
 func (w *window) edit(n int, final byte) {
-	line := w.lines[w.row]
+	l := &w.lines[w.row]
 	switch final {
 	case 'J':
 		w.eraseDisplay(n)
 	case 'K':
 		switch n {
 		case 0:
-			w.lines[w.row] = line[:w.off]
+			l.cut(w.off)
 		case 1:
 			col := w.column()
-			w.lines[w.row] = splice(line, 0, w.off, bytes.Repeat([]byte{' '}, min(col, maxLine)))
+			l.splice(0, w.off, bytes.Repeat([]byte{' '}, min(col, maxLine)), plain)
 			w.moveTo(w.row, col)
 		case 2:
 			col := w.column()
-			w.lines[w.row] = line[:0]
+			l.clear()
 			w.moveTo(w.row, col)
 		}
 	case 'P':
-		end := w.off + runeOffset(line[w.off:], max(n, 1))
-		w.lines[w.row] = splice(line, w.off, end, nil)
+		end := w.off + runeOffset(l.text[w.off:], max(n, 1))
+		l.splice(w.off, end, nil, plain)
 	case '@':
-		if w.off < len(line) {
-			w.lines[w.row] = splice(line, w.off, w.off, bytes.Repeat([]byte{' '}, min(max(n, 1), maxPad)))
+		if w.off < len(l.text) {
+			l.splice(w.off, w.off, bytes.Repeat([]byte{' '}, min(max(n, 1), maxPad)), plain)
 		}
 	case 'X':
-		cut, k := prefixChars(line[w.off:], max(n, 1))
-		w.lines[w.row] = splice(line, w.off, w.off+cut, bytes.Repeat([]byte{' '}, k))
+		cut, k := prefixChars(l.text[w.off:], max(n, 1))
+		l.splice(w.off, w.off+cut, bytes.Repeat([]byte{' '}, k), plain)
 	}
-	if len(w.lines[w.row]) > maxLine {
+	if len(w.lines[w.row].text) > maxLine {
 		w.flush()
 	}
 }
@@ -239,19 +251,19 @@ func (w *window) edit(n int, final byte) {
 func (w *window) eraseDisplay(mode int) {
 	switch mode {
 	case 0:
-		w.lines[w.row] = w.lines[w.row][:w.off]
+		w.lines[w.row].cut(w.off)
 		w.lines = w.lines[:w.row+1]
 	case 2, 3:
 		// Clearing the screen hides text that a person has already read; the
 		// model has not read it yet.
 		w.row = len(w.lines) - 1
-		for w.row > 0 && len(w.lines[w.row]) == 0 {
+		for w.row > 0 && len(w.lines[w.row].text) == 0 {
 			w.row--
 		}
-		text := len(w.lines[w.row]) > 0
+		text := len(w.lines[w.row].text) > 0
 		w.flush()
 		if text {
-			w.out(newlineByte)
+			w.out(newlineByte, "")
 		}
 	}
 }

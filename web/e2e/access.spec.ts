@@ -69,5 +69,5 @@ test('the keyboard alone starts, reads and steers', async ({ deft, page }) => {
   await expect(page.getByRole('textbox', { name: 'Message' })).toBeFocused();
   await log(page).getByRole('button', { name: /Run echo/ }).focus();
   await page.keyboard.press('Enter');
-  await expect(log(page).getByRole('region', { name: 'Output' })).toHaveText('hello');
+  await expect(log(page).getByRole('group', { name: 'Output' })).toHaveText('hello');
 });

@@ -52,10 +52,9 @@ const own = ['openvscode-server', 'code-server'].find((name) => spawnSync('sh', 
 
 test('VS Code is offered only where the sandbox has it, starts once, and is linked', async ({ deft, page, context }) => {
   const place = `mkdir -p ~/.local/bin; cat > ~/.local/bin/openvscode-server <<'END'\n${editor}\nEND\nchmod +x ~/.local/bin/openvscode-server`;
-  await deft.script([finish('Nothing is there yet.'), { reply: { tool_calls: [run(place)] } }, finish('It is installed.')]);
+  await deft.script([{ reply: { tool_calls: [run('true')] } }, finish('Nothing is there yet.'), { reply: { tool_calls: [run(place)] } }, finish('It is installed.')]);
   await deft.serve(undefined, { PATH: `${deft.dir}/.local/bin:${process.env.PATH}` });
-  await deft.signIn(page);
-  await deft.setModel(page);
+  await deft.open(page);
   await page.getByRole('textbox', { name: 'Task' }).fill('Say what there is');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/conversations\//);
@@ -91,8 +90,7 @@ test('VS Code is offered only where the sandbox has it, starts once, and is link
 test('VS Code that does not start says why', async ({ deft, page }) => {
   await deft.script([{ reply: { tool_calls: [run('mkdir -p ~/.local/bin; printf "#!/bin/sh\\necho it lacks a library >&2; exit 2\\n" > ~/.local/bin/openvscode-server; chmod +x ~/.local/bin/openvscode-server')] } }, finish('It is installed.')]);
   await deft.serve(undefined, { PATH: `${deft.dir}/.local/bin:${process.env.PATH}` });
-  await deft.signIn(page);
-  await deft.setModel(page);
+  await deft.open(page);
   await page.getByRole('textbox', { name: 'Task' }).fill('Install it');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/conversations\//);

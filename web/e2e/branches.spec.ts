@@ -1,4 +1,4 @@
-// Messages that are edited after they were sent, and search beyond what is loaded.
+// Messages that are edited after they were sent, and search beyond the loaded events.
 import { clean } from './axe';
 import { expect, finish, log, panel, run, status, task, test } from './deft';
 

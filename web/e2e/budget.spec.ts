@@ -1,28 +1,71 @@
 // Measures the budgets of the page: DEFT_BUDGET=1 prints them, beside what a page with nothing
 // but a text box needs on the same machine. Nothing is asserted, as the numbers depend on that.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Page } from '@playwright/test';
 import { expect, finish, status, test, type Turn } from './deft';
 
 test.skip(!process.env.DEFT_BUDGET, 'DEFT_BUDGET is not set');
 
-const paints = () =>
-  new Promise<{ first: number; interactive: number }>((done) => {
-    const box = () => {
-      if (document.querySelector('textarea')) {
-        const interactive = performance.now();
-        const wait = () => {
-          const first = performance.getEntriesByName('first-contentful-paint')[0]?.startTime;
-          if (first === undefined) requestAnimationFrame(wait);
-          else done({ first, interactive });
+// once says when a page has what is looked for, and when it was first painted.
+const once = (page: Page, what: string) =>
+  page.evaluate(
+    (what) =>
+      new Promise<{ first: number; there: number }>((done) => {
+        const look = () => {
+          if (!(what === '' ? document.querySelector('textarea') : document.body?.innerText.includes(what))) return requestAnimationFrame(look);
+          const there = performance.now();
+          const wait = () => {
+            const first = performance.getEntriesByName('first-contentful-paint')[0]?.startTime;
+            if (first === undefined) requestAnimationFrame(wait);
+            else done({ first, there });
+          };
+          wait();
         };
-        wait();
-      } else requestAnimationFrame(box);
-    };
-    box();
-  });
+        look();
+      }),
+    what,
+  );
 
-// bare is such a page.
-const bare = (page: Page) => page.route('**/bare', (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>Bare</title><p>Bare</p><textarea aria-label="Message"></textarea>' }));
+// bare serves a page with a text box and nothing else, not through Playwright, which would delay
+// what it serves by itself.
+async function bare(): Promise<{ url: string; end: () => void }> {
+  const server = createServer((_, response) => {
+    response.setHeader('Content-Type', 'text/html');
+    response.end('<!doctype html><title>Bare</title><p>Bare</p><textarea aria-label="Message"></textarea>');
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, end: () => server.close() };
+}
+
+// cold opens addresses in turns, each time in a browser without anything in its cache, and prints
+// medians: times of the wall, the work of the main thread, requests and bytes.
+async function cold(page: Page, rounds: number, addresses: { what: string; url: string; text: string }[]): Promise<void> {
+  const state = await page.context().storageState();
+  const all = addresses.map(() => [] as Record<'first' | 'there' | 'work' | 'requests' | 'bytes', number>[]);
+  for (let i = 0; i < rounds; i++) {
+    for (const [n, { url, text }] of addresses.entries()) {
+      const context = await page.context().browser()?.newContext({ storageState: state });
+      if (!context) throw new Error('there is no browser');
+      const one = await context.newPage();
+      const used = await processor(one);
+      await one.goto(url, { waitUntil: 'commit' });
+      const times = await once(one, text);
+      const work = await used();
+      const loaded = await one.evaluate(() =>
+        (performance.getEntries().filter((e) => e.entryType === 'navigation' || e.entryType === 'resource') as PerformanceResourceTiming[]).map((e) => e.transferSize),
+      );
+      all[n]?.push({ ...times, work, requests: loaded.length, bytes: loaded.reduce((sum, size) => sum + size, 0) });
+      await context.close();
+    }
+  }
+  for (const [n, { what }] of addresses.entries()) {
+    const of = (name: 'first' | 'there' | 'work' | 'requests' | 'bytes') => median((all[n] ?? []).map((one) => one[name]));
+    console.log(
+      `${what}: first contentful paint ${of('first')} ms, ready ${of('there')} ms, ${of('work')} ms of work, ${of('requests')} requests, ${Math.round(of('bytes') / 1024)} KiB (medians of ${rounds}, cold, loopback)`,
+    );
+  }
+}
 
 const median = (all: number[]) => Math.round(all.toSorted((a, b) => a - b)[all.length >> 1] ?? 0);
 
@@ -43,21 +86,13 @@ async function processor(page: Page): Promise<() => Promise<number>> {
 test('first load', async ({ deft, page }) => {
   await deft.script([]);
   await deft.serve();
-  await deft.signIn(page);
-  await deft.setModel(page);
-  await bare(page);
-  const used = await processor(page);
-  for (const [what, address] of [['a bare page', `${deft.url}/bare`], ['the page', deft.url]] as const) {
-    const all: { first: number; interactive: number; work: number }[] = [];
-    for (let i = 0; i < 9; i++) {
-      await page.goto('about:blank');
-      await used();
-      await page.goto(address, { waitUntil: 'commit' });
-      all.push({ ...(await page.evaluate(paints)), work: await used() });
-    }
-    const of = (name: keyof (typeof all)[number]) => median(all.map((one) => one[name]));
-    console.log(`${what}: first contentful paint ${of('first')} ms, text box ready ${of('interactive')} ms, ${of('work')} ms of work (median of 9, loopback)`);
-  }
+  await deft.open(page);
+  const { url, end } = await bare();
+  await cold(page, Number(process.env.DEFT_BUDGET_OPENINGS ?? 15), [
+    { what: 'a bare page', url, text: '' },
+    { what: 'the page', url: deft.url, text: '' },
+  ]);
+  end();
 });
 
 test('a conversation of 50,000 events', async ({ deft, page, context }) => {
@@ -67,8 +102,7 @@ test('a conversation of 50,000 events', async ({ deft, page, context }) => {
   const turns: Turn[] = Array.from({ length: rounds }, () => ({ reply: { tool_calls: thoughts } }));
   await deft.script([...turns, finish('All is thought.')]);
   await deft.serve();
-  await deft.signIn(page);
-  await deft.setModel(page, { agent_settings_diff: { llm: { model: 'openai/scripted', base_url: deft.model, api_key: 'k' }, condenser: { enabled: false } } });
+  await deft.open(page, { agent_settings_diff: { llm: { model: 'openai/scripted', base_url: deft.model, api_key: 'k' }, condenser: { enabled: false } } });
   await page.getByRole('textbox', { name: 'Task' }).fill('Think');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/conversations\//);
@@ -79,21 +113,16 @@ test('a conversation of 50,000 events', async ({ deft, page, context }) => {
   await expect.poll(async () => (await list()).execution_status, { timeout: 500_000, intervals: [1000] }).toBe('finished');
   const count = await (await other.request.get(`${deft.url}/api/v1/conversation/${(await list()).id}/events/count`)).json();
 
-  const opened: number[] = [];
-  for (let i = 0; i < 5; i++) {
-    await other.goto('about:blank');
-    await other.goto(url, { waitUntil: 'commit' });
-    opened.push(
-      await other.evaluate(
-        () =>
-          new Promise<number>((done) => {
-            const look = () => (document.body?.innerText.includes('All is thought.') ? done(performance.now()) : requestAnimationFrame(look));
-            look();
-          }),
-      ),
-    );
-  }
-  console.log(`${count} events: last message after ${median(opened)} ms (median of 5)`);
+  const early = (await (await other.request.get(`${deft.url}/api/v1/conversation/${(await list()).id}/events/search?limit=100`)).json()) as { items: { id: string; kind: string }[] };
+  const event = early.items.findLast((e) => e.kind === 'ActionEvent')?.id;
+  const plain = await bare();
+  await cold(other, Number(process.env.DEFT_BUDGET_OPENINGS ?? 15), [
+    { what: 'a bare page', url: plain.url, text: '' },
+    { what: `a conversation of ${count} events, to its last message`, url, text: 'All is thought.' },
+    { what: 'a link to one of its first events', url: `${url}?event=${event}`, text: 'Thought 90 of this round' },
+  ]);
+  plain.end();
+  await other.goto(url);
 
   // Load all windows, as a user does who scrolls up to the first event.
   await expect(status(other, 'Finished')).toBeVisible();
@@ -129,13 +158,13 @@ test('typing while 200 events arrive each second', async ({ deft, page, context 
   const words = Array.from({ length: 5000 }, (_, i) => `w${i % 10}`).join(' '); // 15,000 characters
   await deft.script([{ reply: { text: words }, chunk_size: 3, chunk_delay: '5ms' }]);
   await deft.serve();
-  await deft.signIn(page);
-  await deft.setModel(page);
+  await deft.open(page);
+  const plain = await bare();
   const empty = await context.newPage();
-  await bare(empty);
-  await empty.goto(`${deft.url}/bare`);
+  await empty.goto(plain.url);
   await type(empty, 'a bare page');
   await empty.close();
+  plain.end();
 
   await page.getByRole('textbox', { name: 'Task' }).fill('Write much');
   await page.keyboard.press('Enter');

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clean } from './axe';
-import { expect, finish, log, panel, run, task, test } from './deft';
+import { expect, finish, log, panel, run, task, test, variants } from './deft';
 import { hubToken, startHub } from './hub';
 import type { Page } from '@playwright/test';
 
@@ -27,7 +27,7 @@ test('files are staged by the keyboard, committed, and discarded after a questio
   await other.click();
   await expect(page.getByRole('button', { name: 'Commit 2 staged' })).toBeVisible();
   await other.click();
-  await expect(page.getByRole('button', { name: 'Commit 1 staged' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Commit 1 staged' })).toBeEnabled();
   await shot(page, 'changes-staged');
   await clean(page, 'staged');
   await page.getByLabel('Message of the commit').fill("it's done");
@@ -62,7 +62,7 @@ for (const theme of ['light', 'dark'] as const) {
     await expect(lines).toHaveText([/^docs$/, /d\.md/, /^src$/, /^api\/v1$/, /a\.go/, /b\.go/, /^web$/, /c\.ts/, /a\.txt/]);
     const file = page.getByRole('button', { name: 'added src/api/v1/a.go' });
     await file.click();
-    const diff = page.getByRole('region', { name: /Changes of .*a\.go/ });
+    const diff = page.getByRole('group', { name: /Changes of .*a\.go/ });
     await expect(diff).toContainText('a');
     await page.getByRole('checkbox', { name: 'Stage src/api/v1/b.go' }).click();
     await expect(page.getByRole('button', { name: 'Commit 1 staged' })).toBeVisible();
@@ -89,6 +89,69 @@ for (const theme of ['light', 'dark'] as const) {
   });
 }
 
+for (const [name, theme, size] of variants) {
+  test(`pictures, modes and renames are shown as what they are, with counts of lines: ${name}`, async ({ deft, page }) => {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.setViewportSize(size);
+    const before = 'seq 30 > moved.txt && echo "echo hi" > run.sh && printf "a\\0b" > old.bin && ';
+    const after = ' && mkdir -p docs && mv moved.txt docs/numbers.txt && echo 31 >> docs/numbers.txt && chmod +x run.sh && printf "\\0png" > new.png && printf "a\\0c" > old.bin && printf "one\\n2\\n3\\n" > a.txt && : > empty';
+    await task(deft, page, [{ reply: { tool_calls: [run(begin.replace('git add', before + 'git add') + 'true' + after)] } }, finish('Done.')], 'Write');
+    await expect(log(page).getByText('Done.')).toBeVisible();
+    await panel(page, 'Changes').click();
+    await expect(page.getByText('6 files changed +3 −1')).toBeVisible();
+    const file = (label: string) => page.getByRole('button', { name: label });
+    await expect(file('changed a.txt')).toContainText('+2 −1');
+    await expect(file('moved docs/numbers.txt')).toContainText('+1');
+    await expect(file('added new.png')).toContainText('binary');
+    await file('moved docs/numbers.txt').click();
+    await expect(page.getByText('Moved from moved.txt')).toBeVisible();
+    await expect(page.getByRole('group', { name: /Changes of .*numbers.txt/ })).toContainText('31');
+    await shot(page, `changes-moved-${name}`);
+    await clean(page, 'a rename');
+    for (const [label, text] of [
+      ['changed run.sh', 'It became executable.'],
+      ['added empty', 'The file is empty.'],
+      ['changed old.bin', 'This is no text'],
+      ['added new.png', 'This is no text'],
+    ] as const) {
+      await file(label).click();
+      await expect(page.locator('.file-change')).toContainText(text);
+      await expect(page.getByText('The text is the same.')).toHaveCount(0);
+    }
+    await shot(page, `changes-binary-${name}`);
+    await clean(page, 'a binary file');
+    await page.getByRole('checkbox', { name: 'Stage docs/numbers.txt' }).click();
+    await expect(page.getByRole('button', { name: 'Commit 1 staged' })).toBeVisible();
+    await page.getByRole('button', { name: 'Discard docs/numbers.txt' }).click();
+    await expect(page.getByRole('dialog')).toContainText('docs/numbers.txt is deleted, and moved.txt becomes what it was');
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
+    await expect(page.getByText('5 files changed')).toBeVisible();
+    await page.getByRole('link', { name: 'Show the file' }).click();
+    await expect(page).toHaveURL(/\/files\?file=new.png/);
+  });
+}
+
+test('a repository within is named as such, and names and texts have no hidden directions', async ({ deft, page }) => {
+  const inner = 'git init -q inner && cd inner && git config user.name a && git config user.email a@b && git commit -q --allow-empty -m a && cd ..';
+  const recorded = `cp -r inner known && git add known 2> hints && git -c user.name=a -c user.email=a@b commit -qm b && cd known && git commit -q --allow-empty -m c && cd .. && rm hints`;
+  const hidden = String.raw`printf 'a \342\200\256 b\n' > "$(printf 'a\342\200\256txt.exe')"`;
+  await task(deft, page, [{ reply: { tool_calls: [run(`${begin}true && ${inner} && ${recorded} && ${hidden}`)] } }, finish('Done.')], 'Write');
+  await expect(log(page).getByText('Done.')).toBeVisible();
+  await panel(page, 'Changes').click();
+  for (const name of ['changed inner', 'changed known']) {
+    await page.getByRole('button', { name }).click();
+    await expect(page.getByText('This is a Git repository of its own')).toBeVisible();
+    await expect(page.getByText('The text is the same.')).toHaveCount(0);
+  }
+  await shot(page, 'changes-inner');
+  const shown = String.raw`a\u{202e}txt.exe`;
+  await expect(page.getByRole('button', { name: `added ${shown}` })).toBeVisible();
+  await panel(page, 'Files').click();
+  await page.getByRole('button', { name: shown }).click();
+  await expect(page.locator('.preview .code')).toHaveText(String.raw`a \u{202e} b`);
+  await shot(page, 'files-hidden');
+});
+
 test('of thousands of changed files the first are shown, and all when wanted', async ({ deft, page }) => {
   const files = 'mkdir -p gen/a gen/b && for i in $(seq 1001 3500); do echo $i > gen/a/$i.txt; echo $i > gen/b/$i.txt; done';
   await task(deft, page, [{ reply: { tool_calls: [run(begin + files)] } }, finish('Done.')], 'Write');
@@ -102,7 +165,7 @@ test('of thousands of changed files the first are shown, and all when wanted', a
   await page.getByRole('button', { name: /^Show all/ }).click();
   await expect(lines).toHaveCount(2503);
   await page.goto(`${page.url()}?file=gen/b/3500.txt`); // beyond the first
-  await expect(page.getByRole('region', { name: /Changes of .*3500.txt/ })).toContainText('3500');
+  await expect(page.getByRole('group', { name: /Changes of .*3500.txt/ })).toContainText('3500');
   await expect(lines).toHaveCount(503);
 });
 

@@ -22,8 +22,7 @@ const turns = [
 test.setTimeout(400_000);
 
 async function stage(deft: Deft, page: Page): Promise<void> {
-  await deft.signIn(page);
-  await deft.setModel(page, { git_user_name: 'Ada', git_user_email: 'ada@example.com' });
+  await deft.open(page, { git_user_name: 'Ada', git_user_email: 'ada@example.com' });
   await page.getByRole('textbox', { name: 'Task' }).fill('Write');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/conversations\//);
@@ -31,7 +30,7 @@ async function stage(deft: Deft, page: Page): Promise<void> {
   await panel(page, 'Changes').click();
   await expect(page.getByText('3 files changed')).toBeVisible();
   await page.getByRole('checkbox', { name: 'Stage a.txt' }).click();
-  await expect(page.getByRole('button', { name: 'Commit 1 staged' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Commit 1 staged' })).toBeEnabled(); // until then Enter commits nothing
   await page.getByLabel('Message of the commit').fill('Change a');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('checkbox', { name: 'Stage a.txt' })).toHaveCount(0);
@@ -39,7 +38,7 @@ async function stage(deft: Deft, page: Page): Promise<void> {
   await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
   await expect(page.getByRole('checkbox', { name: 'Stage b.txt' })).toHaveCount(0);
   await page.getByRole('button', { name: /(added|changed) c.txt/ }).click();
-  await expect(page.getByRole('region', { name: /Changes of .*c.txt/ }).last()).toContainText('new');
+  await expect(page.getByRole('group', { name: /Changes of .*c.txt/ }).last()).toContainText('new');
   await panel(page, 'Terminal').click();
   await page.locator('.xterm-helper-textarea').focus();
   await page.keyboard.type('git log -1 --format="%an: %s"; cat b.txt\n');
@@ -104,8 +103,7 @@ test('a conversation whose runtime has vanished is shown as lost, and goes on in
     const at = await address(api);
     await deft.script([{ reply: { tool_calls: [run('echo kept > kept.txt')] } }, finish('Written.'), { reply: { tool_calls: [run('cat kept.txt || echo new > new.txt')] } }, finish('Looked.')]);
     await deft.serve('127.0.0.1:0', { DEFT_SANDBOX_CLASS: 'remote', DEFT_RUNTIME_API: at, DEFT_RUNTIME_API_KEY: 'key-of-the-test', DEFT_SANDBOX_IMAGE: image, DEFT_SANDBOX_PULL: 'never' });
-    await deft.signIn(page);
-    await deft.setModel(page);
+    await deft.open(page);
     await page.getByRole('textbox', { name: 'Task' }).fill('Write');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/conversations\//);

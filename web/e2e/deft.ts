@@ -1,5 +1,5 @@
 // Gives a test an account of `deft serve`, and a scripted LLM.
-import { expect, test as base, type Page } from '@playwright/test';
+import { expect, test as base, type Locator, type Page } from '@playwright/test';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const binary = process.env.DEFT_BIN ?? '';
 export interface Turn {
   match?: Record<string, unknown>;
   repeat?: 'forever' | number;
-  reply?: { text?: string; reasoning?: string; tool_calls?: { name: string; arguments: Record<string, unknown> }[]; usage?: Record<string, number> };
+  reply?: { text?: string; reasoning?: string; tool_calls?: { name: string; arguments?: Record<string, unknown>; raw_arguments?: string }[]; usage?: Record<string, number> };
   fault?: unknown;
   chunk_size?: number;
   chunk_delay?: string;
@@ -55,10 +55,10 @@ class Server {
   readonly dir = mkdtempSync(join(tmpdir(), 'deft-web-'));
   private program: ChildProcess | null = null;
 
-  async start(address: string, variables: NodeJS.ProcessEnv): Promise<void> {
+  async start(address: string, variables: NodeJS.ProcessEnv, cwd = this.dir): Promise<void> {
     const data = join(this.dir, 'data');
     mkdirSync(data, { recursive: true });
-    const program = spawn(binary, ['serve', '--data', data, '--address', address], { env: { ...environment(this.dir), ...variables }, cwd: this.dir });
+    const program = spawn(binary, ['serve', '--data', data, '--address', address], { env: { ...environment(this.dir), ...variables }, cwd });
     program.stderr.on('data', (chunk: Buffer) => (this.said += chunk.toString()));
     const [, url, code] = await started(program, /(http:\/\/\S+)\/#login=(\S+)/);
     this.program = program;
@@ -95,7 +95,7 @@ const environment = (home: string): NodeJS.ProcessEnv => ({ PATH: process.env.PA
 
 const bad = /panic|level=ERROR/;
 
-// Deft is what a test has of a server: an account of its own on the server of its worker, or a
+// Deft is a test's part of a server: an account of its own on the server of its worker, or a
 // server of its own; and the model that it uses.
 export class Deft {
   url = '';
@@ -104,7 +104,7 @@ export class Deft {
   private programs: ChildProcess[] = [];
   private readonly own: Server;
   private server: Server;
-  private from = 0; // where the test begins in what the server said
+  private from = 0; // where the test begins in the log of the server
   private readonly session = randomUUID(); // the browser's
   private readonly cleaner = randomUUID(); // a session that no test ends
 
@@ -139,6 +139,24 @@ export class Deft {
     this.url = this.server.url;
   }
 
+  // link signs in, once, to a server of the test's own.
+  get link(): string {
+    return this.own.link;
+  }
+
+  // serveIn starts the test's own server in a directory.
+  async serveIn(directory: string): Promise<void> {
+    await this.own.start('127.0.0.1:0', {}, directory);
+    this.url = this.own.url;
+  }
+
+  // command runs a command of deft in a directory, on the data of the test's own server.
+  command(directory: string, ...args: string[]): void {
+    const env = { ...environment(this.dir), DEFT_DATA: join(this.dir, 'data'), LLM_API_KEY: 'sk-of-the-test' };
+    const done = spawnSync(binary, args, { cwd: directory, env });
+    expect(done.status, done.stderr.toString()).toBe(0);
+  }
+
   // restart ends the server, by default without warning, and starts it at the same address.
   async restart(signal: NodeJS.Signals = 'SIGKILL', whileDown: () => Promise<void> = async () => {}): Promise<void> {
     expect(this.server, 'a test that restarts its server is alone').toBe(this.own);
@@ -150,7 +168,7 @@ export class Deft {
 
   async signIn(page: Page): Promise<void> {
     if (this.server === this.shared) {
-      await page.context().addCookies([{ name: 'deft_session', value: this.session, url: this.url, httpOnly: true, sameSite: 'Strict' }]);
+      await this.hasCookie(page);
       await page.goto(this.url);
     } else {
       await page.goto(this.own.link);
@@ -158,14 +176,35 @@ export class Deft {
     await expect(page.getByRole('main').getByRole('heading', { level: 1 })).toBeVisible();
   }
 
-  // setModel stores the scripted model as the user's, without the page.
+  // open signs in as a user with the scripted model. It loads the page once.
+  async open(page: Page, more: Record<string, unknown> = {}): Promise<void> {
+    await this.hasCookie(page);
+    await this.storeModel(page, more);
+    await page.goto(this.url);
+    await expect(page.getByRole('main').getByRole('heading', { level: 1 })).toBeVisible();
+  }
+
+  // setModel stores the scripted model as that of a user who has the page open.
   async setModel(page: Page, more: Record<string, unknown> = {}): Promise<void> {
-    const answer = await page.request.post(`${this.url}/api/v1/settings`, {
-      headers: { Origin: this.url },
-      data: { agent_settings_diff: { llm: { model: 'openai/scripted', base_url: this.model, api_key: 'sk-of-the-test' } }, ...more },
-    });
-    expect(answer.ok(), await answer.text()).toBe(true);
+    await this.storeModel(page, more);
     await page.reload();
+  }
+
+  private async hasCookie(page: Page): Promise<void> {
+    if (this.server === this.shared) {
+      await page.context().addCookies([{ name: 'deft_session', value: this.session, url: this.url, httpOnly: true, sameSite: 'Strict' }]);
+    } else {
+      await this.post(page, 'login', { code: new URL(this.own.link).hash.replace('#login=', '') });
+    }
+  }
+
+  private async storeModel(page: Page, more: Record<string, unknown>): Promise<void> {
+    await this.post(page, 'settings', { agent_settings_diff: { llm: { model: 'openai/scripted', base_url: this.model, api_key: 'sk-of-the-test' } }, ...more });
+  }
+
+  private async post(page: Page, path: string, data: unknown): Promise<void> {
+    const answer = await page.request.post(`${this.url}/api/v1/${path}`, { headers: { Origin: this.url }, data });
+    expect(answer.ok(), await answer.text()).toBe(true);
   }
 
   // deleteAll deletes the account's conversations, with their sandboxes.
@@ -216,7 +255,7 @@ export const test = base.extend<Fixtures, OfWorkers>({
     await use(deft);
     await deft.stop();
   },
-  // What the page must never do, whatever a test is about.
+  // The page must never do these, whatever a test is about.
   page: async ({ page }, use) => {
     const problems: string[] = [];
     page.on('pageerror', (error) => problems.push(`exception: ${error.message}`));
@@ -236,11 +275,23 @@ export const test = base.extend<Fixtures, OfWorkers>({
 export async function task(deft: Deft, page: Page, turns: Turn[], text: string, settings: Record<string, unknown> = {}): Promise<void> {
   await deft.script(turns);
   await deft.serve();
-  await deft.signIn(page);
-  await deft.setModel(page, settings);
+  await deft.open(page, settings);
+  await send(page, text);
+}
+
+// send gives a task on the home page, and waits for the page of its conversation.
+export async function send(page: Page, text: string): Promise<void> {
   await page.getByRole('textbox', { name: 'Task' }).fill(text);
-  await page.keyboard.press('Enter');
+  await page.keyboard.press('Control+Enter'); // where fingers type, Enter alone makes a new line
   await page.waitForURL(/\/conversations\//);
+}
+
+// saves changes something on the page, and waits until the server has stored it: the page shows
+// it before that.
+export async function saves(page: Page, change: () => Promise<void>): Promise<void> {
+  const stored = page.waitForResponse((r) => r.request().method() !== 'GET');
+  await change();
+  await stored;
 }
 
 export const log = (page: Page) => page.getByRole('log', { name: 'Conversation' });
@@ -257,10 +308,51 @@ export const status = (page: Page, text: string) => page.locator('.bar').getByRo
 // panel is the tab of a panel: conversations in the list may have its name in theirs.
 export const panel = (page: Page, name: string) => page.getByRole('navigation', { name: 'Panels' }).getByRole('link', { name });
 
+// painted are the words of a part of the page that have the colour of a kind.
+export const painted = (part: Locator, kind: string) =>
+  part.evaluate(
+    (element, name) =>
+      [...(CSS.highlights.get(`code-${name}`) ?? [])]
+        .filter((range) => element.contains(range.startContainer))
+        .map((range) => range.startContainer.textContent?.slice(range.startOffset, range.endOffset)),
+    kind,
+  );
+
 // shot makes a picture of the page, for people, if DEFT_SHOTS names a directory.
 export async function shot(page: Page, name: string): Promise<void> {
   const directory = process.env.DEFT_SHOTS;
   if (!directory) return;
   mkdirSync(directory, { recursive: true });
   await page.screenshot({ path: join(directory, `${name}.png`), animations: 'disabled' });
+}
+
+// variants are the ways in which a case looks at a page: each size and each theme once.
+export const variants = [
+  ['desktop', 'light', { width: 1280, height: 800 }],
+  ['phone', 'dark', { width: 390, height: 780 }],
+] as const;
+
+// onPhone has a check run on a phone in the dark.
+export async function onPhone(page: Page, check: () => Promise<void>): Promise<void> {
+  const size = page.viewportSize();
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.setViewportSize({ width: 390, height: 780 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth), 'nothing scrolls sideways').toBeLessThanOrEqual(390);
+  await check();
+  await page.emulateMedia({ colorScheme: null });
+  if (size) await page.setViewportSize(size);
+}
+
+// looks makes pictures of the page in light, in dark and on a phone.
+export async function looks(page: Page, name: string): Promise<void> {
+  if (!process.env.DEFT_SHOTS) return;
+  const size = page.viewportSize();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await shot(page, `${name}-${colorScheme}`);
+  }
+  await page.setViewportSize({ width: 390, height: 844 });
+  await shot(page, `${name}-phone`);
+  await page.emulateMedia({ colorScheme: null });
+  if (size) await page.setViewportSize(size);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { clean } from './axe';
 import { expect, finish, log, panel, run, task, test } from './deft';
-import type { Page } from '@playwright/test';
+import type { Locator, Page } from '@playwright/test';
 
 const shot = async (page: Page, name: string) => {
   if (process.env.DEFT_SHOTS) await page.screenshot({ path: join(process.env.DEFT_SHOTS, `${name}.png`) });
@@ -69,6 +69,16 @@ const notebook = JSON.stringify({
         { output_type: 'stream', name: 'stdout', text: 'hello\n' },
         { output_type: 'display_data', data: { 'image/png': png(40).toString('base64') } },
         { output_type: 'display_data', data: { 'text/html': '<img src=x onerror="document.title=\'owned\'">', 'text/plain': '   a\n0  1' } },
+        {
+          output_type: 'execute_result',
+          data: {
+            'text/html':
+              '<style>body { display: none }</style><table border="1" class="dataframe" style="position:fixed"><thead><tr><th></th><th>sales</th></tr></thead>' +
+              '<tbody><tr><th>0</th><td>31<img src="https://evil.example/a.png"><a href="javascript:alert(1)">x</a></td></tr></tbody></table><script>document.title="owned"</script>',
+            'text/plain': '   sales\n0  31',
+          },
+        },
+        { output_type: 'display_data', data: { 'text/markdown': '| month | sold |\n|---|---|\n| Feb | 19 |\n\n<img src=x onerror="document.title=\'owned\'">', 'text/plain': '<IPython.core.display.Markdown object>' } },
         { output_type: 'display_data', data: { 'image/svg+xml': '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="30"><script>parent.document.title="owned"</script><circle cx="15" cy="15" r="12"/></svg>' } },
         { output_type: 'error', ename: 'ValueError', evalue: 'no', traceback: ['\u001b[31mValueError\u001b[0m: no'] },
       ],
@@ -134,6 +144,13 @@ for (const theme of ['light', 'dark'] as const) {
     await expect(study.getByText('hello', { exact: true })).toBeVisible();
     await expect(study.getByText('ValueError: no')).toBeVisible();
     await expect(study.getByRole('img')).toHaveCount(2);
+    await expect(study.getByRole('cell', { name: '31x' })).toBeVisible();
+    await expect(study.getByRole('row', { name: 'Feb 19' })).toBeVisible();
+    const left = async (of: Locator) => Math.round((await of.boundingBox())!.x);
+    for (const table of await study.getByRole('table').all()) expect(await left(table)).toBe(await left(study.locator('.cell-output').first()));
+    expect(await study.getByRole('table').first().evaluate((t) => t.outerHTML)).toBe(
+      '<table tabindex="0"><thead><tr><td></td><th>sales</th></tr></thead><tbody><tr><th>0</th><td>31x</td></tr></tbody></table>',
+    );
     await shot(page, `files-notebook-${theme}`);
     await clean(page, 'notebook');
     await open('false.pdf');

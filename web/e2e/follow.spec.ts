@@ -7,7 +7,7 @@ const list = (page: Page) => page.locator('.timeline-list');
 const jump = (page: Page) => page.getByRole('button', { name: 'Jump to the newest event' });
 const end = (page: Page) => log(page).getByText('The very end.');
 
-// painted waits for frames: what answers a change of size does so within a few.
+// painted waits for frames: a change of size is answered within a few.
 const painted = (page: Page, frames = 5) =>
   page.evaluate(
     (frames) =>
@@ -92,7 +92,7 @@ test('a row that the user opens stays where it was, whatever comes after it', as
   const top = async () => Math.round((await line.boundingBox())?.y ?? -1);
   const before = await top();
   await line.click();
-  await expect(log(page).getByRole('region', { name: 'Output' })).toContainText('160');
+  await expect(log(page).getByRole('group', { name: 'Output' })).toContainText('160');
   await painted(page);
   expect(await top()).toBe(before);
   await panel(page, 'Terminal').click();
@@ -111,7 +111,7 @@ test('a row at the end that is opened and closed leaves the end followed', async
   const top = async () => Math.round((await line.boundingBox())?.y ?? -1);
   const before = await top();
   await line.click();
-  await expect(log(page).getByRole('region', { name: 'Output' })).toContainText('660');
+  await expect(log(page).getByRole('group', { name: 'Output' })).toContainText('660');
   await painted(page);
   expect(await top()).toBe(before);
   await expect(jump(page)).toBeVisible();
@@ -136,7 +136,7 @@ test('scrolling up right after a change of the size is not undone', async ({ def
 const words = Array.from({ length: 6000 }, (_, i) => `word${i}`).join(' ');
 const stream: Turn[] = [{ reply: { text: words }, chunk_size: 12, chunk_delay: '10ms' }];
 
-// distances of the end from view in frames, as they are painted: what observes the list
+// distances of the end from view in frames, as they are painted: observers of the list
 // later than the page does is told later.
 const distances = (page: Page, frames: number) =>
   list(page).evaluate(

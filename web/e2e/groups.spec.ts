@@ -82,8 +82,7 @@ test.describe('in German', () => {
   test('a group says what was done', async ({ deft, page }) => {
     await deft.script(turns);
     await deft.serve();
-    await deft.signIn(page);
-    await deft.setModel(page);
+    await deft.open(page);
     await page.getByRole('textbox', { name: 'Aufgabe' }).fill('Mach den ersten Teil');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/conversations\//);

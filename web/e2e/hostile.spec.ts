@@ -52,7 +52,7 @@ test('escape sequences, long lines and large outputs of commands do no harm', as
   );
   await expect(log(page).getByText('All done.')).toBeVisible();
   await expect(page).not.toHaveTitle(/owned/);
-  // From the last one on: what is far above the one that was opened is not drawn.
+  // From the last one on: rows far above the one that was opened are not drawn.
   for (const line of (await log(page).locator('.action-line').all()).reverse()) await line.click();
   await expect(log(page).locator('.output').first()).toContainText('<script>alert(1)</script>');
   await expect(log(page).locator('.output script, .output a')).toHaveCount(0);

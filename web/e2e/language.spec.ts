@@ -10,8 +10,7 @@ test.describe('a browser in German', () => {
     page.on('request', (request) => /\/assets\/de-/.test(request.url()) && texts.push(request.url()));
     await deft.script([{ reply: { text: 'Ich sehe nach.', tool_calls: [run('echo hallo')] } }, finish('Alles ist getan.')]);
     await deft.serve();
-    await deft.signIn(page);
-    await deft.setModel(page);
+    await deft.open(page);
     await expect(page.locator('html')).toHaveAttribute('lang', 'de');
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Was soll getan werden?');
     await shot(page, 'german-home');
@@ -37,8 +36,7 @@ test.describe('a browser in German', () => {
   test('has settings and panels in German, and room for their names', async ({ deft, page }) => {
     await deft.script([finish('Alles ist getan.')]);
     await deft.serve();
-    await deft.signIn(page);
-    await deft.setModel(page);
+    await deft.open(page);
     const titles = { models: 'Profile', secrets: 'Geheimnisse', safety: 'Wann fragt der Agent?', sandbox: 'Isolation neuer Unterhaltungen', tools: 'MCP-Server', git: 'Name in Commits', keys: 'API-Schlüssel', keyboard: 'Tastatur', import: 'Von OpenHands importieren' };
     for (const [tab, title] of Object.entries(titles)) {
       await page.goto(`${deft.url}/settings/${tab}`);

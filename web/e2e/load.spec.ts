@@ -1,11 +1,10 @@
-// What the first load does, and what it leaves for later.
+// The first load, and the parts that come later.
 import { expect, finish, log, task, test } from './deft';
 
 test('the frame of the page is there before its scripts, and each first question is asked once', async ({ deft, page }) => {
   await deft.script([]);
   await deft.serve();
-  await deft.signIn(page);
-  await deft.setModel(page);
+  await deft.open(page);
   await page.goto('about:blank'); // nothing of the page before is counted
 
   const asked: string[] = [];
@@ -34,6 +33,26 @@ test('the frame of the page is there before its scripts, and each first question
   // The code of conversations comes when the page is there, that of terminals when one is opened.
   await expect.poll(() => scripts.filter((path) => path.includes('/conversation-')).length).toBe(1);
   expect(scripts.filter((path) => /Terminal|PdfView|DiffView|Settings/.test(path))).toEqual([]);
+});
+
+test('the first paint waits for no question', async ({ deft, page }) => {
+  await deft.script([]);
+  await deft.serve();
+  await deft.open(page);
+  await page.addInitScript(() => {
+    const asked: boolean[] = [];
+    const ask = window.fetch;
+    window.fetch = (...question) => {
+      asked.push(document.currentScript !== null); // a script that runs before the paint asks
+      return ask(...question);
+    };
+    Object.assign(window, { asked });
+  });
+  await page.goto(deft.url);
+  await expect(page.getByRole('textbox', { name: 'Task' })).toBeFocused();
+  const asked = await page.evaluate(() => (window as unknown as { asked: boolean[] }).asked);
+  expect(asked.length).toBeGreaterThan(2);
+  expect(asked).not.toContain(true);
 });
 
 const ofEvents = (path: string) => path.endsWith('/events/search');
@@ -68,11 +87,43 @@ test('the code and the events of a conversation are asked for together with the 
 test('a script that cannot be loaded is asked for again', async ({ deft, page }) => {
   await deft.script([]);
   await deft.serve();
-  await deft.signIn(page);
-  await deft.setModel(page);
+  await deft.open(page);
   let failed = 0;
   await page.route(/\/assets\/[Ss]ettings.*\.js$/, (route) => (failed++ < 2 ? route.abort('connectionreset') : route.continue()));
   await page.goto(`${deft.url}/settings`);
   await expect(page.getByRole('heading', { name: 'Settings' })).toBeVisible();
   expect(failed).toBe(3);
+});
+
+test('a conversation that takes long to load says so', async ({ deft, page }) => {
+  await task(deft, page, [finish('All is done.')], 'Do it');
+  await expect(log(page)).toContainText('All is done.');
+  await page.goto(deft.url);
+  let go = () => {};
+  const held = new Promise<void>((done) => (go = done));
+  await page.route(/\/api\/v1\/app-conversations\?/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.getByRole('navigation', { name: 'Conversations' }).getByRole('link', { name: /A short title/ }).click();
+  await expect(page.getByRole('main').getByText('Loading …')).toBeVisible();
+  go();
+  await expect(log(page)).toContainText('All is done.');
+  await expect(page.getByText('Loading …')).toHaveCount(0);
+});
+
+test('a menu that was opened while the events come stays open', async ({ deft, page }) => {
+  await task(deft, page, [finish('All is done.')], 'Do it');
+  await expect(log(page).getByText('All is done.')).toBeVisible();
+  let go = () => {};
+  const held = new Promise<void>((done) => (go = done));
+  await page.route('**/events/search?*', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.reload();
+  await page.getByRole('button', { name: 'More', exact: true }).click();
+  go();
+  await expect(log(page).getByText('All is done.')).toBeVisible();
+  await expect(page.getByRole('menuitem', { name: 'Pause the sandbox' })).toBeVisible();
 });

@@ -3,13 +3,21 @@ import { confirming, expect, finish, log, risky, task, test } from './deft';
 import type { Page } from '@playwright/test';
 
 // noticesOf collects the notices that the page shows: Chromium without a desktop shows
-// none itself. What asks for permission, and its answer, are the browser's own.
+// none itself. The question for permission, and its answer, are the browser's own; but without
+// a desktop, Notification.permission is "denied" whatever the answer is.
 const collect = (page: Page) =>
   page.addInitScript(() => {
     const shown: { body: string; tag: string; click: () => void }[] = [];
     (window as unknown as { shown: typeof shown }).shown = shown;
     const Real = window.Notification;
+    let answer: NotificationPermission = 'default';
+    void navigator.permissions.query({ name: 'notifications' }).then((status) => {
+      if (status.state !== 'prompt') answer = status.state;
+    });
     class Seen extends Real {
+      static override get permission() {
+        return answer;
+      }
       constructor(title: string, options: NotificationOptions = {}) {
         super(title, options);
         shown.push({ body: options.body ?? '', tag: options.tag ?? '', click: () => this.onclick?.call(this, new Event('click')) });
@@ -28,8 +36,7 @@ test('a notice tells that an agent asks, and that it has finished; a click opens
   await deft.serve();
   await context.grantPermissions(['notifications'], { origin: deft.url });
   await collect(page);
-  await deft.signIn(page);
-  await deft.setModel(page, confirming);
+  await deft.open(page, confirming);
   await page.goto(`${deft.url}/settings/appearance`);
   await page.getByLabel(/Tell me when an agent/).check();
   await page.goto(deft.url);

@@ -1,4 +1,4 @@
-// What a command prints, while it runs.
+// The output of a command while it runs.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clean } from './axe';
@@ -17,12 +17,12 @@ for (const [name, size] of [['desktop', { width: 1280, height: 800 }], ['phone',
     expect(sockets).toBe(0); // nobody looks
     const before = log(page).getByRole('button', { name: /Run pwd/ });
     await before.click();
-    const directory = await log(page).getByRole('region', { name: 'Output', exact: true }).innerText();
+    const directory = await log(page).getByRole('group', { name: 'Output', exact: true }).innerText();
     await before.click();
 
     // The output began before anybody looked.
     await line.click();
-    const live = log(page).getByRole('region', { name: 'Output so far' });
+    const live = log(page).getByRole('group', { name: 'Output so far' });
     await expect(live).toHaveText('first line\n100%');
     await expect(live.getByText('first', { exact: true })).toHaveClass('ansi-red');
     await expect(line).toContainText('running');
@@ -31,18 +31,40 @@ for (const [name, size] of [['desktop', { width: 1280, height: 800 }], ['phone',
 
     writeFileSync(join(directory.trim(), 'go'), '');
     await expect(line).toContainText('exit 3');
-    const result = log(page).getByRole('region', { name: 'Output', exact: true });
+    const result = log(page).getByRole('group', { name: 'Output', exact: true });
     await expect(result).toHaveText('first line\n100%\nlast line');
     await expect(result.getByText('first', { exact: true })).toHaveClass('ansi-red');
     await expect(result.getByText('last', { exact: true })).toHaveClass('ansi-green bold');
     await shot(page, `output-ended-${name}`);
     expect(sockets).toBe(1);
 
-    // What is stored has no colours.
+    // The colours are stored, and the model does not get them.
     await page.reload();
     await line.click();
     await expect(result).toHaveText('first line\n100%\nlast line');
-    await expect(result.locator('.ansi-red')).toHaveCount(0);
+    await expect(result.getByText('first', { exact: true })).toHaveClass('ansi-red');
+    await expect(result.getByText('last', { exact: true })).toHaveClass('ansi-green bold');
+    await before.click();
+    await expect(log(page).getByRole('group', { name: 'Output', exact: true })).toHaveCount(2);
+    await clean(page, 'stored output');
+    await shot(page, `output-stored-${name}`);
     expect(sockets).toBe(1);
   });
 }
+
+test('colours of the palette, of parts and behind text are shown', async ({ deft, page }) => {
+  const print = String.raw`printf '\033[38;5;208mwarm\033[0m \033[38;2;10;200;30mfresh\033[0m \033[41;97malarm\033[0m \033[7;34mturned\033[0m\n'`;
+  await task(deft, page, [{ reply: { tool_calls: [run(print)] } }, finish('Done.')], 'Print in colour');
+  await expect(log(page).getByText('Done.')).toBeVisible();
+  await log(page).getByRole('button', { name: /Run printf/ }).click();
+  const output = log(page).getByRole('group', { name: 'Output', exact: true });
+  for (const [text, name] of Object.entries({ warm: 'ansi-yellow', fresh: 'ansi-green', alarm: 'ansi-red-bg', turned: 'ansi-blue-bg' })) {
+    await expect(output.getByText(text)).toHaveClass(name);
+  }
+  await expect(output.getByText('alarm')).not.toHaveCSS('background-color', 'rgba(0, 0, 0, 0)');
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await clean(page, `coloured output: ${colorScheme}`);
+    await shot(page, `output-palette-${colorScheme}`);
+  }
+});

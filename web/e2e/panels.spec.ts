@@ -14,7 +14,7 @@ test('changes are compared in one column and side by side', async ({ deft, page 
   await expect(log(page).getByText('Changed.')).toBeVisible();
   await panel(page, 'Changes').click();
   await page.getByRole('button', { name: /changed a.txt/ }).click();
-  const diff = page.getByRole('region', { name: /Changes of .*a.txt/ });
+  const diff = page.getByRole('group', { name: /Changes of .*a.txt/ });
   await expect(diff.locator('tr.removed')).toContainText('two');
   await expect(diff.locator('tr.added')).toContainText('2');
   await page.getByLabel('Side by side').check();
@@ -53,13 +53,13 @@ test('what a panel shows is in its address, and each panel has a name', async ({
   await panel(page, 'Changes').click();
   await page.getByRole('button', { name: /changed .*a.txt/ }).click();
   await page.reload();
-  await expect(page.getByRole('region', { name: /Changes of .*a.txt/ })).toContainText('new');
+  await expect(page.getByRole('group', { name: /Changes of .*a.txt/ })).toContainText('new');
   await panel(page, 'Events').click();
   await page.getByRole('button', { name: /ActionEvent task_tracker/ }).click();
   await page.reload();
   await expect(page.locator('.raw-event .code')).toContainText('"Mend it"');
   await panel(page, 'Browser').click();
-  await expect(page.getByText('No screenshot yet.')).toBeVisible();
+  await expect(page.getByText('The agent has used no browser yet.')).toBeVisible();
   await clean(page, 'without screenshots');
   await page.keyboard.press('Control+k');
   await page.keyboard.type('panels plan');

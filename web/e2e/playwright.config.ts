@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 // The page in a real browser, against the built binary (DEFT_BIN). Run by `go test ./test/web`.
 import { defineConfig } from '@playwright/test';
 import { availableParallelism } from 'node:os';
@@ -15,7 +16,7 @@ export default defineConfig({
   use: {
     browserName: 'chromium',
     launchOptions: {
-      executablePath: process.env.DEFT_CHROMIUM ?? '/usr/bin/chromium',
+      executablePath: process.env.DEFT_CHROMIUM ?? ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((p) => existsSync(p)),
       // Containers of CI have no user namespaces for the browser's own sandbox.
       args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
     },

@@ -102,18 +102,17 @@ test('repositories and branches of a Git host are offered, and the start names t
 test('without a Git host a name or an address is typed', async ({ deft, page }) => {
   await deft.script([]);
   await deft.serve();
-  await deft.signIn(page);
-  await deft.setModel(page);
+  await deft.open(page);
   const field = page.getByRole('textbox', { name: 'Name or address' });
   await expect(page.getByText('Repository', { exact: true })).toBeVisible();
   await expect(field).toBeHidden();
   await page.getByText('Repository', { exact: true }).click();
-  await field.fill('http://127.0.0.1:1/octocat/hello');
+  await field.fill('https://127.0.0.1:1/octocat/hello');
   if (process.env.DEFT_SHOTS) await page.screenshot({ path: join(process.env.DEFT_SHOTS, 'address.png') });
   const start = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/api/v1/app-conversations'));
   await page.getByRole('textbox', { name: 'Task' }).fill('Fix it');
   await page.keyboard.press('Enter');
-  expect((await start).postDataJSON()).toMatchObject({ selected_repository: 'http://127.0.0.1:1/octocat/hello', selected_branch: null, git_provider: null });
+  expect((await start).postDataJSON()).toMatchObject({ selected_repository: 'https://127.0.0.1:1/octocat/hello', selected_branch: null, git_provider: null });
   await expect(page.getByRole('region', { name: 'The start failed' }).getByRole('alert')).toBeVisible();
 });
 
@@ -156,8 +155,7 @@ test('a start goes on while the page is loaded again, and its log can be read la
 test('a start that fails says why, also later from the list; it is tried again, changed, or deleted', async ({ deft, page }) => {
   await deft.script([finish('Ready.')]);
   await deft.serve();
-  await deft.signIn(page);
-  await deft.setModel(page);
+  await deft.open(page);
   await startWith(page, 'https://127.0.0.1:1/owner/name', 'Prepare');
   const failed = page.getByRole('region', { name: 'The start failed' }).getByRole('alert');
   await expect(failed).toContainText('127.0.0.1:1');

@@ -1,5 +1,5 @@
 import { clean } from './axe';
-import { expect, finish, log, panel, run, status, task, test } from './deft';
+import { expect, finish, log, panel, run, shot, status, task, test } from './deft';
 import type { Page } from '@playwright/test';
 
 const notice = (page: Page) => page.getByRole('region', { name: 'The sandbox' });
@@ -33,9 +33,11 @@ test('a paused sandbox is shown as such, and resumed', async ({ deft, page }) =>
 });
 
 test('an archived conversation can be read, and goes on with its files: by its button, and by a message', async ({ deft, page }) => {
-  await task(deft, page, [{ reply: { tool_calls: [run('echo kept > kept.txt')] } }, finish('Written.'), { reply: { tool_calls: [run('cat kept.txt')] } }, finish('Read again.')], 'Write');
+  await task(deft, page, [{ reply: { tool_calls: [run('git init -q . ; echo kept > kept.txt && git add -A && git -c user.name=a -c user.email=a@b commit -qm kept-commit')] } }, finish('Written.'), { reply: { tool_calls: [run('cat kept.txt; git log --format=%s')] } }, finish('Read again.')], 'Write');
   await expect(status(page, 'Finished')).toBeVisible();
   await menu(page, 'Archive');
+  await expect(page.getByRole('dialog')).toContainText('All commits are kept, pushed or not.');
+  await shot(page, 'archive');
   await page.getByRole('dialog').getByRole('button', { name: 'Archive' }).click();
   await expect(notice(page)).toContainText('This conversation is archived.');
   await expect(status(page, 'Archived')).toBeVisible();
@@ -54,6 +56,8 @@ test('an archived conversation can be read, and goes on with its files: by its b
   await page.keyboard.press('Enter');
   await expect(log(page).getByText('Read again.')).toBeVisible();
   await expect(notice(page)).toBeHidden();
+  await log(page).getByRole('button', { name: /Run cat kept.txt/ }).click();
+  await expect(log(page).getByRole('group', { name: 'Output', exact: true })).toHaveText('kept\nkept-commit');
 });
 
 test('a resume that fails says why', async ({ deft, page }) => {

@@ -1,8 +1,9 @@
-// Settings: what is in force of isolation, who commits are by, and the import from OpenHands.
+// Settings: the isolation in force, the author of commits, and the import from OpenHands.
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clean } from './axe';
-import { expect, finish, log, panel, run, shot, status, task, test } from './deft';
+import { expect, finish, log, panel, run, saves, shot, status, task, test } from './deft';
+import { loginServer } from './oauth';
 
 test.use({ alone: true });
 
@@ -65,19 +66,23 @@ test('a file can be dropped', async ({ deft, page }) => {
   expect(await page.content()).not.toContain('hush');
 });
 
+// greeter is an MCP server in one line, whose one answer fits each question.
+const greeter = `python3 -c 'import sys,json;[print(json.dumps({"jsonrpc":"2.0","id":m["id"],"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"greeter","version":"1"},"tools":[{"name":"greet","inputSchema":{"type":"object"}}]}}),flush=True) for m in map(json.loads,sys.stdin) if "id" in m]'`;
+
 test('MCP servers are tested, and skills are switched off', async ({ deft, page }) => {
   const skill = join(deft.dir, '.agents', 'skills', 'greet');
   mkdirSync(skill, { recursive: true });
   writeFileSync(join(skill, 'SKILL.md'), '---\nname: greet\ndescription: Greets\ntriggers:\n- hello\n---\nSay hello.\n');
+  writeFileSync(join(deft.dir, '.agents', 'skills', 'broken.md'), '---\nname: broken\ntriggers:\n- {\n---\nNot to be read.\n');
   await deft.serve();
   await deft.signIn(page);
   await page.goto(`${deft.url}/settings/tools`);
-  for (const [name, address] of [['gone', 'http://127.0.0.1:1/mcp'], ['files', `touch ${deft.dir}/planted`]] as const) {
+  for (const [name, address] of [['gone', 'http://127.0.0.1:1/mcp'], ['greeter', greeter], ['files', `touch ${deft.dir}/planted`]] as const) {
     await page.getByRole('textbox', { name: 'Name' }).fill(name);
     await page.getByRole('textbox', { name: 'Address or command' }).fill(address);
     const environment = page.getByRole('textbox', { name: 'Environment variables' });
     if (name === 'gone') await expect(environment).toHaveCount(0); // only programs have one
-    else {
+    else if (name === 'files') {
       await environment.fill('PLACE');
       await expect(page.getByText('Not NAME=value: PLACE')).toBeVisible();
       await expect(page.getByRole('button', { name: 'Add' })).toBeDisabled();
@@ -87,7 +92,8 @@ test('MCP servers are tested, and skills are switched off', async ({ deft, page 
     await page.getByRole('button', { name: `Test ${name}` }).click();
   }
   await expect(page.getByRole('listitem').filter({ hasText: 'gone' })).toContainText('refused');
-  await expect(page.getByRole('listitem').filter({ hasText: 'files' })).toContainText('runs in the sandbox of a conversation');
+  await expect(page.getByRole('listitem').filter({ hasText: 'files' })).toContainText('the program has ended');
+  await expect(page.getByRole('listitem').filter({ hasText: 'greeter' })).toContainText('Its tools: greet'); // in a sandbox
   expect(existsSync(join(deft.dir, 'planted'))).toBe(false);
   await expect(page.getByRole('listitem').filter({ hasText: 'files' })).toContainText('with PLACE, OTHER');
   const kept = (await (await page.request.get(`${deft.url}/api/v1/settings`)).json()).agent_settings.mcp_config.files;
@@ -96,10 +102,12 @@ test('MCP servers are tested, and skills are switched off', async ({ deft, page 
   await clean(page, 'MCP servers that were tested');
   await page.getByRole('link', { name: 'Skills' }).click();
   await expect(page.getByRole('listitem').filter({ hasText: 'greet' })).toContainText('at hello');
-  await page.getByRole('checkbox', { name: /greet/ }).uncheck();
-  await expect(page.getByRole('checkbox', { name: /greet/ })).toBeEnabled();
+  await expect(page.getByRole('alert')).toContainText(`not loaded: ${deft.dir}/.agents/skills/broken.md: `);
+  await saves(page, () => page.getByRole('checkbox', { name: /greet/ }).uncheck());
   await page.reload();
   await expect(page.getByRole('checkbox', { name: /greet/ })).not.toBeChecked();
+  await expect(page.getByRole('alert')).toContainText('broken.md');
+  await shot(page, 'settings-skills');
   await clean(page, 'skills');
 });
 
@@ -184,4 +192,39 @@ test('a sandbox whose files have vanished is shown as lost, and resumed with tho
   await panel(page, 'Files').click();
   await page.getByRole('button', { name: /^kept.txt/ }).click();
   await expect(page.getByRole('region', { name: 'kept.txt' })).toHaveText('kept\n');
+});
+
+test('the login at an MCP server leads to its page and back', async ({ deft, page }) => {
+  const tracker = await loginServer();
+  await deft.serve();
+  await deft.signIn(page);
+  await page.goto(`${deft.url}/settings/tools`);
+  await page.getByRole('textbox', { name: 'Name' }).fill('tracker');
+  await page.getByRole('textbox', { name: 'Address or command' }).fill(tracker.url);
+  await page.getByRole('button', { name: 'Add' }).click();
+  const item = page.getByRole('listitem').filter({ hasText: 'tracker' });
+  await page.getByRole('button', { name: 'Test tracker' }).click();
+  await expect(item).toContainText('it wants a login');
+
+  await page.getByRole('button', { name: 'Log in at tracker' }).click();
+  await page.getByRole('link', { name: 'Deny' }).click();
+  await expect(page.getByRole('heading', { name: 'The login has failed' })).toBeVisible();
+  await expect(page.getByText('the login was refused: access_denied')).toBeVisible();
+  await clean(page, 'a refused login');
+  await page.getByRole('link', { name: 'MCP servers' }).click();
+
+  await page.getByRole('button', { name: 'Log in at tracker' }).click();
+  await page.getByRole('link', { name: 'Allow' }).click();
+  await expect(page.getByRole('heading', { name: 'You are logged in at tracker' })).toBeVisible();
+  expect(page.url()).toBe(`${deft.url}/mcp-login`); // the code is not in the history
+  await clean(page, 'a login');
+  await page.getByRole('link', { name: 'MCP servers' }).click();
+  await page.getByRole('button', { name: 'Test tracker' }).click();
+  await expect(item).toContainText('Its tools: issues');
+  const settings = await (await page.request.get(`${deft.url}/api/v1/settings`)).text();
+  for (const secret of tracker.secrets) expect(settings).not.toContain(secret);
+
+  await page.getByRole('button', { name: 'Log out of tracker' }).click();
+  await page.getByRole('button', { name: 'Log in at tracker' }).waitFor();
+  tracker.close();
 });

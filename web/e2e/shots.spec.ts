@@ -89,7 +89,7 @@ for (const theme of ['light', 'dark'] as const) {
     await shot(page, 'finished');
     await panel(page, 'Changes').click();
     await page.getByRole('button', { name: /changed .*total.py/ }).click();
-    await expect(page.getByRole('region', { name: /Changes of .*total.py/ }).last()).toContainText('sum(prices)');
+    await expect(page.getByRole('complementary', { name: 'Changes' }).getByRole('group', { name: /Changes of .*total.py/ })).toContainText('sum(prices)');
     await shot(page, 'changes');
     await panel(page, 'Files').click();
     await page.getByRole('button', { name: /^cart/ }).click();

@@ -1,6 +1,6 @@
-// What steers a conversation beside messages.
+// Controls of a conversation beside messages.
 import { clean } from './axe';
-import { expect, finish, log, run, shot, status, task, test } from './deft';
+import { expect, finish, log, panel, run, shot, status, task, test } from './deft';
 import type { Page } from '@playwright/test';
 
 const menu = async (page: Page, item: string) => {
@@ -8,12 +8,14 @@ const menu = async (page: Page, item: string) => {
   await page.getByRole('menuitem', { name: item }).click();
 };
 
+const planned = { name: 'planning_file_editor', arguments: { command: 'create', path: '.agents_tmp/PLAN.md', file_text: '# Steps\n\n1. Write it\n' } };
+
 test('a plan is made in a thread of its own, and then carried out', async ({ deft, page }) => {
   await task(
     deft,
     page,
     [
-      { match: { system: 'planning agent', assistant_turns: 0 }, reply: { tool_calls: [run('echo "1. Write it" > PLAN.md')] } },
+      { match: { system: 'planning agent', assistant_turns: 0 }, reply: { tool_calls: [run('touch changed'), planned] } },
       { match: { system: 'planning agent', assistant_turns: 1 }, reply: { tool_calls: [{ name: 'finish', arguments: { message: 'PLAN.md is written.' } }] } },
       { match: { user: 'Carry out the plan' }, reply: { tool_calls: [{ name: 'finish', arguments: { message: 'The plan is carried out.' } }] } },
       finish('Ready.'),
@@ -26,11 +28,23 @@ test('a plan is made in a thread of its own, and then carried out', async ({ def
   await page.getByRole('textbox', { name: 'What to plan' }).fill('Write a poem');
   await page.getByRole('dialog').getByRole('button', { name: 'Plan', exact: true }).click();
   await expect(log(page).getByText('PLAN.md is written.')).toBeVisible();
-  expect(page.url()).not.toBe(whole);
+  const bare = page.url();
+  expect(bare).not.toBe(whole);
   const bar = page.getByRole('region', { name: 'Plan' });
+  await expect(bar, 'the button is beside the text').toHaveCSS('display', 'flex');
   await expect(bar).toContainText('This agent plans.');
   await clean(page, 'a planning agent');
   await shot(page, 'plan');
+  await panel(page, 'Plan').click();
+  const written = page.getByRole('region', { name: 'The plan' });
+  await expect(written.getByRole('heading', { name: 'Steps' })).toBeVisible();
+  await written.getByRole('button', { name: 'Edit' }).click();
+  await page.getByRole('textbox', { name: 'The plan' }).fill('# Steps\n\n1. Write a better one\n');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(written.getByText('Write a better one')).toBeVisible();
+  await clean(page, 'a plan');
+  await shot(page, 'plan-panel');
+  await page.goto(bare);
   await page.getByRole('link', { name: 'To the conversation that this is a part of' }).click();
   await expect(page).toHaveURL(whole);
   const threads = page.getByRole('region', { name: 'Threads' });
@@ -71,6 +85,7 @@ test('a question aside is answered and leaves nothing behind; a goal is pursued 
   await page.keyboard.press('Enter');
   const goal = page.getByRole('region', { name: 'Goal' });
   await expect(goal).toContainText('It is reached.');
+  await expect(goal, 'the button is beside the text').toHaveCSS('display', 'flex');
   await expect(log(page).getByText('All of it.')).toBeVisible();
   await clean(page, 'a goal');
   await shot(page, 'goal');

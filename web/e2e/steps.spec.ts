@@ -7,8 +7,7 @@ async function begin(deft: Parameters<Parameters<typeof test>[2]>[0]['deft'], pa
   const write = (text: string) => ({ reply: { tool_calls: [run(`echo ${text} > a.txt`)] } });
   await deft.script([write('one'), write('two'), write('three'), finish('Written.')]);
   await deft.serve('127.0.0.1:0', variables);
-  await deft.signIn(page);
-  await deft.setModel(page, {});
+  await deft.open(page, {});
   await page.getByRole('textbox', { name: 'Task' }).fill('Write it');
   await page.keyboard.press('Enter');
   await expect(log(page).getByText('Written.')).toBeVisible();

@@ -68,13 +68,13 @@ test('a task runs to its end, with its command, its output and its changes', asy
   const line = log(page).getByRole('button', { name: /Run echo hello/ });
   await line.click();
   await expect(line).toHaveAttribute('aria-expanded', 'true');
-  await expect(log(page).getByRole('region', { name: 'Output' })).toHaveText('hello');
+  await expect(log(page).getByRole('group', { name: 'Output' })).toHaveText('hello');
   await expect(log(page).getByRole('button', { name: /Run false/ })).toContainText('exit 1');
 
   await panel(page, 'Changes').click();
   const change = page.getByRole('button', { name: /added hello.txt/ });
   await change.click();
-  await expect(page.getByRole('region', { name: /Changes of .*hello.txt/ })).toContainText('+hello');
+  await expect(page.getByRole('group', { name: /Changes of .*hello.txt/ })).toContainText('+hello');
   await page.reload();
   await expect(page.getByRole('button', { name: /added hello.txt/ })).toBeVisible();
 });

@@ -1,9 +1,8 @@
-// What a conversation has used, and pictures in results of MCP servers.
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+// The tokens and costs of a conversation, and pictures in results of MCP servers.
 import { join } from 'node:path';
 import { clean } from './axe';
-import { expect, finish, log, panel, run, test } from './deft';
+import { expect, finish, log, panel, run, task, test } from './deft';
+import { answering } from './mcp';
 import type { Page } from '@playwright/test';
 
 const shot = async (page: Page, name: string) => {
@@ -21,8 +20,7 @@ for (const theme of ['light', 'dark'] as const) {
       { ...finish('Done.'), reply: { ...finish('Done.').reply, usage: usage(14000, 100, 12000) } },
     ]);
     await deft.serve();
-    await deft.signIn(page);
-    await deft.setModel(page, {
+    await deft.open(page, {
       agent_settings_diff: { llm: { model: 'openai/scripted', base_url, api_key: 'sk-of-the-test', input_cost_per_token: 0.000003, output_cost_per_token: 0.000015 } },
     });
     await page.getByRole('textbox', { name: 'Task' }).fill('Count');
@@ -57,35 +55,34 @@ for (const theme of ['light', 'dark'] as const) {
   });
 }
 
-// mcp is an MCP server whose tool answers with a text and a picture.
-async function mcp(data: string) {
-  const results: Record<string, unknown> = {
+test('a price that is not known is no price of nothing', async ({ deft, page }) => {
+  await task(deft, page, [{ ...finish('Done.'), reply: { ...finish('Done.').reply, usage: { input: 9000, output: 300, cached: 0 } } }], 'Count');
+  await expect(log(page).getByText('Done.')).toBeVisible();
+  await expect(page.locator('.meter')).toContainText('9.3K tokens');
+  await expect(page.locator('.meter')).toHaveAttribute('title', /The cost is not known/);
+  await panel(page, 'Usage').click();
+  await expect(page.locator('.usage dl')).toContainText('Costnot known');
+  await shot(page, 'usage-unknown');
+  await expect(page.getByText('$0.00')).toHaveCount(0);
+  await page.goto(`${deft.url}/conversations`);
+  await expect(page.getByRole('row', { name: /A short title/ })).toBeVisible();
+  await expect(page.getByText('$0.00')).toHaveCount(0);
+});
+
+// drawing is an MCP server whose tool answers with a text and a picture.
+const drawing = (data: string) =>
+  answering({
     initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'draw', version: '1' } },
     'tools/list': { tools: [{ name: 'take_screenshot', description: 'Draws the page.', inputSchema: { type: 'object', properties: {} } }] },
     'tools/call': { content: [{ type: 'text', text: 'Here it is.' }, { type: 'image', data, mimeType: 'image/png' }] },
-  };
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      if (request.method !== 'POST') return response.writeHead(405).end();
-      const { id, method } = JSON.parse(Buffer.concat(chunks).toString()) as { id?: number; method: string };
-      if (id === undefined) return response.writeHead(202).end();
-      response.writeHead(200, { 'Content-Type': 'application/json' });
-      return response.end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] ?? {} }));
-    });
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, close: () => new Promise((done) => server.close(done)) };
-}
 
 test('a picture in the result of an MCP tool is shown in its line, and one of a browser in the panel', async ({ deft, page }) => {
   const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC';
-  const server = await mcp(picture);
+  const server = await drawing(picture);
   const base_url = await deft.script([{ reply: { tool_calls: [{ name: 'take_screenshot', arguments: {} }] } }, finish('Done.')]);
   await deft.serve();
-  await deft.signIn(page);
-  await deft.setModel(page, {
+  await deft.open(page, {
     agent_settings_diff: { llm: { model: 'openai/scripted', base_url, api_key: 'sk-of-the-test' }, mcp_config: { mcpServers: { draw: { url: server.url } } } },
   });
   await page.getByRole('textbox', { name: 'Task' }).fill('Draw');

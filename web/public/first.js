@@ -23,14 +23,6 @@ try {
   const path = location.pathname;
   const conversation = /^\/conversations\/([\w-]+)/.exec(path)?.[1];
   const chunks = []; // those of a conversation's page, from the build
-  for (const href of [...(languages[language] ? [languages[language]] : []), ...(conversation ? chunks : [])]) {
-    const link = document.createElement('link');
-    link.rel = href.endsWith('.css') ? 'preload' : 'modulepreload';
-    if (link.rel === 'preload') link.as = 'style';
-    link.crossOrigin = '';
-    link.href = href;
-    document.head.append(link);
-  }
   // Shared pages need no sign-in; a link that signs in has to do that first.
   if (!path.startsWith('/shared/') && !location.hash.startsWith('#login=')) {
     const v1 = '/api/v1';
@@ -38,15 +30,37 @@ try {
     if (path === '/') paths.push(`${v1}/settings`);
     if (conversation) {
       paths.push(`${v1}/app-conversations?ids=${conversation}`);
-      paths.push(`${v1}/conversation/${conversation}/events/search?limit=100&sort_order=TIMESTAMP_DESC`);
+      const events = `${v1}/conversation/${conversation}/events`;
+      paths.push(`${events}/search?limit=100&sort_order=TIMESTAMP_DESC&own_kinds=true`);
+      // A link to an event shows what is around it.
+      const at = new URLSearchParams(location.search).get('event')?.replace(/:thought$/, '');
+      if (at) {
+        for (const order of ['TIMESTAMP_DESC', 'TIMESTAMP']) paths.push(`${events}/search?${new URLSearchParams({ page_id: at, limit: 100, sort_order: order, own_kinds: true })}`);
+        paths.push(`${events}/place?${new URLSearchParams({ event_id: at })}`);
+      }
     }
-    window.deftEarly = new Map(
-      paths.map((asked) => {
-        // Their text is read meanwhile, too.
-        const answer = fetch(asked).then(async (head) => ({ head, text: await head.text() }));
-        answer.catch(() => {}); // whoever takes it sees the failure
-        return [asked, answer];
-      }),
-    );
+    let answers;
+    window.deftEarly = () =>
+      (answers ??= new Map(
+        paths.map((asked) => {
+          // Their text is read meanwhile, too.
+          const answer = fetch(asked).then(async (head) => ({ head, text: await head.text() }));
+          answer.catch(() => {}); // whoever takes it sees the failure
+          return [asked, answer];
+        }),
+      ));
   }
+
+  // The first paint need not wait for this.
+  setTimeout(() => {
+    window.deftEarly?.();
+    for (const href of [...(languages[language] ? [languages[language]] : []), ...(conversation ? chunks : [])]) {
+      const link = document.createElement('link');
+      link.rel = href.endsWith('.css') ? 'preload' : 'modulepreload';
+      if (link.rel === 'preload') link.as = 'style';
+      link.crossOrigin = '';
+      link.href = href;
+      document.head.append(link);
+    }
+  });
 }

@@ -1,10 +1,11 @@
 // Completes the build: gives first.js the name of its content, so that browsers keep it,
 // and the files of other languages and of a conversation's page. Checks the build against the budget of the first
-// load, and makes the compressed copies that the server sends.
+// load, has the first scripts compiled early, and makes the compressed copies that the server sends.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { eager } from './eager.mjs';
 
 const budget = 200 << 10;
 const dist = new URL('../dist/', import.meta.url).pathname;
@@ -37,6 +38,7 @@ let size = 0;
 for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   if (!entry.isFile() || !/\.(?:m?js|css|svg)$/.test(entry.name)) continue;
   const file = join(entry.parentPath, entry.name);
+  if (/^(?:index|conversation)-.*\.js$/.test(entry.name)) writeFileSync(file, eager(readFileSync(file, 'utf8')));
   const small = gzipSync(readFileSync(file), { level: 9 });
   writeFileSync(`${file}.gz`, small);
   if (page.includes(`/${entry.name}"`) && entry.name.endsWith('.js')) size += small.length;

@@ -9,7 +9,7 @@ import { de } from '../src/i18n/de';
 const root = join(import.meta.dirname, '../src');
 
 // Texts for the model, which are the same in all languages, and names.
-const allowed = ['Carry out the plan in PLAN.md.', 'Attached files: 0', 'Deft', 'DEPLOY_TOKEN', 'GitHub', 'GitLab', 'Bitbucket', 'Forgejo'];
+const allowed = ['Carry out the plan in .agents_tmp/PLAN.md.', 'Attached files: 0', 'Deft', 'DEPLOY_TOKEN', 'GitHub', 'GitLab', 'Bitbucket', 'Forgejo'];
 
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((name) => /\.tsx?$/.test(name) && !/\.test\.ts$|generated|^i18n\/(?:de|nodes)/.test(name))
@@ -20,7 +20,7 @@ const properties = new Set(['label', 'title', 'hint', 'verb', 'group', 'detail']
 const word = /\p{L}{2,}/u;
 const sentence = (text: string) => /^(?:[A-Z“‘][\p{L}’']*|0)[ ,]/u.test(text) && /\p{L}{2,} \p{L}{2,}/u.test(text);
 
-// plain is a literal as one text, with 0 for what is put into it; null for other nodes.
+// plain is a literal as one text, with 0 for inserted values; null for other nodes.
 function plain(node: ts.Node): string | null {
   if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) return node.text;
   if (ts.isTemplateExpression(node)) return node.head.text + node.templateSpans.map((span) => `0${span.literal.text}`).join('');

@@ -1,13 +1,13 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
 import { describe, Failure } from './api/failure';
-import { signedInQuery } from './api/signIn';
+import { onLink, signedInQuery, UsedLink } from './api/signIn';
 import { Icon } from './design/Icon';
 import { loaded } from './design/loaded';
 import { Home } from './home/Home';
 import { Sidebar } from './home/Sidebar';
-import { AppCommands } from './commands/AppCommands';
+import { AppCommands } from './AppCommands';
 import { tr } from './i18n/text';
 
 export const ConversationPage = loaded(() => import('./conversation/ConversationPage'));
@@ -17,6 +17,10 @@ const Settings = loaded(() => import('./settings/Settings'));
 const AllConversations = loaded(() => import('./home/AllConversations'));
 
 const StartPage = loaded(() => import('./home/StartPage'));
+
+const DevicePage = loaded(() => import('./home/DevicePage'));
+
+const McpLoginPage = loaded(() => import('./settings/McpLoginPage'));
 
 const SharedPage = loaded(() => import('./conversation/SharedPage'));
 
@@ -32,6 +36,8 @@ export function App() {
 
 function SignedIn() {
   const signedIn = useQuery(signedInQuery);
+  const queries = useQueryClient();
+  useEffect(() => onLink(() => void queries.resetQueries()), [queries]);
   const [location] = useLocation();
   const [menuAt, setMenuAt] = useState<string | null>(null); // another page closes the menu
   const menu = menuAt === location;
@@ -63,6 +69,12 @@ function SignedIn() {
             </Route>
             <Route path="/starting/:id">{({ id }) => <StartPage key={id} id={id} />}</Route>
             <Route path="/settings/:tab?">{({ tab }) => <Settings tab={tab ?? 'models'} />}</Route>
+            <Route path="/device">
+              <DevicePage />
+            </Route>
+            <Route path="/mcp-login">
+              <McpLoginPage />
+            </Route>
             <Route path="/conversations">
               <AllConversations />
             </Route>
@@ -89,7 +101,7 @@ function NoServer({ error, retry }: { error: Error; retry: () => void }) {
   return (
     <main className="center">
       <h1>{signedOut ? tr('You are not signed in') : tr('The server does not answer')}</h1>
-      <p>{signedOut ? tr('Open the address that Deft printed when it started: it signs you in.') : describe(error)}</p>
+      <p>{signedOut && !(error instanceof UsedLink) ? tr('Open the address that Deft printed when it started: it signs you in.') : describe(error)}</p>
       <button className="button primary" onClick={retry}>
         {tr('Try again')}
       </button>

@@ -10,6 +10,7 @@ import { watchTyping } from './design/typing';
 import './design/tokens.css';
 import './design/base.css';
 import './shell.css';
+import './design/touch.css';
 
 const queries = new QueryClient({
   defaultOptions: {

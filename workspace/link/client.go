@@ -259,6 +259,11 @@ func (c *Client) Changes(ctx context.Context, dir, ref string) ([]gitview.Change
 	return question[[]gitview.Change](ctx, c, query{Op: opChanges, Path: []byte(dir), Ref: ref})
 }
 
+// Compare implements [workspace.Git].
+func (c *Client) Compare(ctx context.Context, dir, ref string) ([]gitview.Comparison, error) {
+	return question[[]gitview.Comparison](ctx, c, query{Op: opCompare, Path: []byte(dir), Ref: ref})
+}
+
 // FileDiff implements [workspace.Git].
 func (c *Client) FileDiff(ctx context.Context, file, ref string) (gitview.Diff, error) {
 	return question[gitview.Diff](ctx, c, query{Op: opFileDiff, Path: []byte(file), Ref: ref})

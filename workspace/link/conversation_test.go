@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
@@ -32,28 +33,18 @@ type conversation struct {
 func converse(t *testing.T, project func(ctx context.Context, p sandbox.Provider, files workspace.Files) error) conversation {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dir := filepath.Join(base, "ws")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(dir+"/AGENTS.md", []byte("Always say please."), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(dir, 0o700))
+	must.Succeed(t, os.WriteFile(dir+"/AGENTS.md", []byte("Always say please."), 0o600))
 	p, err := process.New(process.Options{Dir: filepath.Join(base, "sandboxes"), Home: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	classes := build.StandardClasses()
 	classes.Sandboxes = classes.Sandboxes.With(sandbox.Class{Name: "inside", Inside: "/workspace", New: func(sandbox.Config) (sandbox.Provider, error) {
 		return p, nil
 	}})
 	b, err := build.New(build.Options{Dir: filepath.Join(base, "data"), Classes: classes, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := session.BuildRequest{ID: event.NewConversationID(), Workspace: dir, Agent: &spec.Agent{}, Placement: session.Placement{SandboxClass: "inside"}}
 	if project != nil {
 		r.Project = func(ctx context.Context, files workspace.Files, _ *session.BuildRequest) error {
@@ -62,19 +53,13 @@ func converse(t *testing.T, project func(ctx context.Context, p sandbox.Provider
 	}
 	res, err := b.Build(t.Context(), r)
 	if err == nil {
-		t.Cleanup(func() {
-			if err := errors.Join(res.Close(context.WithoutCancel(t.Context()), false), p.Close()); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { must.Report(t, errors.Join(res.Close(context.WithoutCancel(t.Context()), false), p.Close())) })
 		err = res.Ready(t.Context())
 	}
 	if fault.Is(err, fault.Unsupported) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return conversation{res, r.ID, dir, p}
 }
 
@@ -95,9 +80,7 @@ func TestConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := c.Files().Open(t.Context(), "made")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	if text, err := io.ReadAll(f); string(text) != "through the link" || err != nil {
 		t.Errorf("read %q %v", text, err)
@@ -112,12 +95,8 @@ func TestConversation(t *testing.T) {
 func (c conversation) stop(t *testing.T) {
 	t.Helper()
 	box, err := c.sandboxes.Get(t.Context(), c.id.Hex())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := box.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, box.Stop(t.Context()))
 }
 
 // TestServerEnds uses files through a sandbox that has ended: a new one is started, and
@@ -140,9 +119,7 @@ func TestServerEnds(t *testing.T) {
 		}
 		c.stop(t)
 		f, err := c.Files().Open(t.Context(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if b, err := io.ReadAll(f); string(b) != text || errors.Join(err, f.Close()) != nil {
 			t.Errorf("read %q %v", b, err)
 		}

@@ -104,6 +104,8 @@ func ask(ctx context.Context, files workspace.Files, q query) (any, error) {
 		return struct{}{}, files.MakeDirectory(ctx, path)
 	case opChanges:
 		return files.Changes(ctx, path, q.Ref)
+	case opCompare:
+		return files.Compare(ctx, path, q.Ref)
 	case opFileDiff:
 		return files.FileDiff(ctx, path, q.Ref)
 	case opCommitDiff:

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
@@ -58,18 +59,10 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	p, err := process.New(process.Options{Dir: filepath.Join(base, "sandboxes"), Home: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, p.Close()) })
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	workspacetest.Run(t, func(t *testing.T, dir string) workspace.Files {
 		box, err := p.Start(t.Context(), sandbox.Spec{
 			ID: "t" + strings.ReplaceAll(filepath.Base(filepath.Dir(filepath.Dir(dir)))+filepath.Base(filepath.Dir(dir)), "_", ""), Workspace: dir,
@@ -78,17 +71,11 @@ func TestConformance(t *testing.T) {
 		if fault.Is(err, fault.Unsupported) {
 			t.Skip(err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		rt, err := remote.New(remote.Options{Dial: box.Dial})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() {
-			if err := errors.Join(rt.Close(), p.Remove(context.WithoutCancel(t.Context()), box.ID())); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, errors.Join(rt.Close(), p.Remove(context.WithoutCancel(t.Context()), box.ID())))
 		})
 		return link.New(dir, rt)
 	})
@@ -104,9 +91,7 @@ func to(t *testing.T, h http.HandlerFunc) http.RoundTripper {
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	at, err := url.Parse(srv.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return trip(func(r *http.Request) (*http.Response, error) {
@@ -183,18 +168,12 @@ func TestChangedFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
-	if err := os.WriteFile(path, []byte("one and more"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("one and more"), 0o600))
 	h := link.Handler(func() (workspace.Files, error) { return workspace.Open(dir) })
 	f, err := link.New(dir, to(t, h.ServeHTTP)).Open(t.Context(), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
-	if err := os.WriteFile(path, []byte("another text of another length"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("another text of another length"), 0o600))
 	if _, err := f.Seek(4, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}

@@ -44,6 +44,7 @@ const (
 	opList          = "list"
 	opMakeDirectory = "make_directory"
 	opChanges       = "changes"
+	opCompare       = "compare"
 	opFileDiff      = "file_diff"
 	opCommitDiff    = "commit_diff"
 	opCommits       = "commits"
@@ -149,7 +150,7 @@ type failure struct {
 // known are the errors that callers compare with.
 var known = map[string]error{
 	"outside": workspace.ErrOutside, "not_file": workspace.ErrNotFile, "not_directory": workspace.ErrNotDirectory,
-	"is_directory": workspace.ErrIsDirectory, "parent": workspace.ErrParent, "too_large": workspace.ErrTooLarge,
+	"is_directory": workspace.ErrIsDirectory, "parent": workspace.ErrParent, "too_large": workspace.ErrTooLarge, "holes": workspace.ErrHoles,
 	"no_repository": gitview.ErrNoRepository, "git_memory": gitview.ErrMemory, "git_output": gitview.ErrOutput, "no_git": exec.ErrNotFound,
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/gitview"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/workspace"
 )
 
@@ -62,6 +63,12 @@ func gitQuestions(f *fixture) {
 	}
 	changes, err := f.Changes(ctx, f.dir, "HEAD")
 	same("changes", []gitview.Change{{Status: gitview.Updated, Path: "hello"}, {Status: gitview.Added, Path: "new\nline"}}, changes, err)
+	single, none := 1, 0
+	comparison, err := f.Compare(ctx, f.dir, "HEAD")
+	same("comparison", []gitview.Comparison{
+		{Change: gitview.Change{Status: gitview.Updated, Path: "hello"}, Added: &single, Deleted: &single},
+		{Change: gitview.Change{Status: gitview.Added, Path: "new\nline"}, Added: &single, Deleted: &none},
+	}, comparison, err)
 	changes, err = f.CommitChanges(ctx, f.dir, second)
 	same("changes of a commit", []gitview.Change{{Status: gitview.Updated, Path: "hello"}}, changes, err)
 	now, two, one := "hello 3", "hello 2", "hello"
@@ -100,19 +107,13 @@ func hostileGit(f *fixture) {
 	planted := filepath.Join(f.dir, ".git", "PLANTED")
 	evil := filepath.Join(f.dir, ".git", "evil")
 	f.put(".git/evil", "#!/bin/sh\ntouch '"+planted+"'\ncat\n")
-	if err := os.Chmod(evil, 0o755); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, os.Chmod(evil, 0o755))
 	for _, hook := range []string{"post-index-change", "pre-commit", "post-checkout", "reference-transaction", "fsmonitor-watchman"} {
 		f.put(".git/hooks/"+hook, "#!/bin/sh\ntouch '"+planted+"'\n")
-		if err := os.Chmod(filepath.Join(f.dir, ".git/hooks", hook), 0o755); err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, os.Chmod(filepath.Join(f.dir, ".git/hooks", hook), 0o755))
 	}
 	config, err := os.ReadFile(f.dir + "/.git/config")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	f.put(".git/config", string(config)+`
 [core]
 	fsmonitor = `+evil+`
@@ -155,9 +156,7 @@ func hostileGit(f *fixture) {
 	}
 	// A blob that is missing is not fetched from ext::.
 	blob := f.run("--git-dir="+f.dir+"/.git", "-c", "core.fsmonitor=false", "-c", "alias.x=", "rev-parse", second+":big.bin")
-	if err := os.Remove(filepath.Join(f.dir, ".git/objects", blob[:2], blob[2:])); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, os.Remove(filepath.Join(f.dir, ".git/objects", blob[:2], blob[2:])))
 	_, _ = f.CommitDiff(ctx, f.dir+"/big.bin", second) // it may fail
 	for _, name := range []string{"-x", "--output=" + planted, "--upload-pack=" + evil} {
 		_, _ = f.Changes(ctx, f.dir, name)

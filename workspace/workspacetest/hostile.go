@@ -19,15 +19,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/workspace"
 )
 
 // failures keep the errors that callers compare with.
 func failures(f *fixture) {
 	f.put("dir/file", "x")
-	if err := syscall.Mkfifo(f.dir+"/pipe", 0o600); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, syscall.Mkfifo(f.dir+"/pipe", 0o600))
 	f.link("loop", "loop")
 	open := func(path string) error { _, err := f.text(path); return err }
 	write := func(path string) error {
@@ -75,9 +74,7 @@ func hugeFiles(f *fixture) {
 		f.Skipf("this file system has no sparse files: %v", err)
 	}
 	file, err := f.Open(f.Context(), "sparse")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	defer file.Close()
 	if at, err := file.Seek(-4, io.SeekEnd); at != size-4 || err != nil {
 		f.Fatal(at, err)
@@ -92,9 +89,7 @@ func hugeFiles(f *fixture) {
 		f.Fatalf("write: %d %v", n, err)
 	}
 	big, err := f.Open(f.Context(), "large")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	defer big.Close()
 	if n, err := io.Copy(taken, big); n != large || err != nil || !bytes.Equal(sent.Sum(nil), taken.Sum(nil)) {
 		f.Errorf("read: %d %v", n, err)
@@ -115,22 +110,16 @@ func (pattern) Read(p []byte) (int, error) {
 func (f *fixture) members(archive io.Reader) map[string]string {
 	f.Helper()
 	z, err := gzip.NewReader(archive)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	out := map[string]string{}
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return out
 		}
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		b, err := io.ReadAll(r)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		out[h.Name] = string(b)
 	}
 }
@@ -173,16 +162,34 @@ func (w failing) Write([]byte) (int, error) { return 0, w.err }
 
 // hugeArchives are refused: a few blocks on disk would become 100 GB, or take minutes.
 func hugeArchives(f *fixture) {
-	for size, refused := range map[int64]bool{workspace.MaxArchive + 1: true, 30 << 30: true, workspace.MaxHoles + 2<<20: true, 5 << 20: false} {
-		f.put("sparse", "data")
-		if err := os.Truncate(f.dir+"/sparse", size); err != nil {
-			f.Skipf("this file system has no sparse files: %v", err)
-		}
-		_, err := f.Archive(f.Context(), ".", workspace.Archive{Format: workspace.TarGz}, io.Discard)
-		if errors.Is(err, workspace.ErrTooLarge) != refused || !refused && err != nil {
-			f.Errorf("archive of %d bytes: %v", size, err)
+	for size, refused := range map[int64]error{workspace.MaxArchive + 1: workspace.ErrTooLarge, 30 << 30: workspace.ErrHoles, workspace.MaxHoles + 2<<20: workspace.ErrHoles, 5 << 20: nil} {
+		f.sparse(size)
+		if _, err := f.Archive(f.Context(), ".", workspace.Archive{Format: workspace.TarGz}, io.Discard); !errors.Is(err, refused) {
+			f.Errorf("a file of %d bytes: %v", size, err)
 		}
 	}
+}
+
+// hugeDeltas are refused before Git reads the file.
+func hugeDeltas(f *fixture) {
+	f.repository()
+	for size, refused := range map[int64]error{30 << 30: workspace.ErrHoles, workspace.MaxHoles + 2<<20: workspace.ErrHoles, 5 << 20: nil} {
+		f.sparse(size)
+		if _, err := f.Archive(f.Context(), ".", workspace.Archive{Format: workspace.GitDelta}, io.Discard); !errors.Is(err, refused) {
+			f.Errorf("a file of %d bytes: %v", size, err)
+		}
+	}
+	f.sparse(30 << 30)
+	if _, err := f.Archive(f.Context(), ".", workspace.Archive{Format: workspace.GitDelta, Excludes: []string{"sparse"}}, io.Discard); err != nil {
+		f.Errorf("without the file: %v", err)
+	}
+}
+
+// sparse makes a file of some size with little data.
+func (f *fixture) sparse(size int64) {
+	f.Helper()
+	f.put("sparse", "data")
+	must.Succeed(f, os.Truncate(f.dir+"/sparse", size))
 }
 
 // exchangedLinks are never followed out, though a program exchanges them all the time.

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/workspace"
 )
@@ -38,6 +39,7 @@ func Run(t *testing.T, open Open) {
 		"huge files":      hugeFiles,
 		"archives":        archives,
 		"huge archives":   hugeArchives,
+		"huge deltas":     hugeDeltas,
 		"exchanged links": exchangedLinks,
 		"git":             gitQuestions,
 		"hostile git":     hostileGit,
@@ -63,17 +65,11 @@ const secret = "SECRET-OF-OTHERS"
 func setUp(t *testing.T, open Open) *fixture {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	f := &fixture{T: t, dir: filepath.Join(base, "ws"), out: filepath.Join(base, "out")}
 	f.put("hello", "hello")
-	if err := os.Mkdir(f.out, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(f.out+"/secret", []byte(secret), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(f.out, 0o755))
+	must.Succeed(t, os.WriteFile(f.out+"/secret", []byte(secret), 0o644))
 	f.Files = open(t, f.dir)
 	return f
 }
@@ -82,19 +78,13 @@ func setUp(t *testing.T, open Open) *fixture {
 func (f *fixture) put(name, text string) {
 	f.Helper()
 	path := filepath.Join(f.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		f.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Succeed(f, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func (f *fixture) link(name, to string) {
 	f.Helper()
-	if err := os.Symlink(to, filepath.Join(f.dir, name)); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, os.Symlink(to, filepath.Join(f.dir, name)))
 }
 
 // text reads a file through the implementation.
@@ -125,9 +115,7 @@ func reading(f *fixture) {
 		f.want(path, "0123456789")
 	}
 	file, err := f.Open(f.Context(), "sub/a.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	defer file.Close()
 	st, err := file.Stat()
 	if err != nil || st.Name() != "a.txt" || st.Size() != 10 || !st.Mode().IsRegular() || st.ModTime().IsZero() {
@@ -158,9 +146,7 @@ func reading(f *fixture) {
 func writing(f *fixture) {
 	f.put("old", "a longer text than before")
 	f.link("to-old", "old")
-	if err := os.Chmod(f.dir+"/old", 0o755); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, os.Chmod(f.dir+"/old", 0o755))
 	for path, text := range map[string]string{"new/deep/file": "new", "to-old": "other", f.dir + "/empty": ""} {
 		if n, err := f.Write(f.Context(), path, strings.NewReader(text)); n != int64(len(text)) || err != nil {
 			f.Errorf("write %s: %d %v", path, n, err)
@@ -174,9 +160,7 @@ func writing(f *fixture) {
 	if st, err := os.Stat(f.dir + "/old"); err != nil || st.Mode().Perm() != 0o755 {
 		f.Errorf("the mode has changed: %v %v", st, err)
 	}
-	if err := f.MakeDirectory(f.Context(), "x/y/z"); err != nil {
-		f.Error(err)
-	}
+	must.Report(f, f.MakeDirectory(f.Context(), "x/y/z"))
 	if st, err := f.Stat(f.Context(), "x/y/z"); err != nil || !st.IsDir() {
 		f.Errorf("made: %v %v", st, err)
 	}
@@ -203,9 +187,7 @@ func brokenWrites(f *fixture) {
 
 func (f *fixture) entries() string {
 	list, err := f.List(f.Context(), ".")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	var names []string
 	for _, st := range list {
 		names = append(names, st.Name())
@@ -231,9 +213,7 @@ func names(f *fixture) {
 	}
 	f.link("z-link", f.out)
 	list, err := f.List(f.Context(), "")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	var got []string
 	for _, st := range list {
 		got = append(got, st.Name())
@@ -290,9 +270,7 @@ func skills(f *fixture) {
 	f.put(".agents/skills/bad/SKILL.md", "---\nname: [\n---\n")
 	f.link(".agents/skills/out.md", filepath.Join(f.out, "secret"))
 	found, warnings, err := f.Skills(f.Context())
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	want, wantWarnings := skill.LoadProject(f.dir)
 	if diff := cmp.Diff(want, found, cmpopts.EquateEmpty()); diff != "" || len(found) < 3 {
 		f.Errorf("skills (-want +got):\n%s", diff)

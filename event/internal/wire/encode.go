@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/deft-dev/deft/internal/rawjson"
 )
 
 type encoder func(dst []byte, v reflect.Value) ([]byte, error)
@@ -100,7 +102,7 @@ func appendForeign(dst []byte, v reflect.Value) ([]byte, error) {
 }
 
 // appendRaw writes raw JSON on one line, and only if it is JSON: it may come
-// from a model or a peer.
+// from a model or a peer, so halves of surrogate pairs are replaced.
 func appendRaw(dst []byte, v reflect.Value) ([]byte, error) {
 	raw := v.Bytes()
 	if raw == nil {
@@ -109,6 +111,7 @@ func appendRaw(dst []byte, v reflect.Value) ([]byte, error) {
 	if err := Check(raw); err != nil {
 		return nil, err
 	}
+	raw = rawjson.WellFormed(raw)
 	if bytes.IndexByte(raw, '\n') < 0 {
 		return append(dst, raw...), nil
 	}

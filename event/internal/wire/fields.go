@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"sync"
@@ -58,9 +59,7 @@ func (l *layout) collect(t reflect.Type, index []int) {
 }
 
 func (l *layout) add(f reflect.StructField, name, options string, path []int) {
-	if name == "" {
-		name = f.Name
-	}
+	name = cmp.Or(name, f.Name)
 	made := field{name: name, prefix: string(appendString(nil, name)) + ":", index: path, typ: f.Type, depth: len(path)}
 	made.nullable = f.Tag.Get("null") != "no"
 	for option := range strings.SplitSeq(options, ",") {

@@ -50,12 +50,7 @@ func String(members []Member, name string) string {
 
 // Has reports whether there is a member of the given name.
 func Has(members []Member, name string) bool {
-	for _, m := range members {
-		if string(m.Name) == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(members, func(m Member) bool { return string(m.Name) == name })
 }
 
 // elements calls f with each element of the checked array b.

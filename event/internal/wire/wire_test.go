@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/deft-dev/deft/event/internal/wire"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -60,9 +61,7 @@ func FuzzString(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		out, err := wire.Append(nil, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var ref string
 		if err := json.Unmarshal(out, &ref); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -71,16 +70,10 @@ func FuzzString(f *testing.F) {
 			t.Fatalf("%q became %q", s, ref)
 		}
 		std, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var fromStd, wantStd string
-		if err := wire.Decode(std, &fromStd); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(std, &wantStd); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, wire.Decode(std, &fromStd))
+		must.Succeed(t, json.Unmarshal(std, &wantStd))
 		if fromStd != wantStd || ref != wantStd {
 			t.Fatalf("%q: decoded %q and %q, encoding/json %q", s, fromStd, ref, wantStd)
 		}
@@ -134,13 +127,9 @@ func TestLikeStandard(t *testing.T) {
 		&embedsPointer{},
 	} {
 		want, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got, err := wire.Append(nil, v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var a, b any
 		if json.Unmarshal(want, &a) != nil || json.Unmarshal(got, &b) != nil || !cmp.Equal(a, b) {
 			t.Errorf("%T\ngot  %s\nwant %s", v, got, want)
@@ -154,15 +143,9 @@ func TestDecodeLikeStandard(t *testing.T) {
 		"time":"2026-11-21T00:00:00.000000005Z","any":{"k":[1,"x",null]},"map":{"a":1},"int_keys":{"1":"a"},
 		"ptr":{"a":"y"},"list":[{"a":"1"},{"b":2},null],"number":1e400,"unknown":{"deep":[[]]},"-":1}`)
 	var want, got outer
-	if err := json.Unmarshal(raw, &want); err != nil {
-		t.Fatal(err)
-	}
-	if err := wire.Check(raw); err != nil {
-		t.Fatal(err)
-	}
-	if err := wire.Decode(raw, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(raw, &want))
+	must.Succeed(t, wire.Check(raw))
+	must.Succeed(t, wire.Decode(raw, &got))
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outer{})); diff != "" {
 		t.Errorf("(-encoding/json +ours):\n%s", diff)
 	}
@@ -193,9 +176,7 @@ func TestAppendRefuses(t *testing.T) {
 func TestRawOnOneLine(t *testing.T) {
 	t.Parallel()
 	out, err := wire.Append([]byte("x"), json.RawMessage("{\n  \"a\": \"\\n <b>\"\n}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := `x{"a":"\n <b>"}`; !bytes.Equal(out, []byte(want)) {
 		t.Errorf("got %s, want %s", out, want)
 	}

@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// platforms are those that releases are made for; they may link different modules.
+// platforms are the targets of releases, which may link different modules.
 var platforms = []string{"linux/amd64", "linux/arm64"}
 
 // licence matches the names of files with licences and notices.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/objectstore/local"
 	"github.com/deft-dev/deft/internal/objectstore/objectstoretest"
 )
@@ -14,9 +15,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "deep", "files")
 	s, err := local.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	objectstoretest.Run(t, s)
 	var parts []string
 	err = filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
@@ -31,17 +30,13 @@ func TestConformance(t *testing.T) {
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the directory: %v, %v", info, err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, s.Close())
 }
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	if _, err := local.Open(file); !fault.Is(err, fault.Denied) {
 		t.Errorf("a file: %v", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"testing/iotest"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/objectstore"
 )
 
@@ -81,24 +82,18 @@ func Run(t *testing.T, s objectstore.Store) {
 	var wg sync.WaitGroup
 	for _, c := range []string{"x", "y", "z"} {
 		wg.Go(func() {
-			if err := s.Put(ctx, "at/once", strings.NewReader(strings.Repeat(c, 1000))); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, s.Put(ctx, "at/once", strings.NewReader(strings.Repeat(c, 1000))))
 		})
 	}
 	wg.Wait()
 	r, err := s.Get(ctx, "at/once")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	raw, err := io.ReadAll(r)
 	if err = errors.Join(err, r.Close()); err != nil || len(raw) != 1000 || strings.Trim(string(raw), string(raw[:1])) != "" {
 		t.Errorf("of several writers: %q, %v", raw, err)
 	}
 
-	if err := s.Delete(ctx, "a/b"); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, s.Delete(ctx, "a/b"))
 	_, err = s.Get(ctx, "a/b")
 	kind("a deleted object", err, fault.NotFound)
 	want("a/c", "c")

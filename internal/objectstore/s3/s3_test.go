@@ -15,6 +15,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/objectstore/objectstoretest"
 	"github.com/deft-dev/deft/internal/objectstore/s3"
 )
@@ -27,9 +28,7 @@ func keys(name string) string {
 func bucket(t *testing.T) (endpoint string) {
 	t.Helper()
 	backend := s3mem.New()
-	if err := backend.CreateBucket("bkt"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, backend.CreateBucket("bkt"))
 	s := httptest.NewServer(gofakes3.New(backend).Server())
 	t.Cleanup(s.Close)
 	return s.URL
@@ -38,13 +37,9 @@ func bucket(t *testing.T) (endpoint string) {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	s, err := s3.Open(t.Context(), "s3://bkt/some/prefix?endpoint="+bucket(t), keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	objectstoretest.Run(t, s)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, s.Close())
 }
 
 // TestGoogle: Google Cloud Storage is used by its XML API as far as it is S3's. The server
@@ -52,9 +47,7 @@ func TestConformance(t *testing.T) {
 func TestGoogle(t *testing.T) {
 	t.Parallel()
 	backend := s3mem.New()
-	if err := backend.CreateBucket("my.bucket"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, backend.CreateBucket("my.bucket"))
 	inner := gofakes3.New(backend).Server()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if by := r.Header.Get("Authorization"); r.Host != "storage.googleapis.com" || !strings.Contains(by, "Credential=GOOG1EXAMPLE/") || !strings.Contains(by, "/auto/s3/aws4_request") {
@@ -88,13 +81,9 @@ func TestGoogle(t *testing.T) {
 	}
 	for _, address := range []string{"gs://my.bucket/some/prefix", "s3://my.bucket?endpoint=https://storage.googleapis.com"} {
 		s, err := s3.OpenWith(t.Context(), address, hmac, there)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		objectstoretest.Run(t, s)
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, s.Close())
 	}
 	if _, err := s3.OpenWith(t.Context(), "gs://other", hmac, there); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a bucket that is not there: %v", err)

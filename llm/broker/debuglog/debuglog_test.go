@@ -17,6 +17,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/anthropic"
 	"github.com/deft-dev/deft/llm/broker/debuglog"
@@ -32,9 +33,7 @@ func open(t *testing.T, o debuglog.Options) (*debuglog.Log, string) {
 	dir := filepath.Join(t.TempDir(), "log")
 	o.OnError = func(err error) { t.Error(err) }
 	l, err := debuglog.Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return l, dir
 }
 
@@ -42,21 +41,15 @@ func open(t *testing.T, o debuglog.Options) (*debuglog.Log, string) {
 func read(t *testing.T, dir string) (all []debuglog.Exchange, text string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, f := range files {
 		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if st, err := os.Stat(f); err != nil || st.Mode().Perm() != 0o600 {
 			t.Errorf("mode of %s: %v, %v", f, st.Mode(), err)
 		}
 		var x debuglog.Exchange
-		if err := json.Unmarshal(b, &x); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(b, &x))
 		all, text = append(all, x), text+string(b)
 	}
 	return all, text
@@ -70,13 +63,9 @@ func TestAdapters(t *testing.T) {
 	client := l.Client(0, key)
 	defer client.CloseIdleConnections()
 	chat, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: srv.URL + "/v1", APIKey: key, HTTPClient: client})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	messages, err := anthropic.New(llm.Config{Model: "anthropic/claude-sonnet-4-5", BaseURL: srv.URL, APIKey: key, HTTPClient: client})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("my key is " + key.Reveal() + ", see?")}}}
 	for _, m := range []llm.Model{chat, messages} {
 		for _, r.NoStream = range []bool{true, false} {
@@ -114,9 +103,7 @@ func TestCredentialsAreRemoved(t *testing.T) {
 	l, dir := open(t, debuglog.Options{})
 	client := &http.Client{Transport: l.Transport(srv.Client().Transport)}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+"/v1?key=hidden-query&alt=sse", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, value := range map[string]string{
 		"Authorization": "Bearer hidden-bearer", "X-Api-Key": "hidden-xapi", "Api-Key": "hidden-api", "X-Goog-Api-Key": "hidden-goog",
 		"Cookie": "a=hidden-sent", "X-Amz-Security-Token": "hidden-amz", "X-Note": "shown, but not hidden-goog",
@@ -124,16 +111,12 @@ func TestCredentialsAreRemoved(t *testing.T) {
 		req.Header.Set(name, value)
 	}
 	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	body, err := io.ReadAll(res.Body)
 	if err != nil || !strings.Contains(string(body), "hidden-goog Bearer hidden-bearer hidden-query") {
 		t.Fatalf("%s, %v", body, err)
 	}
-	if err := res.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, res.Body.Close())
 	all, text := read(t, dir)
 	if len(all) != 1 || strings.Contains(text, "hidden-") {
 		t.Errorf("%d exchanges: %s", len(all), text)
@@ -155,13 +138,9 @@ func TestLongBodiesAreCut(t *testing.T) {
 		l, dir := open(t, debuglog.Options{MaxBody: 1_000})
 		client := &http.Client{Transport: l.Transport(srv.Client().Transport, secret)}
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		res, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := io.Copy(io.Discard, res.Body); err != nil {
 			t.Fatal(err)
 		}
@@ -185,9 +164,7 @@ func TestConnectionThatFails(t *testing.T) {
 	client := l.Client(time.Second)
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if res, err := client.Do(req); err == nil {
 		res.Body.Close()
 		t.Fatal("no error")
@@ -213,9 +190,7 @@ func TestOldFilesAreRemoved(t *testing.T) {
 	}}
 	l, dir := open(t, o)
 	foreign := filepath.Join(dir, "notes.json")
-	if err := os.WriteFile(foreign, []byte(`{}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(foreign, []byte(`{}`), 0o600))
 	for round := range 2 {
 		var wg sync.WaitGroup
 		client := &http.Client{Transport: l.Transport(srv.Client().Transport)}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker/debuglog"
 )
@@ -37,17 +38,11 @@ func TestNoSecretIsWritten(t *testing.T) {
 		)
 		body := strings.Join(rapid.SliceOfN(piece, 0, 30).Draw(t, "pieces"), "")
 		log, err := debuglog.Open(dir, debuglog.Options{MaxBody: rapid.IntRange(1, 300).Draw(t, "limit"), MaxFiles: 1, OnError: func(err error) { t.Error(err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		req, err := http.NewRequest(http.MethodPost, "http://h/v1", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		res, err := log.Transport(canned(body), llm.Secret(key)).RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := io.Copy(io.Discard, res.Body); err != nil {
 			t.Fatal(err)
 		}
@@ -56,9 +51,7 @@ func TestNoSecretIsWritten(t *testing.T) {
 			t.Fatalf("%d files, %v", len(files), err)
 		}
 		b, err := os.ReadFile(files[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for i := range len(key) - 8 {
 			if strings.Contains(string(b), key[i:i+8]) {
 				t.Fatalf("%q of %q is in %s", key[i:i+8], key, b)

@@ -32,9 +32,9 @@ const (
 // removed from everything written.
 func (l *Log) Client(connect time.Duration, keys ...llm.Secret) *http.Client {
 	connect = cmp.Or(connect, 10*time.Second)
-	dialer := net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
+	route := outbound.NewRoute(net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second})
 	return &http.Client{Transport: l.Transport(&http.Transport{
-		Proxy: outbound.Proxy, DialContext: outbound.Dial(dialer), ForceAttemptHTTP2: true, TLSHandshakeTimeout: connect,
+		Proxy: route.Proxy, DialContext: route.Dial, ForceAttemptHTTP2: true, TLSHandshakeTimeout: connect,
 		MaxIdleConns: 256, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, ReadBufferSize: 16 << 10,
 	}, keys...)}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -72,9 +73,7 @@ func (a *amazon) asked() []string {
 
 func (a *amazon) serve(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Error(err)
-	}
+	must.Report(t, err)
 	r.Body = io.NopCloser(strings.NewReader(string(body)))
 	a.mu.Lock()
 	broken, life := a.broken, a.life
@@ -110,9 +109,7 @@ func (a *amazon) serve(t *testing.T, w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *amazon) sts(t *testing.T, w http.ResponseWriter, r *http.Request, until string) {
-	if err := r.ParseForm(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, r.ParseForm())
 	who := "unsigned"
 	if auth := r.Header.Get("Authorization"); auth != "" {
 		_, rest, _ := strings.Cut(auth, "Credential=")
@@ -132,12 +129,8 @@ func (a *amazon) sts(t *testing.T, w http.ResponseWriter, r *http.Request, until
 func (a *amazon) write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(a.home, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -339,13 +332,9 @@ func TestSign(t *testing.T) {
 	t.Parallel()
 	c := newChain(llm.AWS{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"})
 	req, err := http.NewRequestWithContext(t.Context(), "GET", "https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-	if err := c.Sign(t.Context(), req, nil, "us-east-1", "iam", time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Sign(t.Context(), req, nil, "us-east-1", "iam", time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC)))
 	if got := req.Header.Get("Authorization"); !strings.HasSuffix(got, "Signature=5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7") {
 		t.Error(got)
 	}

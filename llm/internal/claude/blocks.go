@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/pieces"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
@@ -22,9 +23,9 @@ type Block struct {
 	Kind      string
 	Signature string // of reasoning
 
-	text     exchange.Text // text, reasoning, redacted data or arguments
-	id, name string        // of a call
-	call     int           // position among the calls
+	text     pieces.Text // text, reasoning, redacted data or arguments
+	id, name string      // of a call
+	call     int         // position among the calls
 }
 
 // Blocks assemble an answer, in time linear in its size, and deliver its pieces.
@@ -67,7 +68,7 @@ func (a *Blocks) OpenCall(index int, id, name string) *Block {
 }
 
 // Add adds a piece of a block's own kind.
-func (a *Blocks) Add(b *Block, p exchange.Piece) {
+func (a *Blocks) Add(b *Block, p pieces.Piece) {
 	a.Size += len(p)
 	s := b.text.Add(string(p))
 	switch {
@@ -83,7 +84,7 @@ func (a *Blocks) Add(b *Block, p exchange.Piece) {
 
 // AddInput adds the arguments of a call that come with its beginning, if there are any.
 func (a *Blocks) AddInput(b *Block, input []byte) {
-	if p := exchange.Piece(input); p != "{}" && p != "null" {
+	if p := pieces.Piece(input); p != "{}" && p != "null" {
 		a.Add(b, p)
 	}
 }

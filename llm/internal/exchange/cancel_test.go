@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
@@ -19,9 +20,7 @@ import (
 func silent(tb testing.TB, headers bool) (base string, asked <-chan struct{}, closed <-chan struct{}) {
 	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	begun, ended := make(chan struct{}, 1), make(chan struct{}, 1)
 	stopped := make(chan struct{})
 	go func() {

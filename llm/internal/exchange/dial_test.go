@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
@@ -24,9 +25,7 @@ func TestBodies(t *testing.T) {
 		if err == nil {
 			_, err = w.Write(body)
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 	}))
 	t.Cleanup(srv.Close)
 	e := exchange.New("test", llm.Config{Model: "m", BaseURL: srv.URL}, "")
@@ -39,16 +38,10 @@ func TestBodies(t *testing.T) {
 				parts = append(parts, part)
 			}
 			res, err := e.Post(t.Context(), path, nil, parts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got, err := io.ReadAll(res.Body)
-			if err != nil {
-				t.Error(err)
-			}
-			if err := res.Body.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
+			must.Report(t, res.Body.Close())
 			if !bytes.Equal(got, bytes.Join(parts, nil)) {
 				t.Errorf("parts of %v bytes to /%s: %d bytes came back, others than were sent", sizes, path, len(got))
 			}

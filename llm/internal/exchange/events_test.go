@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
@@ -52,9 +53,7 @@ func TestEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := readEvents(strings.NewReader(c.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -92,14 +91,10 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte(": c\n\n\n\ndata:"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		whole, err := readEvents(bytes.NewReader(in))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		// However the bytes arrive, the events are the same.
 		single, err := readEvents(oneByte{bytes.NewReader(in)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(whole, single); diff != "" {
 			t.Error(diff)
 		}

@@ -93,9 +93,10 @@ func (e *Endpoint) WireModel() string { return e.wireModel }
 var shared = sync.OnceValue(func() *http.Client { return newClient(DefaultConnect) })
 
 func newClient(connect time.Duration) *http.Client {
-	dialer := dialer{outbound.Dial(net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second})}
+	route := outbound.NewRoute(net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second})
+	dialer := dialer{route.Dial}
 	return &http.Client{Transport: &http.Transport{
-		Proxy:               outbound.Proxy,
+		Proxy:               route.Proxy,
 		DialContext:         dialer.dial,
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: connect,

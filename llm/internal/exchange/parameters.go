@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/deft-dev/deft/fault"
@@ -86,4 +87,21 @@ func (e *Endpoint) LeaveOut(name string) error {
 	}
 	return llm.NewError(fault.Invalid, e.Provider, e.Model, "the provider does not support "+name, nil).
 		Hint("omit " + name + ", or allow it to be dropped (drop_params)")
+}
+
+// Finite drops numbers that JSON cannot represent.
+func Finite(f *float64) *float64 {
+	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
+		return nil
+	}
+	return f
+}
+
+// Unit limits a number to 0 to 1, the range of Anthropic's models; other providers allow
+// up to 2.
+func Unit(f *float64) *float64 {
+	if f == nil || math.IsNaN(*f) {
+		return nil
+	}
+	return new(min(max(*f, 0), 1))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/openai"
 )
@@ -61,16 +62,12 @@ func TestConnectionIsReused(t *testing.T) {
 		client := &http.Client{Transport: &http.Transport{DialContext: ln.dial}}
 		defer client.CloseIdleConnections()
 		m, err := openai.New(llm.Config{Model: "openai/m", BaseURL: "http://server.example", APIKey: "k", HTTPClient: client})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for range 5 {
 			_, err := m.Generate(t.Context(), llm.Request{Messages: []event.Message{
 				{Role: event.RoleUser, Content: []event.Content{event.Text("hi")}},
 			}}, func(llm.Delta) {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 		}
 		if n := connections.Load(); n != 1 {
 			t.Errorf("%d connections for five calls one after the other, want 1", n)

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -31,9 +32,7 @@ func (e *Endpoint) StatusError(status int, h http.Header, body []byte) *llm.Erro
 	kind := d.kind(httpStatus, status)
 	f := e.fail(kind, e.sentence(d.message, status), nil)
 	f.Status, f.Code = status, d.code
-	if f.Code == "" {
-		f.Code = d.typ
-	}
+	f.Code = cmp.Or(f.Code, d.typ)
 	f.Retryable = temporary(kind)
 	f.RetryAfter = retryAfter(h, time.Now())
 	if h.Get("X-Should-Retry") == "false" {

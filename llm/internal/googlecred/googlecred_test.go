@@ -27,6 +27,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,13 +38,9 @@ var signer = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.Genera
 func newKey(t *testing.T) (*rsa.PrivateKey, string) {
 	t.Helper()
 	key, err := signer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
@@ -91,9 +88,7 @@ func startCloud(t *testing.T, status int) *cloud {
 // describe describes a request in one line.
 func (c *cloud) describe(t *testing.T, r *http.Request) string {
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Error(err)
-	}
+	must.Report(t, err)
 	form, err := url.ParseQuery(string(body))
 	if err != nil || r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
 		form = nil
@@ -131,13 +126,9 @@ func issuer(t *testing.T, assertion string) string {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if err := rsa.VerifyPKCS1v15(&key.PublicKey, crypto.SHA256, sum[:], sig); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, rsa.VerifyPKCS1v15(&key.PublicKey, crypto.SHA256, sum[:], sig))
 	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Error(err)
-	}
+	must.Report(t, err)
 	var c struct {
 		Iss, Scope, Aud string
 		Iat, Exp        int64
@@ -159,12 +150,8 @@ func (c *cloud) asked() []string {
 func (c *cloud) write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(c.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(strings.NewReplacer("$URL", c.URL, "$DIR", c.dir).Replace(text)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Succeed(t, os.WriteFile(path, []byte(strings.NewReplacer("$URL", c.URL, "$DIR", c.dir).Replace(text)), 0o600))
 	return path
 }
 
@@ -176,9 +163,7 @@ func account(t *testing.T) string {
 		"type": "service_account", "project_id": "file-project", "client_email": "me@p.iam", "private_key_id": "kid",
 		"token_uri": "$URL/token", "private_key": text,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(b)
 }
 
@@ -224,9 +209,7 @@ func TestSources(t *testing.T) {
 				env["GOOGLE_APPLICATION_CREDENTIALS"] = c.write(t, "key.json", tt.file)
 			}
 			s, err := findIn(env)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for range 2 { // the second is the first
 				if got, err := s.Token(t.Context()); err != nil || got != tt.token {
 					t.Fatalf("token %q, %v", got, err)
@@ -313,9 +296,7 @@ func TestShared(t *testing.T) {
 			c.write(t, "key.json", strings.Replace(user, `"rt"`, `"rt2"`, 1))
 		}
 		s, err := Find(env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got, err := s.Token(t.Context()); err != nil || got != want {
 			t.Errorf("%d: %q, %v, want %s", i, got, err, want)
 		}
@@ -334,9 +315,7 @@ func TestCancel(t *testing.T) {
 	defer srv.Close()
 	defer close(release)
 	s, err := findIn(map[string]string{"GCE_METADATA_HOST": strings.TrimPrefix(srv.URL, "http://")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := s.Token(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -350,13 +329,9 @@ func TestRedirect(t *testing.T) {
 	srv := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer srv.Close()
 	path := filepath.Join(t.TempDir(), "key.json")
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(user, "$URL", srv.URL)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(strings.ReplaceAll(user, "$URL", srv.URL)), 0o600))
 	s, err := findIn(map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := s.Token(t.Context()); !fault.Is(err, fault.Auth) {
 		t.Error(err)
 	}
@@ -370,9 +345,7 @@ func FuzzFile(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "key.json")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, data, 0o600))
 		s, err := findIn(map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": path})
 		if (s == nil) == (err == nil) {
 			t.Errorf("%v, %v", s, err)

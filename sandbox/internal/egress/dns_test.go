@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // names is a name server of the test: the addresses of each name, or, per query,
@@ -40,9 +42,7 @@ func (n *names) asked() string {
 func (n *names) resolver(t *testing.T) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/internal/addresses"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -61,12 +62,8 @@ func serve(t testing.TB, p *Proxy) *url.URL {
 	done := make(chan error, 1)
 	go func() { done <- p.Serve(l) }()
 	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Report(t, p.Close())
+		must.Report(t, <-done)
 	})
 	return &url.URL{Scheme: "http", Host: l.Addr().String()}
 }
@@ -74,9 +71,7 @@ func serve(t testing.TB, p *Proxy) *url.URL {
 func listen(t testing.TB, address string) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return l
 }
 
@@ -155,9 +150,7 @@ func TestHalfClosed(t *testing.T) {
 	}()
 	proxy := start(t, Options{Network: sandbox.Network(asPublic)})
 	c, err := net.Dial("tcp", proxy.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close()
 	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\n\r\nearly", l.Addr())
 	in := bufio.NewReader(c)
@@ -165,9 +158,7 @@ func TestHalfClosed(t *testing.T) {
 		t.Fatal(resp, err)
 	}
 	fmt.Fprint(c, " and late")
-	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.(*net.TCPConn).CloseWrite())
 	if got, err := io.ReadAll(in); string(got) != "got early and late" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -185,16 +176,12 @@ func TestPlainHTTP(t *testing.T) {
 	proxy := start(t, Options{Network: "site.test", Token: "token", Resolver: n.resolver(t)})
 	proxy.User = url.UserPassword("deft", "token")
 	req, err := http.NewRequest("PATCH", "http://site.test:"+port+"/a%2Fb?x=1;y=%zz&z", strings.NewReader("body"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for k, v := range map[string]string{"Connection": "X-Hop", "X-Hop": "1", "Proxy-Connection": "keep-alive", "X-End": "2", "Authorization": "Bearer a"} {
 		req.Header.Set(k, v)
 	}
 	resp, err := through(t, proxy, nil).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	raw, _ := io.ReadAll(resp.Body)
 	got := string(raw)
@@ -222,9 +209,7 @@ func TestStream(t *testing.T) {
 		fmt.Fprint(w, "second\n")
 	})
 	resp, err := through(t, start(t, Options{Network: sandbox.Network(asPublic)}), nil).Get("http://" + asPublic + ":" + port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	in := bufio.NewReader(resp.Body)
 	if line, err := in.ReadString('\n'); line != "first\n" {
@@ -327,16 +312,12 @@ func TestRefused(t *testing.T) {
 func exchange(t *testing.T, proxy *url.URL, method, target string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", proxy.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close()
 	if method == "CONNECT" {
 		fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, target)
 		resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: "CONNECT"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		body := []byte{}
 		if resp.StatusCode != 200 {
 			body, _ = io.ReadAll(resp.Body)
@@ -345,9 +326,7 @@ func exchange(t *testing.T, proxy *url.URL, method, target string) string {
 	}
 	fmt.Fprintf(c, "%s http://%s/ HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n\r\n", method, target)
 	got, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(got)
 }
 
@@ -448,17 +427,13 @@ func TestClose(t *testing.T) {
 		"GET http://" + to + "/ HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n",
 	} {
 		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer c.Close()
 		open = append(open, c)
 		fmt.Fprint(c, request)
 		for in := bufio.NewReader(c); ; {
 			resp, err := http.ReadResponse(in, &http.Request{Method: "CONNECT"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if resp.StatusCode == http.StatusSwitchingProtocols {
 				break
 			}
@@ -471,12 +446,8 @@ func TestClose(t *testing.T) {
 			t.Fatalf("%q, %v", hello, err)
 		}
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must.Report(t, p.Close())
+	must.Report(t, <-done)
 	for i, c := range open {
 		if n, err := c.Read(make([]byte, 1)); err == nil {
 			t.Errorf("connection %d: read %d bytes after Close", i, n)
@@ -519,9 +490,7 @@ func TestNotARequestForAProxy(t *testing.T) {
 		"GET http://site.test/ HTTP/1.1\r\nHost: site.test\r\nX: " + strings.Repeat("x", 2*maxHeader) + "\r\n\r\n",
 	} {
 		c, err := net.Dial("tcp", proxy.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_, _ = io.WriteString(c, request)
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil || resp.StatusCode/100 != 4 {
@@ -542,9 +511,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	var open []net.Conn
 	for range 2 { // one tunnel, one idle connection
 		c, err := net.Dial("tcp", proxy.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer c.Close()
 		open = append(open, c)
 	}

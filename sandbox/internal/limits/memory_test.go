@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestUsableMemory looks at the machine and at the control groups of this process.
@@ -29,12 +31,8 @@ func TestUsableMemory(t *testing.T) {
 			dir := t.TempDir()
 			write := func(path, text string) {
 				t.Helper()
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				must.Succeed(t, os.WriteFile(path, []byte(text), 0o644))
 			}
 			write(filepath.Join(dir, "proc/meminfo"), "MemTotal:        8388608 kB\nMemFree:         1 kB\n")
 			write(filepath.Join(dir, "proc/self/cgroup"), c.self)

@@ -205,7 +205,17 @@ func refuseOthers(a *assembler) {
 		b.fail(uint32(unix.EPERM))
 		b.allow()
 	})
-	for _, nr := range []int{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER} {
+	// Threads are given the ordinary scheduling by their ids: libzmq, and with it Jupyter, ends
+	// the process if that fails.
+	a.on(unix.SYS_SCHED_SETSCHEDULER, func(b *assembler) {
+		b.load(argument(0))
+		b.jump(unix.BPF_JEQ, 0, 3, 0)
+		b.load(argument(1))
+		b.jump(unix.BPF_JEQ, unix.SCHED_NORMAL, 1, 0)
+		b.fail(uint32(unix.EPERM))
+		b.allow()
+	})
+	for _, nr := range []int{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETPARAM} {
 		a.on(nr, func(b *assembler) {
 			b.load(argument(0))
 			b.jump(unix.BPF_JEQ, 0, 1, 0)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/landlock"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestCommand: only where there is a right to give up is a command started by way of this
@@ -15,9 +16,7 @@ import (
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	abi, err := landlock.ABI()
 	scoped := err == nil && abi >= landlock.ScopeABI && strings.Contains(string(status), "NoNewPrivs:\t1")
 	want := []string{"/bin/sh", "sh", "-i"}

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/bash"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -24,9 +25,7 @@ func open(t *testing.T, o bash.Options) *bash.Service {
 	}
 	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	s, err := bash.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -75,13 +74,9 @@ func run(t *testing.T, s *bash.Service, req bash.Request) event {
 		req.Timeout = 60
 	}
 	id, err := s.Execute(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var b strings.Builder
-	if err := s.WriteOutput(&b, id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.WriteOutput(&b, id))
 	return parse(t, json.RawMessage(b.String()))
 }
 
@@ -93,9 +88,7 @@ func all(t *testing.T, s *bash.Service, q bash.Query) (events []event, pages int
 			events = append(events, parse(t, raw))
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		pages++
 		if next == "" {
 			return events, pages
@@ -107,9 +100,7 @@ func all(t *testing.T, s *bash.Service, q bash.Query) (events []event, pages int
 func serve(t *testing.T, routes []rest.Route) *httptest.Server {
 	t.Helper()
 	h, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	return srv
@@ -119,17 +110,11 @@ func serve(t *testing.T, routes []rest.Route) *httptest.Server {
 func call(t *testing.T, srv *httptest.Server, method, path, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, srv.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	resp, err := srv.Client().Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return resp.StatusCode, string(b)
 }

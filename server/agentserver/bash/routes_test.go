@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/bash"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
 )
@@ -58,9 +59,7 @@ func TestPolling(t *testing.T) {
 	t.Parallel()
 	s := open(t, bash.Options{})
 	f, err := s.Subscribe(bash.FromNow) // so that output is streamed
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	srv := serve(t, s.Routes())
 	fifo := filepath.Join(t.TempDir(), "go")
@@ -98,9 +97,7 @@ func TestPolling(t *testing.T) {
 			after = "&order__gt=" + string(rune('0'+e.Order))
 		}
 		if !ended {
-			if err := os.WriteFile(fifo+strconv.Itoa(len(seen)), []byte("\n"), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(fifo+strconv.Itoa(len(seen)), []byte("\n"), 0))
 		}
 	}
 	if stdout != "1\n2\n3\n" || len(seen) != 4 {
@@ -111,17 +108,11 @@ func TestPolling(t *testing.T) {
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	base, ws := t.TempDir(), t.TempDir()
-	if err := os.Symlink("/", filepath.Join(ws, "out")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink("/", filepath.Join(ws, "out")))
 	scopes := bash.NewScopes(bash.ScopeOptions{
 		Dir: func(id string) string { return filepath.Join(base, id, "bash_events") }, MaxIdle: 1,
 	})
-	t.Cleanup(func() {
-		if err := scopes.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Report(t, scopes.Close()) })
 	const a, b = "0000000000000000000000000000000a", "0000000000000000000000000000000b"
 	srv := serve(t, scopes.Routes(func(_ context.Context, id string) (workspacescope.Workspace, error) {
 		if id != a && id != b {
@@ -168,7 +159,5 @@ func TestScopes(t *testing.T) {
 	if status, body := run("zz", `{}`); status != 422 || !strings.Contains(body, `["path","runtime_conversation_id"]`) {
 		t.Errorf("no id: %d %s", status, body)
 	}
-	if err := scopes.Drop(t.Context(), a); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, scopes.Drop(t.Context(), a))
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -239,10 +240,5 @@ func secretVariable(name string) bool {
 	if !strings.HasPrefix(name, "OH_") && !strings.HasPrefix(name, "DEFT_") && !strings.HasPrefix(name, "LLM_") {
 		return false
 	}
-	for _, part := range secretParts {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secretParts, func(part string) bool { return strings.Contains(name, part) })
 }

@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -41,9 +42,7 @@ type scoped struct {
 
 // NewScopes returns an empty set.
 func NewScopes(o ScopeOptions) *Scopes {
-	if o.MaxIdle == 0 {
-		o.MaxIdle = 64
-	}
+	o.MaxIdle = cmp.Or(o.MaxIdle, 64)
 	return &Scopes{o: o, of: map[string]*scoped{}}
 }
 

@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,9 +38,7 @@ func (s *Service) Search(q Query, emit func(json.RawMessage) error) (next string
 	if err != nil {
 		return "", err
 	}
-	if q.Limit == 0 {
-		q.Limit = pageSize
-	}
+	q.Limit = cmp.Or(q.Limit, pageSize)
 	at := func(i int) *entry {
 		if q.Descending {
 			return list[len(list)-1-i]

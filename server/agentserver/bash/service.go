@@ -31,6 +31,7 @@ package bash
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,9 +114,7 @@ func Open(o Options) (*Service, error) {
 	if o.Environ == nil {
 		o.Environ = os.Environ
 	}
-	if o.MaxFollowers == 0 {
-		o.MaxFollowers = 50
-	}
+	o.MaxFollowers = cmp.Or(o.MaxFollowers, 50)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/bash"
 )
 
@@ -96,9 +97,7 @@ func TestStop(t *testing.T) {
 	t.Parallel()
 	s := open(t, bash.Options{})
 	f, err := s.Subscribe(bash.FromNow)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	for _, c := range []struct {
 		command string
@@ -109,15 +108,11 @@ func TestStop(t *testing.T) {
 		{"trap '' TERM; echo ready; while :; do sleep 100; done", -9},
 	} {
 		cmd, err := s.Start(bash.Request{Command: c.command, Timeout: 60})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for last := (event{}); str(last.Stdout) != "ready\n"; { // streamed before the end
 			last = next(t, f)
 		}
-		if err := s.Stop(t.Context(), cmd.ID); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Stop(t.Context(), cmd.ID))
 		if err := s.Stop(t.Context(), cmd.ID); err != nil {
 			t.Errorf("stop again: %v", err)
 		}
@@ -135,12 +130,8 @@ func TestCloseKills(t *testing.T) {
 	t.Parallel()
 	s := open(t, bash.Options{})
 	cmd, err := s.Start(bash.Request{Command: "sleep 100", Timeout: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, s.Close())
 	events, _ := all(t, s, bash.Query{Command: &cmd.ID})
 	if len(events) != 1 || events[0].code() >= 0 {
 		t.Errorf("events after close: %+v", events)
@@ -183,9 +174,7 @@ func TestFilesAreTheReferences(t *testing.T) {
 		"README":         "not an event",
 		command + ".tmp": "half",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	s := open(t, bash.Options{Dir: dir})
 	order := 3
@@ -247,9 +236,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("outputs of one command: %+v", of)
 	}
 	from, err := time.Parse(time.RFC3339Nano, up[4].Timestamp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	to := from.Add(time.Microsecond).In(time.FixedZone("", 7200))
 	if one, _ := all(t, s, bash.Query{From: &from, To: &to}); len(one) != 1 || one[0].ID != up[4].ID {
 		t.Errorf("between two times: %+v", one)
@@ -269,9 +256,7 @@ func TestRetention(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	old := "20200101000000000000_BashCommand_ef2c2bc82aca44a6b2ac014ab16e00a8"
-	if err := os.WriteFile(filepath.Join(dir, old), []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, old), []byte("{}"), 0o600))
 	s := open(t, bash.Options{Dir: dir, Retention: time.Hour})
 	id := run(t, s, bash.Request{Command: "true"}).CommandID
 	if err := s.Close(); err != nil { // waits for the first look
@@ -300,9 +285,7 @@ func TestFullDiskStillEnds(t *testing.T) {
 func next(t *testing.T, f *bash.Follower) event {
 	t.Helper()
 	raw, err := f.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return parse(t, raw)
 }
 
@@ -311,30 +294,22 @@ func TestFollow(t *testing.T) {
 	s := open(t, bash.Options{MaxFollowers: 2})
 	first := run(t, s, bash.Request{Command: "echo before"})
 	history, err := s.Subscribe(bash.FromStart)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	live, err := s.Subscribe(bash.FromNow)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := s.Subscribe(bash.FromNow); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a follower too many: %v", err)
 	}
 	fifo := filepath.Join(t.TempDir(), "go")
 	cmd, err := s.Start(bash.Request{Command: "mkfifo " + fifo + "; echo early; read x < " + fifo + "; echo late", Timeout: 60})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if c := next(t, live); c.ID != cmd.ID.String() {
 		t.Errorf("first live event: %+v", c)
 	}
 	if o := next(t, live); str(o.Stdout) != "early\n" || o.ExitCode != nil || o.Order != 0 {
 		t.Errorf("what is printed early: %+v", o)
 	}
-	if err := os.WriteFile(fifo, []byte("\n"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(fifo, []byte("\n"), 0))
 	if o := next(t, live); str(o.Stdout) != "late\n" || o.code() != 0 || o.Order != 1 {
 		t.Errorf("the end: %+v", o)
 	}
@@ -351,9 +326,7 @@ func TestFollow(t *testing.T) {
 	if len(ids) != 5 || !ids[first.CommandID] {
 		t.Errorf("history: %v", ids)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Close())
 	if _, err := history.Next(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("next after close: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -23,9 +24,7 @@ func load(t *testing.T, file string, f config.Flags, environ ...string) (*config
 	t.Helper()
 	if file != "" {
 		f.Config = filepath.Join(t.TempDir(), "config.json")
-		if err := os.WriteFile(f.Config, []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(f.Config, []byte(file), 0o600))
 	}
 	f.Classes = build.StandardClasses().Sandboxes
 	return config.Load(append(environ, "HOME="+t.TempDir()), f)
@@ -34,9 +33,7 @@ func load(t *testing.T, file string, f config.Flags, environ ...string) (*config
 func mustLoad(t *testing.T, file string, f config.Flags, environ ...string) *config.Loaded {
 	t.Helper()
 	l, err := load(t, file, f, environ...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return l
 }
 
@@ -235,9 +232,7 @@ func TestNetwork(t *testing.T) {
 	t.Parallel()
 	l := mustLoad(t, "", config.Flags{Host: "0.0.0.0"}, "SESSION_API_KEY=k")
 	at, err := new(net.ListenConfig).Listen(t.Context(), l.Network(), l.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer at.Close()
 	if ip := at.Addr().(*net.TCPAddr).IP; ip.To4() == nil {
 		t.Errorf("listens on %s", ip)
@@ -267,9 +262,7 @@ func TestPrintsNoSecrets(t *testing.T) {
 		"webhooks": [{"base_url": "http://a", "headers": {"Authorization": "`+secret+`"}}], "telemetry": {"salt": "`+secret+`"}}`,
 		config.Flags{}, "OH_SECRET_KEY="+secret)
 	encoded, err := json.Marshal(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, text := range []string{string(encoded), fmt.Sprintf("%v", *l.Config), fmt.Sprintf("%+v", *l.Config), fmt.Sprintf("%#v", *l.Config)} {
 		if strings.Contains(text, secret) {
 			t.Errorf("tells a secret: %s", text)

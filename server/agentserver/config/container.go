@@ -82,11 +82,11 @@ func (d DockerRuntime) ineffective() (out []string) {
 		out = append(out, "conversation_container_startup_timeout has no effect: a container has a minute from the start of its program")
 	}
 	if d.ConversationImageHasBrowser != nil {
-		out = append(out, "conversation_image_has_browser has no effect: there are no browser tools")
+		out = append(out, "conversation_image_has_browser has no effect: an agent is told where its image has no browser")
 	}
 	if d.ConversationStorageDiskBudget != nil {
-		out = append(out, "conversation_storage_disk_budget has no effect: what builds leave in workspaces is kept. "+
-			"conversation_storage_retention_days archives what is not used any more")
+		out = append(out, "conversation_storage_disk_budget has no effect: files of builds in workspaces are kept. "+
+			"conversation_storage_retention_days archives unused conversations")
 	}
 	return out
 }

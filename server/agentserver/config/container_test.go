@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/server/agentserver/config"
 )
@@ -36,9 +37,7 @@ func TestContainers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, err := load(t, "", tt.flags, tt.env...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got := []any{l.Sandbox.Name, l.Container.Image, l.ContainerLimits}
 			if d := cmp.Diff([]any{tt.sandbox, tt.image, tt.limits}, got); d != "" {
 				t.Error(d)
@@ -53,9 +52,7 @@ func TestContainerFlags(t *testing.T) {
 	hosts := []sandbox.ExtraHost{{Name: "db", Address: netip.MustParseAddr("10.1.2.3")}}
 	mounts := []sandbox.Mount{{Source: "cache", Target: "/cache", Mode: sandbox.MountReadWrite}}
 	l, err := load(t, "", config.Flags{Sandbox: "docker", Image: "i", Mount: mounts, AddHost: hosts, ReadOnly: true, GPUs: "2", Disk: 1 << 30, OCIRuntime: "runsc", Pull: "never"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := sandbox.Container{Image: "i", Pull: "never", Mounts: mounts, ExtraHosts: hosts, ReadOnly: true, GPUs: "2", DiskBytes: 1 << 30, Runtime: "runsc"}
 	if diff := cmp.Diff(want, l.Container, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -20,9 +21,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(`[]`), "OH_REGISTERED_MARKETPLACES_0_AUTO_LOAD=7")
 	f.Fuzz(func(t *testing.T, file []byte, vars string) {
 		name := filepath.Join(t.TempDir(), "config.json")
-		if err := os.WriteFile(name, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, file, 0o600))
 		const secret = "zq9-not-to-be-told"
 		environ := append(strings.Split(vars, "\n"), "HOME=/nowhere", "OH_SECRET_KEY="+secret)
 		l, err := config.Load(environ, config.Flags{Config: name, Classes: build.StandardClasses().Sandboxes})

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"net/url"
 	"os"
 	"reflect"
@@ -77,6 +79,42 @@ func (l *Loaded) Ring() (*keyring.Ring, error) {
 		previous = append(previous, k.Reveal())
 	}
 	return keyring.Load(l.PersistenceDir, l.SecretKey.Reveal(), previous...)
+}
+
+// FirstSet returns the value of the first variable that has one; "" if none has.
+func FirstSet(env func(string) string, names ...string) string {
+	for _, name := range names {
+		if v := env(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// OpenRing opens the keys that seal stored secrets for commands without a server's
+// configuration: the key that the environment names, else the one in the persistence
+// directory; without a home, the one in dir. The server's settings file is not read: it
+// lies below the working directory, which may be a hostile project. tell shows the user a
+// line.
+func OpenRing(env func(string) string, dir string, tell func(string)) (*keyring.Ring, error) {
+	configured := FirstSet(env, "OH_SECRET_KEY", "SESSION_API_KEY", "OH_SESSION_API_KEYS_0")
+	previous, err := PreviousKeys(env)
+	if err != nil {
+		return nil, err
+	}
+	own, err := PersistenceDir(env)
+	if fault.Is(err, fault.Invalid) { // there is no home
+		return keyring.Load(dir, configured, previous...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ring, err := keyring.Load(own, configured, previous...)
+	if errors.Is(err, fs.ErrPermission) { // HOME is somebody else's, as under sudo
+		tell("deft: note: " + err.Error() + "; going on with a key in " + dir)
+		return keyring.Load(dir, configured, previous...)
+	}
+	return ring, err
 }
 
 // PreviousKeys returns the previous secret keys that variables name, for commands that

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -33,13 +34,9 @@ func TestSecretKey(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			ring, err := mustLoad(t, tt.file, config.Flags{}, tt.env...).Ring()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			token, err := ring.Seal([]byte("x"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, err := keyring.New(tt.want).Open(token); err != nil {
 				t.Errorf("is not sealed with the key %q: %v", tt.want, err)
 			}
@@ -54,9 +51,7 @@ func TestKeptKey(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "er")
 	ring := func(env ...string) *keyring.Ring {
 		r, err := mustLoad(t, "", config.Flags{}, append(env, "OH_PERSISTENCE_DIR="+dir)...).Ring()
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		return r
 	}
 	rings := make([]*keyring.Ring, 8) // servers that start at one time agree
@@ -66,18 +61,14 @@ func TestKeptKey(t *testing.T) {
 	}
 	wg.Wait()
 	token, err := rings[0].Seal([]byte("value"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, r := range append(rings, ring(), ring("OH_SECRET_KEY=later")) {
 		if got, err := r.Open(token); err != nil || string(got) != "value" {
 			t.Errorf("open: %q, %v", got, err)
 		}
 	}
 	info, err := os.Stat(filepath.Join(dir, keyring.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, want 0600", info.Mode())
 	}
@@ -115,9 +106,7 @@ func TestPreviousKeys(t *testing.T) {
 func TestDamagedKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, keyring.File), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, keyring.File), nil, 0o600))
 	_, err := mustLoad(t, "", config.Flags{}, "OH_PERSISTENCE_DIR="+dir).Ring()
 	if !fault.Is(err, fault.Corrupt) {
 		t.Errorf("error %v, want one of damage, and no new key over the old one", err)
@@ -144,9 +133,7 @@ func TestInitKey(t *testing.T) {
 func TestKeyFileFlag(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(file, []byte("one\n\n two \n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("one\n\n two \n"), 0o600))
 	l := mustLoad(t, "", config.Flags{SessionAPIKeyFile: file}, "OH_SESSION_API_KEYS_0=env")
 	if d := cmp.Diff([]string{"one", "two"}, l.Keys()); d != "" {
 		t.Error(d)
@@ -211,9 +198,7 @@ func TestAllOrigins(t *testing.T) {
 	}
 	// The body of POST /api/init is checked as well.
 	l, err := config.Load([]string{"HOME=" + t.TempDir(), "OH_DEFERRED_INIT=true", "OH_SECRET_KEY=s"}, config.Flags{Classes: build.StandardClasses().Sandboxes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := l.With(map[string]any{"allow_cors_origins": []any{"*"}}); !fault.Is(err, fault.Denied) {
 		t.Errorf("at the deferred start: %v", err)
 	}

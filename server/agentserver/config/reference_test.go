@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -19,9 +20,7 @@ import (
 func TestReference(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/reference.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var data struct {
 		Default map[string]any
 		Cases   []struct {
@@ -30,9 +29,7 @@ func TestReference(t *testing.T) {
 			Differs   map[string]any
 		}
 	}
-	if err := json.Unmarshal(raw, &data); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(raw, &data))
 	if len(data.Cases) < 40 {
 		t.Fatalf("only %d cases", len(data.Cases))
 	}
@@ -42,9 +39,7 @@ func TestReference(t *testing.T) {
 			environ = append(environ, name+"="+value)
 		}
 		file := filepath.Join(t.TempDir(), "config.json")
-		if err := os.WriteFile(file, c.File, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, c.File, 0o600))
 		l, err := Load(environ, Flags{Config: file, Classes: build.StandardClasses().Sandboxes})
 		if err != nil {
 			t.Errorf("%v %s: %v", c.Variables, c.File, err)

@@ -94,7 +94,7 @@ func (s *Service) postReprovision(w http.ResponseWriter, r *http.Request) error 
 	} else if ok {
 		c, err := s.o.Sessions.Get(r.Context(), id)
 		if err == nil {
-			err = c.Ready(r.Context())
+			err = c.Environment().Ready(r.Context())
 		}
 		if fault.Is(err, fault.Gone) {
 			return err

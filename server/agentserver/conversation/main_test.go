@@ -19,7 +19,9 @@ import (
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/plugin"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
@@ -55,13 +57,9 @@ func setup(t *testing.T, answers []*llm.Response, change func(*session.Options))
 	f := &fixture{work: t.TempDir(), ring: keyring.New("a key of the tests"), started: make(chan struct{}, 10), answers: answers}
 	dir := t.TempDir()
 	store, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	locks, err := conversationlock.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	o := session.Options{Store: store, Lock: locks, Dir: dir, Ring: f.ring, IdleTTL: -1, Models: f, Builder: f, View: view.OpenHands{}}
 	if change != nil {
 		change(&o)
@@ -69,14 +67,10 @@ func setup(t *testing.T, answers []*llm.Response, change func(*session.Options))
 	if f.Manager, err = session.Open(o); err != nil {
 		t.Fatal(err)
 	}
-	f.service = conversation.New(conversation.Options{Sessions: f.Manager.All(), Settings: f, Sealed: f.ring, CheckClientTool: anyTool})
+	f.service = conversation.New(conversation.Options{Sessions: f.Manager.All(), Settings: f, Sealed: f.ring, CheckClientTool: anyTool, Plugins: plugin.Loader{Local: func(context.Context) bool { return true }}})
 	t.Cleanup(func() {
-		if err := f.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, f.Close(context.Background()))
+		must.Report(t, store.Close())
 	})
 	return f
 }
@@ -165,9 +159,7 @@ func anyTool(json.RawMessage) error { return nil }
 func (f *fixture) serve(t *testing.T) func(method, path, body string, headers ...string) (int, string) {
 	t.Helper()
 	s, err := rest.New(rest.Options{Routes: f.service.Routes(), Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return func(method, path, body string, headers ...string) (int, string) {
 		t.Helper()
 		w := httptest.NewRecorder()
@@ -177,9 +169,7 @@ func (f *fixture) serve(t *testing.T) func(method, path, body string, headers ..
 		}
 		s.ServeHTTP(w, r)
 		raw, err := io.ReadAll(w.Result().Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return w.Code, string(raw)
 	}
 }
@@ -191,14 +181,10 @@ func (f *fixture) body(t *testing.T, more string) string {
 "tools":[{"name":"terminal","params":{}}]},"workspace":{"kind":"LocalWorkspace","working_dir":%q}}`, f.work)
 	var fields map[string]json.RawMessage
 	for _, part := range []string{raw, "{" + more + "}"} {
-		if err := json.Unmarshal([]byte(part), &fields); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(part), &fields))
 	}
 	b, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(b)
 }
 
@@ -206,9 +192,7 @@ func (f *fixture) body(t *testing.T, more string) string {
 func (f *fixture) begin(t *testing.T) *session.Conversation {
 	t.Helper()
 	r := conversation.NewStartRequest()
-	if err := json.Unmarshal([]byte(f.body(t, "")), r); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(f.body(t, "")), r))
 	c, made, err := f.service.Start(t.Context(), r)
 	if err != nil || !made {
 		t.Fatalf("made %v: %v", made, err)
@@ -216,12 +200,22 @@ func (f *fixture) begin(t *testing.T) *session.Conversation {
 	return c
 }
 
+// began starts a conversation with further fields of a request, and has it answer a message.
+func (f *fixture) began(t *testing.T, ask func(method, path, body string, headers ...string) (int, string), more string) event.ConversationID {
+	t.Helper()
+	status, answer := ask("POST", "", f.body(t, more))
+	var made struct{ ID event.ConversationID }
+	if err := json.Unmarshal([]byte(answer), &made); err != nil || status != 201 {
+		t.Fatalf("%d %s: %v", status, answer, err)
+	}
+	c, err := f.Get(t.Context(), made.ID)
+	must.Succeed(t, err)
+	send(t, c, "go")
+	return made.ID
+}
+
 func send(t *testing.T, c *session.Conversation, text string) {
 	t.Helper()
-	if err := c.Send(t.Context(), session.Message{Role: event.RoleUser, Content: event.Texts(text), Run: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Send(t.Context(), session.Message{Role: event.RoleUser, Content: event.Texts(text), Run: true}))
+	must.Succeed(t, c.Wait(t.Context()))
 }

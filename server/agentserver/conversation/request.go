@@ -10,8 +10,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/plugin"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/session"
@@ -27,7 +27,9 @@ import (
 type StartRequest struct {
 	session.Setup
 	// ConfirmPreset, unless empty, is set in the place of the policy and the analyzer.
-	ConfirmPreset        security.Preset            `json:"confirm"`
+	ConfirmPreset security.Preset `json:"confirm"`
+	// SetUp runs the project's scripts for its set-up before the first message.
+	SetUp                bool                       `json:"set_up"`
 	Tags                 map[string]string          `json:"tags"`
 	Worktree             bool                       `json:"worktree"`
 	WorktreeOptions      *session.WorktreeOptions   `json:"worktree_options"`
@@ -44,7 +46,7 @@ type StartRequest struct {
 	Agent               *schema.Map       `json:"agent"`
 	AgentSettings       *schema.Map       `json:"agent_settings"`
 	AgentProfileID      string            `json:"agent_profile_id"`
-	Plugins             []json.RawMessage `json:"plugins"`
+	Plugins             []plugin.Source   `json:"plugins"`
 	AgentDefinitions    []json.RawMessage `json:"agent_definitions"`
 }
 
@@ -92,7 +94,7 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 		r.Confirm(r.ConfirmPreset)
 	}
 	out := session.Spec{
-		ID: id, Parent: parent, Owner: identity.LocalTenant, Setup: r.Setup, Placement: placement, Tags: r.Tags, Secrets: r.Secrets, SecretsSealed: r.SecretsEncrypted, Message: r.InitialMessage,
+		ID: id, Parent: parent, Owner: identity.LocalTenant, Setup: r.Setup, Placement: placement, Tags: r.Tags, Secrets: r.Secrets, SecretsSealed: r.SecretsEncrypted, Message: r.InitialMessage, SetUp: r.SetUp,
 	}
 	if r.Worktree {
 		out.Worktree = &session.WorktreeOptions{}
@@ -112,8 +114,11 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 			return nil, false, err
 		}
 	}
-	out.Agent, out.Profile, out.SecretRefs, out.Warnings = l.Agent, l.Profile, l.SecretRefs, r.unavailable(l.Agent)
+	out.Agent, out.Profile, out.SecretRefs = l.Agent, l.Profile, l.SecretRefs
 	if out.Agents, err = r.subAgents(l.Agent); err != nil {
+		return nil, false, err
+	}
+	if err := s.addPlugins(ctx, r.Plugins, &out); err != nil {
 		return nil, false, err
 	}
 	out.ToolModules = toolModules(l.Agent, r.ToolModules)
@@ -131,7 +136,7 @@ func (s *Service) launch(ctx context.Context, r *StartRequest) (*settings.Launch
 	if add.LLMProfile != "" && src.ProfileID == "" {
 		return nil, schema.Invalid("llm_profile_ref needs an agent_profile_id", add.LLMProfile, "body", "agent_launch_additions")
 	}
-	rt := launch.Runtime{Skills: add.Skills}
+	rt := launch.Runtime{Skills: add.Skills, Preset: spec.Preset{NoBrowser: s.o.NoBrowser}}
 	if strings.TrimSpace(add.Suffix) != "" {
 		rt.Suffixes = []string{add.Suffix}
 	}
@@ -144,12 +149,18 @@ var pythonModules = []string{
 	"terminal", "file_editor", "task_tracker", "glob", "grep", "planning_file_editor", "apply_patch", "task",
 }
 
+// geminiModules are the tools whose module is in the package of Gemini's.
+var geminiModules = []string{"read_file", "write_file", "edit", "list_directory"}
+
 // toolModules adds the reference's Python modules of an agent's tools to a request's own.
 func toolModules(a *spec.Agent, asked map[string]string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, asked)
 	for _, t := range a.Tools {
 		module := strings.TrimSuffix(t.Name, "_tool_set")
+		if slices.Contains(geminiModules, t.Name) {
+			out[t.Name] = "openhands.tools.gemini." + t.Name + ".definition"
+		}
 		if slices.Contains(pythonModules, module) && (module == t.Name || t.Name == spec.SubAgentsTool) {
 			out[t.Name] = "openhands.tools." + module + ".definition"
 		}
@@ -157,18 +168,39 @@ func toolModules(a *spec.Agent, asked map[string]string) map[string]string {
 	return out
 }
 
-// unavailable names the parts of a request that have no effect here.
-func (r *StartRequest) unavailable(a *spec.Agent) (parts []string) {
-	if hasHooks(r.HookConfig) {
-		parts = append(parts, "hook_config: this server does not run hooks")
+// addPlugins adds plugins to the agent of a new conversation: first the plugins that the marketplaces of the
+// agent's context load by themselves, then the plugins of the request. Agents that the request describes stay.
+func (s *Service) addPlugins(ctx context.Context, sources []plugin.Source, out *session.Spec) error {
+	if c := out.Agent.Context; c != nil && len(c.RegisteredMarketplaces) > 0 {
+		if err := s.addForEach(ctx, c.RegisteredMarketplaces, out); err != nil {
+			return located(err, "agent", "agent_context", "registered_marketplaces")
+		}
 	}
-	if len(r.Plugins) > 0 {
-		parts = append(parts, "plugins: this server does not load the plugins of a start request; install them with POST /api/plugins/install")
+	loaded, err := s.o.Plugins.Load(ctx, sources)
+	if err == nil {
+		err = out.AddPlugins(loaded)
 	}
-	if a.Context != nil && len(a.Context.RegisteredMarketplaces) > 0 {
-		parts = append(parts, "agent_context.registered_marketplaces: this server has no marketplaces")
+	return located(err, "plugins")
+}
+
+func (s *Service) addForEach(ctx context.Context, registered []json.RawMessage, out *session.Spec) error {
+	all, err := plugin.ReadRegistrations(registered)
+	if err != nil {
+		return err
 	}
-	return parts
+	each, err := s.o.Plugins.ForEach(ctx, all)
+	if err != nil {
+		return err
+	}
+	if out.Agent, err = plugin.AddSkills(out.Agent, each.Skills); err != nil {
+		return err
+	}
+	out.Warnings = append(out.Warnings, each.Warnings...)
+	loaded, err := s.o.Plugins.Load(ctx, each.Plugins)
+	if err != nil {
+		return err
+	}
+	return out.AddPlugins(loaded)
 }
 
 // subAgents are the agents that the request describes, to which its agent can give tasks.
@@ -185,15 +217,6 @@ func (r *StartRequest) subAgents(a *spec.Agent) (all []subagent.Definition, err 
 		all = append(all, d)
 	}
 	return all, nil
-}
-
-// hasHooks reports whether a hook configuration, which was checked, has any.
-func hasHooks(raw json.RawMessage) bool {
-	if len(raw) == 0 {
-		return false
-	}
-	hooks, err := hook.Parse(raw)
-	return err != nil || !hooks.Empty()
 }
 
 // located makes a violation of an error about a part of the body.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/conversation"
@@ -53,31 +55,128 @@ func TestUnavailableParts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ more, want string }{
 		"nothing":      {`"tags":{}`, ""},
-		"hooks":        {`"hook_config":{"PreToolUse":[{"hooks":[{"command":"true"}]}]}`, "hook_config: this server does not run hooks"},
+		"hooks":        {`"hook_config":{"PreToolUse":[{"hooks":[{"command":"true"}]}]}`, ""},
 		"no hooks":     {`"hook_config":{"PreToolUse":[]}`, ""},
-		"plugins":      {`"plugins":[{"source":"github:a/b"}]`, "plugins: this server does not load"},
-		"marketplaces": {`"agent":{"kind":"Agent","llm":{"model":"openai/mock"},"agent_context":{"registered_marketplaces":[{"name":"m","source":"github:a/b"}]}}`, "registered_marketplaces: this server has no"},
+		"marketplace":  {`"agent":{"kind":"Agent","llm":{"model":"openai/mock"},"agent_context":{"registered_marketplaces":[{"name":"m","source":"/nowhere"}]}}`, ""}, // for load_plugin only
+		"marketplaces": {`"agent":{"kind":"Agent","llm":{"model":"openai/mock"},"agent_context":{"registered_marketplaces":[{"name":"m","source":"/nowhere","auto_load":true}]}}`, "marketplace m: "},
 		"inert":        {`"agent_definitions":[{"name":"a","description":"d","system_prompt":"p"}]`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := setup(t, []*llm.Response{says("done")}, nil)
 			ask := h.serve(t)
-			status, answer := ask("POST", "", h.body(t, c.more))
-			var made struct{ ID event.ConversationID }
-			if err := json.Unmarshal([]byte(answer), &made); err != nil || status != 201 {
-				t.Fatalf("%d %s: %v", status, answer, err)
-			}
-			conv, err := h.Get(t.Context(), made.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			send(t, conv, "go")
-			_, events := ask("GET", "/"+string(made.ID)+"/events/search?kind=ConversationStateUpdateEvent", "")
+			id := h.began(t, ask, c.more)
+			_, events := ask("GET", "/"+string(id)+"/events/search?kind=ConversationStateUpdateEvent", "")
 			if got := strings.Contains(events, `"key":"warnings"`); got != (c.want != "") || !strings.Contains(events, c.want) {
 				t.Errorf("want %q in %s", c.want, events)
 			}
 		})
+	}
+}
+
+// TestPlugins starts a conversation with a plugin: the agent has its parts, and the
+// conversation has its hooks.
+func TestPlugins(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testtree.Write(t, dir, map[string]string{
+		"skills/s1/SKILL.md": "---\nname: s1\ndescription: d\n---\nb",
+		".mcp.json":          `{"mcpServers":{"web":{"url":"https://h/"}}}`,
+		"agents/a1.md":       "---\nname: a1\ndescription: d\n---\np",
+		"hooks/hooks.json":   `{"PreToolUse":[{"hooks":[{"command":"true"}]}]}`,
+	})
+	h := setup(t, []*llm.Response{says("done")}, nil)
+	ask := h.serve(t)
+	const own = `"agent":{"kind":"Agent","llm":{"model":"openai/mock"},"tools":[{"name":"task_tool_set"}]},"agent_definitions":[{"name":"a1","description":"the request's","system_prompt":"p"}],`
+	id := h.began(t, ask, own+`"plugins":[{"source":"`+dir+`"}]`)
+	_, events := ask("GET", "/"+string(id)+"/events/search?kind=ConversationStateUpdateEvent", "")
+	if strings.Contains(events, `"key":"warnings"`) {
+		t.Errorf("parts have no effect: %s", events)
+	}
+	if _, info := ask("GET", "/"+string(id), ""); !strings.Contains(info, `"pre_tool_use":[{"matcher":"*","hooks":[{`) {
+		t.Errorf("the conversation has no hook of the plugin: %s", info)
+	}
+	_, got := ask("GET", "/"+string(id)+"/equipment", "")
+	if !strings.Contains(got, `"s1"`) {
+		t.Errorf("the agent has no skill of the plugin: %s", got)
+	}
+	status, answer := ask("POST", "", h.body(t, `"plugins":[{"source":"`+dir+`","repo_path":"none"}]`))
+	if status != 422 || !strings.Contains(answer, "cannot be loaded") || !strings.Contains(answer, `"plugins"`) {
+		t.Errorf("no such directory: %d %s", status, answer)
+	}
+}
+
+// TestMarketplaces starts a conversation with the plugins and skills that a marketplace gives to each,
+// and loads a further plugin into it.
+func TestMarketplaces(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testtree.Write(t, dir, map[string]string{
+		".claude-plugin/marketplace.json": `{"name":"shop","owner":{"name":"o"},
+			"plugins":[{"name":"first","source":"./first"},{"name":"second","source":"./second"},{"name":"third","source":"/etc"}],
+			"skills":[{"name":"alone","source":"./alone"},{"name":"unasked","source":"./alone"}]}`,
+		"first/skills/s1/SKILL.md": "---\nname: s1\ndescription: d\n---\nb",
+		"alone/SKILL.md":           "---\nname: alone\ndescription: d\n---\nb",
+		"second/.mcp.json":         `{"mcpServers":{"web":{"url":"https://h/"}}}`,
+		"second/commands/do.md":    "Do it.",
+		"second/agents/a2.md":      "---\nname: a2\ndescription: d\n---\np",
+		"second/hooks/hooks.json":  `{"Stop":[{"hooks":[{"command":"true"}]}]}`,
+	})
+	h := setup(t, []*llm.Response{says("done"), says("again")}, nil)
+	ask := h.serve(t)
+	of := func(markets string) string {
+		return `"agent":{"kind":"Agent","llm":{"model":"openai/mock"},"tools":[{"name":"task_tool_set"}],"agent_context":{"registered_marketplaces":[` + markets + `]}}`
+	}
+	shop := `{"name":"shop","source":"` + dir + `","auto_load":["first","alone","gone"]}`
+	for name, c := range map[string]struct{ markets, want string }{
+		"twice":   {shop + "," + shop, "Duplicate marketplace registration: shop"},
+		"escapes": {`{"name":"m","source":"` + dir + `","repo_path":"../x"}`, "repo_path must be a path within the repository"},
+		"remote":  {`{"name":"m","source":"` + dir + `","auto_load":["third"]}`, ""},
+	} {
+		if status, answer := ask("POST", "", h.body(t, of(c.markets))); (status == 422) != (c.want != "") || !strings.Contains(answer, c.want) {
+			t.Errorf("%s: %d %s", name, status, answer)
+		}
+	}
+	id := h.began(t, ask, of(shop))
+	one := "/" + string(id)
+	has := func(path, want string, there bool) {
+		t.Helper()
+		if _, got := ask("GET", one+path, ""); strings.Contains(got, want) != there {
+			t.Errorf("%s has %q: %t, want %t: %s", path, want, !there, there, got)
+		}
+	}
+	has("/equipment", `"s1"`, true)
+	has("/equipment", `"alone"`, true)
+	has("/equipment", `"unasked"`, false)
+	has("/equipment", `second:do`, false)
+	has("/events/search?kind=ConversationStateUpdateEvent", "it has no plugin and no skill gone", true)
+	has("", `"stop":[{`, false)
+	for _, c := range []struct {
+		ref    string
+		status int
+		want   string
+	}{
+		{"", 400, "plugin-name@marketplace-name"},
+		{"second@", 400, "plugin-name@marketplace-name"},
+		{"second@other", 404, "there is no marketplace other"},
+		{"none@shop", 404, "no marketplace has a plugin none"},
+		{"third", 400, "leads out of the marketplace"},
+		{"second@shop", 200, "true"},
+		{"second", 200, "true"}, // again
+	} {
+		if status, answer := ask("POST", one+"/load_plugin", `{"plugin_ref":"`+c.ref+`"}`); status != c.status || !strings.Contains(answer, c.want) {
+			t.Errorf("%q: %d %s", c.ref, status, answer)
+		}
+	}
+	has("/equipment", `second:do`, true)
+	has("/equipment", `"s1"`, true)
+	has("", `"web":{`, true)
+	_, info := ask("GET", one, "")
+	if n := strings.Count(info, `"command":"true"`); n != 1 {
+		t.Errorf("%d hooks of the plugin: %s", n, info)
+	}
+	if status, answer := ask("POST", one+"/events", `{"role":"user","content":[{"type":"text","text":"go on"}],"run":true}`); status != 200 {
+		t.Fatalf("%d %s", status, answer)
 	}
 }
 
@@ -87,14 +186,10 @@ func TestSecretsEncrypted(t *testing.T) {
 	t.Parallel()
 	f := setup(t, nil, nil)
 	sealed, err := f.ring.Seal([]byte("the-api-key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for encrypted, want := range map[bool]string{true: "the-api-key", false: sealed} {
 		doc, err := schema.Parse([]byte(`{"kind":"Agent","llm":{"model":"openai/mock","usage_id":"agent","api_key":"` + sealed + `"},"tools":[]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r := conversation.NewStartRequest()
 		r.Workspace.WorkingDir = f.work
 		r.Agent, r.SecretsEncrypted = doc.(*schema.Map), encrypted

@@ -25,6 +25,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/plugin"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/conversation/form"
 	"github.com/deft-dev/deft/server/rest"
@@ -45,8 +46,12 @@ type Options struct {
 	Sealed schema.Keys
 	// CheckClientTool describes the mistake in a client's tool.
 	CheckClientTool func(raw json.RawMessage) error
-	// Containers are those of conversations; nil where there are none.
+	// Plugins loads the plugins of requests.
+	Plugins plugin.Loader
+	// Containers are the conversations' containers; nil where there are none.
 	Containers *Containers
+	// NoBrowser says that no agent gets the browser tools.
+	NoBrowser bool
 	// Keys are those that clients may show; nil for none.
 	Keys func() []string
 }
@@ -82,15 +87,20 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", one+"/run", rest.Value(s.postRun)),
 		r("POST", one+"/pause", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Pause(r.Context()) })),
 		r("POST", one+"/interrupt", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Interrupt(r.Context()) })),
-		r("POST", one+"/secrets", simpleBody(s, form.Secrets, setSecrets)),
+		r("POST", one+"/secrets", simpleBody(s, form.Secrets, s.setSecrets)),
 		r("POST", one+"/confirmation_policy", simpleBody(s, form.Policy, setPolicy)),
 		hidden(r("GET", one+"/questions", rest.Value(s.getQuestions))),
+		hidden(r("GET", one+"/limits", rest.Value(s.getLimits))),
+		hidden(r("POST", one+"/limits", simpleBody(s, form.Limits, setLimits))),
+		hidden(r("GET", one+"/hooks", rest.Value(s.getHooks))),
+		hidden(r("POST", one+"/hooks", simpleBody(s, form.HooksAnswer, answerHooks))),
+		hidden(r("POST", one+"/answers", simpleBody(s, form.Answers, answer))),
 		hidden(r("POST", one+"/confirm", simpleBody(s, form.Confirm, setConfirm))), // the reference has no presets
 		r("POST", one+"/security_analyzer", simpleBody(s, form.Analyzer, setAnalyzer)),
 		r("POST", one+"/switch_profile", s.simple(postSwitchProfile)),
 		r("POST", one+"/switch_llm", s.simple(s.postSwitchLLM)),
-		unsupported(r("POST", one+"/switch_acp_model", s.simple(postSwitchACP))),
-		unsupported(r("POST", one+"/load_plugin", s.simple(postLoadPlugin))),
+		r("POST", one+"/switch_acp_model", s.simple(postSwitchACP)),
+		r("POST", one+"/load_plugin", s.simple(s.postLoadPlugin)),
 		r("POST", one+"/ask_agent", rest.Value(s.postAsk)),
 		hidden(r("POST", one+"/generate_title", rest.Value(s.postTitle))), // the reference has none
 		r("POST", one+"/condense", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Condense(r.Context()) })),
@@ -99,8 +109,14 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", one+"/goal", simpleBody(s, form.Goal, startGoal)),
 		r("POST", one+"/goal/stop", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Goal().Stop(r.Context()) })),
 		r("POST", one+"/goal/resume", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Goal().Resume(r.Context()) })),
+		hidden(r("GET", one+"/queue", rest.Value(s.getQueue))), // the reference has no queue
+		hidden(r("POST", one+"/queue", rest.Created(s.postQueue))),
+		hidden(r("PUT", one+"/queue/{message_id}", rest.Value(s.putQueue))),
+		hidden(r("DELETE", one+"/queue/{message_id}", rest.Value(s.deleteQueue))),
+		hidden(r("POST", one+"/queue/{message_id}/send", rest.Value(s.sendQueued))),
 		r("POST", one+"/children", rest.Created(s.postChild)),
 		hidden(r("GET", one+"/equipment", rest.Value(s.getEquipment))),
+		hidden(r("GET", one+"/prompts", rest.Value(s.getPrompts))),
 		r("GET", one+"/runtime", s.getRuntime),
 		r("POST", one+"/runtime/reprovision", s.postReprovision),
 	}
@@ -112,11 +128,6 @@ func (s *Service) Routes() []rest.Route {
 
 func hidden(r rest.Route) rest.Route {
 	r.Hidden = true
-	return r
-}
-
-func unsupported(r rest.Route) rest.Route {
-	r.Unsupported = true
 	return r
 }
 

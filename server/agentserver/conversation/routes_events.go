@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/conversation/form"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/server/view"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -74,6 +75,7 @@ func (s *Service) searchEvents(w http.ResponseWriter, r *http.Request) error {
 	if given.Enum("sort_order", "TIMESTAMP", "TIMESTAMP", "TIMESTAMP_DESC") == "TIMESTAMP_DESC" {
 		q.Order = eventstream.Descending
 	}
+	own := given.Bool(view.OwnKinds, false)
 	if err := given.Err(); err != nil {
 		return err
 	}
@@ -88,7 +90,7 @@ func (s *Service) searchEvents(w http.ResponseWriter, r *http.Request) error {
 	s.o.Sessions.EventsListed(id)
 	items := make([]json.RawMessage, len(p.Records))
 	for i := range p.Records {
-		items[i] = p.Records[i].JSON
+		items[i] = view.Event(p.Records[i].JSON, own)
 	}
 	return rest.Bytes(w, http.StatusOK, page(items, string(p.NextID)))
 }
@@ -115,6 +117,11 @@ func (s *Service) getEvent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	given := rest.QueryOf(r)
+	own := given.Bool(view.OwnKinds, false)
+	if err := given.Err(); err != nil {
+		return err
+	}
 	store, err := s.o.Sessions.Events(r.Context(), id)
 	if err != nil {
 		return unknown(err, id)
@@ -126,7 +133,7 @@ func (s *Service) getEvent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return rest.Bytes(w, http.StatusOK, rec.JSON)
+	return rest.Bytes(w, http.StatusOK, view.Event(rec.JSON, own))
 }
 
 // batchEvents takes its ids from a body, as the TypeScript client sends them
@@ -144,6 +151,11 @@ func (s *Service) batchEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ids, _ := doc.([]any)
+	given := rest.QueryOf(r)
+	own := given.Bool(view.OwnKinds, false)
+	if err := given.Err(); err != nil {
+		return err
+	}
 	if _, err := s.existing(r); err != nil {
 		return err
 	}
@@ -160,7 +172,7 @@ func (s *Service) batchEvents(w http.ResponseWriter, r *http.Request) error {
 		case err != nil:
 			return err
 		default:
-			items[i] = rec.JSON
+			items[i] = view.Event(rec.JSON, own)
 		}
 	}
 	return rest.Bytes(w, http.StatusOK, list(items))
@@ -188,5 +200,5 @@ func respond(ctx context.Context, c *session.Conversation, req *struct {
 	Reason string `json:"reason"`
 },
 ) error {
-	return c.Respond(ctx, req.Accept, req.Reason)
+	return c.Confirmation().Respond(ctx, req.Accept, req.Reason)
 }

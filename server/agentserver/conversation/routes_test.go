@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 )
@@ -52,12 +53,19 @@ func TestRoutes(t *testing.T) {
 		{"GET", one, "", 200, `"title":"a title"`},
 		{"GET", one + "0", "", 422, "uuid_parsing"},
 		{"GET", "/" + string(gone), "", 404, "Conversation not found"},
-		{"GET", one + "/questions", "", 200, `{"questions":[]}`},
+		{"GET", one + "/questions", "", 200, `{"always":[],"preset":"never","questions":[]}`},
+		{"GET", one + "/limits", "", 200, `{"max_iterations":500,"max_budget_per_task":0}`},
+		{"POST", one + "/limits", `{"max_iterations":0,"max_budget_per_task":-1}`, 422, `["body","max_budget_per_task"]`},
+		{"POST", one + "/limits", `{"max_iterations":9,"max_budget_per_task":1}`, 409, "while the agent works"},
+		{"POST", one + "/answers", `{"answers":{"a":{"choice":"maybe"}}}`, 422, `["body","answers","a","choice"]`},
+		{"POST", one + "/answers", `{"answers":{"a":{"choice":"once"}}}`, 409, "does not wait for an answer any more"},
 		{"POST", one + "/confirm", `{"confirm":"sometimes"}`, 422, `["body","confirm"]`},
 		{"POST", one + "/confirm", `{}`, 422, "Field required"},
 		{"GET", one + "/equipment", "", 200, `"parameters":{"type":"object"`},
 		{"GET", one + "/equipment", "", 200, `"skills":[],"warnings":[`},
 		{"GET", "/" + string(gone) + "/equipment", "", 404, "Conversation not found"},
+		{"GET", one + "/prompts", "", 200, `{"prompts":[],"warnings":[]}`},
+		{"GET", "/" + string(gone) + "/prompts", "", 404, "Conversation not found"},
 		{"GET", "?ids=" + string(id) + "&ids=" + string(gone), "", 200, `,null]`},
 		{"GET", "", "", 422, `["query","ids"]`},
 		{"GET", "/count?status=running", "", 200, "1"},
@@ -86,6 +94,46 @@ func TestRoutes(t *testing.T) {
 		}
 		if status >= http.StatusBadRequest && !json.Valid([]byte(answer)) || status >= 400 && !strings.HasPrefix(answer, `{"detail":`) {
 			t.Errorf("%d: the error is %.300s", i, answer)
+		}
+	}
+}
+
+// TestQueueRoutes checks what clients get who read and change the messages that wait.
+func TestQueueRoutes(t *testing.T) {
+	t.Parallel()
+	h := setup(t, []*llm.Response{shell("block")}, nil)
+	ask := h.serve(t)
+	c := h.begin(t)
+	must.Succeed(t, c.Send(t.Context(), session.Message{Role: event.RoleUser, Content: event.Texts("go"), Run: true}))
+	<-h.started
+	path := "/" + string(c.ID()) + "/queue"
+	status, raw := ask("POST", path, `{"text":"first"}`)
+	var first session.Queued
+	if err := json.Unmarshal([]byte(raw), &first); err != nil || status != 201 || first.Text != "first" {
+		t.Fatal(status, raw, err)
+	}
+	one := path + "/" + string(first.ID)
+	for _, s := range []struct {
+		method, path, body string
+		status             int
+		has                string
+	}{
+		{"POST", path, `{"text":" "}`, 422, "a message needs a text"},
+		{"POST", path, `{"text":"` + strings.Repeat("x", 300<<10) + `"}`, 422, "no room for more"},
+		{"POST", path, `{}`, 422, `["body","text"]`},
+		{"GET", path, "", 200, `{"messages":[{"id":"` + string(first.ID) + `","text":"first"}]}`},
+		{"PUT", one, `{"text":"1st"}`, 200, "true"},
+		{"PUT", one, `{"text":""}`, 422, "a message needs a text"},
+		{"GET", path, "", 200, `"text":"1st"`},
+		{"POST", one + "/send", "", 200, "true"},
+		{"POST", one + "/send", "", 404, "it was sent or removed"},
+		{"PUT", one, `{"text":"late"}`, 404, "it was sent or removed"},
+		{"DELETE", one, "", 404, "it was sent or removed"},
+		{"GET", path, "", 200, `{"messages":[]}`},
+		{"POST", "/" + string(event.NewConversationID()) + "/queue", `{"text":"x"}`, 404, "Conversation not found"},
+	} {
+		if status, raw := ask(s.method, s.path, s.body); status != s.status || !strings.Contains(raw, s.has) {
+			t.Errorf("%s %s: %d %s, want %d with %s", s.method, s.path, status, raw, s.status, s.has)
 		}
 	}
 }

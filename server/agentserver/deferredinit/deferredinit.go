@@ -25,6 +25,7 @@ package deferredinit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -98,9 +99,7 @@ type Service struct {
 
 // New returns a service.
 func New(o Options) (*Service, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Service{o: o, state: State{State: Dormant}}
 	notReady := rest.Route{Path: "/", Scope: rest.Checked, Limit: rest.NoBody, Trusted: rest.DefaultBody, Dormant: true, Hidden: true, Handle: s.notReady}
 	early, err := rest.New(rest.Options{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/agentserver/deferredinit"
 	"github.com/deft-dev/deft/server/rest"
@@ -41,9 +42,7 @@ func server(t *testing.T, key string, start func(context.Context, deferredinit.R
 		}
 	}
 	s, err := deferredinit.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -54,9 +53,7 @@ func do(t *testing.T, h http.Handler, method, path, key, body string) (int, stri
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	b, err := io.ReadAll(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return w.Code, string(b)
 }
 
@@ -158,9 +155,7 @@ func TestNotOffered(t *testing.T) {
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	base, err := config.Load([]string{"HOME=" + t.TempDir(), "OH_DEFERRED_INIT=1", "OH_SECRET_KEY=pool"}, config.Flags{Host: "0.0.0.0", Config: "/nowhere", Classes: build.StandardClasses().Sandboxes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var merged *config.Loaded
 	s := server(t, "", func(_ context.Context, r deferredinit.Request) (err error) {
 		merged, err = base.With(r.Settings)
@@ -211,9 +206,7 @@ func TestPagesFromElsewhere(t *testing.T) {
 				Key: func() (string, bool) { return "", true }, Host: cfg.Names,
 				Start: func(context.Context, deferredinit.Request) (http.Handler, error) { return http.NotFoundHandler(), nil },
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			r := httptest.NewRequestWithContext(t.Context(), "POST", "/api/init", strings.NewReader(`{}`))
 			r.Host = c.host
 			r.Header.Set("Content-Type", "text/plain")

@@ -78,6 +78,8 @@ func archiveError(err error, root, ref string) error {
 		return rest.Fail(http.StatusBadRequest, "Git needs too much memory for this repository")
 	case errors.Is(err, workspace.ErrTooLarge):
 		return rest.Fail(http.StatusBadRequest, fmt.Sprintf("The archive would have more than %d GiB", int64(workspace.MaxArchive)>>30))
+	case errors.Is(err, workspace.ErrHoles):
+		return rest.Fail(http.StatusBadRequest, fmt.Sprintf("The files have holes of more than %d GiB, which an archive would fill; exclude the sparse ones", int64(workspace.MaxHoles)>>30))
 	case errors.As(err, &failed):
 		return fmt.Errorf("make a git delta: %w: %s", err, failed.Stderr)
 	}

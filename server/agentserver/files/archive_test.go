@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,46 +19,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/server/agentserver/files"
 )
-
-// git runs git in a directory.
-func git(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("git is not installed")
-		}
-		t.Skip("git is not installed")
-	}
-	cmd := exec.Command("git", append([]string{"-c", "user.name=N", "-c", "user.email=n@example.com"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %q: %v\n%s", args, err, out)
-	}
-}
 
 // members lists a tarball as "name: content" lines.
 func members(t *testing.T, data string) string {
 	t.Helper()
 	z, err := gzip.NewReader(strings.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var b strings.Builder
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return b.String()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		fmt.Fprintf(&b, "%s: %s\n", h.Name, content)
 	}
 }
@@ -70,14 +48,10 @@ func TestTarball(t *testing.T) {
 	for _, name := range []string{"a.txt", "build/x", "sub/build", "sub/node_modules/x", "sub/keep.bin", "sub/x.pyc", "sub/deep/secret/k", "sub/deep/s2"} {
 		p.write("ws/"+name, name)
 	}
-	if err := os.Mkdir(p.ws+"/empty", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(p.ws+"/empty", 0o755))
 	p.link("ws/link", "/etc/passwd")
 	p.link("ws/linkdir", "/etc")
-	if err := syscall.Mkfifo(p.ws+"/pipe", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mkfifo(p.ws+"/pipe", 0o600))
 	srv := p.server(files.Options{})
 	resp, body := get(t, srv, "/api/file/archive"+q(p.ws)+"&format=tar.gz&exclude=sub/deep/secret/&exclude=*.bin")
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "application/gzip" || resp.Header.Get("Content-Disposition") != `attachment; filename="ws.tar.gz"` {
@@ -136,9 +110,9 @@ func TestGitDelta(t *testing.T) {
 	p := newPlace(t)
 	repo := p.ws + "/group/repo ü"
 	p.write("ws/group/repo ü/a", "1\n")
-	git(t, repo, "init", "-q", "-b", "main")
-	git(t, repo, "add", "-A")
-	git(t, repo, "commit", "-qm", "first")
+	testtree.Git(t, repo, "init", "-q", "-b", "main")
+	testtree.Git(t, repo, "add", "-A")
+	testtree.Git(t, repo, "commit", "-qm", "first")
 	p.write("ws/group/repo ü/a", "2\n")
 	p.write("ws/group/repo ü/.venv/x", "heavy")
 	p.write("plain/x", "x")
@@ -200,22 +174,15 @@ func TestArchiveOfRepository(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-the-user"
 	p := newPlace(t)
-	git := func(dir string, args ...string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "protocol.file.allow=always", "-c", "user.name=n", "-c", "user.email=n@example.com", "-C", dir}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
 	p.write("lib/code", "x")
 	p.write("ws/whole/file", "x")
 	for _, dir := range []string{p.dir + "/lib", p.ws + "/whole"} {
-		git(dir, "init", "-q", "-b", "main")
-		git(dir, "add", "-A")
-		git(dir, "commit", "-q", "-m", "first")
+		testtree.Git(t, dir, "init", "-q", "-b", "main")
+		testtree.Git(t, dir, "add", "-A")
+		testtree.Git(t, dir, "commit", "-q", "-m", "first")
 	}
-	git(p.ws+"/whole", "submodule", "--quiet", "add", p.dir+"/lib", "lib")
-	git(p.ws+"/whole", "commit", "-q", "-m", "second")
+	testtree.Git(t, p.ws+"/whole", "submodule", "--quiet", "add", p.dir+"/lib", "lib")
+	testtree.Git(t, p.ws+"/whole", "commit", "-q", "-m", "second")
 	p.write("ws/whole/new", "y")
 	p.write("ws/whole/lib/new", "y")
 	// One with the files of a git directory only.
@@ -251,21 +218,15 @@ func TestArchiveOfRepository(t *testing.T) {
 				names := ""
 				if strings.Contains(more, "tar.gz") {
 					z, err := gzip.NewReader(strings.NewReader(body))
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, err)
 					for r := tar.NewReader(z); ; {
 						h, err := r.Next()
 						if errors.Is(err, io.EOF) {
 							break
 						}
-						if err != nil {
-							t.Fatal(err)
-						}
+						must.Succeed(t, err)
 						text, err := io.ReadAll(r)
-						if err != nil {
-							t.Fatal(err)
-						}
+						must.Succeed(t, err)
 						names += h.Name + "\n"
 						body += string(text)
 					}
@@ -304,19 +265,13 @@ func TestTrajectory(t *testing.T) {
 		t.Fatalf("%d %v", resp.StatusCode, resp.Header)
 	}
 	z, err := zip.NewReader(strings.NewReader(body), int64(len(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := map[string]string{}
 	for _, f := range z.File {
 		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got[strings.TrimPrefix(f.Name, known)] = string(text)
 	}
 	want := map[string]string{

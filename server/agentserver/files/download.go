@@ -70,5 +70,6 @@ func escape(text, safe string) string {
 // serve sends a file, ranges of it, or 304 when the client has it.
 func serve(w http.ResponseWriter, r *http.Request, f io.ReadSeeker, st fs.FileInfo) {
 	w.Header().Set("ETag", fmt.Sprintf(`"%x-%x"`, st.ModTime().UnixNano(), st.Size()))
+	w.Header().Set("Cache-Control", "no-cache") // or browsers take a file that has just changed from their cache
 	http.ServeContent(w, r, "", st.ModTime(), f)
 }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/files"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
 	"github.com/deft-dev/deft/server/rest"
@@ -38,41 +39,29 @@ type place struct {
 func newPlace(t testing.TB) place {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := place{t, dir, filepath.Join(dir, "ws")}
-	if err := os.Mkdir(p.ws, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(p.ws, 0o700))
 	return p
 }
 
 func (p place) write(name, text string) string {
 	p.t.Helper()
 	path := filepath.Join(p.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Succeed(p.t, os.WriteFile(path, []byte(text), 0o640))
 	return path
 }
 
 func (p place) link(name, to string) {
 	p.t.Helper()
-	if err := os.Symlink(to, filepath.Join(p.dir, name)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, os.Symlink(to, filepath.Join(p.dir, name)))
 }
 
 func (p place) read(name string) string {
 	p.t.Helper()
 	b, err := os.ReadFile(filepath.Join(p.dir, name))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	return string(b)
 }
 
@@ -91,9 +80,7 @@ func (p place) server(o files.Options) *httptest.Server {
 	o.WorkspaceOf = p.workspaceOf()
 	s := files.New(o)
 	h, err := rest.New(rest.Options{Routes: append(s.Routes(), s.ScopedRoutes(o.WorkspaceOf)...), Keys: func() []string { return nil }})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	srv := httptest.NewServer(h)
 	p.t.Cleanup(srv.Close)
 	return srv
@@ -102,21 +89,15 @@ func (p place) server(o files.Options) *httptest.Server {
 func do(t testing.TB, srv *httptest.Server, method, path string, body io.Reader, header ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, srv.URL+path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := srv.Client().Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return resp, string(b)
 }
 
@@ -131,15 +112,11 @@ func form(t testing.TB, field, content string) (io.Reader, string) {
 	var b bytes.Buffer
 	m := multipart.NewWriter(&b)
 	w, err := m.CreateFormFile(field, "upload")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := io.WriteString(w, content); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Close())
 	return &b, m.FormDataContentType()
 }
 

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/files"
 )
 
@@ -23,13 +24,9 @@ func TestUpload(t *testing.T) {
 	srv := p.server(files.Options{})
 	p.write("ws/file", "x")
 	p.write("run.sh", "old")
-	if err := os.Chmod(p.dir+"/run.sh", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(p.dir+"/run.sh", 0o755))
 	p.link("alias", "run.sh")
-	if err := syscall.Mkfifo(p.dir+"/pipe", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mkfifo(p.dir+"/pipe", 0o600))
 	binary := string([]byte{0, 1, 2, 0xff, '\r', '\n', '-', '-'})
 	for _, c := range []struct {
 		path   string
@@ -119,9 +116,7 @@ func TestBrokenUpload(t *testing.T) {
 		}
 	})
 	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fmt.Fprintf(conn, "POST /api/file/upload%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"x\"\r\n\r\nhalf", q(p.dir+"/x"))
 	conn.Close()
 	<-done
@@ -137,9 +132,7 @@ func TestDownload(t *testing.T) {
 	file := p.write("ws/a.txt", "hello\nworld")
 	odd := p.write("ü \"q.txt", "x")
 	p.link("ws/out", "/etc/passwd")
-	if err := syscall.Mkfifo(p.dir+"/pipe", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mkfifo(p.dir+"/pipe", 0o600))
 	resp, body := get(t, srv, "/api/file/download"+q(file))
 	etag := resp.Header.Get("ETag")
 	for name, want := range map[string]string{
@@ -201,12 +194,8 @@ func TestLargeFiles(t *testing.T) { // alone, because it counts allocations
 	srv := p.server(files.Options{})
 	large := filepath.Join(p.dir, "large")
 	f, err := os.Create(large)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Truncate(size); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, f.Truncate(size))
 	f.Close()
 	allocated := func(do func()) uint64 {
 		var before, after runtime.MemStats
@@ -217,9 +206,7 @@ func TestLargeFiles(t *testing.T) { // alone, because it counts allocations
 	}
 	down := allocated(func() {
 		resp, err := srv.Client().Get(srv.URL + "/api/file/download" + q(large))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer resp.Body.Close()
 		if n, err := io.Copy(io.Discard, resp.Body); n != size || err != nil {
 			t.Errorf("%d bytes, %v", n, err)

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -125,9 +126,7 @@ func contentType(name string) string {
 	if typ == "" {
 		typ, _, _ = strings.Cut(mime.TypeByExtension(ext), ";")
 	}
-	if typ == "" {
-		typ = "text/plain"
-	}
+	typ = cmp.Or(typ, "text/plain")
 	if strings.HasPrefix(typ, "text/") {
 		typ += "; charset=utf-8"
 	}

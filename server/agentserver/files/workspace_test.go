@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/files"
 )
 
@@ -26,9 +27,7 @@ func TestWorkspacePages(t *testing.T) {
 	p.link("ws/in", p.ws+"/b.py")
 	p.link("ws/sub/index.html", "../../secret")
 	p.link("ws/loop", "loop")
-	if err := syscall.Mkfifo(p.ws+"/pipe", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mkfifo(p.ws+"/pipe", 0o600))
 	srv := p.server(files.Options{})
 	base := "/api/conversations/" + known + "/workspace"
 	const outside = `{"detail":"Path is outside the workspace"}`
@@ -98,9 +97,7 @@ func TestWorkspacePages(t *testing.T) {
 			t.Errorf("%s: any host in %q", dest, got)
 		}
 	}
-	if err := os.RemoveAll(p.ws); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.RemoveAll(p.ws))
 	if resp, body := get(t, srv, base); resp.StatusCode != 404 || body != `{"detail":"Workspace directory does not exist"}` {
 		t.Errorf("no workspace: %d %s", resp.StatusCode, body)
 	}

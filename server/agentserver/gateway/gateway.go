@@ -23,6 +23,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -108,9 +109,7 @@ type Service struct{ o Options }
 
 // New returns a gateway.
 func New(o Options) *Service {
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	return &Service{o}
 }
 

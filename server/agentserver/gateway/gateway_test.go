@@ -16,6 +16,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/gateway"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -77,9 +78,7 @@ func setup(t *testing.T, timeout time.Duration) *bundle {
 		Timeout: timeout,
 	})
 	h, err := rest.New(rest.Options{Routes: g.Routes(), Keys: func() []string { return []string{"key"} }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	b.url = s.URL
@@ -102,9 +101,7 @@ func TestChat(t *testing.T) {
 			openai.TextContentPart("look"), openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: "data:x"}),
 		}),
 	), option.WithResponseInto(&answer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got.Choices[0].Message.Content != "done" || got.Choices[0].FinishReason != "stop" || got.Usage.TotalTokens != 14 ||
 		got.Model != "openhands_main" || answer.Header.Get(gateway.IDHeader) != id {
 		t.Errorf("answer: %s", got.RawJSON())
@@ -141,9 +138,7 @@ func TestStream(t *testing.T) {
 			t.Errorf("a chunk that does not fit: %s", s.Current().RawJSON())
 		}
 	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Err())
 	if acc.Choices[0].Message.Content != "done" || acc.Choices[0].FinishReason != "stop" || acc.Usage.TotalTokens != 14 {
 		t.Errorf("streamed %+v", acc.ChatCompletion)
 	}
@@ -171,9 +166,7 @@ func TestResponses(t *testing.T) {
 			}, "user"),
 		}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got.OutputText() != "done" || got.Usage.InputTokensDetails.CachedTokens != 3 || got.Usage.OutputTokensDetails.ReasoningTokens != 2 || got.Status != "completed" {
 		t.Errorf("answer: %s", got.RawJSON())
 	}
@@ -194,9 +187,7 @@ func TestResponses(t *testing.T) {
 func TestModels(t *testing.T) {
 	t.Parallel()
 	page, err := setup(t, 0).client.Models.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var names []string
 	for _, m := range page.Data {
 		names = append(names, m.ID)
@@ -266,15 +257,11 @@ func TestKeys(t *testing.T) {
 	b := setup(t, 0)
 	for header, want := range map[string]int{"Authorization: Bearer key": 200, "X-Session-API-Key: key": 200, "Authorization: Bearer no": 401, "Authorization: key": 401} {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", b.url+"/v1/models", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		name, value, _ := strings.Cut(header, ": ")
 		r.Header.Set(name, value)
 		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if resp.Body.Close(); resp.StatusCode != want {
 			t.Errorf("%s: %d, want %d", header, resp.StatusCode, want)
 		}
@@ -296,6 +283,9 @@ func TestHeaders(t *testing.T) {
 		var failed *openai.Error
 		if !errors.As(err, &failed) || failed.StatusCode != 422 {
 			t.Errorf("%s: %s: %v, want status 422", name, value, err)
+		}
+		if name == observability+"Span-Name" && failed != nil && !strings.Contains(failed.RawJSON(), "Observability span name") {
+			t.Errorf("%s: %s: %v", name, value, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/server/rest"
 )
 
@@ -101,7 +102,7 @@ func pageOf(ctx context.Context, h forge.Host, page int) (items []Repository, mo
 	for _, r := range list.Items {
 		items = append(items, Repository{
 			ID: r.ID, FullName: r.FullName, GitProvider: providers[0], IsPublic: r.Public, Stars: new(r.Stars),
-			PushedAt: rest.OrNull(r.PushedAt), MainBranch: rest.OrNull(r.MainBranch),
+			PushedAt: optional.Of(r.PushedAt), MainBranch: optional.Of(r.MainBranch),
 		})
 	}
 	return items, list.Next != "", nil

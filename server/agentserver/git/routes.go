@@ -114,6 +114,19 @@ func (s *Service) changes(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, changes, []gitview.Change{}, err)
 }
 
+// compare answers with the changed files and the extent of each change.
+func (s *Service) compare(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	path := q.Required("path")
+	if err := q.Err(); err != nil {
+		return err
+	}
+	found, err := with(r, func(g workspace.Git) ([]gitview.Comparison, error) {
+		return g.Compare(r.Context(), path, q.String("ref", ""))
+	})
+	return reply(w, found, []gitview.Comparison{}, err)
+}
+
 // reply answers with found, or with empty outside a repository.
 func reply(w http.ResponseWriter, found, empty any, err error) error {
 	var refused *gitview.CommandError

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/forge/route"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/server/agentserver/git"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
 	"github.com/deft-dev/deft/server/rest"
@@ -29,9 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func serve(t *testing.T, routes []rest.Route) *httptest.Server {
 	t.Helper()
 	h, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	return srv
@@ -40,18 +39,12 @@ func serve(t *testing.T, routes []rest.Route) *httptest.Server {
 func get(t *testing.T, srv *httptest.Server, path string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	resp, err := srv.Client().Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return resp.StatusCode, string(b)
 }
 
@@ -59,28 +52,14 @@ func get(t *testing.T, srv *httptest.Server, path string) (int, string) {
 func repository(t *testing.T) (dir, sha string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write(t, filepath.Join(dir, "a.txt"), "x\n")
-	var out []byte
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "first"}, {"rev-parse", "HEAD"}} {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=N", "GIT_AUTHOR_EMAIL=n@example.com",
-			"GIT_COMMITTER_NAME=N", "GIT_COMMITTER_EMAIL=n@example.com", "GIT_AUTHOR_DATE=2026-11-21T10:00:00+02:00", "GIT_COMMITTER_DATE=2026-11-21T10:00:00+02:00")
-		if out, err = cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
-	}
-	return dir, string(out[:40])
+	return dir, testtree.Commit(t, dir)
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestRoutes(t *testing.T) {
@@ -133,6 +112,11 @@ func TestScopedRoutes(t *testing.T) {
 		}
 		return workspacescope.Directory(dir), nil
 	}))
+	write(t, filepath.Join(dir, "new.txt"), "x")
+	if status, body := get(t, srv, "/api/conversations/"+id+"/git/compare?path="+dir); status != 200 ||
+		body != `[{"status":"ADDED","path":"new.txt","added":1,"deleted":0,"binary":false}]` {
+		t.Errorf("compare: %d %s", status, body)
+	}
 	base := "/api/conversations/" + id + "/git/changes?path="
 	for path, status := range map[string]int{
 		base + dir: 200, base + "/etc": 422, base + dir + "/..": 422, base + filepath.Base(dir): 422, base: 422, base + dir + "%00": 422,
@@ -170,9 +154,7 @@ func TestGitHub(t *testing.T) {
 	search := func(query string) (out git.Repositories, code int) {
 		code, body := get(t, srv, "/api/git/repositories/search?provider=github"+query)
 		if code == 200 {
-			if err := json.Unmarshal([]byte(body), &out); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal([]byte(body), &out))
 		}
 		return out, code
 	}

@@ -51,6 +51,7 @@ func (s *Service) work() []rest.Route {
 	}
 	return []rest.Route{
 		r("GET", "status", s.status),
+		r("GET", "compare", s.compare),
 		r("POST", "stage", s.onFiles(func(files []string) []string {
 			return append([]string{"git", "--literal-pathspecs", "add", "-A", "--"}, orAll(files)...)
 		})),
@@ -110,6 +111,7 @@ type File struct {
 	Staged     bool   `json:"staged"`
 	Unstaged   bool   `json:"unstaged"`
 	Conflicted bool   `json:"conflicted"`
+	Repository bool   `json:"repository"` // it is a repository within this one
 }
 
 // run runs a program in the sandbox of a request's conversation.
@@ -152,7 +154,7 @@ func (s *Service) status(w http.ResponseWriter, r *http.Request) error {
 	case got.ExitCode != 0:
 		return refusal(got)
 	case len(got.Stdout) >= MaxPrinted:
-		return rest.Fail(http.StatusConflict, "too many files have changed to list them: add what is generated to .gitignore")
+		return rest.Fail(http.StatusConflict, "too many files have changed to list them: add generated files to .gitignore")
 	}
 	st, err := parseWork(got.Stdout)
 	if err != nil {
@@ -182,7 +184,7 @@ func parseWork(out string) (Status, error) {
 				st.Head = &value
 			}
 		case "?":
-			st.Files = append(st.Files, File{Path: relative(at, text), Unstaged: true})
+			st.Files = append(st.Files, File{Path: relative(at, text), Unstaged: true, Repository: strings.HasSuffix(text, "/")})
 		case "1", "u": // git-status(1): the path is the ninth field, or the eleventh
 			n := map[string]int{"1": 8, "u": 10}[kind]
 			fields := strings.SplitN(text, " ", n)
@@ -191,7 +193,8 @@ func parseWork(out string) (Status, error) {
 			}
 			st.Files = append(st.Files, File{
 				Path: relative(at, fields[n-1]), Conflicted: kind == "u",
-				Staged: kind == "1" && fields[0][0] != '.', Unstaged: kind == "u" || fields[0][1] != '.',
+				Repository: strings.HasPrefix(fields[1], "S"),
+				Staged:     kind == "1" && fields[0][0] != '.', Unstaged: kind == "u" || fields[0][1] != '.',
 			})
 		default:
 			return Status{}, fmt.Errorf("read the output of git status: %q", entry)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/git"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
 	"github.com/deft-dev/deft/session"
@@ -58,19 +59,13 @@ func (p *place) path(name, dir string) string {
 func (p *place) post(name, body string) (int, string) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.srv.URL+p.path(name, p.dir), strings.NewReader(body))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := p.srv.Client().Do(req)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	return resp.StatusCode, string(raw)
 }
 
@@ -97,9 +92,7 @@ func TestWork(t *testing.T) {
 	dir, first := repository(t)
 	p := newPlace(t, dir, git.Author{Name: "Ada", Email: "ada@example.com"})
 	write(t, filepath.Join(dir, "a.txt"), "y\n")
-	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
 	odd := "sub/-x *' ü.txt"
 	write(t, filepath.Join(dir, odd), "new\n")
 	write(t, filepath.Join(dir, "sub/-x other ü.txt"), "not meant by the pattern\n")
@@ -176,12 +169,8 @@ func TestWorkRefusals(t *testing.T) {
 		t.Errorf("a directory outside: %d", status)
 	}
 	hook := filepath.Join(dir, ".git/hooks/pre-commit")
-	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho no tests, no commit >&2\nexit 1\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(hook), 0o700))
+	must.Succeed(t, os.WriteFile(hook, []byte("#!/bin/sh\necho no tests, no commit >&2\nexit 1\n"), 0o700))
 	write(t, filepath.Join(dir, "a.txt"), "y\n")
 	if status, said := p.post("commit", `{"message": "x", "all": true}`); status != http.StatusConflict || !strings.Contains(said, "no tests, no commit") {
 		t.Errorf("a hook that refuses: %d %s", status, said)
@@ -201,9 +190,7 @@ func TestWorkConflicts(t *testing.T) {
 		}
 	}
 	name := "sub dir/ü.txt"
-	if err := os.MkdirAll(filepath.Join(dir, "sub dir"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(dir, "sub dir"), 0o700))
 	write(t, filepath.Join(dir, name), "base\n")
 	p.works("commit", `{"message": "base", "all": true}`)
 	run(true, "checkout", "-q", "-b", "theirs")
@@ -246,9 +233,7 @@ func TestWorkWithoutGit(t *testing.T) {
 func TestWorkBeginning(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := newPlace(t, dir, git.Author{})
 	if status, raw := get(t, p.srv, p.path("status", dir)); status != http.StatusOK || strings.TrimSpace(raw) != "null" {
 		t.Errorf("without a repository: %d %s", status, raw)
@@ -270,5 +255,30 @@ func TestWorkBeginning(t *testing.T) {
 	got, err := here(t.Context(), "", session.Program{Argv: []string{"git", "log", "--format=%an %ae"}, Dir: dir})
 	if err != nil || got.Stdout != "Deft deft@localhost\n" {
 		t.Errorf("without a name: %q %v", got.Stdout, err)
+	}
+}
+
+// TestInnerRepository: a repository within the tree is named as such, recorded or not.
+func TestInnerRepository(t *testing.T) {
+	t.Parallel()
+	dir, _ := repository(t)
+	p := newPlace(t, dir, git.Author{Name: "Ada", Email: "ada@example.com"})
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "inner"), 0o700))
+	in := func(script string) {
+		t.Helper()
+		if got, err := here(t.Context(), "", session.Program{Argv: []string{"sh", "-ec", script}, Dir: filepath.Join(dir, "inner")}); err != nil || got.ExitCode != 0 {
+			t.Fatal(got, err)
+		}
+	}
+	commit := "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m a"
+	in("git init -q . && " + commit)
+	if diff := cmp.Diff([]git.File{{Path: "inner", Unstaged: true, Repository: true}}, p.files()); diff != "" {
+		t.Error(diff)
+	}
+	p.works("stage", `{"files": ["inner"]}`)
+	p.works("commit", `{"message": "inner"}`)
+	in(commit)
+	if diff := cmp.Diff([]git.File{{Path: "inner", Unstaged: true, Repository: true}}, p.files()); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -44,8 +44,8 @@ type Options struct {
 	Uptime func() (up, idle time.Duration)
 	// Ready reports whether the server is ready; nil for always.
 	Ready func() bool
-	// Version and Revision are the program's own.
-	Version, Revision string
+	// Version is the program's own.
+	Version string
 	// Tools are the names of tools that agents can use here.
 	Tools []string
 	// Capabilities are the implemented ones of [Capabilities].
@@ -167,9 +167,6 @@ func (s seconds) MarshalJSON() ([]byte, error) {
 func (s *Service) Info() Info {
 	up, idle := s.o.Uptime()
 	sha := s.o.Env("OPENHANDS_BUILD_GIT_SHA")
-	if sha == "" {
-		sha = s.o.Revision
-	}
 	i := Info{
 		Uptime: seconds(up / time.Second), IdleTime: seconds(idle / time.Second), Title: "OpenHands Agent Server",
 		Version: Contract, SDKVersion: Contract, ToolsVersion: Contract, WorkspaceVersion: Contract,

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/server/agentserver/info"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -22,19 +24,11 @@ func server(t *testing.T, o info.Options) *rest.Server {
 		o.Env = func(string) string { return "" }
 	}
 	s, err := info.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, s.Close()) })
 	// The keys prove that the routes are open.
 	h, err := rest.New(rest.Options{Routes: s.Routes(), Keys: func() []string { return []string{"k"} }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return h
 }
 
@@ -49,9 +43,9 @@ func get(t *testing.T, h *rest.Server, path string) (int, string) {
 // field and in its order.
 func TestInfo(t *testing.T) {
 	t.Parallel()
-	env := map[string]string{"OH_RUNTIME_IDLE_TIMEOUT_SECONDS": "100", "OPENHANDS_BUILD_GIT_REF": "main"}
+	env := map[string]string{"OH_RUNTIME_IDLE_TIMEOUT_SECONDS": "100", "OPENHANDS_BUILD_GIT_REF": "main", "OPENHANDS_BUILD_GIT_SHA": "abc"}
 	h := server(t, info.Options{
-		Version: "1.2.3", Revision: "abc", Tools: []string{"grep", "mine", "terminal", "file_editor"},
+		Version: "1.2.3", Tools: []string{"grep", "mine", "terminal", "file_editor"},
 		Capabilities: []string{"skill_catalog_v1", "tool_catalog_v1"}, Env: func(k string) string { return env[k] },
 	})
 	code, got := get(t, h, "/server_info")
@@ -74,9 +68,7 @@ func TestNothingUsable(t *testing.T) {
 	t.Parallel()
 	_, got := get(t, server(t, info.Options{}), "/server_info")
 	var v map[string]any
-	if err := json.Unmarshal([]byte(got), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(got), &v))
 	for _, list := range []string{"usable_tools", "capabilities"} { // clients iterate over them
 		if d := cmp.Diff([]any{}, v[list]); d != "" {
 			t.Errorf("%s: %s", list, d)
@@ -108,18 +100,8 @@ func TestStatic(t *testing.T) {
 	t.Parallel()
 	outer := t.TempDir()
 	dir := filepath.Join(outer, "static")
-	for name, text := range map[string]string{"static/index.html": "hello", "static/a/b.css": "css", "secret": "no"} {
-		name = filepath.Join(outer, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink("../secret", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testtree.Write(t, outer, map[string]string{"static/index.html": "hello", "static/a/b.css": "css", "secret": "no"})
+	must.Succeed(t, os.Symlink("../secret", filepath.Join(dir, "link")))
 	h := server(t, info.Options{Static: dir})
 	for path, want := range map[string]string{
 		"/static/index.html": "hello", "/static/a/b.css": "css", "/static/a": `{"detail":"Not Found"}`, "/static/": `{"detail":"Not Found"}`,

@@ -1,3 +1,13 @@
+// Package installation serves the routes by which skills and plugins are installed, shown,
+// enabled, refreshed and removed (docs/openhands/sdk-wire.md section 10).
+//
+// # Usage
+//
+//	routes := installation.API{Store: store, Noun: "skill", Show: show, Log: log}.Routes()
+//
+// # Concurrency and failure
+//
+// Safe for concurrent use. The errors of package installed become the reference's answers.
 package installation
 
 import (
@@ -8,21 +18,25 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/plugin/gitsource"
+	"github.com/deft-dev/deft/plugin/installed"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/spec"
 )
 
-// API serves the routes of a store: skills and plugins are installed, shown,
-// enabled, refreshed and removed alike (docs/openhands/sdk-wire.md section 10).
+// namePattern is [installed.Name] as the API shows it.
+const namePattern = `^[a-z0-9]+(-[a-z0-9]+)*$`
+
+// API serves the routes of a store.
 type API struct {
-	Store *Store
+	Store *installed.Store
 	// Noun is the kind of installed things, as in paths and answers: "skill".
 	Noun string
 	// Invalid describes a valid source.
 	Invalid string
 	// Show returns the answer about an installed one.
-	Show func(Info) any
+	Show func(installed.Info) any
 	Log  *slog.Logger
 }
 
@@ -40,9 +54,9 @@ type Shape struct {
 }
 
 // ShapeOf returns it for an installed one.
-func ShapeOf(i Info) Shape {
+func ShapeOf(i installed.Info) Shape {
 	return Shape{
-		i.Name, i.Version, i.Description, i.Enabled, Shown(i.Source), i.ResolvedRef, i.RepoPath, i.InstalledAt, i.InstallPath,
+		i.Name, i.Version, i.Description, i.Enabled, gitsource.Shown(i.Source), i.ResolvedRef, i.RepoPath, i.InstalledAt, i.InstallPath,
 	}
 }
 
@@ -74,17 +88,17 @@ func (a API) install(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var from Source
+	var from gitsource.Source
 	if err := schema.Into(m, &from); err != nil {
 		return err
 	}
-	info, err := a.Store.Install(r.Context(), from, m.Get("force") == true)
+	info, err := a.Store.Install(r.Context(), from, m.Get("force") == true, nil)
 	if err == nil {
 		return rest.JSON(w, http.StatusOK, a.Show(info))
 	}
 	a.Log.Info("nothing was installed", "what", a.Noun, "err", err)
 	switch {
-	case errors.Is(err, ErrFetch):
+	case errors.Is(err, gitsource.ErrFetch):
 		return rest.Fail(http.StatusBadRequest, "Failed to fetch "+a.Noun+" source. Check that the source is valid.")
 	case fault.Is(err, fault.Conflict):
 		return rest.Fail(http.StatusConflict, a.title()+" already installed. Use force=true to overwrite.")
@@ -107,7 +121,7 @@ func (a API) list(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (a API) named(r *http.Request) (string, error) {
-	return rest.PathMatch(r, a.Noun+"_name", Name(), NamePattern)
+	return rest.PathMatch(r, a.Noun+"_name", installed.Name(), namePattern)
 }
 
 // notInstalled words the error of one that is not installed as the reference does.
@@ -142,7 +156,7 @@ func (a API) enable(w http.ResponseWriter, r *http.Request) error {
 	if err := rest.Read(r, enableSchema, &body); err != nil {
 		return err
 	}
-	if err := a.Store.SetEnabled(name, body.Enabled); err != nil {
+	if err := a.Store.SetEnabled(r.Context(), name, body.Enabled); err != nil {
 		return a.notInstalled(name, err)
 	}
 	return rest.JSON(w, http.StatusOK, body)
@@ -153,7 +167,7 @@ func (a API) uninstall(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Store.Uninstall(name); err != nil {
+	if err := a.Store.Uninstall(r.Context(), name); err != nil {
 		return a.notInstalled(name, err)
 	}
 	return rest.JSON(w, http.StatusOK, map[string]any{"message": fmt.Sprintf("%s '%s' uninstalled", a.title(), name)})
@@ -164,9 +178,9 @@ func (a API) refresh(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	info, err := a.Store.Update(r.Context(), name)
+	info, err := a.Store.Update(r.Context(), name, nil)
 	switch {
-	case errors.Is(err, ErrFetch):
+	case errors.Is(err, gitsource.ErrFetch):
 		return rest.Fail(http.StatusBadRequest, fmt.Sprintf("Failed to fetch the source of %s '%s'. The installed copy was kept.", a.Noun, name))
 	case fault.Is(err, fault.Invalid):
 		return rest.Fail(http.StatusUnprocessableEntity,

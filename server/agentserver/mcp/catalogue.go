@@ -23,14 +23,14 @@ type Tool struct {
 // reference is the order of the reference's catalogue; further tools follow.
 var reference = []string{"file_editor", "task_tool_set", "task_tracker", "terminal", spec.BrowserTool, "glob", "grep", spec.SwitchLLMTool}
 
-// Catalogue returns the tools that a user can choose, and whether this server has them.
+// Catalogue returns the tools, whether a user can choose them, and whether this server has them.
 func Catalogue() []Tool {
-	all := []Tool{{Name: spec.BrowserTool, Selectable: true, Default: true, Unlisted: true, Description: "Visit web pages: read, click, type."}}
+	var all []Tool
 	for _, t := range tool.Registered() {
 		if t.Description != "" {
 			all = append(all, Tool{
-				Name: t.Name, Selectable: true, Usable: true, Description: t.Description, Default: t.Sets.Has(tool.Standard),
-				Unlisted: spec.BuiltinClass(t.Name) != "",
+				Name: t.Name, Selectable: !t.OfPreset, Usable: true, Description: t.Description, Default: t.Sets.Has(tool.Standard),
+				Unlisted: spec.BuiltinClass(t.Name) != "" && t.Name != spec.RouterTool,
 			})
 		}
 	}

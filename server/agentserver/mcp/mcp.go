@@ -22,6 +22,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/server/mcplogin"
 )
 
 // MaxProbes bounds the tests that run at a time; further ones wait.
@@ -37,6 +38,8 @@ type Probe struct {
 	// Tool is called with Arguments, a JSON object; "" calls none.
 	Tool      string
 	Arguments json.RawMessage
+	// Logins are the caller's logins at remote servers; nil for none.
+	Logins mcplogin.Logins
 }
 
 // Result is the result of a test.
@@ -45,6 +48,8 @@ type Result struct {
 	Called bool
 	Failed bool // the call
 	Text   string
+	// State is the login of the server's entry as it is now, if it was renewed.
+	State json.RawMessage
 }
 
 // Options configure the service.
@@ -52,6 +57,10 @@ type Options struct {
 	// Probe tests a server. The kind of its error names the failure: fault.Timeout,
 	// fault.Unavailable for the connection, or another.
 	Probe func(context.Context, Probe) (Result, error)
+	// LogIn logs in at a server, Jobs has the logins under way, and Logins keeps them.
+	LogIn  mcplogin.LogIn
+	Jobs   *mcplogin.Jobs
+	Logins mcplogin.Logins
 	// Keys open values that come sealed from the settings; nil for none.
 	Keys schema.Keys
 	// Tools are the tools that agents can have, in the order of the list.
@@ -76,6 +85,8 @@ type answer struct {
 	ToolResult *toolResult `json:"tool_result,omitempty"`
 	Error      string      `json:"error,omitempty"`
 	ErrorKind  string      `json:"error_kind,omitempty"` // timeout, connection or unknown
+	// State is a login that was made or renewed, with its secrets sealed.
+	State *schema.Map `json:"oauth_state,omitempty"`
 }
 
 type toolResult struct {
@@ -95,12 +106,22 @@ func (s *Service) test(ctx context.Context, p Probe) answer {
 	if err != nil {
 		return failure(err)
 	}
+	return s.succeeded(r)
+}
+
+func (s *Service) succeeded(r Result) answer {
 	if r.Tools == nil {
 		r.Tools = []string{}
 	}
+	var err error
 	a := answer{OK: true, Tools: &r.Tools}
 	if r.Called {
 		a.ToolResult = &toolResult{r.Failed, r.Text}
+	}
+	if r.State != nil {
+		if a.State, err = s.sealed(r.State); err != nil {
+			return failure(err)
+		}
 	}
 	return a
 }

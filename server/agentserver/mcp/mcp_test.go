@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/mcp"
 	"github.com/deft-dev/deft/server/rest"
 	_ "github.com/deft-dev/deft/tool/builtin" // the tools under test
@@ -22,26 +23,18 @@ import (
 func serve(t *testing.T, o mcp.Options) func(method, path, body string) (int, string) {
 	t.Helper()
 	server, err := rest.New(rest.Options{Routes: mcp.New(o).Routes(), Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	h := httptest.NewServer(server)
 	t.Cleanup(h.Close)
 	return func(method, path, body string) (int, string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, h.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer resp.Body.Close()
 		raw, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return resp.StatusCode, string(raw)
 	}
 }
@@ -154,10 +147,10 @@ func TestOAuthAndTools(t *testing.T) {
 		want               string
 	}{
 		{"POST", "/api/mcp/oauth/start", `{"server":{"type":"http","url":"http://x"}}`, 400, `{"detail":"MCP OAuth start requires auth.strategy='oauth2'"}`},
-		{"POST", "/api/mcp/oauth/start", `{"server":{"type":"http","url":"http://x","auth":{"strategy":"oauth2"}}}`, 200, `{"ok":false,"error":"OAuth for MCP servers is not supported yet","error_kind":"unknown"}`},
+		{"POST", "/api/mcp/oauth/start", `{"server":{"type":"http","url":"http://x","auth":{"strategy":"oauth2"}}}`, 200, `{"ok":false,"error":"people log in at MCP servers in the settings of the web app","error_kind":"unknown"}`},
 		{"GET", "/api/mcp/oauth/status/abc", "", 404, `{"detail":"MCP OAuth job not found"}`},
 		{"POST", "/api/mcp/oauth/callback/abc", `{"callback_url":"http://localhost/"}`, 404, `{"detail":"MCP OAuth job not found"}`},
-		{"GET", "/api/tools/", "", 200, `["file_editor","task_tool_set","task_tracker","terminal","glob","grep"]`},
+		{"GET", "/api/tools/", "", 200, `["file_editor","task_tool_set","task_tracker","terminal","browser_tool_set","glob","grep","apply_patch","read_file","write_file","edit","list_directory","ipython","planning_file_editor","workflow_tool_set","ClassifyAndSwitchLLMTool","ask_oracle","start_child_conversation"]`},
 	} {
 		if status, got := ask(c.method, c.path, c.body); status != c.status || got != c.want {
 			t.Errorf("%s %s: %d %s", c.method, c.path, status, got)
@@ -167,10 +160,10 @@ func TestOAuthAndTools(t *testing.T) {
 	var list struct {
 		Tools []map[string]any `json:"tools"`
 	}
-	if err := json.Unmarshal([]byte(got), &list); err != nil || len(list.Tools) != 8 || len(list.Tools[0]) != 5 || list.Tools[3]["usable"] != true {
+	if err := json.Unmarshal([]byte(got), &list); err != nil || len(list.Tools) != 19 || len(list.Tools[0]) != 5 || list.Tools[3]["usable"] != true || list.Tools[8]["user_selectable"] != true || list.Tools[9]["user_selectable"] != false {
 		t.Errorf("catalogue: %s, %v", got, err)
 	}
-	if diff := cmp.Diff([]string{"file_editor", "task_tool_set", "task_tracker", "terminal", "glob", "grep"}, mcp.UsableNames(mcp.Catalogue())); diff != "" {
+	if diff := cmp.Diff([]string{"file_editor", "task_tool_set", "task_tracker", "terminal", "browser_tool_set", "glob", "grep", "apply_patch", "read_file", "write_file", "edit", "list_directory", "ipython", "planning_file_editor", "workflow_tool_set", "ClassifyAndSwitchLLMTool", "ask_oracle", "start_child_conversation"}, mcp.UsableNames(mcp.Catalogue())); diff != "" {
 		t.Errorf("usable (-want +got):\n%s", diff)
 	}
 }
@@ -188,9 +181,7 @@ func FuzzTest(f *testing.F) {
 			return mcp.Result{}, nil
 		}}).Routes(),
 	})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	f.Fuzz(func(t *testing.T, body string) {
 		w := httptest.NewRecorder()
 		server.ServeHTTP(w, httptest.NewRequest("POST", "/api/mcp/test", strings.NewReader(body)))

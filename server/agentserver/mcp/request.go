@@ -78,7 +78,7 @@ func (s *Service) readProbe(r *http.Request) (p Probe, oauth bool, err error) {
 	}
 	p = Probe{
 		Name: cmp.Or(strings.TrimSpace(q.Name), "test-server"), Tool: q.Call.Name,
-		Limit: max(time.Duration(q.Timeout*float64(time.Second)), time.Millisecond),
+		Logins: s.o.Logins, Limit: max(time.Duration(q.Timeout*float64(time.Second)), time.Millisecond),
 	}
 	if p.Tool != "" {
 		if p.Arguments, err = schema.Encode(q.Call.Arguments); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/rest"
 )
 
@@ -17,9 +18,7 @@ import (
 func all(t *testing.T) []rest.Route {
 	t.Helper()
 	c, err := agentServer().unpack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var out []rest.Route
 	for k := range c.index() {
 		method, path, _ := strings.Cut(k, " ")
@@ -34,17 +33,11 @@ func all(t *testing.T) []rest.Route {
 func made(t *testing.T, o Options) object {
 	t.Helper()
 	doc, err := o.document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	raw, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var out object
-	if err := json.Unmarshal(raw, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(raw, &out))
 	return out
 }
 
@@ -84,9 +77,7 @@ func TestSuperset(t *testing.T) {
 	o := Options{Routes: all(t), Version: "1.58.0"}
 	doc := made(t, o)
 	c, err := agentServer().unpack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	paths, _ := doc["paths"].(object)
 	for path, ops := range c.Paths {
 		for method, op := range ops {
@@ -230,14 +221,15 @@ func TestTable(t *testing.T) {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	h, err := rest.New(rest.Options{Routes: New(Options{Routes: all(t), Version: "1.58.0"}).Routes(), Keys: func() []string { return []string{"k"} }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for path, kind := range map[string]string{"/docs": "text/html; charset=utf-8", "/redoc": "text/html; charset=utf-8", "/openapi.json": "application/json"} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
 		if w.Code != 200 || w.Header().Get("Content-Type") != kind {
 			t.Errorf("%s: %d %s", path, w.Code, w.Header().Get("Content-Type"))
+		}
+		if strings.HasPrefix(kind, "text") && !strings.Contains(w.Body.String(), "<title>OpenHands Agent Server</title>") {
+			t.Errorf("%s: the title is missing", path)
 		}
 		if strings.HasPrefix(kind, "text") && strings.Contains(w.Body.String(), "://") {
 			t.Errorf("%s refers to another server", path)

@@ -1,10 +1,12 @@
 package openapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed" // for the page
 	"encoding/base64"
 	"encoding/json"
+	"html"
 	"net/http"
 	"strings"
 	"sync"
@@ -61,25 +63,34 @@ func (o Options) contract() *Contract {
 // Service shows the description.
 type Service struct {
 	make func() ([]byte, error)
+	page func() []byte
 }
 
 // New returns a service.
 func New(o Options) *Service {
-	return &Service{make: sync.OnceValues(func() ([]byte, error) {
-		doc, err := o.document()
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(doc)
-	})}
+	return &Service{
+		make: sync.OnceValues(func() ([]byte, error) {
+			doc, err := o.document()
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(doc)
+		}),
+		page: sync.OnceValue(func() []byte {
+			return bytes.ReplaceAll(page, []byte(pageTitle), []byte(html.EscapeString(o.contract().Title)))
+		}),
+	}
 }
+
+// pageTitle is the title in the page as it is stored.
+const pageTitle = "OpenHands Agent Server"
 
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
 		{Method: "GET", Path: "/openapi.json", Dormant: true, Hidden: true, Scope: rest.Public, Limit: rest.NoBody, Handle: s.document},
-		{Method: "GET", Path: "/docs", Dormant: true, Hidden: true, Scope: rest.Public, Limit: rest.NoBody, Handle: show},
-		{Method: "GET", Path: "/redoc", Dormant: true, Hidden: true, Scope: rest.Public, Limit: rest.NoBody, Handle: show},
+		{Method: "GET", Path: "/docs", Dormant: true, Hidden: true, Scope: rest.Public, Limit: rest.NoBody, Handle: s.show},
+		{Method: "GET", Path: "/redoc", Dormant: true, Hidden: true, Scope: rest.Public, Limit: rest.NoBody, Handle: s.show},
 	}
 }
 
@@ -103,12 +114,12 @@ var policy = sync.OnceValue(func() string {
 		hash("script") + "; style-src " + hash("style")
 })
 
-func show(w http.ResponseWriter, _ *http.Request) error {
+func (s *Service) show(w http.ResponseWriter, _ *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", policy())
 	h.Set("X-Content-Type-Options", "nosniff")
-	if _, err := w.Write(page); err != nil {
+	if _, err := w.Write(s.page()); err != nil {
 		return rest.ErrBroken
 	}
 	return nil

@@ -9,14 +9,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/lazyregexp"
-	"github.com/deft-dev/deft/server/agentserver/installation"
+	"github.com/deft-dev/deft/plugin"
+	"github.com/deft-dev/deft/plugin/gitsource"
 	"github.com/deft-dev/deft/server/rest"
 )
 
 // Fetch asks for the content of a plugin, without installing it.
 type Fetch struct {
-	Source installation.Source
+	Source gitsource.Source
 	// Secrets replace ${NAME} in the source and the ref.
 	Secrets map[string]string
 	Limit   time.Duration
@@ -74,11 +76,11 @@ func (s *Service) Fetch(ctx context.Context, f Fetch) (Fetched, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.Limit)
 	defer cancel()
-	dir, commit, err := installation.Keep(ctx, from, filepath.Join(s.o.Persistence, "cache", "plugins"))
+	dir, commit, err := gitsource.Keep(ctx, from, filepath.Join(s.o.Persistence, "cache", "plugins"))
 	if err != nil {
 		return Fetched{}, s.fetchError(ctx, f, err)
 	}
-	p, err := Load(dir)
+	p, err := plugin.Load(dir)
 	if err != nil || p.Manifest == nil {
 		why := "plugin.json not found."
 		if err != nil {
@@ -111,7 +113,7 @@ func (f Fetch) clean(message string) string {
 
 // fetchError chooses the code of an error by git's output.
 func (s *Service) fetchError(ctx context.Context, f Fetch, err error) error {
-	if !errors.Is(err, installation.ErrFetch) {
+	if !errors.Is(err, gitsource.ErrFetch) {
 		return err
 	}
 	message := f.clean(err.Error())
@@ -123,9 +125,9 @@ func (s *Service) fetchError(ctx context.Context, f Fetch, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return coded(http.StatusGatewayTimeout, "timeout", "Git operation timed out.")
-	case errors.Is(err, installation.ErrSource):
+	case errors.Is(err, gitsource.ErrSource):
 		return coded(wrong, "invalid_source", "Invalid plugin source.")
-	case errors.Is(err, installation.ErrPath):
+	case errors.Is(err, gitsource.ErrPath):
 		path := ""
 		if f.Source.RepoPath != nil {
 			path = *f.Source.RepoPath
@@ -135,7 +137,7 @@ func (s *Service) fetchError(ctx context.Context, f Fetch, err error) error {
 		return coded(wrong, "auth_failed", message)
 	case has("remote ref", "not our ref", "unadvertised object", "bad object"):
 		return coded(wrong, "ref_not_found", message)
-	case !installation.IsGitURL(f.Source.Source) && !strings.HasPrefix(f.Source.Source, "github:"):
+	case !gitfetch.IsURL(f.Source.Source) && !strings.HasPrefix(f.Source.Source, "github:"):
 		return coded(wrong, "invalid_source", message)
 	}
 	return coded(http.StatusBadGateway, "source_unavailable", message)
@@ -143,11 +145,11 @@ func (s *Service) fetchError(ctx context.Context, f Fetch, err error) error {
 
 // contents loads an installed plugin for its listing; nil if it is broken.
 func (s *Service) contents(dir string) (skills *[]Summary, files *[]string) {
-	p, err := Load(dir)
+	p, err := plugin.Load(dir)
 	if err != nil {
 		s.o.Log.Warn("an installed plugin cannot be read", "path", dir, "err", err)
 		return nil, nil
 	}
-	summaries, names := p.Summaries(), p.Files()
-	return &summaries, &names
+	list, names := summaries(p), p.Files()
+	return &list, &names
 }

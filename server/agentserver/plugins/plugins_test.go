@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,29 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/server/agentserver/plugins"
 	"github.com/deft-dev/deft/server/rest"
 )
-
-func write(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		at := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if to, ok := strings.CutPrefix(text, "->"); ok {
-			err = os.Symlink(to, at)
-		} else {
-			err = os.WriteFile(at, []byte(text), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // plugin is one of the older layout.
 var plugin = map[string]string{
@@ -63,9 +43,7 @@ func setup(t *testing.T) *bundle {
 	home := t.TempDir()
 	s := plugins.New(plugins.Options{Home: home, Persistence: filepath.Join(home, ".openhands")})
 	server, err := rest.New(rest.Options{Routes: s.Routes(), Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	h := httptest.NewServer(server)
 	t.Cleanup(h.Close)
 	return &bundle{t, h.URL, home}
@@ -76,18 +54,12 @@ var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00
 func (b *bundle) send(method, path, body string) (int, string) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(body))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	return resp.StatusCode, timestamp.ReplaceAllString(strings.ReplaceAll(string(raw), b.home, "HOME"), "T")
 }
 
@@ -112,8 +84,8 @@ const parts = `"skills":[{"name":"s1","description":"ds"},{"name":"p1:do","descr
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	write(t, b.home, below("ws/.agents/plugins/p1", plugin))
-	write(t, b.home, map[string]string{"noplug_X/file": "x"})
+	testtree.Write(t, b.home, below("ws/.agents/plugins/p1", plugin))
+	testtree.Write(t, b.home, map[string]string{"noplug_X/file": "x"})
 	source := `{"source":` + quote(b.home+"/ws/.agents/plugins/p1") + `}`
 	const item = `{"name":"p1","version":"0.2","description":"a plugin","enabled":true,"source":"HOME/ws/.agents/plugins/p1","resolved_ref":null,"repo_path":null,"installed_at":"T","install_path":"HOME/.openhands/plugins/installed/p1",` + parts
 	off := strings.Replace(item, "true", "false", 1)
@@ -157,23 +129,10 @@ func TestAnswers(t *testing.T) {
 // TestRepository fetches a plugin at a commit, twice.
 func TestRepository(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("git is not installed")
-	}
 	b := setup(t)
 	repo := filepath.Join(b.home, "repo")
-	write(t, repo, below("sub/p1", plugin))
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "x"}} {
-		cmd := exec.Command("git", args...)
-		cmd.Dir = repo
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	testtree.Write(t, repo, below("sub/p1", plugin))
+	testtree.Commit(t, repo)
 	body := `{"source":"file://${WHERE}","ref":"main","repo_path":"sub/p1","secrets":{"WHERE":{"kind":"StaticSecret","value":` + quote(repo) + `}}}`
 	code, first := b.send("POST", "/api/plugins/fetch", body)
 	var got plugins.Fetched
@@ -196,51 +155,11 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-func TestLoad(t *testing.T) {
-	t.Parallel()
-	load := func(files map[string]string) (plugins.Plugin, error) {
-		dir := filepath.Join(t.TempDir(), "dir")
-		write(t, dir, files)
-		return plugins.Load(dir)
-	}
-	secret := filepath.Join(t.TempDir(), "secret")
-	write(t, filepath.Dir(secret), map[string]string{"secret": `{"name":"stolen"}`})
-	for why, c := range map[string]struct {
-		files          map[string]string
-		name           string // "" for an error
-		skills, orders int
-	}{
-		"nothing at all":        {map[string]string{"x": "y"}, "dir", 0, 0},
-		"portable":              {map[string]string{"plugin.json": `{"$schema":"s","name":"a"}`, "dev.openhands/commands/c.md": "c", "commands/no.md": "x"}, "a", 0, 1},
-		"another's plugin.json": {map[string]string{"plugin.json": `{"name":"a"}`, ".plugin/plugin.json": `{"name":"b"}`}, "b", 0, 0},
-		"manifest through link": {map[string]string{".claude-plugin": "->.plugin", ".plugin/plugin.json": `{"name":"b"}`}, "b", 0, 0},
-		"one skill":             {map[string]string{"SKILL.md": "---\nname: Any Name\n---\nx"}, "dir", 1, 0},
-		"resources":             {map[string]string{"skills/a/SKILL.md": "a", "skills/a/references/b.md": "b", "skills/README.md": "r", "skills/c.md": "c"}, "dir", 2, 0},
-		"broken JSON":           {map[string]string{".plugin/plugin.json": `{`}, "", 0, 0},
-		"no name":               {map[string]string{".plugin/plugin.json": `{}`}, "", 0, 0},
-		"version is a number":   {map[string]string{".plugin/plugin.json": `{"name":"a","version":1}`}, "", 0, 0},
-		"link out":              {map[string]string{".plugin/plugin.json": "->" + secret}, "", 0, 0},
-		"link into nowhere":     {map[string]string{".plugin/plugin.json": "->gone"}, "", 0, 0},
-		"skills elsewhere":      {map[string]string{"skills": "->" + filepath.Dir(secret), "commands": "->" + filepath.Dir(secret)}, "dir", 0, 0},
-	} {
-		p, err := load(c.files)
-		if c.name == "" {
-			if !fault.Is(err, fault.Invalid) {
-				t.Errorf("%s: error %v", why, err)
-			}
-			continue
-		}
-		if err != nil || p.Name != c.name || len(p.Skills) != c.skills || len(p.Commands) != c.orders {
-			t.Errorf("%s: %+v, %v", why, p, err)
-		}
-	}
-}
-
 // TestProjectLink reaches a plugin through a link out of the project.
 func TestProjectLink(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	write(t, b.home, below("outside/p1", plugin))
-	write(t, b.home, map[string]string{"ws/.agents/plugins/p1": "->" + b.home + "/outside/p1", "ws/.openhands/plugins": "->" + b.home + "/outside"})
+	testtree.Write(t, b.home, below("outside/p1", plugin))
+	testtree.Write(t, b.home, map[string]string{"ws/.agents/plugins/p1": "->" + b.home + "/outside/p1", "ws/.openhands/plugins": "->" + b.home + "/outside"})
 	b.ask("POST", "/api/plugins", `{"project_dir":`+quote(b.home+"/ws")+`}`, 200, `{"plugins":[]}`)
 }

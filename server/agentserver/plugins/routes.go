@@ -3,8 +3,11 @@ package plugins
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/deft-dev/deft/plugin"
+	"github.com/deft-dev/deft/plugin/installed"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/installation"
 	"github.com/deft-dev/deft/server/rest"
@@ -48,6 +51,21 @@ func staticSecrets(m *schema.Map) map[string]string {
 	return out
 }
 
+// Summary is a skill of a plugin as the API lists it.
+type Summary struct {
+	Name        string  `json:"name"`
+	Description *string `json:"description"`
+}
+
+// summaries lists the skills and commands of a plugin.
+func summaries(p plugin.Plugin) []Summary {
+	list := make([]Summary, 0, len(p.Skills)+len(p.Commands))
+	for _, s := range slices.Concat(p.Skills, p.Commands) {
+		list = append(list, Summary{s.Name, s.Description})
+	}
+	return list
+}
+
 // available is a plugin as POST /api/plugins lists it.
 type available struct {
 	Name        string    `json:"name"`
@@ -72,7 +90,7 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := []available{}
 	for _, p := range s.Available(body.User, body.Project, body.ProjectDir) {
-		list = append(list, available{p.Name, p.Version, p.Description, p.Path, p.Summaries(), p.Files()})
+		list = append(list, available{p.Name, p.Version, p.Description, p.Path, summaries(p), p.Files()})
 	}
 	return rest.JSON(w, http.StatusOK, map[string]any{"plugins": list})
 }
@@ -110,7 +128,7 @@ type shown struct {
 	Files  *[]string  `json:"files"`
 }
 
-func (s *Service) show(i installation.Info) any {
+func (s *Service) show(i installed.Info) any {
 	skills, files := s.contents(i.InstallPath)
 	return shown{installation.ShapeOf(i), skills, files}
 }

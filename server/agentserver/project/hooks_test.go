@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/project"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -20,12 +21,8 @@ import (
 func withHooks(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, ".openhands"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, ".openhands/hooks.json"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, ".openhands"), 0o755))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, ".openhands/hooks.json"), []byte(text), 0o644))
 	return dir
 }
 
@@ -33,14 +30,10 @@ func withHooks(t *testing.T, text string) string {
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	server, err := rest.New(rest.Options{Routes: project.Hooks(slog.New(slog.DiscardHandler), nil), Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	outside := withHooks(t, `{"stop":[{"hooks":[{"command":"x"}]}]}`)
 	linked := t.TempDir()
-	if err := os.Symlink(outside+"/.openhands", linked+"/.openhands"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(outside+"/.openhands", linked+"/.openhands"))
 	const none = `{"hook_config":null}`
 	for dir, want := range map[string]string{
 		withHooks(t, `{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"x","timeout":5}]}]}}`): `{"hook_config":{"pre_tool_use":[{"matcher":"*","hooks":[{"type":"command","name":null,"command":"x","prompt":null,"system_prompt":null,"tools":[],"timeout":5,"max_iterations":3,"async":false}]}],"post_tool_use":[],"user_prompt_submit":[],"session_start":[],"session_end":[],"stop":[]}}`,
@@ -56,9 +49,7 @@ func TestHooks(t *testing.T) {
 		linked:                                              none,
 	} {
 		body, err := json.Marshal(map[string]string{"project_dir": dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		w := httptest.NewRecorder()
 		server.ServeHTTP(w, httptest.NewRequest("POST", "/api/hooks", strings.NewReader(string(body))))
 		if got, err := io.ReadAll(w.Body); err != nil || w.Code != 200 || string(got) != want {

@@ -4,29 +4,17 @@ import (
 	"encoding/json"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/server/agentserver/project"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/subagent"
 )
-
-func write(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		at := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 const reviewer = "---\nname: rev\ndescription: Reviews <example>use me</example>\ntools: terminal, file_editor\nmodel: inherit\ncolor: red\nmax_iteration_per_run: 5\n---\nYou review.\n"
 
@@ -35,8 +23,8 @@ func TestSubAgents(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	outside := t.TempDir()
-	write(t, outside, map[string]string{"secret.md": "outside"})
-	write(t, home, map[string]string{
+	testtree.Write(t, outside, map[string]string{"secret.md": "outside"})
+	testtree.Write(t, home, map[string]string{
 		"ws/.openhands/agents/rev.md":  reviewer,
 		"ws/.agents/agents/README.md":  "no agent",
 		"ws/.agents/agents/bad.md":     "---\npermission_mode: maybe\n---\n",
@@ -44,16 +32,12 @@ func TestSubAgents(t *testing.T) {
 		".openhands/agents/mine.md":    "mine",
 		".openhands/agents/deep/no.md": "too deep",
 	})
-	if err := os.Symlink(outside+"/secret.md", home+"/ws/.agents/agents/steal.md"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(outside+"/secret.md", home+"/ws/.agents/agents/steal.md"))
 	server, err := rest.New(rest.Options{
 		Routes: project.SubAgents(subagent.NewCatalog(home, home+"/.openhands", nil), nil),
 		Keys:   func() []string { return nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ask := func(body string) string {
 		w := httptest.NewRecorder()
 		server.ServeHTTP(w, httptest.NewRequest("POST", "/api/sub-agents", strings.NewReader(body)))
@@ -71,9 +55,7 @@ func TestSubAgents(t *testing.T) {
 		var got struct {
 			Agents []subagent.Definition `json:"agents"`
 		}
-		if err := json.Unmarshal([]byte(ask(body)), &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(ask(body)), &got))
 		var out []string
 		for _, a := range got.Agents {
 			out = append(out, a.Name+" "+*a.Level)
@@ -81,8 +63,8 @@ func TestSubAgents(t *testing.T) {
 		return strings.Join(out, ", ")
 	}
 	for body, want := range map[string]string{
-		`{` + project + `}`:                        "rev project, mine user, bash-runner builtin, code-explorer builtin, general-purpose builtin",
-		`{"load_user":false}`:                      "bash-runner builtin, code-explorer builtin, general-purpose builtin",
+		`{` + project + `}`:                        "rev project, mine user, bash-runner builtin, code-explorer builtin, general-purpose builtin, web-researcher builtin",
+		`{"load_user":false}`:                      "bash-runner builtin, code-explorer builtin, general-purpose builtin, web-researcher builtin",
 		`{"load_builtin":false}`:                   "rev user, mine user",
 		`{"load_builtin":false,"load_user":false}`: "",
 	} {

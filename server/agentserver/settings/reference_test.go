@@ -84,12 +84,18 @@ var (
 	tokens = regexp.MustCompile(`gAAAAA[A-Za-z0-9_=-]+`)
 )
 
-// normal takes out of an answer the values that no two servers share, and the
-// prose.
+// more are fields of pages about condensers that only Deft has (docs/condensers.md).
+var more = map[any]bool{"condenser.max_events": true, "condenser.max_event_length": true, "condenser.attention_window": true}
+
+// normal takes out of an answer the values that no two servers share, the
+// prose, and Deft's own kinds of condensers.
 func normal(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
+		if v["key"] == "condenser.condenser_kind" {
+			delete(v, "choices")
+		}
 		for k, e := range v {
 			switch k {
 			case "current_datetime", "created_at", "updated_at", "input", "ctx", "url", "error_id", "exception":
@@ -103,9 +109,11 @@ func normal(v any) any {
 		}
 		return out
 	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = normal(e)
+		out := []any{}
+		for _, e := range v {
+			if m, ok := e.(map[string]any); !ok || !more[m["key"]] {
+				out = append(out, normal(e))
+			}
 		}
 		return out
 	case string:
@@ -251,6 +259,10 @@ var started = []string{
 		"condenser":{"kind":"LLMSummarizingCondenser","llm":{"model":"y","stream":true},"max_size":80},"system_prompt_kwargs":{"cli_mode":true},
 		"mcp_config":{"m":{"command":"c","env":{"K":"v"}},"n":{"url":"http://h","auth":{"strategy":"bearer","value":"t"}}},"include_default_tools":[],
 		"agent_context":{"secrets":{"A":"b","C":{"kind":"StaticSecret","value":"q"}},"system_message_suffix":"s"},"tool_concurrency_limit":4,"persona":"p"}`,
+	`"agent":{"llm":{"model":"x"},"critic":{"kind":"APIBasedCritic","api_key":"k","iterative_refinement":{}}}`,
+	`"agent":{"llm":{"model":"x"},"critic":{"kind":"AgentFinishedCritic","mode":"all_actions"}}`,
+	`"agent":{"llm":{"model":"x"},"critic":{"kind":"MoonCritic"}}`,
+	`"agent_settings":{"llm":{"model":"x","api_key":"k"},"verification":{"critic_enabled":true,"critic_api_key":"c","critic_server_url":"http://127.0.0.1:9","enable_iterative_refinement":true}}`,
 	`"agent_settings":{"llm":{"model":"x","api_key":"k"}}`,
 	`"agent_settings":{"llm":{"model":"x"},"tools":[]}`,
 	`"agent_settings":{"llm":{"model":"x"},"tools":[{"name":"think"},{"name":"switch_llm"},{"name":"terminal"},{"name":"terminal"}],"condenser":{"enabled":false}}`,

@@ -18,6 +18,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -115,9 +116,7 @@ func (t routes) server(ctx context.Context) (server, error) {
 func (t routes) group(tag, base string, list []operation) []rest.Route {
 	out := make([]rest.Route, len(list))
 	for i, o := range list {
-		if o.status == 0 {
-			o.status = http.StatusOK
-		}
+		o.status = cmp.Or(o.status, http.StatusOK)
 		out[i] = rest.Route{Method: o.method, Path: base + o.path, Tag: tag, Scope: rest.Account, Handle: answer(o.status, func(r *http.Request) (any, error) {
 			s, err := t.server(r.Context())
 			if err != nil {

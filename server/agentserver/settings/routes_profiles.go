@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -39,8 +40,11 @@ func (s server) getLLM(r *http.Request, name string) (any, error) {
 		return nil, err
 	}
 	load := s.Profiles.LLMs.Stored // an editor sees the stored values
-	if mode == schema.Plain {
+	switch mode {
+	case schema.Plain:
 		load = s.Profiles.LLMs.Load // a caller of the model needs the connection
+	case schema.Sealed:
+		load = s.Profiles.LLMs.Opened // a client sends back what it gets
 	}
 	l, err := load(r.Context(), name)
 	if err != nil {
@@ -95,7 +99,7 @@ var errorTypes = map[fault.Kind]string{
 	fault.Context:     "LLMContextWindowExceedError",
 	fault.Content:     "LLMContentPolicyViolationError",
 	fault.Invalid:     "LLMBadRequestError",
-	fault.NotFound:    "LLMBadRequestError",
+	fault.NotFound:    "NotFoundError",
 	fault.Unsupported: "LLMBadRequestError",
 }
 
@@ -115,11 +119,7 @@ func (s server) validateLLM(r *http.Request, _ string) (any, error) {
 		return fails("ValueError", `No stored credentials for a subscription of "openai"`)
 	}
 	if err := s.Check(r.Context(), l); err != nil {
-		typ, ok := errorTypes[fault.KindOf(err)]
-		if !ok {
-			typ = "LLMError"
-		}
-		return fails(typ, err.Error())
+		return fails(cmp.Or(errorTypes[fault.KindOf(err)], "LLMError"), err.Error())
 	}
 	return map[string]any{"valid": true, "error": nil}, nil
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/server/agentserver/settings"
 	"github.com/deft-dev/deft/server/agentserver/settings/llmlist"
@@ -28,6 +30,14 @@ func ping(_ context.Context, l *spec.LLM) error {
 		return fault.New(fault.Auth, "invalid key "+l.APIKey.Reveal())
 	case l.Model == "openai/busy":
 		return fault.New(fault.RateLimit, "too many requests")
+	case l.Model == "openai/unknown":
+		failed := llm.NewError(fault.Invalid, "openai", l.Model, "no such model", nil)
+		failed.Status = http.StatusNotFound
+		return failed
+	case l.Model == "openai/unnamed":
+		failed := llm.NewError(fault.Invalid, "openai", l.Model, "no such model", nil)
+		failed.Status, failed.Code = http.StatusBadRequest, "model_not_found"
+		return failed
 	case l.Model == "openai/broke":
 		return fault.New(fault.Quota, "the budget is used up")
 	}
@@ -45,19 +55,16 @@ func serve(t *testing.T, dir string, keys *keyring.Ring) *server {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{
 		Dir: dir, Keys: keys, Ping: ping,
-		Usable: func(tool string) bool { return tool != "nonesuch" },
-		Log:    slog.New(slog.DiscardHandler),
+		NoBrowser: true, // as in the reference here
+		Usable:    func(tool string) bool { return tool != "nonesuch" },
+		Log:       slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	routes := append(settings.Routes(settings.Only(s), slog.New(slog.DiscardHandler)), settings.Workspaces(workspaces.New(dir))...)
 	routes = append(routes, settings.OrganizationConnections(settings.Only(s), slog.New(slog.DiscardHandler))...)
-	routes = append(routes, llmlist.New(catalog.Default(), nil).Routes()...)
+	routes = append(routes, llmlist.New(catalog.Default, nil).Routes()...)
 	h, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	web := httptest.NewServer(h)
 	t.Cleanup(web.Close)
 	return &server{Service: s, url: web.URL, t: t}
@@ -78,22 +85,16 @@ func call(t *testing.T, base, method, path, body string) reply {
 		in = strings.NewReader(body)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), method, base+path, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	if name, v, ok := strings.Cut(header, ": "); ok {
 		r.Header.Set(name, v)
 	}
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out := reply{Status: res.StatusCode}
 	if err := json.Unmarshal(raw, &out.Body); err != nil {
 		out.Body = string(raw)

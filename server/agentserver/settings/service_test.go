@@ -12,14 +12,13 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func read(t *testing.T, path ...string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(raw)
 }
 
@@ -91,6 +90,9 @@ func TestAnotherKeyBlocksWriting(t *testing.T) {
 		{"DELETE", "/api/settings/secrets/TOKEN", "", 503},
 		{"GET", "/api/settings/secrets/TOKEN", "", 503},
 		{"POST", "/api/profiles/fast/activate", "", 503},
+		{"GET", "/api/profiles/fast", "", 200},
+		{"GET", "/api/profiles/fast X-Expose-Secrets: plaintext", "", 503},
+		{"GET", "/api/profiles/fast X-Expose-Secrets: encrypted", "", 503},
 		{"POST", "/api/llm/provider-connections", `{"display_name":"d","api_key":"k"}`, 400},
 		{"GET", "/api/llm/provider-connections", "", 400},
 		{"GET", "/api/profiles", "", 200},
@@ -117,9 +119,7 @@ func TestOlderFilesBlockWriting(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "settings.json")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 		s := serve(t, dir, nil)
 		if r := s.do("GET", "/api/settings", ""); r.Status != 200 || at(r.Body, "agent_settings", "llm", "model") == "older" {
 			t.Errorf("%s: %v", content, r)
@@ -140,6 +140,9 @@ func TestWithoutAKey(t *testing.T) {
 	fill(t, s)
 	if r := s.do("GET", "/api/settings X-Expose-Secrets: encrypted", ""); r.Status != 503 {
 		t.Errorf("sealed without a key: %v", r)
+	}
+	if r := s.do("GET", "/api/profiles/fast X-Expose-Secrets: encrypted", ""); r.Status != 503 || !strings.Contains(fmt.Sprint(r.Body), "OH_SECRET_KEY") {
+		t.Errorf("a profile sealed without a key: %v", r)
 	}
 	r := s.do("GET", "/api/settings", "")
 	if got := fmt.Sprint(r.Body); r.Status != 200 || strings.Contains(got, "sk-") || at(r.Body, "llm_api_key_is_set") != true {
@@ -245,6 +248,8 @@ func TestValidate(t *testing.T) {
 		"openai/good": fine, "openai/busy": fine,
 		"openai/bad-key": problem("LLMAuthenticationError", "invalid key **********"),
 		"openai/broke":   problem("LLMRateLimitError", "the budget is used up"),
+		"openai/unknown": problem("NotFoundError", "openai openai/unknown (HTTP 404): no such model"),
+		"openai/unnamed": problem("NotFoundError", "openai openai/unnamed (HTTP 400): no such model"),
 	} {
 		r := s.do("POST", "/api/profiles/draft/validate", fmt.Sprintf(`{"llm":{"model":%q,"api_key":"sk-12345"}}`, model))
 		if diff := cmp.Diff(any(want), r.Body); diff != "" || r.Status != 200 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/settings"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/settings/workspaces"
@@ -17,9 +18,7 @@ import (
 func serveWorkspaces(t *testing.T, dir string) func(method, path, body string) (int, string) {
 	t.Helper()
 	h, err := rest.New(rest.Options{Routes: settings.Workspaces(workspaces.New(dir)), Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return func(method, path, body string) (int, string) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
@@ -56,9 +55,7 @@ func TestABrokenWorkspacesFileStays(t *testing.T) {
 	for _, content := range []string{"{", "[]", `{"schema_version":2}`, `{"workspaces":[{}]}`, ""} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "workspaces.json")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 		do := serveWorkspaces(t, dir)
 		for _, c := range [][3]string{
 			{"GET", "/api/workspaces", ""}, {"DELETE", "/api/workspaces?path=/a", ""},

@@ -21,6 +21,7 @@
 package skills
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,10 +29,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/deft-dev/deft/internal/optional"
+	"github.com/deft-dev/deft/plugin"
+	"github.com/deft-dev/deft/plugin/gitsource"
+	"github.com/deft-dev/deft/plugin/installed"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/installation"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
@@ -53,43 +59,35 @@ type Options struct {
 	Log                  *slog.Logger // nil for none
 	// CheckProject is asked before a project is read.
 	CheckProject workspacescope.CheckProject
+	// Plugins fetches from marketplaces. Marketplaces are the server's own; requests name further ones.
+	Plugins      plugin.Loader
+	Marketplaces []plugin.Registration
 }
 
 // Service lists and installs skills. Make one with [New].
 type Service struct {
 	o         Options
 	catalog   skill.Catalog
-	installed *installation.Store
+	installed *installed.Store
 	syncing   sync.Mutex
 }
 
 // New returns the service.
 func New(o Options) *Service {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.PublicURL == "" {
-		o.PublicURL = "https://github.com/OpenHands/extensions"
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.PublicURL = cmp.Or(o.PublicURL, "https://github.com/OpenHands/extensions")
 	if o.PublicRef == "" {
 		o.PublicRef = os.Getenv("EXTENSIONS_REF")
 	}
-	if o.PublicRef == "" {
-		o.PublicRef = "main"
-	}
+	o.PublicRef = cmp.Or(o.PublicRef, "main")
 	catalog := skill.NewCatalog(o.Home, o.Persistence, o.Public)
 	dir := filepath.Join(o.Persistence, "skills", "installed")
-	return &Service{o: o, catalog: catalog, installed: installation.New(dir, func(at string) (installation.Described, error) {
-		s, err := skill.LoadOne(at)
-		if err != nil {
-			return installation.Described{}, err
-		}
-		d := installation.Described{Name: s.Name, Version: s.Version}
-		if s.Description != nil {
-			d.Description = *s.Description
-		}
-		return d, nil
-	})}
+	return &Service{o: o, catalog: catalog, installed: installed.New(dir, describe)}
+}
+
+func describe(dir string) (name, version, description string, err error) {
+	s, err := skill.LoadOne(dir)
+	return s.Name, s.Version, optional.Value(s.Description), err
 }
 
 // Organisation is a repository with skills of an organisation.
@@ -116,7 +114,9 @@ type Query struct {
 	// Marketplace is the file of the public repository that lists the skills
 	// to use; empty for all.
 	Marketplace string `json:"marketplace_path"`
-	Sandbox     struct {
+	// Registered are marketplaces whose skills and plugins each conversation gets.
+	Registered []json.RawMessage `json:"registered_marketplaces"`
+	Sandbox    struct {
 		Hosts []Host `json:"exposed_urls"`
 	} `json:"sandbox_config"`
 }
@@ -131,10 +131,14 @@ type Sources struct {
 }
 
 // Load returns the skills of all sources that the query asks for. Later ones
-// replace earlier ones of the same name: hosts, public, user, organisations,
-// project.
-func (s *Service) Load(ctx context.Context, q Query) ([]skill.Skill, Sources) {
+// replace earlier ones of the same name: hosts, marketplaces, public, user, organisations,
+// project. An error is about the marketplaces of the query.
+func (s *Service) Load(ctx context.Context, q Query) ([]skill.Skill, Sources, error) {
 	var n Sources
+	registered, err := s.registered(ctx, q.Registered)
+	if err != nil {
+		return nil, n, err
+	}
 	hosts := workHosts(q.Sandbox.Hosts)
 	var base, orgs, project []skill.Skill
 	if q.Public {
@@ -157,8 +161,12 @@ func (s *Service) Load(ctx context.Context, q Query) ([]skill.Skill, Sources) {
 		s.warn(warnings)
 		project = list
 	}
-	n.Sandbox, n.Base, n.Organisations, n.Project = len(hosts), len(base), len(orgs), len(project)
-	return skill.Override(skill.Override(skill.Override(hosts, base), orgs), project), n
+	n.Sandbox, n.Marketplaces, n.Base, n.Organisations, n.Project = len(hosts), len(registered), len(base), len(orgs), len(project)
+	all := hosts
+	for _, more := range [][]skill.Skill{registered, base, orgs, project} {
+		all = skill.Override(all, more)
+	}
+	return all, n, nil
 }
 
 // Listed is a skill of the catalog as clients see it.
@@ -169,8 +177,8 @@ type Listed struct {
 
 // list returns the skills that an agent profile can load.
 func (s *Service) list() []skill.Listed {
-	all, warnings := s.catalog.List(skill.DefaultMarketplace)
-	s.warn(warnings)
+	all, users, others := s.catalog.List(skill.DefaultMarketplace)
+	s.warn(slices.Concat(users, others))
 	return all
 }
 
@@ -251,12 +259,12 @@ func (s *Service) organisation(ctx context.Context, o Organisation) []skill.Skil
 		return nil
 	}
 	defer os.RemoveAll(temp)
-	if _, err := installation.Clone(ctx, o.URL, "", filepath.Join(temp, "r")); err != nil {
+	if _, err := gitsource.Clone(ctx, o.URL, "", filepath.Join(temp, "r")); err != nil {
 		// The error may be about a repository that is simply not there.
 		s.o.Log.Info("skills of an organisation", "organisation", o.Name, "err", err)
 		return nil
 	}
-	list, warnings := skill.LoadRepository(filepath.Join(temp, "r"), "skills", "microagents")
+	list, warnings := skill.LoadOrganisation(filepath.Join(temp, "r"))
 	s.warn(warnings)
 	return list
 }
@@ -276,7 +284,7 @@ func (s *Service) Sync(ctx context.Context) error {
 	}
 	defer os.RemoveAll(temp)
 	fresh := filepath.Join(temp, "fresh")
-	if _, err := installation.Clone(ctx, s.o.PublicURL, s.o.PublicRef, fresh); err != nil {
+	if _, err := gitsource.Clone(ctx, s.o.PublicURL, s.o.PublicRef, fresh); err != nil {
 		return err
 	}
 	if err := os.Rename(kept, filepath.Join(temp, "old")); err != nil && !os.IsNotExist(err) {
@@ -296,7 +304,7 @@ func (s *Service) Routes() []rest.Route {
 	}
 	return append(own, installation.API{
 		Store: s.installed, Noun: "skill", Invalid: "the source contains a valid SKILL.md", Log: s.o.Log,
-		Show: func(i installation.Info) any { return installation.ShapeOf(i) },
+		Show: func(i installed.Info) any { return installation.ShapeOf(i) },
 	}.Routes()...)
 }
 
@@ -310,7 +318,10 @@ func (s *Service) postList(w http.ResponseWriter, r *http.Request) error {
 	if err := s.o.CheckProject.Check(q.Project, q.ProjectDir); err != nil {
 		return err
 	}
-	found, sources := s.Load(r.Context(), q)
+	found, sources, err := s.Load(r.Context(), q)
+	if err != nil {
+		return err
+	}
 	infos := make([]skill.Info, 0, len(found))
 	for _, one := range found {
 		infos = append(infos, one.Info())

@@ -1,12 +1,12 @@
 package skills_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,45 +14,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
+	"github.com/deft-dev/deft/plugin"
 	"github.com/deft-dev/deft/server/agentserver/skills"
 	"github.com/deft-dev/deft/server/rest"
 )
 
-func write(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		at := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // repository commits files to a new repository and returns its URL.
 func repository(t *testing.T, name string, files map[string]string) string {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("git is not installed")
-	}
 	dir := filepath.Join(t.TempDir(), name)
-	write(t, dir, files)
-	for _, args := range [][]string{
-		{"init", "-q", "-b", "main"}, {"add", "."},
-		{"-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "x"},
-	} {
-		cmd := exec.Command("git", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	testtree.Write(t, dir, files)
+	testtree.Commit(t, dir)
 	return "file://" + dir
 }
 
@@ -67,9 +41,7 @@ func setup(t *testing.T, o skills.Options) *bundle {
 	home := t.TempDir()
 	o.Home, o.Persistence = home, filepath.Join(home, ".openhands")
 	server, err := rest.New(rest.Options{Routes: skills.New(o).Routes(), Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	h := httptest.NewServer(server)
 	t.Cleanup(h.Close)
 	return &bundle{t, h.URL, home}
@@ -81,18 +53,12 @@ var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00
 func (b *bundle) ask(method, path, body string, status int, want string) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(body))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	got := timestamp.ReplaceAllString(strings.ReplaceAll(string(raw), b.home, "HOME"), "T")
 	if resp.StatusCode != status || got != want {
 		b.t.Errorf("%s %s %s: %d, want %d (-want +got):\n%s", method, path, body, resp.StatusCode, status, cmp.Diff(want, got))
@@ -111,7 +77,7 @@ func quote(s string) string {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	b := setup(t, skills.Options{})
-	write(t, b.home, map[string]string{
+	testtree.Write(t, b.home, map[string]string{
 		"ws/AGENTS.md":                    "agents\n",
 		"ws/.openhands/skills/a.md":       "hi\n",
 		"ws/.agents/skills/good/SKILL.md": "---\nname: good\ndescription: d\n---\nbody\n",
@@ -163,9 +129,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for _, body := range []string{``, `null`, `[]`, `{"load_public":"x"}`, `{"load_user":null}`, `{"project_dir":1}`, `{`, `{"org_configs":[{}]}`, `{"sandbox_config":{"exposed_urls":[{"name":"WORKER_1"}]}}`} {
 		resp, err := http.Post(b.url+"/api/skills", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != 422 {
 			t.Errorf("%s: %d", body, resp.StatusCode)
@@ -177,16 +141,12 @@ func TestAnswers(t *testing.T) {
 func TestFailedRefresh(t *testing.T) {
 	t.Parallel()
 	b := setup(t, skills.Options{})
-	write(t, b.home, map[string]string{"s/SKILL.md": "---\nname: s\ndescription: d\n---\nx"})
+	testtree.Write(t, b.home, map[string]string{"s/SKILL.md": "---\nname: s\ndescription: d\n---\nx"})
 	const item = `{"name":"s","version":"1.0.0","description":"d","enabled":true,"source":"HOME/s","resolved_ref":null,"repo_path":null,"installed_at":"T","install_path":"HOME/.openhands/skills/installed/s"}`
 	b.ask("POST", "/api/skills/install", `{"source":`+quote(b.home+"/s")+`}`, 200, item)
-	if err := os.WriteFile(b.home+"/s/SKILL.md", []byte("---\nname: other\n---\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(b.home+"/s/SKILL.md", []byte("---\nname: other\n---\n"), 0o644))
 	b.ask("POST", "/api/skills/installed/s/refresh", "", 422, `{"detail":"The source of skill 's' no longer holds a valid skill. The installed copy was kept."}`)
-	if err := os.RemoveAll(b.home + "/s"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.RemoveAll(b.home+"/s"))
 	b.ask("POST", "/api/skills/installed/s/refresh", "", 400, `{"detail":"Failed to fetch the source of skill 's'. The installed copy was kept."}`)
 	b.ask("GET", "/api/skills/installed/s", "", 200, item)
 }
@@ -201,16 +161,24 @@ func TestRepositories(t *testing.T) {
 		"marketplaces/default.json": `{"name":"m","plugins":[{"name":"pub"}]}`,
 	})
 	hostile := repository(t, "org", map[string]string{"skills/o.md": "org", "microagents/o.md": "later", "microagents/p.md": "p"})
-	b := setup(t, skills.Options{PublicURL: public})
+	market := repository(t, "market", map[string]string{
+		".plugin/marketplace.json": `{"name":"m","plugins":[{"name":"p","source":"./p"},{"name":"broken","source":"./none"}],"skills":[{"name":"pub","source":"./pub"},{"name":"more","source":"./more"}]}`,
+		"p/skills/of-p/SKILL.md":   "of p",
+		"p/commands/do.md":         "do",
+		"pub/SKILL.md":             "hidden by the public one",
+		"more/SKILL.md":            "more",
+	})
+	b := setup(t, skills.Options{
+		PublicURL: public, Plugins: plugin.Loader{Local: func(context.Context) bool { return true }},
+		Marketplaces: []plugin.Registration{{Name: "ours", From: plugin.Source{Source: market}, Each: plugin.Choice{Names: []string{"more"}}}},
+	})
 	b.ask("POST", "/api/skills/sync", "", 200, `{"status":"success","message":"Skills repository synced successfully"}`)
 	b.ask("POST", "/api/skills/sync", "", 200, `{"status":"success","message":"Skills repository synced successfully"}`)
 	b.ask("GET", "/api/skills/catalog", "", 200, `{"skills":[{"name":"pub","type":"agentskills","content":"pub","triggers":[],"source":"HOME/.openhands/cache/skills/public-skills/skills/pub/SKILL.md","description":null,"is_agentskills_format":true,"disable_model_invocation":false,"origin":"public"}]}`)
 	sum := func(body, want string) {
 		t.Helper()
 		resp, err := http.Post(b.url+"/api/skills", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer resp.Body.Close()
 		var got struct {
 			Sources json.RawMessage `json:"sources"`
@@ -219,11 +187,16 @@ func TestRepositories(t *testing.T) {
 			t.Errorf("%s: %s, %v", body, got.Sources, err)
 		}
 	}
-	sum(`{}`, `{"sandbox":0,"registered_marketplaces":0,"sdk_base":1,"org":0,"project":0}`)
-	sum(`{"marketplace_path":null}`, `{"sandbox":0,"registered_marketplaces":0,"sdk_base":2,"org":0,"project":0}`)
-	sum(`{"marketplace_path":"../../../etc/passwd"}`, `{"sandbox":0,"registered_marketplaces":0,"sdk_base":0,"org":0,"project":0}`)
+	sum(`{}`, `{"sandbox":0,"registered_marketplaces":1,"sdk_base":1,"org":0,"project":0}`)
+	sum(`{"marketplace_path":null}`, `{"sandbox":0,"registered_marketplaces":1,"sdk_base":2,"org":0,"project":0}`)
+	sum(`{"marketplace_path":"../../../etc/passwd"}`, `{"sandbox":0,"registered_marketplaces":1,"sdk_base":0,"org":0,"project":0}`)
 	sum(`{"load_public":false,"org_configs":[{"repository":"a/b","provider":"github","org_repo_url":`+quote(hostile)+`,"org_name":"a"},{"repository":"a/c","provider":"github","org_repo_url":"file:///nowhere","org_name":"b"}]}`,
-		`{"sandbox":0,"registered_marketplaces":0,"sdk_base":0,"org":2,"project":0}`)
+		`{"sandbox":0,"registered_marketplaces":1,"sdk_base":0,"org":2,"project":0}`)
+
+	sum(`{"registered_marketplaces":[{"name":"ours","source":`+quote(market)+`,"auto_load":true}]}`, `{"sandbox":0,"registered_marketplaces":4,"sdk_base":1,"org":0,"project":0}`)
+	sum(`{"registered_marketplaces":[{"name":"ours","source":`+quote(market)+`}]}`, `{"sandbox":0,"registered_marketplaces":0,"sdk_base":1,"org":0,"project":0}`)
+	b.ask("POST", "/api/skills", `{"registered_marketplaces":[{"name":"x","source":"github:a/b"},{"name":"x","source":"github:a/c"}]}`, 422,
+		`{"detail":[{"type":"value_error","loc":["body","registered_marketplaces"],"msg":"Value error, Duplicate marketplace registration: x","input":[{"name":"x","source":"github:a/b"},{"name":"x","source":"github:a/c"}],"ctx":{"error":"Duplicate marketplace registration: x"}}]}`)
 
 	for body, want := range map[string]string{
 		`{"source":` + quote(url) + `,"ref":"main"}`:              `"name":"one"`,
@@ -233,9 +206,7 @@ func TestRepositories(t *testing.T) {
 		`{"source":` + quote(url+"-not") + `}`:                    "Failed to fetch",
 	} {
 		resp, err := http.Post(b.url+"/api/skills/install", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil || !strings.Contains(string(got), want) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // bare is a client that only finds where frames end. early goes out with the
@@ -27,15 +28,11 @@ type bare struct {
 func (h *fixture) bare(tb testing.TB, path string, buffer int, early ...byte) *bare {
 	tb.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(h.url, "ws://"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	tb.Cleanup(func() { _ = c.Close() })
 	_, err = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n%s", path, early)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	b := &bare{c, bufio.NewReaderSize(c, buffer)}
 	res, err := http.ReadResponse(b.r, nil)
 	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
@@ -87,9 +84,7 @@ func BenchmarkReplay(b *testing.B) {
 			for b.Loop() {
 				c := h.bare(b, path, 64<<10)
 				for range events + 1 {
-					if err := c.skip(); err != nil {
-						b.Fatal(err)
-					}
+					must.Succeed(b, c.skip())
 				}
 				_ = c.Close()
 			}
@@ -109,9 +104,7 @@ func BenchmarkFanOut(b *testing.B) {
 	clients := make([]*bare, followers)
 	for i := range clients {
 		clients[i] = h.bare(b, h.events(), 512)
-		if err := clients[i].skip(); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, clients[i].skip())
 	}
 	per := (memory() - before) / followers
 	at := make([]chan time.Time, followers)

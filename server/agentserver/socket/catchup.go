@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	clientview "github.com/deft-dev/deft/server/view"
 )
 
 var errStuck = fault.New(fault.Corrupt, "the stream ends before its last event")
@@ -72,7 +73,7 @@ func (f *follower) readOn(ctx context.Context) (left net.Buffers, err error) {
 		}
 		f.next = rec.Seq + 1
 		if rec.Seq > f.until || f.since == nil || f.since(&rec) {
-			f.stored(b, rec.Seq, rec.ID, clean(rec.JSON))
+			f.stored(b, rec.Seq, rec.ID, clean(clientview.Event(rec.JSON, f.p.own)))
 		}
 		if rec.Seq >= f.through || f.large {
 			break

@@ -1,6 +1,10 @@
 package socket_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
+)
 
 // TestDeliveryCost: an append with its delivery to a follower takes few allocations, and a
 // further follower some three. It is not parallel, because it counts them.
@@ -10,9 +14,7 @@ func TestDeliveryCost(t *testing.T) {
 		var clients []*bare
 		skip := func() {
 			for _, c := range clients {
-				if err := c.skip(); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.skip())
 			}
 		}
 		for range followers {

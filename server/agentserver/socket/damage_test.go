@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 )
 
@@ -73,9 +74,7 @@ func TestPing(t *testing.T) {
 			return true
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cl := &client{t, c}
 	cl.expect("full_state")
 	done := make(chan struct{})

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 	"github.com/deft-dev/deft/session"
 )
@@ -309,9 +310,7 @@ func TestDeletedConversation(t *testing.T) {
 	h := setup(t)
 	c := h.dial(t, h.events())
 	c.expect("full_state")
-	if err := h.store.Delete(t.Context(), h.id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.store.Delete(t.Context(), h.id))
 	if code, _ := c.ends(); code != 4004 {
 		t.Errorf("closed with %d", code)
 	}

@@ -33,6 +33,7 @@ type follower struct {
 	state int64              // full states up to this number are old
 	items map[event.ID]int   // attempts of items begun for this client; negative once aborted
 	large bool               // a frame was larger than allowed
+	piece int64              // pieces of answers up to this number were sent
 }
 
 type record = eventstream.Record
@@ -109,14 +110,19 @@ func (f *follower) take(b *batch, e *entry) {
 	case e.seq > 0:
 		if e.seq >= f.next {
 			f.next = e.seq + 1
-			f.stored(b, e.seq, e.item, e.events)
+			raw := e.events
+			if f.p.own && e.own != nil {
+				raw = e.own
+			}
+			f.stored(b, e.seq, e.item, raw)
 		}
 	case e.state > 0 && e.state <= f.state:
 		return
 	case f.p.style == plain:
-		if e.events != nil {
-			b.text(e.events)
+		if frame := f.event(e); frame != nil {
+			b.text(frame)
 		}
+	case e.session == nil: // it is not for this kind of socket
 	case f.follows(e):
 		f.fits(len(e.session))
 		if !f.large {
@@ -176,7 +182,7 @@ func (f *follower) giveUp() error {
 func (f *follower) settle(ctx context.Context) error {
 	if f.lost {
 		f.lost = false
-		if err := f.giveUp(); err != nil {
+		if err := errors.Join(f.giveUp(), f.sendOwn()); err != nil {
 			return err
 		}
 	}

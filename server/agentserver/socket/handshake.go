@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/server/rest"
+	clientview "github.com/deft-dev/deft/server/view"
 )
 
 // style is the protocol of a socket.
@@ -23,6 +24,7 @@ const (
 	shell                 // events of shell commands
 	terminal              // a pseudo terminal
 	output                // output of running actions
+	view                  // the live view of a browser
 )
 
 // plan is a client's request in its handshake.
@@ -34,14 +36,16 @@ type plan struct {
 	all      bool
 	since    event.Timestamp
 	after    *int
+	answers  bool // ours: unfinished answers, from their beginning on
 	terminal terminalPlan
 	// known is set when the client has sent a key, or needs none.
 	known bool
+	own   bool // ours: events as they are stored, see [view.Event]
 }
 
 func (s *Service) events(w http.ResponseWriter, r *http.Request) error {
 	q := rest.QueryOf(r)
-	p := plan{style: plain}
+	p := plan{style: plain, answers: q.Bool("answers", false), own: q.Bool(clientview.OwnKinds, false)}
 	mode := q.Enum("resend_mode", "", "all", "since")
 	all := q.Bool("resend_all", false)
 	at, ok := q.Time("after_timestamp", time.Local)
@@ -54,7 +58,7 @@ func (s *Service) events(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Service) session(w http.ResponseWriter, r *http.Request) error {
 	q := rest.QueryOf(r)
-	p := plan{style: envelope}
+	p := plan{style: envelope, own: q.Bool(clientview.OwnKinds, false)}
 	if q.Has("after_seq") {
 		n := q.Int("after_seq", 0, math.MinInt, math.MaxInt)
 		p.after = &n

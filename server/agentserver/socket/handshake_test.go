@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -57,9 +58,7 @@ func TestNotASocket(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	res, err := http.Get("http" + strings.TrimPrefix(h.url, "ws") + h.events())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusNotFound {
 		t.Errorf("got %s", res.Status)

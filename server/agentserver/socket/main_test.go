@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/session"
@@ -37,7 +39,10 @@ type talk struct {
 	printed   []session.Output // so far
 	print     func(session.Output)
 	terminals tool.PTYs
-	made      int // full states, numbered
+	view      io.ReadWriteCloser
+	answer    session.Unfinished
+	pieces    int64 // published
+	made      int   // full states, numbered
 	fail      error
 }
 
@@ -89,9 +94,31 @@ func (c *talk) Send(_ context.Context, m session.Message) error {
 	return err
 }
 
+// OpenQueue implements [socket.Conversation].
+func (c *talk) OpenQueue() (json.RawMessage, error) {
+	ev, err := event.NewStateUpdate("queue", []session.Queued{})
+	if err != nil {
+		return nil, err
+	}
+	return event.Marshal(ev)
+}
+
+// Unfinished implements [socket.Conversation].
+func (c *talk) Unfinished() *session.Unfinished {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := c.answer
+	u.Next = c.pieces
+	return &u
+}
+
 func (c *talk) publish(tr session.Transient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if tr.Piece != nil {
+		tr.Piece.Number = c.pieces
+		c.pieces++
+	}
 	for _, f := range c.watchers {
 		f(tr)
 	}
@@ -115,9 +142,7 @@ func (c *talk) add(tb testing.TB, names ...string) eventstream.Seq {
 		evs[i] = event.NewUserMessage(n)
 	}
 	seq, err := c.store.Append(context.Background(), c.id, evs...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	return seq
 }
 
@@ -131,16 +156,12 @@ type fixture struct {
 func setup(tb testing.TB, change ...func(*socket.Options)) *fixture {
 	tb.Helper()
 	store, err := sqlite.Open(context.Background(), tb.TempDir(), sqlite.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	c := &talk{
 		id: event.NewConversationID(), store: store, sent: make(chan session.Message, 16),
 		gone: make(chan struct{}, 1), watchers: map[int]func(session.Transient){},
 	}
-	if err := store.Create(context.Background(), c.id, eventstream.Meta{}); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, store.Create(context.Background(), c.id, eventstream.Meta{}))
 	o := socket.Options{
 		Find: func(_ context.Context, id event.ConversationID) (socket.Conversation, error) {
 			if id != c.id {
@@ -155,16 +176,12 @@ func setup(tb testing.TB, change ...func(*socket.Options)) *fixture {
 	}
 	s := socket.New(o)
 	h, err := rest.New(rest.Options{Routes: s.Routes(), Keys: o.Keys})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	srv := httptest.NewServer(h)
 	tb.Cleanup(func() {
 		s.Close()
 		srv.Close()
-		if err := store.Close(); err != nil {
-			tb.Error(err)
-		}
+		must.Report(tb, store.Close())
 	})
 	return &fixture{talk: c, s: s, url: "ws" + strings.TrimPrefix(srv.URL, "http")}
 }
@@ -206,9 +223,7 @@ func (h *fixture) try(path string, header ...string) (*websocket.Conn, *http.Res
 
 func (c *client) say(frame string) {
 	c.tb.Helper()
-	if err := c.Write(context.Background(), websocket.MessageText, []byte(frame)); err != nil {
-		c.tb.Fatal(err)
-	}
+	must.Succeed(c.tb, c.Write(context.Background(), websocket.MessageText, []byte(frame)))
 }
 
 // frame has the fields of any frame of any socket.
@@ -275,9 +290,7 @@ func number(n *int) string {
 func (c *client) next() *frame {
 	c.tb.Helper()
 	_, b, err := c.Read(context.Background())
-	if err != nil {
-		c.tb.Fatal(err)
-	}
+	must.Succeed(c.tb, err)
 	f := new(frame)
 	if err := json.Unmarshal(b, f); err != nil {
 		c.tb.Fatalf("%v: %.200s", err, b)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 	"github.com/deft-dev/deft/session"
 )
@@ -47,9 +48,7 @@ type piece struct {
 func (c *client) piece() (p piece) {
 	c.tb.Helper()
 	typ, b, err := c.Read(context.Background())
-	if err != nil {
-		c.tb.Fatal(err)
-	}
+	must.Succeed(c.tb, err)
 	if err := json.Unmarshal(b, &p); err != nil || typ != websocket.MessageText || p.Type != "output" {
 		c.tb.Fatalf("the frame is %.200s (%v)", b, err)
 	}

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	clientview "github.com/deft-dev/deft/server/view"
 )
 
 // step is the effect of an entry on an item of a session socket.
@@ -25,13 +27,16 @@ type entry struct {
 	seq     eventstream.Seq // 0 for records that are not stored
 	state   int64           // of a full state: its number
 	events  []byte          // for event sockets; of a stored event its JSON
+	own     []byte          // of a stored event with a kind of ours: its JSON for clients that know it; else nil
 	session []byte          // for session sockets; nil for a stored event
+	answer  []byte          // for event sockets that ask for answers
+	number  int64           // of a piece of an answer
 	item    event.ID        // that it completes or is a part of
 	step    step
 	attempt int
 }
 
-func (e *entry) size() int { return len(e.events) + len(e.session) + 100 }
+func (e *entry) size() int { return len(e.events) + len(e.own) + len(e.session) + len(e.answer) + 100 }
 
 // clean returns JSON as valid UTF-8, which text frames must be: otherwise clients
 // close the connection.
@@ -84,11 +89,15 @@ func (r *ring) begin(last eventstream.Seq) {
 
 // store adds the next stored event.
 func (r *ring) store(rec eventstream.Record) {
+	e := entry{seq: rec.Seq, events: clean(clientview.Event(rec.JSON, false)), item: rec.ID}
+	if own := clean(rec.JSON); !bytes.Equal(own, e.events) {
+		e.own = own
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.release(rec.Seq - 1)
 	r.last = rec.Seq
-	r.add(entry{seq: rec.Seq, events: clean(rec.JSON), item: rec.ID})
+	r.add(e)
 	r.release(rec.Seq)
 	r.wake()
 }

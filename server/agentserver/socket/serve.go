@@ -28,6 +28,10 @@ func (s *Service) serve(l *link, p plan) {
 		s.serveTerminal(ctx, cancel, l, p)
 		return
 	}
+	if p.style == view {
+		s.serveView(ctx, cancel, l, p)
+		return
+	}
 	if p.style == output {
 		s.serveOutput(ctx, cancel, l, p)
 		return
@@ -125,10 +129,14 @@ func (f *follower) position(ctx context.Context) error {
 	return nil
 }
 
-// sendFirst sends the first frame: the full state, or the start of a session.
+// sendFirst sends the first frame: the full state, or the start of a session. The queue and
+// the unfinished answer follow the state.
 func (f *follower) sendFirst(ctx context.Context) error {
 	if f.p.style == plain {
-		return f.sendState(ctx)
+		if err := f.sendState(ctx); err != nil {
+			return err
+		}
+		return f.sendOwn()
 	}
 	f.owes = true // once the history is sent
 	b := []byte(`{"type":"sync"`)

@@ -8,11 +8,11 @@
 //	routes := s.Routes() // for rest.New
 //
 // /sockets/events/{id} sends the full state, then the requested history, then new
-// events. /sockets/session/{id} sends the same in envelopes with a sequence number to
+// events; with `answers`, which is Deft's own, also the unfinished answer from its beginning on. /sockets/session/{id} sends the same in envelopes with a sequence number to
 // resume from, and answers while they stream. /sockets/bash-events sends the events of
 // shell commands. /sockets/terminal/{id} is a pseudo terminal in the conversation's
 // sandbox, and /sockets/output/{id} sends the output of running actions as it comes;
-// only Deft has these two. See docs/openhands/sdk-wire.md section 9 and
+// /sockets/view/{id} is the live view of its browser; only Deft has these three. See docs/openhands/sdk-wire.md section 9 and
 // docs/openhands/sdk-wire-1.58.md section C.1.
 //
 // # Order
@@ -40,8 +40,10 @@
 package socket
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -69,6 +71,12 @@ type Conversation interface {
 	// order, until cancel returns. f does not block and must not be called
 	// afterwards.
 	Watch(f func(session.Transient)) (cancel func())
+	// OpenQueue returns the event that shows the messages that wait until the agent has ended,
+	// and goes on with sending them.
+	OpenQueue() (json.RawMessage, error)
+	// Unfinished returns the answer that the model is writing. Pieces that are published
+	// later have greater numbers.
+	Unfinished() *session.Unfinished
 	// WatchOutput calls f for the output of running actions, beginning with the end of
 	// their output so far, until cancel returns. f does not block.
 	WatchOutput(f func(session.Output)) (cancel func())
@@ -76,6 +84,8 @@ type Conversation interface {
 	Send(ctx context.Context, m session.Message) error
 	// Terminals returns the pseudo terminals of its sandbox.
 	Terminals(ctx context.Context) (tool.PTYs, error)
+	// View connects to the live view of its browser, as [tool.Viewer].
+	View(ctx context.Context) (io.ReadWriteCloser, error)
 }
 
 // Options configure the sockets. Durations and sizes of 0 take their defaults.
@@ -131,9 +141,7 @@ func New(o Options) *Service {
 	or(&o.AuthTimeout, 10*time.Second)
 	or(&o.PingEvery, 25*time.Second)
 	or(&o.MaxFrame, 4<<20)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Service{o: o, links: map[*link]struct{}{}, feeds: map[event.ConversationID]*feed{}}
 	s.readers = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -161,6 +169,7 @@ func (s *Service) Routes() []rest.Route {
 		route("session/{conversation_id}", s.session),
 		route("terminal/{conversation_id}", s.terminal),
 		route("output/{conversation_id}", s.output),
+		route("view/{conversation_id}", s.view),
 	}
 	if s.o.Bash != nil {
 		routes = append(routes, route("bash-events", s.shell))

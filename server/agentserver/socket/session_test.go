@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 	"github.com/deft-dev/deft/session"
 	"github.com/google/go-cmp/cmp"
@@ -124,18 +125,12 @@ func TestBehind(t *testing.T) {
 func stall(t *testing.T, h *fixture, path string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(h.url, "ws://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.(*net.TCPConn).SetReadBuffer(4096))
 	_, err = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
@@ -173,9 +168,7 @@ func TestReconnects(t *testing.T) {
 	h.add(t, "one")
 	for i := range 1000 {
 		c, _, err := h.try(h.session() + "?after_seq=-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if i%2 == 0 {
 			if _, _, err := c.Read(context.Background()); err != nil {
 				t.Fatal(err)

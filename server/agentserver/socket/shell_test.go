@@ -4,20 +4,17 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/bash"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 )
 
 func withShell(t *testing.T, followers int) *fixture {
 	b, err := bash.Open(bash.Options{Dir: t.TempDir(), MaxFollowers: followers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	h := setup(t, func(o *socket.Options) { o.Bash = b })
 	t.Cleanup(func() { // before the sockets are closed
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, b.Close())
 	})
 	return h
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/waittest"
 	"github.com/deft-dev/deft/server/agentserver/socket"
 	"github.com/deft-dev/deft/tool"
@@ -26,11 +27,7 @@ func withTerminals(t *testing.T, o pty.Options, change ...func(*socket.Options))
 	h := setup(t, change...)
 	o.Dir, o.Env = t.TempDir(), []string{"PATH=/usr/local/bin:/usr/bin:/bin", "SHELL=/bin/sh"}
 	host := pty.New(o)
-	t.Cleanup(func() {
-		if err := host.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Report(t, host.Close()) })
 	h.terminals = host
 	return h
 }
@@ -48,15 +45,11 @@ type control struct {
 func (c *client) part() (out []byte, f control) {
 	c.tb.Helper()
 	typ, b, err := c.Read(context.Background())
-	if err != nil {
-		c.tb.Fatal(err)
-	}
+	must.Succeed(c.tb, err)
 	if typ == websocket.MessageBinary {
 		return b, f
 	}
-	if err := json.Unmarshal(b, &f); err != nil {
-		c.tb.Fatal(err)
-	}
+	must.Succeed(c.tb, json.Unmarshal(b, &f))
 	return nil, f
 }
 
@@ -86,9 +79,7 @@ func (c *client) outputUntil(want string) string {
 
 func (c *client) typeIn(text string) {
 	c.tb.Helper()
-	if err := c.Write(context.Background(), websocket.MessageBinary, []byte(text)); err != nil {
-		c.tb.Fatal(err)
-	}
+	must.Succeed(c.tb, c.Write(context.Background(), websocket.MessageBinary, []byte(text)))
 }
 
 // closed reads up to the close frame and returns its code.
@@ -277,9 +268,7 @@ func TestTerminalSlowReader(t *testing.T) {
 	c.typeIn("head -c 100000000 /dev/zero | tr '\\0' x; exit 6\n")
 	waittest.Until(t, "the program ends", func() bool { // nobody holds it up any more
 		list, err := h.terminals.ListPTYs(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		code := list[0].ExitCode
 		if code != nil && *code != 6 {
 			t.Errorf("exit code %d", *code)
@@ -302,20 +291,14 @@ func TestTerminalRoutes(t *testing.T) {
 	ask := func(method, path, key string) (int, []tool.PTY) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, "http"+strings.TrimPrefix(h.url, "ws")+"/api/conversations/"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		req.Header.Set("X-Session-API-Key", key)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer resp.Body.Close()
 		var list []tool.PTY
 		if method == http.MethodGet && resp.StatusCode == http.StatusOK {
-			if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.NewDecoder(resp.Body).Decode(&list))
 		}
 		return resp.StatusCode, list
 	}

@@ -13,6 +13,12 @@ import (
 // false if the contract has no form for it.
 func entryOf(tr *session.Transient) (e entry, ok bool, err error) {
 	p := tr.Piece
+	if p != nil {
+		e.number = p.Number
+		if e.answer, err = answerOf(p); err != nil {
+			return entry{}, false, err
+		}
+	}
 	switch {
 	case tr.Event != nil:
 		e.events = clean(tr.Event)
@@ -34,6 +40,8 @@ func entryOf(tr *session.Transient) (e entry, ok bool, err error) {
 	case p.Aborted != "":
 		e.item, e.step = p.Item, aborts
 		e.session = itemAborted(p.Item, p.Attempt, p.Aborted)
+	case p.Kind == "call":
+		e.item, e.step = p.Item, goesOn
 	default:
 		err = e.delta(p)
 	}

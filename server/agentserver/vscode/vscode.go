@@ -10,8 +10,8 @@
 //
 // # Concurrency and failure
 //
-// There is no state. A conversation that does not exist is answered with 404, a sandbox without
-// VS Code with 503 and the reason.
+// Everything is safe for concurrent use. A conversation that does not exist is answered with 404, a
+// sandbox without VS Code with 503 and the reason. A [Server] has what it started until Close.
 package vscode
 
 import (

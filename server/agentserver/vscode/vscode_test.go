@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/vscode"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -68,9 +69,7 @@ func TestAnswers(t *testing.T) {
 					return rest.Fail(404, "Conversation not found: "+id)
 				},
 			})})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, httptest.NewRequest("GET", test.path, nil))
 			if w.Code != test.status || !strings.Contains(w.Body.String(), test.want) {

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/server/view"
 )
 
 // work delivers a job. An error means that the endpoint did not accept it and that
@@ -157,6 +158,7 @@ func (e *endpoint) read(b *batch, id event.ConversationID, next eventstream.Seq)
 
 // put adds an event to a batch, and sends the batch first if it is full.
 func (e *endpoint) put(b *batch, id event.ConversationID, raw []byte) error {
+	raw = view.Event(raw, false)
 	whole, err := event.WithNulls(raw)
 	if err != nil {
 		whole = raw // it is posted unchanged

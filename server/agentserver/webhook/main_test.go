@@ -17,6 +17,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/agentserver/webhook"
 )
@@ -65,7 +66,9 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if json.Unmarshal(p.raw, &evs) == nil {
 		for _, e := range evs {
-			p.texts = append(p.texts, e.LLM.Content[0].Text)
+			if len(e.LLM.Content) > 0 {
+				p.texts = append(p.texts, e.LLM.Content[0].Text)
+			}
 		}
 	}
 	s.mu.Lock()
@@ -106,29 +109,19 @@ type server struct {
 func newServer(t *testing.T) *server {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, store.Close()) })
 	return &server{t, store, filepath.Join(t.TempDir(), "webhooks.log")}
 }
 
 func (h *server) start(specs ...config.Webhook) *webhook.Service {
 	h.t.Helper()
 	cursors, err := webhook.OpenFile(h.path)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must.Succeed(h.t, err)
 	s, err := webhook.New(webhook.Options{
 		Endpoints: specs, Stream: h.store, Cursors: cursors, Key: func() string { return "the key" },
 	})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must.Succeed(h.t, err)
 	return s
 }
 
@@ -140,17 +133,13 @@ func (h *server) stop(s *webhook.Service, now bool) {
 		cancel()
 	}
 	defer cancel()
-	if err := s.Close(ctx); err != nil {
-		h.t.Error(err)
-	}
+	must.Report(h.t, s.Close(ctx))
 }
 
 func (h *server) conversation() event.ConversationID {
 	h.t.Helper()
 	id := event.NewConversationID()
-	if err := h.store.Create(h.t.Context(), id, eventstream.Meta{}); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Succeed(h.t, h.store.Create(h.t.Context(), id, eventstream.Meta{}))
 	return id
 }
 

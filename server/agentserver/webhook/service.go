@@ -36,6 +36,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -89,12 +90,8 @@ type Service struct {
 // New starts delivering, beginning with the events that were not delivered when
 // the service last ended. Close it.
 func New(o Options) (*Service, error) {
-	if o.Posts == 0 {
-		o.Posts = 8
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Posts = cmp.Or(o.Posts, 8)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Key == nil {
 		o.Key = func() string { return "" }
 	}

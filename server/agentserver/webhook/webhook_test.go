@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/server/agentserver/config"
 	"github.com/deft-dev/deft/server/agentserver/webhook"
@@ -41,9 +42,7 @@ func TestBatches(t *testing.T) {
 		}
 	}
 	h.add(s.Stream(), id, 4, 4)
-	if err := s.Flush(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Flush(t.Context(), id))
 	if p := <-sink.got; join(p.texts) != "4" {
 		t.Errorf("got %v", p.texts)
 	}
@@ -91,6 +90,27 @@ func TestForm(t *testing.T) {
 	}
 }
 
+// reported is an action that OpenHands' servers do not know.
+type reported struct{ event.ActionBase }
+
+func (*reported) Kind() string { return "WebhookTestAction" }
+
+func init() { event.RegisterAction[reported]() }
+
+// TestOwnKinds holds that the receiver can read every event.
+func TestOwnKinds(t *testing.T) {
+	t.Parallel()
+	h, sink := newServer(t), newSink(t)
+	s := h.start(sink.spec())
+	defer h.stop(s, true)
+	id := h.conversation()
+	_, err := s.Stream().Append(t.Context(), id, &event.ActionEvent{Base: event.NewBase(event.SourceAgent), ToolName: "own", Action: &reported{}})
+	must.Succeed(t, err)
+	if p := <-sink.got; !strings.Contains(string(p.raw), `"action":{"data":{},"kind":"MCPToolAction"}`) {
+		t.Errorf("got %s", p.raw)
+	}
+}
+
 // state is a state update that is not stored, named by a text.
 func state(text string) json.RawMessage {
 	return json.RawMessage(`{"llm_message":{"content":[{"text":"` + text + `"}]},"key":"full_state","value":{},"kind":"ConversationStateUpdateEvent"}`)
@@ -105,9 +125,7 @@ func TestStates(t *testing.T) {
 	id := h.conversation()
 	flush := func(want string) {
 		t.Helper()
-		if err := s.Flush(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Flush(t.Context(), id))
 		if p := <-sink.got; join(p.texts) != want || p.path != "/hook/events/"+id.Hex() {
 			t.Errorf("got %v at %s, want %s", p.texts, p.path, want)
 		}
@@ -148,9 +166,7 @@ func TestStatesAreBounded(t *testing.T) {
 	s.Show(one, state("1"))
 	for range 2 {
 		for _, id := range []event.ConversationID{one, two} {
-			if err := s.Flush(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.Flush(t.Context(), id))
 		}
 		s.Show(two, state("2")) // it fits again
 	}
@@ -188,9 +204,7 @@ func TestBatchBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Flush(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Flush(t.Context(), id))
 	for _, want := range []string{"a b", long, "c"} {
 		p := <-sink.got
 		if join(p.texts) != want || want != long && len(p.raw) > 2000 {
@@ -236,9 +250,7 @@ func TestDescribed(t *testing.T) {
 	id := h.conversation()
 	h.add(h.store, id, 1, 2) // as if it was appended and not delivered
 	cursors, err := webhook.OpenFile(h.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	asked := 0
 	s, err := webhook.New(webhook.Options{
 		Endpoints: []config.Webhook{sink.spec()}, Stream: h.store, Cursors: cursors,
@@ -249,9 +261,7 @@ func TestDescribed(t *testing.T) {
 			return json.RawMessage(`{"id":"` + string(got) + `"}`), nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer h.stop(s, true)
 	if p := <-sink.got; p.path != "/hook/conversations" || !strings.Contains(string(p.raw), string(id)) {
 		t.Errorf("got %s at %s", p.raw, p.path)
@@ -323,9 +333,7 @@ func TestTell(t *testing.T) {
 	for i := range 3 {
 		s.Tell(id, json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)))
 	}
-	if err := s.Flush(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Flush(t.Context(), id))
 	for i := range 3 {
 		if p := <-sink.got; p.path != "/hook/conversations" || string(p.raw) != fmt.Sprintf(`{"n":%d}`, i) {
 			t.Errorf("got %s at %s", p.raw, p.path)
@@ -345,9 +353,7 @@ func TestTell(t *testing.T) {
 	})
 	s.Tell(id, json.RawMessage(`{}`))
 	h.add(s.Stream(), id, 2, 2)
-	if err := s.Flush(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Flush(t.Context(), id))
 	if p := <-sink.got; join(p.texts) != "2" || tries != 3 {
 		t.Errorf("got %s after %d tries", p.raw, tries)
 	}
@@ -367,9 +373,7 @@ func TestPast(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	fork := event.NewConversationID()
-	if err := s.Stream().Fork(t.Context(), fork, id, []eventstream.Segment{{First: 1, Last: 3}, {First: 5, Last: 6}}, eventstream.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Stream().Fork(t.Context(), fork, id, []eventstream.Segment{{First: 1, Last: 3}, {First: 5, Last: 6}}, eventstream.Meta{}))
 	h.add(s.Stream(), fork, 12, 13)
 	if diff := cmp.Diff(numbers(12, 13), sink.events(2)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -419,9 +423,7 @@ func TestDeleted(t *testing.T) {
 	s := h.start(sink.spec(func(s *config.Webhook) { s.FlushDelay = 3600 }))
 	id := h.conversation()
 	h.add(s.Stream(), id, 1, 2)
-	if err := s.Stream().Delete(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Stream().Delete(t.Context(), id))
 	if err := s.Flush(t.Context(), id); err != nil { // must not wait for a deleted conversation
 		t.Fatal(err)
 	}
@@ -470,9 +472,7 @@ func TestQueueLimit(t *testing.T) {
 		s.Tell(id, json.RawMessage(fmt.Sprintf(`{"n":%2d,"pad":%q}`, i, strings.Repeat("x", 84))))
 	}
 	close(gate)
-	if err := s.Flush(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Flush(t.Context(), id))
 	h.stop(s, false)
 	var last post
 	n := len(sink.got)

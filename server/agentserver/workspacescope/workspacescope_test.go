@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/workspacescope"
 	"github.com/deft-dev/deft/server/rest"
@@ -24,9 +25,7 @@ func TestRepeatedPath(t *testing.T) {
 		},
 	}})
 	s, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for query, want := range map[string]int{
 		"path=" + ws: 200, "path=/etc&path=" + ws: 200, "path=" + ws + "&path=/etc": 422, "path=": 422, "": 200,
 	} {
@@ -53,9 +52,7 @@ func TestQuotes(t *testing.T) {
 		},
 	}})
 	s, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/api/conversations/"+strings.Repeat("0", 32)+"/x", strings.NewReader(`{"b":1}`)))
 	if w.Code != 422 || !strings.Contains(w.Body.String(), `"input":{"b":1}`) {

@@ -19,6 +19,7 @@
 package apps
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -36,24 +37,11 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/ports"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/session"
 	"golang.org/x/sync/singleflight"
 )
-
-// Port is one on which a program in a sandbox listens.
-type Port struct {
-	Port    int
-	Address string // at which it listens, inside
-}
-
-// Link is a connection to a sandbox.
-type Link interface {
-	Ports(ctx context.Context) ([]Port, error)
-	// Dial connects to a port. The connection outlives Close.
-	Dial(ctx context.Context, port int) (net.Conn, error)
-	Close() error
-}
 
 // Options configure a Service. All but Domain are required.
 type Options struct {
@@ -61,7 +49,7 @@ type Options struct {
 	Store         *store.Store
 	// Link connects to the sandbox of a conversation. NotFound if it does not run,
 	// Unsupported for one without a network of its own.
-	Link func(ctx context.Context, r session.BuildRequest) (Link, error)
+	Link func(ctx context.Context, r session.BuildRequest) (ports.Link, error)
 	// Domain ends the host names of ports, such as apps.example.org. Empty for
 	// localhost, if the server is reached by a name of this machine.
 	Domain string
@@ -147,7 +135,7 @@ func (s *Service) one(r *http.Request) (*conversations.Info, error) {
 	return s.o.Conversations.One(r.Context(), identity.CallerOf(r.Context()).Tenant(), id)
 }
 
-func (s *Service) ports(ctx context.Context, in store.Sandbox, id event.ConversationID) (found []Port, err error) {
+func (s *Service) ports(ctx context.Context, in store.Sandbox, id event.ConversationID) (found []ports.Port, err error) {
 	link, err := s.link(ctx, in, id)
 	if err != nil {
 		return nil, err
@@ -157,7 +145,7 @@ func (s *Service) ports(ctx context.Context, in store.Sandbox, id event.Conversa
 }
 
 // link connects to the sandbox of a conversation.
-func (s *Service) link(ctx context.Context, in store.Sandbox, id event.ConversationID) (Link, error) {
+func (s *Service) link(ctx context.Context, in store.Sandbox, id event.ConversationID) (ports.Link, error) {
 	c, err := s.conversation(ctx, in, id)
 	if err != nil {
 		return nil, err
@@ -235,9 +223,7 @@ func (s *Service) Of(r *http.Request) (a App, ok bool) {
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	domain := s.o.Domain
-	if domain == "" {
-		domain = local
-	}
+	domain = cmp.Or(domain, local)
 	label, below := strings.CutSuffix(host, "."+domain)
 	if !below {
 		return App{}, false

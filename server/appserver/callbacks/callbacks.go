@@ -24,6 +24,7 @@
 package callbacks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,12 +72,8 @@ const (
 
 // New returns a service, whose kind of jobs it registers.
 func New(o Options) *Service {
-	if o.Tries == 0 {
-		o.Tries = 10
-	}
-	if o.Timeout == 0 {
-		o.Timeout = time.Minute
-	}
+	o.Tries = cmp.Or(o.Tries, 10)
+	o.Timeout = cmp.Or(o.Timeout, time.Minute)
 	s := &Service{o}
 	o.Jobs.Register(job.Kind{Name: store.CallbackKind, Attempts: -1, Pause: o.Pause, AtOnce: atOnce, Handler: s})
 	return s

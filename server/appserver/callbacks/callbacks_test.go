@@ -25,6 +25,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/callbacks"
@@ -80,9 +81,9 @@ func each(t *testing.T, f func(t *testing.T, start func() server)) {
 	serve := func(t *testing.T, engine store.Engine, driver, source string, events eventstream.Stream, locks session.Lock) server {
 		t.Helper()
 		db, err := sql.Open(driver, source)
-		must(t, err)
+		must.Succeed(t, err)
 		rows, err := store.Open(t.Context(), db, engine, keyring.New("key"))
-		must(t, err)
+		must.Succeed(t, err)
 		log := slog.New(slog.DiscardHandler)
 		jobs := job.New(job.Options{Store: rows, Lock: locks, Log: log})
 		s := callbacks.New(callbacks.Options{
@@ -94,9 +95,7 @@ func each(t *testing.T, f func(t *testing.T, start func() server)) {
 		t.Cleanup(func() {
 			jobs.Close()
 			for _, err := range []error{locks.Close(), rows.Close(), events.Close()} {
-				if err != nil {
-					t.Error(err)
-				}
+				must.Report(t, err)
 			}
 		})
 		return server{s, jobs, s.Stream(), events, rows}
@@ -106,11 +105,11 @@ func each(t *testing.T, f func(t *testing.T, start func() server)) {
 		dir := t.TempDir()
 		f(t, func() server {
 			events, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
-			must(t, err)
+			must.Succeed(t, err)
 			locks, err := conversationlock.Open(dir)
-			must(t, err)
+			must.Succeed(t, err)
 			source, err := store.SQLiteSource(filepath.Join(dir, "app.db"))
-			must(t, err)
+			must.Succeed(t, err)
 			return serve(t, store.SQLite, "sqlite", source, events, locks)
 		})
 	})
@@ -119,17 +118,10 @@ func each(t *testing.T, f func(t *testing.T, start func() server)) {
 		url := postgrestest.URL(t)
 		f(t, func() server {
 			events, err := postgres.Open(t.Context(), url, postgres.Options{})
-			must(t, err)
+			must.Succeed(t, err)
 			return serve(t, store.PostgreSQL, "pgx", url, events, events.Locks())
 		})
 	})
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // conversation makes one with a callback for each of some processors.
@@ -139,12 +131,12 @@ func (s server) conversation(t *testing.T, with ...probe) event.ConversationID {
 	for i, p := range with {
 		name := string(event.NewID())
 		probes.Store(name, p)
-		must(t, s.Add(t.Context(), store.Callback{
+		must.Succeed(t, s.Add(t.Context(), store.Callback{
 			ID: event.NewConversationID(), Owner: "alice", Conversation: id, Kind: "Probe", Processor: json.RawMessage(fmt.Sprintf(`{"kind": "Probe", "probe": %q}`, name)),
 			Status: store.CallbackActive, Created: time.UnixMicro(int64(i + 1)), Updated: time.UnixMicro(1),
 		}))
 	}
-	must(t, s.raw.Create(t.Context(), id, eventstream.Meta{}))
+	must.Succeed(t, s.raw.Create(t.Context(), id, eventstream.Meta{}))
 	return id
 }
 
@@ -153,9 +145,9 @@ func say(t *testing.T, to eventstream.Stream, id event.ConversationID, texts ...
 	t.Helper()
 	for _, text := range texts {
 		other, err := event.NewStateUpdate("k", "v")
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = to.Append(t.Context(), id, other, event.NewUserMessage(text))
-		must(t, err)
+		must.Succeed(t, err)
 	}
 }
 
@@ -165,12 +157,12 @@ func (s server) results(t *testing.T, id event.ConversationID) (all []string) {
 	t.Helper()
 	for page := ""; ; {
 		some, next, err := s.rows.CallbackResults(t.Context(), "alice", id, page, 2)
-		must(t, err)
+		must.Succeed(t, err)
 		for _, r := range some {
 			rec, err := s.raw.Get(t.Context(), id, r.Event)
-			must(t, err)
+			must.Succeed(t, err)
 			ev, err := event.Unmarshal(rec.JSON)
-			must(t, err)
+			must.Succeed(t, err)
 			all = append([]string{fmt.Sprint(event.JoinText(ev.(*event.MessageEvent).LLMMessage.Content), " ", r.OK, " ", r.Detail)}, all...)
 		}
 		if next == "" {
@@ -268,7 +260,7 @@ func TestResume(t *testing.T) {
 		<-began
 		first.jobs.Close()
 		say(t, first.events, id, "four") // nothing is called any more
-		must(t, second.jobs.Start(t.Context()))
+		must.Succeed(t, second.jobs.Start(t.Context()))
 		second.Resume(t.Context())
 		say(t, second.raw, id, "five")
 		say(t, second.events, id, "end")
@@ -352,14 +344,14 @@ func TestUnknownKind(t *testing.T) {
 			return callback.Outcome{Done: true}, nil
 		})
 		c := store.Callback{ID: event.NewConversationID(), Owner: "alice", Conversation: id, Kind: "Gone", Processor: json.RawMessage(`{"kind": "Gone"}`), Status: store.CallbackActive}
-		must(t, s.Add(t.Context(), c))
+		must.Succeed(t, s.Add(t.Context(), c))
 		say(t, s.events, id, "one")
 		<-ended
 		s.jobs.Close()
 		j, err := s.rows.Job(t.Context(), string(c.ID))
-		must(t, err)
+		must.Succeed(t, err)
 		got, err := store.CallbackOf(j)
-		if must(t, err); got.Seen != 0 || got.Status != store.CallbackActive {
+		if must.Succeed(t, err); got.Seen != 0 || got.Status != store.CallbackActive {
 			t.Errorf("it is now %+v", got)
 		}
 	})

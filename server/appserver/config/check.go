@@ -175,7 +175,6 @@ func (l *loader) checkSandbox() {
 		l.bad("sandbox.class", "must be one of "+strings.Join(l.Classes.Names(), ", "))
 		return
 	}
-	remote := class.Name == remoteClass
 	for _, r := range []struct {
 		feature sandbox.Feature
 		refuse  bool // a missing limit would be missed; else it is a warning
@@ -194,10 +193,10 @@ func (l *loader) checkSandbox() {
 			l.useless(!class.Has(r.feature), r.names...)
 		}
 	}
-	l.useless(!remote, "runtime_api")
+	l.useless(class.Needs == "", "runtime_api")
 	l.useless(class.New == nil || class.Inside != "" || c.Grouping != "NO_GROUPING", "warm")
-	if remote {
-		l.checkRuntimeAPI()
+	if class.Needs != "" {
+		l.checkAddress(class)
 	}
 	if class.New != nil && class.Warning != "" {
 		l.warn(l.from["sandbox.class"].String() + ": sandbox.class " + class.Name + ": " + class.Warning)
@@ -237,13 +236,11 @@ func (l *loader) useless(where bool, names ...string) {
 	}
 }
 
-// remoteClass is the class whose sandboxes the settings of a Runtime API are for.
-const remoteClass = "remote"
-
-func (l *loader) checkRuntimeAPI() {
+// checkAddress checks the address of the service that a class needs.
+func (l *loader) checkAddress(class sandbox.Class) {
 	c := &l.config.Sandbox
 	if c.RuntimeAPI == "" {
-		l.bad("sandbox.class", "remote needs the address of a Runtime API in sandbox.runtime_api")
+		l.bad("sandbox.class", class.Name+" needs the address of "+class.Needs+" in sandbox.runtime_api")
 		return
 	}
 	l.address("sandbox.runtime_api", c.RuntimeAPI)

@@ -49,7 +49,7 @@ import (
 // the items of a variable with a list, a comma if there is none.
 type Config struct {
 	// Data is an absolute path.
-	Data string `toml:"data" path:"true" example:"/var/lib/deft" help:"Directory for everything Deft stores, that of all commands."`
+	Data string `toml:"data" path:"true" example:"/var/lib/deft" help:"Directory of all data of Deft, for all commands."`
 
 	Server        Server        `toml:"server"`
 	Database      Database      `toml:"database"`
@@ -115,11 +115,11 @@ func (d Database) PostgreSQL() bool { return d.URL != "" }
 
 // Sandbox is the sandbox of conversations.
 type Sandbox struct {
-	Class      string          `toml:"class" default:"process" example:"docker" help:"Class of sandboxes, which isolates what agents run; deft sandbox classes lists them."`
-	Image      string          `toml:"image" example:"python:3.13-bookworm" help:"Image for classes with images; any image will do (default: that of the class)."`
+	Class      string          `toml:"class" default:"process" example:"docker" help:"Class of sandboxes, which isolates the actions of agents; deft sandbox classes lists them."`
+	Image      string          `toml:"image" example:"python:3.13-bookworm" help:"Image for classes with images; any image will do (default: the class's)."`
 	Pull       string          `toml:"pull" oneof:"missing always never" example:"always" help:"When the image is fetched: missing, always or never (default: missing)."`
 	OCIRuntime string          `toml:"oci_runtime" example:"runsc" help:"Runtime of containers, for example runsc for gVisor (default: the engine's)."`
-	Net        sandbox.Network `toml:"net" default:"none" example:"go,npm,.example.com:443" help:"What commands may reach: open (every public host), hosts, the registries of go, npm, pypi, cargo, maven or debian, or none. This machine is never reached."`
+	Net        sandbox.Network `toml:"net" default:"none" example:"go,npm,.example.com:443" help:"Hosts that commands may reach: open (every public one), names of hosts, the registries of go, npm, pypi, cargo, maven or debian, or none. This machine is never reached."`
 	Read       []string        `toml:"read" path:"true" sep:":" example:"/srv/datasets" help:"Directories outside the workspaces that commands may read."`
 	Write      []string        `toml:"write" path:"true" sep:":" example:"/srv/results" help:"Directories outside the workspaces that commands may change."`
 	Mounts     []sandbox.Mount `toml:"mounts" example:"/srv/data:/data:ro" help:"Directories or volumes that containers have as well, SOURCE:TARGET with :rw, :ro or :overlay."`
@@ -154,9 +154,9 @@ type Classes struct {
 type Conversations struct {
 	// MaxPerUser and MaxRunning are 0 for no limit of their own.
 	MaxPerUser int `toml:"max_per_user" min:"0" example:"20" help:"Conversations that a user may have at work when another one starts; 0 for no limit."`
-	MaxRunning int `toml:"max_running" min:"0" example:"200" help:"Conversations of all users that may run at one time (default: what memory, files and processes of this machine allow)."`
+	MaxRunning int `toml:"max_running" min:"0" example:"200" help:"Conversations of all users that may run at one time (default: by memory, files and processes of this machine)."`
 	// IdleTimeout is 0 for never.
-	IdleTimeout time.Duration `toml:"idle_timeout" min:"0" default:"20m" example:"1h" help:"After what time without use a conversation is unloaded from memory and its container paused; 0 for never."`
+	IdleTimeout time.Duration `toml:"idle_timeout" min:"0" default:"20m" example:"1h" help:"Time without use after which a conversation is unloaded from memory and its container paused; 0 for never."`
 	// Checkpoints is when the files of workspaces are kept.
 	Checkpoints   string     `toml:"checkpoints" oneof:"off turn step" default:"step" example:"turn" help:"When the files are kept so that a conversation can be forked or rewound with them: turn, before the first action after a message; step, before the actions of each answer too; or off."`
 	Confirm       string     `toml:"confirm" oneof:"never risky always" default:"risky" example:"never" help:"Which actions wait for the user's yes, unless the start of a conversation or the user's settings say otherwise: never, risky (of high or unknown risk) or always."`
@@ -176,7 +176,7 @@ type LLM struct {
 	APIVersion      string     `toml:"api_version" env:"LLM_API_VERSION" example:"2024-12-01-preview" help:"The api-version of an Azure OpenAI resource."`
 	ReasoningEffort string     `toml:"reasoning_effort" env:"LLM_REASONING_EFFORT" oneof:"none low medium high xhigh" example:"medium" help:"How long the model thinks: none, low, medium, high or xhigh."`
 	Temperature     *float64   `toml:"temperature" env:"LLM_TEMPERATURE" min:"0" max:"2" example:"0.7" help:"Randomness of the answers (default: the provider's)."`
-	MaxOutputTokens int        `toml:"max_output_tokens" env:"LLM_MAX_OUTPUT_TOKENS" min:"0" example:"8192" help:"Longest answer, in tokens; 0 for what the model takes."`
+	MaxOutputTokens int        `toml:"max_output_tokens" env:"LLM_MAX_OUTPUT_TOKENS" min:"0" example:"8192" help:"Longest answer, in tokens; 0 for the model's own limit."`
 }
 
 // Git has the applications at Git hosts by which OAuth tokens are renewed.

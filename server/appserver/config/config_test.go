@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/server/appserver/config"
 	"github.com/deft-dev/deft/session/build"
@@ -26,15 +29,7 @@ func newMachine(t *testing.T, files map[string]string, environ ...string) *machi
 	t.Helper()
 	m := &machine{root: t.TempDir()}
 	home := filepath.Join(m.root, "home", "u")
-	for name, content := range files {
-		name = filepath.Join(m.root, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	testtree.Write(t, m.root, files)
 	m.Sources = config.Sources{Classes: build.StandardClasses().Sandboxes, Root: m.root, DefaultData: filepath.Join(home, "data"), Environ: append([]string{"HOME=" + home}, environ...)}
 	return m
 }
@@ -47,9 +42,7 @@ const (
 func (m *machine) load(t *testing.T) (*config.Config, map[string]string, *config.Report) {
 	t.Helper()
 	c, report, err := config.Load(m.Sources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	from := map[string]string{}
 	for _, v := range report.Values {
 		if v.Source.Kind != config.FromDefault {
@@ -86,9 +79,7 @@ func TestOrder(t *testing.T) {
 	if _, _, err := config.Load(m.Sources); err == nil || !strings.Contains(err.Error(), "own.toml:") {
 		t.Fatal("a table given twice:", err)
 	}
-	if err := os.WriteFile(m.Flags.Config, []byte("conversations.max_per_user = 3\nsandbox = { pids = 8, cpus = 1.5, environment = { A = \"1\" } }\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(m.Flags.Config, []byte("conversations.max_per_user = 3\nsandbox = { pids = 8, cpus = 1.5, environment = { A = \"1\" } }\n"), 0o600))
 	c, from, report := m.load(t)
 	want := map[string]string{
 		"data":                       "/d <- DEFT_DATA",
@@ -208,9 +199,7 @@ func TestSecretsOfFiles(t *testing.T) {
 		machineFile: "[database]\nurl = \"postgres://u:p@old/d\"\n[llm]\napi_key_file = \"../key\"\n", "db": "postgres://u:p@new/d\n", "etc/key": " sk-1 \n",
 	})
 	m.Flags.DatabaseFile = new(filepath.Join(m.root, "db"))
-	if err := os.Chmod(filepath.Join(m.root, machineFile), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(filepath.Join(m.root, machineFile), 0o644))
 	c, from, report := m.load(t)
 	if c.Database.URL.Reveal() != "postgres://u:p@new/d" || c.LLM.APIKey.Reveal() != "sk-1" {
 		t.Errorf("%q %q", c.Database.URL.Reveal(), c.LLM.APIKey.Reveal())
@@ -306,5 +295,47 @@ func TestWhoIsServed(t *testing.T) {
 				t.Errorf("%s %s: %v", environ, hosts, got)
 			}
 		}
+	}
+}
+
+// TestTaskNetwork lets a task choose what its commands reach; on a server for others no more than
+// the server's own.
+func TestTaskNetwork(t *testing.T) {
+	t.Parallel()
+	limits := sandbox.Class{Accepts: []sandbox.Feature{sandbox.FeatureNetwork}}
+	for _, c := range []struct {
+		address, text string
+		class         sandbox.Class
+		want          sandbox.Network
+		kind          fault.Kind
+	}{
+		{"127.0.0.1:0", "none", limits, "none", ""},
+		{"127.0.0.1:0", "open", limits, "open", ""},
+		{"127.0.0.1:0", "example.com", limits, "example.com", ""},
+		{"127.0.0.1:0", "none,open", limits, "", fault.Invalid},
+		{"127.0.0.1:0", "none", sandbox.Class{}, "", fault.Unsupported},
+		{"0.0.0.0:0", "none", limits, "none", ""},
+		{"0.0.0.0:0", "a.example", limits, "a.example", ""},
+		{"0.0.0.0:0", "open", limits, "", fault.Denied},
+		{"0.0.0.0:0", "b.example", limits, "", fault.Denied},
+	} {
+		var cfg config.Config
+		cfg.Server.Address, cfg.Sandbox.Net = c.address, "a.example"
+		got, err := cfg.TaskNetwork(c.class, c.text)
+		if got != c.want || err != nil && !fault.Is(err, c.kind) || (err == nil) != (c.kind == "") {
+			t.Errorf("%+v: %q, %v", c, got, err)
+		}
+	}
+	var cfg config.Config
+	cfg.Server.Address = "0.0.0.0:0"
+	if got := cfg.Networks(limits); !slices.Equal(got, []string{"none"}) {
+		t.Errorf("networks of a server for others: %q", got)
+	}
+	cfg.Server.Address, cfg.Sandbox.Net = "127.0.0.1:0", "a.example"
+	if got := cfg.Networks(limits); len(got) != 4 || got[0] != "a.example" {
+		t.Errorf("networks: %q", got)
+	}
+	if got := cfg.Networks(sandbox.Class{}); got != nil {
+		t.Errorf("networks without limits: %q", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/appserver/config"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -26,9 +27,7 @@ func TestDocument(t *testing.T) {
 		end   = "<!-- end -->\n"
 	)
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	before, rest, ok := strings.Cut(string(raw), begin)
 	is, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
@@ -36,9 +35,7 @@ func TestDocument(t *testing.T) {
 	}
 	table := settingsTable()
 	if *update {
-		if err := os.WriteFile(file, []byte(before+begin+table+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(before+begin+table+end+after), 0o644))
 		return
 	}
 	if d := cmp.Diff(table, is); d != "" {
@@ -68,9 +65,7 @@ func TestExample(t *testing.T) {
 	example := config.Example()
 	name := filepath.Join(t.TempDir(), "deft.toml")
 	check := func(text string) error {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, []byte(text), 0o600))
 		report, err := config.Check(name, []string{"HOME=/home/u"}, build.StandardClasses().Sandboxes)
 		if err == nil {
 			for _, v := range report.Values {
@@ -81,9 +76,7 @@ func TestExample(t *testing.T) {
 		}
 		return err
 	}
-	if err := check(example); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, check(example))
 	lines := regexp.MustCompile(`(?m)^#([a-z_]+ = .*)$`)
 	found := lines.FindAllStringSubmatchIndex(example, -1)
 	if len(found) != len(config.Settings()) {

@@ -12,7 +12,7 @@ import (
 // other users of the machine can read command lines.
 type Flags struct {
 	Config          string `help:"TOML file with settings; see deft config example (default: /etc/deft/deft.toml, then ~/.config/deft/deft.toml)." placeholder:"FILE" type:"path" env:"DEFT_CONFIG"`
-	OpenHandsConfig string `name:"openhands-config" help:"OpenHands' config.toml, whose settings count after those of Deft's own files." placeholder:"FILE" type:"path" env:"DEFT_OPENHANDS_CONFIG"`
+	OpenHandsConfig string `name:"openhands-config" help:"OpenHands' config.toml, whose settings count after Deft's own files." placeholder:"FILE" type:"path" env:"DEFT_OPENHANDS_CONFIG"`
 
 	Address       *string         `setting:"server.address" help:"Address to listen on; port 0 takes a free one (default: 127.0.0.1:3000)." placeholder:"HOST:PORT"`
 	PublicURL     *string         `setting:"server.public_url" name:"public-url" help:"Address at which browsers and sandboxes reach the server, where it is another." placeholder:"URL"`
@@ -20,11 +20,11 @@ type Flags struct {
 	TLSKey        *string         `setting:"server.tls_key" name:"tls-key" help:"File with the certificate's key." placeholder:"FILE"`
 	TrustedProxy  []string        `setting:"server.trusted_proxies" name:"trusted-proxy" help:"Network of a proxy whose X-Forwarded headers count. May be repeated." placeholder:"CIDR"`
 	DatabaseFile  *string         `setting:"database.url_file" name:"database-url-file" help:"File with the address of a PostgreSQL database. As a variable: DEFT_DATABASE_URL (default: SQLite in the data directory)." placeholder:"FILE"`
-	Sandbox       *string         `setting:"sandbox.class" help:"Isolation of what agents run: ${sandbox_classes} (default: process)." placeholder:"CLASS"`
+	Sandbox       *string         `setting:"sandbox.class" help:"Isolation of the agents' actions: ${sandbox_classes} (default: process)." placeholder:"CLASS"`
 	Image         *string         `setting:"sandbox.image" help:"Image for --sandbox ${image_classes}; any image will do (default for ${default_images})." placeholder:"IMAGE"`
 	Pull          *string         `setting:"sandbox.pull" help:"When the image is fetched: missing, always or never." placeholder:"WHEN"`
 	OCIRuntime    *string         `setting:"sandbox.oci_runtime" name:"oci-runtime" help:"Runtime of containers, for example runsc for gVisor." placeholder:"NAME"`
-	Net           sandbox.Network `setting:"sandbox.net" help:"What commands may reach: every public host (--net), these hosts, the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none (default)." placeholder:"HOSTS"`
+	Net           sandbox.Network `setting:"sandbox.net" help:"Hosts that commands may reach: every public host (--net), these hosts, the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none (default)." placeholder:"HOSTS"`
 	Read          []string        `setting:"sandbox.read" help:"Directory outside the workspaces that commands may read. May be repeated." placeholder:"DIR" sep:"none"`
 	Write         []string        `setting:"sandbox.write" help:"Directory outside the workspaces that commands may change. May be repeated." placeholder:"DIR" sep:"none"`
 	Mount         []string        `setting:"sandbox.mounts" help:"Directory or volume that containers have as well. May be repeated." placeholder:"SOURCE:TARGET[:MODE]" sep:"none"`
@@ -39,8 +39,8 @@ type Flags struct {
 	RuntimeKeyEnv *string         `setting:"sandbox.runtime_api_key_env" name:"runtime-api-key-env" help:"Name of the variable with the key for it (default: DEFT_RUNTIME_API_KEY)." placeholder:"NAME"`
 	Executor      *string         `setting:"classes.executor" help:"Program that executes actions in sandboxes beside the built-in tools, as exec:PATH, or a class that is linked in." placeholder:"exec:PATH"`
 	MaxPerUser    *string         `setting:"conversations.max_per_user" name:"max-per-user" help:"Conversations that a user may have at work when another one starts; 0 for no limit (default)." placeholder:"N"`
-	MaxRunning    *string         `setting:"conversations.max_running" name:"max-running" help:"Conversations of all users that may run at one time (default: what this machine allows)." placeholder:"N"`
-	IdleTimeout   *string         `setting:"conversations.idle_timeout" name:"idle-timeout" help:"After what time without use a conversation is unloaded from memory and its container paused; 0 for never (default: 20m)." placeholder:"TIME"`
+	MaxRunning    *string         `setting:"conversations.max_running" name:"max-running" help:"Conversations of all users that may run at one time (default: as this machine allows)." placeholder:"N"`
+	IdleTimeout   *string         `setting:"conversations.idle_timeout" name:"idle-timeout" help:"Time without use after which a conversation is unloaded from memory and its container paused; 0 for never (default: 20m)." placeholder:"TIME"`
 	Checkpoints   *string         `setting:"conversations.checkpoints" help:"When the files are kept so that a conversation can be forked or rewound with them: turn, before the first action after a message; step, before the actions of each answer too (default); or off." placeholder:"WHEN"`
 	FilesURL      *string         `setting:"files.url" name:"files-url" help:"Directory or bucket of the archives of workspaces (default: files in the data directory)." placeholder:"URL"`
 	LogLevel      *string         `setting:"log.level" name:"log-level" help:"From which level on lines are logged: debug, info (default), warn or error." placeholder:"LEVEL"`

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/appserver/config"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -19,9 +20,7 @@ func FuzzFile(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		name := filepath.Join(dir, "deft.toml")
-		if err := os.WriteFile(name, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, raw, 0o600))
 		root := filepath.Join(dir, "root")
 		_, report, err := config.Load(config.Sources{Classes: build.StandardClasses().Sandboxes, Root: root, DefaultData: "/d", Flags: config.Flags{Config: name}})
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/tomlfile"
 	"github.com/deft-dev/deft/sandbox"
@@ -321,30 +323,9 @@ func nearest(typed string, words []string) string {
 		return ""
 	}
 	for _, w := range words {
-		if d := distance(typed, strings.ToLower(w)); d <= limit {
+		if d := levenshtein.ComputeDistance(typed, strings.ToLower(w)); d <= limit {
 			best, limit = w, d-1
 		}
 	}
 	return best
-}
-
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next := min(row[j]+1, row[j+1]+1, diagonal+cost)
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }

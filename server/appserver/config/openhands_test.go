@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/appserver/config"
 )
 
@@ -68,11 +69,9 @@ func TestOpenHands(t *testing.T) {
 	m := newMachine(t, map[string]string{
 		"data/x": "", "out/x": "",
 		machineFile: "[conversations]\nmax_iterations = 5\nmax_per_user = 9\n",
-	}, "MAX_ITERATIONS=88", "SANDBOX_ENV_TZ=UTC", "SANDBOX_USER_ID=1000", "FILE_STORE_PATH=/x", "DEBUG=1", "SANDBOX_PLATFORM=", "DEFT_CONVERSATIONS_MAX_BUDGET=3", "LLM_BASE_URL=http://127.0.0.1:1/v1")
+	}, "MAX_ITERATIONS=88", "SANDBOX_ENV_TZ=UTC", "SANDBOX_USER_ID=1000", "FILE_STORE_PATH=/x", "DEBUG=1", "SANDBOX_PLATFORM=", "SANDBOX_INITIALIZE_PLUGINS=true", "SANDBOX_VSCODE_PORT=4141", "AGENT_ENABLE_JUPYTER=1", "DEFT_CONVERSATIONS_MAX_BUDGET=3", "LLM_BASE_URL=http://127.0.0.1:1/v1")
 	m.Flags.OpenHandsConfig = filepath.Join(m.root, "oh.toml")
-	if err := os.WriteFile(m.Flags.OpenHandsConfig, []byte(strings.ReplaceAll(openHandsFile, "VOLUME", m.root)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(m.Flags.OpenHandsConfig, []byte(strings.ReplaceAll(openHandsFile, "VOLUME", m.root)), 0o600))
 	c, from, report := m.load(t)
 	want := map[string]string{
 		"sandbox.class":                "docker <- oh.toml:5",
@@ -104,7 +103,7 @@ func TestOpenHands(t *testing.T) {
 		"oh.toml:18: llm.num_retries has no effect in Deft",
 		"oh.toml:20: llm.draft has no effect in Deft: it is in the settings of users, with profiles of further models: see `deft config import`",
 		"oh.toml:23: agent.RepoExplorerAgent has no effect",
-		"oh.toml:25: agent.enable_jupyter has no effect in Deft: the settings of users",
+		"oh.toml:25: agent.enable_jupyter has no effect in Deft: an agent has a notebook if its tools name ipython",
 		"oh.toml:31: sandbox.use_host_network has no effect in Deft: sandbox.net",
 		"oh.toml:32: sandbox.docker_runtime_kwargs has no effect",
 		"oh.toml:34: security.confirmation_mode has no effect",
@@ -117,6 +116,9 @@ func TestOpenHands(t *testing.T) {
 		"oh.toml:47: OpenHands has no section [colour]",
 		"FILE_STORE_PATH: core.file_store_path has no effect",
 		"SANDBOX_USER_ID: sandbox.user_id has no effect",
+		"SANDBOX_INITIALIZE_PLUGINS: sandbox.initialize_plugins has no effect in Deft: a kernel, a browser and VS Code start when",
+		"SANDBOX_VSCODE_PORT: sandbox.vscode_port has no effect in Deft: VS Code is shown in the web app",
+		"AGENT_ENABLE_JUPYTER: agent.enable_jupyter has no effect",
 	} {
 		if !strings.Contains(warnings, warned) {
 			t.Errorf("no warning %q", warned)

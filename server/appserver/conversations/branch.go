@@ -37,7 +37,7 @@ func (s *Service) Fork(ctx context.Context, owner identity.Tenant, id event.Conv
 	}
 	o := session.ForkOptions{ID: event.NewConversationID(), From: r.At, Title: r.Title}
 	if o.Title == "" {
-		o.Title = info.Meta.Title
+		o.Title = forkTitle(info.Meta.Title)
 	}
 	row := info.Conversation
 	row.ID, row.Owner, row.Created, row.Public, row.PRNumbers, row.PRURLs = o.ID, string(owner), now(), false, nil, nil
@@ -46,7 +46,7 @@ func (s *Service) Fork(ctx context.Context, owner identity.Tenant, id event.Conv
 			return nil, err
 		}
 	} else {
-		b, err := s.o.Sandboxes.Create(ctx, owner, "")
+		b, err := s.o.Sandboxes.Create(ctx, owner)
 		if err != nil {
 			return nil, err
 		}

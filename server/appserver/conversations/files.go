@@ -52,7 +52,7 @@ func (s *Service) Files(ctx context.Context, owner identity.Tenant, id event.Con
 	if !path.IsAbs(named) {
 		named = path.Join(c.Workspace(), named)
 	}
-	files, err := c.Files(ctx)
+	files, err := c.Environment().Files(ctx)
 	if err != nil && info.In != nil && s.o.Sandboxes.StatusOf(ctx, *info.In) == sandboxes.Lost {
 		err = fault.New(fault.Conflict, s.o.Sandboxes.LostDetail())
 	}
@@ -60,4 +60,4 @@ func (s *Service) Files(ctx context.Context, owner identity.Tenant, id event.Con
 }
 
 var errNoSandbox = fault.New(fault.Conflict, "the sandbox of this conversation was deleted").
-	Hint("send a message or resume the conversation: what was kept of its files is brought back")
+	Hint("send a message or resume the conversation: its kept files are brought back")

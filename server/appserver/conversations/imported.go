@@ -7,21 +7,18 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
 )
 
-// Trajectories read recordings: a trajectory of events, or a zip file as a
-// conversation's download is. Anything else is Invalid, with the number of the event.
-type Trajectories interface {
-	// Import stores the events of r in a new conversation, whole or not at all.
-	Import(ctx context.Context, s eventstream.Stream, id event.ConversationID, meta eventstream.Meta, r *io.SectionReader) error
-	// Title returns the title that r itself has, "" for none.
-	Title(r *io.SectionReader) (string, error)
-	// Read decodes the events of r, to replay them.
-	Read(r *io.SectionReader) ([]event.Event, error)
-}
+// Bounds of the events in a zip file of a conversation, in bytes: of stored events, and of
+// events that are held in memory to be replayed.
+const (
+	maxUnzipped = 256 << 20
+	maxReplayed = 16 << 20
+)
 
 // Import keeps a recorded conversation as a new one of an owner, which can be read, not
 // continued. Without a title it has its own, or one of its first message.
@@ -31,7 +28,11 @@ func (s *Service) Import(ctx context.Context, owner identity.Tenant, title strin
 		return nil, err
 	}
 	id, events := event.NewConversationID(), s.o.Sessions.Store()
-	if err := s.o.Trajectories.Import(ctx, events, id, eventstream.Meta{Owner: string(owner), Title: title}, r); err != nil {
+	in, err := openhands.Unzipped(r, maxUnzipped)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := openhands.ImportTrajectory(ctx, events, id, eventstream.Meta{Owner: string(owner), Title: title}, in); err != nil {
 		return nil, err
 	}
 	err = s.settle(ctx, events, id)
@@ -49,7 +50,7 @@ func (s *Service) titled(title string, r *io.SectionReader) (string, error) {
 	if title != "" {
 		return title, nil
 	}
-	own, err := s.o.Trajectories.Title(r)
+	own, err := openhands.Title(r)
 	return boundedTitle(own), err
 }
 

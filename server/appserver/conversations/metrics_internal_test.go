@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -30,9 +31,7 @@ func TestTotal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var s stats
-			if err := json.Unmarshal([]byte(c.stats), &s); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal([]byte(c.stats), &s))
 			if diff := cmp.Diff(c.want, s.total()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

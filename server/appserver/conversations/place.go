@@ -14,8 +14,8 @@ import (
 )
 
 // place returns the sandbox of a task, and stores which it is.
-func (s *Service) place(ctx context.Context, owner identity.Tenant, run *job.Run, t *store.Task, warm bool) (store.Sandbox, error) {
-	if warm && t.Sandbox == "" {
+func (s *Service) place(ctx context.Context, owner identity.Tenant, run *job.Run, t *store.Task, r storedStart) (store.Sandbox, error) {
+	if r.Warm && t.Sandbox == "" {
 		if err := s.o.Sandboxes.CreateClaimed(ctx, owner, t.Conversation); err != nil {
 			return store.Sandbox{}, err
 		}
@@ -30,6 +30,14 @@ func (s *Service) place(ctx context.Context, owner identity.Tenant, run *job.Run
 			err = s.o.Sandboxes.Resume(ctx, owner, b.ID)
 		}
 		return b, errors.Join(err, s.o.Store.UseSandbox(ctx, t.Owner, t.Sandbox, now()))
+	}
+	if r.Directory != "" {
+		b, err := s.placeLocal(ctx, owner, t, r.Directory)
+		if err != nil {
+			return b, err
+		}
+		t.Sandbox, t.Made = b.ID, true
+		return b, save(ctx, run, t)
 	}
 	strategy, err := s.strategy(ctx, owner)
 	if err != nil {
@@ -85,7 +93,7 @@ func (s *Service) leaveSandbox(ctx context.Context, t *store.Task) {
 // in, and that of the repository has its name only now. ready is called when the conversation
 // works.
 func (s *Service) claim(r *storedStart, id event.ConversationID, by sandboxes.Strategy) (_ event.ConversationID, ready func()) {
-	if s.o.Warm != nil && r.SandboxID == "" && r.Repository == "" && (by == "" || by == sandboxes.NoGrouping) {
+	if s.o.Warm != nil && r.SandboxID == "" && r.Repository == "" && r.Directory == "" && (by == "" || by == sandboxes.NoGrouping) {
 		if warm, ready, ok := s.o.Warm.Claim(); ok {
 			r.Warm, r.ConversationID = true, warm.Hex()
 			return warm, ready

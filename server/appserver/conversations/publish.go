@@ -63,7 +63,7 @@ func (s *Service) Push(ctx context.Context, owner identity.Tenant, id event.Conv
 		return done, err
 	}
 	dir := c.Workspace()
-	got, err := c.RunProgram(ctx, session.Program{Argv: []string{"sh", "-c", bundleScript, "deft-push-" + string(event.NewID())}, Dir: dir, Seconds: bundleSeconds})
+	got, err := c.Environment().RunProgram(ctx, session.Program{Argv: []string{"sh", "-c", bundleScript, "deft-push-" + string(event.NewID())}, Dir: dir, Seconds: bundleSeconds})
 	if err != nil {
 		return done, err
 	}
@@ -72,12 +72,12 @@ func (s *Service) Push(ctx context.Context, owner identity.Tenant, id event.Conv
 	}
 	commit, bundle, _ := strings.Cut(strings.TrimSuffix(got.Stdout, "\n"), "\n")
 	defer func() {
-		_, gone := c.RunProgram(context.WithoutCancel(ctx), session.Program{Argv: []string{"rm", "-f", "--", bundle}, Dir: dir})
+		_, gone := c.Environment().RunProgram(context.WithoutCancel(ctx), session.Program{Argv: []string{"rm", "-f", "--", bundle}, Dir: dir})
 		if gone != nil {
 			s.o.Log.Warn("what was packed for a push could not be removed", "conversation", id, "err", gone)
 		}
 	}()
-	files, err := c.Files(ctx)
+	files, err := c.Environment().Files(ctx)
 	if err != nil {
 		return done, err
 	}
@@ -91,7 +91,7 @@ func (s *Service) Push(ctx context.Context, owner identity.Tenant, id event.Conv
 		return done, err
 	}
 	// Git in the sandbox learns the new state of the branch; the push itself was done.
-	if _, err := c.RunProgram(ctx, session.Program{Argv: []string{"git", "update-ref", "refs/remotes/origin/" + branch, commit}, Dir: dir}); err != nil {
+	if _, err := c.Environment().RunProgram(ctx, session.Program{Argv: []string{"git", "update-ref", "refs/remotes/origin/" + branch, commit}, Dir: dir}); err != nil {
 		s.o.Log.Warn("a pushed branch is not noted in its repository", "conversation", id, "err", err)
 	}
 	return Pushed{branch, commit}, nil

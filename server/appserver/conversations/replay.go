@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/worktree"
@@ -23,7 +24,7 @@ import (
 // Without a title it has that of
 // what was recorded, or one of its first message. Invalid for what cannot be replayed.
 func (s *Service) Replay(ctx context.Context, owner identity.Tenant, title string, r *io.SectionReader) (*Info, error) {
-	recorded, err := s.o.Trajectories.Read(r)
+	recorded, err := recordedIn(r)
 	if err == nil {
 		err = controller.CheckReplay(recorded)
 	}
@@ -63,7 +64,7 @@ func (s *Service) startReplay(ctx context.Context, owner identity.Tenant, title 
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.o.Sandboxes.Create(ctx, owner, "")
+	b, err := s.o.Sandboxes.Create(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +220,16 @@ func (s *Service) recording(ctx context.Context, key string) (_ []event.Event, e
 	if err != nil {
 		return nil, err
 	}
-	return s.o.Trajectories.Read(io.NewSectionReader(bytes.NewReader(raw), 0, int64(len(raw))))
+	return recordedIn(io.NewSectionReader(bytes.NewReader(raw), 0, int64(len(raw))))
+}
+
+// recordedIn decodes the events of a trajectory or of a zip file of a conversation.
+func recordedIn(r *io.SectionReader) ([]event.Event, error) {
+	in, err := openhands.Unzipped(r, maxReplayed)
+	if err != nil {
+		return nil, err
+	}
+	return openhands.ReadTrajectory(in)
 }
 
 // Replays reports whether a conversation replays a recording, which its job continues, here

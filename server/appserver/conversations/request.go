@@ -5,6 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/appserver/store"
@@ -29,8 +30,19 @@ type Start struct {
 	ParentID       string           `json:"parent_conversation_id,omitempty"`
 	AgentType      string           `json:"agent_type,omitempty"`
 	Public         bool             `json:"public,omitempty"`
+	Plugins        []Plugin         `json:"plugins,omitempty"`
+	// Directory is a directory of this machine, or one of it if Worktree is set: a new Git
+	// worktree of its repository.
+	Directory string `json:"directory,omitempty"`
+	Worktree  bool   `json:"worktree,omitempty"`
 	// Confirm says which actions wait for the user; "" leaves it to the settings.
 	Confirm security.Preset `json:"confirm,omitempty"`
+	// MaxIterations and MaxCost, in US dollars, replace the limits of the settings; a cost of 0
+	// is no limit.
+	MaxIterations *int     `json:"max_iterations,omitempty"`
+	MaxCost       *float64 `json:"max_budget_per_task,omitempty"`
+	// Network is what commands reach; "" leaves it to the server.
+	Network sandbox.Network `json:"network,omitempty"`
 }
 
 // StartRequest says which conversation to start (the contract's
@@ -38,10 +50,10 @@ type Start struct {
 type StartRequest struct {
 	Start
 	Secrets map[string]json.RawMessage `json:"secrets,omitempty"`
-	// Processors are those of event callbacks (package callback).
+	// Processors process event callbacks (package callback).
 	Processors []json.RawMessage `json:"processors,omitempty"`
-	// MCP are MCP servers by name (spec.MCPServers), in the place of those of the settings;
-	// nil leaves it to these.
+	// MCP are MCP servers by name (spec.MCPServers), which replace the servers of the settings;
+	// nil keeps them.
 	MCP *schema.Map `json:"mcp_config,omitempty"`
 	// Recorded is replayed in the conversation instead of asking a model, until it is through;
 	// nil for nothing. There is no InitialMessage with it.
@@ -56,6 +68,8 @@ type storedStart struct {
 	CallbackIDs []event.ConversationID `json:"callback_ids,omitempty"`
 	// Replays says that a file has the request's Recorded.
 	Replays bool `json:"replays,omitempty"`
+	// Cells says that the recording has cells of Python, whose tool is in no preset.
+	Cells bool `json:"cells,omitempty"`
 	// Warm says that the conversation has claimed the sandbox of its id.
 	Warm bool `json:"warm,omitempty"`
 }

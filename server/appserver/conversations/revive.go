@@ -24,7 +24,15 @@ func (s *Service) Continue(ctx context.Context, owner identity.Tenant, id event.
 		return nil, err
 	}
 	info, err := s.One(ctx, owner, id)
-	if err != nil || info.Conversation.Sandbox == "" || info.In != nil && s.o.Sandboxes.StatusOf(ctx, *info.In) != sandboxes.Lost {
+	switch {
+	case err != nil:
+		return c, err
+	case info.In != nil && sandboxes.Local(*info.In):
+		return c, isThere(*info.In)
+	case info.Conversation.Sandbox == "", info.In == nil && s.wasLocal(c):
+		return c, s.adopt(ctx, owner, c, info)
+	}
+	if info.In != nil && s.o.Sandboxes.StatusOf(ctx, *info.In) != sandboxes.Lost {
 		return c, err
 	}
 	s.reviving.Lock()

@@ -21,6 +21,7 @@
 package conversations
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,7 @@ import (
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/skill"
 )
 
 // Settings are what an owner has saved, as far as starts of conversations need it.
@@ -59,12 +61,15 @@ type Settings interface {
 	// Repository returns where a repository is cloned from, with the token of its
 	// provider. NotFound if there is no such provider.
 	Repository(ctx context.Context, owner identity.Tenant, provider, repository string) (gitfetch.Source, error)
+	// Organisation returns the skills of the organisation that a repository belongs to, and the
+	// reasons why there are not all of them.
+	Organisation(ctx context.Context, owner identity.Tenant, provider, repository string) (found []skill.Skill, warnings []string)
 	// Host returns where pull requests of a repository are opened, and its full name
 	// there. Auth if there is no token for it.
 	Host(ctx context.Context, owner identity.Tenant, provider, repository string) (host forge.Host, name string, err error)
 }
 
-// Options say what a Service works with. All but Warm, Strategy and Demo are required.
+// Options say what a Service works with. All but Warm, Strategy, Local and Demo are required.
 type Options struct {
 	Sessions  *session.Manager
 	Sandboxes *sandboxes.Service
@@ -84,8 +89,8 @@ type Options struct {
 	// MaxRuns bounds what an owner may have at work when a conversation or a replay
 	// starts; 0 for no bound. A message to a conversation that exists is not refused.
 	MaxRuns int
-	// Trajectories read recorded conversations.
-	Trajectories Trajectories
+	// Local lets conversations work in directories of this machine; nil for not.
+	Local *Local
 	// Demo is the recorded session that can be replayed; nil for none.
 	Demo *Demo
 	// Link returns the address of a conversation for people.
@@ -119,18 +124,25 @@ type Info struct {
 	store.Conversation // zero for one that was made in another way, as by deft run
 	// In is the sandbox, nil if it is gone, or if no key opens its session key: then Sealed
 	// says what to do.
-	In      *store.Sandbox
-	Sealed  error
-	Details Details
-	Metrics *Metrics // nil: nothing was used
-	Subs    []event.ConversationID
+	In     *store.Sandbox
+	Sealed error
+	// Directory is the directory of this machine where it works, or can go on that `deft run`
+	// has made; empty for all others.
+	Directory string
+	Details   Details
+	Metrics   *Metrics // nil: nothing was used
+	Subs      []event.ConversationID
+	// Untitled says that the title is the first message until a model has written one. Lists
+	// leave it out.
+	Untitled bool
 }
 
 // Details are what the summary of a conversation says.
 type Details struct {
 	Agent struct {
-		Kind string `json:"kind"`
-		LLM  struct {
+		Kind   string  `json:"kind"`
+		Server *string `json:"acp_server"` // of an agent that is another program
+		LLM    struct {
 			Model string `json:"model"`
 		} `json:"llm"`
 	} `json:"agent"`
@@ -143,6 +155,10 @@ type Details struct {
 // Get returns conversations of an owner, nil for those that do not exist.
 func (s *Service) Get(ctx context.Context, owner identity.Tenant, ids ...event.ConversationID) ([]*Info, error) {
 	var page eventstream.ListPage
+	untitled := make([]bool, len(ids))
+	for i, id := range ids {
+		untitled[i] = s.o.Sessions.Untitled(id) // before its title is read, which may be another one then
+	}
 	if len(ids) > 0 {
 		var err error
 		if page, err = s.Scope(owner).Infos(ctx, eventstream.ListQuery{Only: ids, Limit: len(ids)}); err != nil {
@@ -159,7 +175,9 @@ func (s *Service) Get(ctx context.Context, owner identity.Tenant, ids ...event.C
 	}
 	out := make([]*Info, len(ids))
 	for i, id := range ids {
-		out[i] = by[id]
+		if out[i] = by[id]; out[i] != nil {
+			out[i].Untitled = untitled[i]
+		}
 	}
 	return out, nil
 }
@@ -226,6 +244,7 @@ func (s *Service) describe(ctx context.Context, owner identity.Tenant, infos []e
 			known[one.Conversation.Sandbox] = in
 		}
 		one.In, one.Sealed = in, sealed[one.Conversation.Sandbox]
+		one.Directory = s.directoryOf(owner, &one)
 		if raw := info.Meta.Summary; len(raw) > 0 {
 			if err := json.Unmarshal(raw, &one.Details); err != nil { // what it does not say is left out
 				s.o.Log.Warn("the summary of a conversation cannot be read", "conversation", info.ID, "err", err)
@@ -237,9 +256,7 @@ func (s *Service) describe(ctx context.Context, owner identity.Tenant, infos []e
 				one.Subs = append(one.Subs, id)
 			}
 		}
-		if info.Status != "" {
-			one.Details.Status = info.Status
-		}
+		one.Details.Status = cmp.Or(info.Status, one.Details.Status)
 		out[i] = one
 	}
 	return out, nil

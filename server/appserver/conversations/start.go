@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/controller"
@@ -23,14 +24,28 @@ import (
 	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
 )
 
-// agentTypes are those that a conversation can be started with.
-var agentTypes = map[string]string{
-	"": "", "default": "",
-	// A planning agent works in the same files: it must not change them.
-	"plan": "You are the planning agent. Study the repository and the task, ask what is unclear, and write a plan into PLAN.md in the workspace. Do not change any other file.",
+// The types of agents that a conversation can be started with. A planning agent changes
+// nothing but its plan.
+const (
+	agentDefault  = "default"
+	agentPlanning = "plan"
+)
+
+// cells is the tool that runs cells of Python.
+const cells = "ipython"
+
+// withCells returns an agent with the tool that runs cells.
+func withCells(a *spec.Agent) (*spec.Agent, error) {
+	if slices.ContainsFunc(a.Tools, func(t spec.Tool) bool { return t.Name == cells }) {
+		return a, nil
+	}
+	list, _ := a.Doc().Get("tools").([]any)
+	return a.With("tools", append(slices.Clone(list), spec.NewTool(cells)))
 }
 
 // limit bounds what an owner has at work.
@@ -50,20 +65,27 @@ func (s *Service) limit(owner identity.Tenant) store.RunLimit {
 // that does not exist; [store.ErrTooManyRuns] refuses one too many.
 func (s *Service) Start(ctx context.Context, owner identity.Tenant, asked StartRequest) (store.Task, error) {
 	r := storedStart{StartRequest: asked}
-	if _, ok := agentTypes[r.AgentType]; !ok {
+	if !slices.Contains([]string{"", agentDefault, agentPlanning}, r.AgentType) {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("there is no agent type %q", r.AgentType))
 	}
 	if r.Branch != "" && !gitfetch.IsRef(r.Branch) {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("%q cannot be the name of a branch", r.Branch))
 	}
-	if u, err := url.Parse(r.Repository); err == nil && u.User != nil { // else its task would show it
-		return store.Task{}, fault.New(fault.Invalid, "the URL of a repository must have no password").Hint("store a token in the settings of Git hosts")
+	if err := checkRepository(r.Repository); err != nil {
+		return store.Task{}, err
+	}
+	if err := CheckPlugins(r.Plugins); err != nil {
+		return store.Task{}, err
 	}
 	r.Title = strings.TrimSpace(r.Title)
 	if r.Replays = r.Recorded != nil; r.Replays {
 		if err := controller.CheckReplay(r.Recorded); err != nil {
 			return store.Task{}, err
 		}
+		r.Cells = slices.ContainsFunc(r.Recorded, func(ev event.Event) bool {
+			a, ok := ev.(*event.ActionEvent)
+			return ok && a.ToolName == cells
+		})
 	}
 	if err := s.o.Store.MayRun(ctx, string(owner), s.limit(owner)); err != nil { // before a sandbox is claimed
 		return store.Task{}, err
@@ -84,6 +106,9 @@ func (s *Service) Start(ctx context.Context, owner identity.Tenant, asked StartR
 	}
 	if r.Branch != "" && r.Repository == "" {
 		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("the branch %q is of no repository", r.Branch)).Hint("name the repository, too")
+	}
+	if err := s.checkDirectory(ctx, owner, &r.Start); err != nil {
+		return store.Task{}, err
 	}
 	if r.SandboxID != "" {
 		if _, err := s.o.Sandboxes.Get(ctx, owner, r.SandboxID); err != nil {
@@ -109,6 +134,23 @@ func (s *Service) Start(ctx context.Context, owner identity.Tenant, asked StartR
 		return store.Task{}, err
 	}
 	return t, nil
+}
+
+// checkRepository refuses addresses that are not cloned: by SSH, whose keys would be the server's,
+// and with a password, which the task would show.
+func checkRepository(repository string) error {
+	if !gitfetch.IsURL(repository) {
+		return nil
+	}
+	u, err := url.Parse(repository)
+	switch {
+	case err != nil || u.Scheme != "https":
+		return fault.New(fault.Invalid, "only repositories at https:// URLs are cloned here, none by SSH or from files").
+			Hint("name the repository by its https:// URL, and store a token in the settings of Git hosts")
+	case u.User != nil:
+		return fault.New(fault.Invalid, "the URL of a repository must have no user and no password").Hint("store a token in the settings of Git hosts")
+	}
+	return nil
 }
 
 // record adds the job of a request with the recording that it replays. ready is called when
@@ -178,20 +220,35 @@ func (s *Service) work(ctx context.Context, run *job.Run, t *store.Task) error {
 		t.Status = to
 		return save(ctx, run, t)
 	}
-	suffix := strings.TrimSpace(agentTypes[r.AgentType] + "\n\n" + r.Suffix)
-	spec, err := s.o.Settings.Launch(ctx, owner, r.Model, r.AgentProfileID, suffix)
+	spec, err := s.o.Settings.Launch(ctx, owner, r.Model, r.AgentProfileID, strings.TrimSpace(r.Suffix))
 	if err != nil {
 		return err
+	}
+	if r.Cells {
+		if spec.Agent, err = withCells(spec.Agent); err != nil {
+			return err
+		}
 	}
 	if r.MCP != nil {
 		if spec.Agent, err = spec.Agent.With("mcp_config", r.MCP); err != nil {
 			return err
 		}
 	}
+	if err := addPlugins(ctx, r.Plugins, spec); err != nil {
+		return err
+	}
+	if r.AgentType == agentPlanning {
+		if spec.Agent, err = spec.Agent.Planning(); err != nil {
+			return err
+		}
+		if r.MCP != nil || len(r.Plugins) > 0 {
+			spec.Warnings = append(spec.Warnings, "an agent that plans has no MCP servers, and no agents and servers of plugins")
+		}
+	}
 	if err := step(store.WaitingForSandbox); err != nil {
 		return err
 	}
-	in, err := s.place(ctx, owner, run, t, r.Warm)
+	in, err := s.place(ctx, owner, run, t, r)
 	if err != nil {
 		return err
 	}
@@ -206,12 +263,21 @@ func (s *Service) work(ctx context.Context, run *job.Run, t *store.Task) error {
 		if dir, err = s.clone(ctx, owner, dir, t.ID, r.Start); err != nil {
 			return err
 		}
+		if about := spec.Agent.Context; about != nil && about.LoadProjectSkills {
+			found, warnings := s.o.Settings.Organisation(ctx, owner, r.Provider, r.Repository)
+			spec.Organisation, spec.Warnings = found, append(spec.Warnings, warnings...)
+		}
+	} else if sandboxes.Local(in) {
+		if r.Worktree {
+			spec.Worktree = &session.WorktreeOptions{Base: worktree.Head}
+		}
 	} else if err := worktree.Init(ctx, dir); err != nil { // it works without, but shows no changes
 		s.o.Log.Warn("make the workspace a git repository", "dir", dir, "err", err)
 	}
+	spec.Repository = session.Repository{Name: r.Repository, Branch: r.Branch}
 	if err := s.o.Store.SaveConversation(ctx, store.Conversation{
 		ID: t.Conversation, Owner: t.Owner, Sandbox: in.ID, Repository: r.Repository, Branch: r.Branch, Provider: r.Provider,
-		Trigger: r.Trigger, Model: r.Model, AgentType: cmp.Or(r.AgentType, "default"), Public: r.Public, PRNumbers: r.PRNumbers, Created: t.Created,
+		Trigger: r.Trigger, Model: r.Model, AgentType: cmp.Or(r.AgentType, agentDefault), Public: r.Public, PRNumbers: r.PRNumbers, Created: t.Created,
 	}); err != nil {
 		return err
 	}
@@ -221,8 +287,18 @@ func (s *Service) work(ctx context.Context, run *job.Run, t *store.Task) error {
 		spec.Secrets = map[string]json.RawMessage{}
 	}
 	maps.Copy(spec.Secrets, r.Secrets)
+	if err := s.o.Sandboxes.Give(ctx, in, spec); err != nil {
+		return err
+	}
 	if r.Confirm != "" {
 		spec.Confirm(r.Confirm)
+	}
+	spec.Network = r.Network
+	if r.MaxIterations != nil {
+		spec.MaxIterations = *r.MaxIterations
+	}
+	if r.MaxCost != nil {
+		spec.MaxCost = *r.MaxCost
 	}
 	if err := s.o.Callbacks.Add(ctx, callbacksOf(t, r)...); err != nil {
 		return err
@@ -233,6 +309,11 @@ func (s *Service) work(ctx context.Context, run *job.Run, t *store.Task) error {
 	c, made, err := s.Scope(owner).Create(ctx, *spec)
 	if err != nil {
 		return err
+	}
+	if r.Worktree {
+		if err := s.settleWorktree(ctx, owner, in, c); err != nil {
+			return err
+		}
 	}
 	if r.Repository != "" {
 		inside, err := c.WorkspaceInside()
@@ -245,11 +326,15 @@ func (s *Service) work(ctx context.Context, run *job.Run, t *store.Task) error {
 		if err := s.setUp(ctx, c, t, step); err != nil {
 			return err
 		}
+		if err := c.ProjectHooks().Review(ctx); err != nil {
+			return err
+		}
 	}
 	if err := step(store.StartingConversation); err != nil {
 		return err
 	}
-	if r.InitialMessage == nil && !r.Replays {
+	first := withParameters(r.InitialMessage, r.Plugins)
+	if first == nil && !r.Replays {
 		return nil
 	}
 	if !made { // an earlier server has made it, and may have sent the message or begun the replay
@@ -268,7 +353,7 @@ func (s *Service) work(ctx context.Context, run *job.Run, t *store.Task) error {
 		}
 		return s.beginRecorded(ctx, owner, c, recorded)
 	}
-	return c.Send(ctx, *r.InitialMessage)
+	return c.Send(ctx, *first)
 }
 
 // clone brings the repository of a request into a directory below dir, unless it is

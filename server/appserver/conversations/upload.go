@@ -30,7 +30,7 @@ const unpackSeconds = 10 * 60
 // sandbox, and removes it here. It was cloned here because the token of the provider never
 // enters a sandbox.
 func (s *Service) upload(ctx context.Context, c *session.Conversation, dir string) error {
-	done, err := s.hasFile(ctx, c, uploadMark)
+	done, err := c.Environment().HasFile(ctx, uploadMark)
 	if err == nil && !done {
 		err = s.send(ctx, c, dir)
 		if err == nil { // its resources were made while the workspace was empty
@@ -47,7 +47,7 @@ func (s *Service) upload(ctx context.Context, c *session.Conversation, dir strin
 }
 
 func (s *Service) send(ctx context.Context, c *session.Conversation, dir string) error {
-	files, err := c.Files(ctx)
+	files, err := c.Environment().Files(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (s *Service) send(ctx context.Context, c *session.Conversation, dir string)
 	if err != nil {
 		return err
 	}
-	got, err := c.RunProgram(ctx, session.Program{Argv: []string{"sh", "-c", unpack, archive}, Dir: c.Workspace(), Seconds: unpackSeconds})
+	got, err := c.Environment().RunProgram(ctx, session.Program{Argv: []string{"sh", "-c", unpack, archive}, Dir: c.Workspace(), Seconds: unpackSeconds})
 	if err == nil && got.ExitCode != 0 {
 		err = fault.New(fault.Unsupported, fmt.Sprintf("unpacking it ended with exit code %d: %s", got.ExitCode, tail(got.Stdout+got.Stderr))).
 			Hint("the image needs sh, tar and rm")

@@ -2,6 +2,7 @@ package git
 
 import (
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/server/rest"
 )
 
@@ -22,7 +23,7 @@ type repository struct {
 func repositoryOf(h forge.Host, r forge.Repository) repository {
 	out := repository{
 		ID: r.ID, FullName: r.FullName, Provider: h.Provider(), Public: r.Public, Stars: r.Stars,
-		PushedAt: rest.OrNull(r.PushedAt), OwnerType: "user", MainBranch: rest.OrNull(r.MainBranch),
+		PushedAt: optional.Of(r.PushedAt), OwnerType: "user", MainBranch: optional.Of(r.MainBranch),
 	}
 	if r.OfOrganisation {
 		out.OwnerType = "organization"
@@ -42,7 +43,7 @@ type branch struct {
 }
 
 func branchOf(b forge.Branch) branch {
-	return branch{Name: b.Name, Commit: b.Commit, Protected: b.Protected, PushedAt: rest.OrNull(b.PushedAt)}
+	return branch{Name: b.Name, Commit: b.Commit, Protected: b.Protected, PushedAt: optional.Of(b.PushedAt)}
 }
 
 type task struct {

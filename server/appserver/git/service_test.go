@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/forge/forgetest"
 	"github.com/deft-dev/deft/forge/route"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/appserver/git"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/settings"
@@ -46,9 +47,7 @@ func serve(t *testing.T) (string, map[string]*forgetest.Server) {
 	h, err := rest.New(rest.Options{Routes: s.Routes(), Authenticate: func(r *http.Request) (identity.Caller, error) {
 		return identity.Caller{User: identity.User(r.Header.Get("Owner")), Scopes: []identity.Scope{identity.Account}}, nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	web := httptest.NewServer(h)
 	t.Cleanup(web.Close)
 	return web.URL, hosts
@@ -57,19 +56,13 @@ func serve(t *testing.T) (string, map[string]*forgetest.Server) {
 func get(t *testing.T, owner, at string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req.Header.Set("Owner", owner)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return resp.StatusCode, string(raw)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/settings"
 )
@@ -120,7 +121,7 @@ func (s *Service) info(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return user{u.ID, u.Login, u.AvatarURL, rest.OrNull(u.Company), rest.OrNull(u.Name), rest.OrNull(u.Email)}, nil
+	return user{u.ID, u.Login, u.AvatarURL, optional.Of(u.Company), optional.Of(u.Name), optional.Of(u.Email)}, nil
 }
 
 // organisations answers with the organisations of the first provider, without the

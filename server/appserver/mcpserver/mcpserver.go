@@ -16,6 +16,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -38,7 +39,7 @@ import (
 type Options struct {
 	Conversations *conversations.Service
 	Store         *store.Store
-	// Providers are those that an owner has tokens of, Host the owner's host of one.
+	// Providers are the Git hosts for which an owner has tokens, Host the owner's host of one.
 	Providers func(ctx context.Context, owner identity.Tenant) ([]forge.Provider, error)
 	Host      func(ctx context.Context, owner identity.Tenant, p forge.Provider) (forge.Host, error)
 	// SearchKey returns the key of Tavily for an owner, "" for none.
@@ -52,9 +53,7 @@ type Service struct{ o Options }
 
 // New returns a service.
 func New(o Options) *Service {
-	if o.Search == "" {
-		o.Search = tavily
-	}
+	o.Search = cmp.Or(o.Search, tavily)
 	return &Service{o: o}
 }
 

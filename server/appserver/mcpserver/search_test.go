@@ -10,6 +10,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,24 +34,16 @@ func TestSearch(t *testing.T) {
 	New(Options{Search: web.URL}).addSearch(server, "tvly-1")
 	ours, theirs := sdk.NewInMemoryTransports()
 	s, err := server.Connect(t.Context(), ours, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), theirs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close()
 	call := func(name string, args map[string]any) string {
 		got, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		raw, err := json.Marshal(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return string(raw)
 	}
 	for _, one := range []struct {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/server/appserver/store"
 )
 
@@ -52,18 +53,14 @@ func describe(t *testing.T, dir string) (all []string) {
 		all = append(all, line+" "+info.ModTime().UTC().Format(time.DateTime))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return all
 }
 
 func open(t *testing.T, dir string) *os.Root {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = root.Close() }) // it was only used
 	return root
 }
@@ -79,48 +76,28 @@ func TestPack(t *testing.T) {
 		"project/node_modules/m/index.js": "left out", "project/venv/pyvenv.cfg": "left out", "project/cache/CACHEDIR.TAG": "left out",
 	} {
 		name = filepath.Join(from, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		mode := fs.FileMode(0o640)
 		if strings.HasSuffix(name, "/run") {
 			mode = 0o751
 		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, []byte(text), 0o600))
+		must.Succeed(t, os.Chmod(name, mode))
 	}
 	for link, target := range map[string]string{"out": "/etc/passwd", "up": "../../..", "loop": "loop", "in": "a"} {
-		if err := os.Symlink(target, filepath.Join(from, "project", link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(target, filepath.Join(from, "project", link)))
 	}
-	if err := syscall.Mkfifo(filepath.Join(from, "project", "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mkfifo(filepath.Join(from, "project", "pipe"), 0o600))
 	for _, name := range []string{"project/a", "project/deep/er/b", "project/deep/er", "project/deep", "project/.git/HEAD", "project/.git", "project/run", "project"} {
-		if err := os.Chtimes(filepath.Join(from, name), old, old); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chtimes(filepath.Join(from, name), old, old))
 	}
 	var out bytes.Buffer
-	if err := pack(t.Context(), open(t, from), &out); err != nil {
-		t.Fatal(err)
-	}
-	if err := unpack(t.Context(), open(t, to), &out, maxArchive); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, pack(t.Context(), open(t, from), &out))
+	must.Succeed(t, unpack(t.Context(), open(t, to), &out, maxArchive))
 	for _, gone := range []string{"node_modules", "venv", "cache", "pipe"} {
-		if err := os.RemoveAll(filepath.Join(from, "project", gone)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.RemoveAll(filepath.Join(from, "project", gone)))
 	}
-	if err := os.Chtimes(filepath.Join(from, "project"), old, old); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chtimes(filepath.Join(from, "project"), old, old))
 	if d := cmp.Diff(describe(t, from), describe(t, to)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -144,23 +121,15 @@ func TestUnpackRefusals(t *testing.T) {
 		z := gzip.NewWriter(&out)
 		w := tar.NewWriter(z)
 		for i := range members {
-			if err := w.WriteHeader(&members[i]); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, w.WriteHeader(&members[i]))
 		}
 		if members[0].Size == 0 { // else it is missing
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, w.Close())
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, z.Close())
 		top := t.TempDir()
 		dir := filepath.Join(top, "in")
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(dir, 0o700))
 		if err := unpack(t.Context(), open(t, dir), &out, maxArchive); err == nil {
 			t.Errorf("%s is unpacked", name)
 		}
@@ -182,13 +151,9 @@ func TestMakeDirectory(t *testing.T) {
 	dir := t.TempDir()
 	root := open(t, dir)
 	for range 2 {
-		if err := makeDirectory(root, "project"); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, makeDirectory(root, "project"))
 	}
-	if err := errors.Join(os.Symlink("project", filepath.Join(dir, "link")), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(os.Symlink("project", filepath.Join(dir, "link")), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)))
 	for _, name := range []string{"link", "file"} {
 		if err := makeDirectory(root, name); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", name, err)
@@ -201,9 +166,7 @@ func TestMakeDirectory(t *testing.T) {
 func TestUnpackHeaders(t *testing.T) {
 	t.Parallel()
 	var one bytes.Buffer
-	if err := tar.NewWriter(&one).WriteHeader(&tar.Header{Name: "x", PAXRecords: map[string]string{"a.b": "c"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tar.NewWriter(&one).WriteHeader(&tar.Header{Name: "x", PAXRecords: map[string]string{"a.b": "c"}}))
 	extended := one.Next(1024) // without the entry that it is for
 	const most, there = 4 << 20, 64 << 20
 	read := 0
@@ -237,12 +200,8 @@ func TestPackLimits(t *testing.T) {
 	if err == nil {
 		err = f.Truncate(maxArchive + 1)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, f.Close())
 	if err := pack(t.Context(), open(t, dir), io.Discard); err == nil || !strings.Contains(err.Error(), "GiB") {
 		t.Errorf("too large a workspace: %v", err)
 	}
@@ -253,26 +212,12 @@ func TestPackLimits(t *testing.T) {
 func TestPackRepository(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
-	git := func(dir string, args ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return string(out)
-	}
-	git(from, "init", "-q")
-	git(from, "commit", "-q", "--allow-empty", "-m", "not pushed")
+	testtree.Git(t, from, "init", "-q")
+	testtree.Git(t, from, "commit", "-q", "--allow-empty", "-m", "not pushed")
 	var out bytes.Buffer
-	if err := pack(t.Context(), open(t, from), &out); err != nil {
-		t.Fatal(err)
-	}
-	if err := unpack(t.Context(), open(t, to), &out, maxArchive); err != nil {
-		t.Fatal(err)
-	}
-	if said := git(to, "log", "--format=%s") + git(to, "status", "--short") + git(to, "fsck"); !strings.HasPrefix(said, "not pushed\n") {
+	must.Succeed(t, pack(t.Context(), open(t, from), &out))
+	must.Succeed(t, unpack(t.Context(), open(t, to), &out, maxArchive))
+	if said := testtree.Git(t, to, "log", "--format=%s") + "\n" + testtree.Git(t, to, "status", "--short") + testtree.Git(t, to, "fsck"); !strings.HasPrefix(said, "not pushed\n") {
 		t.Errorf("git says %s", said)
 	}
 }

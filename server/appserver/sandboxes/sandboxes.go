@@ -78,6 +78,10 @@ const (
 type Options struct {
 	Store    *store.Store
 	Sessions *session.Manager
+	// Stored returns the names of an owner's stored secrets, which conversations refer to by
+	// addresses below SecretsURL.
+	Stored     func(ctx context.Context, owner identity.Tenant) ([]string, error)
+	SecretsURL string
 	// Files has the archives of workspaces whose sandbox was deleted.
 	Files objectstore.Store
 	// Root is the directory of workspaces.
@@ -114,6 +118,9 @@ func (s *Service) StatusOf(ctx context.Context, b store.Sandbox) Status {
 
 // lost reports whether the workspace of a sandbox has vanished.
 func (s *Service) lost(ctx context.Context, b store.Sandbox) bool {
+	if Local(b) {
+		return gone(b.Directory)
+	}
 	if s.o.Vanished == nil {
 		return vanished(b.Directory)
 	}
@@ -151,24 +158,30 @@ func (s *Service) LostDetail() string {
 	return lostRuntime
 }
 
-// Create makes a sandbox. A specification that does not exist is Invalid, one sandbox
-// too many RateLimit.
-func (s *Service) Create(ctx context.Context, owner identity.Tenant, spec string) (store.Sandbox, error) {
+// Create makes a sandbox. RateLimit for one too many.
+func (s *Service) Create(ctx context.Context, owner identity.Tenant) (store.Sandbox, error) {
+	return s.add(ctx, owner, event.NewConversationID().Hex())
+}
+
+// CreateOf makes a sandbox of a specification, NotFound if that does not exist, for a program
+// that starts conversations there itself: the sandbox is given all secrets of its owner.
+func (s *Service) CreateOf(ctx context.Context, owner identity.Tenant, spec string) (store.Sandbox, error) {
 	if spec != "" && spec != s.o.Spec {
 		return store.Sandbox{}, fault.New(fault.NotFound, "there is no sandbox specification "+spec)
 	}
-	return s.add(ctx, owner, event.NewConversationID().Hex())
+	b, err := s.Create(ctx, owner)
+	if err != nil {
+		return b, err
+	}
+	if err := s.GiveAll(ctx, owner, b.ID); err != nil {
+		return store.Sandbox{}, errors.Join(err, s.Discard(ctx, b))
+	}
+	return b, nil
 }
 
 // add makes a sandbox with an id. Conflict if there is one, RateLimit for one too many.
 func (s *Service) add(ctx context.Context, owner identity.Tenant, id string) (store.Sandbox, error) {
-	var secret [24]byte
-	_, _ = rand.Read(secret[:]) // never fails
-	now := time.Now()
-	b := store.Sandbox{
-		ID: id, Owner: string(owner), Spec: s.o.Spec, SessionKey: base64.RawURLEncoding.EncodeToString(secret[:]),
-		Directory: s.Workspace(id), Created: now, Used: now,
-	}
+	b := s.fresh(owner, id, s.o.Spec, s.Workspace(id))
 	if err := s.o.Store.AddSandbox(ctx, b, s.o.Most); err != nil {
 		return store.Sandbox{}, err
 	}
@@ -176,6 +189,17 @@ func (s *Service) add(ctx context.Context, owner identity.Tenant, id string) (st
 		return store.Sandbox{}, errors.Join(fault.Wrap(err, fault.Denied, "make the workspace of a sandbox"), s.o.Store.DeleteSandbox(ctx, string(owner), id))
 	}
 	return b, nil
+}
+
+// fresh describes a new sandbox.
+func (s *Service) fresh(owner identity.Tenant, id, spec, dir string) store.Sandbox {
+	var secret [24]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	now := time.Now()
+	return store.Sandbox{
+		ID: id, Owner: string(owner), Spec: spec, SessionKey: base64.RawURLEncoding.EncodeToString(secret[:]),
+		Directory: dir, Created: now, Used: now,
+	}
 }
 
 // Workspace is the directory of the sandbox with an id, also of one that was deleted.
@@ -203,13 +227,13 @@ func (s *Service) Place(ctx context.Context, owner identity.Tenant, by Strategy)
 		if err != nil {
 			return b, false, err
 		}
-		all = slices.DeleteFunc(all, func(b store.Sandbox) bool { return b.Paused })
+		all = slices.DeleteFunc(all, func(b store.Sandbox) bool { return b.Paused || Local(b) })
 		if len(all) > 0 {
 			b, err = s.choose(ctx, all, by)
 			return b, false, err
 		}
 	}
-	b, err = s.Create(ctx, owner, "")
+	b, err = s.Create(ctx, owner)
 	return b, err == nil, err
 }
 
@@ -306,7 +330,7 @@ func (s *Service) Delete(ctx context.Context, owner identity.Tenant, id string) 
 	if err != nil {
 		return err
 	}
-	if len(members) == 0 { // nobody comes back to the files
+	if len(members) == 0 || Local(b) { // nobody comes back to the files
 		return s.Discard(ctx, b)
 	}
 	if err := s.keep(ctx, b); err != nil {
@@ -331,10 +355,13 @@ func (s *Service) GiveUp(ctx context.Context, b store.Sandbox) error {
 }
 
 // Discard deletes a sandbox in which nothing works, with its workspace, of which nothing is
-// kept.
+// kept. A directory of its owner stays.
 func (s *Service) Discard(ctx context.Context, b store.Sandbox) error {
 	if err := s.o.Store.DeleteSandbox(ctx, b.Owner, b.ID); err != nil {
 		return err
+	}
+	if Local(b) {
+		return nil
 	}
 	if err := os.RemoveAll(b.Directory); err != nil {
 		return fault.Wrap(err, fault.Denied, "delete the workspace of sandbox "+b.ID)
@@ -436,7 +463,7 @@ func Locate(b store.Sandbox, named string) (string, error) {
 	where := named
 	switch {
 	case named == "":
-		where = filepath.Join(b.Directory, ProjectDirectory)
+		where = Project(b)
 	case named == ClientDirectory || strings.HasPrefix(named, ClientDirectory+"/"):
 		where = b.Directory + strings.TrimPrefix(named, ClientDirectory)
 	case !filepath.IsAbs(named): // the SDK sends "workspace/project" by default
@@ -447,6 +474,14 @@ func Locate(b store.Sandbox, named string) (string, error) {
 		return "", fault.New(fault.Invalid, "the path "+named+" is not in the workspace of the sandbox")
 	}
 	return clean, nil
+}
+
+// Project is the directory where conversations of a sandbox work by default.
+func Project(b store.Sandbox) string {
+	if Local(b) {
+		return b.Directory
+	}
+	return filepath.Join(b.Directory, ProjectDirectory)
 }
 
 // Elsewhere reports whether workspaces are inside the isolation, and not on this

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/spec"
 )
 
 // model is a model in a list. Verified ones can call tools, which agents need.
@@ -28,13 +30,15 @@ type provider struct {
 	Verified bool   `json:"verified"`
 }
 
-// models are the lists of a catalogue, sorted.
+// models are the lists of the catalogue, sorted. They are made when they are first wanted:
+// reading the catalogue takes a millisecond, which each start would wait for.
 type models struct {
 	all       []model
 	providers []provider
 }
 
-func listModels(c *catalog.Catalog) (out models) {
+func listModels() (out models) {
+	c := catalog.Default()
 	for _, name := range c.Names() {
 		e, ok := c.Lookup(name)
 		if !ok {
@@ -82,7 +86,7 @@ func (s *Service) searchModels(r *http.Request) (any, error) {
 		return nil, err
 	}
 	var found []model
-	for _, m := range s.models.all {
+	for _, m := range s.models().all {
 		if (of == "" || *m.Provider == of) && f.takes(m.id(), m.Verified) {
 			found = append(found, m)
 		}
@@ -97,7 +101,7 @@ func (s *Service) searchProviders(r *http.Request) (any, error) {
 		return nil, err
 	}
 	var found []provider
-	for _, p := range s.models.providers {
+	for _, p := range s.models().providers {
 		if f.takes(p.Name, p.Verified) {
 			found = append(found, p)
 		}
@@ -105,13 +109,12 @@ func (s *Service) searchProviders(r *http.Request) (any, error) {
 	return pageOf(found, func(p provider) string { return p.Name }, f.after, f.limit), nil
 }
 
-// features are the switches of the web client. There is no billing, and ACP agents are not
-// run.
+// features are the switches of the web client. There is no billing.
 var features = map[string]any{
 	"deployment_mode": "self_hosted",
 	"enable_billing":  false, "hide_llm_settings": false, "enable_jira": false, "enable_jira_dc": false, "enable_linear": false,
 	"hide_users_page": true, "hide_billing_page": true, "hide_integrations_page": true, "hide_personal_workspaces": false,
-	"allow_user_llm_configuration": true, "enable_acp": false, "enable_onboarding": false, "enable_automations": false,
+	"allow_user_llm_configuration": true, "enable_acp": true, "enable_onboarding": false, "enable_automations": false,
 	"enable_agent_canvas_banner": false,
 }
 
@@ -124,7 +127,27 @@ func (s *Service) webClient(_ *http.Request) (any, error) {
 		"faulty_models": none, "error_message": nil, "updated_at": rest.Stamp(s.o.Began), "github_app_slug": nil,
 		"gitlab_enabled": false, "slack_enabled": false, "email_enabled": false, "email_change_enabled": false,
 		"provider_default_hosts": map[string]string{"github": "github.com", "gitlab": "gitlab.com", "bitbucket": "bitbucket.org", "forgejo": "codeberg.org"},
-		"acp_providers":          none, "jira_dc_oauth_host": nil, "jira_dc_service_account_managed": false,
+		"acp_providers":          acpProviders(), "jira_dc_oauth_host": nil, "jira_dc_service_account_managed": false,
 		"jira_dc_service_account_email": nil, "jira_dc_service_account_config_error": nil,
 	}, nil
+}
+
+// acpProvider is an agent program that settings can name (ACPProviderConfig of the contract).
+type acpProvider struct {
+	Key     string   `json:"key"`
+	Name    string   `json:"display_name"`
+	Command []string `json:"default_command"`
+	APIKey  *string  `json:"api_key_env_var"`
+	BaseURL *string  `json:"base_url_env_var"`
+	Models  []string `json:"available_models"` // only the programs know them
+	Default *string  `json:"default_model"`
+}
+
+func acpProviders() (all []acpProvider) {
+	for _, s := range spec.ACPServers() {
+		all = append(all, acpProvider{
+			Key: s.Key, Name: s.Title, Command: s.Command(), APIKey: optional.Of(s.APIKey), BaseURL: optional.Of(s.BaseURL), Models: []string{},
+		})
+	}
+	return all
 }

@@ -54,17 +54,21 @@ var answered = []string{
 // no change.
 var nullable = []string{"max_budget_per_task", "security_analyzer"}
 
-// change applies a client's change to the settings. A blank key of a service removes it.
-func (u user) change(ctx context.Context, body *schema.Map) error {
+// change applies a client's change to the settings, and returns the fields that change nothing. A
+// blank key of a service removes it.
+func (u user) change(ctx context.Context, body *schema.Map) (ignored []string, err error) {
 	preferences, err := given(settings.PreferenceFields, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	flat, err := given(flatFields, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	u.s.logUnknown(body)
+	return u.s.unknown(body), u.apply(ctx, flat, preferences)
+}
+
+func (u user) apply(ctx context.Context, flat, preferences *schema.Map) error {
 	if title := flat.Text("title_llm_profile"); title != "" {
 		if err := u.Profiles.Assign(ctx, titleService, false, title); err != nil {
 			return err
@@ -125,16 +129,25 @@ func unfit(err error) error {
 // withoutEffect are preferences that are kept for clients alone: clones are whole, and
 // sandboxes are as the server is configured.
 var withoutEffect = []string{
-	"git_full_clone", "default_sandbox_spec_id", "sandbox_base_container_image", "sandbox_runtime_container_image", "registered_marketplaces",
+	"git_full_clone", "default_sandbox_spec_id", "sandbox_base_container_image", "sandbox_runtime_container_image",
 }
 
-// logUnknown logs the fields of a change that have no meaning. The contract takes them,
+// loadsItself reports whether a marketplace asks that conversations get its plugins without an
+// installation, which has no effect: nobody has seen what they run.
+func loadsItself(marketplace any) bool {
+	m, _ := marketplace.(*schema.Map)
+	return m.Get("auto_load") == true
+}
+
+// unknown returns and logs the fields of a change that have no meaning. The contract takes them,
 // and newer clients send them.
-func (s *Service) logUnknown(body *schema.Map) {
-	var unknown []string
+func (s *Service) unknown(body *schema.Map) (unknown []string) {
 	for _, key := range body.Keys() {
 		if slices.Contains(withoutEffect, key) && !empty(body.Get(key)) {
 			unknown = append(unknown, key)
+		}
+		if list, _ := body.Get(key).([]any); key == "registered_marketplaces" && slices.ContainsFunc(list, loadsItself) {
+			unknown = append(unknown, key+".auto_load")
 		}
 		if key == "agent" && !empty(body.Get(key)) && !slices.Contains(agents, body.Text(key)) {
 			unknown = append(unknown, key)
@@ -146,6 +159,7 @@ func (s *Service) logUnknown(body *schema.Map) {
 	if unknown != nil {
 		s.o.Log.Warn("a change of settings has fields without a meaning", "fields", unknown)
 	}
+	return unknown
 }
 
 // empty reports whether a value says nothing.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
@@ -36,7 +37,7 @@ func keyNumber(id string) int64 {
 func showKey(c store.Credential) keyInfo {
 	org := organisation(identity.Tenant(c.Owner))
 	return keyInfo{
-		ID: keyNumber(c.ID), Name: rest.OrNull(c.Name), Created: rest.Stamp(c.Created), LastUsed: moment(c.Used), Expires: moment(c.Expires), Org: &org,
+		ID: keyNumber(c.ID), Name: optional.Of(c.Name), Created: rest.Stamp(c.Created), LastUsed: moment(c.Used), Expires: moment(c.Expires), Org: &org,
 	}
 }
 
@@ -173,6 +174,6 @@ func (s *Service) currentKey(r *http.Request) (any, error) {
 	}
 	org := organisation(caller.Tenant())
 	return map[string]any{
-		"id": keyNumber(c.ID), "name": rest.OrNull(c.Name), "org_id": org, "bound_org_id": org, "user_id": string(caller.Tenant()), "auth_type": "bearer",
+		"id": keyNumber(c.ID), "name": optional.Of(c.Name), "org_id": org, "bound_org_id": org, "user_id": string(caller.Tenant()), "auth_type": "bearer",
 	}, nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestFindLocal: the models of programs that answer as they should are found, and whatever
@@ -45,9 +47,7 @@ func TestLocalServers(t *testing.T) {
 	t.Parallel()
 	for _, s := range localServers {
 		u, err := url.Parse(s.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if at, err := netip.ParseAddrPort(u.Host); err != nil || !at.Addr().IsLoopback() {
 			t.Errorf("%s is asked at %s: %v", s.name, s.address, err)
 		}

@@ -23,11 +23,16 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/appserver/settings"
 	"github.com/deft-dev/deft/server/appserver/signin"
 	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/mcplogin"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
 	domain "github.com/deft-dev/deft/settings"
+	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/tool/mcp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,12 +54,54 @@ func (hosts) CheckToken(_ context.Context, _ string, t domain.ProviderToken) (st
 	return "user-1", nil
 }
 
+// ping stands for a call of a model: one whose address is "dead" has none behind it.
+func ping(_ context.Context, l *spec.LLM) error {
+	switch {
+	case l.BaseURL != nil && strings.Contains(*l.BaseURL, "dead"):
+		return fault.New(fault.Unavailable, "no connection with "+l.APIKey.Reveal())
+	case l.BaseURL != nil && strings.Contains(*l.BaseURL, "slow"):
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
 // probeMCP stands for the connection to an MCP server, which wants a token.
-func probeMCP(_ context.Context, name string, server json.RawMessage, _ time.Duration) ([]string, error) {
+func probeMCP(_ context.Context, name string, server json.RawMessage, _ time.Duration, _ mcplogin.Logins) ([]string, error) {
 	if !bytes.Contains(server, []byte("Bearer hush")) {
 		return nil, fault.New(fault.Auth, "the MCP server "+name+" wants a token").Hint("give it one")
 	}
 	return []string{"search", "fetch"}, nil
+}
+
+// logInMCP logs in at an MCP server.
+func logInMCP(ctx context.Context, r mcplogin.Request) (json.RawMessage, error) {
+	s, err := mcp.ParseServer(r.Server)
+	if err != nil {
+		return nil, err
+	}
+	return mcp.LogIn(ctx, s, mcp.LoginOptions{Redirect: r.Redirect, Visit: r.Visit, Logins: r.Logins})
+}
+
+func logOutMCP(ctx context.Context, server json.RawMessage, logins mcplogin.Logins) (bool, error) {
+	s, err := mcp.ParseServer(server)
+	if err != nil {
+		return false, err
+	}
+	return mcp.LogOut(ctx, s, logins)
+}
+
+// alone is the only server on its database.
+type alone struct{}
+
+func (alone) HoldLogin(context.Context, string) (func(), error)         { return func() {}, nil }
+func (alone) PassLogin(http.ResponseWriter, *http.Request, string) bool { return false }
+
+// tryMCP stands for the start of an MCP server in a sandbox.
+func tryMCP(_ context.Context, _ string, server json.RawMessage, _ time.Duration) ([]string, error) {
+	if !bytes.Contains(server, []byte(`"command":"touch"`)) {
+		return nil, fault.New(fault.Unavailable, "no such program")
+	}
+	return []string{"list"}, nil
 }
 
 // server is the settings of some owners, over HTTP.
@@ -75,13 +122,9 @@ func serve(t *testing.T) *server {
 	log := slog.New(slog.NewTextHandler(&locked{to: s.log}, nil))
 	ring := keyring.New("master")
 	source, err := store.SQLiteSource(filepath.Join(s.dir, "app.sqlite"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	db, err := sql.Open("sqlite", source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if s.store, err = store.Open(t.Context(), db, store.SQLite, ring); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +136,7 @@ func serve(t *testing.T) *server {
 		mu.Lock()
 		defer mu.Unlock()
 		if open[owner] == nil {
-			one, err := domain.Open(ctx, domain.Options{Dir: filepath.Join(s.dir, string(owner)), Keys: ring, Log: log})
+			one, err := domain.Open(ctx, domain.Options{Dir: filepath.Join(s.dir, string(owner)), Keys: ring, Log: log, Ping: ping})
 			if err != nil {
 				return nil, err
 			}
@@ -101,7 +144,12 @@ func serve(t *testing.T) *server {
 		}
 		return open[owner], nil
 	}
-	service := settings.New(settings.Options{Of: s.of, Keys: keys, Sandboxes: s.store, Tokens: hosts{}, Began: time.Now(), Log: log, ProbeMCP: probeMCP})
+	jobs := mcplogin.New()
+	t.Cleanup(func() { must.Report(t, jobs.Close()) })
+	service := settings.New(settings.Options{Logins: jobs, Replicas: alone{}, LogIn: logInMCP, LogOut: logOutMCP, LoginKey: mcp.LoginKey, URL: func(*http.Request) string { return "https://deft.example" }, Of: s.of, Keys: keys, Sandboxes: s.store, Tokens: hosts{}, Began: time.Now(), Log: log, ProbeMCP: probeMCP, TryMCP: tryMCP, Networks: []string{"none", "go,npm"},
+		Limits: func(context.Context, identity.Tenant) (session.Limits, error) {
+			return session.Limits{MaxIterations: 40, MaxCost: 2}, nil
+		}})
 	h, err := rest.New(rest.Options{Routes: service.Routes(), Log: log, Authenticate: func(r *http.Request) (identity.Caller, error) {
 		scheme, who, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		c := identity.Local()
@@ -114,14 +162,13 @@ func serve(t *testing.T) *server {
 		case "Bearer", "":
 			return keys.Authenticate(r)
 		case "Cookie":
+			c.Credential = r.Header.Get("X-Browser")
 		default:
 			return c, fault.New(fault.Auth, "not signed in")
 		}
 		return c, nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	web := httptest.NewServer(h)
 	t.Cleanup(func() {
 		web.CloseClientConnections()
@@ -221,27 +268,19 @@ type answer struct {
 func (s *server) do(who, method, path, body string, headers ...string) answer {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	req.Header.Set("Authorization", who)
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	defer func() { _ = resp.Body.Close() }()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	out := answer{Status: resp.StatusCode, Text: string(raw)}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
-		if err := json.Unmarshal(raw, &out.Body); err != nil {
-			s.t.Fatal(err)
-		}
+		must.Succeed(s.t, json.Unmarshal(raw, &out.Body))
 	}
 	if resp.StatusCode < 300 {
 		s.check(method, path, out)
@@ -253,7 +292,8 @@ func (s *server) check(method, path string, got answer) {
 	s.t.Helper()
 	path, _, _ = strings.Cut(path, "?")
 	pattern := s.operationOf(method, path)
-	if pattern == "" && !strings.HasPrefix(path, "/api/v1/settings/mcp-servers/") { // that is Deft's own
+	own := strings.HasPrefix(path, "/api/v1/settings/mcp-servers/") || path == "/api/v1/settings/test" || path == "/api/v1/settings/limits"
+	if pattern == "" && !own {
 		s.t.Errorf("%s %s is not in the contract", method, path)
 	}
 	for _, document := range []string{"openhands-cloud", "V0_openapi"} {

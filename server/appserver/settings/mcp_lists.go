@@ -107,7 +107,7 @@ func (v view) mcpLists() (*schema.Map, error) {
 	return schema.Of(sseList, lists[sseList], stdioList, lists[stdioList], httpList, lists[httpList]), nil
 }
 
-// addresses are those of servers.
+// addresses are addresses of servers.
 func addresses(servers *schema.Map) (all []string) {
 	for _, name := range servers.Keys() {
 		all = append(all, servers.Object(name).Text("url"))

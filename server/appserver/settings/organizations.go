@@ -20,7 +20,7 @@ func (s *Service) organizations() []rest.Route {
 		r("GET", one+"/me", user.member),
 		r("GET", one+"/profiles", user.listProfiles),
 		r("GET", one+"/profiles/{name}", user.organizationProfile),
-		r("POST", one+"/profiles/{name}", user.saveProfile),
+		r("POST", one+"/profiles/{name}", user.saveForOrganization),
 		r("DELETE", one+"/profiles/{name}", user.deleteProfile),
 		r("POST", one+"/profiles/{name}/activate", user.activateForOrganization),
 		r("POST", one+"/profiles/{name}/rename", user.renameProfile),

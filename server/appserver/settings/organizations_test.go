@@ -20,7 +20,7 @@ func TestOrganizations(t *testing.T) {
 	}
 	profiles := own + "/profiles"
 	s.want(200, alice, "POST", profiles+"/fast", `{"llm":{"model":"openai/gpt-5-mini","api_key":"sk-fast"},"include_secrets":true}`)
-	s.want(200, alice, "POST", profiles+"/fast", `{"llm":{"model":"openai/gpt-5-nano"},"preserve_existing_api_key":true}`)
+	s.want(200, alice, "POST", profiles+"/fast", `{"llm":{"model":"openai/gpt-5-nano"},"include_secrets":true}`) // as agent-canvas edits it
 	if got := s.want(200, alice, "GET", profiles+"/fast", "").Body; at(got, "llm", "model") != "openai/gpt-5-nano" || at(got, "llm", "api_key") != nil || at(got, "api_key_set") != true {
 		t.Errorf("profile: %v", got)
 	}
@@ -30,6 +30,10 @@ func TestOrganizations(t *testing.T) {
 	}
 	if got := s.want(200, alice, "GET", profiles, "").Body; at(got, "active_profile") != "quick" {
 		t.Errorf("profiles: %v", got)
+	}
+	s.want(200, alice, "POST", profiles+"/quick", `{"llm":{"model":"openai/gpt-5-nano"},"preserve_existing_api_key":false}`)
+	if got := s.want(200, alice, "GET", profiles+"/quick", "").Body; at(got, "api_key_set") != false {
+		t.Errorf("without its key: %v", got)
 	}
 	s.want(404, bob, "GET", profiles, "")
 	s.want(404, bob, "POST", profiles+"/quick", `{"llm":{"model":"openai/gpt-5"}}`)

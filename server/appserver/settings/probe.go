@@ -2,12 +2,14 @@ package settings
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
-	"github.com/deft-dev/deft/settings/agentsettings"
+	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/settings"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -19,9 +21,25 @@ type tested struct {
 	Message *string `json:"message"`
 }
 
-// testModel tries the model of the settings, with which conversations start.
+// candidate is a model that is tried before it is stored: a change to the model of the settings.
+var candidate = &schema.Object{Fields: []schema.Field{{Name: "llm", Type: schema.Dict{Of: schema.Any{}}, Required: true}}}
+
+// testModel tries the model of the settings, with which conversations start, or one that
+// the body has.
 func (u user) testModel(r *http.Request) (any, error) {
-	doc, err := u.Load()
+	body, sent, err := rest.Document(r)
+	if err != nil {
+		return nil, err
+	}
+	var change settings.Diff
+	if sent {
+		checked, err := schema.Check(candidate, body, schema.Reading{}, "body")
+		if err != nil {
+			return nil, err
+		}
+		change.Agent = schema.Of("llm", checked.(*schema.Map).Object("llm"))
+	}
+	doc, err := u.Tried(change)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +66,7 @@ func (u user) testProfile(r *http.Request) (any, error) {
 func (u user) try(ctx context.Context, l *spec.LLM) tested {
 	err := l.Resolve(u.Profiles.Connections.Find(ctx), "")
 	if err == nil {
-		err = u.Check(ctx, l)
+		err = u.Try(ctx, l)
 	}
 	return testedWith(err)
 }
@@ -64,35 +82,39 @@ func testedWith(err error) tested {
 // probeTime bounds the connection to an MCP server that is tested, and its list of tools.
 const probeTime = 20 * time.Second
 
+// tryTime is probeTime for a program, which may be fetched first.
+const tryTime = time.Minute
+
 // testServer asks an MCP server of the settings for its tools. One that is a program runs in
-// the sandbox of a conversation only, whose agent has its tools.
+// a sandbox of its own.
 func (u user) testServer(r *http.Request) (any, error) {
-	doc, err := u.Load()
-	if err != nil {
-		return nil, err
-	}
-	agent, err := agentsettings.Dump(doc.Agent, schema.Writing{Mode: schema.Plain})
-	if err != nil {
-		return nil, err
-	}
 	name := r.PathValue("name")
-	server := agent.Object("mcp_config").Object(name)
-	if server == nil {
-		return nil, fault.New(fault.NotFound, "the settings have no MCP server "+name)
+	server, err := u.mcpServer(name)
+	if err != nil {
+		return nil, err
 	}
 	type answer struct {
 		tested
 		Tools []string `json:"tools"`
 	}
-	if server.Text("command") != "" {
-		err := fault.New(fault.Unsupported, "it is a program, which runs in the sandbox of a conversation").
-			Hint("the Agent panel of a new conversation lists its tools")
-		return answer{testedWith(err), []string{}}, nil
-	}
 	raw, err := schema.Encode(server)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := u.s.o.ProbeMCP(r.Context(), name, raw, probeTime)
+	var tools []string
+	if server.Text("command") == "" {
+		tools, err = u.s.o.ProbeMCP(r.Context(), name, raw, probeTime, u.Service)
+	} else {
+		tools, err = u.tryProgram(r.Context(), name, raw)
+	}
 	return answer{testedWith(err), append([]string{}, tools...)}, nil
+}
+
+// tryProgram waits until no other sandbox is tried.
+func (u user) tryProgram(ctx context.Context, name string, server json.RawMessage) ([]string, error) {
+	if err := u.s.trying.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer u.s.trying.Release(1)
+	return u.s.o.TryMCP(ctx, name, server, tryTime)
 }

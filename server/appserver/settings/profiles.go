@@ -64,14 +64,30 @@ func (u user) getProfile(r *http.Request) (any, error) {
 	return map[string]any{"name": name, "config": config, "api_key_set": set}, err
 }
 
-var profileBody = &schema.Object{Fields: []schema.Field{
-	{Name: "include_secrets", Type: schema.Bool{}, Default: true},
-	{Name: "llm", Type: schema.Opt(schema.Dict{Of: schema.Any{}})},
-	{Name: "preserve_existing_api_key", Type: schema.Bool{}, Default: false},
-}}
+// bodyOfProfile describes a profile that is sent; keeps says whether one without an API key
+// leaves the stored key as it is.
+func bodyOfProfile(keeps bool) *schema.Object {
+	return &schema.Object{Fields: []schema.Field{
+		{Name: "include_secrets", Type: schema.Bool{}, Default: true},
+		{Name: "llm", Type: schema.Opt(schema.Dict{Of: schema.Any{}})},
+		{Name: "preserve_existing_api_key", Type: schema.Bool{}, Default: keeps},
+	}}
+}
+
+var (
+	profileBody = bodyOfProfile(false)
+	// agent-canvas edits a profile without its key, which it is not shown.
+	organizationProfileBody = bodyOfProfile(true)
+)
 
 // saveProfile saves the LLM in the body, or the settings' LLM, as a profile.
-func (u user) saveProfile(r *http.Request) (any, error) {
+func (u user) saveProfile(r *http.Request) (any, error) { return u.storeProfile(r, profileBody) }
+
+func (u user) saveForOrganization(r *http.Request) (any, error) {
+	return u.storeProfile(r, organizationProfileBody)
+}
+
+func (u user) storeProfile(r *http.Request, form *schema.Object) (any, error) {
 	name, err := profileName(r)
 	if err != nil {
 		return nil, err
@@ -83,7 +99,7 @@ func (u user) saveProfile(r *http.Request) (any, error) {
 	if sent == nil {
 		sent = schema.NewMap()
 	}
-	body, err := profileBody.Check(sent, schema.Reading{}, "body")
+	body, err := form.Check(sent, schema.Reading{}, "body")
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +107,7 @@ func (u user) saveProfile(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if body.Get("preserve_existing_api_key") == true && !l.HasKey() {
+	if body.Get("preserve_existing_api_key") == true && !l.HasKey() && (l.ProviderConnectionID == nil || *l.ProviderConnectionID == "") {
 		old, err := u.Profiles.LLMs.Stored(r.Context(), name)
 		switch {
 		case err == nil:
@@ -115,7 +131,7 @@ func (u user) sentLLM(sent *schema.Map) (*spec.LLM, error) {
 			return nil, err
 		}
 		if doc.ACP() {
-			return nil, fault.New(fault.Conflict, "the settings are those of an ACP agent, which has no LLM to save")
+			return nil, fault.New(fault.Conflict, "the settings are an ACP agent's, which has no LLM to save")
 		}
 		return spec.LLMFrom(doc.Agent.Object("llm"))
 	}

@@ -109,17 +109,21 @@ func (u user) deleteSecret(r *http.Request) (any, error) {
 }
 
 // ofSandbox returns the settings of the owner of the sandbox that a path names, for a
-// client with its session key.
-func (s *Service) ofSandbox(r *http.Request) (*settings.Service, error) {
-	caller := identity.CallerOf(r.Context())
-	if caller.Sandbox != r.PathValue("sandbox_id") {
-		return nil, fault.New(fault.Denied, "the session key is for another sandbox")
+// client with its session key, and the names of the secrets that the sandbox was given.
+func (s *Service) ofSandbox(r *http.Request) (own *settings.Service, given []string, err error) {
+	caller, id := identity.CallerOf(r.Context()), r.PathValue("sandbox_id")
+	if caller.Sandbox != id {
+		return nil, nil, fault.New(fault.Denied, "the session key is for another sandbox")
 	}
-	return s.o.Of(r.Context(), caller.Tenant())
+	if given, err = s.o.Sandboxes.GivenSecrets(r.Context(), string(caller.Tenant()), id); err != nil {
+		return nil, nil, err
+	}
+	own, err = s.o.Of(r.Context(), caller.Tenant())
+	return own, given, err
 }
 
 func (s *Service) sandboxSecrets(r *http.Request) (any, error) {
-	own, err := s.ofSandbox(r)
+	own, given, err := s.ofSandbox(r)
 	if err != nil {
 		return nil, err
 	}
@@ -127,17 +131,21 @@ func (s *Service) sandboxSecrets(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	list = slices.DeleteFunc(list, func(one settings.SecretItem) bool { return !slices.Contains(given, one.Name) })
 	return map[string][]settings.SecretItem{"secrets": list}, nil
 }
 
 // sandboxSecret answers with a value as plain text, for a lookup of an agent in the
 // sandbox.
 func (s *Service) sandboxSecret(w http.ResponseWriter, r *http.Request) error {
-	own, err := s.ofSandbox(r)
+	own, given, err := s.ofSandbox(r)
 	if err != nil {
 		return err
 	}
 	name := r.PathValue("secret_name")
+	if !slices.Contains(given, name) {
+		return fault.New(fault.NotFound, "the sandbox was given no secret "+name)
+	}
 	value, err := own.SandboxSecret(r.Context(), name)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
 	domain "github.com/deft-dev/deft/settings"
@@ -48,9 +49,7 @@ func TestSecrets(t *testing.T) {
 	s.want(200, alice, "DELETE", "/api/v1/secrets/B", "")
 	s.want(404, alice, "DELETE", "/api/v1/secrets/B", "")
 	own, err := s.of(t.Context(), "alice")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if v, err := own.Secret(t.Context(), "A2"); err != nil || v != "value-A" {
 		t.Errorf("a renamed secret: %q %v", v, err)
 	}
@@ -77,9 +76,7 @@ func TestGitProviders(t *testing.T) {
 	// An empty token keeps the stored one; missing ones are gone.
 	s.want(200, alice, "POST", "/api/v1/secrets/git-providers", `{"provider_tokens":{"gitlab":{"token":"","host":"other.example.org"},"bitbucket":{"token":""}}}`)
 	own, err := s.of(t.Context(), "alice")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tokens, err := own.ProviderTokens(t.Context())
 	want := map[string]domain.ProviderToken{"gitlab": {Token: "glpat-1", UserID: "user-1", Host: "other.example.org"}}
 	if d := cmp.Diff(want, tokens); d != "" || err != nil {
@@ -118,13 +115,9 @@ func TestSealed(t *testing.T) {
 	} {
 		s.want(200, alice, "POST", "/api/v1/settings", change)
 		own, err := s.of(t.Context(), "alice")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		doc, err := own.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if servers := doc.Agent.Object("mcp_config"); servers.Len() != 1 || servers.Object("shttp_0").Text("url") != "https://h.example/mcp?page=1&api_key=clear-7" {
 			t.Errorf("after %s: %v", change, servers)
 		}
@@ -149,27 +142,39 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// TestSandboxSecrets checks the access of a sandbox's session key.
+// TestSandboxSecrets checks the access of a sandbox's session key: to what the sandbox was given.
 func TestSandboxSecrets(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	now := time.Now()
-	for _, b := range []store.Sandbox{
-		{ID: "box-alice", Owner: "alice", SessionKey: "key-alice", Created: now, Used: now},
-		{ID: "box-bob", Owner: "bob", SessionKey: "key-bob", Created: now, Used: now},
-	} {
-		if err := s.store.AddSandbox(t.Context(), b, 0); err != nil {
-			t.Fatal(err)
-		}
+	box := store.Sandbox{ID: "box-alice", Owner: "alice", SessionKey: "key-alice", Created: now, Used: now}
+	for _, b := range []store.Sandbox{box, {ID: "box-bob", Owner: "bob", SessionKey: "key-bob", Created: now, Used: now}} {
+		must.Succeed(t, s.store.AddSandbox(t.Context(), b, 0))
+	}
+	give := func(owner string, names ...string) {
+		must.Succeed(t, s.store.GiveSecrets(t.Context(), owner, "box-"+owner, names))
 	}
 	s.want(201, alice, "POST", "/api/v1/secrets", `{"name":"S","value":"of-alice","description":"d"}`)
+	s.want(201, alice, "POST", "/api/v1/secrets", `{"name":"OTHER","value":"kept"}`)
 	s.want(200, alice, "POST", "/api/v1/secrets/git-providers", `{"provider_tokens":{"github":{"token":"ghp-alice"}}}`)
 	const base = "/api/v1/sandboxes/box-alice/settings/secrets"
-	got := s.want(200, "", "GET", base, "", "X-Session-API-Key", "key-alice")
+	listed := func() any {
+		t.Helper()
+		return at(s.want(200, "", "GET", base, "", "X-Session-API-Key", "key-alice").Body, "secrets")
+	}
+	if d := cmp.Diff([]any{}, listed()); d != "" {
+		t.Error("before it was given any:", d)
+	}
+	for _, name := range []string{"S", "github_token"} {
+		s.want(404, "", "GET", base+"/"+name, "", "X-Session-API-Key", "key-alice")
+	}
+	give("alice", "S", "github_token", "gitlab_token")
+	give("alice", "S")
+	give("bob", "S")
 	want := []any{
 		map[string]any{"name": "S", "description": "d"}, map[string]any{"name": "github_token", "description": "github authentication token"},
 	}
-	if d := cmp.Diff(want, at(got.Body, "secrets")); d != "" {
+	if d := cmp.Diff(want, listed()); d != "" {
 		t.Error(d)
 	}
 	for name, value := range map[string]string{"S": "of-alice", "github_token": "ghp-alice"} {
@@ -178,18 +183,25 @@ func TestSandboxSecrets(t *testing.T) {
 		}
 	}
 	s.want(404, "", "GET", base+"/gitlab_token", "", "X-Session-API-Key", "key-alice")
+	s.want(404, "", "GET", base+"/OTHER", "", "X-Session-API-Key", "key-alice")
 	s.want(403, "", "GET", base+"/S", "", "X-Session-API-Key", "key-bob")
 	s.want(404, "", "GET", "/api/v1/sandboxes/box-bob/settings/secrets/S", "", "X-Session-API-Key", "key-bob")
 	for _, who := range []string{"", alice, "Key alice"} {
 		s.want(401, who, "GET", base+"/S", "")
 		s.want(401, who, "GET", base, "", "X-Session-API-Key", "key-nobody")
 	}
+	// The key that browsers get reads none, and none is made up.
+	for _, path := range []string{base, base + "/S"} {
+		for _, key := range []string{box.BrowserKey(), box.BrowserKey() + "A", "box-alice.", "box-alice.key-alice", "box-alice"} {
+			s.want(401, "", "GET", path, "", "X-Session-API-Key", key)
+		}
+	}
 	// A secret of the user's hides a token of that name.
 	s.want(201, alice, "POST", "/api/v1/secrets", `{"name":"github_token","value":"own"}`)
 	if got := s.want(200, "", "GET", base+"/github_token", "", "X-Session-API-Key", "key-alice"); got.Text != "own" {
 		t.Error(got.Text)
 	}
-	list, _ := at(s.want(200, "", "GET", base, "", "X-Session-API-Key", "key-alice").Body, "secrets").([]any)
+	list, _ := listed().([]any)
 	if len(list) != 2 || !slices.ContainsFunc(list, func(v any) bool { return at(v, "name") == "github_token" }) {
 		t.Errorf("%v", list)
 	}

@@ -9,7 +9,7 @@
 // conversation_settings) are two views of the document that agent servers show. Null never
 // overwrites stored values, but for the few fields whose null means none (nullable). No
 // answer has a secret, with two exceptions, which are logged: users/me shows the owner's own
-// to a program with an API key, and a sandbox looks its owner's secrets up by name.
+// to a program with an API key, and a sandbox looks up by name what it was given.
 //
 // # Usage
 //
@@ -27,13 +27,17 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
-	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/server/mcplogin"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings"
 )
 
@@ -48,6 +52,8 @@ type Keys interface {
 // Sandboxes finds the sandbox that has a session key, Auth if there is none.
 type Sandboxes interface {
 	SandboxOfKey(ctx context.Context, key string) (store.Sandbox, error)
+	// GivenSecrets returns the names of the secrets that a sandbox may read.
+	GivenSecrets(ctx context.Context, owner, id string) ([]string, error)
 }
 
 // TokenChecker asks a Git host whether a token is valid.
@@ -56,6 +62,16 @@ type TokenChecker interface {
 	CheckToken(ctx context.Context, provider string, token settings.ProviderToken) (userID string, err error)
 	// CanRenew returns why tokens of a provider's host cannot be renewed, or nil.
 	CanRenew(provider, host string) error
+}
+
+// Replicas are the servers on the same database: a browser that comes back from a login page may reach
+// another one than it began at.
+type Replicas interface {
+	// HoldLogin has the other servers know, until release is called, that this one has a login under way.
+	HoldLogin(ctx context.Context, login string) (release func(), err error)
+	// PassLogin has the server that has a login under way answer the request. It returns false if no other one
+	// has it.
+	PassLogin(w http.ResponseWriter, r *http.Request, login string) bool
 }
 
 // Options configure a Service.
@@ -69,8 +85,24 @@ type Options struct {
 	Tokens TokenChecker
 	// ProbeMCP asks an MCP server for the names of its tools, within a time that holds for
 	// connecting and for listing. The server is an entry of mcp_config, with secrets in the
-	// clear; this machine connects to it and runs no program.
-	ProbeMCP func(ctx context.Context, name string, server json.RawMessage, limit time.Duration) (tools []string, err error)
+	// clear; this machine connects to it, with the caller's logins, and runs no program.
+	ProbeMCP func(ctx context.Context, name string, server json.RawMessage, limit time.Duration, logins mcplogin.Logins) (tools []string, err error)
+	// LogIn logs in at an MCP server, and LogOut out. Logins are the logins under way here, Replicas
+	// know of those at other servers, and LoginKey is the key of the login at an address. URL is where the browser of a request reaches the server.
+	LogIn    mcplogin.LogIn
+	LogOut   mcplogin.LogOut
+	Logins   *mcplogin.Jobs
+	Replicas Replicas
+	LoginKey func(address string) (string, error)
+	URL      func(r *http.Request) string
+	// TryMCP does the same with one that is a program, in a sandbox as new conversations have it.
+	// Unsupported where there is none to try it in.
+	TryMCP func(ctx context.Context, name string, server json.RawMessage, limit time.Duration) (tools []string, err error)
+	// Limits returns the limits of an owner's new conversations.
+	Limits func(ctx context.Context, owner identity.Tenant) (session.Limits, error)
+	// Networks are what commands of a task may reach, by default the first one; none where that
+	// is not limited.
+	Networks []string
 	// Began is when the server started.
 	Began time.Time
 	Log   *slog.Logger
@@ -79,7 +111,8 @@ type Options struct {
 // Service has the routes.
 type Service struct {
 	o      Options
-	models models
+	models func() models
+	trying *semaphore.Weighted // held while a sandbox is tried: one at a time
 }
 
 // New returns a service.
@@ -87,7 +120,7 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{o: o, models: listModels(catalog.Default())}
+	return &Service{o: o, models: sync.OnceValue(listModels), trying: semaphore.NewWeighted(1)}
 }
 
 // Routes returns the operations.
@@ -107,12 +140,17 @@ func (s *Service) Routes() []rest.Route {
 	}
 	return append(s.organizations(), []rest.Route{
 		r("Settings", "GET", v1, s.user(user.get)),
-		r("Settings", "POST", v1, s.user(user.post)),
+		r("Settings", "POST", v1, rest.Worded(s.user(user.post))),
 		r("Settings", "GET", v1+"/agent-schema", agentSchema),
 		r("Settings", "GET", v1+"/conversation-schema", conversationSchema),
 		r("Settings", "GET", v1+"/local-models", s.user(user.local)),
+		r("Settings", "GET", v1+"/limits", s.user(user.limits)),
 		r("Settings", "POST", v1+"/test", s.user(user.testModel)),
-		r("Settings", "POST", v1+"/mcp-servers/{name}/test", s.user(user.testServer)),
+		rest.Costly(r("Settings", "POST", v1+"/mcp-servers/{name}/test", s.user(user.testServer))),
+		r("Settings", "GET", v1+"/mcp-servers/logins", s.user(user.loggedIn)),
+		rest.Audited(rest.Route{Method: "POST", Path: v1 + "/mcp-servers/logins", Tag: "Settings", Limit: 1 << 20, Scope: rest.Account, Handle: s.endLogin}),
+		rest.Costly(rest.Audited(r("Settings", "POST", v1+"/mcp-servers/{name}/login", s.user(user.beginLogin)))),
+		rest.Audited(r("Settings", "DELETE", v1+"/mcp-servers/{name}/login", s.user(user.logOut))),
 		r("Settings", "POST", v1+"/import", s.user(user.takeOver)),
 		r("Settings", "POST", profile+"/test", s.user(user.testProfile)),
 		r("Settings", "GET", v1+"/profiles", s.user(user.listProfiles)),
@@ -153,16 +191,21 @@ type handler func(u user, r *http.Request) (any, error)
 // user finds the caller's settings.
 func (s *Service) user(h handler) rest.Valued {
 	return func(r *http.Request) (any, error) {
-		caller, err := person(r.Context())
+		u, err := s.userOf(r.Context())
 		if err != nil {
 			return nil, err
 		}
-		service, err := s.o.Of(r.Context(), caller.Tenant())
-		if err != nil {
-			return nil, err
-		}
-		return h(user{service, s, caller}, r)
+		return h(u, r)
 	}
+}
+
+func (s *Service) userOf(ctx context.Context) (user, error) {
+	caller, err := person(ctx)
+	if err != nil {
+		return user{}, err
+	}
+	service, err := s.o.Of(ctx, caller.Tenant())
+	return user{service, s, caller}, err
 }
 
 // person returns the caller, which must be a user or a user's program: programs in

@@ -5,6 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings/agentsettings"
 	"github.com/deft-dev/deft/settings/openhands"
 )
@@ -48,7 +49,24 @@ func (u user) post(r *http.Request) (any, error) {
 			return nil, rest.Fail(http.StatusUnprocessableEntity, "'"+key+"' is not accepted: send the changes as '"+key+"_diff'")
 		}
 	}
-	return message{"Settings stored"}, u.change(r.Context(), body)
+	ignored, err := u.change(r.Context(), body)
+	return stored{message{"Settings stored"}, ignored}, err
+}
+
+// stored is the answer to a change of settings. OpenHands takes fields without a meaning in
+// silence; here they are named.
+type stored struct {
+	message
+	Ignored []string `json:"ignored,omitempty"`
+}
+
+// limits answers with the limits of new conversations. The contract has no such route.
+func (u user) limits(r *http.Request) (any, error) {
+	l, err := u.s.o.Limits(r.Context(), u.caller.Tenant())
+	return struct {
+		session.Limits
+		Networks []string `json:"networks"`
+	}{l, append([]string{}, u.s.o.Networks...)}, err
 }
 
 // me answers with the caller and his settings. A program with an API key of his gets the

@@ -1,14 +1,18 @@
 package settings_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
+	"github.com/deft-dev/deft/settings/agentsettings"
+	_ "github.com/deft-dev/deft/tool/builtin" // tools that users choose
 )
 
 const alice, bob = "Cookie alice", "Cookie bob"
@@ -39,7 +43,7 @@ func TestTwoViews(t *testing.T) {
 	s := serve(t)
 	s.want(200, alice, "POST", "/api/v1/settings", `{"llm_model":"openai/gpt-5","llm_api_key":"sk-1","llm_base_url":"http://127.0.0.1:1/v1","agent":"CodeActAgent",
 		"confirmation_mode":true,"security_analyzer":"llm","max_iterations":33,"enable_default_condenser":true,"condenser_max_size":77,
-		"max_budget_per_task":2.5,"git_user_name":"A","git_user_email":"a@example.org","search_api_key":"tvly-1","sandbox_grouping_strategy":"ADD_TO_ANY"}`)
+		"max_budget_per_task":2.5,"git_user_name":"A","git_user_email":"a@example.org","search_api_key":"tvly-1","sandbox_grouping_strategy":"ADD_TO_ANY","agent_preset":"gpt5","agent_more_tools":["ipython"]}`)
 	v1 := s.want(200, alice, "GET", "/api/v1/settings", "").Body
 	for _, c := range []struct {
 		want any
@@ -53,6 +57,7 @@ func TestTwoViews(t *testing.T) {
 		{33.0, []string{"conversation_settings", "max_iterations"}},
 		{2.5, []string{"max_budget_per_task"}},
 		{"ADD_TO_ANY", []string{"sandbox_grouping_strategy"}},
+		{"gpt5", []string{"agent_preset"}},
 		{true, []string{"search_api_key_set"}},
 		{nil, []string{"search_api_key"}},
 	} {
@@ -72,14 +77,10 @@ func TestTwoViews(t *testing.T) {
 		}
 	}
 	p, err := s.of(t.Context(), "alice")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	doc, err := p.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if prefs, err := doc.Preferences(); err != nil || prefs.GitUserEmail != "a@example.org" || prefs.MaxBudgetPerTask != 2.5 {
+	must.Succeed(t, err)
+	if prefs, err := doc.Preferences(); err != nil || prefs.GitUserEmail != "a@example.org" || prefs.MaxBudgetPerTask != 2.5 || !slices.Equal(prefs.MoreTools, []string{"ipython"}) {
 		t.Errorf("%+v %v", prefs, err)
 	}
 	if key, err := p.ServiceKey("search_api_key"); err != nil || key != "tvly-1" {
@@ -152,9 +153,7 @@ func TestMCPServers(t *testing.T) {
 	// OpenHands' SDK reads them as a program that has a sandbox, without asking for secrets.
 	for owner, key := range map[string]string{"alice": "key-alice", "bob": "key-bob"} {
 		b := store.Sandbox{ID: "box-" + owner, Owner: owner, SessionKey: key, Created: time.Now(), Used: time.Now()}
-		if err := s.store.AddSandbox(t.Context(), b, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.store.AddSandbox(t.Context(), b, 0))
 	}
 	for _, c := range []struct {
 		who, key string
@@ -207,6 +206,9 @@ func TestBadSettings(t *testing.T) {
 		{"/api/v1/settings", `{"security_analyzer":"invariant"}`},
 		{"/api/v1/settings", `{"git_user_name":"a\nb"}`},
 		{"/api/v1/settings", `{"sandbox_grouping_strategy":"SOME"}`},
+		{"/api/v1/settings", `{"agent_preset":"SOME"}`},
+		{"/api/v1/settings", `{"agent_more_tools":["absent"]}`},
+		{"/api/v1/settings", `{"agent_more_tools":["planning_file_editor"]}`}, // of a preset
 		{"/api/v1/settings", `{"mcp_config":{"sse_servers":[{"url":"file:///etc/passwd"}]}}`},
 		{"/api/v1/settings", `{"mcp_config":{"shttp_servers":["https://a.example","https://a.example"]}}`},
 		{"/api/v1/settings", `{"mcp_config":{"stdio_servers":[{"name":"a"}]}}`},
@@ -261,8 +263,36 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// TestMCPServerIsTested: the server is asked with its secrets, which the answer has not, and
-// no program is started.
+// TestModelIsTried: a model is tried before it is stored, with the stored key where the change has
+// none, and a failure is said without the key.
+func TestModelIsTried(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	const alice = "Cookie alice"
+	s.want(200, alice, "POST", "/api/v1/settings", `{"llm_model":"openai/m","llm_api_key":"sk-alice"}`)
+	for body, want := range map[string]string{
+		``: "", `{"llm":{"model":"openai/other","base_url":"http://alive/v1"}}`: "",
+		`{"llm":{"base_url":"http://dead/v1"}}`:                        "no connection with ********",
+		`{"llm":{"base_url":"http://dead/v1","api_key":"sk-new-one"}}`: "no connection with ********",
+		`{"llm":{"base_url":"http://slow/v1"}}`:                        "has not answered within 15 seconds",
+	} {
+		got := s.want(200, alice, "POST", "/api/v1/settings/test", body)
+		message, _ := at(got.Body, "message").(string)
+		if at(got.Body, "works") != (want == "") || !strings.Contains(message, want) || strings.Contains(got.Text, "sk-") {
+			t.Errorf("%s: %s", body, got.Text)
+		}
+	}
+	s.want(422, alice, "POST", "/api/v1/settings/test", `{"llm":7}`)
+	if got := s.want(200, alice, "GET", "/api/v1/settings/limits", ""); got.Text != `{"max_iterations":40,"max_budget_per_task":2,"networks":["none","go,npm"]}` {
+		t.Errorf("limits: %s", got.Text)
+	}
+	if got := s.want(200, alice, "GET", "/api/v1/settings", ""); strings.Contains(got.Text, "dead") || strings.Contains(got.Text, "alive") {
+		t.Errorf("stored: %s", got.Text)
+	}
+}
+
+// TestMCPServerIsTested: the server is asked with its secrets, which the answer has not; a program
+// is tried in a sandbox.
 func TestMCPServerIsTested(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -270,7 +300,7 @@ func TestMCPServerIsTested(t *testing.T) {
 	s.want(200, alice, "POST", "/api/v1/settings", `{"agent_settings_diff":{"mcp_config":{"mcpServers":{
 		"docs":{"url":"https://docs.example/mcp","headers":{"Authorization":"Bearer hush"}},
 		"closed":{"url":"https://closed.example/mcp"},
-		"files":{"command":"touch","args":["/tmp/planted"]}}}}}`)
+		"files":{"command":"touch","args":["/tmp/planted"]},"lost":{"command":"no-such-program"}}}}}`)
 	for name, want := range map[string]struct {
 		works   bool
 		tools   []any
@@ -278,7 +308,8 @@ func TestMCPServerIsTested(t *testing.T) {
 	}{
 		"docs":   {works: true, tools: []any{"search", "fetch"}},
 		"closed": {tools: []any{}, message: "wants a token (give it one)"},
-		"files":  {tools: []any{}, message: "runs in the sandbox of a conversation"},
+		"files":  {works: true, tools: []any{"list"}},
+		"lost":   {tools: []any{}, message: "no such program"},
 	} {
 		got := s.want(200, alice, "POST", "/api/v1/settings/mcp-servers/"+name+"/test", "")
 		message, _ := at(got.Body, "message").(string)
@@ -297,14 +328,32 @@ func TestMCPServerIsTested(t *testing.T) {
 func TestUnfitSettings(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
+	kinds := " (one of " + strings.Join(agentsettings.CondenserSettings.Order, ", ") + ")"
 	for body, want := range map[string]string{
-		`{"agent_settings_diff":{"llm":{"model":null}}}`:                "agent_settings.llm",
-		`{"agent_settings_diff":{"llm":{"timeout":"sk-hidden"}}}`:       "agent_settings.llm.timeout",
-		`{"conversation_settings_diff":{"max_iterations":"sk-hidden"}}`: "conversation_settings.max_iterations",
+		`{"agent_settings_diff":{"condenser":{"condenser_kind":"sk-hidden"}}}`:                                        "agent_settings.condenser" + kinds,
+		`{"agent_settings_diff":{"condenser":{"condenser_kind":"pipeline","condensers":[{"kind":"NoOpCondenser"}]}}}`: "agent_settings.condenser.pipeline.condensers.0" + kinds,
+		`{"agent_settings_diff":{"llm":{"model":null}}}`:                                                              "agent_settings.llm",
+		`{"agent_settings_diff":{"llm":{"timeout":"sk-hidden"}}}`:                                                     "agent_settings.llm.timeout",
+		`{"conversation_settings_diff":{"max_iterations":"sk-hidden"}}`:                                               "conversation_settings.max_iterations",
 	} {
 		got := s.want(422, alice, "POST", "/api/v1/settings", body)
-		if detail, _ := at(got.Body, "detail").(string); detail != "Settings validation failed: "+want {
-			t.Errorf("%s: %s, want %s", body, got.Text, want)
+		for _, key := range []string{"detail", "error"} { // OpenHands' page shows the second
+			if text, _ := at(got.Body, key).(string); text != "Settings validation failed: "+want {
+				t.Errorf("%s: %s, want %s", body, got.Text, want)
+			}
 		}
+	}
+}
+
+// TestIgnored names the fields of a change that have no meaning.
+func TestIgnored(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	got := s.want(200, alice, "POST", "/api/v1/settings", `{"nope":1,"llm_model":"m","git_full_clone":true,"llm_api_key_set":true}`)
+	if d := cmp.Diff(map[string]any{"message": "Settings stored", "ignored": []any{"nope", "git_full_clone"}}, got.Body); d != "" {
+		t.Error(d)
+	}
+	if got := s.want(200, alice, "POST", "/api/v1/settings", `{"llm_model":"m"}`); at(got.Body, "ignored") != nil {
+		t.Errorf("%v", got.Body)
 	}
 }

@@ -1,6 +1,7 @@
 // Package signin tells the App Server who its callers are: programs with API keys, browsers
 // that signed in with a code, which the server's owner gets on the terminal, and clients
-// with the session key of a sandbox.
+// with the session key of a sandbox. A program without a key gets one when a person who is
+// signed in allows it.
 //
 // # Usage
 //
@@ -64,13 +65,16 @@ type Options struct {
 	// URL is where browsers reach the server, whatever host a proxy names; "" for the host
 	// that they name.
 	URL string
-	Log *slog.Logger
+	// Base is where the client of a request reaches the server, without a last slash.
+	Base func(r *http.Request) string
+	Log  *slog.Logger
 }
 
 // Service has the routes, and authenticates requests.
 type Service struct {
 	o        Options
 	attempts *ratelimit.Limiter // to sign in, by address
+	polls    *ratelimit.Limiter // of programs that wait, by address
 	pages    *http.CrossOriginProtection
 
 	mu   sync.Mutex
@@ -79,7 +83,7 @@ type Service struct {
 
 // New returns a service.
 func New(o Options) *Service {
-	s := &Service{o: o, attempts: ratelimit.New(attempts, attemptEvery), pages: http.NewCrossOriginProtection(), used: map[string]time.Time{}}
+	s := &Service{o: o, attempts: ratelimit.New(attempts, attemptEvery), polls: ratelimit.New(polls, pollEvery), pages: http.NewCrossOriginProtection(), used: map[string]time.Time{}}
 	if u, err := url.Parse(o.URL); err == nil && u.Host != "" {
 		if err := s.pages.AddTrustedOrigin(u.Scheme + "://" + u.Host); err != nil {
 			o.Log.Warn("pages at the public address are known by the Host header only", "err", err)
@@ -90,10 +94,10 @@ func New(o Options) *Service {
 
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
-	return []rest.Route{
+	return append(s.deviceRoutes(), []rest.Route{
 		{Method: "POST", Path: "/api/v1/login", Tag: "Authentication", Scope: rest.Public, Limit: 4 << 10, Audited: true, Handle: s.login},
 		{Method: "POST", Path: "/api/logout", Tag: "Authentication", Scope: rest.Account, Handle: s.logout},
-	}
+	}...)
 }
 
 func newSecret() string {
@@ -194,6 +198,9 @@ func (s *Service) inSandbox(r *http.Request, key string, unknown error) (identit
 	}
 	if err != nil {
 		return identity.Caller{}, err
+	}
+	if key == b.BrowserKey() {
+		return identity.OfSandbox(identity.Tenant(b.Owner), b.ID), nil
 	}
 	return identity.InSandbox(identity.Tenant(b.Owner), b.ID), nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/store"
 )
@@ -25,12 +26,12 @@ func TestCallbacks(t *testing.T) {
 			}
 		}
 		all := []store.Callback{callback(0, "alice"), callback(1, "alice"), callback(2, "bob")}
-		must(t, s.AddJobs(ctx, callbackJob(all[0]), callbackJob(all[1]), callbackJob(all[2])))
+		must.Succeed(t, s.AddJobs(ctx, callbackJob(all[0]), callbackJob(all[1]), callbackJob(all[2])))
 		got, err := s.Callbacks(ctx, id(0))
-		must(t, err)
+		must.Succeed(t, err)
 		same(t, all[:2], got)
 		var stored string
-		must(t, db.QueryRowContext(ctx, "SELECT args FROM app_jobs ORDER BY id LIMIT 1").Scan(&stored))
+		must.Succeed(t, db.QueryRowContext(ctx, "SELECT args FROM app_jobs ORDER BY id LIMIT 1").Scan(&stored))
 		if len(stored) == 0 || stored[0] == '{' {
 			t.Errorf("the processor is stored as %s", stored)
 		}
@@ -42,9 +43,9 @@ func TestCallbacks(t *testing.T) {
 			c.Seen, c.Updated = to, when(int(to))
 			return s.SaveCallback(ctx, callbackJob(c), to, r)
 		}
-		must(t, move(all[0], 2, nil))
-		must(t, move(all[0], 3, result(all[0], 3, true)))
-		must(t, move(all[0], 4, result(all[0], 4, false)))
+		must.Succeed(t, move(all[0], 2, nil))
+		must.Succeed(t, move(all[0], 3, result(all[0], 3, true)))
+		must.Succeed(t, move(all[0], 4, result(all[0], 4, false)))
 		if err := move(callback(9, "alice"), 1, nil); !errors.Is(err, job.ErrLost) { // there is none
 			t.Error(err)
 		}
@@ -74,7 +75,7 @@ func TestCallbacks(t *testing.T) {
 		var results []store.CallbackResult
 		for page := ""; ; {
 			some, next, err := s.CallbackResults(ctx, "alice", id(0), page, 2)
-			must(t, err)
+			must.Succeed(t, err)
 			if results = append(results, some...); next == "" {
 				break
 			}
@@ -82,30 +83,30 @@ func TestCallbacks(t *testing.T) {
 		}
 		same(t, []store.CallbackResult{*result(all[0], 5, true), *result(all[0], 4, false), *result(all[0], 3, true)}, results)
 		none, _, err := s.CallbackResults(ctx, "bob", id(0), "", 10)
-		if must(t, err); len(none) > 0 {
+		if must.Succeed(t, err); len(none) > 0 {
 			t.Errorf("another owner sees %v", none)
 		}
 
 		done := callbackJob(all[0])
 		done.State = job.Done
-		must(t, s.SaveCallback(ctx, done, 6, nil))
+		must.Succeed(t, s.SaveCallback(ctx, done, 6, nil))
 		if err := move(all[0], 7, nil); !errors.Is(err, job.ErrLost) {
 			t.Error(err)
 		}
 		active, err := s.ActiveCallbacks(ctx, "", 1)
-		must(t, err)
+		must.Succeed(t, err)
 		same(t, all[1:2], active)
 		active, err = s.ActiveCallbacks(ctx, active[0].ID, 10)
-		must(t, err)
+		must.Succeed(t, err)
 		same(t, all[2:], active)
 
-		must(t, s.DeleteConversation(ctx, "bob", id(0))) // not his
+		must.Succeed(t, s.DeleteConversation(ctx, "bob", id(0))) // not his
 		if got, err = s.Callbacks(ctx, id(0)); err != nil || len(got) != 2 {
 			t.Errorf("after another owner's deletion: %v, %v", got, err)
 		}
-		must(t, s.DeleteConversation(ctx, "alice", id(0)))
+		must.Succeed(t, s.DeleteConversation(ctx, "alice", id(0)))
 		var left int
-		must(t, db.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM app_jobs) * 10 + (SELECT count(*) FROM app_callback_results)").Scan(&left))
+		must.Succeed(t, db.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM app_jobs) * 10 + (SELECT count(*) FROM app_callback_results)").Scan(&left))
 		if left != 10 {
 			t.Errorf("after the deletion: %d", left)
 		}
@@ -120,14 +121,14 @@ func TestRequestsAreSealed(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db, s, ctx := d.open(t), d.store(t), t.Context()
 		task := store.Task{ID: "t", Owner: "alice", Conversation: id(1), Status: store.Working, Request: json.RawMessage(`{"secrets": {"A": "very private"}}`), Created: when(0), Updated: when(0)}
-		must(t, s.AddJobs(ctx, startJob(task)))
+		must.Succeed(t, s.AddJobs(ctx, startJob(task)))
 		var stored string
-		must(t, db.QueryRowContext(ctx, "SELECT args FROM app_jobs").Scan(&stored))
+		must.Succeed(t, db.QueryRowContext(ctx, "SELECT args FROM app_jobs").Scan(&stored))
 		if len(stored) == 0 || stored[0] == '{' {
 			t.Errorf("the request is stored as %s", stored)
 		}
 		got, err := s.Task(ctx, "alice", "t")
-		must(t, err)
+		must.Succeed(t, err)
 		same(t, task, got)
 	})
 }

@@ -15,6 +15,9 @@ const (
 	APIKey CredentialKind = "api_key" // a program's
 	Cookie CredentialKind = "cookie"  // the session of a browser
 	Code   CredentialKind = "code"    // signs in once
+	// Device waits until a person allows it, and becomes an API key then (RFC 8628). It has no
+	// owner before; its ID is the hash of the code that the person confirms.
+	Device CredentialKind = "device"
 )
 
 // Credential is a secret that proves who its sender is. Only its hash is stored.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/settings/filestore"
@@ -52,9 +53,7 @@ func TestDocumentLocksWithFewConnections(t *testing.T) {
 			return d.Write(name, append(before, 'x'))
 		})
 	}
-	if err := all.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, all.Wait())
 	for i := range 3 {
 		if got, err := d.Read(fmt.Sprintf("owners/%d/settings.json", i)); string(got) != "xxxx" || err != nil {
 			t.Errorf("document %d: %q, %v; want xxxx", i, got, err)

@@ -1,7 +1,10 @@
 package store
 
-// Version is the version of the tables.
-var Version = version
+// Version is the version of the tables, Oldest the lowest one that is upgraded.
+var (
+	Version = version
+	Oldest  = oldest
+)
 
 // Starting is the query for an owner's conversations that are started or replay.
 const Starting = starting

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
@@ -23,30 +24,24 @@ func TestRotatedKey(t *testing.T) {
 		conversation := event.NewConversationID()
 		open := func(ring *keyring.Ring, use func(*store.Store)) {
 			s, err := store.Open(t.Context(), d.open(t), d.engine, ring)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			use(s)
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, s.Close())
 		}
 		open(keyring.New("first"), func(s *store.Store) {
 			for range 101 { // more than are read at a time
 				b := store.Sandbox{ID: event.NewConversationID().Hex(), Owner: "local", SessionKey: event.NewConversationID().Hex(), Directory: "/w", Created: now, Used: now}
-				if err := s.AddSandbox(t.Context(), b, 0); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, s.AddSandbox(t.Context(), b, 0))
 			}
 			for id, status := range map[string]store.TaskStatus{"a": store.Ready, "b": store.Working} {
 				j := startJob(store.Task{ID: id, Owner: "local", Conversation: event.NewConversationID(), Status: status, Created: now, Updated: now})
 				if status == store.Ready {
 					j.State = job.Done
 				}
-				must(t, s.AddJobs(t.Context(), j))
+				must.Succeed(t, s.AddJobs(t.Context(), j))
 			}
 			c := store.Callback{ID: event.NewConversationID(), Owner: "local", Conversation: conversation, Kind: "k", Processor: json.RawMessage(`{}`), Status: store.CallbackActive, Created: now, Updated: now}
-			must(t, s.AddJobs(t.Context(), callbackJob(c)))
+			must.Succeed(t, s.AddJobs(t.Context(), callbackJob(c)))
 		})
 		readable := func(s *store.Store, want bool) {
 			t.Helper()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/store"
 )
@@ -31,11 +32,11 @@ func TestMostRuns(t *testing.T) {
 		}
 		ended := startJob(task("alice", 100, store.Ready))
 		ended.State = job.Done
-		must(t, servers[0].AddJobs(t.Context(), ended))                                     // does not count
-		must(t, servers[0].AddJobs(t.Context(), startJob(task("bob", 101, store.Working)))) // nor does another owner's
+		must.Succeed(t, servers[0].AddJobs(t.Context(), ended))                                     // does not count
+		must.Succeed(t, servers[0].AddJobs(t.Context(), startJob(task("bob", 101, store.Working)))) // nor does another owner's
 		// One runs, and another one does so already although its task is at work.
 		limit := running(most, id(102), id(103))
-		must(t, servers[0].AddRun(t.Context(), startJob(task("alice", 103, store.StartingConversation)), limit))
+		must.Succeed(t, servers[0].AddRun(t.Context(), startJob(task("alice", 103, store.StartingConversation)), limit))
 		begin, errs := make(chan struct{}), make(chan error, starts)
 		var all sync.WaitGroup
 		for i := range starts {
@@ -60,7 +61,7 @@ func TestMostRuns(t *testing.T) {
 			}
 		}
 		tasks, _, err := servers[1].Tasks(t.Context(), store.TaskQuery{Owner: "alice", Unfinished: true, Limit: starts})
-		must(t, err)
+		must.Succeed(t, err)
 		replays := 0
 		for i := range starts {
 			_, err := servers[1].JobServer(t.Context(), store.ReplayKind, id(i))
@@ -75,9 +76,9 @@ func TestMostRuns(t *testing.T) {
 		}
 
 		wantKind(t, servers[0].MayRun(t.Context(), "alice", limit), fault.RateLimit)
-		must(t, servers[0].MayRun(t.Context(), "alice", running(0)))
-		must(t, servers[0].AddRun(t.Context(), startJob(task("alice", 200, store.Working)), running(0)))
-		must(t, servers[0].MayRun(t.Context(), "bob", running(2)))
+		must.Succeed(t, servers[0].MayRun(t.Context(), "alice", running(0)))
+		must.Succeed(t, servers[0].AddRun(t.Context(), startJob(task("alice", 200, store.Working)), running(0)))
+		must.Succeed(t, servers[0].MayRun(t.Context(), "bob", running(2)))
 		wantKind(t, servers[0].MayRun(t.Context(), "bob", running(2, id(104))), fault.RateLimit)
 	})
 }
@@ -90,13 +91,13 @@ func TestStartingIsIndexed(t *testing.T) {
 		for i := range 300 {
 			j := startJob(store.Task{ID: fmt.Sprint("t", i), Owner: "alice", Conversation: id(i), Status: store.Ready, Created: when(i), Updated: when(i)})
 			j.State = job.Done
-			must(t, s.AddJobs(t.Context(), j))
+			must.Succeed(t, s.AddJobs(t.Context(), j))
 		}
 		explain := "EXPLAIN QUERY PLAN "
 		if d.engine == store.PostgreSQL {
 			explain = "EXPLAIN "
 			_, err := db.ExecContext(t.Context(), "ANALYZE app_jobs")
-			must(t, err)
+			must.Succeed(t, err)
 		}
 		plan := lines(t, db, explain+strings.ReplaceAll(store.Starting, "?", "'alice'"))
 		// Both indexes have only jobs at work; PostgreSQL takes either when there are few.
@@ -110,19 +111,19 @@ func TestStartingIsIndexed(t *testing.T) {
 func lines(t *testing.T, db *sql.DB, query string) string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), query)
-	must(t, err)
+	must.Succeed(t, err)
 	defer rows.Close()
 	names, err := rows.Columns()
-	must(t, err)
+	must.Succeed(t, err)
 	var out strings.Builder
 	for rows.Next() {
 		to := make([]any, len(names))
 		for i := range to {
 			to[i] = new(any)
 		}
-		must(t, rows.Scan(to...))
+		must.Succeed(t, rows.Scan(to...))
 		fmt.Fprintln(&out, *to[len(to)-1].(*any))
 	}
-	must(t, rows.Err())
+	must.Succeed(t, rows.Err())
 	return out.String()
 }

@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -22,6 +24,14 @@ type Sandbox struct {
 	Directory  string // of its workspace, absolute
 	Created    time.Time
 	Used       time.Time // when a conversation was last started in it
+}
+
+// BrowserKey is the session key that browsers get. It opens the contract as the other one does,
+// and is derived from it; only what programs inside may ask for it does not give.
+func (b Sandbox) BrowserKey() string {
+	sum := hmac.New(sha256.New, []byte(b.SessionKey))
+	sum.Write([]byte("browser"))
+	return b.ID + "." + base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
 }
 
 const sandboxColumns = "id, owner, spec, paused, key_sealed, directory, created_at, used_at"
@@ -88,14 +98,24 @@ func (s *Store) Sandbox(ctx context.Context, owner, id string) (Sandbox, error) 
 	return one(s.on(ctx), s.sandbox, missing("sandbox", id), "SELECT "+sandboxColumns+" FROM app_sandboxes WHERE id = ? AND owner = ?", id, owner)
 }
 
-// SandboxOfKey returns the sandbox that a session key opens. Auth if there is none.
+// SandboxOfKey returns the sandbox that a session key opens, also that of browsers. Auth if
+// there is none.
 func (s *Store) SandboxOfKey(ctx context.Context, key string) (Sandbox, error) {
 	hash := Hash(key)
 	b, ok, changes := s.keys.get(hash)
 	if ok {
 		return b, nil
 	}
-	b, err := one(s.on(ctx), s.sandbox, fault.New(fault.Auth, "the session key is not that of a sandbox"), "SELECT "+sandboxColumns+" FROM app_sandboxes WHERE key_hash = ?", hash)
+	unknown := fault.New(fault.Auth, "the session key is no sandbox's")
+	column, value := "key_hash", hash
+	id, _, ofBrowser := strings.Cut(key, ".")
+	if ofBrowser {
+		column, value = "id", id
+	}
+	b, err := one(s.on(ctx), s.sandbox, unknown, "SELECT "+sandboxColumns+" FROM app_sandboxes WHERE "+column+" = ?", value)
+	if err == nil && ofBrowser && !hmac.Equal([]byte(key), []byte(b.BrowserKey())) {
+		return Sandbox{}, unknown
+	}
 	if err == nil {
 		s.keys.put(hash, b, changes)
 	}
@@ -127,6 +147,13 @@ func (s *Store) SetSandboxPaused(ctx context.Context, owner, id string, paused b
 	return affected(r, err, "sandbox", id)
 }
 
+// MoveSandbox notes that the workspace of a sandbox is another directory.
+func (s *Store) MoveSandbox(ctx context.Context, owner, id, dir string) error {
+	defer s.keys.changed()
+	r, err := s.on(ctx).exec("UPDATE app_sandboxes SET directory = ? WHERE id = ? AND owner = ?", dir, id, owner)
+	return affected(r, err, "sandbox", id)
+}
+
 // UseSandbox notes that a conversation was started in a sandbox.
 func (s *Store) UseSandbox(ctx context.Context, owner, id string, when time.Time) error {
 	defer s.keys.changed()
@@ -138,8 +165,32 @@ func (s *Store) UseSandbox(ctx context.Context, owner, id string, when time.Time
 // stay.
 func (s *Store) DeleteSandbox(ctx context.Context, owner, id string) error {
 	defer s.keys.changed()
-	r, err := s.on(ctx).exec("DELETE FROM app_sandboxes WHERE id = ? AND owner = ?", id, owner)
-	return affected(r, err, "sandbox", id)
+	return s.change(ctx, func(t tx) error {
+		r, err := t.exec("DELETE FROM app_sandboxes WHERE id = ? AND owner = ?", id, owner)
+		if err := affected(r, err, "sandbox", id); err != nil {
+			return err
+		}
+		_, err = t.exec("DELETE FROM app_sandbox_secrets WHERE sandbox = ?", id)
+		return err
+	})
+}
+
+// GiveSecrets notes that a sandbox may read secrets of its owner by these names.
+func (s *Store) GiveSecrets(ctx context.Context, owner, id string, names []string) error {
+	return s.change(ctx, func(t tx) error {
+		for _, name := range names {
+			_, err := t.exec("INSERT INTO app_sandbox_secrets (sandbox, name) SELECT id, ? FROM app_sandboxes WHERE id = ? AND owner = ? ON CONFLICT (sandbox, name) DO NOTHING", name, id, owner)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// GivenSecrets returns the names of the secrets that a sandbox may read, sorted.
+func (s *Store) GivenSecrets(ctx context.Context, owner, id string) ([]string, error) {
+	return all(s.on(ctx), value[string], "SELECT g.name FROM app_sandbox_secrets g JOIN app_sandboxes b ON b.id = g.sandbox WHERE b.id = ? AND b.owner = ? ORDER BY g.name", id, owner)
 }
 
 func (s *Store) sandbox(row scanner) (b Sandbox, err error) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/appserver/store"
 )
 
@@ -19,7 +20,7 @@ func TestMostSandboxes(t *testing.T) {
 		box := func(owner, id string) store.Sandbox {
 			return store.Sandbox{ID: id, Owner: owner, SessionKey: "key of " + id, Created: when(0), Used: when(0)}
 		}
-		must(t, servers[0].AddSandbox(t.Context(), box("bob", "b"), most))
+		must.Succeed(t, servers[0].AddSandbox(t.Context(), box("bob", "b"), most))
 		begin, errs := make(chan struct{}), make(chan error, starts)
 		var all sync.WaitGroup
 		for i := range starts {
@@ -40,16 +41,16 @@ func TestMostSandboxes(t *testing.T) {
 			}
 		}
 		have, _, err := servers[1].Sandboxes(t.Context(), "alice", "", starts)
-		if must(t, err); added != most || len(have) != most {
+		if must.Succeed(t, err); added != most || len(have) != most {
 			t.Errorf("%d were added and %d are there, want %d", added, len(have), most)
 		}
 
 		// One that exists is said to exist, although there is no place for another one.
 		wantKind(t, servers[0].AddSandbox(t.Context(), box("alice", have[0].ID), most), fault.Conflict)
-		must(t, servers[0].AddSandbox(t.Context(), box("alice", "without a limit"), 0))
-		must(t, servers[1].DeleteSandbox(t.Context(), "alice", "without a limit"))
-		must(t, servers[1].DeleteSandbox(t.Context(), "alice", have[0].ID))
-		must(t, servers[0].AddSandbox(t.Context(), box("alice", "again"), most))
+		must.Succeed(t, servers[0].AddSandbox(t.Context(), box("alice", "without a limit"), 0))
+		must.Succeed(t, servers[1].DeleteSandbox(t.Context(), "alice", "without a limit"))
+		must.Succeed(t, servers[1].DeleteSandbox(t.Context(), "alice", have[0].ID))
+		must.Succeed(t, servers[0].AddSandbox(t.Context(), box("alice", "again"), most))
 	})
 }
 

@@ -14,6 +14,13 @@ CREATE TABLE app_sandboxes (
 CREATE UNIQUE INDEX app_sandboxes_key ON app_sandboxes (key_hash);
 CREATE INDEX app_sandboxes_owner ON app_sandboxes (owner, created_at);
 
+-- The names of the secrets of its owner that a sandbox was given: its session key reads no others.
+CREATE TABLE app_sandbox_secrets (
+  sandbox TEXT NOT NULL,
+  name    TEXT NOT NULL,
+  PRIMARY KEY (sandbox, name)
+);
+
 CREATE TABLE app_conversations (
   id          TEXT    NOT NULL PRIMARY KEY, -- the conversation's in the event store
   owner       TEXT    NOT NULL,
@@ -65,12 +72,13 @@ CREATE TABLE app_pending_messages (
 );
 CREATE INDEX app_pending_messages_task ON app_pending_messages (task, created_at);
 
--- API keys of programs, sessions of browsers and codes to sign in with.
+-- API keys of programs, sessions of browsers, codes to sign in with, and programs that wait for
+-- a person's consent.
 CREATE TABLE app_credentials (
   hash       TEXT   NOT NULL PRIMARY KEY, -- SHA-256 of the secret, in hexadecimal
   id         TEXT   NOT NULL,
-  owner      TEXT   NOT NULL,
-  kind       TEXT   NOT NULL, -- api_key, cookie or code
+  owner      TEXT   NOT NULL, -- '' for a device that waits
+  kind       TEXT   NOT NULL, -- api_key, cookie, code or device
   name       TEXT   NOT NULL,
   created_at BIGINT NOT NULL,
   used_at    BIGINT NOT NULL, -- 0 for never

@@ -69,7 +69,9 @@ const oldest = 9
 
 // upgrades bring the tables from one version to the next, the first from oldest on. A change
 // of schema.sql, which has the newest tables, adds one.
-var upgrades []string
+var upgrades = []string{
+	"CREATE TABLE app_sandbox_secrets (sandbox TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (sandbox, name));",
+}
 
 // version is the version of schema.sql.
 var version = oldest + len(upgrades)

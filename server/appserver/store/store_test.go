@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/postgrestest"
 	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/server/appserver/store"
@@ -40,9 +42,7 @@ var engines = map[string]func(t *testing.T) database{
 		return database{store.SQLite, func(t *testing.T) *sql.DB {
 			t.Helper()
 			source, err := store.SQLiteSource(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return opened(t, "sqlite", source)
 		}}
 	},
@@ -66,9 +66,7 @@ func each(t *testing.T, f func(t *testing.T, d database)) {
 func opened(t *testing.T, driver, source string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(driver, source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = db.Close() }) // the store may have closed it
 	return db
 }
@@ -76,21 +74,11 @@ func opened(t *testing.T, driver, source string) *sql.DB {
 func (d database) store(t *testing.T) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), d.open(t), d.engine, keyring.New(ringKey))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
 func when(seconds int) time.Time { return time.Unix(1_700_000_000+int64(seconds), 0).UTC() }
-
-// must fails the test for an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // wantKind holds the kind of an error.
 func wantKind(t *testing.T, err error, kind fault.Kind) {
@@ -121,17 +109,17 @@ func TestSandboxes(t *testing.T) {
 				ID: fmt.Sprint("s", i), Owner: "alice", Spec: "process", SessionKey: fmt.Sprint("key", i), Directory: fmt.Sprint("/srv/", i),
 				Created: when(i / 2), Used: when(i), // two were made at the same time
 			}
-			must(t, s.AddSandbox(ctx, b, 0))
+			must.Succeed(t, s.AddSandbox(ctx, b, 0))
 			all = append([]store.Sandbox{b}, all...)
 		}
-		must(t, s.AddSandbox(ctx, store.Sandbox{ID: "b", Owner: "bob", SessionKey: "of bob", Created: when(0), Used: when(0)}, 0))
+		must.Succeed(t, s.AddSandbox(ctx, store.Sandbox{ID: "b", Owner: "bob", SessionKey: "of bob", Created: when(0), Used: when(0)}, 0))
 		wantKind(t, s.AddSandbox(ctx, store.Sandbox{ID: "s0", Owner: "bob", SessionKey: "other", Created: when(0), Used: when(0)}, 0), fault.Conflict)
 
 		got, err := s.Sandbox(ctx, "alice", "s1")
-		must(t, err)
+		must.Succeed(t, err)
 		same(t, all[3], got)
 		got, err = s.SandboxOfKey(ctx, "key1")
-		must(t, err)
+		must.Succeed(t, err)
 		same(t, all[3], got)
 		_, err = s.SandboxOfKey(ctx, "guess")
 		wantKind(t, err, fault.Auth)
@@ -143,7 +131,7 @@ func TestSandboxes(t *testing.T) {
 		var paged []store.Sandbox
 		for page := ""; ; {
 			some, next, err := s.Sandboxes(ctx, "alice", page, 2)
-			must(t, err)
+			must.Succeed(t, err)
 			if paged = append(paged, some...); next == "" {
 				break
 			}
@@ -151,10 +139,10 @@ func TestSandboxes(t *testing.T) {
 		}
 		same(t, all, paged)
 
-		must(t, s.SetSandboxPaused(ctx, "alice", "s1", true))
-		must(t, s.UseSandbox(ctx, "alice", "s1", when(99)))
+		must.Succeed(t, s.SetSandboxPaused(ctx, "alice", "s1", true))
+		must.Succeed(t, s.UseSandbox(ctx, "alice", "s1", when(99)))
 		got, err = s.Sandbox(ctx, "alice", "s1")
-		must(t, err)
+		must.Succeed(t, err)
 		if !got.Paused || got.Used != when(99) {
 			t.Errorf("after a pause and a use: %+v", got)
 		}
@@ -164,7 +152,7 @@ func TestSandboxes(t *testing.T) {
 		wantKind(t, s.SetSandboxPaused(ctx, "bob", "s1", false), fault.NotFound)
 		wantKind(t, s.UseSandbox(ctx, "bob", "s1", when(1)), fault.NotFound)
 		wantKind(t, s.DeleteSandbox(ctx, "bob", "s1"), fault.NotFound)
-		must(t, s.DeleteSandbox(ctx, "alice", "s1"))
+		must.Succeed(t, s.DeleteSandbox(ctx, "alice", "s1"))
 		_, err = s.SandboxOfKey(ctx, "key1")
 		wantKind(t, err, fault.Auth)
 	})
@@ -178,14 +166,12 @@ func TestChanges(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 20 {
 			all.Go(func() {
-				if err := s.ChangeConversation(ctx, "alice", id(1), func(c *store.Conversation) { c.PRNumbers = append(c.PRNumbers, n) }); err != nil {
-					t.Error(err)
-				}
+				must.Report(t, s.ChangeConversation(ctx, "alice", id(1), func(c *store.Conversation) { c.PRNumbers = append(c.PRNumbers, n) }))
 			})
 		}
 		all.Wait()
 		found, err := s.Conversations(ctx, "alice", id(1))
-		must(t, err)
+		must.Succeed(t, err)
 		got := slices.Sorted(slices.Values(found[id(1)].PRNumbers))
 		if len(got) != 20 || got[19] != 19 {
 			t.Errorf("%v are stored", got)
@@ -198,16 +184,16 @@ func TestConversations(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d database) {
 		s, ctx := d.store(t), t.Context()
-		must(t, s.AddSandbox(ctx, store.Sandbox{ID: "s", Owner: "alice", SessionKey: "key", Created: when(0), Used: when(0)}, 0))
+		must.Succeed(t, s.AddSandbox(ctx, store.Sandbox{ID: "s", Owner: "alice", SessionKey: "key", Created: when(0), Used: when(0)}, 0))
 		c := store.Conversation{
 			ID: id(1), Owner: "alice", Sandbox: "s", Repository: "o/r'; --", Branch: "main", Provider: "github", Trigger: "gui", Model: "m",
 			AgentType: "plan", Public: true, PRNumbers: []int{3, 1}, PRURLs: map[int]string{1: "https://example.com/o/r/pull/1"}, Created: when(0),
 		}
-		must(t, s.SaveConversation(ctx, c))
-		must(t, s.SaveConversation(ctx, store.Conversation{ID: id(2), Owner: "alice", Sandbox: "s", AgentType: "default", Created: when(1)}))
-		must(t, s.SaveConversation(ctx, store.Conversation{ID: id(3), Owner: "bob", Sandbox: "s", AgentType: "default", Created: when(2)}))
+		must.Succeed(t, s.SaveConversation(ctx, c))
+		must.Succeed(t, s.SaveConversation(ctx, store.Conversation{ID: id(2), Owner: "alice", Sandbox: "s", AgentType: "default", Created: when(1)}))
+		must.Succeed(t, s.SaveConversation(ctx, store.Conversation{ID: id(3), Owner: "bob", Sandbox: "s", AgentType: "default", Created: when(2)}))
 		found, err := s.Conversations(ctx, "alice", id(1), id(3), id(4))
-		must(t, err)
+		must.Succeed(t, err)
 		same(t, map[event.ConversationID]store.Conversation{id(1): c}, found)
 
 		// More than one statement holds.
@@ -216,7 +202,7 @@ func TestConversations(t *testing.T) {
 			many = append(many, id(i))
 		}
 		found, err = s.Conversations(ctx, "alice", many...)
-		if must(t, err); len(found) != 2 {
+		if must.Succeed(t, err); len(found) != 2 {
 			t.Errorf("%d of 2 are found", len(found))
 		}
 
@@ -225,27 +211,27 @@ func TestConversations(t *testing.T) {
 		stolen.Owner = "bob"
 		wantKind(t, s.SaveConversation(ctx, stolen), fault.Conflict)
 		public, err := s.PublicConversation(ctx, id(1))
-		must(t, err)
+		must.Succeed(t, err)
 		same(t, c, public)
 		_, err = s.PublicConversation(ctx, id(2))
 		wantKind(t, err, fault.NotFound)
 		c.Public, c.PRNumbers = false, nil
-		must(t, s.SaveConversation(ctx, c))
+		must.Succeed(t, s.SaveConversation(ctx, c))
 		_, err = s.PublicConversation(ctx, id(1))
 		wantKind(t, err, fault.NotFound)
 
 		in, err := s.SandboxOfConversation(ctx, string(id(1)))
-		if must(t, err); in.ID != "s" || in.SessionKey != "key" {
+		if must.Succeed(t, err); in.ID != "s" || in.SessionKey != "key" {
 			t.Errorf("it is in %+v", in)
 		}
 		_, err = s.SandboxOfConversation(ctx, string(id(3))) // of another owner than the sandbox
 		wantKind(t, err, fault.NotFound)
 
-		must(t, s.DeleteConversation(ctx, "bob", id(1)))
+		must.Succeed(t, s.DeleteConversation(ctx, "bob", id(1)))
 		if found, err = s.Conversations(ctx, "alice", id(1)); err != nil || len(found) != 1 {
 			t.Errorf("another owner has deleted it: %v", err)
 		}
-		must(t, s.DeleteConversation(ctx, "alice", id(1)))
+		must.Succeed(t, s.DeleteConversation(ctx, "alice", id(1)))
 		if found, err = s.Conversations(ctx, "alice", id(1)); err != nil || len(found) != 0 {
 			t.Errorf("it is not deleted: %v", err)
 		}
@@ -262,10 +248,10 @@ func TestTasks(t *testing.T) {
 				ID: fmt.Sprint("t", i), Owner: "alice", Conversation: id(i), Status: store.Working, Request: json.RawMessage(`{"n": 1}`),
 				Created: when(i / 2), Updated: when(10 - i),
 			}
-			must(t, s.AddJobs(ctx, startJob(task)))
+			must.Succeed(t, s.AddJobs(ctx, startJob(task)))
 			all = append(all, task)
 		}
-		must(t, s.AddJobs(ctx, startJob(store.Task{ID: "b", Owner: "bob", Conversation: id(9), Status: store.Working, Created: when(0), Updated: when(0)})))
+		must.Succeed(t, s.AddJobs(ctx, startJob(store.Task{ID: "b", Owner: "bob", Conversation: id(9), Status: store.Working, Created: when(0), Updated: when(0)})))
 		again := store.Task{ID: "again", Owner: "alice", Conversation: id(4), Status: store.Working}
 		if err := s.AddRun(ctx, startJob(again), store.RunLimit{}); !errors.Is(err, job.ErrExists) {
 			t.Errorf("a second task that makes a conversation: %v", err)
@@ -274,7 +260,7 @@ func TestTasks(t *testing.T) {
 		failed := startJob(all[4])
 		failed.State = job.Failed
 		_, _, err := s.SaveJob(ctx, failed)
-		must(t, err)
+		must.Succeed(t, err)
 
 		for _, c := range []struct {
 			q    store.TaskQuery
@@ -292,7 +278,7 @@ func TestTasks(t *testing.T) {
 			var got []string
 			for {
 				some, next, err := s.Tasks(ctx, c.q)
-				must(t, err)
+				must.Succeed(t, err)
 				for _, one := range some {
 					got = append(got, one.ID)
 				}
@@ -307,7 +293,7 @@ func TestTasks(t *testing.T) {
 			}
 		}
 		got, err := s.Task(ctx, "alice", "t4")
-		must(t, err)
+		must.Succeed(t, err)
 		same(t, all[4], got)
 		_, err = s.Task(ctx, "bob", "t4")
 		wantKind(t, err, fault.NotFound)
@@ -315,7 +301,7 @@ func TestTasks(t *testing.T) {
 		// Messages that wait are handed out before the task ends, and none after it.
 		message := store.PendingMessage{ID: "m1", Owner: "alice", Task: "t0", Content: json.RawMessage(`{"a": 1}`), Created: when(1)}
 		waiting, ended, err := s.AddPendingMessage(ctx, message)
-		if must(t, err); waiting != 1 || ended {
+		if must.Succeed(t, err); waiting != 1 || ended {
 			t.Errorf("%d wait, ended: %v", waiting, ended)
 		}
 		_, _, err = s.AddPendingMessage(ctx, store.PendingMessage{ID: "m2", Owner: "bob", Task: "t0"})
@@ -324,12 +310,12 @@ func TestTasks(t *testing.T) {
 		ready := startJob(all[0])
 		ready.State = job.Done
 		done, left, err := s.FinishTask(ctx, ready)
-		must(t, err)
+		must.Succeed(t, err)
 		same(t, []store.PendingMessage{message}, left)
 		if done {
 			t.Error("the task has ended with a message waiting")
 		}
-		must(t, s.DeletePendingMessage(ctx, "m1"))
+		must.Succeed(t, s.DeletePendingMessage(ctx, "m1"))
 		if done, _, err = s.FinishTask(ctx, ready); err != nil || !done {
 			t.Errorf("the task has not ended: %v", err)
 		}
@@ -347,10 +333,10 @@ func TestCredentials(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, ctx := d.store(t), t.Context()
 		key := store.Credential{ID: "k", Owner: "alice", Kind: store.APIKey, Name: "ci", Created: when(0), Expires: when(10)}
-		must(t, s.AddCredential(ctx, key, "secret"))
-		must(t, s.AddCredential(ctx, store.Credential{ID: "c", Owner: "alice", Kind: store.Code, Created: when(0), Expires: when(10)}, "code"))
+		must.Succeed(t, s.AddCredential(ctx, key, "secret"))
+		must.Succeed(t, s.AddCredential(ctx, store.Credential{ID: "c", Owner: "alice", Kind: store.Code, Created: when(0), Expires: when(10)}, "code"))
 		got, err := s.Credential(ctx, "secret", when(9))
-		must(t, err)
+		must.Succeed(t, err)
 		same(t, key, got)
 		_, err = s.Credential(ctx, "secret", when(10))
 		wantKind(t, err, fault.Auth)
@@ -382,17 +368,17 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%d have taken the code", taken)
 		}
 
-		must(t, s.UsedCredential(ctx, "k", when(3)))
+		must.Succeed(t, s.UsedCredential(ctx, "k", when(3)))
 		keys, err := s.Credentials(ctx, "alice", store.APIKey)
-		must(t, err)
+		must.Succeed(t, err)
 		key.Used = when(3)
 		same(t, []store.Credential{key}, keys)
 		wantKind(t, s.DeleteCredential(ctx, "bob", "k"), fault.NotFound)
-		must(t, s.DeleteExpired(ctx, when(9)))
+		must.Succeed(t, s.DeleteExpired(ctx, when(9)))
 		if _, err := s.Credential(ctx, "secret", when(9)); err != nil {
 			t.Errorf("it is deleted too early: %v", err)
 		}
-		must(t, s.DeleteExpired(ctx, when(10)))
+		must.Succeed(t, s.DeleteExpired(ctx, when(10)))
 		_, err = s.Credential(ctx, "secret", when(9))
 		wantKind(t, err, fault.Auth)
 	})
@@ -415,15 +401,13 @@ func TestOpen(t *testing.T) {
 		all.Wait()
 		close(errs)
 		for err := range errs {
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 		}
 		s := d.store(t)
-		must(t, s.AddSandbox(t.Context(), store.Sandbox{ID: "s", Owner: "alice", SessionKey: "hidden-key", Created: when(0), Used: when(0)}, 0))
+		must.Succeed(t, s.AddSandbox(t.Context(), store.Sandbox{ID: "s", Owner: "alice", SessionKey: "hidden-key", Created: when(0), Used: when(0)}, 0))
 		db := d.open(t)
 		var hash, sealed string
-		must(t, db.QueryRowContext(t.Context(), "SELECT key_hash, key_sealed FROM app_sandboxes").Scan(&hash, &sealed))
+		must.Succeed(t, db.QueryRowContext(t.Context(), "SELECT key_hash, key_sealed FROM app_sandboxes").Scan(&hash, &sealed))
 		if strings.Contains(hash+sealed, "hidden") {
 			t.Error("the session key is readable")
 		}
@@ -431,17 +415,98 @@ func TestOpen(t *testing.T) {
 			t.Errorf("without a key: %v", err)
 		}
 		other, err := store.Open(t.Context(), d.open(t), d.engine, keyring.New("another key"))
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = other.Sandbox(t.Context(), "alice", "s")
 		wantKind(t, err, fault.Corrupt)
 
-		for _, version := range []int{1, store.Version - 1, store.Version + 1} {
+		for _, version := range []int{1, store.Oldest - 1, store.Version + 1} {
 			_, err = db.ExecContext(t.Context(), fmt.Sprint("UPDATE app_schema SET version = ", version))
-			must(t, err)
+			must.Succeed(t, err)
 			_, err = store.Open(t.Context(), d.open(t), d.engine, keyring.New(ringKey))
 			if wantKind(t, err, fault.Unsupported); fault.HintOf(err) == "" {
 				t.Errorf("version %d: it does not say what to do", version)
 			}
 		}
+	})
+}
+
+// TestUpgrade: the tables of an older version get what is new, and keep their rows.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		s, ctx := d.store(t), t.Context()
+		must.Succeed(t, s.AddSandbox(ctx, store.Sandbox{ID: "s", Owner: "alice", SessionKey: "key", Created: when(0), Used: when(0)}, 0))
+		db := d.open(t)
+		for _, back := range []string{"DROP TABLE app_sandbox_secrets", fmt.Sprint("UPDATE app_schema SET version = ", store.Oldest)} {
+			_, err := db.ExecContext(ctx, back)
+			must.Succeed(t, err)
+		}
+		newer, err := store.Open(ctx, db, d.engine, keyring.New(ringKey))
+		must.Succeed(t, err)
+		must.Succeed(t, newer.GiveSecrets(ctx, "alice", "s", []string{"B", "A"}))
+		must.Succeed(t, newer.GiveSecrets(ctx, "bob", "s", []string{"C"}))
+		for owner, want := range map[string][]string{"alice": {"A", "B"}, "bob": nil} {
+			given, err := newer.GivenSecrets(ctx, owner, "s")
+			must.Succeed(t, err)
+			if !slices.Equal(given, want) {
+				t.Errorf("%s: %v", owner, given)
+			}
+		}
+		must.Succeed(t, newer.DeleteSandbox(ctx, "alice", "s"))
+		must.Succeed(t, newer.AddSandbox(ctx, store.Sandbox{ID: "s", Owner: "alice", SessionKey: "key2", Created: when(0), Used: when(0)}, 0))
+		if given, err := newer.GivenSecrets(ctx, "alice", "s"); err != nil || len(given) > 0 {
+			t.Errorf("a sandbox of the same id: %v %v", given, err)
+		}
+	})
+}
+
+func TestDevices(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d database) {
+		s, ctx := d.store(t), t.Context()
+		must.Succeed(t, s.AddDevice(ctx, store.Credential{ID: "d", Kind: store.Device, Name: "page", Created: when(0), Expires: when(10)}, "secret"))
+		c, err := s.AskDevice(ctx, "secret", when(1))
+		must.Succeed(t, err)
+		if c.Owner != "" || !c.Used.IsZero() {
+			t.Errorf("before the first question: %+v", c)
+		}
+		_, err = s.TakeDevice(ctx, "d") // nobody has allowed it
+		wantKind(t, err, fault.Auth)
+		wantKind(t, s.AllowDevice(ctx, "another", "alice", when(1)), fault.NotFound)
+		must.Succeed(t, s.AllowDevice(ctx, "d", "alice", when(1)))
+		wantKind(t, s.AllowDevice(ctx, "d", "bob", when(1)), fault.NotFound)
+		c, err = s.AskDevice(ctx, "secret", when(2))
+		must.Succeed(t, err)
+		if c.Owner != "alice" || !c.Used.Equal(when(1)) {
+			t.Errorf("after it was allowed: %+v", c)
+		}
+
+		// Of many that ask at the same time, one gets the key.
+		var all sync.WaitGroup
+		var taken atomic.Int32
+		for range 8 {
+			all.Go(func() {
+				if _, err := s.TakeDevice(ctx, "d"); err == nil {
+					taken.Add(1)
+				} else if !fault.Is(err, fault.Auth) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if taken.Load() != 1 {
+			t.Errorf("%d have taken it", taken.Load())
+		}
+		_, err = s.AskDevice(ctx, "secret", when(2))
+		wantKind(t, err, fault.Auth)
+
+		_, err = d.open(t).ExecContext(ctx, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+			INSERT INTO app_credentials SELECT CAST(i AS TEXT), CAST(i AS TEXT), '', 'device', '', 0, 0, %d FROM n`, when(10).UnixMicro()))
+		must.Succeed(t, err)
+		one := store.Credential{ID: "more", Kind: store.Device, Created: when(9), Expires: when(20)}
+		wantKind(t, s.AddDevice(ctx, one, "more"), fault.RateLimit)
+		wantKind(t, s.AllowDevice(ctx, "7", "alice", when(10)), fault.NotFound) // too late
+		one.Created = when(10)
+		must.Succeed(t, s.AddDevice(ctx, one, "more")) // the others have expired
 	})
 }

@@ -180,9 +180,9 @@ func (s *Service) act(ctx context.Context, who identity.Tenant, id event.Convers
 	}
 	switch req.State {
 	case v0event.Confirm:
-		err = c.Respond(ctx, true, "")
+		err = c.Confirmation().Respond(ctx, true, "")
 	case v0event.Reject:
-		err = c.Respond(ctx, false, rejected)
+		err = c.Confirmation().Respond(ctx, false, rejected)
 	default:
 		err = c.Run(ctx)
 	}

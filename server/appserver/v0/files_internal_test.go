@@ -10,15 +10,14 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // TestZipOf: the archive of a sandbox's workspace is bounded in files and bytes.
 func TestZipOf(t *testing.T) {
 	t.Parallel()
 	var one bytes.Buffer
-	if err := tar.NewWriter(&one).WriteHeader(&tar.Header{Name: "x", PAXRecords: map[string]string{"a.b": "c"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tar.NewWriter(&one).WriteHeader(&tar.Header{Name: "x", PAXRecords: map[string]string{"a.b": "c"}}))
 	extended, entry := one.Next(1024), one.Bytes()
 	if err := zipOf(io.Discard, &repeated{one: entry, left: 1001}, 1000); !fault.Is(err, fault.Limit) {
 		t.Errorf("too many files: %v", err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/store"
@@ -138,7 +139,7 @@ func (s *Service) list(w http.ResponseWriter, q *rest.Query, l *listing) error {
 			return err
 		}
 	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"results": append([]conversationInfo{}, l.results...), "next_page_id": rest.OrNull(l.next)})
+	return rest.JSON(w, http.StatusOK, map[string]any{"results": append([]conversationInfo{}, l.results...), "next_page_id": optional.Of(l.next)})
 }
 
 // get answers with null where there is no conversation, as the reference.

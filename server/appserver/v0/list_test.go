@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 )
@@ -164,9 +165,7 @@ func lostSandbox(t *testing.T, removed, left string, lost bool) {
 	if err == nil && left != "" {
 		err = os.WriteFile(filepath.Join(info.In.Directory, left), nil, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	path := "/api/conversations/" + id
 	is := func(want, runtime string) {
 		t.Helper()

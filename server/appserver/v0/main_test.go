@@ -25,6 +25,7 @@ import (
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	files "github.com/deft-dev/deft/internal/objectstore/local"
 	"github.com/deft-dev/deft/job"
 	"github.com/deft-dev/deft/llm"
@@ -40,6 +41,7 @@ import (
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/conversationlock"
 	"github.com/deft-dev/deft/session/sessiontest"
+	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
@@ -64,33 +66,19 @@ func setup(t *testing.T) *fixture {
 	f := &fixture{t: t}
 	dir, ring, log := t.TempDir(), keyring.New("a key of the tests"), slog.New(slog.DiscardHandler)
 	events, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	locks, err := conversationlock.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	sessions, err := session.Open(session.Options{Store: events, Lock: locks, Dir: dir, Ring: ring, IdleTTL: -1, Models: f, Builder: f, View: view.OpenHands{}, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	source, err := store.SQLiteSource(filepath.Join(dir, "app.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	db, err := sql.Open("sqlite", source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	rows, err := store.Open(t.Context(), db, store.SQLite, ring)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	kept, err := files.Open(filepath.Join(dir, "files"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	places := sandboxes.New(sandboxes.Options{Store: rows, Sessions: sessions, Files: kept, Root: filepath.Join(dir, "workspaces"), Spec: "test", Log: log})
 	jobs := job.New(job.Options{Store: rows, Lock: locks, Log: log})
 	calls := callbacks.New(callbacks.Options{Stream: events, Store: rows, Jobs: jobs, Log: log})
@@ -106,15 +94,11 @@ func setup(t *testing.T) *fixture {
 		c.User, c.Method = identity.User(who), identity.Cookie
 		return c, nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		jobs.Close()
 		for _, err := range []error{sessions.Close(context.Background()), kept.Close(), rows.Close(), events.Close()} {
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 		}
 	})
 	return f
@@ -158,6 +142,11 @@ func (f *fixture) Strategy(context.Context, identity.Tenant) (sandboxes.Strategy
 // Repository implements [conversations.Settings].
 func (f *fixture) Repository(context.Context, identity.Tenant, string, string) (gitfetch.Source, error) {
 	return gitfetch.Source{}, fault.New(fault.NotFound, "there is no Git host")
+}
+
+// Organisation implements [conversations.Settings].
+func (f *fixture) Organisation(context.Context, identity.Tenant, string, string) ([]skill.Skill, []string) {
+	return nil, nil
 }
 
 // Host implements [conversations.Settings].
@@ -213,9 +202,7 @@ func (f *fixture) send(owner, method, path, body, kind string) (int, string) {
 	r.Header.Set("Content-Type", kind)
 	f.handler.ServeHTTP(w, r)
 	raw, err := io.ReadAll(w.Result().Body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, err)
 	return w.Code, string(raw)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
@@ -93,15 +94,15 @@ func runtimeStatus(s store.TaskStatus) string {
 func (s *Service) show(r *http.Request, i *conversations.Info, t *store.Task) conversationInfo {
 	status, runtime := s.statusOf(r.Context(), i, t)
 	out := conversationInfo{
-		ID: i.Info.ID.Hex(), Title: titleOf(i.Meta.Title, i.Info.ID), Updated: rest.Stamp(i.Updated), Status: status, RuntimeStatus: rest.OrNull(runtime),
-		Repository: rest.OrNull(i.Repository), Branch: rest.OrNull(i.Branch), Provider: rest.OrNull(i.Provider), Trigger: rest.OrNull(i.Trigger),
+		ID: i.Info.ID.Hex(), Title: titleOf(i.Meta.Title, i.Info.ID), Updated: rest.Stamp(i.Updated), Status: status, RuntimeStatus: optional.Of(runtime),
+		Repository: optional.Of(i.Repository), Branch: optional.Of(i.Branch), Provider: optional.Of(i.Provider), Trigger: optional.Of(i.Trigger),
 		Created: rest.Stamp(i.Info.Created), PRNumbers: append([]int{}, i.PRNumbers...), Version: version, Subs: []string{},
 	}
 	for _, sub := range i.Subs {
 		out.Subs = append(out.Subs, sub.Hex())
 	}
 	if status == running {
-		out.URL, out.SessionKey = rest.OrNull(s.o.URL(r)+"/api/conversations/"+out.ID), rest.OrNull(i.In.SessionKey)
+		out.URL, out.SessionKey = optional.Of(s.o.URL(r)+"/api/conversations/"+out.ID), optional.Of(sandboxes.KeyFor(r.Context(), *i.In))
 	}
 	return out
 }
@@ -114,8 +115,8 @@ func (s *Service) showTask(t *store.Task) conversationInfo {
 	}
 	out := conversationInfo{
 		ID: t.Conversation.Hex(), Title: titleOf(req.Title, t.Conversation), Updated: rest.Stamp(t.Updated), Status: starting,
-		RuntimeStatus: rest.OrNull(runtimeStatus(t.Status)), Repository: rest.OrNull(req.Repository), Branch: rest.OrNull(req.Branch),
-		Provider: rest.OrNull(req.Provider), Trigger: rest.OrNull(req.Trigger),
+		RuntimeStatus: optional.Of(runtimeStatus(t.Status)), Repository: optional.Of(req.Repository), Branch: optional.Of(req.Branch),
+		Provider: optional.Of(req.Provider), Trigger: optional.Of(req.Trigger),
 		Created: rest.Stamp(t.Created), PRNumbers: append([]int{}, req.PRNumbers...), Version: version, Subs: []string{},
 	}
 	if t.Status == store.Failed {

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/store"
@@ -121,7 +122,7 @@ type conversationResponse struct {
 }
 
 func respond(w http.ResponseWriter, id event.ConversationID, message, now string) error {
-	return rest.JSON(w, http.StatusOK, conversationResponse{"ok", id.Hex(), rest.OrNull(message), now})
+	return rest.JSON(w, http.StatusOK, conversationResponse{"ok", id.Hex(), optional.Of(message), now})
 }
 
 // create starts a conversation and answers while that is done.

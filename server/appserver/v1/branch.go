@@ -6,6 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/rest"
@@ -79,7 +80,7 @@ func (s *Service) undo(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := undone{From: u.From, To: u.To, Written: u.Files.Written, Removed: u.Files.Removed, KeptWhy: rest.OrNull(u.Commits.Kept)}
+	out := undone{From: u.From, To: u.To, Written: u.Files.Written, Removed: u.Files.Removed, KeptWhy: optional.Of(u.Commits.Kept)}
 	if u.Commits.To.Commit != "" {
 		out.Checkout = &u.Commits.To
 	}
@@ -113,7 +114,7 @@ func (s *Service) checkpoint(r *http.Request) (any, error) {
 		Time  *string                 `json:"time"`
 		Times session.CheckpointTimes `json:"checkpoints"`
 		Slow  bool                    `json:"slow"`
-	}{Event: rest.OrNull(string(k.At)), Times: k.Times, Slow: k.Slow}
+	}{Event: optional.Of(string(k.At)), Times: k.Times, Slow: k.Slow}
 	if !k.Time.IsZero() {
 		out.Time = new(k.Time.Format(time.RFC3339Nano))
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -68,7 +69,7 @@ func (s *Service) callbackResults(r *http.Request) (any, error) {
 		if c.OK {
 			status = "SUCCESS"
 		}
-		out[i] = eventCallbackResult{c.ID, status, c.Callback, c.Event, c.Conversation, rest.OrNull(c.Detail), rest.Stamp(c.Created)}
+		out[i] = eventCallbackResult{c.ID, status, c.Callback, c.Event, c.Conversation, optional.Of(c.Detail), rest.Stamp(c.Created)}
 	}
 	return rest.PageOf(out, next), nil
 }

@@ -9,11 +9,13 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/spec"
 )
 
 // appConversation is a conversation as the contract has it (AppConversation).
@@ -25,6 +27,7 @@ type appConversation struct {
 	Branch      *string                `json:"selected_branch"`
 	Provider    *string                `json:"git_provider"`
 	Title       *string                `json:"title"`
+	FirstTitle  *string                `json:"provisional_title,omitempty"` // not in the contract: the first message, where the title is not written yet
 	Trigger     *string                `json:"trigger"`
 	PRNumbers   []int                  `json:"pr_number"`
 	PRURLs      map[int]string         `json:"pr_url,omitempty"` // not in the contract: by number, of those that it has opened
@@ -44,16 +47,17 @@ type appConversation struct {
 	SessionKey  *string                `json:"session_api_key"`
 	ACPServer   *string                `json:"acp_server"`
 	FromProfile json.RawMessage        `json:"launched_agent_profile"`
+	Directory   *string                `json:"directory"` // not in the contract: of this machine, where it works or can go on
 }
 
 // show describes a conversation for the client of a request.
 func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 	out := appConversation{
 		ID: i.Info.ID.Hex(), Owner: i.Meta.Owner, Sandbox: i.Conversation.Sandbox,
-		Repository: rest.OrNull(i.Repository), Branch: rest.OrNull(i.Branch), Provider: rest.OrNull(i.Provider),
-		Title: rest.OrNull(i.Meta.Title), Trigger: rest.OrNull(i.Trigger), PRNumbers: i.PRNumbers, PRURLs: i.PRURLs, Model: rest.OrNull(i.Details.Agent.LLM.Model),
+		Repository: optional.Of(i.Repository), Branch: optional.Of(i.Branch), Provider: optional.Of(i.Provider),
+		Title: optional.Of(i.Meta.Title), Trigger: optional.Of(i.Trigger), PRNumbers: i.PRNumbers, PRURLs: i.PRURLs, Model: optional.Of(i.Details.Agent.LLM.Model),
 		AgentKind: "openhands", AgentType: cmp.Or(i.AgentType, "default"), Metrics: i.Metrics, Subs: []string{}, Public: i.Conversation.Public, Tags: i.Meta.Tags,
-		Created: rest.Stamp(i.Info.Created), Updated: rest.Stamp(i.Updated), SandboxIs: sandboxes.Missing, FromProfile: i.Details.Profile,
+		Created: rest.Stamp(i.Info.Created), Updated: rest.Stamp(i.Updated), SandboxIs: sandboxes.Missing, FromProfile: i.Details.Profile, Directory: optional.Of(i.Directory),
 	}
 	if out.PRNumbers == nil {
 		out.PRNumbers = []int{}
@@ -65,7 +69,10 @@ func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 		out.Subs = append(out.Subs, sub.Hex())
 	}
 	if i.Meta.Parent != "" {
-		out.Parent = rest.OrNull(i.Meta.Parent.Hex())
+		out.Parent = optional.Of(i.Meta.Parent.Hex())
+	}
+	if i.Details.Agent.Kind == spec.ACPKind {
+		out.AgentKind, out.ACPServer = "acp", i.Details.Agent.Server
 	}
 	if i.Sealed != nil {
 		out.SandboxIs = sandboxes.Lost
@@ -75,11 +82,11 @@ func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 	}
 	out.SandboxIs = s.o.Sandboxes.StatusOf(r.Context(), *i.In)
 	if out.SandboxIs == sandboxes.Running {
-		out.Status = rest.OrNull(i.Details.Status)
+		out.Status = optional.Of(i.Details.Status)
 		if out.Status == nil {
-			out.Status = rest.OrNull("idle")
+			out.Status = optional.Of("idle")
 		}
-		out.URL, out.SessionKey = rest.OrNull(s.o.URL(r)+"/api/conversations/"+i.Info.ID.Hex()), rest.OrNull(i.In.SessionKey)
+		out.URL, out.SessionKey = optional.Of(s.o.URL(r)+"/api/conversations/"+i.Info.ID.Hex()), optional.Of(sandboxes.KeyFor(r.Context(), *i.In))
 	}
 	return out
 }
@@ -157,6 +164,9 @@ func (s *Service) batch(r *http.Request) (any, error) {
 	for i, one := range found {
 		if one != nil {
 			shown := s.show(r, one)
+			if one.Untitled { // who asks for one asks again soon for a title that is missing
+				shown.Title, shown.FirstTitle = nil, shown.Title
+			}
 			out[i] = &shown
 		}
 	}

@@ -11,23 +11,25 @@ import (
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/server/view"
 )
 
-// reads says how a route of events finds its conversation: from the path or the query,
-// and whose it may be.
-type reads func(r *http.Request, id event.ConversationID) (identity.Tenant, error)
+// reads finds the owner of a conversation whose events a route reads, and the paths in them
+// that its callers must not see.
+type reads func(r *http.Request, id event.ConversationID) (identity.Tenant, hostPaths, error)
 
-func ownEvents(r *http.Request, _ event.ConversationID) (identity.Tenant, error) {
-	return owner(r), nil
+// ownEvents are the caller's own.
+func ownEvents(r *http.Request, _ event.ConversationID) (identity.Tenant, hostPaths, error) {
+	return owner(r), nil, nil
 }
 
-// sharedBy finds the owner of a public conversation.
-func (s *Service) sharedBy(r *http.Request, id event.ConversationID) (identity.Tenant, error) {
+// sharedEvents are the events of public conversations.
+func (s *Service) sharedEvents(r *http.Request, id event.ConversationID) (identity.Tenant, hostPaths, error) {
 	info, err := s.o.Conversations.Public(r.Context(), id)
 	if err != nil {
-		return "", missing(err, "Conversation")
+		return "", nil, missing(err, "Conversation")
 	}
-	return identity.Tenant(info.Meta.Owner), nil
+	return identity.Tenant(info.Meta.Owner), s.paths.with(info.Meta.WorkingDir), nil
 }
 
 // conversationOf returns the conversation of a request about events.
@@ -43,18 +45,18 @@ func conversationOf(r *http.Request, q *rest.Query) (event.ConversationID, error
 	return "", schema.Missing("query", "conversation_id")
 }
 
-// events returns the store of the conversation that a request names.
-func (s *Service) events(r *http.Request, q *rest.Query, whose reads) (eventstream.Stream, event.ConversationID, error) {
+// events returns the store of the conversation that a request names, and its hidden paths.
+func (s *Service) events(r *http.Request, q *rest.Query, whose reads) (eventstream.Stream, event.ConversationID, hostPaths, error) {
 	id, err := conversationOf(r, q)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
-	by, err := whose(r, id)
+	by, hidden, err := whose(r, id)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	st, err := s.o.Conversations.Scope(by).Events(r.Context(), id)
-	return st, id, missing(err, "Conversation")
+	return st, id, hidden, missing(err, "Conversation")
 }
 
 // eventQuery reads the filters of a list of events.
@@ -75,6 +77,7 @@ func eventQuery(q *rest.Query) (out eventstream.Query) {
 func (s *Service) searchEvents(r *http.Request, whose reads) (any, error) {
 	q := rest.QueryOf(r)
 	eq := eventQuery(q)
+	own := q.Bool(view.OwnKinds, false)
 	eq.PageID, eq.Limit = event.ID(q.String("page_id", "")), q.Limit("limit", 100, 100)
 	if q.Enum("sort_order", "TIMESTAMP", "TIMESTAMP", "TIMESTAMP_DESC") == "TIMESTAMP_DESC" {
 		eq.Order = eventstream.Descending
@@ -82,9 +85,14 @@ func (s *Service) searchEvents(r *http.Request, whose reads) (any, error) {
 	if err := q.Err(); err != nil {
 		return nil, err
 	}
-	st, id, err := s.events(r, q, whose)
+	st, id, hidden, err := s.events(r, q, whose)
 	if err != nil {
 		return nil, err
+	}
+	if eq.PageID != "" { // the store would begin anew
+		if _, err := st.Get(r.Context(), id, eq.PageID); err != nil {
+			return nil, missing(err, "Event")
+		}
 	}
 	found, err := st.Search(r.Context(), id, eq)
 	if err != nil {
@@ -92,9 +100,38 @@ func (s *Service) searchEvents(r *http.Request, whose reads) (any, error) {
 	}
 	items := make([]json.RawMessage, len(found.Records))
 	for i := range found.Records {
-		items[i] = found.Records[i].JSON
+		items[i] = hidden.hide(view.Event(found.Records[i].JSON, own))
 	}
 	return rest.PageOf(items, string(found.NextID)), nil
+}
+
+// placeEvent tells where an event is among the stored ones, from 1 on, and the parts of them that
+// were not undone.
+func (s *Service) placeEvent(r *http.Request, whose reads) (any, error) {
+	q := rest.QueryOf(r)
+	id, err := conversationOf(r, q)
+	if err != nil {
+		return nil, err
+	}
+	if !q.Has("event_id") {
+		return nil, schema.Missing("query", "event_id")
+	}
+	by, _, err := whose(r, id)
+	if err != nil {
+		return nil, err
+	}
+	place, err := s.o.Conversations.Scope(by).EventPlace(r.Context(), id, event.ID(q.String("event_id", "")))
+	if err != nil {
+		return nil, missing(err, "Event")
+	}
+	active := make([][2]eventstream.Seq, len(place.Active))
+	for i, one := range place.Active {
+		active[i] = [2]eventstream.Seq{one.First, one.Last}
+	}
+	return struct {
+		At     eventstream.Seq      `json:"at"`
+		Active [][2]eventstream.Seq `json:"active"`
+	}{place.At, active}, nil
 }
 
 func (s *Service) countEvents(r *http.Request, whose reads) (any, error) {
@@ -103,7 +140,7 @@ func (s *Service) countEvents(r *http.Request, whose reads) (any, error) {
 	if err := q.Err(); err != nil {
 		return nil, err
 	}
-	st, id, err := s.events(r, q, whose)
+	st, id, _, err := s.events(r, q, whose)
 	if err != nil {
 		return nil, err
 	}
@@ -113,11 +150,14 @@ func (s *Service) countEvents(r *http.Request, whose reads) (any, error) {
 
 func (s *Service) batchEvents(r *http.Request, whose reads) (any, error) {
 	q := rest.QueryOf(r)
-	asked := q.All("id")
+	asked, own := q.All("id"), q.Bool(view.OwnKinds, false)
+	if err := q.Err(); err != nil {
+		return nil, err
+	}
 	if err := tooMany(len(asked), "id"); err != nil {
 		return nil, err
 	}
-	st, id, err := s.events(r, q, whose)
+	st, id, hidden, err := s.events(r, q, whose)
 	if err != nil {
 		return nil, err
 	}
@@ -130,14 +170,19 @@ func (s *Service) batchEvents(r *http.Request, whose reads) (any, error) {
 		case err != nil:
 			return nil, err
 		default:
-			out[i] = rec.JSON
+			out[i] = hidden.hide(view.Event(rec.JSON, own))
 		}
 	}
 	return out, nil
 }
 
 func (s *Service) sharedEvent(w http.ResponseWriter, r *http.Request) error {
-	st, id, err := s.events(r, rest.QueryOf(r), s.sharedBy)
+	q := rest.QueryOf(r)
+	own := q.Bool(view.OwnKinds, false)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	st, id, hidden, err := s.events(r, q, s.sharedEvents)
 	if err != nil {
 		return err
 	}
@@ -145,7 +190,7 @@ func (s *Service) sharedEvent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return missing(err, "Event")
 	}
-	return rest.Bytes(w, http.StatusOK, rec.JSON)
+	return rest.Bytes(w, http.StatusOK, hidden.hide(view.Event(rec.JSON, own)))
 }
 
 // sharedConversations describes public conversations, without keys or addresses.
@@ -164,7 +209,7 @@ func (s *Service) sharedConversations(r *http.Request) (any, error) {
 			return nil, err
 		}
 		shown := s.show(r, info)
-		shown.SessionKey, shown.URL = nil, nil
+		shown.SessionKey, shown.URL, shown.Directory = nil, nil, nil
 		out[i] = &shown
 	}
 	return out, nil

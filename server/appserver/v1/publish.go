@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/forge"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -59,5 +60,5 @@ func (s *Service) pullRequest(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"number": made.Number, "url": made.URL, "warning": rest.OrNull(made.Warning)}, nil
+	return map[string]any{"number": made.Number, "url": made.URL, "warning": optional.Of(made.Warning)}, nil
 }

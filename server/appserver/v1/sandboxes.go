@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/optional"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
@@ -39,11 +40,11 @@ type sandboxInfo struct {
 func (s *Service) showSandbox(r *http.Request, b store.Sandbox) sandboxInfo {
 	out := sandboxInfo{ID: b.ID, Owner: b.Owner, Spec: b.Spec, Status: s.o.Sandboxes.StatusOf(r.Context(), b), Created: rest.Stamp(b.Created)}
 	if out.Status == sandboxes.Lost {
-		out.Detail = rest.OrNull(s.o.Sandboxes.LostDetail())
+		out.Detail = optional.Of(s.o.Sandboxes.LostDetail())
 	}
 	if out.Status == sandboxes.Running {
 		base := s.o.URL(r)
-		out.SessionKey, out.URLs = rest.OrNull(b.SessionKey), []exposedURL{{"AGENT_SERVER", base, port(base)}}
+		out.SessionKey, out.URLs = optional.Of(sandboxes.KeyFor(r.Context(), b)), []exposedURL{{"AGENT_SERVER", base, port(base)}}
 	}
 	return out
 }
@@ -86,7 +87,7 @@ func (s *Service) batchSandboxes(r *http.Request) (any, error) {
 }
 
 func (s *Service) createSandbox(r *http.Request) (any, error) {
-	b, err := s.o.Sandboxes.Create(r.Context(), owner(r), rest.QueryOf(r).String("sandbox_spec_id", ""))
+	b, err := s.o.Sandboxes.CreateOf(r.Context(), owner(r), rest.QueryOf(r).String("sandbox_spec_id", ""))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,11 @@ func (s *Service) pauseSandbox(r *http.Request) (any, error) {
 }
 
 func (s *Service) resumeSandbox(r *http.Request) (any, error) {
-	return rest.Done, missing(s.o.Sandboxes.Resume(r.Context(), owner(r), r.PathValue("id")), "Sandbox")
+	id := r.PathValue("id")
+	if err := s.o.Sandboxes.Resume(r.Context(), owner(r), id); err != nil {
+		return nil, missing(err, "Sandbox")
+	}
+	return rest.Done, s.o.Sandboxes.GiveAll(r.Context(), owner(r), id)
 }
 
 // deleteSandbox takes the id from the path: the reference wants it in the query too.

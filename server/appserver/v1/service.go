@@ -25,6 +25,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
@@ -40,23 +41,29 @@ type Options struct {
 	URL func(r *http.Request) string
 	// Spec describes the one sandbox specification.
 	Spec Spec
+	// Network reads the network that a task asks for.
+	Network func(text string) (sandbox.Network, error)
 	// Isolations say what is in force of isolation.
 	Isolations Isolations
-	// Skills returns the public and the user's skills, always in the same order.
-	Skills func() []skill.Listed
+	// Skills returns the public and the user's skills, always in the same order, and warnings about
+	// files of the user that are none.
+	Skills func() ([]skill.Listed, []skill.Warning)
 	// Download writes a conversation's events and description as a zip file.
 	Download func(w http.ResponseWriter, r *http.Request, id event.ConversationID) error
 	Log      *slog.Logger
+	// Dir is the data directory, whose place shared conversations do not show.
+	Dir string
 }
 
 // Service has the routes.
 type Service struct {
 	o      Options
+	paths  hostPaths
 	trying sync.Mutex // held while a sandbox is tried
 }
 
 // New returns a service.
-func New(o Options) *Service { return &Service{o: o} }
+func New(o Options) *Service { return &Service{o: o, paths: dataPaths(o.Dir)} }
 
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
@@ -106,13 +113,15 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "GET", one+"/git/diff", s.gitDiff),
 		rest.Costly(r("Conversations", "POST", one+"/git/push", s.push)),
 		made(one+"/git/pull-request", s.pullRequest),
-		r("Conversations", "GET", one+"/skills", s.skills),
-		r("Conversations", "GET", one+"/hooks", s.hooks),
+		r("Conversations", "GET", one+"/skills", rest.Worded(s.skills)),
+		r("Conversations", "GET", one+"/hooks", rest.Worded(s.hooks)),
 		{Method: "GET", Path: one + "/download", Tag: "Conversations", Costly: true, Scope: rest.Account, Handle: s.download},
 		made("/api/v1/conversations/{conversation_id}/pending-messages", s.pendingMessage),
-		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/search", by(s.searchEvents, ownEvents)),
+		rest.Compressed(r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/search", by(s.searchEvents, ownEvents))),
 		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/count", by(s.countEvents, ownEvents)),
-		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events", by(s.batchEvents, ownEvents)),
+		rest.Compressed(r("Events", "GET", "/api/v1/conversation/{conversation_id}/events", by(s.batchEvents, ownEvents))),
+		r("Events", "GET", "/api/v1/conversation/{conversation_id}/events/place", by(s.placeEvent, ownEvents)),
+		r("Conversations", "GET", "/api/v1/directories", s.directories),
 		r("Sandboxes", "GET", "/api/v1/sandboxes/search", s.searchSandboxes),
 		r("Sandboxes", "GET", "/api/v1/sandboxes", s.batchSandboxes),
 		rest.Costly(r("Sandboxes", "POST", "/api/v1/sandboxes", s.createSandbox)),
@@ -122,10 +131,12 @@ func (s *Service) Routes() []rest.Route {
 		r("Sandboxes", "GET", "/api/v1/sandbox-specs/search", s.searchSpecs),
 		r("Sandboxes", "GET", "/api/v1/sandbox-specs", s.batchSpecs),
 		r("Skills", "GET", "/api/v1/skills/search", s.searchSkills),
+		rest.Costly(r("Skills", "POST", "/api/v1/skills/marketplace-skills", s.previewMarketplaces)),
 		shared("/api/shared-conversations", rest.Value(s.sharedConversations)),
-		shared("/api/shared-events/search", rest.Value(by(s.searchEvents, s.sharedBy))),
-		shared("/api/shared-events/count", rest.Value(by(s.countEvents, s.sharedBy))),
-		shared("/api/shared-events", rest.Value(by(s.batchEvents, s.sharedBy))),
+		rest.Compressed(shared("/api/shared-events/search", rest.Value(by(s.searchEvents, s.sharedEvents)))),
+		shared("/api/shared-events/count", rest.Value(by(s.countEvents, s.sharedEvents))),
+		rest.Compressed(shared("/api/shared-events", rest.Value(by(s.batchEvents, s.sharedEvents)))),
+		shared("/api/shared-events/place", rest.Value(by(s.placeEvent, s.sharedEvents))),
 		shared("/api/shared-events/{conversation_id}/{event_id}", s.sharedEvent),
 	}...)
 }
@@ -133,6 +144,11 @@ func (s *Service) Routes() []rest.Route {
 // shared routes need no key.
 func shared(path string, h rest.Handler) rest.Route {
 	return rest.Route{Method: "GET", Path: path, Tag: "Shared", Scope: rest.Public, Limit: rest.NoBody, Handle: h}
+}
+
+// directories answers with the directories of this machine that are offered.
+func (s *Service) directories(r *http.Request) (any, error) {
+	return s.o.Conversations.Directories(r.Context(), owner(r))
 }
 
 // owner returns whose request it is.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/optional"
+	"github.com/deft-dev/deft/plugin/gitsource"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/server/appserver/conversations"
@@ -36,11 +38,11 @@ func (s *Service) showTask(r *http.Request, t *store.Task) startTask {
 		s.o.Log.Warn("the request of a start task cannot be read", "task", t.ID, "err", err)
 	}
 	out := startTask{
-		ID: t.ID, Owner: t.Owner, Status: string(t.Status), Detail: rest.OrNull(t.Detail), Sandbox: rest.OrNull(t.Sandbox),
-		Request: request, Log: t.Log, FailedAt: rest.OrNull(string(t.FailedAt)), Created: rest.Stamp(t.Created), Updated: rest.Stamp(t.Updated),
+		ID: t.ID, Owner: t.Owner, Status: string(t.Status), Detail: optional.Of(t.Detail), Sandbox: optional.Of(t.Sandbox),
+		Request: request, Log: t.Log, FailedAt: optional.Of(string(t.FailedAt)), Created: rest.Stamp(t.Created), Updated: rest.Stamp(t.Updated),
 	}
 	if t.Status == store.Ready {
-		out.Conversation, out.URL = rest.OrNull(t.Conversation.Hex()), rest.OrNull(s.o.URL(r))
+		out.Conversation, out.URL = optional.Of(t.Conversation.Hex()), optional.Of(s.o.URL(r))
 	}
 	return out
 }
@@ -64,6 +66,14 @@ func shownRequest(t store.Task) (*schema.Map, error) {
 }
 
 var triggers = schema.Enum{"resolver", "gui", "suggested_task", "openhands_api", "slack", "microagent_management", "jira", "jira_dc", "linear", "bitbucket", "automation"}
+
+// pluginForm describes PluginSpec.
+var pluginForm = &schema.Object{Name: "PluginSpec", Fields: []schema.Field{
+	{Name: "source", Type: schema.String{}, Required: true},
+	{Name: "ref", Type: schema.Opt(schema.String{})},
+	{Name: "repo_path", Type: schema.Opt(schema.String{Valid: gitsource.CheckPath})},
+	{Name: "parameters", Type: schema.Opt(schema.Dict{Of: schema.Any{}})},
+}}
 
 // startForm describes AppConversationStartRequest. Fields without an effect here are read
 // and ignored as far as they change nothing that a user sees (observability); those that
@@ -93,17 +103,23 @@ var startForm = &schema.Object{Name: "AppConversationStartRequest", Fields: []sc
 	{Name: "observability_metadata", Type: schema.Opt(schema.Any{})},
 	{Name: "observability_tags", Type: schema.Opt(schema.Any{})},
 	{Name: "observability_span_name", Type: schema.Opt(schema.String{})},
-	{Name: "plugins", Type: schema.Opt(schema.List{Of: schema.Any{}})},
+	{Name: "plugins", Type: schema.Opt(schema.List{Of: pluginForm})},
 	{Name: "secrets", Type: schema.Opt(schema.Dict{Of: schema.String{}})},
-	{Name: "confirm", Type: schema.Opt(schema.Enum(security.Presets()))}, // ours
+	{Name: "confirm", Type: schema.Opt(schema.Enum(security.Presets()))}, // ours, like all that follow
+	{Name: "network", Type: schema.Opt(schema.String{Max: 4096})},
+	{Name: "max_iterations", Type: schema.Opt(schema.Int{Bounds: schema.Bounds{GE: &oneStep}})},
+	{Name: "max_budget_per_task", Type: schema.Opt(schema.Number{Bounds: schema.Bounds{GE: new(float64)}})},
+	{Name: "directory", Type: schema.Opt(schema.String{})},
+	{Name: "worktree", Type: schema.Opt(schema.Bool{})},
 }}
+
+var oneStep = 1.0
 
 // readStart reads the request of a start task.
 func readStart(r *http.Request) (conversations.StartRequest, error) {
 	var req struct {
 		conversations.StartRequest
-		Plugins []json.RawMessage `json:"plugins"`
-		Public  *bool             `json:"public"`
+		Public *bool `json:"public"`
 	}
 	sent, _, err := rest.Document(r)
 	if err != nil {
@@ -119,8 +135,8 @@ func readStart(r *http.Request) (conversations.StartRequest, error) {
 	if err := schema.Into(body, &req); err != nil { // of a text or an image
 		return req.StartRequest, schema.Invalid(err.Error(), body.Get("initial_message"), "body", "initial_message")
 	}
-	if len(req.Plugins) > 0 {
-		return req.StartRequest, schema.Invalid("this server does not load the plugins of a start request", len(req.Plugins), "body", "plugins")
+	if err := conversations.CheckPlugins(req.Plugins); err != nil {
+		return req.StartRequest, schema.Invalid(rest.Text(err), nil, "body", "plugins")
 	}
 	for i, p := range req.Processors {
 		err := conversations.CheckProcessor(p)
@@ -141,8 +157,18 @@ func readStart(r *http.Request) (conversations.StartRequest, error) {
 	return req.StartRequest, nil
 }
 
-func (s *Service) start(r *http.Request) (any, error) {
+// readStart reads the request of a start task, with a network that the server lets it have.
+func (s *Service) readStart(r *http.Request) (conversations.StartRequest, error) {
 	req, err := readStart(r)
+	if err != nil || req.Network == "" {
+		return req, err
+	}
+	req.Network, err = s.o.Network(string(req.Network))
+	return req, err
+}
+
+func (s *Service) start(r *http.Request) (any, error) {
+	req, err := s.readStart(r)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +182,7 @@ func (s *Service) start(r *http.Request) (any, error) {
 // streamStart answers with a JSON array that gets one more element with each state of
 // the task.
 func (s *Service) streamStart(w http.ResponseWriter, r *http.Request) error {
-	req, err := readStart(r)
+	req, err := s.readStart(r)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -15,18 +16,14 @@ import (
 func TestShownRequest(t *testing.T) {
 	t.Parallel()
 	shown, err := shownRequest(store.Task{Request: []byte(`{"title":"T","pr_number":[7],"secrets":{"TOKEN":"hunter2"},"processors":[{"kind":"SetTitleCallbackProcessor"}],"mcp_config":{"a":{"url":"http://x"}}}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, f := range startForm.Fields {
 		if _, ok := shown.Lookup(f.Name); !ok {
 			t.Errorf("%s is missing", f.Name)
 		}
 	}
 	raw, err := json.Marshal(shown)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, want := range []string{`"title":"T"`, `"pr_number":[7]`, `"secrets":{"TOKEN":"**********"}`, `"kind":"SetTitleCallbackProcessor"`, `"agent_type":"default"`, `"sandbox_id":null`} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("%s has no %s", raw, want)

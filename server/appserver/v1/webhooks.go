@@ -25,7 +25,14 @@ func (s *Service) webhooks() []rest.Route {
 	return []rest.Route{
 		r("/conversations", s.reportedConversation),
 		r("/events/{conversation_id}", s.reportedEvents),
+		{Method: "GET", Path: "/api/v1/webhooks/secrets", Tag: "Webhooks", Limit: rest.NoBody, Scope: rest.Public, Handle: rest.Value(unsigned)},
 	}
+}
+
+// unsigned refuses every access token: this server signs none. Sandboxes look up secrets
+// with their session keys.
+func unsigned(*http.Request) (any, error) {
+	return nil, rest.Fail(http.StatusUnauthorized, "Unauthorized")
 }
 
 // reporter returns the sandbox whose session key a request has.

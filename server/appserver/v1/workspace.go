@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
+	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/workspace"
 )
 
@@ -32,12 +33,9 @@ func (s *Service) files(r *http.Request, named string) (workspace.Files, string,
 	return files, name, missing(err, "Conversation")
 }
 
-// planFile is where a planning agent writes, in the workspace of its conversation.
-const planFile = "PLAN.md"
-
 // file answers with the text of a file, by default the plan; "" if there is none.
 func (s *Service) file(r *http.Request) (any, error) {
-	files, name, err := s.files(r, rest.QueryOf(r).String("file_path", planFile))
+	files, name, err := s.files(r, rest.QueryOf(r).String("file_path", tool.PlanFile))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +58,8 @@ func (s *Service) file(r *http.Request) (any, error) {
 	return strings.ToValidUTF8(string(raw), "\uFFFD"), nil
 }
 
-func (s *Service) gitChanges(r *http.Request) (any, error) {
+// gitView answers with a part of a repository that the query names, as it is since a ref.
+func (s *Service) gitView(r *http.Request, show func(files workspace.Files, path, ref string) (any, error)) (any, error) {
 	q := rest.QueryOf(r)
 	name, ref := q.Required("path"), q.String("ref", "")
 	if err := q.Err(); err != nil {
@@ -71,29 +70,21 @@ func (s *Service) gitChanges(r *http.Request) (any, error) {
 		return nil, err
 	}
 	defer files.Close()
-	changes, err := files.Changes(r.Context(), path, ref)
-	if err := gitError(err, path, name); err != nil {
-		return nil, err
-	}
-	if changes == nil {
-		changes = []gitview.Change{}
-	}
-	return changes, nil
+	shown, err := show(files, path, ref)
+	return shown, gitError(err, path, name)
+}
+
+func (s *Service) gitChanges(r *http.Request) (any, error) {
+	return s.gitView(r, func(files workspace.Files, path, ref string) (any, error) {
+		changes, err := files.Changes(r.Context(), path, ref)
+		return append([]gitview.Change{}, changes...), err
+	})
 }
 
 func (s *Service) gitDiff(r *http.Request) (any, error) {
-	q := rest.QueryOf(r)
-	name, ref := q.Required("path"), q.String("ref", "")
-	if err := q.Err(); err != nil {
-		return nil, err
-	}
-	files, path, err := s.files(r, name)
-	if err != nil {
-		return nil, err
-	}
-	defer files.Close()
-	diff, err := files.FileDiff(r.Context(), path, ref)
-	return diff, gitError(err, path, name)
+	return s.gitView(r, func(files workspace.Files, path, ref string) (any, error) {
+		return files.FileDiff(r.Context(), path, ref)
+	})
 }
 
 // gitError is nil where there is no repository, which has no changes. git's refusals name

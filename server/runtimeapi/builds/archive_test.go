@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // archiveOf makes a tar.gz. Files have their name's content unless size is given.
@@ -33,13 +34,9 @@ func archiveOf(t *testing.T, heads ...tar.Header) []byte {
 		if err == nil {
 			_, err = io.WriteString(w, content)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
-	if err := errors.Join(w.Close(), z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(w.Close(), z.Close()))
 	return b.Bytes()
 }
 
@@ -61,22 +58,16 @@ func TestArchive(t *testing.T) {
 		file("./d/f", "content"), link(tar.TypeSymlink, "./d/up", "../Dockerfile"), link(tar.TypeLink, "hard", "d/f"),
 	)
 	var out bytes.Buffer
-	if err := checkArchive(bytes.NewReader(raw), &out, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, checkArchive(bytes.NewReader(raw), &out, false))
 	var got []string
 	for r := tar.NewReader(&out); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got = append(got, fmt.Sprintf("%c %s %o %d%s %q %q", h.Typeflag, h.Name, h.Mode, h.Uid, h.Uname, h.Linkname, content))
 	}
 	want := []string{
@@ -204,9 +195,7 @@ func zipped(t *testing.T, r io.Reader) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	_, err := io.Copy(z, r)
-	if err := errors.Join(err, z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(err, z.Close()))
 	return b.Bytes()
 }
 

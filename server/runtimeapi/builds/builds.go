@@ -139,9 +139,7 @@ func (e *entry) snapshot() Build {
 
 // Open returns a Queue with the builds of earlier processes. The caller closes it.
 func Open(ctx context.Context, o Options) (*Queue, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Minute)
 	err := os.RemoveAll(o.Dir)
 	if err == nil {

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox/image"
 )
 
@@ -77,9 +78,7 @@ func queue(t *testing.T, o Options) *Queue {
 		o.Dir = t.TempDir()
 	}
 	q, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		q.Close()
 		if left, err := os.ReadDir(o.Dir); err != nil || len(left) > 0 {
@@ -99,11 +98,7 @@ func begin(t *testing.T, q *Queue, owner, content string, tags ...string) (Build
 	if err != nil {
 		return Build{}, err
 	}
-	defer func() {
-		if err := u.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { must.Report(t, u.Close()) }()
 	if err := u.ReadContext(bytes.NewReader(archiveOf(t, dockerfile, file("f", content)))); err != nil {
 		return Build{}, err
 	}
@@ -179,9 +174,7 @@ func TestFailedBuilds(t *testing.T) {
 				engine := newBuilder()
 				q := queue(t, Options{Builder: engine, Timeout: time.Hour, Network: true})
 				b, err := begin(t, q, "a", "", "x:1")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				<-engine.begun
 				if c.wait == 0 {
 					engine.end <- c.err
@@ -205,15 +198,11 @@ func TestPlaces(t *testing.T) {
 		q := queue(t, Options{Builder: engine})
 		for range 2 * maxPlaces {
 			u, err := q.Upload("a")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if err := u.ReadContext(strings.NewReader("no archive")); !fault.Is(err, fault.Invalid) {
 				t.Error(err)
 			}
-			if err := u.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, u.Close())
 		}
 		begun := 0
 		for _, owner := range []string{"a", "b", "c", "d"} {
@@ -244,9 +233,7 @@ func TestStopped(t *testing.T) {
 	engine, kept, dir := newBuilder(), &memory{all: map[string]Build{}}, t.TempDir()
 	q := queue(t, Options{Builder: engine, Store: kept, Dir: dir})
 	b, err := begin(t, q, "a", "", "x:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	<-engine.begun
 	killed := maps.Clone(kept.all) // leftovers of a process that is killed now
 	q.Close()
@@ -254,9 +241,7 @@ func TestStopped(t *testing.T) {
 		t.Errorf("%+v, %v after the end", u, err)
 	}
 	for _, all := range []map[string]Build{kept.all, killed} {
-		if err := os.WriteFile(dir+"/context-1", nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(dir+"/context-1", nil, 0o600))
 		q := queue(t, Options{Builder: engine, Store: &memory{all: all}, Dir: dir})
 		if got, err := q.Get("a", b.ID); err != nil || got.Status != Failure || !strings.Contains(got.Reason, "server was stopped") {
 			t.Errorf("%+v, %v", got, err)

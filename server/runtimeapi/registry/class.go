@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -24,17 +25,13 @@ const (
 	FieldFactor  = "resource_factor"
 )
 
-// Fields are those that can be ignored.
+// Fields are the fields that can be ignored.
 var Fields = []string{FieldImage, FieldPull, FieldUser, FieldGroup, FieldFSGroup, FieldRuntime, FieldFactor}
 
 // class returns the class of a request, and clears ignored fields in the request.
 func (r *Registry) class(q *Request) (class, error) {
-	if q.Factor == 0 {
-		q.Factor = 1
-	}
-	if q.User == nil {
-		q.User = q.Command.User
-	}
+	q.Factor = cmp.Or(q.Factor, 1)
+	q.User = cmp.Or(q.User, q.Command.User)
 	if q.Pull == sandbox.PullMissing && r.o.Containers { // as without it: one class of the pool
 		q.Pull = ""
 	}
@@ -47,9 +44,9 @@ func (r *Registry) class(q *Request) (class, error) {
 		{FieldImage, q.Image != "", func() { q.Image = "" }, r.needsContainers()},
 		{FieldPull, q.Pull != "", func() { q.Pull = "" }, r.needsContainers()},
 		{FieldRuntime, q.RuntimeClass != "", func() { q.RuntimeClass = "" }, r.needsContainers()},
-		{FieldUser, q.User != nil, func() { q.User = nil }, r.needsUser(q.User)},
-		{FieldGroup, q.Group != nil, func() { q.Group = nil }, r.needsGroup(q.Group)},
-		{FieldFSGroup, q.FSGroup != nil, func() { q.FSGroup = nil }, r.needsGroup(q.FSGroup)},
+		{FieldUser, q.User != nil, func() { q.User = nil }, r.needsOwner(q.User, os.Geteuid(), "user")},
+		{FieldGroup, q.Group != nil, func() { q.Group = nil }, r.needsOwner(q.Group, os.Getegid(), "group")},
+		{FieldFSGroup, q.FSGroup != nil, func() { q.FSGroup = nil }, r.needsOwner(q.FSGroup, os.Getegid(), "group")},
 		{FieldFactor, q.Factor != 1, func() { q.Factor = 1 }, r.needsLimits(q.Factor)},
 	} {
 		switch {
@@ -74,27 +71,15 @@ func (r *Registry) needsContainers() string {
 	return "this server's sandboxes are not containers"
 }
 
-// needsUser says why programs cannot be a user's.
-func (r *Registry) needsUser(id *int) string {
+// needsOwner says why programs cannot be those of a user or a group; own is this server's.
+func (r *Registry) needsOwner(id *int, own int, what string) string {
 	switch {
-	case id == nil, *id == os.Geteuid():
+	case id == nil, *id == own:
 		return ""
 	case !r.o.Containers:
-		return "this server's sandboxes run as its own user " + strconv.Itoa(os.Geteuid())
+		return "this server's sandboxes run as its own " + what + " " + strconv.Itoa(own)
 	case os.Geteuid() != 0:
-		return "only a server of root can give the workspace to the user " + strconv.Itoa(*id)
-	}
-	return ""
-}
-
-func (r *Registry) needsGroup(id *int) string {
-	switch {
-	case id == nil, *id == os.Getegid():
-		return ""
-	case !r.o.Containers:
-		return "this server's sandboxes run as its own group " + strconv.Itoa(os.Getegid())
-	case os.Geteuid() != 0:
-		return "only a server of root can give the workspace to the group " + strconv.Itoa(*id)
+		return "only a server of root can give the workspace to the " + what + " " + strconv.Itoa(*id)
 	}
 	return ""
 }

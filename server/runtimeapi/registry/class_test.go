@@ -6,8 +6,28 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox"
 )
+
+// TestProgram: the small program does all that it can.
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ command, small, want string }{
+		{`["openhands-agent-server", "--port", "60000"]`, "/small", "/large"},
+		{`["python", "-m", "openhands.runtime.action_execution_server", "60000"]`, "/small", "/small"},
+		{`["deft", "action-server", "--workspace", "/workspace"]`, "/small", "/small"},
+		{`["agent-server"]`, "/small", "/small"}, // a program of the client
+		{`["sh", "-c", "true"]`, "", "/large"},
+	} {
+		command, err := ParseCommand([]byte(c.command))
+		must.Succeed(t, err)
+		r := &Registry{o: Options{Self: "/large", Small: c.small}}
+		if got := r.program(command); got != c.want {
+			t.Errorf("%s: %s, want %s", c.command, got, c.want)
+		}
+	}
+}
 
 func TestClass(t *testing.T) {
 	t.Parallel()

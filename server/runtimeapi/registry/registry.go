@@ -25,6 +25,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -48,6 +49,9 @@ type Options struct {
 	Containers bool
 	// Self is the binary of Deft, an absolute path. Required.
 	Self string
+	// Small is the program that is all but the agent server, and starts sooner; "" for
+	// Self.
+	Small string
 	// Dir holds the workspaces, in a directory for each runtime. Required.
 	Dir string
 	// Hidden are paths that no sandbox shows.
@@ -130,9 +134,7 @@ func (e *entry) snapshot() Runtime {
 // Open opens the registry and goes on with the runtimes that are stored. The caller closes
 // it.
 func Open(ctx context.Context, o Options) (*Registry, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if err := os.MkdirAll(o.Dir, 0o711); err != nil { // other users enter their own workspace
 		return nil, fault.Wrap(err, fault.Denied, "make the directory of workspaces")
 	}

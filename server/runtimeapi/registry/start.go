@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -189,7 +190,7 @@ func (r *Registry) launch(ctx context.Context, e *entry, q Request, c class) (sa
 	s, err := e.claimed, error(nil)
 	e.claimed = nil
 	if s == nil {
-		s, err = r.startSandbox(ctx, rt.ID, c)
+		s, err = r.startSandbox(ctx, rt.ID, r.program(q.Command), c)
 	}
 	if err != nil {
 		return nil, bootstrap.Ready{}, err
@@ -198,9 +199,17 @@ func (r *Registry) launch(ctx context.Context, e *entry, q Request, c class) (sa
 	return s, ready, err
 }
 
+// program is the program that becomes what a command says.
+func (r *Registry) program(c Command) string {
+	if c.Given || c.Args[0] != agentServer {
+		return cmp.Or(r.o.Small, r.o.Self)
+	}
+	return r.o.Self
+}
+
 // startSandbox starts a sandbox whose program waits.
-func (r *Registry) startSandbox(ctx context.Context, id string, c class) (sandbox.Sandbox, error) {
-	spec, err := r.spec(id, c)
+func (r *Registry) startSandbox(ctx context.Context, id, program string, c class) (sandbox.Sandbox, error) {
+	spec, err := r.spec(id, program, c)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +222,7 @@ func (r *Registry) startSandbox(ctx context.Context, id string, c class) (sandbo
 }
 
 // spec describes the sandbox of a class.
-func (r *Registry) spec(id string, c class) (sandbox.Spec, error) {
+func (r *Registry) spec(id, program string, c class) (sandbox.Spec, error) {
 	dir := r.workspace(id)
 	err := os.Mkdir(filepath.Dir(dir), 0o711) // the container's user enters the workspace
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -226,7 +235,7 @@ func (r *Registry) spec(id string, c class) (sandbox.Spec, error) {
 		return sandbox.Spec{}, err
 	}
 	s := sandbox.Spec{
-		ID: id, Argv: []string{r.o.Self, "sandbox-server"}, Env: r.o.Env, Workspace: dir, Hidden: r.o.Hidden, Network: r.o.Network,
+		ID: id, Argv: []string{program, "sandbox-server"}, Env: r.o.Env, Workspace: dir, Hidden: r.o.Hidden, Network: r.o.Network,
 		Limits: scaled(r.o.Limits, c.Factor),
 	}
 	if !r.o.Containers {

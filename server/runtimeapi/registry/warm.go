@@ -67,7 +67,7 @@ func (m poolMaker) Make(ctx context.Context, name pool.Class) (pool.Member, erro
 }
 
 func (m poolMaker) start(ctx context.Context, member *pool.Member, c class) error {
-	s, err := m.r.startSandbox(ctx, member.ID, c)
+	s, err := m.r.startSandbox(ctx, member.ID, m.r.o.Self, c) // it may become any server
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/server/runtimeapi/builds"
 	"github.com/deft-dev/deft/server/runtimeapi/registry"
 	"github.com/deft-dev/deft/server/runtimeapi/store"
@@ -23,14 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func open(t *testing.T, path string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), path, keyring.New("test"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Report(t, s.Close()) })
 	return s
 }
 
@@ -41,21 +36,15 @@ func TestStore(t *testing.T) {
 	one := registry.Runtime{ID: "1", Owner: "o", SessionID: "s", SessionKey: "k", State: registry.Starting, Reasons: []string{"r"}, Created: time.Now().UTC().Round(0)}
 	two := registry.Runtime{ID: "2", Owner: "p", SessionID: "s"}
 	for _, r := range []registry.Runtime{one, two} {
-		if err := s.Save(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Save(t.Context(), r))
 	}
 	if err := s.Save(t.Context(), registry.Runtime{ID: "3", Owner: "o", SessionID: "s"}); err == nil {
 		t.Error("a session has two runtimes")
 	}
 	one.State = registry.Running
-	if err := s.Save(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Save(t.Context(), one))
 	for range 2 {
-		if err := s.Delete(t.Context(), "2"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Delete(t.Context(), "2"))
 	}
 	got, err := open(t, path).Load(t.Context())
 	if diff := cmp.Diff([]registry.Runtime{one}, got); err != nil || diff != "" {
@@ -69,9 +58,7 @@ func TestStore(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
-	if err := os.WriteFile(path, []byte("this is no database, whatever its name says, and it is long enough to be one"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("this is no database, whatever its name says, and it is long enough to be one"), 0o600))
 	if _, err := store.Open(t.Context(), path, keyring.New("test")); !fault.Is(err, fault.Corrupt) {
 		t.Errorf("%v", err)
 	}
@@ -87,13 +74,9 @@ func TestSealed(t *testing.T) {
 	path := filepath.Join(dir, "x.db")
 	s := open(t, path)
 	key := rand.Text()
-	if err := s.Save(t.Context(), registry.Runtime{ID: "1", SessionKey: key}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Save(t.Context(), registry.Runtime{ID: "1", SessionKey: key}))
 	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, f := range files {
 		raw, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		if err != nil || bytes.Contains(raw, []byte(key)) {
@@ -101,9 +84,7 @@ func TestSealed(t *testing.T) {
 		}
 	}
 	other, err := store.Open(t.Context(), path, keyring.New("other"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer other.Close()
 	if got, err := other.Load(t.Context()); !fault.Is(err, fault.Denied) || fault.HintOf(err) == "" {
 		t.Errorf("%v, %v", got, err)
@@ -119,18 +100,12 @@ func TestBuilds(t *testing.T) {
 	one := builds.Build{ID: "1", Owner: "o", Tags: []string{"a:1", "a:2"}, Status: builds.Queued, Created: time.Now().UTC().Round(0)}
 	two := builds.Build{ID: "2", Tags: []string{"b:1"}}
 	for _, b := range []builds.Build{one, two} {
-		if err := s.SaveBuild(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.SaveBuild(t.Context(), b))
 	}
 	one.Status, one.Log, one.LogSkipped = builds.Failure, "log", 7
-	if err := s.SaveBuild(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SaveBuild(t.Context(), one))
 	for range 2 {
-		if err := s.DeleteBuild(t.Context(), "2"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.DeleteBuild(t.Context(), "2"))
 	}
 	got, err := s.LoadBuilds(t.Context())
 	if diff := cmp.Diff([]builds.Build{one}, got); err != nil || diff != "" {

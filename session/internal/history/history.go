@@ -39,7 +39,7 @@ type Tree struct {
 type treeEvent struct {
 	parent event.ID // "" for none
 	kind   string
-	still  bool // the result of a tool that changes no files, even beside others
+	still  bool // the call or the result of a tool that changes no files, even beside others
 }
 
 // Read reads the events of all branches.
@@ -66,30 +66,30 @@ func Read(ctx context.Context, s eventstream.Stream, id event.ConversationID) (T
 	return t, nil
 }
 
-// changesNothing reports whether an event is the result of a tool that changes no files. A
-// message can come before it if the tool has waited for a checkpoint.
+// changesNothing reports whether an event is the call or the result of a tool that changes no
+// files. A message can come before the result if the tool has waited for a checkpoint.
 func changesNothing(rec eventstream.Record) (bool, error) {
-	if rec.Kind != "ObservationEvent" {
+	if rec.Kind != "ActionEvent" && rec.Kind != "ObservationEvent" {
 		return false, nil
 	}
-	var result struct {
+	var of struct {
 		Tool string `json:"tool_name"`
 	}
-	if err := json.Unmarshal(rec.JSON, &result); err != nil {
+	if err := json.Unmarshal(rec.JSON, &of); err != nil {
 		return false, fault.Wrap(err, fault.Corrupt, "read event "+string(rec.ID))
 	}
-	return result.Tool == "finish" || result.Tool == "think", nil
+	return of.Tool == "finish" || of.Tool == "think", nil
 }
 
 // Parent returns the event before another one, "" for none.
 func (t Tree) Parent(id event.ID) event.ID { return t.events[id].parent }
 
-// Acted reports whether a call was made between two events, or the second one does not
-// follow the first.
+// Acted reports whether a call that may change files was made between two events, or the second
+// one does not follow the first.
 func (t Tree) Acted(from, to event.ID) bool {
 	for to != from {
 		e, ok := t.events[to]
-		if !ok || e.kind == "ActionEvent" {
+		if !ok || e.kind == "ActionEvent" && !e.still {
 			return true
 		}
 		to = e.parent

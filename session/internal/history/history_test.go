@@ -21,7 +21,7 @@ func TestFilesAt(t *testing.T) {
 		// m3 came while the call of finish waited.
 		{"finish", "o4", "ActionEvent"}, {"m3", "finish", "MessageEvent"}, {"finished", "m3", "ObservationEvent"}, {"a5", "finished", "ActionEvent"},
 	} {
-		tree.events[event.ID(e.id)] = treeEvent{parent: event.ID(e.parent), kind: e.kind, still: e.id == "finished"}
+		tree.events[event.ID(e.id)] = treeEvent{parent: event.ID(e.parent), kind: e.kind, still: e.id == "finish" || e.id == "finished"}
 		tree.children[event.ID(e.parent)] = append(tree.children[event.ID(e.parent)], event.ID(e.id))
 	}
 	all := map[event.ID]checkpoint.Record{}
@@ -40,6 +40,14 @@ func TestFilesAt(t *testing.T) {
 		r, ok := tree.FilesAt(at, all)
 		if r.Tree != want || ok != (want != "") {
 			t.Errorf("at %q: %q, %v; want %q", at, r.Tree, ok, want)
+		}
+	}
+	for _, c := range []struct {
+		from, to event.ID
+		want     bool
+	}{{"m1", "done", true}, {"o1", "m2", false}, {"o4", "finished", false}, {"o4", "a5", true}, {"other", "m2", true}} {
+		if got := tree.Acted(c.from, c.to); got != c.want {
+			t.Errorf("acted between %s and %s: %v", c.from, c.to, got)
 		}
 	}
 }

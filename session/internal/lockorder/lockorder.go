@@ -1,6 +1,7 @@
 // Package lockorder has the locks of package session, and the order in which they are taken. A
 // goroutine that holds one takes later ones only:
 //
+//  0. [Answering]: the user's answers to questions are recorded.
 //  1. [Slot]: one goroutine loads, makes, closes or deletes a conversation. A child's slot is
 //     taken before its parent's.
 //  2. [Opening]: the worker starts or ends. A host's is taken before its guests'. The
@@ -29,6 +30,8 @@ package lockorder
 type Place interface{ place() int }
 
 type (
+	// Answering is held while answers of the user are recorded.
+	Answering struct{}
 	// Slot is a conversation's place in the table of live ones.
 	Slot struct{}
 	// Opening is held while a worker starts or ends.
@@ -47,6 +50,7 @@ type (
 	Hub struct{}
 )
 
+func (Answering) place() int     { return 0 }
 func (Slot) place() int          { return 1 }
 func (Opening) place() int       { return 2 }
 func (Switching) place() int     { return 3 }

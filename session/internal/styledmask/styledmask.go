@@ -69,7 +69,7 @@ func (m *Mask) style(out *strings.Builder, style string) {
 	if m.styles += style; len(m.styles) > maxStyles {
 		m.styles = sgr.Reset
 	}
-	if !m.mask.Holds() {
+	if m.mask.Held() == 0 {
 		out.WriteString(m.styles)
 		m.styles = ""
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/settings/filestore"
 )
 
@@ -58,9 +59,7 @@ func documents(t *testing.T, f filestore.Files, root string) {
 	}
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 	}
 	has(a, "")
 	names()
@@ -109,9 +108,7 @@ func locks(t *testing.T, f filestore.Files, root string) {
 			if err == nil {
 				err = f.Write(path, []byte(strconv.Itoa(n+1)))
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 		})
 	}
 	all.Wait()
@@ -119,9 +116,7 @@ func locks(t *testing.T, f filestore.Files, root string) {
 		t.Errorf("%s, %v", raw, err)
 	}
 	unlock, err := f.Lock(t.Context(), lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -129,8 +124,6 @@ func locks(t *testing.T, f filestore.Files, root string) {
 		t.Errorf("a wait that is given up: %v", err)
 	}
 	other, err := f.Lock(t.Context(), root+"/.other") // is another one
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	other()
 }

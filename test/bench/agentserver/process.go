@@ -127,6 +127,23 @@ func (s *server) memory() (int64, error) {
 	return pages * int64(os.Getpagesize()), err
 }
 
+// ownMemory is memory without what is mapped of the program's file: an idle server has given
+// that back, and maps again what it uses.
+func (s *server) ownMemory() (int64, error) {
+	path := fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "RssAnon:" {
+			kb, err := strconv.ParseInt(f[1], 10, 64)
+			return kb << 10, err
+		}
+	}
+	return 0, fmt.Errorf("%s has no RssAnon", path)
+}
+
 // cpu returns the processor time that the server and its ended children have used,
 // and the time of the children that live: the shells.
 func (s *server) cpu() (server, shells time.Duration, err error) {

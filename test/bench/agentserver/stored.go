@@ -64,7 +64,7 @@ func (b *bench) listing(ctx context.Context, dir string, n int) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	time.Sleep(200 * time.Millisecond)
-	before, err := s.memory()
+	before, err := s.ownMemory()
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (b *bench) listing(ctx context.Context, dir string, n int) (err error) {
 	if seen != n {
 		return fmt.Errorf("walked %d conversations of %d", seen, n)
 	}
-	after, err := s.memory()
+	after, err := s.ownMemory()
 	if err != nil {
 		return err
 	}

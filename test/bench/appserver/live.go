@@ -42,7 +42,7 @@ func (b *bench) startIn(ctx context.Context, what, budget string, args []string)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
+	defer func() { err = errors.Join(err, s.end(context.WithoutCancel(ctx))) }()
 	var act, done []time.Duration
 	for i := range 12 {
 		waiting, err := waiting(ctx, s.cmd.Dir, slices.Contains(args, "--warm"))
@@ -130,7 +130,7 @@ func (b *bench) forward(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, app.stop()) }()
+	defer func() { err = errors.Join(err, app.end(context.WithoutCancel(ctx))) }()
 	through, err := app.agent(ctx)
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (b *bench) many(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, app.stop()) }()
+	defer func() { err = errors.Join(err, app.end(context.WithoutCancel(ctx))) }()
 	s, err := app.agent(ctx)
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func (b *bench) twoServers(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, app.stop()) }()
+		defer func() { err = errors.Join(err, app.end(context.WithoutCancel(ctx))) }()
 		s, err := app.agent(ctx)
 		if err != nil {
 			return err

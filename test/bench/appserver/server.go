@@ -92,11 +92,35 @@ func (b *bench) command(ctx context.Context, dir, says string, env []string, arg
 	return s, err
 }
 
+// stop ends the server. Its sandboxes run on for ten minutes, so that the next server can use
+// them: see end.
 func (s *server) stop() error {
 	s.http.CloseIdleConnections()
 	err := s.cmd.Process.Signal(syscall.SIGTERM)
 	<-s.drained
 	return errors.Join(err, s.cmd.Wait())
+}
+
+// end deletes the sandboxes of an App Server, which would slow down the measurements that
+// follow, and stops it.
+func (s *server) end(ctx context.Context) error {
+	return errors.Join(s.deleteSandboxes(ctx), s.stop())
+}
+
+func (s *server) deleteSandboxes(ctx context.Context) error {
+	for {
+		page, err := get[struct {
+			Items []sandbox `json:"items"`
+		}](ctx, s, "GET", "/api/v1/sandboxes/search?limit=100", nil)
+		if err != nil || len(page.Items) == 0 {
+			return err
+		}
+		for _, one := range page.Items {
+			if _, err := s.call(ctx, "DELETE", "/api/v1/sandboxes/"+one.ID, nil); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // memory returns the resident memory of the server in bytes.

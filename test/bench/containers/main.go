@@ -104,7 +104,7 @@ func (b *bench) row(what, budget, measured string) {
 	fmt.Fprintf(b.w, "%s\t%s\t%s\n", what, budget, measured)
 }
 
-// engineRows are those that need an engine.
+// engineRows are the rows that need an engine.
 func (b *bench) engineRows(ctx context.Context) error {
 	if b.docker == "" {
 		b.row("containers", "", "not measured: no engine")

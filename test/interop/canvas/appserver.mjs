@@ -1,7 +1,7 @@
 // Uses the page with `deft serve` as its backend, and prints a line of JSON for each case:
 // name, ok, seconds, error. Each case saves a screenshot.
 import { assert, go, page, panel, said, send, setup, shows, t, test } from './page.mjs';
-import { confirmation, greeting, model, rename, secrets, stop } from './steps.mjs';
+import { changedModel, confirmation, greeting, image, model, pages, rename, secondModel, secrets, stop, visit } from './steps.mjs';
 
 const [, host, code] = /^(http:\/\/[^/]+)\/#login=(.+)$/.exec(setup.link);
 
@@ -41,8 +41,15 @@ test('tools have cards, files a tree', async () => {
   await said('The poem is written.');
   await t('generic-event-message-title').filter({ hasText: 'commit -q' }).getByRole('button').first().click();
   await page.getByText('a-poem-was-written', { exact: true }).first().waitFor();
-  await page.reload(); // which lists the files of a cloud's conversation once
+
+  await panel('terminal');
+  await shows('a-poem-was-written', page.locator('.xterm-rows'));
+  await page.reload(); // which lists the files of a cloud's conversation anew: TestFilesOfCloud
   await said('The poem is written.');
+  // The terminal shows what arrives on the socket, and not the history that the page fetches
+  // before: with every server, OpenHands' own too.
+  await panel('terminal');
+  await shows('No terminal output');
   await panel('files');
   await t('file-tree-dir-poems').click();
   await t('file-tree-file-poems/poem.txt').click();
@@ -78,9 +85,58 @@ stop(
   () => resumed,
 );
 
+image();
+
 rename();
 
 secrets();
+
+pages();
+
+secondModel();
+
+// of is a row of the list of LLM profiles, act an entry of its menu.
+const of = (name) => t('profile-row').filter({ hasText: name });
+const act = async (name, entry) => {
+  await of(name).getByTestId('profile-menu-trigger').click();
+  await t(entry).click();
+};
+
+test('LLM profiles are renamed, edited, activated and deleted', async () => {
+  await act('second', 'profile-rename');
+  await t('rename-profile-input').fill('renamed');
+  await t('rename-profile-submit').click();
+  await of('renamed').waitFor();
+  await act('renamed', 'profile-edit');
+  await t('llm-custom-model-input').fill('openai/third');
+  await t('save-profile-btn').click();
+  await of('openai/third').waitFor();
+  await act('renamed', 'profile-set-active');
+  await of('renamed').getByTestId('profile-active-badge').waitFor();
+  await page.reload();
+  await of('renamed').getByTestId('profile-active-badge').waitFor();
+  await act('renamed', 'profile-delete');
+  await t('delete-profile-confirm').click();
+  await of('renamed').waitFor({ state: 'detached' });
+});
+
+test('provider connections are added and deleted', async () => {
+  await t('add-provider-connection').click();
+  await t('provider-connection-name-input').fill('Own');
+  await t('provider-connection-provider-input').fill('openai');
+  await page.getByRole('option', { name: 'OpenAI', exact: true }).click();
+  await t('provider-connection-api-key-input').fill('sk-own');
+  await t('provider-connection-submit').click();
+  await t('provider-connection-row').filter({ hasText: 'Own' }).waitFor();
+  await page.reload();
+  await t('provider-connection-delete').click();
+  await t('delete-provider-connection-confirm').click();
+  await t('provider-connection-row').waitFor({ state: 'detached' });
+});
+
+secondModel();
+
+changedModel();
 
 confirmation(async () => {
   await page.reload();

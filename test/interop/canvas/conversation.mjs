@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, page, panel, said, send, shows, t, test } from './page.mjs';
-import { rename, stop } from './steps.mjs';
+import { image, rename, stop } from './steps.mjs';
 
 let dir;
 
@@ -35,13 +35,7 @@ test('usage', async () => {
   await panel('files');
 });
 
-test('an image', async () => {
-  const image = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
-  await page.locator('input[type=file]').first().setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: image });
-  await send('what is in the picture?');
-  await said('You said: what is in the picture?');
-  await t('user-message').last().locator('img').first().waitFor();
-});
+image();
 
 test('a file', async () => {
   await page.locator('input[type=file]').first().setInputFiles({ name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('a note\n') });

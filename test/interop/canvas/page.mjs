@@ -14,7 +14,7 @@ export const browser = await chromium.launch({ executablePath: setup.chromium, a
 
 // open returns a page that sends no requests to other machines.
 export async function open(url) {
-  const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
+  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ignoreHTTPSErrors: true });
   await context.route((u) => u.hostname !== '127.0.0.1', (route) => route.abort());
   const page = await context.newPage();
   page.setDefaultTimeout(120_000); // a browser beside all other tests is slow
@@ -37,8 +37,8 @@ export async function open(url) {
 }
 
 // There is no automation service, there are no balances, plans and organisations, and a new
-// user has no settings.
-const expected = (r) => r.status() === 404 && /\/api\/automation\/|\/api\/llm\/balance|PLAN\.md|\/api\/organizations$|\/api\/v1\/settings$/.test(r.url());
+// user has no settings. A program that waits to be signed in is answered 400 (RFC 8628).
+const expected = (r) => r.status() === 400 && r.url().endsWith('/oauth/device/token') || r.status() === 404 && /\/api\/automation\/|\/api\/llm\/balance|PLAN\.md|\/api\/organizations$|\/api\/v1\/settings$/.test(r.url());
 
 export const page = await open(setup.page);
 export const t = (id) => page.getByTestId(id);
@@ -49,12 +49,17 @@ export async function send(text) {
   await t('submit-button').click();
 }
 
+// settled waits until nothing moves any more.
+const settled = () => page.waitForFunction(() => document.getAnimations().every((a) => !(a instanceof CSSTransition)));
+
 // panel opens the right panel of a conversation at a tab; a reload closes it.
 export async function panel(tab) {
   const header = t('tabs-pane-header');
   await header.waitFor({ state: 'attached' });
+  await settled(); // a panel that opens is not where it will be
   const box = await header.boundingBox();
   if (!box || box.width < 100 || box.x + 100 > page.viewportSize().width) await t('right-panel-toggle').click();
+  await settled();
   // Clicking on the active tab would close the panel.
   const button = t(`conversation-tab-${tab}`);
   if ((await button.getAttribute('class')).includes('bg-transparent')) await button.click();
@@ -72,7 +77,7 @@ async function state() {
   return `${page.url()}\nwithout an answer: ${open.join(', ') || 'nothing'}\nfailed last: ${page.failed.slice(-10).join(', ') || 'nothing'}\nthe page says: ${text.slice(0, 2_000)}`;
 }
 
-const shot = (name, p = page) => p.screenshot({ path: join(setup.shots, `${name.replace(/\W+/g, '-')}.png`) }).catch(() => null);
+export const shot = (name, p = page) => p.screenshot({ path: join(setup.shots, `${name.replace(/\W+/g, '-')}.png`) }).catch(() => null);
 
 const limit = (run) => new Promise((done, fail) => {
   const timer = setTimeout(() => fail(new Error('not done after 400 s')), 400_000);

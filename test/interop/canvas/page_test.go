@@ -1,7 +1,10 @@
 package canvas_test
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/chromium"
 	"github.com/deft-dev/deft/test/interop/interoptest"
 )
@@ -18,9 +24,7 @@ func TestMain(m *testing.M) { interoptest.Main(m) }
 func TestPage(t *testing.T) {
 	t.Parallel()
 	adder, err := filepath.Abs("../typescript/mcpserver.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const key = "key-of-interop"
 	server := interoptest.Serve(t, interoptest.Options{Key: key})
 	run(t, "main.mjs", map[string]any{
@@ -46,6 +50,52 @@ func TestAppServer(t *testing.T) {
 	host, _, _ := strings.Cut(link, "/#")
 	page := serveAt(t, port, "", "--route", "/api/cloud-proxy="+host)
 	run(t, "appserver.mjs", map[string]any{"page": page, "link": link, "llm": interoptest.LLM(t, "llm.yaml")})
+}
+
+// TestFilesOfCloud shows why no answer of a server renews the list of files of a cloud's
+// conversation: the page keeps it under a key that it names once, to make it, and so never to
+// invalidate it. Its button and its tools invalidate the list of an agent server's files.
+func TestFilesOfCloud(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob(filepath.Join(interoptest.Installed(t), "canvas", "build", "assets", "*.js"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("the page has no scripts", err)
+	}
+	named := map[string]int{}
+	for _, path := range scripts {
+		text, err := os.ReadFile(path)
+		must.Succeed(t, err)
+		for _, key := range []string{"`workspace-files`", "`workspace-files-cloud`"} {
+			named[key] += strings.Count(string(text), key)
+		}
+	}
+	if d := cmp.Diff(map[string]int{"`workspace-files`": 3, "`workspace-files-cloud`": 1}, named); d != "" {
+		t.Errorf("how often the page names its keys (-want +got):\n%s", d)
+	}
+}
+
+// TestDevice signs the page in by the device flow. The page opens addresses with https alone.
+func TestDevice(t *testing.T) {
+	t.Parallel()
+	port := freePort(t)
+	cert, key := certificate(t)
+	link := interoptest.AppServer(t, "DEFT_SERVER_ALLOWED_ORIGINS=http://127.0.0.1:"+port, "DEFT_SERVER_TLS_CERTIFICATE="+cert, "DEFT_SERVER_TLS_KEY="+key)
+	run(t, "device.mjs", map[string]any{"page": serveAt(t, port, ""), "link": link})
+}
+
+// certificate writes the certificate of net/http's tests, and its key.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	pair := s.TLS.Certificates[0]
+	private, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	must.Succeed(t, err)
+	cert, key = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: private}} {
+		must.Succeed(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
+	}
+	return cert, key
 }
 
 // run runs a script in a browser.
@@ -94,9 +144,7 @@ func serveAt(t *testing.T, port, key string, args ...string) string {
 func freePort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer ln.Close()
 	return strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)
 }

@@ -1,36 +1,16 @@
 // The settings pages and their effects.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { assert, page, panel, said, send, setup, shows, t, test } from './page.mjs';
-import { confirmation, model, secrets, visit } from './steps.mjs';
+import { assert, page, panel, setup, shows, t, test } from './page.mjs';
+import { changedModel, confirmation, pages, secondModel, secrets, visit } from './steps.mjs';
 
 secrets();
 
-test('pages that are drawn from schemas', async () => {
-  await visit('/settings/condenser', 'condenser-settings-screen');
-  await t('sdk-section-all-toggle').click();
-  await t('save-button').waitFor();
-  await visit('/settings/agent-context', 'agent-context-settings-screen');
-  await visit('/settings/app', 'app-settings-screen');
-  await visit('/settings/agents', 'agent-profile-row');
-});
+pages();
 
-test('a second model', async () => {
-  await visit('/settings/llm', 'add-llm-profile');
-  await t('add-llm-profile').click();
-  await t('profile-name-input').fill('second');
-  await model('second');
-  await t('save-profile-btn').click();
-  await t('profile-row').filter({ hasText: 'second' }).waitFor();
-});
+secondModel();
 
-test('a conversation changes its model', async () => {
-  await t('conversation-card').filter({ hasText: 'A better title' }).click();
-  await t('chat-input-llm-profile').click();
-  await t('chat-input-llm-profile-option-second').click();
-  await send('which model');
-  await said('I am second.');
-});
+changedModel();
 
 confirmation(async () => {
   await panel('files');

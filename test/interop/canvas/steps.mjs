@@ -17,6 +17,12 @@ export async function model(name) {
 // greeting is the first message, which leads to an address of a form.
 export const greeting = (address) =>
   test('a greeting starts a conversation', async () => {
+    const titles = new Set();
+    const note = async (r) => {
+      if (!/conversations\?ids=/.test(r.url()) || !r.ok()) return;
+      for (const c of await r.json().catch(() => [])) titles.add(c?.title); // of a page that was left there is none
+    };
+    page.on('response', note);
     await t('onboarding-hello-input').fill('hello from the page');
     await t('onboarding-hello-input-form').getByTestId('submit-button').click();
     await page.waitForURL(address);
@@ -24,6 +30,9 @@ export const greeting = (address) =>
     await said('You said: hello from the page');
     await t('conversation-name-title').filter({ hasText: 'A fine title' }).waitFor();
     await t('conversation-card').filter({ hasText: 'A fine title' }).waitFor();
+    // The page asks every 3 s for a title that is missing, and every 30 s for one that may change.
+    page.off('response', note);
+    assert.deepEqual([...titles].filter(Boolean), ['A fine title']);
   });
 
 export const stop = (before = async () => {}, stopped = async () => {}) =>
@@ -47,6 +56,44 @@ export const rename = () =>
     await t('conversation-card').filter({ hasText: 'A better title' }).waitFor();
     await page.reload();
     await t('conversation-name-title').filter({ hasText: 'A better title' }).waitFor();
+  });
+
+export const pages = () =>
+  test('pages that are drawn from schemas', async () => {
+    await visit('/settings/condenser', 'condenser-settings-screen');
+    await t('sdk-section-all-toggle').click();
+    await t('save-button').waitFor();
+    await visit('/settings/agent-context', 'agent-context-settings-screen');
+    await visit('/settings/app', 'app-settings-screen');
+    await visit('/settings/agents', 'agent-profile-row');
+  });
+
+export const image = () =>
+  test('an image', async () => {
+    const image = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+    await page.locator('input[type=file]').first().setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: image });
+    await send('what is in the picture?');
+    await said('You said: what is in the picture?');
+    await t('user-message').last().locator('img').first().waitFor();
+  });
+
+export const secondModel = () =>
+  test('a second model', async () => {
+    await visit('/settings/llm', 'add-llm-profile');
+    await t('add-llm-profile').click();
+    await t('profile-name-input').fill('second');
+    await model('second');
+    await t('save-profile-btn').click();
+    await t('profile-row').filter({ hasText: 'second' }).waitFor();
+  });
+
+export const changedModel = () =>
+  test('a conversation changes its model', async () => {
+    await t('conversation-card').filter({ hasText: 'A better title' }).click();
+    await t('chat-input-llm-profile').click();
+    await t('chat-input-llm-profile-option-second').click();
+    await send('which model');
+    await said('I am second.');
   });
 
 export const secrets = () =>

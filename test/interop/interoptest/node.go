@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
 )
 
 // Missing skips the test for a reason, or fails it if CI is "true".
@@ -27,9 +29,7 @@ func Installed(t *testing.T) string {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
 		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		cache = filepath.Join(home, ".cache")
 	}
 	dir := filepath.Join(cache, "deft-deps", "interop")
@@ -65,26 +65,18 @@ func Script(t *testing.T, name string, about map[string]any) {
 	t.Helper()
 	node, dir := Node(t), t.TempDir()
 	scripts, err := filepath.Glob("*.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// Node looks for modules beside a script, where the repository has none.
 	for _, s := range scripts {
 		text, err := os.ReadFile(s)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, s), text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
-	if err := os.Symlink(filepath.Join(Installed(t), "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(filepath.Join(Installed(t), "node_modules"), filepath.Join(dir, "node_modules")))
 	told, err := json.Marshal(about)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.CommandContext(t.Context(), node, filepath.Join(dir, name))
 	cmd.Env = append(environment(), "DEFT_INTEROP="+string(told))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -100,9 +92,7 @@ func report(t *testing.T, cmd *exec.Cmd) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cases := 0
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)
@@ -120,9 +110,7 @@ func report(t *testing.T, cmd *exec.Cmd) {
 			}
 		})
 	}
-	if err := lines.Err(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, lines.Err())
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the script ended: %v", err)
 	}

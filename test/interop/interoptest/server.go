@@ -38,6 +38,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -58,7 +59,7 @@ func AppServer(t *testing.T, env ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	args := []string{"serve", "--address", "127.0.0.1:0", "--data", filepath.Join(dir, "data")}
-	return start(t, regexp.MustCompile(`(http://\S+/#login=\S+)`), binary.Path(), args, append([]string{"HOME=" + dir}, env...))
+	return start(t, regexp.MustCompile(`(https?://\S+/#login=\S+)`), binary.Path(), args, append([]string{"HOME=" + dir}, env...))
 }
 
 // LLM starts the scripted LLM and returns its address, without /v1.
@@ -89,9 +90,7 @@ func Serve(t *testing.T, o Options) Server {
 		o.Dir = t.TempDir()
 	}
 	home := filepath.Join(o.Dir, "home")
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(home, 0o700))
 	env := append([]string{
 		"HOME=" + home,
 		"OH_SECRET_KEY=secret-of-the-interop-tests",
@@ -112,14 +111,10 @@ func Serve(t *testing.T, o Options) Server {
 	}
 	s := Server{Dir: o.Dir, URL: start(t, regexp.MustCompile(`agent-server on (http://\S+)`), binary.Path(), args, env)}
 	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/health", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Do(ask)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	answer.Body.Close()
 	if o.Sandbox == "process" {
 		t.Cleanup(func() { s.clear(t, o.Key) })
@@ -133,9 +128,7 @@ func (s Server) clear(t *testing.T, key string) {
 	t.Helper()
 	ask := func(method, path string) []byte {
 		r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, s.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.Header.Set("X-Session-API-Key", key)
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		answer, err := client.Do(r)

@@ -1,7 +1,8 @@
 // Package python drives the agent server with the Python packages that
 // OpenHands publishes, unchanged: openhands-sdk, openhands-tools and
 // openhands-workspace, against the built program and the scripted LLM over
-// HTTP. Of openhands-ai 0.62 there is the client that builds images.
+// HTTP. Of openhands-ai 0.62 there is the client that builds images, of 1.11.0 the
+// App Server, whose sandboxes are runtimes of ours.
 //
 // # Usage
 //

@@ -82,13 +82,17 @@ def main():
     import scenarios_control
     import scenarios_restart
     import scenarios_agents
+    import scenarios_live
     import scenarios_builder
+    import scenarios_openhands
+    import scenarios_own_tools
     import scenarios_packages
     import scenarios_run
     import scenarios_runtime_api
     import scenarios_clients
     import scenarios_app_server
     import scenarios_state
+    import scenarios_vscode
     import scenarios_workspace  # noqa: F401
 
     logging.getLogger("openhands").setLevel(logging.ERROR)

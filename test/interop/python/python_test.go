@@ -14,7 +14,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/test/binary"
+	"github.com/deft-dev/deft/test/hostimage"
 )
 
 var reference = flag.Bool("reference", false, "run the scenarios against the server that OpenHands publishes")
@@ -36,9 +38,7 @@ func interpreter(t *testing.T, wanted ...string) string {
 	python := os.Getenv("DEFT_OPENHANDS_PYTHON")
 	if python == "" {
 		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		python = filepath.Join(cache, "deft-deps", "openhands-1.58", "bin", "python")
 	}
 	if _, err := os.Stat(python); err != nil {
@@ -46,9 +46,7 @@ func interpreter(t *testing.T, wanted ...string) string {
 	}
 	for _, name := range wanted {
 		found, err := filepath.Glob(filepath.Join(filepath.Dir(python), "..", "lib", "python3*", "site-packages", name+"-*.dist-info"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(found) == 0 {
 			missing(t, name+" is not installed (make deps)")
 		}
@@ -93,9 +91,7 @@ func play(t *testing.T, python string, args ...string) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var left []string
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)
@@ -128,6 +124,9 @@ func tail(b []byte) []byte { return b[max(0, len(b)-4000):] }
 // TestClient runs every scenario where commands run beside the server. It ends before
 // TestClientWithSandbox begins: each uses all processors.
 func TestClient(t *testing.T) {
+	if docker := os.Getenv("DEFT_TEST_DOCKER"); docker != "" {
+		hostimage.Git(t, docker) // for scenarios_openhands.py
+	}
 	play(t, interpreter(t, "openhands_sdk", "openhands_tools", "openhands_workspace"))
 }
 

@@ -123,16 +123,46 @@ def system_suffix(t):
     equal(last_message(c), "both")
 
 
-@scenario(sandbox=False)
-def hooks_are_accepted(t):
-    """A conversation with hooks works; the client is told that they do not run."""
-    hooks = HookConfig.from_dict({"hooks": {"PreToolUse": [{"matcher": "terminal", "hooks": [{"type": "command", "command": "true"}]}]}})
-    c = t.conversation(t.agent([bash("echo hooked"), say("ok")]), hook_config=hooks)
+def command(text, **more):
+    return {"hooks": [{"type": "command", "command": text}], **more}
+
+
+@scenario
+def hooks_run(t):
+    """Each event runs its hooks: they add to messages, refuse calls, and keep the agent from stopping."""
+    deny = "grep -q forbidden || exit 0; echo not allowed >&2; exit 2"
+    again = "test -e seen && exit 0; touch seen; echo 'one more time' >&2; exit 2"
+    hooks = HookConfig.from_dict({"hooks": {
+        "SessionStart": [command("""echo '{"additionalContext": "IT IS MONDAY"}'""")],
+        "UserPromptSubmit": [command("""echo '{"additionalContext": "BE BRIEF"}'""")],
+        "PreToolUse": [command(deny, matcher="terminal")],
+        "PostToolUse": [command("cat > last.json", matcher="/term.*/")],
+        "Stop": [command(again)],
+    }})
+    turns = [bash("echo forbidden"), bash("echo fine"), say("done"), say("done again", match={"user": "[Stop hook feedback] one more time"})]
+    c = t.conversation(t.agent(turns), hook_config=hooks)
     t.run(c, "work")
-    contains(text_of(observations(c)[0]), "hooked")
     equal(c.state.hook_config, hooks)
-    told = [e.value for e in c.state.events if getattr(e, "key", "") == "warnings"]
-    equal(told, [["hook_config: this server does not run hooks"]])
+    equal(last_message(c), "done again")
+    ran = [(e.hook_event_type, e.blocked) for e in c.state.events if type(e).__name__ == "HookExecutionEvent"]
+    equal(ran, [("SessionStart", False), ("UserPromptSubmit", False), ("PreToolUse", True), ("PreToolUse", False), ("PostToolUse", False), ("Stop", True), ("Stop", False)])
+    refused = [e for e in c.state.events if type(e).__name__ == "UserRejectObservation"]
+    equal([(e.rejection_source, e.rejection_reason) for e in refused], [("hook", "not allowed")])
+    contains(text_of(observations(c)[0]), "fine")
+    sent = [e for e in c.state.events if type(e).__name__ == "MessageEvent"]
+    contains(sent[0].llm_message.content[0].text, "IT IS MONDAY")
+    contains(sent[1].extended_content[0].text, "BE BRIEF")
+
+
+@scenario(sandbox=False)
+def hook_refuses_a_message(t):
+    """The model is not called for a message that a hook has blocked."""
+    hooks = HookConfig.from_dict({"UserPromptSubmit": [command("grep -q secret || exit 0; echo no secrets >&2; exit 2")]})
+    c = t.conversation(t.agent([say("hello", match={"user": "fine"})]), hook_config=hooks)
+    t.run(c, "the secret is 7")
+    equal(last_message(c), "")
+    t.run(c, "this is fine")
+    equal(last_message(c), "hello")
 
 
 def repository(t):

@@ -16,6 +16,8 @@ from processes import Server
 from openhands.sdk import ImageContent, Message, TextContent
 from openhands.sdk.conversation import RemoteConversation
 from openhands.tools.preset.default import get_default_agent
+from openhands.tools.preset.gemini import get_gemini_agent
+from openhands.tools.preset.gpt5 import get_gpt5_agent
 from openhands.tools.preset.planning import get_planning_agent
 from openhands.workspace import APIRemoteWorkspace, OpenHandsCloudWorkspace
 
@@ -41,11 +43,52 @@ def default_agent(t):
 
 
 @scenario(reference=False)
-def unknown_tools(t):
-    """An unknown tool is left out; the agent works without it."""
-    c = t.conversation(get_planning_agent(t.model([call("glob", pattern="*"), finish("Planned.")])))
+def planning(t):
+    """A planning agent has no terminal, and writes its plan only. The reference makes a plan of headings first."""
+    plan, code = t.directory() / ".agents_tmp" / "PLAN.md", t.directory() / "code.py"
+    turns = [
+        call("glob", pattern="*"), call("terminal", command="touch made"),
+        call("planning_file_editor", command="create", path=str(code), file_text="x"),
+        call("planning_file_editor", command="create", path=str(plan), file_text="1. Write it"), finish("Planned."),
+    ]
+    c = t.conversation(get_planning_agent(t.model(turns)))
     t.run(c, "plan")
     equal(status(c), "finished")
+    refused, written = observations(c, "planning_file_editor")
+    equal((refused.observation.is_error, written.observation.is_error), (True, False))
+    equal((plan.read_text(), code.exists(), (t.directory() / "made").exists()), ("1. Write it", False, False))
+
+
+@scenario
+def patches(t):
+    """The agent for GPT-5 changes files by patches."""
+    text = "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n*** End Patch"
+    (t.directory() / "a.txt").write_text("one\ntwo\n")
+    c = t.conversation(get_gpt5_agent(t.model([call("apply_patch", patch=text), finish("Done.")]), cli_mode=True))
+    t.run(c, "patch it")
+    equal(status(c), "finished")
+    (patched,) = observations(c, "apply_patch")
+    patched = patched.observation
+    equal((patched.fuzz, patched.commit.changes["a.txt"].new_content), (0, "one\n2\n"))
+    equal((t.directory() / "a.txt").read_text(), "one\n2\n")
+
+
+@scenario
+def gemini(t):
+    """The agent for Gemini has tools of its own for files."""
+    turns = [
+        call("write_file", file_path="a.txt", content="one\ntwo\n"),
+        call("edit", file_path="a.txt", old_string="two", new_string="2"), call("read_file", file_path="a.txt"),
+        call("list_directory"), finish("Done."),
+    ]
+    c = t.conversation(get_gemini_agent(t.model(turns), cli_mode=True))
+    t.run(c, "edit it")
+    equal(status(c), "finished")
+    equal(observations(c, "write_file")[0].observation.is_new_file, True)
+    equal(observations(c, "edit")[0].observation.replacements_made, 1)
+    contains(observations(c, "read_file")[0].observation.file_content, "2")
+    contains([e.name for e in observations(c, "list_directory")[0].observation.entries], "a.txt")
+    equal((t.directory() / "a.txt").read_text(), "one\n2\n")
 
 
 @scenario

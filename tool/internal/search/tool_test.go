@@ -3,13 +3,10 @@ package search_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/tool"
@@ -47,24 +44,6 @@ func TestScopeRun(t *testing.T) {
 		if got := r.Report("nothing", "here", "path"); r.Total != tt.total || r.Truncated != tt.truncated || !strings.Contains(got, tt.report) {
 			t.Errorf("%s: %d files, truncated %v: %s", name, r.Total, r.Truncated, got)
 		}
-	}
-}
-
-// TestNewExecutor holds that an action of another tool is refused.
-func TestNewExecutor(t *testing.T) {
-	t.Parallel()
-	x := search.NewExecutor("glob", func(_ context.Context, a *event.GlobAction) event.Observation {
-		return &event.GlobObservation{Pattern: a.Pattern}
-	})
-	got, err := x.Execute(t.Context(), tool.Call{Action: &event.GlobAction{Pattern: "*"}})
-	if diff := cmp.Diff(event.Observation(&event.GlobObservation{Pattern: "*"}), got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if _, err := x.Execute(t.Context(), tool.Call{Action: &event.GrepAction{}}); err == nil || err.Error() != fmt.Sprintf("glob cannot run a %T", &event.GrepAction{}) {
-		t.Errorf("another tool's action: %v", err)
-	}
-	if err := x.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -2,7 +2,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import type { Conversation } from './conversation';
 import type { components } from './generated/agent-server';
-import { request } from './http';
 
 export type ConversationInfo = components['schemas']['ConversationInfo'];
 
@@ -17,14 +16,6 @@ export interface Equipment {
 export interface SystemPrompt {
   fixed: string;
   dynamic: string; // the part that differs between conversations; may be empty
-}
-
-// HookConfig has hooks by the moment at which they run.
-export type HookConfig = Record<string, { hooks?: { type: string; command?: string | null; prompt?: string | null }[] | null }[] | null>;
-
-export interface Hook {
-  event: string;
-  text: string; // its command or prompt
 }
 
 async function info(conversation: Conversation): Promise<ConversationInfo> {
@@ -53,14 +44,6 @@ export const systemPromptQuery = (conversation: Conversation) =>
 
 export const equipmentQuery = (conversation: Conversation) =>
   queryOptions({ queryKey: ['equipment', conversation.id], queryFn: () => conversation.ask<Equipment>('GET', 'equipment'), retry: false });
-
-// hooks returns the hooks in the project's file.
-async function hooks(id: string): Promise<Hook[]> {
-  const { hooks: config } = await request<{ hooks: HookConfig | null }>('GET', `/api/v1/app-conversations/${id}/hooks`);
-  return Object.entries(config ?? {}).flatMap(([event, matchers]) => (matchers ?? []).flatMap((m) => (m.hooks ?? []).map((h) => ({ event, text: h.command || h.prompt || h.type }))));
-}
-
-export const hooksQuery = (conversation: Conversation) => queryOptions({ queryKey: ['hooks', conversation.id], queryFn: () => hooks(conversation.id), staleTime: 0, retry: false });
 
 export async function switchProfile(conversation: Conversation, name: string): Promise<void> {
   await conversation.ask('POST', 'switch_profile', { profile_name: name });

@@ -1,17 +1,9 @@
 // One open conversation: its events, and the control of its agent.
-import type { Event } from '../events/event';
-import { agentServerClient, download, query, request, upload, type AgentServerClient } from './http';
+import type { Event } from './event';
+import { EventPages, windowSize, type Window } from './events';
+import { agentServerClient, download, request, upload, type AgentServerClient } from './http';
 import { dashed } from './ids';
 import type { ConversationSummary } from './summary';
-
-// A Window is a part of a conversation's events.
-export interface Window {
-  events: Event[]; // newest first
-  next: string | null; // page of the next older window; null: there is none
-}
-
-// windowSize is the number of events in a request, the most that the server allows.
-const windowSize = 100;
 
 // Conversation reads the events from the App Server, with or without a running sandbox, and
 // without the sandbox's key: public/first.js asks for them early. The rest goes to the agent
@@ -19,6 +11,7 @@ const windowSize = 100;
 export class Conversation {
   readonly agentID: string; // the id in the agent server's form
   readonly client: AgentServerClient; // typed by the agent server's contract
+  readonly events: EventPages;
 
   constructor(
     readonly id: string,
@@ -26,6 +19,7 @@ export class Conversation {
   ) {
     this.agentID = dashed(id);
     this.client = agentServerClient(sessionKey);
+    this.events = new EventPages(`/api/v1/conversation/${id}/events`);
   }
 
   // live: the sandbox runs, so that the agent can work and events can be followed.
@@ -56,28 +50,16 @@ export class Conversation {
 
   // socket opens a WebSocket of the conversation. The key is the first frame, so that no URL
   // has it.
-  socket(kind: 'events' | 'terminal' | 'output', parameters: string): WebSocket {
+  socket(kind: 'events' | 'terminal' | 'output' | 'view', parameters: string): WebSocket {
     const origin = window.location.origin.replace(/^http/, 'ws');
     const socket = new WebSocket(`${origin}/sockets/${kind}/${this.agentID}${parameters}`);
     socket.addEventListener('open', () => socket.send(JSON.stringify({ type: 'auth', session_api_key: this.sessionKey ?? '' })));
     return socket;
   }
 
-  eventsBefore(page: string | null): Promise<Window> {
-    return this.search({ page_id: page });
-  }
-
-  // find returns events that show a text.
+  // find returns events that show a text, newest first.
   find(text: string, page: string | null): Promise<Window> {
-    return this.search({ text, page_id: page });
-  }
-
-  private async search(values: Record<string, string | null>): Promise<Window> {
-    const found = await request<{ items: Event[]; next_page_id: string | null }>(
-      'GET',
-      `/api/v1/conversation/${this.id}/events/search${query({ ...values, limit: windowSize, sort_order: 'TIMESTAMP_DESC' })}`,
-    );
-    return { events: found.items, next: found.next_page_id };
+    return this.events.window('older', page, text);
   }
 
   // existing returns the ids that belong to events of the conversation.
@@ -121,13 +103,6 @@ export class Conversation {
 
   async interrupt(): Promise<void> {
     await this.client.POST('/api/conversations/{conversation_id}/interrupt', { params: { path: this.path } });
-  }
-
-  async answer(accept: boolean, reason: string): Promise<void> {
-    await this.client.POST('/api/conversations/{conversation_id}/events/respond_to_confirmation', {
-      params: { path: this.path },
-      body: { accept, ...(reason ? { reason } : {}) },
-    });
   }
 
   async condense(): Promise<void> {

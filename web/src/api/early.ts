@@ -7,7 +7,7 @@ export interface Early {
 
 declare global {
   interface Window {
-    deftEarly?: Map<string, Promise<Early>>;
+    deftEarly?: () => Map<string, Promise<Early>>; // asks, if that has not been done
   }
 }
 
@@ -17,7 +17,13 @@ const fresh = 10_000;
 
 // takeEarly returns the answer to a GET request, once.
 export function takeEarly(path: string): Promise<Early> | undefined {
-  const answer = window.deftEarly?.get(path);
-  window.deftEarly?.delete(path);
+  const early = window.deftEarly?.();
+  const answer = early?.get(path);
+  early?.delete(path);
   return performance.now() < fresh ? answer : undefined;
+}
+
+// forgetEarly drops the answers that nobody has taken: they are those to a page without a sign-in.
+export function forgetEarly(): void {
+  window.deftEarly?.().clear();
 }

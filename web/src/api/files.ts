@@ -1,6 +1,7 @@
 // Files of a conversation's workspace.
 import { queryOptions, type QueryClient } from '@tanstack/react-query';
 import type { Conversation } from './conversation';
+import { Failure } from './failure';
 import { query } from './http';
 
 export interface FileEntry {
@@ -30,6 +31,24 @@ export const fileQuery = (conversation: Conversation, path: string) =>
     gcTime: 0,
     retry: false,
   });
+
+// planQuery is the plan that an agent has written in a workspace; null if there is none.
+export const planQuery = (conversation: Conversation, directory: string) =>
+  queryOptions({
+    queryKey: ['file', conversation.id, 'plan', directory],
+    queryFn: async () => {
+      try {
+        return await (await conversation.download(`file/download${query({ path: planPath(directory) })}`)).text();
+      } catch (error) {
+        if (error instanceof Failure && error.status === 404) return null;
+        throw error;
+      }
+    },
+    retry: false,
+  });
+
+// planPath is where agents that plan write their plan (docs/tools.md).
+export const planPath = (directory: string): string => `${directory}/.agents_tmp/PLAN.md`;
 
 // same reports whether two files have the same bytes.
 async function same(a: Blob, b: Blob): Promise<boolean> {

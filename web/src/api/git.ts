@@ -4,7 +4,17 @@ import type { Conversation } from './conversation';
 import type { components } from './generated/agent-server';
 import { query } from './http';
 
-export type Change = components['schemas']['GitChange'];
+// Change is a changed file and the extent of its change.
+export interface Change {
+  status: 'ADDED' | 'DELETED' | 'UPDATED' | 'MOVED';
+  path: string;
+  from?: string; // the path before a rename
+  added: number | null; // lines; null: not counted
+  deleted: number | null;
+  binary: boolean;
+  mode_before?: string; // Git's modes, if they differ
+  mode_after?: string;
+}
 export type Diff = components['schemas']['GitDiff'];
 
 // GitStatus is the state of a repository; its files are the uncommitted ones.
@@ -12,7 +22,7 @@ export interface GitStatus {
   branch: string | null;
   head: string | null;
   unpushed: number | null; // commits that no remote has; null: there is no remote
-  files: { path: string; staged: boolean; unstaged: boolean; conflicted: boolean }[];
+  files: { path: string; staged: boolean; unstaged: boolean; conflicted: boolean; repository: boolean }[];
 }
 
 // The queries have the number of the agent's step in their keys: each action may change files.
@@ -20,12 +30,7 @@ export interface GitStatus {
 export const changesQuery = (conversation: Conversation, directory: string, step: number) =>
   queryOptions({
     queryKey: ['changes', conversation.id, directory, step],
-    queryFn: async (): Promise<Change[]> => {
-      const { data } = await conversation.client.GET('/api/conversations/{runtime_conversation_id}/git/changes', {
-        params: { path: { runtime_conversation_id: conversation.agentID }, query: { path: directory } },
-      });
-      return data ?? [];
-    },
+    queryFn: () => conversation.ask<Change[]>('GET', `git/compare${query({ path: directory })}`),
     enabled: directory !== '',
     placeholderData: keepPreviousData,
   });
@@ -40,14 +45,27 @@ export const statusQuery = (conversation: Conversation, directory: string, step:
     retry: false,
   });
 
+async function diffOf(conversation: Conversation, path: string): Promise<Diff> {
+  const { data } = await conversation.client.GET('/api/conversations/{runtime_conversation_id}/git/diff', {
+    params: { path: { runtime_conversation_id: conversation.agentID }, query: { path } },
+  });
+  return data as Diff;
+}
+
 export const diffQuery = (conversation: Conversation, path: string, step: number) =>
   queryOptions({
     queryKey: ['diff', conversation.id, path, step],
-    queryFn: async () => {
-      const { data } = await conversation.client.GET('/api/conversations/{runtime_conversation_id}/git/diff', {
-        params: { path: { runtime_conversation_id: conversation.agentID }, query: { path } },
-      });
-      return data as Diff;
+    queryFn: () => diffOf(conversation, path),
+    placeholderData: keepPreviousData,
+  });
+
+// movedDiffQuery compares a file with its text under the path before a rename.
+export const movedDiffQuery = (conversation: Conversation, from: string, path: string, step: number) =>
+  queryOptions({
+    queryKey: ['diff', conversation.id, path, step, from],
+    queryFn: async (): Promise<Diff> => {
+      const [before, after] = await Promise.all([diffOf(conversation, from), diffOf(conversation, path)]);
+      return { original: before.original, modified: after.modified };
     },
     placeholderData: keepPreviousData,
   });

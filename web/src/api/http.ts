@@ -19,11 +19,18 @@ export async function request<T>(method: string, path: string, body?: unknown, h
   return (text === '' ? undefined : JSON.parse(text)) as T;
 }
 
+// mostKept is how long a body may be whose request outlives the page; browsers allow 64 KiB
+// for all of them together (Fetch Standard, 4.6).
+const mostKept = 8 << 10;
+
 async function ask(method: string, path: string, body: unknown, headers: Record<string, string>): Promise<Early> {
+  const text = body === undefined ? undefined : JSON.stringify(body);
   const head = await fetch(path, {
     method,
-    headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    headers: { ...(text === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+    body: text,
+    // A change is not lost when the page is left or loaded again at once.
+    keepalive: method !== 'GET' && (text ?? '').length < mostKept,
   });
   return { head, text: await head.text() };
 }

@@ -33,3 +33,29 @@ export async function testServer(name: string): Promise<ServerTrial> {
   );
   return { works, message: message ?? '', tools };
 }
+
+// loginsQuery names the servers at which the user is logged in.
+export const loginsQuery = queryOptions({
+  queryKey: ['mcp-logins'],
+  queryFn: async () => (await request<{ servers: string[] }>('GET', '/api/v1/settings/mcp-servers/logins')).servers,
+});
+
+// beginLogin returns the address at which the user logs in at a server.
+export async function beginLogin(name: string): Promise<string> {
+  return (await request<{ authorization_url: string }>('POST', `/api/v1/settings/mcp-servers/${encodeURIComponent(name)}/login`)).authorization_url;
+}
+
+// endLogin gives the server the query of the browser's redirect, and returns the result of the login.
+export async function endLogin(query: URLSearchParams): Promise<Trial & { name: string }> {
+  const fields = ['state', 'code', 'iss', 'error', 'error_description'].flatMap((field) => (query.has(field) ? [[field, query.get(field)]] : []));
+  const { works, message, name } = await request<{ works: boolean; message: string | null; name: string }>(
+    'POST',
+    '/api/v1/settings/mcp-servers/logins',
+    Object.fromEntries(fields),
+  );
+  return { works, message: message ?? '', name };
+}
+
+export async function logOut(name: string): Promise<void> {
+  await request('DELETE', `/api/v1/settings/mcp-servers/${encodeURIComponent(name)}/login`);
+}

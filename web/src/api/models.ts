@@ -1,5 +1,6 @@
 // The model that agents use, named models (profiles), and the models that can be chosen.
 import { queryOptions } from '@tanstack/react-query';
+import { programIn } from './agentProgram';
 import { Failure } from './failure';
 import { query, request } from './http';
 import { changeSettings, settingsQuery, type Settings } from './settings';
@@ -37,7 +38,10 @@ export interface Trial {
   message: string;
 }
 
-function modelIn({ agent_settings: { llm }, llm_api_key_set: keySet, default_llm_model: own }: Settings): Model {
+function modelIn(settings: Settings): Model {
+  const program = programIn(settings);
+  if (program) return { model: program.model || program.server, baseURL: '', keySet: true }; // which it has itself
+  const { agent_settings: { llm }, llm_api_key_set: keySet, default_llm_model: own } = settings;
   const baseURL = llm?.base_url ?? '';
   if (own && !keySet && baseURL === '') return { model: own, baseURL: '', keySet: true };
   return { model: llm?.model ?? '', baseURL, keySet: keySet || baseURL !== '' };
@@ -109,7 +113,12 @@ export async function deleteProfile(name: string): Promise<void> {
 }
 
 // testModel tries a profile; null stands for the model in the settings.
-export async function testModel(name: string | null): Promise<Trial> {
-  const { works, message } = await request<{ works: boolean; message: string | null }>('POST', name === null ? `${base}/test` : `${profile(name)}/test`);
+export const testModel = (name: string | null): Promise<Trial> => tried(name === null ? `${base}/test` : `${profile(name)}/test`);
+
+// testChoice tries a model before it is stored.
+export const testChoice = (choice: ModelChoice): Promise<Trial> => tried(`${base}/test`, { llm: llm(choice) });
+
+async function tried(path: string, body?: unknown): Promise<Trial> {
+  const { works, message } = await request<{ works: boolean; message: string | null }>('POST', path, body);
   return { works, message: message ?? '' };
 }

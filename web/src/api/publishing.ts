@@ -3,6 +3,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { tr } from '../i18n/text';
 import { Failure } from './failure';
 import { query, request } from './http';
+import type { Titled } from './summary';
 
 const base = '/api/v1/app-conversations';
 
@@ -29,13 +30,13 @@ export interface PullRequestDraft {
 }
 
 async function origin(id: string): Promise<Origin> {
-  type Found = { selected_repository: string | null; selected_branch: string | null; title: string | null; pr_number: number[] | null; pr_url?: Record<string, string> };
+  type Found = Titled & { selected_repository: string | null; selected_branch: string | null; pr_number: number[] | null; pr_url?: Record<string, string> };
   const [found] = await request<(Found | null)[]>('GET', `${base}${query({ ids: id })}`);
   if (!found) throw new Failure(404, tr('There is no such conversation.'));
   return {
     repository: found.selected_repository ?? '',
     branch: found.selected_branch ?? '',
-    title: found.title ?? '',
+    title: found.title ?? found.provisional_title ?? '',
     pullRequests: (found.pr_number ?? []).map((number) => ({ number, url: found.pr_url?.[number] ?? '' })),
   };
 }

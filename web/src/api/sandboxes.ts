@@ -4,6 +4,7 @@ import { tr } from '../i18n/text';
 import { listsKey } from './conversations';
 import { Failure } from './failure';
 import { query, request } from './http';
+import { titleOf, type Titled } from './summary';
 
 const base = '/api/v1';
 
@@ -26,12 +27,12 @@ export interface Isolation {
 
 // usedSandboxes returns the sandboxes of the newest conversations.
 async function usedSandboxes(): Promise<UsedSandbox[]> {
-  type Found = { title: string | null; sandbox_id: string; sandbox_status: string };
+  type Found = Titled & { sandbox_id: string; sandbox_status: string };
   const { items } = await request<{ items: Found[] }>('GET', `${base}/app-conversations/search${query({ limit: 50 })}`);
   const all = new Map<string, UsedSandbox>();
   for (const c of items.filter((c) => c.sandbox_status === 'RUNNING' || c.sandbox_status === 'PAUSED')) {
     const known = all.get(c.sandbox_id) ?? { id: c.sandbox_id, titles: [] };
-    all.set(c.sandbox_id, { ...known, titles: [...known.titles, c.title ?? tr('Untitled')] });
+    all.set(c.sandbox_id, { ...known, titles: [...known.titles, titleOf(c)] });
   }
   return [...all.values()];
 }

@@ -4,7 +4,15 @@ import { Failure } from './failure';
 import { request } from './http';
 
 export interface Settings {
-  agent_settings: { llm?: { model?: string; base_url?: string | null }; mcp_config?: Record<string, unknown> };
+  agent_settings: {
+    agent_kind?: string; // acp: another program
+    llm?: { model?: string; base_url?: string | null };
+    mcp_config?: Record<string, unknown>;
+    agent_context?: { load_memory?: boolean };
+    acp_server?: string;
+    acp_command?: string[];
+    acp_model?: string | null;
+  };
   conversation_settings: { confirmation_mode?: boolean; security_analyzer?: string | null };
   llm_api_key_set: boolean;
   default_llm_model: string | null; // of the server, for users without a choice of their own
@@ -12,6 +20,8 @@ export interface Settings {
   disabled_skills?: string[] | null;
   git_user_name?: string | null;
   git_user_email?: string | null;
+  agent_preset?: 'default' | 'gpt5' | 'gemini';
+  agent_more_tools?: string[];
 }
 
 const none: Settings = { agent_settings: {}, conversation_settings: {}, llm_api_key_set: false, default_llm_model: null, provider_tokens_set: {} };

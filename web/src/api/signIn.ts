@@ -1,27 +1,59 @@
 import { queryOptions } from '@tanstack/react-query';
+import { forgetEarly } from './early';
 import { Failure } from './failure';
-import { request } from './http';
+import { tr } from '../i18n/text';
+import { request, upload } from './http';
 
 // signedInQuery signs in, if the address has a code for that, and fails where the server does
 // not answer or does not know this browser.
 export const signedInQuery = queryOptions({ queryKey: ['signed-in'], queryFn: signIn, staleTime: Infinity });
 
 async function signIn(): Promise<true> {
-  await spendCode();
-  await request('GET', '/api/v1/app-conversations/count');
+  const used = await spendCode();
+  try {
+    await request('GET', '/api/v1/app-conversations/count');
+  } catch (error) {
+    if (used && error instanceof Failure && error.unauthorized) throw new UsedLink();
+    throw error;
+  }
   return true;
 }
 
+// UsedLink is the failure of a link that signs nobody in any more.
+export class UsedLink extends Failure {
+  constructor() {
+    super(401, tr('This link was used before, or is too old. Each link signs in once: open the newest one that Deft has printed.'));
+  }
+}
+
+const code = (): string | undefined => /^#login=([\w-]+)$/.exec(window.location.hash)?.[1];
+
+// onLink calls a function when a link that signs in is pasted into this tab, which does not load
+// the page anew.
+export function onLink(open: () => void): () => void {
+  const changed = () => code() && open();
+  window.addEventListener('hashchange', changed);
+  return () => window.removeEventListener('hashchange', changed);
+}
+
 // spendCode uses the code of the link that `deft serve` prints. It works once, and must not stay
-// in the history.
-async function spendCode(): Promise<void> {
-  const code = /^#login=([\w-]+)$/.exec(window.location.hash)?.[1];
-  if (!code) return;
+// in the history. It reports whether the server has refused it.
+async function spendCode(): Promise<boolean> {
+  const given = code();
+  if (!given) return false;
+  forgetEarly();
   window.history.replaceState(null, '', window.location.pathname + window.location.search);
   try {
-    await request('POST', '/api/v1/login', { code });
+    await request('POST', '/api/v1/login', { code: given });
+    return false;
   } catch (error) {
     // A used link signs nobody in; this browser may be signed in by now.
     if (!(error instanceof Failure) || error.status === 0) throw error;
+    return true;
   }
+}
+
+// allowDevice lets the program that shows a code work in the user's name.
+export async function allowDevice(code: string): Promise<void> {
+  await upload('/oauth/device/verify-authenticated', new URLSearchParams({ user_code: code }));
 }

@@ -4,6 +4,7 @@ import { tr } from '../i18n/text';
 import type { Preset } from './confirmation';
 import { Failure } from './failure';
 import { query, request } from './http';
+import { written, type Limits } from './limits';
 
 const base = '/api/v1/app-conversations';
 
@@ -15,8 +16,12 @@ export interface NewTask {
   repository?: string;
   branch?: string;
   provider?: string; // the repository's Git host
+  directory?: string; // of the server's machine
+  worktree?: boolean; // in a new Git worktree of its repository
   sandbox?: string; // an existing one, with its files; empty: a new one
   confirm?: Preset; // undefined: as the settings say
+  limits?: Limits; // undefined: the usual ones
+  network?: string; // that commands reach, in the server's words; undefined: the usual one
   plan?: boolean; // an agent that studies and plans, and changes nothing else
   parent?: string; // the conversation that the new one is a part of, and whose files it shares
 }
@@ -92,8 +97,11 @@ export async function start(task: NewTask): Promise<string> {
     selected_repository: task.repository || null,
     selected_branch: task.branch || null,
     git_provider: task.provider || null,
+    ...(task.directory ? { directory: task.directory, worktree: task.worktree ?? false } : {}),
     ...(task.sandbox ? { sandbox_id: task.sandbox } : {}),
     ...(task.confirm ? { confirm: task.confirm } : {}),
+    ...(task.limits ? written(task.limits) : {}),
+    ...(task.network ? { network: task.network } : {}),
     ...(task.plan ? { agent_type: 'plan' } : {}),
     ...(task.parent ? { parent_conversation_id: task.parent } : {}),
   });

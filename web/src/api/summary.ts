@@ -9,9 +9,10 @@ export interface ConversationSummary {
   updatedAt: string;
   costUSD: number | null;
   model: string | null;
-  location: string; // repository and branch
+  location: string; // repository and branch, or the directory
   shared: boolean; // everybody with its link can read it
   tags: Record<string, string>;
+  directory: string; // of the server's machine, where it works or can go on; empty: another place
   sandbox: Sandbox;
   sessionKey: string | null; // of the running sandbox
   planner: boolean; // its agent plans, and changes nothing else
@@ -20,8 +21,9 @@ export interface ConversationSummary {
 }
 
 // Sandbox is the state of a conversation's sandbox. Archived: it was deleted, and its files
-// were kept. None: another program made the conversation, for example `deft run`.
-export type Sandbox = 'running' | 'starting' | 'paused' | 'archived' | 'lost' | 'none';
+// were kept. Terminal: `deft run` made the conversation, and it can go on here. None: another program
+// made it, and it can only be read.
+export type Sandbox = 'running' | 'starting' | 'paused' | 'archived' | 'lost' | 'terminal' | 'none';
 
 export type Status =
   | 'starting'
@@ -34,15 +36,22 @@ export type Status =
   | 'stuck'
   | 'asleep' // its sandbox is paused
   | 'stored' // it can only be read
+  | 'terminal' // `deft run` made it, and it can go on here
   | 'lost' // its files have vanished
   | 'archived'; // its sandbox was deleted
 
-// AppConversation has the fields of the server's answer that the page reads.
-export interface AppConversation {
-  id: string;
+// Titled has a title, or the first message in its place until a model has written one.
+export interface Titled {
   title: string | null;
+  provisional_title?: string;
+}
+
+// AppConversation has the fields of the server's answer that the page reads.
+export interface AppConversation extends Titled {
+  id: string;
   selected_repository: string | null;
   selected_branch: string | null;
+  directory: string | null;
   llm_model: string | null;
   metrics: { accumulated_cost: number } | null;
   created_at: string;
@@ -61,13 +70,14 @@ export interface AppConversation {
 export function summary(c: AppConversation): ConversationSummary {
   return {
     id: c.id,
-    title: c.title ?? tr('Untitled'),
+    title: titleOf(c),
     status: statusOf(c),
     createdAt: c.created_at,
     updatedAt: c.updated_at,
     costUSD: c.metrics?.accumulated_cost ?? null,
     model: c.llm_model,
-    location: [c.selected_repository, c.selected_branch].filter(Boolean).join(' · '),
+    location: c.directory || [c.selected_repository, c.selected_branch].filter(Boolean).join(' · '),
+    directory: c.directory ?? '',
     shared: c.public,
     tags: c.tags,
     sandbox: sandboxOf(c),
@@ -77,6 +87,8 @@ export function summary(c: AppConversation): ConversationSummary {
     parts: c.sub_conversation_ids,
   };
 }
+
+export const titleOf = (c: Titled): string => c.title ?? c.provisional_title ?? tr('Untitled');
 
 function statusOf(c: AppConversation): Status {
   switch (c.sandbox_status) {
@@ -89,7 +101,7 @@ function statusOf(c: AppConversation): Status {
     case 'PAUSED':
       return 'asleep';
     default:
-      return c.sandbox_id ? 'archived' : 'stored';
+      return c.sandbox_id ? 'archived' : c.directory ? 'terminal' : 'stored';
   }
 }
 
@@ -104,6 +116,6 @@ function sandboxOf(c: AppConversation): Sandbox {
     case 'ERROR':
       return 'lost';
     default:
-      return c.sandbox_id ? 'archived' : 'none';
+      return c.sandbox_id ? 'archived' : c.directory ? 'terminal' : 'none';
   }
 }

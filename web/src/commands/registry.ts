@@ -6,7 +6,7 @@ export interface Command {
   id: string;
   group: string;
   label: string;
-  keys?: string; // as "Ctrl+K" or "g then n"; Ctrl stands for Command on a Mac, too
+  keys?: string; // as "Ctrl+K"; Ctrl stands for Command on a Mac, too
   run: () => void;
 }
 
@@ -36,12 +36,6 @@ export function useAllCommands(): Command[] {
   return useSyncExternalStore(subscribe, () => all);
 }
 
-// writing reports whether keys of an event go into a text, or to a dialog.
-function writing(e: KeyboardEvent): boolean {
-  if (document.querySelector('dialog[open]')) return true;
-  return e.target instanceof HTMLElement && (e.target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) || e.target.closest('.xterm') !== null);
-}
-
 // keysText is the name of keys as they are called in the user's language.
 export function keysText(keys: string): string {
   return keys.replace('Ctrl', tr('Ctrl')).replace('Shift', tr('Shift'));
@@ -54,14 +48,14 @@ export function keyOf(e: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'al
   return [(e.ctrlKey || e.metaKey) && 'Ctrl', e.altKey && 'Alt', e.shiftKey && (letter || e.key.length > 1) && 'Shift', key].filter(Boolean).join('+');
 }
 
-// listen runs the command of a key. Keys without Ctrl do nothing while text is written or a
-// dialog is open.
+// listen runs the command of a key. All have Ctrl: a letter that misses its text box does
+// nothing.
 export function listen(): () => void {
   const onKey = (e: KeyboardEvent) => {
     if (e.defaultPrevented || e.repeat) return;
     const key = keyOf(e);
     const found = all.find((c) => c.keys === key);
-    if (!found || (!key.startsWith('Ctrl+') && writing(e))) return;
+    if (!found) return;
     e.preventDefault();
     found.run();
   };

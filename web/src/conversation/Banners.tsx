@@ -1,5 +1,6 @@
 import { describe } from '../api/failure';
 import type { EventStore } from '../events/store';
+import { useView } from '../events/useView';
 import { tr } from '../i18n/text';
 import { ConnectionBanner } from './ConnectionBanner';
 import type { Control } from './useControl';
@@ -16,6 +17,7 @@ export function Banners({ store, control, failure, onClose }: Props) {
   return (
     <>
       <ConnectionBanner store={store} />
+      <MissedBanner store={store} />
       {control.error && (
         <p className="banner bad chat-banner" role="alert">
           {describe(control.error)}
@@ -35,5 +37,19 @@ export function Banners({ store, control, failure, onClose }: Props) {
         </p>
       )}
     </>
+  );
+}
+
+// MissedBanner says why the event that was looked for is not shown.
+export function MissedBanner({ store }: { store: EventStore }) {
+  const missed = useView(store, (v) => v.missed);
+  if (missed === '') return null;
+  return (
+    <p className="banner warn chat-banner" role="status">
+      <span className="grow">{missed}</span>
+      <button className="button quiet" onClick={store.forgetMissed}>
+        {tr('Close')}
+      </button>
+    </p>
   );
 }

@@ -6,6 +6,7 @@ import type { Conversation } from '../api/conversation';
 import { Dialog } from '../design/Dialog';
 import type { MessageItem } from '../events/item';
 import { Failed } from '../design/Failed';
+import { FormDialog } from '../design/FormDialog';
 import { language, number, tr } from '../i18n/text';
 
 interface Props {
@@ -104,28 +105,18 @@ export function EditSent({ id, before, message, conversation, onClose }: { id: s
     onSuccess: onClose,
   });
   return (
-    <Dialog title={tr('Edit and send again')} onClose={onClose}>
-      <form
-        className="dialog-form"
-        onSubmit={(e) => {
-          e.preventDefault();
-          go.mutate();
-        }}
-      >
-        <p className="hint">{tr('The conversation and its files go back to before this message. What came later stays stored, as another branch.')}</p>
-        <textarea className="input" aria-label={tr('Message')} autoFocus required rows={6} value={text} onChange={(e) => setText(e.target.value)} />
-        <Files back={back} keep={keep} label={tr('Leave the files as they are')} onKeep={setKeep} />
-        <Failed error={go.error ?? (keep ? null : back.error)} />
-        <div className="dialog-buttons">
-          <button type="button" className="button" onClick={onClose}>
-            {tr('Cancel')}
-          </button>
-          <button className="button primary" disabled={!text.trim() || go.isPending || (!rewound && back.isFetching && !keep)}>
-            {tr('Send')}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={tr('Edit and send again')}
+      button={tr('Send')}
+      ready={!!text.trim() && (rewound || !back.isFetching || keep)}
+      action={go}
+      onClose={onClose}
+    >
+      <p className="hint">{tr('The conversation and its files go back to before this message. What came later stays stored, as another branch.')}</p>
+      <textarea className="input" aria-label={tr('Message')} autoFocus required rows={6} value={text} onChange={(e) => setText(e.target.value)} />
+      <Files back={back} keep={keep} label={tr('Leave the files as they are')} onKeep={setKeep} />
+      {!go.error && !keep && <Failed error={back.error} />}
+    </FormDialog>
   );
 }
 

@@ -8,18 +8,31 @@ import '../design/ansi.css';
 // drawn is how much of a running command's output is drawn, in characters.
 const drawn = 20_000;
 
-// CommandOutput is the output of a command while it runs, and then its result: with colours
-// if this page has seen all of it, else as it is stored.
-export function CommandOutput({ action, running, result }: { action: string; running: boolean; result: string | null }) {
+interface Props {
+  action: string;
+  running: boolean;
+  result: string | null;
+  styles: string; // of the result
+}
+
+// CommandOutput is the output of a command while it runs, and then its result, with colours.
+export function CommandOutput({ action, running, result, styles }: Props) {
   const live = useLiveOutput(action, running);
-  const whole = useMemo(() => (result === null ? null : coloured(live, result)), [live, result]);
-  if (result !== null) return <Output text={whole ?? result} />;
+  const whole = useMemo(() => (result === null ? null : coloured(result, styles)), [result, styles]);
+  if (whole !== null) return <Output text={whole} />;
   if (!running) return null;
-  return live ? <Growing text={live.text} cut={live.cut} /> : <p className="hint">{tr('No output yet')}</p>;
+  return live ? <Growing text={live.text} cut={live.cut} label={tr('Output so far')} hint={tr('The end of what the command has printed so far.')} /> : <p className="hint">{tr('No output yet')}</p>;
+}
+
+interface GrowingProps {
+  text: string;
+  cut: boolean; // it has lost its beginning
+  label: string;
+  hint: string; // says that only the end of the text is shown
 }
 
 // Growing is a text whose end stays in view until its user scrolls up.
-function Growing({ text, cut }: { text: string; cut: boolean }) {
+export function Growing({ text, cut, label, hint }: GrowingProps) {
   const box = useRef<HTMLPreElement>(null);
   const following = useRef(true);
   useLayoutEffect(() => {
@@ -31,8 +44,8 @@ function Growing({ text, cut }: { text: string; cut: boolean }) {
   };
   return (
     <>
-      {(cut || text.length > drawn) && <p className="hint">{tr('The end of what the command has printed so far.')}</p>}
-      <pre ref={box} className="code output" tabIndex={0} role="region" aria-label={tr('Output so far')} onScroll={onScroll}>
+      {(cut || text.length > drawn) && <p className="hint">{hint}</p>}
+      <pre ref={box} className="code output" tabIndex={0} role="group" aria-label={label} onScroll={onScroll}>
         <Ansi text={overwritten(ending(text, drawn))} />
       </pre>
     </>

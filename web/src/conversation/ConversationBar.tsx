@@ -33,6 +33,12 @@ export function ConversationBar({ conversation, store, summary, status, control,
       <span className={`status ${status}`} role="status">
         <span className={`dot ${status}`} aria-hidden="true" /> {statusText(status)}
       </span>
+      {summary.directory && (
+        <code className="bar-directory ellipsis" title={summary.directory}>
+          <span className="visually-hidden">{tr('Directory')}: </span>
+          {summary.directory}
+        </code>
+      )}
       <span className="grow" />
       <StoreMeter store={store} />
       {status === 'running' && (

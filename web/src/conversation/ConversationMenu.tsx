@@ -8,21 +8,24 @@ import type { Conversation } from '../api/conversation';
 import { conversationKey, exported, listsKey, share } from '../api/conversations';
 import { describe } from '../api/failure';
 import { profilesQuery } from '../api/models';
+import { confirmationQuery } from '../api/questions';
 import { pauseSandbox } from '../api/sandboxes';
 import type { ConversationSummary } from '../api/summary';
 import { useCommands } from '../commands/registry';
 import { CopyButton } from '../design/CopyButton';
 import { Dialog } from '../design/Dialog';
+import { FormDialog } from '../design/FormDialog';
 import { Icon } from '../design/Icon';
 import { Markdown } from '../design/Markdown';
 import { Menu } from '../design/Menu';
 import { save } from '../design/save';
 import { Failed } from '../design/Failed';
 import { Archive, SetupLog, Tags } from './dialogs';
+import { LimitsDialog } from './LimitsDialog';
 import { PlanDialog } from './PlanDialogs';
 import { tr } from '../i18n/text';
 
-type Open = 'profile' | 'policy' | 'ask' | 'goal' | 'share' | 'tags' | 'archive' | 'setup' | 'plan' | null;
+type Open = 'profile' | 'policy' | 'limits' | 'ask' | 'goal' | 'share' | 'tags' | 'archive' | 'setup' | 'plan' | null;
 
 interface Props {
   conversation: Conversation;
@@ -37,7 +40,7 @@ export function ConversationMenu({ conversation, summary, onFind, onCondense, on
   const [, navigate] = useLocation();
   const [open, setOpen] = useState<Open>(null);
   const { id } = summary;
-  const { sandbox } = summary;
+  const { sandbox, directory } = summary;
   const queries = useQueryClient();
   const refresh = useCallback(async () => {
     await Promise.all([queries.invalidateQueries({ queryKey: conversationKey(id) }), queries.invalidateQueries({ queryKey: listsKey })]);
@@ -51,21 +54,22 @@ export function ConversationMenu({ conversation, summary, onFind, onCondense, on
         ? [
             { id: 'profile', label: tr('Switch the model …'), run: () => setOpen('profile') },
             { id: 'policy', label: tr('Change when it asks …'), run: () => setOpen('policy') },
+            { id: 'limits', label: tr('Change the limits …'), run: () => setOpen('limits') },
             { id: 'ask', label: tr('Ask aside …'), run: () => setOpen('ask') },
             { id: 'goal', label: tr('Pursue a goal …'), run: () => setOpen('goal') },
             { id: 'condense', label: tr('Summarise the history now'), run: onCondense },
           ]
         : []),
       { id: 'tags', label: tr('Tags …'), run: () => setOpen('tags') },
-      ...(sandbox === 'none' ? [] : [{ id: 'fork', label: tr('Fork with its files'), run: attempt(async () => navigate(`/conversations/${await fork(id, null, false)}`)) }]),
+      ...(sandbox === 'none' || sandbox === 'terminal' ? [] : [{ id: 'fork', label: tr('Fork with its files'), run: attempt(async () => navigate(`/conversations/${await fork(id, null, false)}`)) }]),
       ...(live ? [{ id: 'plan', label: tr('Plan first …'), run: () => setOpen('plan') }] : []),
       { id: 'setup', label: tr('Show the set-up log'), run: () => setOpen('setup') },
       { id: 'export', label: tr('Export as a zip file'), run: attempt(async () => save(await exported(id), `conversation-${id}.zip`)) },
       { id: 'share', label: tr('Share …'), run: () => setOpen('share') },
       ...(live ? [{ id: 'pause-sandbox', label: tr('Pause the sandbox'), run: attempt(async () => (await pauseSandbox(id), refresh())) }] : []),
-      ...(live || sandbox === 'paused' ? [{ id: 'archive', label: tr('Archive …'), run: () => setOpen('archive') }] : []),
+      ...(!directory && (live || sandbox === 'paused') ? [{ id: 'archive', label: tr('Archive …'), run: () => setOpen('archive') }] : []),
     ].map((c) => ({ ...c, id: `conversation-${c.id}`, group: tr('Conversation') }));
-  }, [conversation, id, navigate, onCondense, onFailure, onFind, refresh, sandbox]);
+  }, [conversation, id, navigate, onCondense, onFailure, onFind, refresh, sandbox, directory]);
   useCommands(commands);
   const close = () => setOpen(null);
   return (
@@ -75,6 +79,7 @@ export function ConversationMenu({ conversation, summary, onFind, onCondense, on
       </Menu>
       {open === 'profile' && <Profiles conversation={conversation} onClose={close} />}
       {open === 'policy' && <Policies conversation={conversation} onClose={close} />}
+      {open === 'limits' && <LimitsDialog conversation={conversation} onClose={close} />}
       {open === 'ask' && <Ask conversation={conversation} onClose={close} />}
       {open === 'goal' && <Goal conversation={conversation} onClose={close} />}
       {open === 'tags' && <Tags summary={summary} onClose={close} />}
@@ -111,25 +116,26 @@ function Profiles({ conversation, onClose }: { conversation: Conversation; onClo
   );
 }
 
-const policies: { preset: Preset; kind: string; label: string }[] = [
-  { preset: 'never', kind: 'NeverConfirm', label: tr('Never ask') },
-  { preset: 'risky', kind: 'ConfirmRisky', label: tr('Ask before risky actions') },
-  { preset: 'always', kind: 'AlwaysConfirm', label: tr('Ask before every action') },
+const presets: { preset: Preset; label: string }[] = [
+  { preset: 'never', label: tr('Never ask') },
+  { preset: 'risky', label: tr('Ask before risky actions') },
+  { preset: 'always', label: tr('Ask before every action') },
 ];
 
 function Policies({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
-  const info = useQuery(infoQuery(conversation));
+  const confirmation = useQuery(confirmationQuery(conversation));
   const change = useMutation({ mutationFn: (preset: Preset) => setConfirm(conversation, preset), onSuccess: onClose });
-  const now = (info.data as { confirmation_policy?: { kind?: string } } | undefined)?.confirmation_policy?.kind;
+  const { preset: now, always = [] } = confirmation.data ?? {};
   return (
     <Dialog title={tr('When does the agent ask?')} onClose={onClose}>
       <div className="dialog-form">
-        {policies.map((p) => (
-          <button key={p.kind} className="button" aria-pressed={p.kind === now} disabled={change.isPending} onClick={() => change.mutate(p.preset)}>
-            {p.kind === now && <Icon name="check" size={14} />} {p.label}
+        {presets.map((p) => (
+          <button key={p.preset} className="button" aria-pressed={p.preset === now} disabled={change.isPending} onClick={() => change.mutate(p.preset)}>
+            {p.preset === now && <Icon name="check" size={14} />} {p.label}
           </button>
         ))}
-        <Failed error={change.error ?? info.error} />
+        {always.length > 0 && <p className="hint">{tr('Always allowed here: {kinds}. A choice above has it ask again.', { kinds: always.join('; ') })}</p>}
+        <Failed error={change.error ?? confirmation.error} />
         <div className="dialog-buttons">
           <button className="button" onClick={onClose}>
             {tr('Cancel')}
@@ -144,28 +150,11 @@ function Ask({ conversation, onClose }: { conversation: Conversation; onClose: (
   const [question, setQuestion] = useState('');
   const ask = useMutation({ mutationFn: () => conversation.question(question.trim()) });
   return (
-    <Dialog title={tr('Ask aside')} onClose={onClose}>
-      <form
-        className="dialog-form"
-        onSubmit={(e) => {
-          e.preventDefault();
-          ask.mutate();
-        }}
-      >
-        <p className="hint">{tr('The model answers from what it knows of this conversation. Nothing is stored, and the agent goes on.')}</p>
-        <input className="input" aria-label={tr('Question')} autoFocus required value={question} onChange={(e) => setQuestion(e.target.value)} />
-        {ask.data !== undefined && <Markdown text={ask.data} />}
-        <Failed error={ask.error} />
-        <div className="dialog-buttons">
-          <button type="button" className="button" onClick={onClose}>
-            {tr('Close')}
-          </button>
-          <button className="button primary" disabled={ask.isPending}>
-            {ask.isPending ? tr('Asking …') : tr('Ask')}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title={tr('Ask aside')} button={ask.isPending ? tr('Asking …') : tr('Ask')} cancel={tr('Close')} action={ask} onClose={onClose}>
+      <p className="hint">{tr('The model answers from what it knows of this conversation. Nothing is stored, and the agent goes on.')}</p>
+      <input className="input" aria-label={tr('Question')} autoFocus required value={question} onChange={(e) => setQuestion(e.target.value)} />
+      {ask.data !== undefined && <Markdown text={ask.data} />}
+    </FormDialog>
   );
 }
 
@@ -173,27 +162,10 @@ function Goal({ conversation, onClose }: { conversation: Conversation; onClose: 
   const [objective, setObjective] = useState('');
   const start = useMutation({ mutationFn: () => conversation.pursue(objective.trim()), onSuccess: onClose });
   return (
-    <Dialog title={tr('Pursue a goal')} onClose={onClose}>
-      <form
-        className="dialog-form"
-        onSubmit={(e) => {
-          e.preventDefault();
-          start.mutate();
-        }}
-      >
-        <p className="hint">{tr('The agent works in rounds until the model, as a judge, says that this is reached.')}</p>
-        <input className="input" aria-label={tr('Objective')} autoFocus required placeholder={tr('All tests pass')} value={objective} onChange={(e) => setObjective(e.target.value)} />
-        <Failed error={start.error} />
-        <div className="dialog-buttons">
-          <button type="button" className="button" onClick={onClose}>
-            {tr('Cancel')}
-          </button>
-          <button className="button primary" disabled={start.isPending}>
-            {tr('Start')}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title={tr('Pursue a goal')} button={tr('Start')} action={start} onClose={onClose}>
+      <p className="hint">{tr('The agent works in rounds until the model, as a judge, says that this is reached.')}</p>
+      <input className="input" aria-label={tr('Objective')} autoFocus required placeholder={tr('All tests pass')} value={objective} onChange={(e) => setObjective(e.target.value)} />
+    </FormDialog>
   );
 }
 

@@ -1,22 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { conversationQuery } from '../api/conversations';
 import { describe } from '../api/failure';
 import type { ConversationSummary } from '../api/summary';
 import { tr } from '../i18n/text';
-import { emptyDraft } from './draft';
 import { OpenConversation } from './OpenConversation';
 import './conversation.css';
 import './thread.css';
 
 export default function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
   const summary = useQuery({ ...conversationQuery(id), refetchInterval: ({ state }) => (state.data && untitled(state.data) ? 2000 : 30_000) });
-  const [draft] = useState(emptyDraft);
   if (summary.data === null) return <Gone />;
-  if (summary.data === undefined) return summary.isError ? <Unopened error={summary.error} onRetry={() => void summary.refetch()} /> : null;
+  if (summary.data === undefined) return summary.isError ? <Unopened error={summary.error} onRetry={() => void summary.refetch()} /> : <p className="hint late panel-body">{tr('Loading …')}</p>;
   // Another state of the sandbox means another connection.
-  return <OpenConversation key={summary.data.sessionKey ?? summary.data.sandbox} id={id} panel={panel} summary={summary.data} draft={draft} />;
+  return <OpenConversation key={summary.data.sessionKey ?? summary.data.sandbox} id={id} panel={panel} summary={summary.data} />;
 }
 
 // titleTime is the time after a run in which the model may write the title of a conversation,

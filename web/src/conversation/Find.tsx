@@ -7,13 +7,14 @@ import { undone } from '../events/branch';
 import { Icon } from '../design/Icon';
 import type { EventStore } from '../events/store';
 import { useView } from '../events/useView';
-import { hits } from './hits';
+import { excerpt, hits } from './hits';
+import { visible } from '../design/visible';
 import { tr } from '../i18n/text';
 
 interface Props {
   conversation: Conversation;
   store: EventStore;
-  onGoto: (id: string) => void;
+  onGoto: (id: string, text: string) => void;
   onClose: () => void;
 }
 
@@ -36,8 +37,9 @@ export function Find({ conversation, store, onGoto, onClose }: Props) {
   const chosen = all[now];
   useEffect(() => box.current?.focus(), []);
   useEffect(() => {
-    if (chosen) onGoto(chosen);
-  }, [chosen, onGoto]);
+    if (chosen) onGoto(chosen, wanted);
+  }, [chosen, wanted, onGoto]);
+  const shown = useMemo(() => (chosen ? excerpt(timeline.items, (pages ?? []).flatMap((p) => p.events), chosen, wanted) : null), [timeline.items, pages, chosen, wanted]);
   const { hasNextPage, isFetching, fetchNextPage } = found;
   useEffect(() => {
     if (hasNextPage && !isFetching && now >= all.length - 5) void fetchNextPage();
@@ -82,6 +84,13 @@ export function Find({ conversation, store, onGoto, onClose }: Props) {
       <button className="icon-button" aria-label={tr('Close the search')} onClick={onClose}>
         <Icon name="close" size={14} />
       </button>
+      {shown && (
+        <p className="find-excerpt ellipsis">
+          {visible(shown.before)}
+          <mark>{visible(shown.text)}</mark>
+          {visible(shown.after)}
+        </p>
+      )}
     </search>
   );
 }

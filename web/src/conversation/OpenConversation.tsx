@@ -2,11 +2,11 @@ import { useCallback, useEffect, useLayoutEffect, useState } from 'react';
 import { connect } from '../api/conversation';
 import type { ConversationSummary } from '../api/summary';
 import { Outputs, OutputsContext } from '../events/output';
+import { eventOf } from '../events/item';
 import { EventStore } from '../events/store';
 import { useView } from '../events/useView';
 import { Banners } from './Banners';
 import { ConversationBar } from './ConversationBar';
-import type { Draft } from './draft';
 import { Find } from './Find';
 import { PanelTabs } from './PanelTabs';
 import { Parts } from './Parts';
@@ -23,12 +23,11 @@ interface Props {
   id: string;
   panel: string | null;
   summary: ConversationSummary;
-  draft: Draft;
 }
 
 // OpenConversation is a conversation with its connection and its store. It is drawn again when
 // its state changes, not for each event: its parts take their content from the store.
-export function OpenConversation({ id, panel, summary, draft }: Props) {
+export function OpenConversation({ id, panel, summary }: Props) {
   const [conversation] = useState(() => connect(summary));
   const [store] = useState(() => new EventStore(conversation));
   const [outputs] = useState(() => (conversation.live ? new Outputs(conversation) : null));
@@ -36,21 +35,21 @@ export function OpenConversation({ id, panel, summary, draft }: Props) {
   const current = useView(store, (v) => v.timeline.status);
   const status = conversation.live && loaded ? current : summary.status;
   const [finding, setFinding] = useState(false);
-  const [sent, setSent] = useState(0);
-  const { target, goto, clear } = useTarget();
+  const { target, goto, clear, toEnd, ends } = useTarget(store, panel);
   const { failure, setFailure } = useFailure(store);
   const control = useControl(conversation, id, status === 'running', setFailure);
   const { onBranch, dialog } = useBranching(conversation, store, id);
   useLists(store, id, summary.title, status);
 
   // Before the first paint: the first events have been asked for early, and are mostly there.
+  const [first] = useState(target && eventOf(target));
   useLayoutEffect(() => {
-    store.open();
+    store.open(first);
     return () => {
       store.close();
       outputs?.close();
     };
-  }, [store, outputs]);
+  }, [store, outputs, first]);
   useEffect(() => {
     document.title = `${summary.title} · Deft`;
   }, [summary.title]);
@@ -60,7 +59,6 @@ export function OpenConversation({ id, panel, summary, draft }: Props) {
     setFinding(false);
     clear(); // a found event is marked during the search only
   }, [clear]);
-  const onSent = useCallback(() => setSent((n) => n + 1), []);
 
   return (
     <div className="conversation" data-panel={panel ? '' : undefined}>
@@ -72,9 +70,9 @@ export function OpenConversation({ id, panel, summary, draft }: Props) {
         {dialog}
         {summary.parts.length > 0 && <Parts conversation={conversation} ids={summary.parts} />}
         <OutputsContext value={outputs}>
-          <Timeline store={store} address={`/conversations/${id}`} target={target} onOlder={store.loadOlder} onRetry={control.run} onBranch={onBranch} sent={sent} />
+          <Timeline store={store} address={`/conversations/${id}`} target={target} onRetry={control.run} onBranch={onBranch} ends={ends} onEnd={toEnd} />
         </OutputsContext>
-        <Reply conversation={conversation} store={store} summary={summary} draft={draft} onSent={onSent} onGoto={goto} />
+        <Reply conversation={conversation} store={store} summary={summary} onSent={toEnd} onGoto={goto} />
       </div>
       {panel && <SidePanel name={panel} id={id} conversation={conversation} store={store} onOlder={store.loadOlder} />}
     </div>

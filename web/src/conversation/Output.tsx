@@ -1,5 +1,8 @@
-import { useState } from 'react';
-import { Ansi } from '../design/Ansi';
+import { useContext, useState } from 'react';
+import { Ansi, withoutEscapes } from '../design/Ansi';
+import { Copyable } from '../design/Copyable';
+import { enough, FoundContext } from '../design/found';
+import { ending } from '../events/output';
 import { number, tr } from '../i18n/text';
 import '../design/ansi.css';
 
@@ -9,8 +12,9 @@ const shown = 20_000;
 // Output of a program. Of a long one the end is shown: results and errors are there.
 export function Output({ text }: { text: string }) {
   const [all, setAll] = useState(false);
+  const found = useContext(FoundContext);
   if (text === '') return <p className="hint">{tr('No output')}</p>;
-  const cut = !all && text.length > shown;
+  const cut = !all && text.length > shown && enough(ending(text, shown), text, found);
   return (
     <>
       {cut && (
@@ -21,9 +25,11 @@ export function Output({ text }: { text: string }) {
           </button>
         </p>
       )}
-      <pre className="code output" tabIndex={0} role="region" aria-label={tr('Output')}>
-        <Ansi text={cut ? text.slice(-shown) : text} />
-      </pre>
+      <Copyable label={tr('Copy the output')} text={() => withoutEscapes(text)}>
+        <pre className="code output" tabIndex={0} role="group" aria-label={tr('Output')}>
+          <Ansi text={cut ? ending(text, shown) : text} />
+        </pre>
+      </Copyable>
     </>
   );
 }

@@ -2,6 +2,7 @@ import { useMemo } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useCommands } from '../commands/registry';
 import { Icon, type IconName } from '../design/Icon';
+import { useCurrent } from '../design/row';
 import { tr } from '../i18n/text';
 
 // panels are beside a conversation. Some show stored events, and need no sandbox.
@@ -20,13 +21,14 @@ export const panels: { name: string; label: string; icon: IconName; stored?: boo
 // PanelTabs open and close the panels. The palette has them, too.
 export function PanelTabs({ id, open }: { id: string; open: string | null }) {
   const [, navigate] = useLocation();
+  const row = useCurrent(open);
   const commands = useMemo(
     () => panels.map((p) => ({ id: `panel-${p.name}`, group: tr('Panels'), label: p.label, run: () => navigate(`/conversations/${id}/${p.name}`) })),
     [id, navigate],
   );
   useCommands(commands);
   return (
-    <nav className="panel-tabs" aria-label={tr('Panels')}>
+    <nav ref={row} className="panel-tabs" aria-label={tr('Panels')}>
       {panels.map((p) => (
         <Link
           key={p.name}

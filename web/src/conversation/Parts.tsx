@@ -52,10 +52,10 @@ function Part({ summary }: { summary: ConversationSummary }) {
     <>
       <div className="part">
         <OutputsContext value={outputs}>
-          <Timeline store={store} label={summary.title} address={`/conversations/${summary.id}`} target={null} onOlder={store.loadOlder} onRetry={null} onBranch={null} />
+          <Timeline store={store} label={summary.title} address={`/conversations/${summary.id}`} target={null} onRetry={null} onBranch={null} />
         </OutputsContext>
       </div>
-      {conversation.live && <Waiting conversation={conversation} store={store} keys="inside" />}
+      {conversation.live && <Waiting conversation={conversation} store={store} takesFocus={false} />}
     </>
   );
 }

@@ -9,7 +9,7 @@ import { Failed } from '../design/Failed';
 import { FormDialog } from '../design/FormDialog';
 import { tr } from '../i18n/text';
 
-const carryOut = 'Carry out the plan in PLAN.md.';
+const carryOut = 'Carry out the plan in .agents_tmp/PLAN.md.';
 
 // PlanDialog has a planning agent study a task in the files of the conversation.
 export function PlanDialog({ id, onClose }: { id: string; onClose: () => void }) {
@@ -25,7 +25,7 @@ export function PlanDialog({ id, onClose }: { id: string; onClose: () => void })
   });
   return (
     <FormDialog title={tr('Plan first')} button={tr('Plan')} ready={text.trim() !== ''} action={start} onClose={onClose}>
-      <p className="hint">{tr('A planning agent studies the task in the files of this conversation, asks what is unclear, and writes PLAN.md. It is told to change no other file.')}</p>
+      <p className="hint">{tr('A planning agent studies the task in the files of this conversation, asks what is unclear, and writes a plan. It cannot change anything else.')}</p>
       <textarea className="input" aria-label={tr('What to plan')} autoFocus required rows={4} value={text} onChange={(e) => setText(e.target.value)} />
     </FormDialog>
   );
@@ -49,7 +49,7 @@ export function PlanBar({ summary }: { summary: ConversationSummary }) {
   return (
     <section className="goal" aria-label={tr('Plan')}>
       <p className="grow">
-        <strong>{tr('This agent plans.')}</strong> {tr('It is told to write PLAN.md and to change no other file.')}
+        <strong>{tr('This agent plans.')}</strong> {tr('It reads, and writes the plan; it cannot change anything else.')}
       </p>
       <button className="button" disabled={act.isPending} onClick={() => act.mutate()}>
         {tr('Act on the plan')}

@@ -1,22 +1,36 @@
-import { memo, type ReactNode } from 'react';
+import { memo, useDeferredValue, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import { useAllCommands } from '../commands/registry';
+import { Copyable } from '../design/Copyable';
 import { Icon } from '../design/Icon';
-import { Markdown } from '../design/Markdown';
+import { Long, LongGrowingMarkdown, LongMarkdown } from '../design/Long';
+import { visible } from '../design/visible';
+import { messageOf } from '../events/answer';
 import type { ErrorItem, MessageItem, NoteItem } from '../events/item';
+import { silent, type Readable } from '../events/store';
+import { useView } from '../events/useView';
+import { Code } from '../syntax/Code';
 import { tr } from '../i18n/text';
-import { userParts } from './userParts';
+import { codeWords, userParts } from './userParts';
 
 interface Foldable {
   open: boolean;
   onToggle: (id: string, open: boolean) => void;
 }
 
-export const Message = memo(function Message({ item, open, onToggle }: { item: MessageItem } & Foldable) {
+// Message is a message, or the one that the model is writing. When that is complete, the page
+// keeps its parts: a user may have selected something. Keys of the user come before new text.
+export const Message = memo(function Message({ item, store = silent, open, onToggle }: { item: MessageItem; store?: Readable } & Foldable) {
+  const newest = useView(store, (v) => (item.draft ? v.timeline.draft : null));
+  const deferred = useDeferredValue(newest);
+  const draft = newest && (deferred ?? newest);
+  const { text, reasoning } = draft ? messageOf(draft) : item;
+  const [grows] = useState(item.draft);
   return (
-    <div className={`message ${item.from}`}>
+    <div className={`message ${item.from}${item.draft ? ' draft' : ''}`}>
       <span className="visually-hidden">{item.from === 'user' ? tr('You') : tr('Agent')}:</span>
-      {item.reasoning && <Reasoning id={item.id} text={item.reasoning} open={open} onToggle={onToggle} />}
-      {item.from === 'user' ? <UserText text={item.text} /> : item.text && <Markdown text={item.text} />}
+      {reasoning && <Reasoning id={item.id} text={reasoning} open={open || (!!draft && !text)} onToggle={onToggle} />}
+      {item.from === 'user' ? <Long text={text} draw={userText} /> : text && (grows ? <LongGrowingMarkdown text={text} /> : <LongMarkdown text={text} />)}
       {item.images
         .filter((url) => url.startsWith('data:image/'))
         .map((url, i) => (
@@ -26,16 +40,16 @@ export const Message = memo(function Message({ item, open, onToggle }: { item: M
   );
 });
 
-// UserText is the user's text; code and attached texts in it are set apart.
-function UserText({ text }: { text: string }) {
+// userText is the user's text; code and attached texts in it are set apart.
+function userText(text: string): ReactNode {
   return userParts(text).map((part, i) =>
     part.code ? (
-      <pre key={i} className="code" tabIndex={0}>
-        {part.text}
-      </pre>
+      <Copyable key={i} label={tr('Copy the code')} text={() => part.text}>
+        <Code text={visible(part.text)} language={part.language} />
+      </Copyable>
     ) : (
       <p key={i} className="user-text">
-        {part.text}
+        {codeWords(part.text).map((word, n) => (word.code ? <code key={n}>{word.text}</code> : word.text))}
       </p>
     ),
   );
@@ -53,6 +67,7 @@ export function Reasoning({ id, text, open, onToggle }: { id: string; text: stri
 }
 
 export function Note({ item, open, onToggle }: { item: NoteItem } & Foldable) {
+  if (item.missing) return <Missing reasons={item.missing} />;
   if (!item.detail && !item.folds) return <p className="note">{item.text}</p>;
   return (
     <div className="note">
@@ -60,6 +75,26 @@ export function Note({ item, open, onToggle }: { item: NoteItem } & Foldable) {
         <Icon name="chevron" size={12} /> {item.text}
       </button>
       {open && item.detail && <pre className="code">{item.detail}</pre>}
+    </div>
+  );
+}
+
+// Missing tells which parts the agent does not have.
+function Missing({ reasons }: { reasons: string[] }) {
+  return (
+    <div className="banner warn error-block" role="status">
+      <Icon name="alert" />
+      <div className="grow">
+        <strong>{tr('The agent works without these')}</strong>
+        {reasons.map((reason) => (
+          <p key={reason}>{visible(reason)}</p>
+        ))}
+      </div>
+      {reasons.some((reason) => reason.includes('MCP')) && (
+        <Link className="button" href="/settings/tools">
+          {tr('MCP servers')}
+        </Link>
+      )}
     </div>
   );
 }
@@ -74,15 +109,27 @@ export function ErrorBlock({ item, last, onRetry }: { item: ErrorItem; last: boo
         <strong>{titleOf(item.code)}</strong>
         <p>{item.detail}</p>
       </div>
-      {last && <Cure cure={item.cure} onRetry={onRetry} />}
+      {last && <Cure item={item} onRetry={onRetry} />}
     </div>
   );
 }
 
-function Cure({ cure, onRetry }: { cure: ErrorItem['cure']; onRetry: (() => void) | null }): ReactNode {
+// ofModel are errors that a wrong address, key or model can have, beside those whose cure is there.
+const ofModel = ['LLMServiceUnavailableError', 'LLMTimeoutError', 'LLMContextWindowExceedError'];
+
+// ofLimits are errors that end a conversation at its limits.
+const ofLimits = ['MaxBudgetReached', 'MaxIterationsReached'];
+
+function Cure({ item: { code, cure }, onRetry }: { item: ErrorItem; onRetry: (() => void) | null }): ReactNode {
+  const limits = useAllCommands().find((c) => c.id === 'conversation-limits');
   return (
     <span className="row">
-      {cure === 'settings' && (
+      {limits && ofLimits.includes(code) && (
+        <button className="button" onClick={limits.run}>
+          {limits.label}
+        </button>
+      )}
+      {((cure === 'settings' && !ofLimits.includes(code)) || ofModel.includes(code)) && (
         <Link className="button" href="/settings/models">
           {tr('Open the settings')}
         </Link>
@@ -97,11 +144,25 @@ function Cure({ cure, onRetry }: { cure: ErrorItem['cure']; onRetry: (() => void
 }
 
 const titles: Record<string, string> = {
+  ACPSpawnError: tr('The agent program could not be started'),
+  ACPStartupTimeout: tr('The agent program was not ready in time'),
+  ACPInitError: tr('The agent program could not be set up'),
+  ACPAuthRequired: tr('The agent program wants a login'),
+  ACPPromptError: tr('The agent program has failed'),
   LLMAuthenticationError: tr('The model’s provider refused the API key'),
   ModelNotSetUp: tr('Set up a model first'),
   LLMRateLimitError: tr('The provider’s rate limit is reached'),
-  LLMServiceUnavailableError: tr('The model’s provider cannot be reached'),
+  LLMServiceUnavailableError: tr('The model’s provider is not available'),
+  LLMTimeoutError: tr('The model did not answer in time'),
+  LLMQuotaError: tr('The account at the model’s provider has nothing left'),
+  LLMBadRequestError: tr('The model’s provider refused the request'),
+  LLMContentPolicyViolationError: tr('The model’s provider refused the content'),
   LLMContextWindowExceedError: tr('The conversation does not fit into the model’s context'),
+  CriticFailed: tr('There is no verdict'),
+  RuntimeUnavailable: tr('The sandbox is not available'),
+  StorageFull: tr('The disk of the server is full'),
+  StorageCorrupt: tr('What the server has stored is damaged'),
+  InternalError: tr('An error within Deft'),
   MaxIterationsReached: tr('The agent has used all of its steps'),
   MaxBudgetReached: tr('The budget of this conversation allows no further call'),
 };

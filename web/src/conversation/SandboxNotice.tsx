@@ -15,6 +15,11 @@ const texts: Record<Exclude<Sandbox, 'running' | 'none'>, { title: string; detai
     detail: tr('Its sandbox was deleted. Resume it, or send a message, and it gets a new one with the files that it had.'),
     button: tr('Resume'),
   },
+  terminal: {
+    title: tr('deft run made this conversation'),
+    detail: tr('Resume it, or send a message, and it goes on here, in its directory.'),
+    button: tr('Resume'),
+  },
   lost: {
     title: tr('The sandbox is lost'),
     detail: tr('Its files have vanished, from the server’s disk or with the runtime that had them. Resume it, or send a message, and it gets a new one with the files of its last checkpoint, if it has one: what was changed since then is missing.'),
@@ -47,7 +52,7 @@ export function SandboxNotice({ summary }: { summary: ConversationSummary }) {
     <section className="sandbox-notice" aria-label={tr('The sandbox')}>
       <Icon name={summary.sandbox === 'lost' ? 'alert' : 'pause'} />
       <p className="grow" role="status">
-        <strong>{title}.</strong> {detail}
+        <strong>{title}.</strong> {detail} {summary.directory && <code>{summary.directory}</code>}
       </p>
       {button && (
         <button className="button" disabled={resume.isPending} onClick={() => resume.mutate()}>

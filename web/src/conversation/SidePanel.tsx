@@ -40,6 +40,6 @@ export function SidePanel({ name, id, conversation, store, onOlder }: Props) {
 
 // StorePanel is apart, so that events draw nothing else again.
 function StorePanel({ store, ...props }: Props) {
-  const { timeline, older } = useView(store, (v) => v);
-  return <Panel timeline={timeline} older={older} {...props} />;
+  const { timeline, shown, older } = useView(store, (v) => v);
+  return <Panel timeline={timeline} events={shown.events} older={older} {...props} />;
 }

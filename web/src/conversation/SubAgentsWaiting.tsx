@@ -8,7 +8,7 @@ import { useView } from '../events/useView';
 import { plural, tr } from '../i18n/text';
 
 // SubAgentsWaiting leads to the sub-agents that wait for the user, wherever the page is.
-export function SubAgentsWaiting({ store, onGoto }: { store: Readable; onGoto: (event: string) => void }) {
+export function SubAgentsWaiting({ store, onGoto }: { store: Readable; onGoto: (id: string, text: string) => void }) {
   const items = useView(store, (v) => (v.timeline.status === 'running' ? v.timeline.items : null));
   const tasks = useMemo(() => (items ? underWay(items) : []), [items]);
   const waiting = useQueries({
@@ -21,7 +21,7 @@ export function SubAgentsWaiting({ store, onGoto }: { store: Readable; onGoto: (
     <p className="banner warn" role="status">
       <Icon name="alert" />
       <span className="grow">{plural(waiting.length, 'A sub-agent needs your answer.', '{n} sub-agents need your answer.')}</span>
-      <button className="button" onClick={() => onGoto(first.id)}>
+      <button className="button" onClick={() => onGoto(first.id, '')}>
         {tr('Show')}
       </button>
     </p>

@@ -2,17 +2,17 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { memo, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
 import { conversationKey, taskQuery } from '../api/conversations';
 import { describe } from '../api/failure';
-import { sharedQuery } from '../api/shared';
+import { shared, sharedQuery } from '../api/shared';
 import type { Status } from '../api/summary';
-import { duration, money, statusText } from '../design/format';
+import { duration, spentText, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { Plain } from '../design/Markdown';
 import { visible } from '../design/visible';
-import { fixed } from '../events/fixed';
 import type { ActionItem } from '../events/item';
-import { silent } from '../events/store';
+import { EventStore, silent } from '../events/store';
 import { answerOf, endingOf, taskOf, type AgentTask, type Ending } from '../events/tasks';
 import { useView } from '../events/useView';
+import { Waits } from './ActionLine';
 import { Message } from './Rows';
 import { SharedContext } from './shared';
 import { ThreadContext } from './threadContext';
@@ -23,6 +23,7 @@ interface Props {
   item: ActionItem;
   open: boolean;
   waiting: boolean; // for the user's decision, whether the task is given at all
+  allowed: boolean; // by the user, who has not decided on others
   working: boolean; // the conversation whose task it is is at work
   onToggle: (id: string, open: boolean) => void;
 }
@@ -30,10 +31,10 @@ interface Props {
 // TaskLine is one line for a task of a sub-agent, which opens to the conversation where the
 // sub-agent works.
 export const TaskLine = memo(function TaskLine(props: Props) {
-  const shared = useContext(SharedContext);
+  const isShared = useContext(SharedContext);
   const task = taskOf(props.item.action);
   if (!task) return null;
-  return shared ? <SharedTask {...props} task={task} /> : <OwnTask {...props} task={task} />;
+  return isShared ? <SharedTask {...props} task={task} /> : <OwnTask {...props} task={task} />;
 });
 
 type Known = Props & { task: AgentTask };
@@ -95,23 +96,33 @@ function OwnTask({ task, ...props }: Known) {
 function SharedTask({ task, ...props }: Known) {
   const thread = useContext(ThreadContext);
   const { item, open } = props;
-  const shared = useQuery({ ...sharedQuery(task.conversation), enabled: open && isGiven({ ...props, task }) });
-  const store = useMemo(() => fixed(shared.data?.events ?? []), [shared.data]);
+  const about = useQuery({ ...sharedQuery(task.conversation), enabled: open && isGiven({ ...props, task }) });
+  const store = useShared(open ? (about.data?.id ?? null) : null);
   return (
     <Line {...props} task={task} held={false} status={null} cost={null} since="">
-      {shared.data ? (
+      {store ? (
         <>
           <NoAnswer item={item} />
-          {thread({ store, conversation: null, outputs: null, onOlder: nothing, resumes: false, address: `/shared/${task.conversation}`, label: labelOf(task) })}
+          {thread({ store, conversation: null, outputs: null, onOlder: store.loadOlder, resumes: false, address: `/shared/${task.conversation}`, label: labelOf(task) })}
         </>
       ) : (
         <>
           <Told item={item} task={task} answer={answerOf(item)} />
-          {shared.isError && <p className="hint">{tr('Only the task and its answer are shared.')}</p>}
+          {about.isError && <p className="hint">{tr('Only the task and its answer are shared.')}</p>}
         </>
       )}
     </Line>
   );
+}
+
+// useShared is the store of a shared conversation, as long as one is given.
+function useShared(id: string | null): EventStore | null {
+  const store = useMemo(() => (id === null ? null : new EventStore(shared(id))), [id]);
+  useEffect(() => {
+    store?.open();
+    return () => store?.close();
+  }, [store]);
+  return store;
 }
 
 const nothing = () => {};
@@ -129,7 +140,7 @@ interface LineProps extends Known {
 // answerShown is how much of an answer is below a line that is closed, in characters.
 const answerShown = 400;
 
-function Line({ item, task, open, held, waiting, working, status, cost, since, onToggle, children }: LineProps) {
+function Line({ item, task, open, held, waiting, allowed, working, status, cost, since, onToggle, children }: LineProps) {
   const ending = endingOf(item);
   const failed = ending === 'failed' || ending === 'unstarted';
   const answer = answerOf(item);
@@ -141,7 +152,7 @@ function Line({ item, task, open, held, waiting, working, status, cost, since, o
         </span>
         <span className="action-verb">{nameOf(task)}</span>
         <span className="action-subject">{visible((task.description || task.prompt).slice(0, 400))}</span>
-        <TaskState item={item} waiting={waiting} working={working} ending={ending} status={status} cost={cost} since={since} />
+        <TaskState item={item} waiting={waiting} allowed={allowed} working={working} ending={ending} status={status} cost={cost} since={since} />
         <span className="action-chevron">
           <Icon name="chevron" size={12} />
         </span>
@@ -164,14 +175,14 @@ function Line({ item, task, open, held, waiting, working, status, cost, since, o
 // nameOf returns the name of a sub-agent. The usual one needs no name.
 const nameOf = ({ agent }: AgentTask): string => (agent === '' || agent === 'general-purpose' || agent === 'default' ? tr('Sub-agent') : tr('Sub-agent {name}', { name: visible(agent) }));
 
-interface StateProps extends Pick<LineProps, 'item' | 'waiting' | 'working' | 'status' | 'cost' | 'since'> {
+interface StateProps extends Pick<LineProps, 'item' | 'waiting' | 'allowed' | 'working' | 'status' | 'cost' | 'since'> {
   ending: Ending | null;
 }
 
-function TaskState({ item, waiting, working, ending, status, cost, since }: StateProps) {
+function TaskState({ item, waiting, allowed, working, ending, status, cost, since }: StateProps) {
   const busy = ending === null && working;
   const now = useNow(busy && since !== '');
-  if (ending === null && waiting) return <span className="state warn">{tr('waits for you')}</span>;
+  if (ending === null && waiting) return <Waits allowed={allowed} />;
   const shown = busy ? whileBusy(status) : status;
   const text = ending ? endings[ending] : shown ? statusText(shown) : '';
   const time = item.outcome ? duration(item.time, item.outcome.time) : busy && since && duration(since, new Date(now).toISOString());
@@ -179,7 +190,7 @@ function TaskState({ item, waiting, working, ending, status, cost, since }: Stat
   return (
     <span className={`state task-state${bad ? ' bad' : ending === null && shown === 'waiting_for_confirmation' ? ' warn' : ''}`}>
       {busy && <span className={`dot ${shown}`} aria-hidden="true" />}
-      <span>{[text, cost ? money(cost) : '', time].filter(Boolean).join(' · ')}</span>
+      <span>{[text, spentText(cost), time].filter(Boolean).join(' · ')}</span>
     </span>
   );
 }

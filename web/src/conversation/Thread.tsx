@@ -1,4 +1,4 @@
-import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
@@ -8,9 +8,10 @@ import { useView } from '../events/useView';
 import { ConnectionBanner } from './ConnectionBanner';
 import { firstShown, most, step } from './firstShown';
 import type { ThreadProps } from './threadContext';
-import { Tail, tailOf, TimelineRow } from './TimelineRow';
+import { keyOf, TimelineRow } from './TimelineRow';
 import { FollowingContext } from './useFollowing';
 import { useRows } from './useRows';
+import { useTail } from './useTail';
 import { Waiting } from './Waiting';
 import { tr } from '../i18n/text';
 
@@ -20,9 +21,10 @@ export function Thread({ store, conversation, outputs, onOlder, resumes, address
   const view = useRows(store, following);
   const loaded = useView(store, (v) => v.loaded);
   const older = useView(store, (v) => v.older);
-  const tail = useView(store, tailOf);
+  const tail = useTail(store);
   const [shown, setShown] = useState(step);
   const { rows } = view;
+  const all = useMemo(() => [...rows, ...tail], [rows, tail]);
   const first = useRef<string | null>(null); // the first row that is drawn
   // eslint-disable-next-line react-hooks/refs -- rows that the user reads stay, as the layout effect has left them
   const from = firstShown(rows, shown, following.current ? null : first.current);
@@ -56,13 +58,12 @@ export function Thread({ store, conversation, outputs, onOlder, resumes, address
       {more && shown >= most && <p className="hint">{tr('What was before is on its own page.')}</p>}
       <div role="log" aria-label={label} aria-live="off">
         <OutputsContext value={outputs}>
-          {rows.slice(from).map((row, i) => (
-            <TimelineRow key={row.id} view={view} rows={rows} at={from + i} store={store} address={address} last={!tail && from + i === rows.length - 1} target={false} onBranch={null} onRetry={null} />
+          {all.slice(from).map((row, i) => (
+            <TimelineRow key={keyOf(row)} view={view} rows={all} at={from + i} store={store} address={address} last={from + i === all.length - 1} target={null} onBranch={null} onRetry={null} />
           ))}
-          {tail && <Tail store={store} reasoning={view.isOpen('draft')} onToggle={view.onToggle} />}
         </OutputsContext>
       </div>
-      {conversation?.live && <Waiting conversation={conversation} store={store} keys="inside" />}
+      {conversation?.live && <Waiting conversation={conversation} store={store} takesFocus={false} />}
       {failure && (
         <p className="banner bad" role="alert">
           {failure}

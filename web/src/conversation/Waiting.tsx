@@ -1,8 +1,8 @@
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useCallback, useMemo } from 'react';
 import type { Conversation } from '../api/conversation';
-import { describe, Failure } from '../api/failure';
-import { questionsQuery } from '../api/questions';
+import { describe } from '../api/failure';
+import { answerQuestions, questionsQuery, type Answer } from '../api/questions';
 import type { Readable } from '../events/store';
 import { pending } from '../events/timeline';
 import { useView } from '../events/useView';
@@ -12,26 +12,30 @@ import { Confirm } from './Confirm';
 interface Props {
   conversation: Conversation;
   store: Readable;
-  keys: 'page' | 'inside'; // where Y and N answer
+  takesFocus: boolean;
 }
 
 // Waiting asks for the user's decision on actions, while the conversation waits for it.
-export function Waiting({ conversation, store, keys }: Props) {
+export function Waiting({ conversation, store, takesFocus }: Props) {
   const timeline = useView(store, (v) => (v.timeline.status === 'waiting_for_confirmation' ? v.timeline : null));
   const actions = useMemo(() => (timeline ? pending(timeline) : []), [timeline]);
+  const questions = useQuery({ ...questionsQuery(conversation, actions.map((a) => a.id), timeline?.answered ?? 0), enabled: actions.length > 0, placeholderData: keepPreviousData });
+  const { refetch } = questions;
   const answer = useCallback(
-    async (accept: boolean, reason: string) => {
-      await conversation.answer(accept, reason);
-      // A reason is for the agent to go on with; without one it waits for a message.
-      if (!accept && reason) await goOn(conversation);
+    async (answers: Record<string, Answer>) => {
+      try {
+        await answerQuestions(conversation, answers);
+      } finally {
+        await refetch(); // another tab may have answered
+      }
     },
-    [conversation],
+    [conversation, refetch],
   );
-  const questions = useQuery({ ...questionsQuery(conversation, actions.map((a) => a.id)), enabled: actions.length > 0 });
   if (actions.length === 0) return null;
-  if (questions.isError) return <Unworded error={questions.error} onRetry={() => void questions.refetch()} />;
-  if (!questions.data || questions.data.length === 0) return null;
-  return <Confirm key={actions[0]?.id} questions={questions.data} keys={keys} onAnswer={answer} />;
+  if (questions.isError) return <Unworded error={questions.error} onRetry={() => void refetch()} />;
+  const open = questions.data?.filter((q) => actions.some((a) => a.id === q.action_id)) ?? [];
+  if (open.length === 0) return null;
+  return <Confirm questions={open} takesFocus={takesFocus} onAnswer={answer} />;
 }
 
 // Unworded takes the place of an unknown question: nobody should allow an unseen action.
@@ -44,13 +48,4 @@ function Unworded({ error, onRetry }: { error: Error; onRetry: () => void }) {
       </button>
     </p>
   );
-}
-
-async function goOn(conversation: Conversation): Promise<void> {
-  try {
-    await conversation.run();
-  } catch (error) {
-    // A sub-agent's conversation goes on by itself.
-    if (!(error instanceof Failure && error.status === 409)) throw error;
-  }
 }

@@ -71,7 +71,7 @@ export function Archive({ id, onDone, onClose }: { id: string; onDone: () => Pro
   return (
     <FormDialog title={tr('Archive the conversation?')} button={tr('Archive')} action={remove} onClose={onClose}>
       <p>{tr('What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.')}</p>
-      <p className="hint">{tr('Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.')}</p>
+      <p className="hint">{tr('Other conversations in the same sandbox are archived with it. All commits are kept, pushed or not. Directories that tools fill again, such as node_modules, are not.')}</p>
     </FormDialog>
   );
 }

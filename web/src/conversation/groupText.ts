@@ -1,6 +1,6 @@
 // The deeds of a group of actions, in a few words.
 import type { Item, Outcome } from '../events/item';
-import { plain, type ActionEvent } from '../events/event';
+import { plain, type ActionEvent } from '../api/event';
 import { hasError, hasFailed } from './outcome';
 import { shown, type Deed } from './shown';
 import { plural, tr } from '../i18n/text';
@@ -17,11 +17,12 @@ export interface GroupText {
 type Counted = Exclude<Deed, 'look' | 'skill' | 'model'> | 'browser' | 'tool';
 
 // groupText reads a group. Rejected and failed actions count only as such, except commands
-// that ended with a code: they ran.
-export function groupText(members: Item[]): GroupText {
+// that ended with a code: they ran. held: actions without an outcome wait for the user.
+export function groupText(members: Item[], held = false): GroupText {
   const done = new Map<Counted, Set<string>>();
   const text: GroupText = { text: '', failed: 0, rejected: 0, running: false, from: '', to: '' };
   let actions = 0;
+  let waiting = 0;
   for (const item of members) {
     if (item.type !== 'action' && item.type !== 'result') continue;
     actions++;
@@ -29,6 +30,10 @@ export function groupText(members: Item[]): GroupText {
     text.from ||= item.time;
     if (outcome && outcome.time > text.to) text.to = outcome.time;
     if (!outcome) text.running = true;
+    if (!outcome && held) {
+      waiting++;
+      continue;
+    }
     if (outcome?.state === 'rejected') text.rejected++;
     if (hasFailed(outcome)) text.failed++;
     if (outcome?.state === 'rejected' || hasError(outcome)) continue;
@@ -37,7 +42,8 @@ export function groupText(members: Item[]): GroupText {
     done.set(deed, others.add(what || item.id));
   }
   const parts = deeds.flatMap((deed) => (done.has(deed) ? [say[deed](done.get(deed)?.size ?? 0)] : []));
-  const all = parts.join(', ') || plural(actions, 'took 1 action', 'took {n} actions');
+  if (waiting > 0) parts.push(plural(waiting, '1 action waits', '{n} actions wait'));
+  const all = parts.join(', ') || plural(actions, 'asked for 1 action', 'asked for {n} actions');
   text.text = all.charAt(0).toLocaleUpperCase() + all.slice(1);
   return text;
 }
@@ -58,16 +64,6 @@ const deeds = Object.keys(say) as Counted[];
 // deedOf returns the deed of an action and its file; files are counted once.
 function deedOf({ action: a }: ActionEvent): [Counted, string] {
   const path = plain(a?.path ?? a?.file_path);
-  switch (a?.kind) {
-    case 'EditAction':
-    case 'WriteFileAction':
-    case 'ApplyPatchAction':
-      return ['change', path];
-    case 'ReadFileAction':
-      return ['read', path];
-    case 'ListDirectoryAction':
-      return ['search', ''];
-  }
   const deed = shown(a)?.deed;
   if (deed === 'read' || deed === 'change') return [deed, path];
   if (deed && deed !== 'look' && deed !== 'skill' && deed !== 'model') return [deed, ''];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ActionEvent, Event, ObservationData } from '../events/event';
+import type { ActionEvent, Event, ObservationData } from '../api/event';
 import type { ActionItem, Item, Outcome } from '../events/item';
 import { append, empty, prepend, type Timeline } from '../events/timeline';
 import { grouped, together, type Grouped, type Grouping, type Row } from './groups';
@@ -132,7 +132,7 @@ describe('what a group did', () => {
     ['counts by what was done', [action('a'), action('b'), action('c', done(), edit('x')), action('d', done(), edit('y', 'view'))], 'Ran 2 commands, changed 1 file, read 1 file', 0, 0],
     ['a file counts once', [action('a', done(), edit('x')), action('b', done(), edit('x')), action('c', done(), edit('y'))], 'Changed 2 files', 0, 0],
     ['a command that failed ran, an edit that failed changed nothing', [action('a', done({ exit_code: 1 })), action('b', done({ is_error: true }), edit('x'))], 'Ran 1 command', 2, 0],
-    ['nothing was done', [action('a', { state: 'rejected', time: '', reason: '', by: 'user' }), action('b', { state: 'failed', time: '', error: '' })], 'Took 2 actions', 1, 1],
+    ['nothing was done', [action('a', { state: 'rejected', time: '', reason: '', by: 'user' }), action('b', { state: 'failed', time: '', error: '' })], 'Asked for 2 actions', 1, 1],
     [
       'other tools',
       [{ kind: 'GrepAction' }, { kind: 'BrowserClickAction' }, { kind: 'TaskTrackerAction', command: 'plan' }, { kind: 'MCPToolAction' }, null, { kind: 'TaskAction' }].map((data, i) => action(`${i}`, done(), data)),
@@ -142,6 +142,11 @@ describe('what a group did', () => {
     ],
   ])('%s', (_, members, text, failed, rejected) => {
     expect(groupText(members)).toMatchObject({ text, failed, rejected, running: false });
+  });
+
+  test('actions that wait for the user are counted as such', () => {
+    expect(groupText([action('a', null), action('b', null)], true).text).toBe('2 actions wait');
+    expect(groupText([action('a'), action('b', null)], true).text).toBe('Ran 1 command, 1 action waits');
   });
 
   test('its time is from the first action to the last outcome', () => {

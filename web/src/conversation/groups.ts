@@ -13,6 +13,15 @@ export interface Group {
 
 export type Row = Item | Group;
 
+// A TailRow is behind the last event: the model works, or writes a call of a tool.
+export type TailRow = { type: 'thinking'; id: string } | WritingRow;
+
+export interface WritingRow {
+  type: 'writing';
+  id: string;
+  call: number; // its place in the draft
+}
+
 export interface Grouping {
   gone: ReadonlySet<string>; // events that were undone are in no group
   chosen: ReadonlyMap<string, boolean>; // whether the user wants a group open, by a member's id
@@ -152,7 +161,7 @@ const isMember = (item: Item): boolean => isAction(item) || (item.type === 'mess
 
 // Together is whether a row is one of several actions of one response of the model, and
 // which of them.
-export function together(rows: Row[], at: number): 'first' | 'middle' | 'last' | '' {
+export function together(rows: (Row | TailRow)[], at: number): 'first' | 'middle' | 'last' | '' {
   const response = responseOf(rows[at]);
   if (response === '') return '';
   const before = responseOf(rows[at - 1]) === response;
@@ -161,4 +170,4 @@ export function together(rows: Row[], at: number): 'first' | 'middle' | 'last' |
   return after ? 'first' : '';
 }
 
-const responseOf = (row: Row | undefined): string => (row?.type === 'action' ? (row.action.llm_response_id ?? '') : '');
+const responseOf = (row: Row | TailRow | undefined): string => (row?.type === 'action' ? (row.action.llm_response_id ?? '') : '');

@@ -1,9 +1,9 @@
 // How calls of tools are shown.
-import { plain } from '../events/event';
+import { plain } from '../api/event';
 import type { IconName } from '../design/Icon';
 import { shownTools } from './shownTools';
 
-// Deed is what a call does; groups of actions count the deeds.
+// Deed is the kind of a call; groups of actions count the deeds.
 export type Deed = 'command' | 'read' | 'change' | 'search' | 'plan' | 'look' | 'task' | 'skill' | 'model';
 
 export interface ShownDeed {
@@ -18,10 +18,9 @@ interface Shown extends ShownDeed {
 
 const tools: Record<string, Shown> = shownTools;
 
-// shown words an action of a registered tool; null for other actions. The editor of plans is
-// the editor of files.
+// shown words an action of a registered tool; null for other actions.
 export function shown(a: { kind: string; [field: string]: unknown } | null | undefined): (ShownDeed & { subject: unknown }) | null {
-  const own = a && tools[a.kind.replace('Planning', '')];
+  const own = a && tools[a.kind];
   if (!own) return null;
   const { verb, deed } = own.commands?.[plain(a.command)] ?? own;
   return { verb, deed, subject: own.subjects.map((name) => a[name]).find((value) => value !== undefined && value !== null) };

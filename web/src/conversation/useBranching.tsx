@@ -14,8 +14,8 @@ export function useBranching(conversation: Conversation, store: EventStore, id: 
   const [asked, setAsked] = useState<Asked | null>(null);
   const onBranch = useMemo<Branching>(
     () => ({
-      from: (kind, event) => setAsked({ kind, event: settledAt(store.get().timeline.events, event) }),
-      edit: (message) => setAsked({ kind: 'edit', message, before: store.get().timeline.events.find((e) => e.id === message.id)?.parent_id ?? beginning }),
+      from: (kind, event) => setAsked({ kind, event: settledAt(store.get().shown.events, event) }),
+      edit: (message) => setAsked({ kind: 'edit', message, before: store.get().shown.events.find((e) => e.id === message.id)?.parent_id ?? beginning }),
     }),
     [store],
   );

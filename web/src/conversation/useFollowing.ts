@@ -1,4 +1,4 @@
-import { createContext, useCallback, useMemo, useRef, useState, type MouseEvent, type RefObject } from 'react';
+import { createContext, useCallback, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type RefObject } from 'react';
 
 // near is how close to an end counts as being there, in pixels.
 export const near = 60;
@@ -18,8 +18,13 @@ export interface Following {
 export const FollowingContext = createContext<RefObject<boolean>>({ current: true });
 
 // useFollowing keeps the end of a list in view, whatever grows or wraps anew, until its user
-// scrolls up or opens a row. Scrolling down to the end follows it again.
-export function useFollowing(): Following {
+// scrolls up or opens a row. Scrolling down to the end follows it again. ends: the newest row is
+// in the list; a list without it is not followed.
+export function useFollowing(ends: boolean): Following {
+  const whole = useRef(ends);
+  useLayoutEffect(() => {
+    whole.current = ends;
+  }, [ends]);
   const scroller = useRef<HTMLDivElement>(null);
   const following = useRef(true);
   const closing = useRef(false); // a row was closed, and nothing scrolled since
@@ -30,13 +35,13 @@ export function useFollowing(): Following {
   const settle = useCallback(() => {
     const list = scroller.current;
     if (!list) return;
-    if (closing.current && below(list) <= near) following.current = true;
+    if (closing.current && whole.current && below(list) <= near) following.current = true;
     if (following.current) {
       list.scrollTop = list.scrollHeight;
       seen.current = list.scrollTop;
     }
     end.current = list.scrollTop + below(list);
-    setAway(!following.current && below(list) > near);
+    setAway(!following.current && (!whole.current || below(list) > near));
   }, []);
 
   const scrolled = useCallback(() => {
@@ -44,7 +49,7 @@ export function useFollowing(): Following {
     if (!list || list.scrollTop === seen.current) return;
     // The user goes to the painted end; later additions are not painted yet.
     const left = Math.min(below(list), end.current - list.scrollTop);
-    following.current = followsAfter(following.current, seen.current, list.scrollTop, left);
+    following.current = whole.current && followsAfter(following.current, seen.current, list.scrollTop, left);
     closing.current = false;
     seen.current = list.scrollTop;
     settle();

@@ -1,4 +1,5 @@
 import { useCallback, useLayoutEffect, useMemo, useRef, useState, type RefObject } from 'react';
+import { withoutGranted } from '../events/acp';
 import { undone } from '../events/branch';
 import { eventOf, type Item } from '../events/item';
 import type { Readable } from '../events/store';
@@ -14,6 +15,7 @@ export interface Rows {
   isOpen: (id: string) => boolean;
   onToggle: (id: string, open: boolean) => void;
   onFold: (group: Group) => void;
+  reveal: (line: string) => void; // opens what hides a line
 }
 
 const none: ReadonlySet<string> = new Set();
@@ -21,9 +23,10 @@ const none: ReadonlySet<string> = new Set();
 // useRows are the rows that show the items of a conversation, and which of them are open.
 // following: the user is at the end, where new rows come.
 export function useRows(store: Readable, following: RefObject<boolean>): Rows {
-  const items = useView(store, (v) => v.timeline.items);
-  const events = useView(store, (v) => v.timeline.events);
-  const path = useView(store, (v) => v.timeline.path);
+  const all = useView(store, (v) => v.shown.items);
+  const items = useMemo(() => withoutGranted(all), [all]);
+  const events = useView(store, (v) => v.shown.events);
+  const path = useView(store, (v) => v.shown.path);
   const older = useView(store, (v) => v.older !== 'none');
   const waiting = useView(store, (v) => v.timeline.status === 'waiting_for_confirmation');
   const working = useView(store, (v) => v.timeline.status === 'running');
@@ -46,13 +49,31 @@ export function useRows(store: Readable, following: RefObject<boolean>): Rows {
     lastThreads.current = threads;
     lastGroups.current = groups;
   }, [threads, groups]);
-  return { rows: groups.rows, gone, threads, isOpen, onToggle, onFold };
+  const reveal = useCallback(
+    (line: string) => {
+      const group = groups.rows.find((row): row is Group => row.type === 'group' && !row.open && row.members.some((item) => item.id === line));
+      if (group) return onFold(group);
+      const fold = foldOf(items, gone, line);
+      if (fold) onToggle(fold, true);
+    },
+    [groups, items, gone, onFold, onToggle],
+  );
+  return { rows: groups.rows, gone, threads, isOpen, onToggle, onFold, reveal };
 }
 
 const foldMark = 'undone:';
 
 // isFold reports whether a row stands for others, which were undone.
 export const isFold = (row: Row): boolean => row.id.startsWith(foldMark);
+
+// foldOf returns the row that stands for an item that was undone; empty if the item was not.
+function foldOf(items: Item[], gone: ReadonlySet<string>, id: string): string {
+  const isGone = (item: Item | undefined) => item !== undefined && gone.has(eventOf(item));
+  let at = items.findIndex((item) => item.id === id);
+  if (!isGone(items[at])) return '';
+  while (isGone(items[at - 1])) at--;
+  return foldMark + (items[at] as Item).id;
+}
 
 // folded puts a line in place of items that were undone, which shows them when it is opened.
 function folded(items: Item[], gone: ReadonlySet<string>, opened: ReadonlyMap<string, boolean>): Item[] {

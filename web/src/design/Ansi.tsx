@@ -1,19 +1,18 @@
 import Anser from 'anser';
 import { memo } from 'react';
+import { ansiClasses } from './ansiClasses';
+import { visible } from './visible';
 
 // Ansi shows output of a program with the colours that it asked for. All other
 // escape sequences are removed.
 export const Ansi = memo(function Ansi({ text }: { text: string }) {
-  if (!text.includes('\u001b')) return <>{text}</>;
+  if (!text.includes('\u001b')) return <>{visible(text)}</>;
   const parts = Anser.ansiToJson(text.replace(otherSequences, ''), { use_classes: true, remove_empty: true });
   return (
     <>
       {parts.map((part, i) => (
-        <span
-          key={i}
-          className={[part.fg, part.bg && `${part.bg}-bg`, ...(part.decorations ?? [])].filter(Boolean).join(' ') || undefined}
-        >
-          {part.content}
+        <span key={i} className={ansiClasses(part) || undefined}>
+          {visible(part.content)}
         </span>
       ))}
     </>
@@ -22,3 +21,8 @@ export const Ansi = memo(function Ansi({ text }: { text: string }) {
 
 // Sequences that set a title or move the cursor.
 const otherSequences = /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b\[[0-9;?]*[A-LN-Za-ln-z]|\u001b[()][0-9A-Z]/g;
+
+const styles = /\u001b\[[\d;:]*m/g;
+
+// withoutEscapes is the text of such an output.
+export const withoutEscapes = (text: string): string => text.replace(otherSequences, '').replace(styles, '');

@@ -7,6 +7,7 @@ import { tr } from '../i18n/text';
 interface Props {
   title: string;
   button: string;
+  cancel?: string; // in place of Cancel
   danger?: boolean; // it destroys something: the focus is on Cancel
   ready?: boolean; // false: the button is off
   action: Pick<UseMutationResult<unknown, Error, void>, 'mutate' | 'isPending' | 'error'>;
@@ -15,7 +16,7 @@ interface Props {
 }
 
 // FormDialog asks for something, and does it.
-export function FormDialog({ title, button, danger = false, ready = true, action, onClose, children }: Props) {
+export function FormDialog({ title, button, cancel = tr('Cancel'), danger = false, ready = true, action, onClose, children }: Props) {
   return (
     <Dialog title={title} onClose={onClose}>
       <form
@@ -29,7 +30,7 @@ export function FormDialog({ title, button, danger = false, ready = true, action
         <Failed error={action.error} />
         <div className="dialog-buttons">
           <button type="button" className="button" autoFocus={danger} onClick={onClose}>
-            {tr('Cancel')}
+            {cancel}
           </button>
           <button className={danger ? 'button danger' : 'button primary'} disabled={!ready || action.isPending}>
             {button}

@@ -25,6 +25,12 @@ export function money(usd: number): string {
   return usd > 0 && usd < 0.01 ? `<${dollars(0.01, 2)}` : dollars(usd, 2);
 }
 
+// spentText is an amount that a conversation has cost, empty for 0: then nothing was called, or
+// the prices are not known.
+export function spentText(usd: number | null): string {
+  return usd ? money(usd) : '';
+}
+
 // smallMoney is an amount below a cent, with its first two digits.
 export function smallMoney(usd: number): string {
   return dollars(usd, Math.min(1 - Math.floor(Math.log10(usd)), 20));
@@ -69,6 +75,7 @@ const statuses: Record<string, string> = {
   stuck: tr('Stuck'),
   asleep: tr('Sandbox paused'),
   stored: tr('Read only'),
+  terminal: tr('From the terminal'),
   lost: tr('Sandbox lost'),
   archived: tr('Archived'),
 };

@@ -1,5 +1,6 @@
 // Markdown as HTML, which is unsafe before it is sanitised, and a check of its links.
 import { Marked, Tokenizer } from 'marked';
+import { visible } from './visible';
 
 const marked = new Marked({ gfm: true, breaks: false, async: false });
 
@@ -9,6 +10,13 @@ marked.use({
     // address is shown as a link instead.
     image({ href, text }) {
       return `<a href="${escape(href)}">${escape(text || href)}</a>`;
+    },
+    code({ text, lang }) {
+      const language = /^[\w+#.-]{1,30}/.exec(lang ?? '')?.[0] ?? '';
+      return `<pre${language && ` data-language="${language}"`}><code>${escape(visible(text))}\n</code></pre>\n`;
+    },
+    codespan({ text }) {
+      return `<code>${escape(visible(text))}</code>`;
     },
     // There are no fields in a text.
     checkbox({ checked }) {

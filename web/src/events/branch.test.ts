@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { beginning, behind, go, noPath, undone } from './branch';
-import type { Event } from './event';
+import type { Event } from '../api/event';
 
 const message = (id: string, parent_id?: string) => ({ kind: 'MessageEvent', id, parent_id, timestamp: '', source: 'user' }) as Event;
 const state = (id: string, key: string, value: unknown) => ({ kind: 'ConversationStateUpdateEvent', id, key, value, timestamp: '', source: 'environment' }) as Event;
@@ -25,6 +25,15 @@ test('a rewind hides what came after, and the way forward shows it again', () =>
 
 test('a head before the loaded window hides all of it', () => {
   expect(gone(message('m', 'l'), message('n', 'm'), state('s', 'leaf_event_id', 'a'))).toEqual(['m', 'n']);
+});
+
+test('of a part whose place is known, what is in no active part was undone', () => {
+  const events = [message('d', 'c'), state('s', 'stats', {}), message('e', 'd'), message('f', 'e')];
+  const place = (active: [number, number][]) => [...undone(events, { ...events.reduce(go, noPath), placed: { event: 'e', at: 6, active } })].sort();
+  expect(place([[1, 100]])).toEqual([]);
+  expect(place([[1, 4], [7, 100]])).toEqual(['e']);
+  expect(place([[1, 3], [90, 100]])).toEqual(['d', 'e', 'f']);
+  expect(place([[4, 6]])).toEqual(['f']);
 });
 
 test('windows that are put in front lead to the same path', () => {

@@ -1,10 +1,11 @@
-import type { ActionEvent, ObservationData } from './event';
+import type { ActionEvent, ObservationData } from '../api/event';
 
 // An Item is a line or block of the conversation's page.
 export type Item = MessageItem | ActionItem | ResultItem | ErrorItem | NoteItem;
 
-// eventOf returns the event that an item shows: the text with an action has an item of its own.
-export const eventOf = (item: Item): string => item.id.replace(/:thought$/, '');
+// eventOf returns the event that an item shows: the text with an action and a critic's verdict have items
+// of their own.
+export const eventOf = ({ id }: Pick<Item, 'id'>): string => id.replace(/:(thought|critic)$/, '');
 
 export interface MessageItem {
   type: 'message';
@@ -14,6 +15,7 @@ export interface MessageItem {
   text: string;
   images: string[];
   reasoning: string;
+  draft?: true; // the timeline's draft, which has the texts
 }
 
 export interface ActionItem {
@@ -56,4 +58,5 @@ export interface NoteItem {
   text: string;
   detail: string;
   folds?: boolean; // opening it shows other items
+  missing?: string[]; // parts that the agent does not have, such as MCP servers, with the reasons
 }

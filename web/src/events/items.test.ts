@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Event } from './event';
-import { append, empty, prepend, type Timeline } from './timeline';
+import type { Event } from '../api/event';
+import { append, empty, join, prepend, type Timeline } from './timeline';
 
 // random is a generator whose numbers depend on its seed alone (mulberry32).
 function random(seed: number): (below: number) => number {
@@ -73,6 +73,19 @@ describe('lines of a conversation', () => {
       expect(t.items).toEqual(whole.items);
     }
   }, 60_000);
+
+  it('stay the same where a part meets the newest ones', () => {
+    for (let seed = 1; seed <= 50; seed++) {
+      const pick = random(seed);
+      const log = conversation(20 + pick(120), pick);
+      const at = 1 + pick(log.length - 1);
+      const [older, newer] = [append(empty, log.slice(0, at)), append(empty, log.slice(at))];
+      const met = join(older, newer);
+      expect(met, `seed ${seed}`).toEqual(append(empty, log));
+      for (const item of older.items) if (item.type === 'message') expect(met.items.includes(item)).toBe(true); // which is not drawn again
+      expect(append(met, log).events).toHaveLength(log.length); // all are known
+    }
+  });
 
   it('stay those of a timeline that is continued twice', () => {
     const log = conversation(60, random(7));

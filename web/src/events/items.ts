@@ -1,9 +1,11 @@
 // From events to the lines of the page. Later events change the lines of earlier ones: a
 // result is shown with its action. A result that comes before its action, in a newer
 // window, waits for it, so that no window is read twice.
-import { imagesOf, plain, textOf, type ActionEvent, type Event } from './event';
+import { imagesOf, plain, textOf, type ACPToolCall, type ActionEvent, type Event, type HookExecution } from '../api/event';
+import { callOf, outcomeOf } from './acp';
 import type { ActionItem, Item, Outcome } from './item';
 import { plural, tr } from '../i18n/text';
+import { verdictDetail, verdictText } from './verdict';
 
 // An Index finds the lines that events change. The first line has the number
 // `first`; older lines get lower numbers, so that newer ones keep theirs.
@@ -20,7 +22,7 @@ export interface Index {
 // Waiting is the change of an action by an event that came before the action.
 interface Waiting {
   order: number;
-  change: Pick<ActionItem, 'outcome'> | Pick<ActionItem, 'risk'>;
+  change: Pick<ActionItem, 'outcome'> | Pick<ActionItem, 'risk'> | Pick<ActionItem, 'outcome' | 'action'>;
   line: string; // the event's id if it has a line of its own as long as it waits, or empty
 }
 
@@ -112,12 +114,15 @@ function add(items: Item[], index: Index, e: Event, order: number): void {
       const text = textOf(e.llm_message.content);
       const images = imagesOf(e.llm_message.content);
       if (!text && images.length === 0) return;
+      if (e.sender === 'acp') return note(items, e, text, ''); // about an agent program, for the user
       if (from === 'user' && e.source === 'environment') return note(items, e, tr('The agent was told'), text);
       items.push({ type: 'message', id: e.id, time: e.timestamp, from, text, images, reasoning: e.llm_message.reasoning_content ?? '' });
+      verdict(items, e);
       return;
     }
     case 'ActionEvent':
       addAction(items, index, e);
+      verdict(items, e);
       return;
     case 'ObservationEvent':
       if (silent(e.tool_name)) return; // shown as messages
@@ -133,6 +138,9 @@ function add(items: Item[], index: Index, e: Event, order: number): void {
       return;
     case 'AgentErrorEvent':
       settle(items, index, null, e.tool_call_id, order, e, { state: 'failed', time: e.timestamp, error: e.error });
+      return;
+    case 'ACPToolCallEvent':
+      addCall(items, index, e, order);
       return;
     case 'SecurityAnalysisEvent':
       for (const [id, risk] of Object.entries(e.risks)) {
@@ -155,25 +163,60 @@ function add(items: Item[], index: Index, e: Event, order: number): void {
       if (e.forgotten_event_ids.length === 0) note(items, e, tr('The history was not summarised; the model sees it as before'), '');
       else note(items, e, plural(e.forgotten_event_ids.length, '1 earlier event was summarised for the model', '{n} earlier events were summarised for the model'), e.summary ?? '');
       return;
+    case 'ConversationStateUpdateEvent':
+      if (e.key === 'warnings' && Array.isArray(e.value) && e.value.length > 0) {
+        items.push({ type: 'note', id: e.id, time: e.timestamp, text: '', detail: '', missing: e.value.map(String) });
+      }
+      if (e.key === 'project_hooks') note(items, e, ...hooksFileText(e.value));
+      return;
     case 'PauseEvent':
       note(items, e, tr('Paused'), '');
       return;
     case 'InterruptEvent':
-      note(items, e, tr('Stopped'), '');
+      note(items, e, tr('Paused, and its step was stopped'), '');
       return;
     case 'HookExecutionEvent':
-      note(
-        items,
-        e,
-        tr(e.blocked ? 'Hook {event} blocked the action' : e.success ? 'Hook {event} succeeded' : 'Hook {event} failed', { event: e.hook_event_type }),
-        [e.hook_command, e.reason, e.stdout, e.stderr].filter(Boolean).join('\n'),
-      );
+      note(items, e, hookText(e), [e.hook_command, e.reason, e.additional_context, e.error, e.stdout, e.stderr].filter(Boolean).join('\n'));
       return;
   }
 }
 
+// hookText says the decision of a hook, and why.
+function hookText(e: HookExecution): string {
+  const hook = e.tool_name ? `${e.hook_event_type} (${e.tool_name})` : e.hook_event_type;
+  const [why] = (e.reason || e.error || e.stderr || '').trim().split('\n', 1);
+  const told = hookResult(e, hook);
+  return why && (e.blocked || !e.success) ? `${told}: ${why}` : told;
+}
+
+function hookResult(e: HookExecution, hook: string): string {
+  if (!e.blocked) return tr(e.success ? 'Hook {event} succeeded' : 'Hook {event} failed', { event: hook });
+  switch (e.hook_event_type) {
+    case 'UserPromptSubmit':
+      return tr('Hook {event} refused the message', { event: hook });
+    case 'Stop':
+      return tr('Hook {event} keeps the agent at work', { event: hook });
+  }
+  return tr('Hook {event} blocked the action', { event: hook });
+}
+
+// hooksFileText says the user's answer about the hooks of the project.
+function hooksFileText(value: unknown): [text: string, detail: string] {
+  const { file, problem, answer } = value as { file: string; problem?: string; answer: string };
+  if (problem) return [tr('The project’s {file} is not used', { file }), problem];
+  if (answer === 'allowed') return [tr('The hooks of the project are allowed'), ''];
+  if (answer === 'refused') return [tr('The hooks of the project do not run, as you have answered'), ''];
+  return [tr('The project has hooks, which wait for your answer'), ''];
+}
+
 function note(items: Item[], e: Event, text: string, detail: string): void {
   items.push({ type: 'note', id: e.id, time: e.timestamp, text, detail });
+}
+
+// verdict shows the verdict of a critic behind what it is about.
+function verdict(items: Item[], e: Extract<Event, { kind: 'MessageEvent' | 'ActionEvent' }>): void {
+  const r = e.critic_result;
+  if (r) items.push({ type: 'note', id: `${e.id}:critic`, time: e.timestamp, text: verdictText(r), detail: verdictDetail(r) });
 }
 
 function addAction(items: Item[], index: Index, e: ActionEvent): void {
@@ -196,6 +239,23 @@ function addAction(items: Item[], index: Index, e: ActionEvent): void {
   index.lines.set(e.id, index.first + items.length);
   index.calls.set(e.tool_call_id, index.first + items.length);
   items.push({ type: 'action', id: e.id, time: e.timestamp, action: e, reasoning, risk: e.security_risk ?? 'UNKNOWN', outcome: null });
+}
+
+// addCall shows a call of another agent program as an action, and the news of its end as the result.
+function addCall(items: Item[], index: Index, e: ACPToolCall, order: number): void {
+  const outcome = outcomeOf(e);
+  const at = index.calls.get(e.tool_call_id);
+  const known = at === undefined ? undefined : items[at - index.first];
+  if (at !== undefined && known?.type === 'action' && known.outcome === null) {
+    if (outcome) items[at - index.first] = { ...known, action: callOf(e), outcome };
+    return;
+  }
+  const action = callOf(e);
+  if (!outcome) return addAction(items, index, action);
+  // Its beginning may come with an older window, and takes the place of this line.
+  wait(index.ofCall, e.tool_call_id, { order, change: { outcome, action }, line: e.id });
+  index.lines.set(e.id, index.first + items.length);
+  items.push({ type: 'action', id: e.id, time: e.timestamp, action, reasoning: '', risk: 'UNKNOWN', outcome });
 }
 
 type Result = Extract<Event, { kind: 'ObservationEvent' | 'UserRejectObservation' | 'AgentErrorEvent' }>;

@@ -39,11 +39,13 @@ test.each([
 ])('overwritten: %s', (_, text, want) => expect(overwritten(text)).toBe(want));
 
 test.each([
-  ['the whole result', { text: `${red}a${off}\r\nb\r\n`, cut: false }, 'a\nb', `${red}a${off}\nb`],
-  ['cut', { text: `${red}a${off}`, cut: true }, 'a', null],
-  ['another result', { text: `${red}a${off}`, cut: false }, 'a\n[more]', null],
-  ['not watched', undefined, 'a', null],
-])('coloured: %s', (_, live, result, want) => expect(coloured(live, result)).toBe(want));
+  ['none', 'a\nb', '', 'a\nb'],
+  ['a word', 'a red b', '2:31 5:', 'a \u001b[0;31mred\u001b[0m b'],
+  ['code points', 'ä😀é.', '2:1;31 3:', 'ä😀\u001b[0;1;31mé\u001b[0m.'],
+  ['of a longer text', 'ab', '1:31 9:', 'a\u001b[0;31mb\u001b[0m'],
+  ['no styles', 'ab', '1:31m\u001b[2J', 'ab'],
+  ['in another order', 'ab', '1:31 0:', 'ab'],
+])('coloured: %s', (_, text, styles, want) => expect(coloured(text, styles)).toBe(want));
 
 test('readPiece', () => {
   expect(readPiece('{"type":"output","action_id":"a","text":"t"}')).toEqual({ action: 'a', text: 't', cut: false });

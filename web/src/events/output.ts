@@ -47,11 +47,22 @@ export function overwritten(text: string): string {
   return text.split('\n').map(line).join('\n');
 }
 
-// coloured returns the watched output of a command, if that is its whole result.
-export function coloured(live: LiveOutput | undefined, result: string): string | null {
-  if (!live || live.cut) return null;
-  const text = overwritten(live.text);
-  return text.replace(styles, '').trimEnd() === result.trimEnd() ? text.trimEnd() : null;
+// coloured puts the stored styles of a result into its text: "OFFSET:SGR OFFSET:SGR …", in
+// characters of Unicode. Without styles, or with others, the text stays as it is.
+export function coloured(text: string, marks: string): string {
+  if (marks === '') return text;
+  const characters = /[\ud800-\udfff]/.test(text) ? Array.from(text) : null;
+  const part = (from: number, to?: number) => (characters ? characters.slice(from, to).join('') : text.slice(from, to));
+  let all = '';
+  let at = 0;
+  for (const mark of marks.split(' ')) {
+    const [, offset, style] = /^(\d+):([\d;]*)$/.exec(mark) ?? [];
+    const from = Number(offset);
+    if (style === undefined || from < at) return text;
+    all += `${part(at, from)}\u001b[${style ? `0;${style}` : '0'}m`;
+    at = from;
+  }
+  return all + part(at);
 }
 
 // readPiece reads a frame; null if it is not one of output.

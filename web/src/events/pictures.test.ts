@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Event } from './event';
+import type { Event } from '../api/event';
 import { screenshots } from './pictures';
 import { append, empty } from './timeline';
 

@@ -1,4 +1,4 @@
-import type { ObservationData } from './event';
+import type { ObservationData } from '../api/event';
 import type { Item } from './item';
 
 // picturesOf are the pictures of an observation, as data URLs. Others are left out: an
@@ -35,3 +35,6 @@ export function screenshots(items: Item[]): Screenshot[] {
 }
 
 const isBrowser = (tool: string, kind = '') => kind.startsWith('Browser') || (kind === 'MCPToolAction' && /brows|playwright|puppeteer|chrom|screenshot/i.test(tool));
+
+// ownActions counts the actions of Deft's own browser.
+export const ownActions = (items: Item[]) => items.filter((i) => i.type === 'action' && i.action.action?.kind.startsWith('Browser') && i.outcome?.state === 'done').length;

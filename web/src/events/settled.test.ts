@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Event } from './event';
+import type { Event } from '../api/event';
 import { settledAt } from './settled';
 
 const action = (id: string) => ({ kind: 'ActionEvent', id, tool_call_id: `call-${id}`, timestamp: '', source: 'agent', tool_name: 't' }) as Event;

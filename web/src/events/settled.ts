@@ -1,4 +1,4 @@
-import type { Event } from './event';
+import type { Event } from '../api/event';
 
 // settledAt returns the last event that belongs to one: where that is an action, the
 // results of all actions of the same answer. A conversation can go on from there.

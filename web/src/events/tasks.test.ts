@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Event } from './event';
+import type { Event } from '../api/event';
 import type { ActionItem } from './item';
 import { answerOf, endingOf, openTasks, taskOf, underWay, type Opening } from './tasks';
 import { append, empty } from './timeline';

@@ -1,6 +1,6 @@
 // The tasks that a conversation gives to sub-agents. Each is done in a conversation of its own.
 import { dashed } from '../api/ids';
-import { textOf, type ActionEvent } from './event';
+import { textOf, type ActionEvent } from '../api/event';
 import type { ActionItem, Item } from './item';
 
 export interface AgentTask {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Event } from './event';
+import { hasMessage, longText, messageOf, writtenCalls, type Answer } from './answer';
+import type { Event } from '../api/event';
 import { append, empty, pending, prepend } from './timeline';
 
 let clock = 0;
@@ -16,7 +17,7 @@ const action = (fields: Record<string, unknown> = {}) =>
 const observation = (of: Event, fields: Record<string, unknown> = {}) =>
   event('ObservationEvent', { tool_name: 'terminal', action_id: of.id, observation: { kind: 'TerminalObservation', content: text('out'), ...fields } });
 const state = (key: string, value: unknown) => event('ConversationStateUpdateEvent', { key, value });
-const delta = (content: string) => event('StreamingDeltaEvent', { content });
+const delta = (item: string, content: string): Answer => ({ type: 'answer', item_id: item, parts: [{ kind: 'text', text: content }] });
 
 describe('append', () => {
   it('shows messages, actions and their outcomes in order', () => {
@@ -43,14 +44,62 @@ describe('append', () => {
     expect(empty.items).toHaveLength(0);
   });
 
+  it('has the newest queue, and why its first message could not be sent until that is over', () => {
+    const one = { id: 'a', text: 'later' };
+    const waiting = append(empty, [state('queue', [one]), event('ServerErrorEvent', { code: 'QueuedMessageFailed', detail: 'no model' })]);
+    expect(waiting).toMatchObject({ queue: [one], unsent: 'no model', events: [], cursor: null });
+    expect(append(waiting, [state('queue', 'nonsense')]).queue).toEqual([one]);
+    expect(append(waiting, [state('execution_status', 'running'), state('queue', [])])).toMatchObject({ queue: [], unsent: '' });
+  });
+
   it('collects what the model writes until the message is stored', () => {
-    const writing = append(empty, [state('execution_status', 'running'), delta('one '), delta('two')]);
-    expect(writing.draft).toEqual({ text: 'one two', reasoning: '' });
+    const end = message('assistant', 'one two');
+    const writing = append(empty, [state('execution_status', 'running'), delta(end.id, 'one '), delta(end.id, 'two')]);
+    expect(writing.draft).toEqual({ item: end.id, text: 'one two', reasoning: '', calls: [] });
     const cursor = writing.cursor;
-    expect(append(writing, [delta('three')]).cursor).toBe(cursor);
-    const written = append(writing, [message('assistant', 'one two')]);
+    expect(append(writing, [delta(end.id, 'three')]).cursor).toBe(cursor);
+    const written = append(writing, [end]);
     expect(written.draft).toBeNull();
     expect(written.items).toHaveLength(1);
+    expect(append(written, [delta(end.id, 'late')]).draft).toBeNull();
+  });
+
+  it('shows the argument that is being written, once it is long', () => {
+    const written = (field: string, t: string): Answer => ({ type: 'answer', item_id: 'a', parts: [{ kind: 'call', call: 0, tool: 'file_editor', field, text: t }] });
+    let t = empty;
+    const shown = (field: string, text: string) => {
+      t = append(t, [written(field, text)]);
+      return longText(t.draft!.calls[0]!);
+    };
+    expect(shown('path', '/a')).toBe('');
+    expect(shown('old_str', 'one\ntwo\nthree')).toBe('one\ntwo\nthree');
+    expect(shown('new_str', '1')).toBe('one\ntwo\nthree');
+    expect(shown('new_str', '\n2')).toBe('1\n2');
+    expect(shown('summary', 'Counts')).toBe('1\n2');
+  });
+
+  it('begins the draft anew with all that the model has written', () => {
+    const writing = append(empty, [delta('a', 'lost'), { ...delta('a', 'all of it'), whole: true }, delta('a', '.')]);
+    expect(writing.draft).toMatchObject({ item: 'a', text: 'all of it.' });
+    expect(append(writing, [{ ...delta('a', ''), parts: [], aborted: 'cancelled' }]).draft).toBeNull();
+    expect(append(writing, [message('assistant', 'of another answer')]).draft).toMatchObject({ item: 'a' });
+  });
+
+  it('collects the calls that the model writes', () => {
+    const call = (field: string, text: string, size?: number): Answer => ({ type: 'answer', item_id: 'a', parts: [{ kind: 'call', call: 1, tool: 'file_editor', field, text, size }] });
+    const { draft } = append(empty, [call('', ''), call('path', '/a'), call('path', '.go'), call('file_text', 'end', 10), call('file_text', '!')]);
+    expect(draft?.calls[1]).toEqual({ tool: 'file_editor', fields: { path: '/a.go', file_text: 'end!' }, size: 16 });
+    expect(draft && writtenCalls(draft)).toEqual([1]);
+    expect(draft && hasMessage(draft)).toBe(false);
+  });
+
+  it('has a message where the text of one has begun', () => {
+    const finish = (text: string): Answer => ({ type: 'answer', item_id: 'a', parts: [{ kind: 'call', call: 0, tool: 'finish', field: text && 'message', text }] });
+    for (const [parts, text] of [[[delta('a', 'x')], 'x'], [[finish('')], ''], [[finish(''), finish('Do'), finish('ne')], 'Done']] as const) {
+      const { draft } = append(empty, [...parts]);
+      expect(draft && messageOf(draft).text).toBe(text);
+      expect(draft && hasMessage(draft)).toBe(text !== '');
+    }
   });
 
   it('counts ends of the sandbox, which are not stored', () => {
@@ -61,7 +110,7 @@ describe('append', () => {
   });
 
   it('forgets a draft when the run ends without a message', () => {
-    const t = append(empty, [delta('half'), state('execution_status', 'paused')]);
+    const t = append(empty, [delta('a', 'half'), state('execution_status', 'paused')]);
     expect(t.draft).toBeNull();
     expect(t.status).toBe('paused');
   });
@@ -128,21 +177,35 @@ describe('append', () => {
     expect(t.items).toHaveLength(2);
   });
 
+  it('shows the verdict of a critic behind the answer', () => {
+    const action = { kind: 'FinishAction', message: 'All done.' };
+    const t = append(empty, [event('ActionEvent', { action, tool_name: 'finish', tool_call_id: 'c', critic_result: { score: 0.5, message: 'Half.' } })]);
+    expect(t.items).toMatchObject([{ type: 'message' }, { type: 'note', text: 'Critic: 50 % likely to be a success', detail: 'Half.' }]);
+  });
+
   it('shows errors with their cure, condensations, pauses and hooks', () => {
     const t = append(empty, [
       event('Condensation', { forgotten_event_ids: ['a', 'b'], summary: 'short' }),
       event('Condensation', { forgotten_event_ids: [] }),
       event('PauseEvent'),
       event('InterruptEvent'),
-      event('HookExecutionEvent', { hook_event_type: 'Stop', hook_command: 'make', success: false, blocked: false }),
+      event('HookExecutionEvent', { hook_event_type: 'Stop', hook_command: 'make', success: false, blocked: false, error: 'it was ended after its limit of 5s' }),
+      event('HookExecutionEvent', { hook_event_type: 'PreToolUse', tool_name: 'terminal', hook_command: './check', success: false, blocked: true, stderr: 'not here\nmore\n' }),
+      event('HookExecutionEvent', { hook_event_type: 'UserPromptSubmit', hook_command: './check', success: true, blocked: true, reason: 'too short' }),
+      state('project_hooks', { file: 'hooks.json', answer: 'allowed' }),
+      state('project_hooks', { file: 'hooks.json', answer: '', problem: 'no JSON' }),
       event('ConversationErrorEvent', { code: 'LLMAuthenticationError', detail: 'bad key', classification: { user_action: 'settings' } }),
     ]);
     expect(t.items).toMatchObject([
       { text: '2 earlier events were summarised for the model', detail: 'short' },
       { text: 'The history was not summarised; the model sees it as before' },
       { text: 'Paused' },
-      { text: 'Stopped' },
-      { text: 'Hook Stop failed' },
+      { text: 'Paused, and its step was stopped' },
+      { text: 'Hook Stop failed: it was ended after its limit of 5s' },
+      { text: 'Hook PreToolUse (terminal) blocked the action: not here', detail: './check\nnot here\nmore\n' },
+      { text: 'Hook UserPromptSubmit refused the message: too short' },
+      { text: 'The hooks of the project are allowed' },
+      { text: 'The project’s hooks.json is not used', detail: 'no JSON' },
       { type: 'error', cure: 'settings' },
     ]);
   });

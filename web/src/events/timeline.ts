@@ -1,9 +1,11 @@
 // From the events of a conversation to the content of its page: a reducer without
 // side effects. Events come in batches, so that 200 a second cost a copy of the list some
 // times a second.
+import { isQueue, type Queued } from '../api/queue';
 import type { Status } from '../api/summary';
+import { grown, isAnswer, type Answer, type Draft } from './answer';
 import { behind, go, noPath, type Path } from './branch';
-import { stored, type ActionEvent, type Event } from './event';
+import { stored, type ActionEvent, type Event } from '../api/event';
 import type { ActionItem, Item } from './item';
 import { after, before, newIndex, type Index } from './items';
 import { readUsage, type Usage } from './usage';
@@ -27,9 +29,11 @@ export interface Goal {
 export interface Timeline {
   events: Event[]; // stored events in order, without doubles
   items: Item[];
-  draft: { text: string; reasoning: string } | null; // the unfinished answer of the model
+  draft: Draft | null; // the unfinished answer of the model
   status: Status;
   retry: { attempt: number; attempts: number; detail: string } | null; // of the model's call
+  queue: Queued[]; // messages that wait until the agent has ended
+  unsent: string; // why the first of them could not be sent; empty: nothing went wrong
   stats: unknown; // as the server has sent them
   usage: Usage; // of the stats
   model: string;
@@ -37,6 +41,9 @@ export interface Timeline {
   directory: string;
   plan: Task[];
   goal: Goal | null; // the newest one
+  answered: number; // how often questions were answered while this was open
+  allowed: string[]; // actions that the user has allowed, and that wait for the answers to others
+  hooks: number; // how often the project's hooks, or the answer about them, have changed
   sandboxEnds: number; // how often its sandbox has ended while this was open
   cursor: string | null; // timestamp of the newest stored event
   path: Path;
@@ -48,6 +55,8 @@ export const empty: Timeline = {
   draft: null,
   status: 'idle',
   retry: null,
+  queue: [],
+  unsent: '',
   stats: null,
   usage: readUsage(null),
   model: '',
@@ -55,17 +64,25 @@ export const empty: Timeline = {
   directory: '',
   plan: [],
   goal: null,
+  answered: 0,
+  allowed: [],
+  hooks: 0,
   sandboxEnds: 0,
   cursor: null,
   path: noPath,
 };
 
-// append adds newer events to a timeline. Known events are dropped.
-export function append(timeline: Timeline, events: Event[]): Timeline {
+// append adds newer events to a timeline, and parts of the unfinished answer. Known events are
+// dropped.
+export function append(timeline: Timeline, events: (Event | Answer)[]): Timeline {
   const next = { ...timeline };
   const known = take(timeline);
   const fresh: Event[] = [];
   for (const e of events) {
+    if (isAnswer(e)) {
+      if (!known.ids.has(e.item_id)) write(next, e);
+      continue;
+    }
     if (stored(e)) {
       if (known.ids.has(e.id)) continue;
       known.ids.add(e.id);
@@ -105,6 +122,25 @@ export function prepend(timeline: Timeline, older: Event[]): Timeline {
   return next;
 }
 
+// join puts an older part before a timeline. There is no event between them and none in both.
+// The lines of the older part stay the same objects, and what is live is the timeline's.
+export function join(older: Timeline, timeline: Timeline): Timeline {
+  const known = take(older);
+  for (const e of timeline.events) known.ids.add(e.id);
+  const next = {
+    ...timeline,
+    events: older.events.concat(timeline.events),
+    items: after(older.items, known.index, timeline.events),
+    path: behind(timeline.path, timeline.events, older.events),
+    plan: timeline.plan.length ? timeline.plan : older.plan,
+  };
+  give(next, known);
+  return next;
+}
+
+// has reports whether an event is in a timeline.
+export const has = (timeline: Timeline, id: string): boolean => kept.get(timeline.events)?.ids.has(id) ?? timeline.events.some((e) => e.id === id);
+
 // Known has the indexes of a timeline. They move from a timeline to the next one, as making
 // them costs as much as the timeline is long; a timeline used twice gets new ones.
 interface Known {
@@ -129,16 +165,17 @@ function give(timeline: Timeline, known: Known): void {
   if (timeline.events !== empty.events) kept.set(timeline.events, known);
 }
 
+function write(t: Timeline, answer: Answer): void {
+  t.draft = grown(t.draft, answer);
+  if (answer.parts.length > 0) t.retry = null;
+}
+
 // follow updates the live state: status, usage, draft, plan.
 function follow(t: Timeline, e: Event): void {
   switch (e.kind) {
-    case 'StreamingDeltaEvent':
-      t.draft = { text: (t.draft?.text ?? '') + (e.content ?? ''), reasoning: (t.draft?.reasoning ?? '') + (e.reasoning_content ?? '') };
-      t.retry = null;
-      break;
     case 'ActionEvent':
     case 'MessageEvent':
-      if (e.source === 'agent') t.draft = null;
+      if (e.id === t.draft?.item) t.draft = null;
       t.retry = null;
       if (e.kind === 'ActionEvent') t.plan = planOf(e) ?? t.plan;
       break;
@@ -152,6 +189,9 @@ function follow(t: Timeline, e: Event): void {
       } else {
         setState(t, e.key, e.value);
       }
+      break;
+    case 'ServerErrorEvent':
+      if (e.code === 'QueuedMessageFailed') t.unsent = e.detail;
       break;
     case 'InterruptEvent':
     case 'PauseEvent':
@@ -167,6 +207,7 @@ function setState(t: Timeline, key: string, value: unknown): void {
     case 'execution_status':
       if (typeof value !== 'string') break;
       t.status = value as Status;
+      t.unsent = '';
       if (value !== 'running') {
         t.draft = null;
         t.retry = null;
@@ -189,6 +230,17 @@ function setState(t: Timeline, key: string, value: unknown): void {
       break;
     case 'goal':
       t.goal = value && typeof (value as Goal).objective === 'string' ? (value as Goal) : null;
+      break;
+    case 'confirmation_answers':
+      t.answered++;
+      t.allowed = (value as { once?: string[] } | null)?.once ?? [];
+      break;
+    case 'queue':
+      if (isQueue(value)) t.queue = value;
+      break;
+    case 'project_hooks':
+    case 'project_parts':
+      t.hooks++;
       break;
     case 'sandbox':
       t.sandboxEnds++;

@@ -6,7 +6,7 @@ import { describe } from '../api/failure';
 import { resumeSandbox } from '../api/sandboxes';
 import type { ConversationSummary } from '../api/summary';
 import { Archive, Tags } from '../conversation/dialogs';
-import { ago, money, statusText } from '../design/format';
+import { ago, spentText, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { Menu } from '../design/Menu';
 import { filters, fits, serverStatus } from './filters';
@@ -122,7 +122,7 @@ export default function AllConversations() {
                   <td>
                     <span className={`dot ${c.status}`} aria-hidden="true" /> {statusText(c.status)}
                   </td>
-                  <td className="all-cost number">{c.costUSD === null ? '' : money(c.costUSD)}</td>
+                  <td className="all-cost number">{spentText(c.costUSD)}</td>
                   <td>
                     <time dateTime={c.updatedAt}>{ago(c.updatedAt)}</time>
                   </td>
@@ -132,7 +132,7 @@ export default function AllConversations() {
                       items={[
                         { label: tr('Rename …'), run: () => setAsked({ what: 'rename', of: c }) },
                         { label: tr('Tags …'), run: () => setAsked({ what: 'tags', of: c }) },
-                        ...(c.sandbox === 'running' || c.sandbox === 'paused' ? [{ label: tr('Archive …'), run: () => setAsked({ what: 'archive', of: c }) }] : []),
+                        ...(!c.directory && (c.sandbox === 'running' || c.sandbox === 'paused') ? [{ label: tr('Archive …'), run: () => setAsked({ what: 'archive', of: c }) }] : []),
                         ...(c.sandbox === 'paused' || c.sandbox === 'archived' || c.sandbox === 'lost' ? [{ label: tr('Resume'), run: () => resume.mutate(c.id) }] : []),
                         { label: tr('Delete …'), danger: true, run: () => setAsked({ what: 'remove', of: c }) },
                       ]}
@@ -148,7 +148,7 @@ export default function AllConversations() {
                 <th scope="row" colSpan={2}>
                   {tr(hasNextPage ? '{n} shown, there are more' : '{n} shown', { n: number(shown.length) })}
                 </th>
-                <td className="all-cost number">{money(cost)}</td>
+                <td className="all-cost number">{spentText(cost)}</td>
                 <td colSpan={2} />
               </tr>
             </tfoot>

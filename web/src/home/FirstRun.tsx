@@ -1,82 +1,104 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
-import { localModelsQuery, modelNamesQuery, setModel as storeModel, type LocalModel } from '../api/models';
-import { guess } from './modelGuess';
+import { localModelsQuery, modelNamesQuery, setModel as storeModel, testChoice, type ModelChoice } from '../api/models';
 import { tr } from '../i18n/text';
+import { guess, isAddress } from './modelGuess';
 
 // FirstRun asks for the one thing that Deft cannot know: which model to use. An
-// API key says that by its form; a URL is a server of one's own.
+// API key says that by its form; a URL is a server of one's own. The model is tried before it is
+// stored.
 export function FirstRun() {
   const queries = useQueryClient();
   const [value, setValue] = useState('');
-  const [model, setModel] = useState('');
+  const [shown, setShown] = useState(false);
+  const [model, setModel] = useState<string | null>(null); // null: the guessed one
+  const [address, setAddress] = useState<string | null>(null);
   const models = useQuery(modelNamesQuery);
   const guessed = guess(value, models.data ?? []);
-  const save = useMutation({
-    mutationFn: () => storeModel({ ...guessed, model: model.trim() || guessed.model }),
-    onSuccess: () => queries.invalidateQueries(),
+  const choice: ModelChoice = { ...guessed, model: (model ?? guessed.model).trim(), baseURL: (address ?? guessed.baseURL).trim() };
+  const save = useMutation({ mutationFn: storeModel, onSuccess: () => queries.invalidateQueries() });
+  const test = useMutation({
+    mutationFn: testChoice,
+    onSuccess: async ({ works }, tried) => {
+      if (works) await save.mutateAsync(tried);
+    },
   });
   const local = useQuery(localModelsQuery);
-  const take = useMutation({
-    mutationFn: (found: LocalModel) => storeModel({ model: found.model, baseURL: found.baseURL, apiKey: 'local' }),
-    onSuccess: () => queries.invalidateQueries(),
-  });
-  const failure = save.error ?? take.error;
-  const unclear = value.trim() !== '' && guessed.model === '';
+  const busy = test.isPending || save.isPending;
+  const failure = test.error ?? save.error;
+  const refused = test.data && !test.data.works ? test.data.message : '';
+  const change = (set: (value: string) => void) => (e: React.ChangeEvent<HTMLInputElement>) => {
+    test.reset();
+    set(e.target.value);
+  };
   return (
     <form
       className="first-run"
       onSubmit={(e) => {
         e.preventDefault();
-        save.mutate();
+        test.mutate(choice);
       }}
     >
-      <label className="field">
-        <span>{tr('API key, or the address of a local model')}</span>
-        <input
-          className="input mono"
-          autoFocus
-          autoComplete="off"
-          spellCheck={false}
-          value={value}
-          onChange={(e) => setValue(e.target.value)}
-          placeholder={tr('sk-… or http://localhost:11434')}
-        />
-      </label>
-      {(unclear || model) && (
-        <label className="field">
-          <span>{tr('Model')}</span>
+      <div className="field">
+        <label htmlFor="first-key">{tr('API key, or the address of a local model')}</label>
+        <div className="row">
           <input
+            id="first-key"
             className="input mono"
-            list="models"
+            type={shown || value === '' || isAddress(value) ? 'text' : 'password'}
+            autoFocus
+            autoComplete="off"
             spellCheck={false}
-            value={model}
-            onChange={(e) => setModel(e.target.value)}
-            placeholder={tr('provider/name')}
+            value={value}
+            onChange={change(setValue)}
+            placeholder={tr('sk-… or http://localhost:11434')}
           />
-          <datalist id="models">
-            {models.data?.map((m) => (
-              <option key={m} value={m} />
-            ))}
-          </datalist>
-        </label>
+          {value !== '' && !isAddress(value) && (
+            <button type="button" className="button" aria-pressed={shown} onClick={() => setShown(!shown)}>
+              {shown ? tr('Hide') : tr('Show')}
+            </button>
+          )}
+        </div>
+      </div>
+      {value.trim() !== '' && (
+        <>
+          <label className="field">
+            <span>{tr('Model')}</span>
+            <input className="input mono" required list="models" spellCheck={false} value={model ?? guessed.model} onChange={change(setModel)} placeholder={tr('provider/name')} />
+            <datalist id="models">
+              {models.data?.map((m) => (
+                <option key={m} value={m} />
+              ))}
+            </datalist>
+          </label>
+          <label className="field">
+            <span>{tr('Address')}</span>
+            <input className="input mono" type="url" spellCheck={false} value={address ?? guessed.baseURL} onChange={change(setAddress)} placeholder={tr('the provider’s')} />
+          </label>
+        </>
       )}
       <div className="row">
-        <p className="hint grow">
-          {guessed.model ? tr('Will use {model}.', { model: model || guessed.model }) : tr('The key stays on this server, encrypted. You can change all of this in the settings.')}
-        </p>
-        <button className="button primary" disabled={!value.trim() || (unclear && !model.trim()) || save.isPending}>
-          {tr('Continue')}
+        <p className="hint grow">{tr('The model is asked something short first. The key stays on this server, encrypted; you can change all of this in the settings.')}</p>
+        <button className="button primary" disabled={!value.trim() || !choice.model || busy}>
+          {busy ? tr('Testing …') : tr('Continue')}
         </button>
       </div>
+      {refused && (
+        <div className="banner bad" role="alert">
+          <span className="grow">{tr('The model does not answer: {reason}', { reason: refused })}</span>
+          <button type="button" className="button" disabled={busy} onClick={() => save.mutate(choice)}>
+            {tr('Use it all the same')}
+          </button>
+        </div>
+      )}
       {local.data && local.data.length > 0 && (
         <section className="first-run-local" aria-label={tr('Models on this machine')}>
           <p className="hint">{tr('Found on this machine:')}</p>
           <ul>
             {local.data.slice(0, 8).map((m) => (
               <li key={`${m.program} ${m.model}`}>
-                <button type="button" className="button" disabled={take.isPending} onClick={() => take.mutate(m)}>
+                <button type="button" className="button" disabled={busy} onClick={() => save.mutate({ model: m.model, baseURL: m.baseURL, apiKey: 'local' })}>
                   {tr('Use {model}', { model: m.model.slice(m.model.indexOf('/') + 1) })} <span className="hint">{m.program}</span>
                 </button>
               </li>

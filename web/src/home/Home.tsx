@@ -3,17 +3,23 @@ import { useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { presetQuery } from '../api/confirmation';
 import { demo, newestQuery } from '../api/conversations';
+import { directoriesQuery } from '../api/directories';
 import { describe } from '../api/failure';
+import type { Limits } from '../api/limits';
 import { activateProfile, modelQuery, profilesQuery } from '../api/models';
 import { start as startConversation, startTasksKey } from '../api/startTasks';
 import type { ConversationSummary } from '../api/summary';
 import { ago, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
+import { byTouch } from '../design/touch';
 import { Composer } from '../conversation/Composer';
+import { newTask, useDraft } from '../conversation/draft';
+import { DirectoryChoice, usualPlace, type Where } from './DirectoryChoice';
 import { nothing, Repository, trimmed } from './Repository';
 import { quotedFile, refusal } from './quoted';
 import { SandboxChoice } from './SandboxChoice';
 import { FirstRun } from './FirstRun';
+import { LimitChoice } from './LimitChoice';
 import { Suggestions } from './Suggestions';
 import { useAsking } from './useAsking';
 import { tr } from '../i18n/text';
@@ -24,14 +30,19 @@ export function Home() {
   const [, navigate] = useLocation();
   const model = useQuery(modelQuery);
   const ready = model.data && model.data.model !== '' && model.data.keySet; // undefined: not known yet
-  // A start that failed leads back here, with its task.
-  const [text, setText] = useState(() => String((window.history.state as { text?: string } | null)?.text ?? ''));
+  const [text, setText] = useDraft(newTask);
   const [asks, setAsks] = useState<boolean | null>(null); // null: as the settings say
   const preset = useQuery(presetQuery).data ?? 'risky';
   const usual = preset !== 'never';
   const [plan, setPlan] = useState(false);
   const [choice, setChoice] = useState(nothing);
   const [sandbox, setSandbox] = useState('');
+  const [limits, setLimits] = useState<Limits | null>(null);
+  const [network, setNetwork] = useState('');
+  const [chosen, setChosen] = useState<Where | null>(null); // null: the project in which the server was started
+  const offered = useQuery(directoriesQuery).data;
+  const where = chosen ?? usualPlace(offered);
+  const directory = where.directory.trim();
   const box = useRef<HTMLTextAreaElement>(null);
   const profiles = useQuery({ ...profilesQuery, enabled: ready === true });
   const [profile, setProfile] = useState<string | null>(null); // chosen just now
@@ -43,14 +54,20 @@ export function Home() {
     },
   });
   const start = useMutation({
-    mutationFn: async ({ images, files }: { images: string[]; files: File[] }) =>
-      startConversation({
+    mutationFn: async ({ images, files }: { images: string[]; files: File[] }) => {
+      // A quick user starts before the project is known.
+      const place = chosen ?? usualPlace(await queries.ensureQueryData(directoriesQuery));
+      const directory = place.directory.trim();
+      return startConversation({
         text: [text.trim(), ...(await Promise.all(files.map(quotedFile)))].filter(Boolean).join('\n\n'),
         images,
         ...(asks === null || asks === usual ? {} : { confirm: asks ? ('risky' as const) : ('never' as const) }),
         plan,
-        ...(sandbox ? { sandbox } : trimmed(choice)),
-      }),
+        ...(limits && limits.steps > 0 ? { limits } : {}),
+        ...(network ? { network } : {}),
+        ...(directory ? { directory, worktree: place.worktree } : sandbox ? { sandbox } : trimmed(choice)),
+      });
+    },
     onSuccess: (id) => {
       void queries.invalidateQueries({ queryKey: startTasksKey });
       navigate(`/starting/${id}`);
@@ -76,8 +93,9 @@ export function Home() {
           <>
             <Composer
               ref={box}
+              place={newTask}
               label={tr('Task')}
-              placeholder={tr('Describe a task. Enter starts it, Shift+Enter makes a new line.')}
+              placeholder={byTouch() ? tr('Describe a task.') : tr('Describe a task. Enter starts it, Shift+Enter makes a new line.')}
               text={text}
               onText={setText}
               busy={start.isPending}
@@ -91,8 +109,9 @@ export function Home() {
               }
             />
             <div className="home-options">
-              {!sandbox && <Repository choice={choice} onChoice={setChoice} />}
-              <SandboxChoice sandbox={sandbox} onSandbox={setSandbox} />
+              {offered?.refused === '' && <DirectoryChoice offered={offered} where={where} onWhere={setChosen} />}
+              {!sandbox && !directory && <Repository choice={choice} onChoice={setChoice} />}
+              {!directory && <SandboxChoice sandbox={sandbox} onSandbox={setSandbox} />}
               <label className="row">
                 <input type="checkbox" checked={asks ?? usual} onChange={(e) => setAsks(e.target.checked)} />{' '}
                 {preset === 'always' ? tr('Ask before every action') : tr('Ask before risky actions')}
@@ -129,6 +148,7 @@ export function Home() {
                   </Link>
                 )
               )}
+              <LimitChoice limits={limits} onLimits={setLimits} network={network} onNetwork={setNetwork} />
             </div>
             {activate.isError && (
               <p className="banner bad" role="alert">
@@ -150,6 +170,7 @@ export function Home() {
               onTask={(next, wanted) => {
                 setText(next);
                 setSandbox('');
+                setChosen({ directory: '', worktree: false });
                 setChoice(wanted);
                 box.current?.focus();
               }}

@@ -1,16 +1,16 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
+import { Fragment, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { listQuery } from '../api/conversations';
 import { describe } from '../api/failure';
 import type { ConversationSummary } from '../api/summary';
-import { ago, money, statusText } from '../design/format';
+import { ago, spentText, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { news, notices, show } from '../design/notices';
 import { isDark, setTheme } from '../design/theme';
 import { filters, fits } from './filters';
 import { Remove, Rename } from './listDialogs';
-import { StartTasks, useStartTasks } from './StartTasks';
+import { StartTasks, timely, useStartTasks } from './StartTasks';
 import { useAsking } from './useAsking';
 import { tr } from '../i18n/text';
 
@@ -86,6 +86,10 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
   const listed = useAsking(useMemo(() => list.data?.pages.flatMap((p) => p.items) ?? [], [list.data]));
   const all = listed.filter((c) => !starting.has(c.id));
   const items = all.filter((c) => fits(c, filter));
+  // Starts at work are on top, failed ones where their time is.
+  const shownTasks = search === '' && filter === '' ? tasks : [];
+  const pinned = shownTasks.filter((t) => !t.ended);
+  const failed = shownTasks.filter((t) => t.ended);
   useNews(search === '' && list.data ? listed : undefined);
 
   if (list.isError && items.length === 0) {
@@ -112,32 +116,36 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
         </label>
       )}
       <ul className="conversation-list">
-        {search === '' && filter === '' && <StartTasks tasks={tasks} />}
-        {items.map((c) => (
-          <li key={c.id}>
-            <Link
-              href={`/conversations/${c.id}`}
-              className="conversation-link"
-              aria-current={current.startsWith(`/conversations/${c.id}`) ? 'page' : undefined}
-            >
-              <span className={`dot ${c.status}`} aria-hidden="true" />
-              <span className="ellipsis">{c.title}</span>
-              <small className="ellipsis">
-                {[statusText(c.status), ago(c.updatedAt), c.costUSD ? money(c.costUSD) : '', ...Object.entries(c.tags).map(([k, v]) => `#${v ? `${k}=${v}` : k}`)]
-                  .filter(Boolean)
-                  .join(' · ')}
-              </small>
-            </Link>
-            <span className="conversation-actions">
-              <button className="icon-button" aria-label={tr('Rename {title}', { title: c.title })} onClick={() => setRenaming(c)}>
-                <Icon name="pencil" size={14} />
-              </button>
-              <button className="icon-button" aria-label={tr('Delete {title}', { title: c.title })} onClick={() => setRemoving(c)}>
-                <Icon name="trash" size={14} />
-              </button>
-            </span>
-          </li>
+        <StartTasks tasks={pinned} />
+        {items.map((c, i) => (
+          <Fragment key={c.id}>
+            <StartTasks tasks={timely(failed, items[i - 1]?.updatedAt ?? '', c.updatedAt)} />
+            <li>
+              <Link
+                href={`/conversations/${c.id}`}
+                className="conversation-link"
+                aria-current={current.startsWith(`/conversations/${c.id}`) ? 'page' : undefined}
+              >
+                <span className={`dot ${c.status}`} aria-hidden="true" />
+                <span className="ellipsis">{c.title}</span>
+                <small className="ellipsis">
+                  {[statusText(c.status), ago(c.updatedAt), spentText(c.costUSD), ...Object.entries(c.tags).map(([k, v]) => `#${v ? `${k}=${v}` : k}`)]
+                    .filter(Boolean)
+                    .join(' · ')}
+                </small>
+              </Link>
+              <span className="conversation-actions">
+                <button className="icon-button" aria-label={tr('Rename {title}', { title: c.title })} onClick={() => setRenaming(c)}>
+                  <Icon name="pencil" size={14} />
+                </button>
+                <button className="icon-button" aria-label={tr('Delete {title}', { title: c.title })} onClick={() => setRemoving(c)}>
+                  <Icon name="trash" size={14} />
+                </button>
+              </span>
+            </li>
+          </Fragment>
         ))}
+        {!list.hasNextPage && <StartTasks tasks={timely(failed, items.at(-1)?.updatedAt ?? '', '')} />}
         {list.isPending && tasks.length === 0 && (
           <li className="hint late" style={{ padding: '8px' }}>
             {tr('Loading …')}

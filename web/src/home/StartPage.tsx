@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter';
 import { describe } from '../api/failure';
 import { listsKey } from '../api/conversations';
 import { forgetStart, startAgain, startTaskQuery, startTasksKey, steps, stepText, type StartTask } from '../api/startTasks';
+import { addToDraft, newTask } from '../conversation/draft';
 import { Icon } from '../design/Icon';
 import { tr } from '../i18n/text';
 import './home.css';
@@ -26,9 +27,9 @@ export default function StartPage({ id }: { id: string }) {
     navigate(`/conversations/${ready}`, { replace: true });
   }, [ready, queries, navigate]);
 
-  const leave = (path: string, state?: unknown) => {
+  const leave = (path: string) => {
     void queries.invalidateQueries({ queryKey: startTasksKey });
-    navigate(path, { state });
+    navigate(path);
   };
   const again = useMutation({ mutationFn: startAgain, onSuccess: (next) => leave(`/starting/${next}`) });
   const forget = useMutation({ mutationFn: forgetStart, onSuccess: () => leave('/') });
@@ -85,7 +86,13 @@ export default function StartPage({ id }: { id: string }) {
             <button className="button primary" disabled={again.isPending} onClick={() => again.mutate(data)}>
               <Icon name="refresh" size={14} /> {tr('Try again')}
             </button>
-            <button className="button" onClick={() => leave('/', { text: data.text })}>
+            <button
+              className="button"
+              onClick={() => {
+                addToDraft(newTask, data.text);
+                leave('/');
+              }}
+            >
               {tr('Change the task')}
             </button>
             <span className="grow" />

@@ -10,6 +10,7 @@ export const filters = [
   { value: 'error', label: tr('Failed') },
   { value: 'asleep', label: tr('Sandbox paused') },
   { value: 'stored', label: tr('Read only') },
+  { value: 'terminal', label: tr('From the terminal') },
   { value: 'archived', label: tr('Archived') },
 ];
 

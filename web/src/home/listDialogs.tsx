@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { conversationKey, listsKey, remove as removeConversation, rename as renameConversation } from '../api/conversations';
 import type { ConversationSummary } from '../api/summary';
+import { forgetDraft } from '../conversation/draft';
 import { FormDialog } from '../design/FormDialog';
 import { tr } from '../i18n/text';
 
@@ -30,6 +31,7 @@ export function Remove({ conversation, onClose }: { conversation: ConversationSu
   const remove = useMutation({
     mutationFn: () => removeConversation(conversation.id),
     onSuccess: () => {
+      forgetDraft(conversation.id);
       void queries.invalidateQueries({ queryKey: listsKey });
       onClose();
       if (location.startsWith(`/conversations/${conversation.id}`)) navigate('/');

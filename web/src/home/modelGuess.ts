@@ -11,11 +11,14 @@ const providers: { key: RegExp; models: RegExp[] }[] = [
   { key: /^sk-/, models: [/^openai\/gpt-5/, /^openai\//] },
 ];
 
+// isAddress reports whether a text is an address, and no key.
+export const isAddress = (value: string): boolean => /^https?:\/\//i.test(value.trim());
+
 // guess says which model a key or an address stands for; an empty model if that
 // is not clear. `models` are the names that the server knows.
 export function guess(value: string, models: string[]): ModelChoice {
   const text = value.trim();
-  if (/^https?:\/\//i.test(text)) {
+  if (isAddress(text)) {
     const url = text.replace(/\/+$/, '');
     return { model: '', baseURL: /\/v\d+$/.test(url) ? url : `${url}/v1`, apiKey: 'local' };
   }

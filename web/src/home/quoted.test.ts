@@ -27,8 +27,8 @@ describe('quotedFile', () => {
   it.each(['x', '```sh\nls\n```', '`````', '~~~\nx', 'ends with a line\n', ''])('is shown as it was: %j', async (text) => {
     const parts = userParts(`Read it\n\n${await quotedFile(new File([text], 'a.md'))}`);
     expect(parts).toEqual([
-      { code: false, text: 'Read it\n\na.md:' },
-      { code: true, text: text.replace(/\n$/, '') },
+      { code: false, text: 'Read it\n\na.md:', language: '' },
+      { code: true, text: text.replace(/\n$/, ''), language: 'md' },
     ]);
   });
 });

@@ -1,12 +1,14 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
-import { equipmentQuery, hooksQuery, systemPromptQuery, type Equipment } from '../api/agent';
+import { Fragment, type ReactNode } from 'react';
+import { equipmentQuery, systemPromptQuery, type Equipment } from '../api/agent';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
+import { hooksQuery, listed, type Hooks } from '../api/hooks';
 import { isolationQuery } from '../api/sandboxes';
 import { IsolationReport } from '../design/IsolationReport';
 import { tr } from '../i18n/text';
 import { trNodes } from '../i18n/nodes';
+import { HookList, HooksAnswer, Runs } from './Hooks';
 
 // AgentPanel shows the agent's equipment: its instructions, tools, skills and hooks,
 // as they are in force.
@@ -70,21 +72,42 @@ export function AgentPanel({ conversation }: { conversation: Conversation }) {
       </details>
       <Sandbox id={conversation.id} />
       <details className="agent-part" open>
-        <summary>{tr('Hooks (0 in force)')}</summary>
+        <summary>{tr('Hooks')}</summary>
         <Answer query={hooks}>
-          {(found) => (
-            <>
-              <p className="hint">{found.length ? tr('Deft does not run hooks of agents yet. The project configures these, without effect:') : tr('Deft does not run hooks of agents yet.')}</p>
-              {found.map((h, i) => (
-                <p key={i} className="hint">
-                  {h.event}: <code>{h.text}</code>
-                </p>
-              ))}
-            </>
-          )}
+          {(found) => <HooksInForce conversation={conversation} hooks={found} />}
         </Answer>
       </details>
     </div>
+  );
+}
+
+// HooksInForce shows the hooks that run, and the project's with the user's answer.
+function HooksInForce({ conversation, hooks: { hook_config, project, parts } }: { conversation: Conversation; hooks: Hooks }) {
+  const inForce = listed(hook_config);
+  const told = { '': tr('The project has hooks, which wait for your answer:'), allowed: tr('You have allowed the hooks of the project.'), refused: tr('You have refused the hooks of the project:') };
+  return (
+    <>
+      {inForce.length === 0 ? <p className="hint">{tr('No hooks run.')}</p> : <HookList hooks={inForce} />}
+      {project.problem && (
+        <p className="banner warn message">
+          {tr('{file} is not used: {problem}', { file: project.file, problem: project.problem })}
+        </p>
+      )}
+      {project.hook_config && (
+        <>
+          <p className="hint">{told[project.answer]}</p>
+          {project.answer !== 'allowed' && <HookList hooks={listed(project.hook_config)} />}
+          <HooksAnswer conversation={conversation} project={project} />
+        </>
+      )}
+      {parts.map((part) => (
+        <Fragment key={part.file}>
+          <p className="hint">{{ '': tr('{file} waits for your answer:', { file: part.file }), allowed: tr('You have allowed {file}:', { file: part.file }), refused: tr('You have refused {file}:', { file: part.file }) }[part.answer]}</p>
+          <Runs lines={part.runs} />
+          <HooksAnswer conversation={conversation} project={part} allow={tr('Allow them')} />
+        </Fragment>
+      ))}
+    </>
   );
 }
 

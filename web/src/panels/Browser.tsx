@@ -1,13 +1,46 @@
 import { useMemo, useState } from 'react';
+import type { Conversation } from '../api/conversation';
 import { Icon } from '../design/Icon';
 import type { Item } from '../events/item';
-import { screenshots } from '../events/pictures';
+import { ownActions, screenshots, type Screenshot } from '../events/pictures';
 import { tr } from '../i18n/text';
+import { Live } from './Live';
 
-// Browser shows the agent's view of a browser: the newest screenshot, unless the user has
-// gone back to another one. Those of events that are not loaded yet are not there.
-export function Browser({ items }: { items: Item[] }) {
+// Browser shows the agent's browser: live, or the screenshots of its actions. A browser that is not
+// Deft's, such as an MCP server's, has screenshots only.
+export function Browser({ conversation, items }: { conversation: Conversation; items: Item[] }) {
   const all = useMemo(() => screenshots(items), [items]);
+  const actions = useMemo(() => ownActions(items), [items]);
+  const [old, setOld] = useState(false);
+  const live = actions > 0 && !old;
+  if (actions === 0 && all.length === 0) {
+    return (
+      <div className="center">
+        <p>{tr('The agent has used no browser yet.')}</p>
+        <p className="hint">{tr('It has one with the browser tools, or with an MCP server such as Playwright’s.')}</p>
+      </div>
+    );
+  }
+  return (
+    <div className="panel-body">
+      {actions > 0 && all.length > 0 && (
+        <div className="panel-tools" role="group" aria-label={tr('View')}>
+          <button className="button" aria-pressed={live} onClick={() => setOld(false)}>
+            {tr('Live')}
+          </button>
+          <button className="button" aria-pressed={!live} onClick={() => setOld(true)}>
+            {tr('Screenshots')}
+          </button>
+        </div>
+      )}
+      {live ? <Live conversation={conversation} actions={actions} /> : <Screenshots all={all} />}
+    </div>
+  );
+}
+
+// Screenshots shows the newest screenshot, unless the user has gone back to another one. Those of
+// events that are not loaded yet are not there.
+function Screenshots({ all }: { all: Screenshot[] }) {
   const [chosen, setChosen] = useState<string | null>(null); // null: the newest
   const found = chosen === null ? -1 : all.findIndex((s) => key(s) === chosen);
   const at = found < 0 ? all.length - 1 : found;
@@ -16,16 +49,9 @@ export function Browser({ items }: { items: Item[] }) {
     const next = all[to];
     setChosen(next && to < all.length - 1 ? key(next) : null);
   };
-  if (!shown) {
-    return (
-      <div className="center">
-        <p>{tr('No screenshot yet.')}</p>
-        <p className="hint">{tr('Deft brings no browser. With an MCP server that has one, such as Playwright’s, what the agent sees is shown here.')}</p>
-      </div>
-    );
-  }
+  if (!shown) return <p className="hint">{tr('No screenshot yet.')}</p>;
   return (
-    <div className="panel-body">
+    <>
       <div className="panel-tools">
         <span className="grow ellipsis mono" title={shown.address}>
           {shown.address || shown.tool}
@@ -41,7 +67,7 @@ export function Browser({ items }: { items: Item[] }) {
         </button>
       </div>
       <img className="picture" src={shown.picture} alt={tr('Screenshot {n}', { n: at + 1 })} />
-    </div>
+    </>
   );
 }
 

@@ -1,12 +1,10 @@
-import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState, type CSSProperties } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Conversation } from '../api/conversation';
-import { describe } from '../api/failure';
-import { diffQuery } from '../api/git';
 import { Icon } from '../design/Icon';
+import { visible } from '../design/visible';
 import { lines, type Line, type Row } from './changes';
-import DiffView from './DiffView';
+import { Counts, FileChange } from './FileChange';
 import { DirectoryButton, mostEntries } from './FileTree';
 import { number, tr } from '../i18n/text';
 
@@ -56,7 +54,7 @@ export function ChangeList({ rows, repository, conversation, directory, step, sp
         }
         const r = line.row;
         const open = opened === r.path;
-        const word = r.conflicted ? tr('in conflict') : words[r.status];
+        const word = r.conflicted ? tr('in conflict') : words[r.change.status];
         return (
           <li key={r.path} aria-level={line.depth + 1}>
             <div className="change-row" style={place}>
@@ -68,14 +66,15 @@ export function ChangeList({ rows, repository, conversation, directory, step, sp
                 <Stage row={r} onChange={() => onStage(r)} />
               )}
               <button className="change" aria-expanded={open} onClick={() => setAddress(open ? {} : { file: r.path }, { replace: true })}>
-                <span className={`change-mark ${r.conflicted ? 'DELETED' : r.status}`} title={word}>
-                  <span aria-hidden="true">{r.conflicted ? '!' : marks[r.status]}</span>
+                <span className={`change-mark ${r.conflicted ? 'DELETED' : r.change.status}`} title={word}>
+                  <span aria-hidden="true">{r.conflicted ? '!' : marks[r.change.status]}</span>
                   <span className="visually-hidden">{word}</span>
                 </span>
-                <code className="ellipsis" title={r.path} aria-hidden="true">
-                  {line.name}
+                <code className="ellipsis" title={visible(r.change.from === undefined ? r.path : `${r.change.from} → ${r.path}`)} aria-hidden="true">
+                  {visible(line.name)}
                 </code>
-                <span className="visually-hidden">{r.path}</span>
+                <span className="visually-hidden">{visible(r.path)}</span>
+                <Counts change={r.change} />
                 <span className="action-chevron">
                   <Icon name="chevron" size={12} />
                 </span>
@@ -86,7 +85,7 @@ export function ChangeList({ rows, repository, conversation, directory, step, sp
                 </button>
               )}
             </div>
-            {open && <Diff conversation={conversation} path={absolute(directory, r.path)} step={step} split={split} />}
+            {open && <FileChange repository={r.repository} conversation={conversation} change={r.change} directory={directory} step={step} split={split} />}
           </li>
         );
       })}
@@ -116,15 +115,4 @@ function Stage({ row, onChange }: { row: Row; onChange: () => void }) {
       />
     </span>
   );
-}
-
-function Diff({ conversation, path, step, split }: { conversation: Conversation; path: string; step: number; split: boolean }) {
-  const diff = useQuery(diffQuery(conversation, path, step));
-  if (diff.isError) return <p className="banner bad">{describe(diff.error)}</p>;
-  if (!diff.data) return null;
-  return <DiffView before={diff.data.original ?? ''} after={diff.data.modified ?? ''} path={path} split={split} />;
-}
-
-function absolute(directory: string, path: string): string {
-  return path.startsWith('/') ? path : `${directory}/${path}`;
 }

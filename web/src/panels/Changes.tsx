@@ -8,7 +8,8 @@ import { Icon } from '../design/Icon';
 import { save } from '../design/save';
 import type { Timeline } from '../events/timeline';
 import { ChangeList } from './ChangeList';
-import { rows, type Row } from './changes';
+import { pathsOf, rows, total, type Row } from './changes';
+import { Lines } from './FileChange';
 import { Publish } from './Publish';
 import { useThrottled } from './useThrottled';
 import { plural, tr } from '../i18n/text';
@@ -37,6 +38,7 @@ export function Changes({ conversation, timeline, id }: Props) {
   // Not part of work: a commit need not wait for it.
   const download = useMutation({ mutationFn: async () => save(await patch(conversation, directory, git.data?.unpushed == null ? 'HEAD' : null), 'changes.patch') });
   const all = useMemo(() => rows(changes.data ?? [], git.data ?? null), [changes.data, git.data]);
+  const sum = useMemo(() => total(all), [all]);
   const staged = all.filter((r) => r.staged === 'part' || r.staged === 'all').length;
   const uncommitted = all.filter((r) => r.staged !== null).length;
   const commitAll = async () => {
@@ -47,7 +49,9 @@ export function Changes({ conversation, timeline, id }: Props) {
   return (
     <div className="panel-body">
       <div className="panel-tools">
-        <span className="grow hint">{changes.data && plural(all.length, '1 file changed', '{n} files changed')}</span>
+        <span className="grow hint">
+          {changes.data && plural(all.length, '1 file changed', '{n} files changed')} {sum && <Lines {...sum} />}
+        </span>
         <label className="row">
           <input type="checkbox" checked={split} onChange={(e) => setSplit(e.target.checked)} /> {tr('Side by side')}
         </label>
@@ -101,7 +105,12 @@ export function Changes({ conversation, timeline, id }: Props) {
         <Dialog title={tr('Discard the changes?')} onClose={() => setDiscarding(null)}>
           <div className="dialog-form">
             <p>
-              {trNodes('{path} becomes what it was at the last commit. This cannot be undone.', { path: <code>{discarding.path}</code> })}
+              {discarding.change.from === undefined
+                ? trNodes('{path} becomes what it was at the last commit. This cannot be undone.', { path: <code>{discarding.path}</code> })
+                : trNodes('{path} is deleted, and {from} becomes what it was at the last commit. This cannot be undone.', {
+                    path: <code>{discarding.path}</code>,
+                    from: <code>{discarding.change.from}</code>,
+                  })}
             </p>
             <div className="dialog-buttons">
               <button className="button" autoFocus onClick={() => setDiscarding(null)}>
@@ -110,7 +119,7 @@ export function Changes({ conversation, timeline, id }: Props) {
               <button
                 className="button danger"
                 onClick={() => {
-                  work.mutate(() => changeFiles(conversation, 'discard', directory, [discarding.path]));
+                  work.mutate(() => changeFiles(conversation, 'discard', directory, pathsOf(discarding.change)));
                   setDiscarding(null);
                 }}
               >
@@ -129,7 +138,7 @@ export function Changes({ conversation, timeline, id }: Props) {
         step={step}
         split={split}
         busy={work.isPending}
-        onStage={(r) => work.mutate(() => changeFiles(conversation, r.staged === 'all' ? 'unstage' : 'stage', directory, [r.path]))}
+        onStage={(r) => work.mutate(() => changeFiles(conversation, r.staged === 'all' ? 'unstage' : 'stage', directory, pathsOf(r.change)))}
         onDiscard={setDiscarding}
       />
     </div>

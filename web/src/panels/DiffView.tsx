@@ -1,6 +1,8 @@
-import { memo, useMemo } from 'react';
+import { memo, useLayoutEffect, useMemo, useRef } from 'react';
 import { compare, pairs, type Hunk, type Line } from './hunks';
 import { visible } from '../design/visible';
+import { languageOf } from '../syntax/language';
+import { colour, type Piece } from '../syntax/paint';
 import { tr } from '../i18n/text';
 import './diff.css';
 
@@ -14,10 +16,18 @@ interface Props {
 // DiffView compares two versions of a file, in one column or side by side.
 const DiffView = memo(function DiffView({ before, after, path, split }: Props) {
   const hunks = useMemo(() => compare(before, after), [before, after]);
+  const box = useRef<HTMLDivElement>(null);
+  // Each version is read as a whole: a line may be in the middle of a text or a comment.
+  useLayoutEffect(() => {
+    const language = languageOf(path);
+    const sides = { before: visible(before), after: visible(after) };
+    const ends = (['before', 'after'] as const).map((side) => colour({ text: sides[side], language }, () => linesOf(box.current, side, sides[side])));
+    return () => ends.forEach((end) => end());
+  }, [before, after, path, split]);
   if (!hunks) return <p className="hint">{tr('The file is too large to compare here.')}</p>;
   if (hunks.length === 0) return <p className="hint">{tr('The text is the same.')}</p>;
   return (
-    <div className="diff" tabIndex={0} role="region" aria-label={tr('Changes of {path}', { path })}>
+    <div ref={box} className="diff" tabIndex={0} role="group" aria-label={tr('Changes of {path}', { path })}>
       <table>
         <tbody>
           {hunks.map((hunk, i) => (
@@ -42,8 +52,8 @@ function HunkRows({ hunk, first, split }: { hunk: Hunk; first: boolean; split: b
       {split
         ? pairs(hunk).map(([left, right], i) => (
             <tr key={i}>
-              <Half line={left} number={left?.before ?? null} />
-              <Half line={right} number={right?.after ?? null} />
+              <Half line={left} side="before" />
+              <Half line={right} side="after" />
             </tr>
           ))
         : hunk.lines.map((line, i) => (
@@ -52,7 +62,7 @@ function HunkRows({ hunk, first, split }: { hunk: Hunk; first: boolean; split: b
               <td className="diff-number">{line.after}</td>
               <td className="diff-text">
                 <Sign line={line} />
-                {visible(line.text)}
+                <Words line={line} side={line.after === null ? 'before' : 'after'} />
               </td>
             </tr>
           ))}
@@ -60,13 +70,15 @@ function HunkRows({ hunk, first, split }: { hunk: Hunk; first: boolean; split: b
   );
 }
 
-function Half({ line, number }: { line: Line | null; number: number | null }) {
+type Side = 'before' | 'after';
+
+function Half({ line, side }: { line: Line | null; side: Side }) {
   return (
     <>
-      <td className={`diff-number ${line?.kind ?? 'none'}`}>{number}</td>
+      <td className={`diff-number ${line?.kind ?? 'none'}`}>{line?.[side]}</td>
       <td className={`diff-text half ${line?.kind ?? 'none'}`}>
         {line && <Sign line={line} />}
-        {line && visible(line.text)}
+        {line && <Words line={line} side={side} />}
       </td>
     </>
   );
@@ -74,4 +86,20 @@ function Half({ line, number }: { line: Line | null; number: number | null }) {
 
 function Sign({ line }: { line: Line }) {
   return <span className="diff-sign">{line.kind === 'added' ? '+' : line.kind === 'removed' ? '−' : ' '}</span>;
+}
+
+// Words are the text of a line, which linesOf finds.
+const Words = ({ line, side }: { line: Line; side: Side }) => (
+  <span data-side={side} data-line={line[side]}>
+    {visible(line.text)}
+  </span>
+);
+
+// linesOf are the shown lines of one version, with their places in its text.
+function linesOf(box: Element | null, side: Side, text: string): Piece[] {
+  const starts = [0];
+  for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', end + 1)) starts.push(end + 1);
+  return [...(box?.querySelectorAll<HTMLElement>(`[data-side=${side}]`) ?? [])].flatMap((line) =>
+    line.firstChild instanceof Text ? [{ node: line.firstChild, at: starts[Number(line.dataset.line) - 1] ?? 0 }] : [],
+  );
 }

@@ -5,6 +5,7 @@ import { describe } from '../api/failure';
 import { directoryQuery, type FileEntry } from '../api/files';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
+import { visible } from '../design/visible';
 import { number, tr } from '../i18n/text';
 
 interface Props {
@@ -47,7 +48,7 @@ function Entries({ path, label, ...props }: Props & { path: string; label: strin
               <button onClick={() => onFile(at)}>
                 <span className="action-chevron" />
                 <Icon name="file" size={14} />
-                <span className="grow ellipsis">{f.name}</span>
+                <span className="grow ellipsis">{visible(f.name)}</span>
                 <span className="hint number">{bytes(f.size)}</span>
               </button>
             )}
@@ -80,8 +81,8 @@ export function DirectoryButton({ name, path, open, chosen, onClick }: Directory
         <Icon name="chevron" size={12} />
       </span>
       <Icon name="folder" size={14} />
-      <span className="grow ellipsis" title={path}>
-        {name}
+      <span className="grow ellipsis" title={path && visible(path)}>
+        {visible(name)}
       </span>
     </button>
   );

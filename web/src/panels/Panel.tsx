@@ -1,5 +1,6 @@
 import type { Conversation } from '../api/conversation';
 import { loaded } from '../design/loaded';
+import type { Event } from '../api/event';
 import type { Timeline } from '../events/timeline';
 import { AgentPanel } from './AgentPanel';
 import { Apps } from './Apps';
@@ -19,11 +20,12 @@ interface Props {
   id: string;
   conversation: Conversation;
   timeline: Timeline;
+  events: Event[]; // that the conversation shows
   older: 'none' | 'more' | 'loading';
   onOlder: () => void;
 }
 
-export default function Panel({ name, id, conversation, timeline, older, onOlder }: Props) {
+export default function Panel({ name, id, conversation, timeline, events, older, onOlder }: Props) {
   switch (name) {
     case 'changes':
       return <Changes conversation={conversation} timeline={timeline} id={id} />;
@@ -34,15 +36,15 @@ export default function Panel({ name, id, conversation, timeline, older, onOlder
     case 'apps':
       return <Apps id={id} />;
     case 'browser':
-      return <Browser items={timeline.items} />;
+      return <Browser conversation={conversation} items={timeline.items} />;
     case 'plan':
-      return <PlanPanel tasks={timeline.plan} />;
+      return <PlanPanel conversation={conversation} timeline={timeline} />;
     case 'agent':
       return <AgentPanel conversation={conversation} />;
     case 'usage':
       return <UsagePanel conversation={conversation} usage={timeline.usage} model={timeline.model} />;
     case 'events':
-      return <RawEvents events={timeline.events} older={older} onOlder={onOlder} />;
+      return <RawEvents events={events} older={older} onOlder={onOlder} />;
     default:
       return <p className="center">{tr('There is no such panel.')}</p>;
   }

@@ -7,6 +7,10 @@ import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
 import { loaded } from '../design/loaded';
 import { save } from '../design/save';
+import { Copy } from '../design/Copyable';
+import { visible } from '../design/visible';
+import { Code } from '../syntax/Code';
+import { languageOf } from '../syntax/language';
 import { tr } from '../i18n/text';
 
 const Reading = () => <p className="hint">{tr('Reading …')}</p>;
@@ -68,15 +72,14 @@ export function Preview({ conversation, path, name }: { conversation: Conversati
             <Icon name="code" size={14} /> {tr('Source')}
           </button>
         )}
+        {blob && view?.kind === 'text' && <Copy className="button quiet" label={tr('Copy the file')} text={() => blob.text()} />}
         <button className="button quiet" disabled={!blob} onClick={() => blob && save(blob, name)}>
           <Icon name="down" size={14} /> {tr('Download')}
         </button>
       </div>
       {view?.kind === 'image' && <Picture source={view.source} name={name} />}
       {view?.kind === 'text' && (
-        <pre className="code" tabIndex={0} role="region" aria-label={name}>
-          {view.text}
-        </pre>
+        <Code text={visible(view.text)} language={languageOf(name)} role="region" aria-label={name} />
       )}
       {view?.kind === 'pdf' && <PdfView file={view.file} name={name} />}
       {view?.kind === 'notebook' && <NotebookView text={view.text} name={name} />}

@@ -1,7 +1,7 @@
-import { useState } from 'react';
-import { VList } from 'virtua';
+import { useEffect, useRef, useState } from 'react';
+import { VList, type VListHandle } from 'virtua';
 import { useSearchParams } from 'wouter';
-import type { Event } from '../events/event';
+import type { Event } from '../api/event';
 import { tr } from '../i18n/text';
 
 interface Props {
@@ -17,6 +17,15 @@ export function RawEvents({ events, older, onOlder }: Props) {
   const open = address.get('event');
   const wanted = filter.toLowerCase();
   const shown = events.toReversed().filter((e) => wanted === '' || JSON.stringify(e).toLowerCase().includes(wanted));
+  // The event that the address names at first is brought into view.
+  const list = useRef<VListHandle>(null);
+  const wantedFirst = useRef(open);
+  useEffect(() => {
+    const at = events.findLastIndex((e) => e.id === wantedFirst.current);
+    if (at < 0) return;
+    wantedFirst.current = null;
+    list.current?.scrollToIndex(events.length - 1 - at, { align: 'center' });
+  }, [events]);
   return (
     <div className="panel-body raw">
       <div className="panel-tools">
@@ -28,7 +37,7 @@ export function RawEvents({ events, older, onOlder }: Props) {
           </button>
         )}
       </div>
-      <VList className="raw-list">
+      <VList ref={list} className="raw-list">
         {shown.map((e) => (
           <div key={e.id} className="raw-event">
             <button aria-expanded={open === e.id} onClick={() => setAddress(open === e.id ? {} : { event: e.id }, { replace: true })}>

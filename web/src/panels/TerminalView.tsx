@@ -4,6 +4,8 @@ import '@xterm/xterm/css/xterm.css';
 import { useEffect, useRef, useState } from 'react';
 import type { Conversation } from '../api/conversation';
 import { isDark } from '../design/theme';
+import { byTouch } from '../design/touch';
+import { TerminalKeys, typed, withCtrl, type Key } from './TerminalKeys';
 import { tr } from '../i18n/text';
 
 type State =
@@ -37,7 +39,9 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
   const [round, setRound] = useState(0); // of connecting again after another client
   const wanted = useRef(id);
   const events = useRef({ onOpened, onLeave });
-  const view = useRef<{ focus: () => void; fit: () => void } | null>(null);
+  const view = useRef<{ focus: () => void; fit: () => void; type: (key: Key) => void } | null>(null);
+  const [ctrl, setCtrl] = useState(false); // the next key is typed with Ctrl
+  const withControl = useRef(false);
 
   useEffect(() => {
     events.current = { onOpened, onLeave };
@@ -61,7 +65,8 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
       if (element.offsetWidth > 0) fitter.fit(); // a hidden terminal keeps its size
     };
     fit();
-    view.current = { focus: () => terminal.focus(), fit };
+    const type = (key: Key) => terminal.input(typed(key, terminal.modes.applicationCursorKeysMode));
+    view.current = { focus: () => terminal.focus(), fit, type };
     // Tab belongs to the shell, so another key leaves.
     terminal.attachCustomKeyEventHandler((e) => {
       if (e.key !== 'Escape' || !e.shiftKey) return true;
@@ -127,7 +132,11 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
       else if (socket?.readyState === WebSocket.OPEN) socket.send(data);
     };
     const listeners = [
-      terminal.onData((text) => send(encoder.encode(text))),
+      terminal.onData((text) => {
+        send(encoder.encode(withControl.current ? withCtrl(text) : text));
+        withControl.current = false;
+        setCtrl(false);
+      }),
       terminal.onBinary((text) => send(Uint8Array.from(text, (c) => c.charCodeAt(0)))),
       terminal.onResize(({ rows, cols }) => {
         if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: 'resize', rows, cols }));
@@ -182,6 +191,16 @@ export function TerminalView({ conversation, id, shown, onOpened, onRestart, onL
         </p>
       )}
       <div ref={host} className="terminal-host mono" />
+      {byTouch() && (
+        <TerminalKeys
+          ctrl={ctrl}
+          onCtrl={() => {
+            withControl.current = !ctrl;
+            setCtrl(!ctrl);
+          }}
+          onKey={(key) => view.current?.type(key)}
+        />
+      )}
     </div>
   );
 }

@@ -26,9 +26,10 @@ export function UsagePanel({ conversation, usage, model }: Props) {
   const spent = useThrottled(usage.promptTokens + usage.completionTokens, 1000);
   const all = useQuery({ ...statsQuery(conversation, spent), select: readUsage });
   const calls = all.data?.calls ?? usage.calls;
+  const cost = costText(usage.costUSD, calls);
   const facts: [string, string][] = [
     [tr('Model'), model || '–'],
-    [tr('Cost'), usage.budgetUSD === null ? money(usage.costUSD) : tr('{part} of {whole}', { part: money(usage.costUSD), whole: money(usage.budgetUSD) })],
+    [tr('Cost'), usage.budgetUSD === null ? cost : tr('{part} of {whole}', { part: cost, whole: money(usage.budgetUSD) })],
     [tr('Input tokens'), tokens(usage.promptTokens)],
     [tr('of these from the cache'), tokens(usage.cachedTokens)],
     [tr('Output tokens'), tokens(usage.completionTokens)],
@@ -129,6 +130,12 @@ function Calls({ calls }: { calls: Call[] }) {
 function size(c: Call, measure: Measure): number {
   if (measure === 'cost') return c.costUSD ?? 0;
   return measure === 'time' ? c.seconds : c.promptTokens + c.completionTokens;
+}
+
+// costText is the cost of all calls, as far as their prices are known.
+function costText(usd: number, calls: Call[]): string {
+  if (calls.every((c) => c.costUSD !== null)) return money(usd);
+  return usd > 0 ? tr('at least {amount}', { amount: money(usd) }) : tr('not known');
 }
 
 // cents shows the cost of one call, which is often below a cent.

@@ -1,21 +1,26 @@
 import { expect, test } from 'vitest';
-import { branchFor, lines, rows, type Row } from './changes';
+import type { Change } from '../api/git';
+import { branchFor, lines, rows, total, type Row } from './changes';
 
 test('rows have what is staged, and what is committed has nothing to stage', () => {
-  const file = (path: string, staged: boolean, unstaged: boolean) => ({ path, staged, unstaged, conflicted: false });
+  const file = (path: string, staged: boolean, unstaged: boolean) => ({ path, staged, unstaged, conflicted: false, repository: false });
   const status = { branch: 'main', head: 'x', unpushed: 1, files: [file('a', true, true), file('b', true, false), file('d', false, true)] };
-  const changes = [
-    { path: 'b', status: 'ADDED' as const },
-    { path: 'a', status: 'UPDATED' as const },
-    { path: 'c', status: 'DELETED' as const },
-  ];
-  expect(rows(changes, status).map((r) => [r.path, r.status, r.staged])).toEqual([
+  const change = (path: string, of: Change['status'], from?: string): Change => ({ path, status: of, from, added: 2, deleted: 1, binary: false });
+  const changes = [change('b', 'ADDED'), change('a', 'UPDATED'), change('c', 'DELETED')];
+  expect(rows(changes, status).map((r) => [r.path, r.change.status, r.staged])).toEqual([
     ['a', 'UPDATED', 'part'],
     ['b', 'ADDED', 'all'],
     ['c', 'DELETED', null],
     ['d', 'UPDATED', 'none'],
   ]);
   expect(rows(changes, null).every((r) => r.staged === null)).toBe(true);
+  expect(total(rows(changes, status))).toEqual({ added: 6, deleted: 3 });
+  expect(total(rows([], status))).toBeNull(); // of files that no count names
+  const moved = rows([change('d', 'MOVED', 'b')], status);
+  expect(moved.map((r) => [r.path, r.staged])).toEqual([
+    ['a', 'part'],
+    ['d', 'part'],
+  ]);
 });
 
 test('a branch is proposed that is not the one the work is for', () => {
@@ -26,7 +31,7 @@ test('a branch is proposed that is not the one the work is for', () => {
 });
 
 test('lines are a tree: directories first, chains of directories in one line', () => {
-  const row = (path: string): Row => ({ path, status: 'ADDED', staged: null, conflicted: false });
+  const row = (path: string): Row => ({ path, change: { path, status: 'ADDED', added: 1, deleted: 0, binary: false }, staged: null, conflicted: false, repository: false });
   const show = (paths: string[], ...closed: string[]) => lines(paths.map(row), new Set(closed)).map((l) => '  '.repeat(l.depth) + (l.directory === null ? l.name : `${l.open ? '-' : '+'} ${l.name}`));
   const paths = ['a.txt', 'src/b/c/one.go', 'src/b/c/two.go', 'src/b/d.go', 'web/x/y/z.ts', 'README'];
   expect(show(paths)).toEqual(['- src/b', '  - c', '    one.go', '    two.go', '  d.go', '- web/x/y', '  z.ts', 'a.txt', 'README']);

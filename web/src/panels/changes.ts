@@ -3,27 +3,46 @@ import type { Change, GitStatus } from '../api/git';
 
 export interface Row {
   path: string; // relative to the directory
-  status: Change['status'];
+  change: Change;
   // The staged part of an uncommitted file; null: committed, or without a repository.
   staged: 'none' | 'part' | 'all' | null;
   conflicted: boolean;
+  repository: boolean; // it is a Git repository within this one
 }
 
 export function rows(changes: Change[], status: GitStatus | null): Row[] {
   const open = new Map((status?.files ?? []).map((f) => [f.path, f]));
   const found = changes.map((c): Row => {
-    const f = open.get(c.path);
-    open.delete(c.path);
-    return { path: c.path, status: c.status, staged: f ? extent(f) : null, conflicted: f?.conflicted ?? false };
+    // A rename is two files to Git's status.
+    const files = pathsOf(c).flatMap((path) => open.get(path) ?? []);
+    for (const f of files) open.delete(f.path);
+    return { path: c.path, change: c, staged: extent(files), conflicted: files.some((f) => f.conflicted), repository: files.some((f) => f.repository) };
   });
   // An uncommitted file may equal its state when the work began.
-  for (const f of open.values()) found.push({ path: f.path, status: 'UPDATED', staged: extent(f), conflicted: f.conflicted });
+  for (const f of open.values()) {
+    const change: Change = { status: 'UPDATED', path: f.path, added: null, deleted: null, binary: false };
+    found.push({ path: f.path, change, staged: extent([f]), conflicted: f.conflicted, repository: f.repository });
+  }
   return found.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-function extent(f: GitStatus['files'][number]): Row['staged'] {
-  if (!f.staged) return 'none';
-  return f.unstaged ? 'part' : 'all';
+function extent(files: GitStatus['files']): Row['staged'] {
+  if (files.length === 0) return null;
+  if (!files.some((f) => f.staged)) return 'none';
+  return files.some((f) => f.unstaged) ? 'part' : 'all';
+}
+
+// pathsOf are the files that a change touches.
+export function pathsOf(c: Change): string[] {
+  return c.from === undefined ? [c.path] : [c.path, c.from];
+}
+
+// total is the number of lines that were added and deleted, null where none was counted.
+export function total(rows: Row[]): { added: number; deleted: number } | null {
+  const counted = rows.filter((r) => r.change.added !== null);
+  if (counted.length === 0) return null;
+  const sum = (of: 'added' | 'deleted') => counted.reduce((n, r) => n + (r.change[of] ?? 0), 0);
+  return { added: sum('added'), deleted: sum('deleted') };
 }
 
 // A line of the list: a directory, or a file in the one above it.

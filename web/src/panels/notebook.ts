@@ -1,5 +1,5 @@
 // Reads Jupyter notebooks (nbformat 4). They may come from anybody: everything is checked,
-// and HTML, scripts and widgets in outputs are left out.
+// and scripts, widgets and HTML but tables in outputs are left out.
 
 export interface Cell {
   kind: 'markdown' | 'code' | 'raw';
@@ -11,30 +11,39 @@ export interface Cell {
 export type Output =
   | { kind: 'text'; text: string; error: boolean }
   | { kind: 'image'; source: string } // a data: URL
+  | { kind: 'tables'; html: string } // with anything else in it
+  | { kind: 'markdown'; text: string }
   | { kind: 'omitted'; type: string };
+
+export interface Notebook {
+  language: string; // of its code
+  cells: Cell[];
+}
 
 // mostCells is how many cells are shown.
 export const mostCells = 2000;
 
 // readNotebook returns null for anything but a notebook of version 4.
-export function readNotebook(text: string): Cell[] | null {
+export function readNotebook(text: string): Notebook | null {
   let document: unknown;
   try {
     document = JSON.parse(text);
   } catch {
     return null;
   }
-  const { nbformat, cells } = (document ?? {}) as { nbformat?: unknown; cells?: unknown };
+  const { nbformat, cells, metadata } = (document ?? {}) as { nbformat?: unknown; cells?: unknown; metadata?: { language_info?: { name?: unknown } } };
   if (nbformat !== 4 || !Array.isArray(cells)) return null;
-  return cells.slice(0, mostCells).map((cell: unknown): Cell => {
-    const c = (cell ?? {}) as Record<string, unknown>;
-    return {
-      kind: c.cell_type === 'markdown' || c.cell_type === 'code' ? c.cell_type : 'raw',
-      source: joined(c.source),
-      count: typeof c.execution_count === 'number' ? c.execution_count : null,
-      outputs: Array.isArray(c.outputs) ? c.outputs.map(readOutput) : [],
-    };
-  });
+  return { language: joined(metadata?.language_info?.name), cells: cells.slice(0, mostCells).map(readCell) };
+}
+
+function readCell(cell: unknown): Cell {
+  const c = (cell ?? {}) as Record<string, unknown>;
+  return {
+    kind: c.cell_type === 'markdown' || c.cell_type === 'code' ? c.cell_type : 'raw',
+    source: joined(c.source),
+    count: typeof c.execution_count === 'number' ? c.execution_count : null,
+    outputs: Array.isArray(c.outputs) ? c.outputs.map(readOutput) : [],
+  };
 }
 
 function readOutput(output: unknown): Output {
@@ -52,7 +61,11 @@ function readOutput(output: unknown): Output {
   // A picture, not a document: it cannot run or load anything.
   const drawing = joined(data['image/svg+xml']);
   if (drawing !== '') return { kind: 'image', source: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(drawing)}` };
-  for (const type of ['text/markdown', 'text/latex', 'text/plain']) {
+  const html = joined(data['text/html']);
+  if (html.includes('<table')) return { kind: 'tables', html };
+  const markdown = joined(data['text/markdown']);
+  if (markdown !== '') return { kind: 'markdown', text: markdown };
+  for (const type of ['text/latex', 'text/plain']) {
     const text = joined(data[type]);
     if (text !== '') return { kind: 'text', text, error: false };
   }

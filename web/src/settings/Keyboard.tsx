@@ -6,19 +6,20 @@ const always = [
   { keys: 'Shift+Enter', label: tr('New line') },
   { keys: 'Esc', label: tr('Leave the text box') },
   { keys: 'Shift+Esc', label: tr('Leave the terminal') },
-  { keys: 'Y', label: tr('Allow the action that waits') },
-  { keys: 'N', label: tr('Reject it') },
+  { keys: 'Y', label: tr('In a confirmation: allow once') },
+  { keys: 'A', label: tr('In a confirmation: always allow this kind') },
+  { keys: 'N', label: tr('In a confirmation: reject') },
   { keys: 'Ctrl+.', label: tr('Stop the agent') },
   { keys: 'Ctrl+F', label: tr('Search in the conversation') },
 ];
 
-// Keyboard is the map of keys. Single letters act while no text is written.
+// Keyboard is the map of keys.
 export function Keyboard() {
   const commands = useAllCommands().filter((c) => c.keys);
   return (
     <section className="card" aria-labelledby="keyboard-title">
       <h2 id="keyboard-title">{tr('Keyboard')}</h2>
-      <p className="hint">{tr('Single letters act while you write nothing. On a Mac, Command is Ctrl.')}</p>
+      <p className="hint">{tr('Single letters act in a confirmation that has the focus only. On a Mac, Command is Ctrl.')}</p>
       <table className="keyboard">
         <tbody>
           {[...commands, ...always].map((c) => (

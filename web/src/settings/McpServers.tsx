@@ -1,10 +1,10 @@
-import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
 import { describe } from '../api/failure';
-import { serversQuery, setServers, testServer, type McpServer } from '../api/mcpServers';
+import { beginLogin, loginsQuery, logOut, serversQuery, setServers, testServer, type McpServer } from '../api/mcpServers';
 import { DeleteButton } from './DeleteButton';
 import { line, words } from './commandLine';
-import { variables } from './environment';
+import { variables, written } from './environment';
 import { useChoice } from './useChoice';
 import { tr } from '../i18n/text';
 
@@ -15,6 +15,8 @@ export function McpServers() {
   const [address, setAddress] = useState('');
   const [token, setToken] = useState('');
   const [environment, setEnvironment] = useState('');
+  const [editing, setEditing] = useState<string | null>(null); // the stored one in the form
+  const form = useRef<HTMLFormElement>(null);
   const all = servers.value ?? {};
   const failure = servers.error;
   const add = (next: Record<string, McpServer>) =>
@@ -24,7 +26,16 @@ export function McpServers() {
       setAddress((now) => (now === address ? '' : now));
       setToken((now) => (now === token ? '' : now));
       setEnvironment((now) => (now === environment ? '' : now));
+      setEditing((now) => (now === editing ? null : now));
     });
+  const fill = (key: string | null, server: McpServer) => {
+    setEditing(key);
+    setName(key ?? '');
+    setAddress(server.url ?? line([server.command ?? '', ...(server.args ?? [])].filter((word, i) => i > 0 || word !== '')));
+    setToken('');
+    setEnvironment(written(server.env ?? {}));
+    form.current?.querySelector<HTMLInputElement>(key === null ? 'input' : 'input:not([readonly])')?.focus();
+  };
   const remote = /^https?:\/\//.test(address.trim());
   const program = address.trim() !== '' && !remote;
   const { env, wrong } = variables(environment);
@@ -49,6 +60,10 @@ export function McpServers() {
               {Object.keys(server.env ?? {}).length > 0 && <span className="hint"> {tr('with {names}', { names: Object.keys(server.env ?? {}).join(', ') })}</span>}
             </span>
             <TestServer name={key} stored={!servers.pending} />
+            {server.url !== undefined && !authorized(server) && <LogIn name={key} stored={!servers.pending} />}
+            <button type="button" className="button" aria-label={tr('Edit {name}', { name: key })} disabled={servers.pending} onClick={() => fill(key, server)}>
+              {tr('Edit')}
+            </button>
             <label className="row">
               <input
                 type="checkbox"
@@ -69,19 +84,25 @@ export function McpServers() {
         ))}
       </ul>
       <form
+        ref={form}
         className="settings-form"
+        aria-label={editing === null ? tr('Add an MCP server') : tr('Edit {name}', { name: editing })}
         onSubmit={(e) => {
           e.preventDefault();
           if (program && wrong !== null) return;
           const text = address.trim();
           const [command = '', ...args] = words(text);
-          const server: McpServer = remote ? { url: text, ...(token ? { headers: { Authorization: `Bearer ${token}` } } : {}) } : { command, args, env };
+          // An edited server keeps its other fields; fields of the other form are dropped.
+          const { url: _, headers, command: __, args: ___, env: ____, ...kept } = (editing !== null && all[editing]) || {};
+          const server: McpServer = remote
+            ? { ...kept, url: text, ...(token ? { headers: { ...headers, Authorization: `Bearer ${token}` } } : headers ? { headers } : {}) }
+            : { ...kept, command, args, env };
           add({ ...all, [name.trim()]: server });
         }}
       >
         <label className="field">
           <span>{tr('Name')}</span>
-          <input className="input mono" required pattern="[A-Za-z0-9][A-Za-z0-9_\-]{0,63}" spellCheck={false} value={name} onChange={(e) => setName(e.target.value)} />
+          <input className="input mono" required readOnly={editing !== null} pattern="[A-Za-z0-9][A-Za-z0-9_\-]{0,63}" spellCheck={false} value={name} onChange={(e) => setName(e.target.value)} />
         </label>
         <label className="field">
           <span>{tr('Address or command')}</span>
@@ -97,7 +118,7 @@ export function McpServers() {
         {remote && (
           <label className="field">
             <span>{tr('Token, if it wants one')}</span>
-            <input className="input mono" type="password" autoComplete="off" value={token} onChange={(e) => setToken(e.target.value)} />
+            <input className="input mono" type="password" autoComplete="off" placeholder={editing !== null && all[editing]?.headers ? tr('unchanged') : ''} value={token} onChange={(e) => setToken(e.target.value)} />
           </label>
         )}
         {program && (
@@ -123,11 +144,49 @@ export function McpServers() {
         )}
         <div className="row">
           <button className="button primary" disabled={servers.pending || (program && wrong !== null)}>
-            {tr('Add')}
+            {editing === null ? tr('Add') : tr('Save')}
           </button>
+          {editing !== null && (
+            <button type="button" className="button" onClick={() => fill(null, {})}>
+              {tr('Cancel')}
+            </button>
+          )}
         </div>
       </form>
     </section>
+  );
+}
+
+// authorized says that a server has credentials of its own in the settings.
+const authorized = ({ headers = {}, auth }: McpServer): boolean => {
+  const strategy = (auth as { strategy?: string } | undefined)?.strategy ?? 'none';
+  return Object.keys(headers).some((name) => name.toLowerCase() === 'authorization') || !['none', 'oauth2'].includes(strategy);
+};
+
+// LogIn goes to the login page of a stored server, or forgets the login.
+function LogIn({ name, stored }: { name: string; stored: boolean }) {
+  const queries = useQueryClient();
+  const logins = useQuery(loginsQuery);
+  const begin = useMutation({ mutationFn: () => beginLogin(name), onSuccess: (address) => window.location.assign(address) });
+  const end = useMutation({ mutationFn: () => logOut(name), onSettled: () => queries.invalidateQueries({ queryKey: loginsQuery.queryKey }) });
+  const failure = begin.error ?? end.error;
+  return (
+    <>
+      {logins.data?.includes(name) ? (
+        <button type="button" className="button" aria-label={tr('Log out of {name}', { name })} disabled={end.isPending} onClick={() => end.mutate()}>
+          {tr('Log out')}
+        </button>
+      ) : (
+        <button type="button" className="button" aria-label={tr('Log in at {name}', { name })} disabled={!stored || begin.isPending || begin.isSuccess} onClick={() => begin.mutate()}>
+          {tr('Log in')}
+        </button>
+      )}
+      {failure && (
+        <p className="settings-result banner bad" role="alert">
+          {describe(failure)}
+        </p>
+      )}
+    </>
   );
 }
 

@@ -1,13 +1,19 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
+import { programQuery } from '../api/agentProgram';
 import { describe } from '../api/failure';
 import { activateProfile, deleteProfile, modelNamesQuery, modelQuery, profilesQuery, saveProfile, setModel, testModel, type Model, type ModelChoice } from '../api/models';
 import { tr } from '../i18n/text';
+import { AgentChoice } from './AgentChoice';
 import { DeleteButton } from './DeleteButton';
+import { FileTools } from './FileTools';
+import { MemoryFiles } from './MemoryFiles';
+import { MoreTools } from './MoreTools';
 
 export function Models() {
   const queries = useQueryClient();
   const current = useQuery(modelQuery);
+  const program = useQuery(programQuery).data ?? null;
   const profiles = useQuery(profilesQuery);
   const [adding, setAdding] = useState(false);
   const refresh = () => queries.invalidateQueries();
@@ -21,21 +27,24 @@ export function Models() {
           {describe(failure)}
         </p>
       )}
-      <section className="card" aria-labelledby="model-title">
-        <h2 id="model-title">{tr('Model')}</h2>
-        {current.data && (
-          <ModelForm
-            key={`${current.data.model} ${current.data.baseURL}`}
-            start={current.data}
-            button={tr('Save')}
-            onSave={async (choice) => {
-              await setModel(choice);
-              await refresh();
-            }}
-          />
-        )}
-      </section>
-      {current.data && (
+      <AgentChoice key={JSON.stringify(program)} start={program} />
+      {!program && (
+        <section className="card" aria-labelledby="model-title">
+          <h2 id="model-title">{tr('Model')}</h2>
+          {current.data && (
+            <ModelForm
+              key={`${current.data.model} ${current.data.baseURL}`}
+              start={current.data}
+              button={tr('Save')}
+              onSave={async (choice) => {
+                await setModel(choice);
+                await refresh();
+              }}
+            />
+          )}
+        </section>
+      )}
+      {current.data && !program && (
         <section className="card" aria-label={tr('Test')}>
           <div className="row">
             <TestModel profile={null} />
@@ -43,6 +52,9 @@ export function Models() {
           </div>
         </section>
       )}
+      {!program && <FileTools />}
+      {!program && <MemoryFiles />}
+      {!program && <MoreTools />}
       <section className="card" aria-labelledby="profiles-title">
         <h2 id="profiles-title">{tr('Profiles')}</h2>
         <p className="hint">{tr('Named models, to switch between.')}</p>

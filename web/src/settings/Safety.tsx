@@ -1,12 +1,13 @@
-import { describe } from '../api/failure';
 import { presetQuery, setPreset, type Preset } from '../api/confirmation';
+import { Failed } from '../design/Failed';
+import { Choices } from './Choices';
 import { useChoice } from './useChoice';
 import { tr } from '../i18n/text';
 
-const choices: { label: string; hint: string; preset: Preset }[] = [
-  { label: tr('Never'), hint: tr('The agent works alone. The sandbox still limits what it can do.'), preset: 'never' },
-  { label: tr('Before risky actions'), hint: tr('The model and Deft say how risky each action is; medium is allowed, high and unknown wait for you.'), preset: 'risky' },
-  { label: tr('Before every action'), hint: tr('Nothing happens without you.'), preset: 'always' },
+const choices: { value: Preset; label: string; hint: string }[] = [
+  { label: tr('Never'), hint: tr('The agent works alone. The sandbox still limits what it can do.'), value: 'never' },
+  { label: tr('Before risky actions'), hint: tr('The model and Deft say how risky each action is; medium is allowed, high and unknown wait for you.'), value: 'risky' },
+  { label: tr('Before every action'), hint: tr('Nothing happens without you.'), value: 'always' },
 ];
 
 // Safety says when the agent asks. It holds for new conversations.
@@ -14,24 +15,8 @@ export function Safety() {
   const safety = useChoice(presetQuery, setPreset);
   return (
     <section className="card">
-      {safety.error && (
-        <p className="banner bad" role="alert">
-          {describe(safety.error)}
-        </p>
-      )}
-      <fieldset className="choices" disabled={!safety.value}>
-        <legend>{tr('When does the agent ask?')}</legend>
-        {choices.map((c) => (
-          <label key={c.label} className="row choice">
-            <input type="radio" name="confirm" checked={c.preset === safety.value} onChange={() => safety.choose(c.preset)} />
-            <span>
-              {c.label}
-              <br />
-              <span className="hint">{c.hint}</span>
-            </span>
-          </label>
-        ))}
-      </fieldset>
+      <Failed error={safety.error} />
+      <Choices name="confirm" legend={tr('When does the agent ask?')} all={choices} value={safety.value} choose={safety.choose} />
       <p className="hint">{tr('This holds for new conversations. Each one can be changed in its menu.')}</p>
     </section>
   );

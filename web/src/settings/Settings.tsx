@@ -1,13 +1,15 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import { setTheme, theme, type Theme } from '../design/theme';
 import { notices, setNotices } from '../design/notices';
+import { useCurrent } from '../design/row';
 import { GitPage } from './GitPage';
 import { Isolation } from './Isolation';
 import { Keyboard } from './Keyboard';
 import { Keys } from './Keys';
 import { McpServers } from './McpServers';
 import { Models } from './Models';
+import { Plugins } from './Plugins';
 import { Safety } from './Safety';
 import { settingsTabs } from './tabs';
 import { TakeOver } from './TakeOver';
@@ -17,14 +19,10 @@ import { choose as chooseLanguage, chosen as chosenLanguage, languages, tr, type
 import './settings.css';
 
 export default function Settings({ tab }: { tab: string }) {
-  const tabs = useRef<HTMLElement>(null);
+  const tabs = useCurrent(tab);
   useEffect(() => {
     document.title = `${tr('Settings')} · Deft`;
   }, []);
-  // In a narrow window the row of names scrolls.
-  useEffect(() => {
-    tabs.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
-  }, [tab]);
   return (
     <div className="settings">
       <div className="settings-inner">
@@ -44,6 +42,7 @@ export default function Settings({ tab }: { tab: string }) {
           {tab === 'sandbox' && <Isolation />}
           {tab === 'tools' && <McpServers />}
           {tab === 'skills' && <Skills />}
+          {tab === 'plugins' && <Plugins />}
           {tab === 'git' && <GitPage />}
           {tab === 'keys' && <Keys />}
           {tab === 'import' && <TakeOver />}

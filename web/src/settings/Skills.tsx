@@ -8,7 +8,7 @@ import { trNodes } from '../i18n/nodes';
 // conversations. Those of a repository come with it.
 export function Skills() {
   const skills = useChoice(skillsQuery, ({ off }) => setSkillsOff(off));
-  const { all = [], off = [] } = skills.value ?? {};
+  const { all = [], off = [], problems = [] } = skills.value ?? {};
   return (
     <section className="card" aria-labelledby="skills-title">
       <h2 id="skills-title">{tr('Skills')}</h2>
@@ -23,6 +23,11 @@ export function Skills() {
           {describe(skills.error)}
         </p>
       )}
+      {problems.map((text) => (
+        <p key={text} className="banner bad" role="alert">
+          {text}
+        </p>
+      ))}
       {skills.value && all.length === 0 && <p className="hint">{tr('There is none yet.')}</p>}
       <ul className="settings-list">
         {all.map((s) => (
@@ -41,7 +46,7 @@ export function Skills() {
                 type="checkbox"
                 checked={!off.includes(s.name)}
                 disabled={skills.pending}
-                onChange={(e) => skills.choose({ all, off: e.target.checked ? off.filter((name) => name !== s.name) : [...off, s.name] })}
+                onChange={(e) => skills.choose({ all, problems, off: e.target.checked ? off.filter((name) => name !== s.name) : [...off, s.name] })}
               />
               {tr('On')}
               <span className="visually-hidden">: {s.name}</span>

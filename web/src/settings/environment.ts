@@ -10,3 +10,9 @@ export function variables(text: string): { env: Record<string, string>; wrong: s
   }
   return { env, wrong: null };
 }
+
+// written are environment variables as [variables] reads them.
+export const written = (env: Record<string, string>): string =>
+  Object.entries(env)
+    .map(([name, value]) => `${name}=${value}`)
+    .join('\n');

@@ -12,6 +12,7 @@ export const settingsTabs: Tab[] = [
   { name: 'sandbox', label: tr('Sandbox') },
   { name: 'tools', label: tr('MCP servers') },
   { name: 'skills', label: tr('Skills') },
+  { name: 'plugins', label: tr('Plugins') },
   { name: 'git', label: tr('Git hosts') },
   { name: 'keys', label: tr('API keys') },
   { name: 'appearance', label: tr('Appearance') },

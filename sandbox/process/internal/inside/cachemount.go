@@ -57,43 +57,52 @@ type treeResult struct {
 // openTrees returns the mounts of the caches, which are made side by side: each overlay of
 // its own costs half a millisecond.
 func openTrees(all []*CacheLayer) []treeResult {
-	overlays := map[string]treeResult{}
+	shared := map[string]treeResult{} // by Layer
 	for _, c := range all {
-		if _, ok := overlays[c.Layer]; !ok && Exists(c.Lower) {
-			overlays[c.Layer] = sharedOverlay(c)
+		if _, ok := shared[c.Layer]; ok || !Exists(c.Lower) {
+			continue
+		}
+		if shared[c.Layer] = (treeResult{-1, unix.EINVAL}); !c.Apart {
+			shared[c.Layer] = sharedOverlay(c, c.Lower)
 		}
 	}
 	opened := make([]treeResult, len(all))
+	var absent []int
 	var wg sync.WaitGroup
 	for i, c := range all {
+		o, ok := shared[c.Layer]
+		apart := ok && errors.Is(o.err, unix.EINVAL) && c.Path != c.Lower
+		if apart && !Exists(c.Path) {
+			absent = append(absent, i)
+			continue
+		}
 		wg.Go(func() {
-			o := &opened[i]
-			if shared, ok := overlays[c.Layer]; ok {
-				o.fd, o.err = openCache(c, shared)
-			} else {
-				o.fd, o.err = openPlain(c)
+			switch {
+			case apart:
+				opened[i].fd, opened[i].err = overlayPart(c)
+			case ok:
+				opened[i].fd, opened[i].err = openCache(c, o)
+			default:
+				opened[i].fd, opened[i].err = openPlain(c)
 			}
 		})
 	}
 	wg.Wait()
+	openAbsent(all, absent, opened)
 	return opened
 }
 
-// sharedOverlay makes the overlay that serves all caches with the same Lower, and mounts it
+// sharedOverlay makes the overlay that serves caches with the same Layer, and mounts it
 // in the old root, where its parts can be cloned.
-func sharedOverlay(c *CacheLayer) (o treeResult) {
-	if o.fd, o.err = overlay(c); o.err == nil {
+func sharedOverlay(c *CacheLayer, lower string) (o treeResult) {
+	if o.fd, o.err = newOverlay(lower, filepath.Join(c.Layer, LayerFiles), filepath.Join(c.Layer, LayerWork)); o.err == nil {
 		o.err = unix.MoveMount(o.fd, "", unix.AT_FDCWD, filepath.Join(c.Layer, LayerMount), unix.MOVE_MOUNT_F_EMPTY_PATH)
 	}
 	return o
 }
 
-// openCache returns the mounts of a cache with its layer: a part of the shared overlay, or
-// one of its own.
+// openCache returns the mounts of a cache with its layer, which are a part of the shared overlay.
 func openCache(c *CacheLayer, o treeResult) (int, error) {
-	if errors.Is(o.err, unix.EINVAL) && c.Path != c.Lower {
-		return overlayPart(c)
-	}
 	if o.err != nil {
 		return -1, o.err
 	}
@@ -111,32 +120,52 @@ func openCache(c *CacheLayer, o treeResult) (int, error) {
 	return unix.OpenTree(dir, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
 }
 
-// overlay makes the file system of caches, with writes over the user's files.
-func overlay(c *CacheLayer) (int, error) {
-	return newOverlay(c.Lower, filepath.Join(c.Layer, LayerFiles), filepath.Join(c.Layer, LayerWork))
-}
-
-// overlayPart makes the file system of one cache, with the same files over it as overlay.
-// The kernel refuses to lay anything over a directory beneath which something else is
+// overlayPart makes the file system of one cache, with the same files over it as the shared
+// overlay. The kernel refuses to lay anything over a directory beneath which something else is
 // mounted, such as a container's files or another machine's in the home.
 func overlayPart(c *CacheLayer) (int, error) {
 	rel := strings.TrimPrefix(c.Path, c.Lower)
-	upper, part := filepath.Join(c.Layer, LayerFiles, rel), filepath.Join(c.Layer, layerParts, rel)
-	lower, work := filepath.Join(part, "none"), filepath.Join(part, "work")
-	for _, dir := range []string{upper, lower, work} {
+	upper, work := filepath.Join(c.Layer, LayerFiles, rel), filepath.Join(c.Layer, layerParts, rel, LayerWork)
+	for _, dir := range []string{upper, work} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return -1, err
 		}
 	}
-	if Exists(c.Path) {
-		lower = c.Path
+	return newOverlay(c.Path, upper, work)
+}
+
+// openAbsent makes the mounts of caches that the user does not have, and whose Lower cannot be
+// covered: parts of one overlay, over nothing, as each overlay makes a dozen files. It comes
+// after the overlays of single caches, whose files are beneath its own: the kernel objects to
+// a layer beneath one that is in use.
+func openAbsent(all []*CacheLayer, absent []int, opened []treeResult) {
+	shared := map[string]treeResult{} // by Layer
+	for _, i := range absent {
+		c := all[i]
+		// Made through the overlay it would be marked to hide a cache that the user has later.
+		err := os.MkdirAll(filepath.Join(c.Layer, LayerFiles, strings.TrimPrefix(c.Path, c.Lower)), 0o700)
+		if err != nil {
+			opened[i] = treeResult{-1, err}
+			continue
+		}
+		if _, ok := shared[c.Layer]; !ok {
+			nothing := filepath.Join(c.Layer, layerNothing)
+			if err := os.MkdirAll(nothing, 0o700); err != nil {
+				opened[i] = treeResult{-1, err}
+				continue
+			}
+			shared[c.Layer] = sharedOverlay(c, nothing)
+		}
+		opened[i].fd, opened[i].err = openCache(c, shared[c.Layer])
 	}
-	return newOverlay(lower, upper, work)
 }
 
 func newOverlay(lower, upper, work string) (int, error) {
 	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`)
-	return newFS("overlay", map[string]string{"lowerdir": escape.Replace(lower), "upperdir": upper, "workdir": work, "userxattr": ""}, plainAttr)
+	return newFS("overlay", map[string]string{
+		"lowerdir": escape.Replace(lower), "upperdir": upper, "workdir": work, "userxattr": "",
+		"index": "off", // it would keep the files over another directory than the first one from being used
+	}, plainAttr)
 }
 
 // openPlain returns the mounts of the writes to a cache without an overlay.

@@ -52,16 +52,19 @@ type CacheLayer struct {
 	Variable string `json:",omitempty"` // names it to the tool
 	Lower    string // the covered directory: the home with the cache in it, or the cache
 	Layer    string // the directories below; caches with the same Lower share it
+	// Apart: something is mounted beneath Lower, which the kernel then does not cover.
+	Apart bool `json:",omitempty"`
 }
 
 // The directories of a layer. Files that programs write directly, not through
 // overlayfs, could look like its marks, so they are kept apart.
 const (
-	LayerFiles = "files" // writes through overlayfs
-	LayerWork  = "work"  // for overlayfs
-	LayerMount = "mount" // where it is mounted while the sandbox starts
-	layerParts = "parts" // for overlayfs, where each cache has a file system of its own
-	layerPlain = "plain" // writes where there is no overlay
+	LayerFiles   = "files" // writes through overlayfs
+	LayerWork    = "work"  // for overlayfs
+	LayerMount   = "mount" // where it is mounted while the sandbox starts
+	layerParts   = "parts" // for overlayfs, where each cache has a file system of its own
+	layerNothing = "none"  // an empty directory, which it covers there for caches that the user does not have
+	layerPlain   = "plain" // writes where there is no overlay
 )
 
 // FeatureCaches says in a report that caches of tools are layers over the user's.

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/runtime/actionserver"
-	"github.com/deft-dev/deft/runtime/tunnel"
 	"github.com/deft-dev/deft/sandbox/bootstrap"
 	"github.com/deft-dev/deft/sandbox/docker/stage"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
+	"github.com/deft-dev/deft/sandbox/tunnel"
 
 	"golang.org/x/sys/unix"
 )

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/deft-dev/deft/confirmation"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
@@ -70,6 +71,28 @@ func checkTags(v any) error {
 
 // Confirm is the body of a request that names a preset; it is not in the contract.
 var Confirm = &s.Object{Fields: []s.Field{{Name: "confirm", Type: presets, Required: true}}}
+
+// Answers is the body of answers to questions, by action; it is not in the contract.
+var Answers = &s.Object{Fields: []s.Field{{Name: "answers", Type: s.Dict{Of: &s.Object{Fields: []s.Field{
+	{Name: "choice", Type: s.Enum{string(confirmation.Once), string(confirmation.Always), string(confirmation.Reject)}, Required: true},
+	{Name: "reason", Type: s.String{}, Default: ""},
+}}}, Required: true}}}
+
+// Limits is the body of a change of limits; it is not in the contract.
+var Limits = &s.Object{Fields: []s.Field{
+	{Name: "max_iterations", Type: s.Int{Bounds: s.Bounds{GE: &least}}, Required: true},
+	{Name: "max_budget_per_task", Type: s.Number{Bounds: s.Bounds{GE: new(float64)}}, Required: true},
+}}
+
+// HooksAnswer is the body of an answer about the project's hooks; it is not in the contract.
+var HooksAnswer = &s.Object{Fields: []s.Field{
+	{Name: "file", Type: s.String{}, Default: ""},
+	{Name: "sha256", Type: s.String{}, Required: true},
+	{Name: "allow", Type: s.Bool{}, Required: true},
+}}
+
+// Queued is the body of a request for a message that waits; it is not in the contract.
+var Queued = &s.Object{Fields: []s.Field{{Name: "text", Type: s.String{}, Required: true}}}
 
 // presets are the names of package security.
 var presets = s.Enum(security.Presets())

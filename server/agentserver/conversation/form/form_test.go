@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/agentserver/conversation/form"
 )
@@ -111,9 +112,10 @@ func TestStart(t *testing.T) {
 
 		`"agent_definitions":[{"name":"a","level":"user","hooks":{"stop":[]},"condenser":{"kind":"NoOpCondenser"},"metadata":{"a":1}}]`: "",
 		`"agent_definitions":null`: "list_type body.agent_definitions",
-		`"agent_definitions":[{"level":"moon","max_iteration_per_run":0}]`: "missing body.agent_definitions.0.name; literal_error body.agent_definitions.0.level; greater_than body.agent_definitions.0.max_iteration_per_run",
-		`"agent_definitions":[{"name":"a","condenser":{}}]`:                "value_error body.agent_definitions.0.condenser",
-		`"agent_definitions":[{"name":"a","mcp_config":{"m":{"x":1}}}]`:    "extra_forbidden body.agent_definitions.0.mcp_config.m.x",
+		`"agent_definitions":[{"level":"moon","max_iteration_per_run":0}]`:                               "missing body.agent_definitions.0.name; literal_error body.agent_definitions.0.level; greater_than body.agent_definitions.0.max_iteration_per_run",
+		`"agent_definitions":[{"name":"a","condenser":{"kind":"RecentEventsCondenser","max_events":0}}]`: "greater_than_equal body.agent_definitions.0.condenser.max_events",
+		`"agent_definitions":[{"name":"a","condenser":{}}]`:                                              "value_error body.agent_definitions.0.condenser",
+		`"agent_definitions":[{"name":"a","mcp_config":{"m":{"x":1}}}]`:                                  "extra_forbidden body.agent_definitions.0.mcp_config.m.x",
 
 		`"agent_launch_additions":{"skills":[{"name":"s","content":"c","allowed_tools":["a",1]}]}`:   "",
 		`"agent_launch_additions":{"skills":[{"name":"s","content":"c","trigger":{"keywords":[]}}]}`: "union_tag_not_found body.agent_launch_additions.skills.0.trigger",
@@ -127,9 +129,7 @@ func TestStart(t *testing.T) {
 			t.Fatal(more, err)
 		}
 		raw, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if d := cmp.Diff(want, locations(t, fits(form.Start, string(raw)))); d != "" {
 			t.Errorf("%s (-want +got):\n%s", more, d)
 		}
@@ -165,7 +165,10 @@ func TestOthers(t *testing.T) {
 		"ask":    {form.Question, map[string]string{`{}`: "missing body.question"}},
 		"secret": {form.Secrets, map[string]string{`{"secrets":{"A":"x","B":{"value":"y"},"C":{}}}`: "value_error body.secrets.C", `{"secrets":null}`: "dict_type body.secrets"}},
 		"policy": {form.Policy, map[string]string{`{"policy":{"kind":"ConfirmRisky","confirm_unknown":-1}}`: "bool_parsing body.policy.confirm_unknown", `{"policy":null}`: "model_attributes_type body.policy"}},
-		"risks":  {form.Analyzer, map[string]string{`{"security_analyzer":null}`: "", `{}`: "missing body.security_analyzer", `{"security_analyzer":{"kind":1}}`: "value_error body.security_analyzer"}},
+		"risks": {form.Analyzer, map[string]string{`{"security_analyzer":null}`: "", `{"security_analyzer":{"kind":"InvariantAnalyzer","api_url":"http://x"}}`: "",
+			`{"security_analyzer":{"kind":"EnsembleSecurityAnalyzer","analyzers":[{"kind":"HTTPSecurityAnalyzer","url":"http://x","api_key":"k"}]}}`: "",
+			`{"security_analyzer":{"kind":"HTTPSecurityAnalyzer"}}`:                                                                                  "missing body.security_analyzer.url",
+			`{}`: "missing body.security_analyzer", `{"security_analyzer":{"kind":1}}`: "value_error body.security_analyzer"}},
 		"accept": {form.Accepting, map[string]string{`{"accept":null,"reason":null}`: "bool_type body.accept; string_type body.reason"}},
 	} {
 		for body, want := range c.says {

@@ -2,11 +2,11 @@ package form
 
 import (
 	"errors"
-	"path"
 	"slices"
 	"strings"
 
 	_ "github.com/deft-dev/deft/hook" // describes hook_config
+	"github.com/deft-dev/deft/plugin/gitsource"
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/rest"
 	"github.com/deft-dev/deft/spec"
@@ -16,6 +16,7 @@ import (
 var Start = spec.Reference("StartConversationRequest", s.Object{Before: notBoth, After: checkSource},
 	tags,
 	s.Field{Name: "confirm", Type: s.Opt(presets)},
+	s.Field{Name: "set_up", Type: s.Bool{}, Default: false},
 	s.Field{Name: "observability_metadata", Type: blank(rest.CheckTraceMetadata, s.Any{})},
 	s.Field{Name: "observability_tags", Type: blank(checkTraceTags, s.Any{})},
 	s.Field{Name: "observability_span_name", Type: blank(rest.CheckSpanName, s.Any{})},
@@ -79,12 +80,7 @@ var _ = spec.Reference("ClientToolSpec", s.Object{}, s.Field{Name: "parameters",
 	Of: s.Dict{Of: s.Any{}},
 }})
 
-var _ = spec.Reference("PluginSource", s.Object{}, s.Field{Name: "repo_path", Type: s.Opt(s.String{Valid: func(dir string) error {
-	if path.IsAbs(dir) || slices.Contains(strings.Split(dir, "/"), "..") {
-		return errors.New("repo_path must be a path within the repository")
-	}
-	return nil
-}})})
+var _ = spec.Reference("PluginSource", s.Object{}, s.Field{Name: "repo_path", Type: s.Opt(s.String{Valid: gitsource.CheckPath})})
 
 func checkTraceTags(v any) error {
 	list, ok := v.([]any)

@@ -4,7 +4,7 @@
 //
 // # Usage
 //
-//	s := llmlist.New(catalog.Default(), prefixes)
+//	s := llmlist.New(catalog.Default, prefixes)
 //	routes := s.Routes()
 //
 // # Concurrency
@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/catalog"
@@ -29,14 +30,12 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Catalog is the catalogue of models.
-type Catalog interface {
-	Names() []string
-	Lookup(name string) (catalog.Entry, bool)
-}
+// Service holds the lists, which are made when they are first wanted: reading the catalogue
+// takes a millisecond, which each start would wait for.
+type Service struct{ lists func() *lists }
 
-// Service holds the lists, which are made once.
-type Service struct {
+// lists are the lists of a catalogue.
+type lists struct {
 	providers []string
 	models    map[string][]string // by provider; "" has all
 	verified  *schema.Map
@@ -48,10 +47,14 @@ const proxy = "openhands"
 // resold are the providers whose models the proxy has.
 var resold = []string{"anthropic", "openai", "gemini", "deepseek", "mistral", "moonshot", "minimax", "zai", "qwen"}
 
-// New makes the lists of a catalogue. prefixes are further providers by which
+// New returns the lists of a catalogue. prefixes are further providers by which
 // models may be named, with or without a slash at the end.
-func New(c Catalog, prefixes []string) *Service {
-	s := &Service{models: map[string][]string{}, verified: schema.NewMap()}
+func New(of func() *catalog.Catalog, prefixes []string) *Service {
+	return &Service{sync.OnceValue(func() *lists { return listsOf(of(), prefixes) })}
+}
+
+func listsOf(c *catalog.Catalog, prefixes []string) *lists {
+	s := &lists{models: map[string][]string{}, verified: schema.NewMap()}
 	able := map[string][]any{}
 	for _, name := range c.Names() {
 		e, ok := c.Lookup(name)
@@ -81,7 +84,7 @@ func New(c Catalog, prefixes []string) *Service {
 
 // verify lists the models that can call tools, which agents need, newest
 // names first.
-func (s *Service) verify(able map[string][]any) {
+func (s *lists) verify(able map[string][]any) {
 	sold := []any{}
 	for _, p := range resold {
 		slices.Reverse(able[p])
@@ -109,11 +112,14 @@ func (s *Service) Routes() []rest.Route {
 	always := func(v object) rest.Handler {
 		return func(w http.ResponseWriter, _ *http.Request) error { return rest.JSON(w, http.StatusOK, v) }
 	}
+	listed := func(of func(*lists) object) rest.Handler {
+		return func(w http.ResponseWriter, _ *http.Request) error { return rest.JSON(w, http.StatusOK, of(s.lists())) }
+	}
 	notConnected := always(object{"vendor": "openai", "connected": false, "account_email": nil, "expires_at": nil})
 	return []rest.Route{
-		{Method: "GET", Path: base + "/providers", Tag: tag, Scope: rest.Sandbox, Handle: always(object{"providers": s.providers})},
+		{Method: "GET", Path: base + "/providers", Tag: tag, Scope: rest.Sandbox, Handle: listed(func(l *lists) object { return object{"providers": l.providers} })},
 		{Method: "GET", Path: base + "/models", Tag: tag, Scope: rest.Sandbox, Handle: s.listModels},
-		{Method: "GET", Path: base + "/models/verified", Tag: tag, Scope: rest.Sandbox, Handle: always(object{"models": s.verified})},
+		{Method: "GET", Path: base + "/models/verified", Tag: tag, Scope: rest.Sandbox, Handle: listed(func(l *lists) object { return object{"models": l.verified} })},
 		{Method: "GET", Path: sub + "/models", Tag: tag, Unsupported: true, Scope: rest.Sandbox, Handle: always(object{"vendor": "openai", "models": subscribed})},
 		{Method: "GET", Path: sub + "/status", Tag: tag, Unsupported: true, Scope: rest.Sandbox, Handle: notConnected},
 		{Method: "POST", Path: sub + "/device/start", Tag: tag, Unsupported: true, Scope: rest.Account, Handle: startLogin},
@@ -123,7 +129,7 @@ func (s *Service) Routes() []rest.Route {
 }
 
 func (s *Service) listModels(w http.ResponseWriter, r *http.Request) error {
-	list := s.models[rest.QueryOf(r).String("provider", "")]
+	list := s.lists().models[rest.QueryOf(r).String("provider", "")]
 	if list == nil {
 		list = []string{}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/server/agentserver/settings/llmlist"
 	"github.com/deft-dev/deft/server/rest"
@@ -15,11 +16,9 @@ import (
 func TestLists(t *testing.T) {
 	t.Parallel()
 	h, err := rest.New(rest.Options{
-		Routes: llmlist.New(catalog.Default(), []string{"vllm/", "openai"}).Routes(), Keys: func() []string { return nil },
+		Routes: llmlist.New(catalog.Default, []string{"vllm/", "openai"}).Routes(), Keys: func() []string { return nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	get := func(method, path, body string, out any) int {
 		t.Helper()
 		w := httptest.NewRecorder()
@@ -52,5 +51,20 @@ func TestLists(t *testing.T) {
 		if got := get("POST", "/api/llm/subscription/openai/device/"+path, `{"device_code":"x"}`, nil); got != status {
 			t.Errorf("%s: %d", path, got)
 		}
+	}
+}
+
+// TestCatalogueIsReadOnUse: no start waits for the catalogue.
+func TestCatalogueIsReadOnUse(t *testing.T) {
+	t.Parallel()
+	read := false
+	routes := llmlist.New(func() *catalog.Catalog { read = true; return catalog.Default() }, nil).Routes()
+	if read {
+		t.Error("routes read the catalogue")
+	}
+	w := httptest.NewRecorder()
+	must.Succeed(t, routes[0].Handle(w, httptest.NewRequest("GET", "/api/llm/providers", nil)))
+	if !read || !strings.Contains(w.Body.String(), "anthropic") {
+		t.Errorf("catalogue read: %v, providers: %s", read, w.Body)
 	}
 }

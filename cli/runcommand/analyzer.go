@@ -1,0 +1,36 @@
+package runcommand
+
+import (
+	"encoding/json"
+	"os"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/security"
+)
+
+// ReadAnalyzer reads the security analyzer of a file, for a preset that asks by its ratings; nil
+// for no file. Errors are of kind Invalid.
+func ReadAnalyzer(file string, preset security.Preset) (json.RawMessage, error) {
+	if file == "" {
+		return nil, nil
+	}
+	if preset == "" || preset == security.Never {
+		return nil, fault.New(fault.Invalid, "--analyzer needs --confirm risky or always, which ask by its ratings")
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the file of the security analyzer cannot be read").Because(err).Hint("check --analyzer")
+	}
+	raw, err := readConfig(f)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "the security analyzer of "+file)
+	}
+	a, err := security.ParseAnalyzer(raw)
+	switch {
+	case err != nil:
+		return nil, fault.Wrap(err, fault.Invalid, "the security analyzer of "+file)
+	case a == nil:
+		return nil, fault.New(fault.Invalid, "there is no security analyzer in "+file)
+	}
+	return raw, nil
+}

@@ -1,0 +1,65 @@
+package runcommand
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/settings/permission"
+)
+
+// TestProjectHooks asks about all that the hooks of a project do, and remembers the answer apart
+// from the one about its MCP servers.
+func TestProjectHooks(t *testing.T) {
+	t.Parallel()
+	dir, answers := t.TempDir(), permission.Open(t.TempDir(), nil)
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, ".openhands"), 0o700))
+	write(t, filepath.Join(dir, ".openhands", "hooks.json"), `{"hooks":{
+		"PreToolUse":[{"matcher":"terminal","hooks":[{"command":"./check","timeout":5},{"type":"prompt","prompt":"be\u001b[31m nice"}]}],
+		"Stop":[{"hooks":[{"command":"make test","async":true},{"type":"agent","tools":["terminal"],"system_prompt":"look twice"}]}]}}`)
+	write(t, filepath.Join(dir, ProjectConfig), `{"mcpServers":{"one":{"command":"x"}}}`)
+	for _, step := range []struct {
+		answers []string
+		used    bool
+		told    []string
+	}{
+		{nil, false, []string{"hooks of the project's .openhands/hooks.json are not used; --hooks .openhands/hooks.json allows them"}},
+		{[]string{"y"}, true, []string{
+			"Commands run in the sandbox", "    PreToolUse of terminal: runs ./check, 5 s at most\n", "PreToolUse of terminal: asks the model: be", "nice, 60 s at most\n",
+			"    Stop: runs make test (in the background), 60 s at most\n", "    Stop: starts an agent with terminal: look twice, 60 s at most\n",
+		}},
+		{nil, true, nil},
+	} {
+		var told strings.Builder
+		p := Project{Dir: dir, Answers: answers, Tell: func(s string) { told.WriteString(s + "\n") }}
+		if step.answers != nil {
+			p.Prompter = &script{answers: step.answers}
+		}
+		hooks, err := p.Hooks(t.Context())
+		if err != nil || (hooks != nil && hooks.Hooks != nil) != step.used {
+			t.Fatalf("%+v: %v, %v", step, hooks, err)
+		}
+		for _, want := range step.told {
+			if !strings.Contains(told.String(), want) {
+				t.Errorf("told %q, want %q", told.String(), want)
+			}
+		}
+		if strings.Contains(told.String(), "\x1b") {
+			t.Errorf("told %q", told.String())
+		}
+	}
+	p := Project{Dir: dir, Answers: answers, Tell: func(string) {}}
+	if servers, err := p.Servers(t.Context()); servers.Len() > 0 || err != nil {
+		t.Errorf("the yes to hooks allows MCP servers: %v, %v", servers.Keys(), err)
+	}
+	write(t, filepath.Join(dir, ".openhands", "hooks.json"), `{"Stop":[{"hooks":[{"command":"make all"}]}]}`)
+	if hooks, err := p.Hooks(t.Context()); hooks != nil || err != nil {
+		t.Errorf("another content is used: %+v, %v", hooks, err)
+	}
+	write(t, filepath.Join(dir, ".openhands", "hooks.json"), `{`)
+	if hooks, err := p.Hooks(t.Context()); hooks != nil || err != nil {
+		t.Errorf("a broken file: %+v, %v", hooks, err)
+	}
+}

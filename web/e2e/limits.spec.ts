@@ -1,0 +1,61 @@
+// The limits and the network of a task are shown where it is given, and changed there and later.
+import { clean } from './axe';
+import { expect, finish, log, looks, run, test } from './deft';
+
+test('the limits of a task are shown where it is given; a task that has reached them goes on with others', async ({ deft, page }) => {
+  await deft.script([{ reply: { tool_calls: [run('echo reach=${HTTPS_PROXY:+set}')] } }, { reply: { tool_calls: [run('echo two')] } }, finish('Both are done.'), { repeat: 'forever', ...finish('Both are done.') }]);
+  await deft.serve();
+  const priced = { model: 'openai/scripted', base_url: deft.model, api_key: 'k', input_cost_per_token: 1e-6, output_cost_per_token: 1e-6, max_output_tokens: 100 };
+  await deft.open(page, { max_budget_per_task: 3, agent_settings_diff: { llm: priced } });
+  const limits = page.getByRole('button', { name: /500 steps/ });
+  await expect(limits).toHaveText('at most $3.00 · 500 steps · no network');
+  await limits.click();
+  await page.getByLabel('Steps of one run').fill('1');
+  await page.getByLabel('Budget in US dollars').fill('0.5');
+  await page.getByLabel('Commands reach').selectOption({ label: 'open network' });
+  await expect(page.getByRole('button', { name: 'at most $0.50 · 1 step · open network' })).toBeVisible();
+  await clean(page, 'limits of a task');
+  await looks(page, 'limits');
+  await page.getByRole('textbox', { name: 'Task' }).fill('Do both');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/conversations\//);
+  await expect(log(page).getByRole('alert')).toContainText('The agent has used all of its steps');
+  await log(page).getByRole('button', { name: 'Change the limits …' }).click();
+  const dialog = page.getByRole('dialog');
+  await expect(dialog.getByLabel('Steps of one run')).toHaveValue('1');
+  await expect(dialog.getByLabel('Budget in US dollars')).toHaveValue('0.5');
+  await dialog.getByLabel('Steps of one run').fill('9');
+  await looks(page, 'limits-later');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await expect(dialog).toBeHidden();
+  await log(page).getByRole('button', { name: 'Try again' }).click();
+  await expect(log(page).getByText('Both are done.')).toBeVisible();
+  await log(page).getByRole('button', { name: /Run echo reach/ }).click();
+  await expect(log(page).getByText('reach=set', { exact: true })).toBeVisible();
+});
+
+test('a conversation says which MCP server its agent does not have; the server is mended where it is stored', async ({ deft, page }) => {
+  await deft.script([{ repeat: 'forever', ...finish('Done.') }]);
+  await deft.serve();
+  await deft.open(page, { agent_settings_diff: { llm: { model: 'openai/scripted', base_url: deft.model, api_key: 'k' }, mcp_config: { mcpServers: { notes: { command: 'no-such-program', args: ['--all'], env: { LEVEL: '1' } } } } } });
+  await page.getByRole('textbox', { name: 'Task' }).fill('Look into the notes');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/conversations\//);
+  await expect(log(page).getByText('Done.')).toBeVisible();
+  const told = log(page).getByText('The agent works without these').locator('..');
+  await expect(told).toContainText('notes');
+  await clean(page, 'an MCP server that failed');
+  await looks(page, 'mcp-failed');
+  await log(page).getByRole('link', { name: 'MCP servers' }).click();
+  await page.getByRole('button', { name: 'Edit notes' }).click();
+  const form = page.getByRole('form', { name: 'Edit notes' });
+  await expect(form.getByLabel('Name')).toHaveAttribute('readonly', '');
+  await expect(form.getByLabel('Address or command')).toHaveValue('no-such-program --all');
+  await form.getByLabel('Address or command').fill('true --all');
+  await looks(page, 'mcp-edit');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('listitem').filter({ hasText: 'notes' })).toContainText('true --all');
+  await page.reload();
+  await expect(page.getByRole('listitem').filter({ hasText: 'notes' })).toContainText('true --all');
+  await expect(page.getByRole('listitem').filter({ hasText: 'notes' })).toContainText('with LEVEL');
+});
