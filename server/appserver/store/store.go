@@ -31,14 +31,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/sqlitefile"
 )
 
 // Engine is a kind of database.
@@ -80,15 +79,11 @@ var version = oldest + len(upgrades)
 // returns the data source for sql.Open: writes are on the disk when a statement
 // returns.
 func SQLiteSource(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err == nil {
-		err = f.Close()
-	}
+	source, err := sqlitefile.Source(path, sqlitefile.Full)
 	if err != nil {
 		return "", fault.Wrap(err, fault.Denied, "open the database of the App Server")
 	}
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	return u.String() + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)", nil
+	return source, nil
 }
 
 // Open makes the tables where there are none. ring seals session keys; values sealed with

@@ -20,8 +20,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"net/url"
-	"os"
 	"slices"
 
 	"modernc.org/sqlite"
@@ -29,6 +27,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/sqlitefile"
 	"github.com/deft-dev/deft/server/runtimeapi/builds"
 	"github.com/deft-dev/deft/server/runtimeapi/registry"
 )
@@ -66,15 +65,11 @@ func Open(ctx context.Context, path string, ring *keyring.Ring) (*Store, error) 
 	if !ring.CanSeal() {
 		return nil, fault.New(fault.Invalid, "there is no key that seals session keys")
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	source, err := sqlitefile.Source(path, sqlitefile.Normal)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Denied, "open the database of runtimes")
 	}
-	if err := f.Close(); err != nil {
-		return nil, failed(err)
-	}
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	db, err := sql.Open("sqlite", u.String()+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(30000)")
+	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return nil, failed(err)
 	}
