@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/deft-dev/deft/event"
@@ -42,7 +43,7 @@ func doing(action event.Action) (func(context.Context, *chromium) (answer, error
 	case *event.BrowserGoBackAction:
 		return func(ctx context.Context, b *chromium) (answer, error) { return b.back(ctx) }, nil
 	case *event.BrowserListTabsAction:
-		return func(_ context.Context, b *chromium) (answer, error) { return b.listTabs() }, nil
+		return func(ctx context.Context, b *chromium) (answer, error) { return b.listTabs(ctx) }, nil
 	case *event.BrowserSwitchTabAction:
 		return func(ctx context.Context, b *chromium) (answer, error) { return b.switchTab(ctx, a.TabID) }, nil
 	case *event.BrowserCloseTabAction:
@@ -187,6 +188,9 @@ func (b *chromium) newTab(ctx context.Context) (*tab, error) {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = refusal("The new tab was closed at once, since pages have opened too many. Close some with browser_close_tab.")
 	}
+	if err == nil { // a page that comes before its own commands does not tell of what it loads
+		_, err = ask(ctx, b, t, runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
+	}
 	return t, err
 }
 
@@ -252,8 +256,8 @@ func hint(text string) string {
 	return ""
 }
 
-// acted waits for the effects of an action on a page.
-func (b *chromium) acted(ctx context.Context, t *tab) {
+// acted waits for the effects of an action on a page. ErrGone if it has crashed.
+func (b *chromium) acted(ctx context.Context, t *tab) error {
 	b.settle(ctx, t)
 	b.mu.Lock()
 	now := b.current
@@ -263,6 +267,12 @@ func (b *chromium) acted(ctx context.Context, t *tab) {
 		b.settle(ctx, now)
 	}
 	b.save(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t.crashed {
+		return devtools.ErrGone
+	}
+	return nil
 }
 
 func (b *chromium) click(ctx context.Context, index int, newTab bool) (answer, error) {
@@ -308,8 +318,7 @@ func (b *chromium) click(ctx context.Context, index int, newTab bool) (answer, e
 	if note != "" {
 		text += "\n[" + note + "]"
 	}
-	b.acted(ctx, t)
-	return answer{text: text}, nil
+	return answer{text: text}, b.acted(ctx, t)
 }
 
 func (b *chromium) typeText(ctx context.Context, index int, text string) (answer, error) {
@@ -325,8 +334,7 @@ func (b *chromium) typeText(ctx context.Context, index int, text string) (answer
 	if err != nil {
 		return answer{}, err
 	}
-	b.acted(ctx, t)
-	return answer{text: fmt.Sprintf("%s element %d", deed, index)}, nil
+	return answer{text: fmt.Sprintf("%s element %d", deed, index)}, b.acted(ctx, t)
 }
 
 // scrollBy is how far the page is scrolled, as in the reference.
@@ -349,8 +357,7 @@ func (b *chromium) scroll(ctx context.Context, direction string) (answer, error)
 		return answer{}, err
 	}
 	b.frames(ctx, t)
-	b.acted(ctx, t)
-	return answer{text: "Scrolled " + direction}, nil
+	return answer{text: "Scrolled " + direction}, b.acted(ctx, t)
 }
 
 // wheel is the command that turns the wheel of the mouse. Both distances must be there, also a zero, which the
@@ -405,16 +412,47 @@ func (b *chromium) arrive(ctx context.Context, t *tab, to string) error {
 	return err
 }
 
+// refresh asks the browser which pages there are, and how they call themselves by now: it does not tell of
+// titles that change, and of closed pages only in a while.
+func (b *chromium) refresh(ctx context.Context) error {
+	b.mu.Lock()
+	known := slices.Clone(b.tabs)
+	b.mu.Unlock()
+	r, err := devtools.Call(ctx, b.conn, "", target.GetTargets, target.GetTargetsParams{Filter: target.Filter{{Type: "page"}}})
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, t := range known {
+		if i := slices.IndexFunc(r.TargetInfos, func(info *target.Info) bool { return info.TargetID == t.id }); i >= 0 {
+			t.url, t.title = r.TargetInfos[i].URL, r.TargetInfos[i].Title
+		} else {
+			b.detached(t.session)
+		}
+	}
+	b.change()
+	return nil
+}
+
+// open are the tabs that are not being closed. The caller holds the mutex.
+func (b *chromium) open() []*tab {
+	return slices.DeleteFunc(slices.Clone(b.tabs), func(t *tab) bool { return t.why != "" })
+}
+
 // listed describes the tabs. The caller holds the mutex.
 func (b *chromium) listed() []tabInfo {
 	all := []tabInfo{}
-	for _, t := range b.tabs {
+	for _, t := range b.open() {
 		all = append(all, tabInfo{t.name(), clip(t.url, maxAddress), clip(t.title, maxQuote)})
 	}
 	return all
 }
 
-func (b *chromium) listTabs() (answer, error) {
+func (b *chromium) listTabs(ctx context.Context) (answer, error) {
+	if err := b.refresh(ctx); err != nil {
+		return answer{}, err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	text, err := encode(b.listed())
@@ -422,11 +460,14 @@ func (b *chromium) listTabs() (answer, error) {
 }
 
 // named finds a tab by its name.
-func (b *chromium) named(name string) (*tab, error) {
+func (b *chromium) named(ctx context.Context, name string) (*tab, error) {
+	if err := b.refresh(ctx); err != nil {
+		return nil, err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []string
-	for _, t := range b.tabs {
+	for _, t := range b.open() {
 		if strings.EqualFold(t.name(), strings.TrimSpace(name)) {
 			return t, nil
 		}
@@ -436,7 +477,7 @@ func (b *chromium) named(name string) (*tab, error) {
 }
 
 func (b *chromium) switchTab(ctx context.Context, name string) (answer, error) {
-	t, err := b.named(name)
+	t, err := b.named(ctx, name)
 	if err != nil {
 		return answer{}, err
 	}
@@ -450,7 +491,7 @@ func (b *chromium) switchTab(ctx context.Context, name string) (answer, error) {
 }
 
 func (b *chromium) closeTab(ctx context.Context, name string) (answer, error) {
-	t, err := b.named(name)
+	t, err := b.named(ctx, name)
 	if err != nil {
 		return answer{}, err
 	}
@@ -484,13 +525,15 @@ func (b *chromium) state(ctx context.Context, screenshot bool) (answer, error) {
 	}
 	b.settle(ctx, t)
 	s, err := b.capture(ctx, t)
+	if err == nil {
+		err = b.refresh(ctx)
+	}
 	if err != nil {
 		return answer{}, err
 	}
 	var d state
 	indices := s.describe(&d)
 	b.mu.Lock()
-	t.title = s.title // which events tell at the page's beginning only
 	d.URL, d.Title, d.Tabs, t.elements = clip(s.url, maxAddress), clip(s.title, maxQuote), b.listed(), indices
 	b.mu.Unlock()
 	a := answer{text: foreign}

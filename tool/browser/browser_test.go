@@ -165,6 +165,30 @@ func TestShop(t *testing.T) {
 	u.has(u.visit("/missing"), "(the server answered with the status 404)")
 }
 
+// TestTabs has pages change their titles and close themselves: what is listed is so by then.
+func TestTabs(t *testing.T) {
+	t.Parallel()
+	u := open(t, map[string]string{
+		"/":       `<title>Main</title><a href="/window" target=_blank>Open</a><button onclick="document.title = 'Paid'">Pay</button>`,
+		"/window": `<title>Window</title><button onclick="window.close()">Close</button>`,
+	})
+	list := func() string { return u.do(&event.BrowserListTabsAction{}, true) }
+	u.visit("/")
+	for range 3 {
+		u.click("Pay")
+		u.has(list(), `"title": "Paid"`)
+		u.click("Open")
+		u.has(list(), `"title": "Window"`, `"title": "Paid"`)
+		u.has(u.do(&event.BrowserGetStateAction{}, true), `"title": "Window"`, `"title": "Paid"`)
+		id := regexp.MustCompile(`"tab_id": "(\w{4})",\s+"url": "[^"]*/window"`).FindStringSubmatch(list())
+		u.observe(t.Context(), &event.BrowserClickAction{Index: u.index("Close")}) // it may be known before the click's end
+		if text := list(); strings.Contains(text, "/window") {
+			t.Error(text)
+		}
+		u.has(u.do(&event.BrowserSwitchTabAction{TabID: id[1]}, false), "There is no tab")
+	}
+}
+
 // TestScroll scrolls to an element that is far away.
 func TestScroll(t *testing.T) {
 	t.Parallel()

@@ -84,10 +84,13 @@ func (b *chromium) gym(ctx context.Context, a *GymAction) (*GymObservation, erro
 
 // look describes the current page, if there is one.
 func (b *chromium) look(ctx context.Context, o *GymObservation) error {
+	if err := b.refresh(ctx); err != nil {
+		return err
+	}
 	b.mu.Lock()
 	t := b.current
 	o.Pages, o.Active = []string{}, -1
-	for i, one := range b.tabs {
+	for i, one := range b.open() {
 		o.Pages = append(o.Pages, clip(one.url, maxAddress))
 		if one == t {
 			o.Active = i
@@ -192,7 +195,9 @@ func (b *chromium) perform(ctx context.Context, a *GymAction) error {
 			return err
 		}
 		if !do.pageless {
-			b.acted(ctx, g.tab)
+			if err := b.acted(ctx, g.tab); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -253,8 +258,8 @@ func bring(ctx context.Context, g *gymCall) error {
 	at := int(arg[float64](g, 0, "index"))
 	g.b.mu.Lock()
 	var t *tab
-	if at >= 0 && at < len(g.b.tabs) {
-		t = g.b.tabs[at]
+	if open := g.b.open(); at >= 0 && at < len(open) {
+		t = open[at]
 	}
 	g.b.mu.Unlock()
 	if g.err != nil || t == nil {

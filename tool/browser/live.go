@@ -198,7 +198,7 @@ func (v *viewer) take() {
 // liveTabs are the tabs for people. The caller holds the mutex.
 func (b *chromium) liveTabs() []liveTab {
 	all := []liveTab{}
-	for _, t := range b.tabs {
+	for _, t := range b.open() {
 		all = append(all, liveTab{ID: t.name(), Title: clip(t.title, maxQuote), URL: clip(t.url, maxAddress), Active: t == b.current})
 	}
 	return all

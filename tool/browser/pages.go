@@ -415,22 +415,26 @@ func (b *chromium) settle(ctx context.Context, t *tab) {
 	}
 	loading, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	if b.wait(loading, func() bool { return !t.loading || b.gone(t) }) != nil {
+	waited := false
+	if b.wait(loading, func() bool {
+		waited = waited || t.loading
+		return !t.loading || b.gone(t)
+	}) != nil {
 		b.mu.Lock()
 		b.note("The page is still loading after %.0f seconds.", loadTime.Seconds())
 		b.mu.Unlock()
 		return
 	}
 	if err == nil {
-		b.quiet(ctx, t)
+		b.quiet(ctx, t, waited)
 	}
 }
 
-// quiet waits for the requests of a page, and until it has run the code that waited for them.
-func (b *chromium) quiet(ctx context.Context, t *tab) {
+// quiet waits for the requests of a page, and until it has run the code that waited for them, or for the page.
+// One that crashes has ended its requests, and stopped to load, before the crash is told.
+func (b *chromium) quiet(ctx context.Context, t *tab, waited bool) {
 	quiet, cancel := context.WithTimeout(ctx, quietTime)
 	defer cancel()
-	waited := false
 	err := b.wait(quiet, func() bool {
 		busy := (t.busy() || t.loading) && !b.gone(t)
 		waited = waited || busy

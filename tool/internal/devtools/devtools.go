@@ -30,6 +30,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/target"
 )
 
@@ -42,6 +43,9 @@ var (
 	ErrGone    = errors.New("the page has ended")
 	ErrTooLong = errors.New("the page is too large")
 )
+
+// noSession is the code of the browser's error for a page that has ended.
+const noSession = -32001
 
 // Error is an error of the browser.
 type Error struct {
@@ -83,6 +87,7 @@ type Conn struct {
 	last    int64
 	queue   [][]byte
 	waiting map[int64]call
+	crashed map[target.SessionID]bool // pages that answer no command
 }
 
 // call is a call that waits for its answer.
@@ -100,7 +105,7 @@ type answer struct {
 func New(in io.ReadCloser, out io.WriteCloser, events func(Event)) *Conn {
 	c := &Conn{
 		in: bufio.NewReaderSize(in, 64<<10), out: out, pipes: []io.Closer{in, out}, events: events,
-		done: make(chan struct{}), wake: make(chan struct{}, 1), waiting: map[int64]call{},
+		done: make(chan struct{}), wake: make(chan struct{}, 1), waiting: map[int64]call{}, crashed: map[target.SessionID]bool{},
 	}
 	c.work.Go(c.read)
 	c.work.Go(c.write)
@@ -123,7 +128,10 @@ func (c *Conn) Close() error {
 // Call sends a command to a page, or with an empty session to the browser, and waits for the result.
 func Call[P, R any](ctx context.Context, c *Conn, session target.SessionID, cmd cdp.Command[P, R], params P) (R, error) {
 	var result R
-	id, waiting := c.expect(session)
+	id, waiting, ok := c.expect(session)
+	if !ok {
+		return result, fmt.Errorf("%s: %w", cmd.Method, ErrGone)
+	}
 	if err := c.send(id, session, cmd.Method, params); err != nil {
 		c.forget(id)
 		return result, err
@@ -152,18 +160,17 @@ func Send[P, R any](c *Conn, session target.SessionID, cmd cdp.Command[P, R], pa
 	return c.send(id, session, cmd.Method, params)
 }
 
-// expect gives a call its number and the channel of its answer.
-func (c *Conn) expect(session target.SessionID) (int64, <-chan answer) {
+// expect gives a call its number and the channel of its answer; not ok if there will be none.
+func (c *Conn) expect(session target.SessionID) (id int64, waiting <-chan answer, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.ended || c.crashed[session] {
+		return 0, nil, false
+	}
 	c.last++
 	one := call{session, make(chan answer, 1)}
-	if c.ended {
-		one.answer <- answer{err: ErrGone}
-	} else {
-		c.waiting[c.last] = one
-	}
-	return c.last, one.answer
+	c.waiting[c.last] = one
+	return c.last, one.answer, true
 }
 
 func (c *Conn) forget(id int64) {
@@ -215,8 +222,8 @@ func (c *Conn) write() {
 }
 
 func (c *Conn) read() {
-	defer close(c.done)
 	defer func() {
+		close(c.done) // who waits for a call knows of it by then
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.ended = true
@@ -254,6 +261,8 @@ func (c *Conn) read() {
 		c.mu.Unlock()
 		switch {
 		case !ok:
+		case m.Error != nil && m.Error.Code == noSession:
+			one.answer <- answer{err: ErrGone}
 		case m.Error != nil:
 			one.answer <- answer{err: m.Error}
 		default:
@@ -284,21 +293,32 @@ func (c *Conn) message() ([]byte, error) {
 	}
 }
 
-// event passes an event on. Calls to a page that has ended are never answered.
+// event passes an event on. Calls to a page that has ended are never answered, and those to a crashed page
+// only when it has been loaded again. Who waits for one knows of the event by then.
 func (c *Conn) event(e Event) {
-	gone := e.Session
-	switch e.Method {
-	case target.DetachedFromTarget.Method:
-		if d, err := Decode(e, target.DetachedFromTarget); err == nil {
-			gone = d.SessionID
-		}
-		fallthrough
-	case "Inspector.targetCrashed":
+	if e.Method == inspector.TargetReloadedAfterCrash.Method {
 		c.mu.Lock()
-		c.fail(func(one call) bool { return one.session == gone && gone != "" }, ErrGone)
+		delete(c.crashed, e.Session)
 		c.mu.Unlock()
 	}
 	c.events(e)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch e.Method {
+	case target.DetachedFromTarget.Method:
+		if d, err := Decode(e, target.DetachedFromTarget); err == nil {
+			delete(c.crashed, d.SessionID)
+			c.end(d.SessionID)
+		}
+	case inspector.TargetCrashed.Method:
+		c.crashed[e.Session] = true
+		c.end(e.Session)
+	}
+}
+
+// end ends the calls to a page. The caller holds the mutex.
+func (c *Conn) end(session target.SessionID) {
+	c.fail(func(one call) bool { return one.session == session }, ErrGone)
 }
 
 // fail ends calls. The caller holds the mutex.

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/page"
 	"go.uber.org/goleak"
 
@@ -105,6 +107,40 @@ func TestInterrupted(t *testing.T) {
 		return "\x00"
 	})
 	if _, err := history(ctx, c); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestCrashed calls a page that has crashed, and one that is not there any more.
+func TestCrashed(t *testing.T) {
+	t.Parallel()
+	answers := []string{
+		`{"method":"Inspector.targetCrashed","sessionId":"S","params":{}}`, // while the first call waits
+		`{"id":2,"result":{"product":"Chrome"}}` + "\x00" + `{"method":"Inspector.targetReloadedAfterCrash","sessionId":"S","params":{}}`,
+		`{"id":3,"result":{"currentIndex":7,"entries":[]}}`,
+		`{"id":4,"error":{"code":-32001,"message":"Session with given id not found."}}`,
+	}
+	c, events := dial(t, func(string) string {
+		text := answers[0] + "\x00"
+		answers = answers[1:]
+		return text
+	})
+	for range 2 { // the second one is not sent
+		if _, err := history(t.Context(), c); !errors.Is(err, devtools.ErrGone) {
+			t.Error(err)
+		}
+	}
+	_, err := devtools.Call(t.Context(), c, "", browser.GetVersion, cdp.Empty{})
+	must.Succeed(t, err)
+	for e := range events {
+		if e.Method == inspector.TargetReloadedAfterCrash.Method {
+			break
+		}
+	}
+	if got, err := history(t.Context(), c); err != nil || got.CurrentIndex != 7 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := history(t.Context(), c); !errors.Is(err, devtools.ErrGone) {
 		t.Error(err)
 	}
 }
