@@ -84,7 +84,8 @@ func Load(dir string) (Plugin, error) {
 		own = extension + "/"
 	}
 	p.commands(root, own+"commands")
-	p.Agents = subagent.Plugin(root.FS(), own+"agents", p.at(own+"agents"), func(path string, err error) { p.warn(path, err) })
+	agents, failed := subagent.Plugin(root.FS(), own+"agents", p.at(own+"agents"))
+	p.Agents, p.Warnings = agents, append(p.Warnings, failed...)
 	p.hooks(root, own+"hooks/hooks.json")
 	p.servers(root, portable)
 	return p, nil

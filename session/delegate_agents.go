@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
+	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/subagent"
 )
@@ -23,8 +24,8 @@ func delegates(a *spec.Agent) bool {
 
 // agents returns the agents to which an agent can give tasks, the first of each name: from
 // the start request, plugins, a project inside the sandbox, the project, the user and the built-in
-// ones.
-func (g Delegation) agents(a *spec.Agent, ofPlugins, inside []subagent.Definition) []subagent.Definition {
+// ones. The warnings name the files that are no agents.
+func (g Delegation) agents(a *spec.Agent, ofPlugins, inside []subagent.Definition) ([]subagent.Definition, []skill.Warning) {
 	q := subagent.Query{User: true, Builtin: true}
 	if in, err := g.c.WorkspaceInside(); err == nil && !in {
 		q.Project, q.ProjectDir = true, g.c.Workspace()
@@ -33,12 +34,13 @@ func (g Delegation) agents(a *spec.Agent, ofPlugins, inside []subagent.Definitio
 	all := slices.Concat(g.c.rec.Agents, ofPlugins, inside)
 	g.c.mu.Unlock()
 	g.openServers(all)
+	found, failed := g.c.m.o.SubAgents.List(q)
 	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Concat(all, g.c.m.o.SubAgents.List(q)), func(d subagent.Definition) bool {
+	return slices.DeleteFunc(slices.Concat(all, found), func(d subagent.Definition) bool {
 		again := seen[d.Name] || d.Name == "" || scoped(a) && len(missingTools(a, d)) > 0 || d.IsBuiltin && lacksBrowser(a, d)
 		seen[d.Name] = true
 		return again
-	})
+	}), failed
 }
 
 // ProjectAgents returns the definitions of the project to which an agent of the conversation can give tasks. The
@@ -48,7 +50,8 @@ func (g Delegation) ProjectAgents(a *spec.Agent) []subagent.Definition {
 		return nil
 	}
 	_, own := usersPlugins(g.c, a)
-	return slices.DeleteFunc(g.agents(a, own.agents, nil), func(d subagent.Definition) bool { return !foreign(d) })
+	all, _ := g.agents(a, own.agents, nil) // its worker warns of the rest
+	return slices.DeleteFunc(all, func(d subagent.Definition) bool { return !foreign(d) })
 }
 
 // lacksBrowser reports whether an agent that browses would have no browser, because the one that

@@ -194,7 +194,8 @@ func (w *worker) addProject(of *spec.Agent) func(context.Context, workspace.File
 			}
 		}
 		if r.TaskRuntime != nil {
-			if err := w.openSubAgents(ctx, a, w.c.m.o.SubAgents.Project(project, files.Path())); err != nil {
+			inside, failed := w.c.m.o.SubAgents.Project(project, files.Path())
+			if err := w.openSubAgents(ctx, a, inside, failed); err != nil {
 				return err
 			}
 			r.SubAgents = w.subAgents

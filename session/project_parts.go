@@ -191,9 +191,10 @@ func (w *worker) projectsPlugins() (found []skill.Skill, warnings []skill.Warnin
 }
 
 // openSubAgents finds the agents to which the worker's agent can give tasks. inside are the definitions of a
-// project inside the sandbox. Hooks and MCP servers of the project's run once the owner has allowed them.
-func (w *worker) openSubAgents(ctx context.Context, a *spec.Agent, inside []subagent.Definition) error {
-	w.subAgents = w.c.Delegation().agents(a, w.plugins.agents, inside)
+// project inside the sandbox, and failed its files that are none. Hooks and MCP servers of the project's run once the owner has allowed them.
+func (w *worker) openSubAgents(ctx context.Context, a *spec.Agent, inside []subagent.Definition, failed []skill.Warning) error {
+	all, more := w.c.Delegation().agents(a, w.plugins.agents, inside)
+	w.subAgents, w.agentsLeftOut = all, skill.LeftOut(append(failed, more...))
 	w.parts = slices.Clone(w.plugins.project.parts)
 	w.c.mu.Lock()
 	given := w.c.rec.AllowedAgents

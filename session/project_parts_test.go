@@ -153,7 +153,7 @@ func TestAllowedAgents(t *testing.T) {
 		})
 	}
 	looker("allowed")
-	found := subagent.Catalog{}.List(subagent.Query{Project: true, ProjectDir: h.work})
+	found, _ := subagent.Catalog{}.List(subagent.Query{Project: true, ProjectDir: h.work})
 	content, err := found[0].Programs()
 	must.Succeed(t, err)
 	request := h.request(t, taskTools)
@@ -234,4 +234,23 @@ func TestProjectPartsInside(t *testing.T) {
 		t.Error("nobody says that a hook is left out")
 	}
 	say("give it away", "make check")
+}
+
+// TestBrokenAgents names files of agents that are none in the warnings of a conversation, whose agent can give tasks.
+func TestBrokenAgents(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	h := setup(t, nil, func(o *session.Options) { o.SubAgents = subagent.NewCatalog(home, home+"/.openhands") })
+	testtree.Write(t, h.work, map[string]string{".agents/agents/bad.md": "---\npermission_mode: maybe\n---\n"})
+	testtree.Write(t, home, map[string]string{".openhands/agents/worse.md": "---\nmax_iteration_per_run: many\n---\n"})
+	for tools, want := range map[string]int{"": 0, taskTools: 2} {
+		c, _, err := h.Create(t.Context(), h.request(t, tools))
+		must.Succeed(t, err)
+		e, err := c.Environment().Equipment(t.Context())
+		must.Succeed(t, err)
+		told := strings.Join(e.Warnings, "\n")
+		if strings.Count(told, "not loaded: ") != want || want > 0 && !(strings.Contains(told, "agents/bad.md: ") && strings.Contains(told, "agents/worse.md: ")) {
+			t.Errorf("tools %q: warnings %q", tools, e.Warnings)
+		}
+	}
 }

@@ -48,8 +48,9 @@ type worker struct {
 	tasks     *tasks
 	subAgents []subagent.Definition
 	notes     notes
-	leftOut   []string        // warnings about skills
-	foreign   map[string]bool // names of skills of the project and its organisation
+	// leftOut and agentsLeftOut are warnings about skills and about agents.
+	leftOut, agentsLeftOut []string
+	foreign                map[string]bool // names of skills of the project and its organisation
 	// parts are those of the project that run programs; outdated says that the owner has answered about one since.
 	parts    []ProjectPart
 	outdated atomic.Bool
@@ -60,7 +61,7 @@ type worker struct {
 // warnings name the parts that are not available.
 func (w *worker) warnings() []string {
 	w.c.mu.Lock()
-	all := slices.Concat(w.c.rec.Warnings, w.plugins.warnings, w.leftOut, w.res.Warnings())
+	all := slices.Concat(w.c.rec.Warnings, w.plugins.warnings, w.leftOut, w.agentsLeftOut, w.res.Warnings())
 	for _, t := range w.c.agent.Tools {
 		if why := t.Ineffective(); why != "" {
 			all = append(all, why)
@@ -242,7 +243,7 @@ func (w *worker) buildRequest(ctx context.Context, rec record, a *spec.Agent) (r
 		r.Remember = w.remember
 	}
 	if delegates(a) && rec.SubAgent == "" {
-		err = w.openSubAgents(ctx, a, nil)
+		err = w.openSubAgents(ctx, a, nil, nil)
 		r.TaskRuntime, r.SubAgents = w.tasks, w.subAgents
 	}
 	return r, err

@@ -89,14 +89,14 @@ func (w Warning) Error() string { return w.Path + ": " + w.Err.Error() }
 // Unwrap returns the cause.
 func (w Warning) Unwrap() error { return w.Err }
 
-// mostLeftOut bounds the skills that [LeftOut] names one by one.
+// mostLeftOut bounds the files that [LeftOut] names one by one.
 const mostLeftOut = 10
 
-// LeftOut says to the user which skills are not there.
+// LeftOut says to the user which skills, plugins or agents are not there.
 func LeftOut(warnings []Warning) (all []string) {
 	for i, w := range warnings {
 		if i == mostLeftOut {
-			return append(all, fmt.Sprintf("%d more skills are not loaded", len(warnings)-i))
+			return append(all, fmt.Sprintf("%d more are not loaded", len(warnings)-i))
 		}
 		all = append(all, "not loaded: "+w.Error())
 	}

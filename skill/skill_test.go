@@ -120,7 +120,7 @@ func TestCatalogWarnings(t *testing.T) {
 		t.Errorf("%v; the user's: %v; others: %v", all, users, others)
 	}
 	told := skill.LeftOut(users)
-	if len(told) != 11 || !strings.HasPrefix(told[0], "not loaded: "+home+"/.agents/skills/own00.md: ") || told[10] != "2 more skills are not loaded" {
+	if len(told) != 11 || !strings.HasPrefix(told[0], "not loaded: "+home+"/.agents/skills/own00.md: ") || told[10] != "2 more are not loaded" {
 		t.Errorf("%q", told)
 	}
 }

@@ -4,12 +4,12 @@
 //
 // # Usage
 //
-//	catalog := subagent.NewCatalog(home, persistence, log)
-//	all := catalog.List(subagent.Query{Project: true, User: true, Builtin: true, ProjectDir: dir})
+//	catalog := subagent.NewCatalog(home, persistence)
+//	all, warnings := catalog.List(subagent.Query{Project: true, User: true, Builtin: true, ProjectDir: dir})
 //
 // # Concurrency and failure
 //
-// Safe for concurrent use. A file that is not valid is logged and left out.
+// Safe for concurrent use. A file that is not valid is left out, with a warning.
 package subagent
 
 import (
@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/textfile"
+	"github.com/deft-dev/deft/skill"
 )
 
 //go:embed builtin/*.md
@@ -52,13 +52,12 @@ const (
 // and the projects'.
 type Catalog struct {
 	userDirs []string
-	log      *slog.Logger
 }
 
 // NewCatalog returns the catalog of a user. persistence is OH_PERSISTENCE_DIR, or
-// ~/.openhands; log is nil for none.
-func NewCatalog(home, persistence string, log *slog.Logger) Catalog {
-	return Catalog{userDirs: []string{filepath.Join(home, ".agents", "agents"), filepath.Join(persistence, "agents")}, log: log}
+// ~/.openhands.
+func NewCatalog(home, persistence string) Catalog {
+	return Catalog{userDirs: []string{filepath.Join(home, ".agents", "agents"), filepath.Join(persistence, "agents")}}
 }
 
 // projectDirs are where the agents of a project are, below its directory.
@@ -72,11 +71,12 @@ type Query struct {
 	ProjectDir string `json:"project_dir"`
 }
 
-// List returns the agents, one of each name.
-func (c Catalog) List(q Query) []Definition {
-	list := []Definition{}
+// List returns the agents, one of each name, and the files that are none.
+func (c Catalog) List(q Query) (list []Definition, warnings []skill.Warning) {
+	list = []Definition{}
 	seen := map[string]bool{}
-	add := func(found []Definition) {
+	add := func(found []Definition, failed []skill.Warning) {
+		warnings = append(warnings, failed...)
 		for _, d := range found {
 			if !seen[d.Name] {
 				seen[d.Name] = true
@@ -85,60 +85,61 @@ func (c Catalog) List(q Query) []Definition {
 		}
 	}
 	if q.Project && q.ProjectDir != "" {
-		add(c.project(q.ProjectDir))
+		add(project(q.ProjectDir))
 	}
 	if q.User {
 		for _, dir := range c.userDirs {
-			add(c.read(os.DirFS(dir), ".", dir, User))
+			add(read(os.DirFS(dir), ".", dir, User))
 		}
 	}
 	if q.Builtin {
-		add(c.read(builtin, "builtin", "", Builtin))
+		add(read(builtin, "builtin", "", Builtin))
 	}
-	return list
+	return list, warnings
 }
 
 // Project returns the agents of a project, whose files are below fsys and shown as in dir.
 // The project may be hostile: fsys follows no link out of it.
-func (c Catalog) Project(fsys fs.FS, dir string) (all []Definition) {
+func (Catalog) Project(fsys fs.FS, dir string) (all []Definition, warnings []skill.Warning) {
 	for _, sub := range projectDirs {
-		all = append(all, c.read(fsys, sub, filepath.Join(dir, sub), Project)...)
+		found, failed := read(fsys, sub, filepath.Join(dir, sub), Project)
+		all, warnings = append(all, found...), append(warnings, failed...)
 	}
-	return all
+	return all, warnings
 }
 
 // project reads the agents of a project on this machine.
-func (c Catalog) project(dir string) []Definition {
+func project(dir string) ([]Definition, []skill.Warning) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil // there is no such project
+		return nil, nil // there is no such project
 	}
 	defer root.Close()
-	return c.Project(root.FS(), dir)
-}
-
-func (c Catalog) read(fsys fs.FS, dir, shown, level string) []Definition {
-	return read(fsys, dir, shown, level, c.warn)
+	return Catalog{}.Project(root.FS(), dir)
 }
 
 // Plugin returns the agents in a directory of a plugin, whose files are below fsys, and shown
-// as in shown. warn is told which are left out.
-func Plugin(fsys fs.FS, dir, shown string, warn func(path string, err error)) []Definition {
-	return read(fsys, dir, shown, "", warn)
+// as in shown.
+func Plugin(fsys fs.FS, dir, shown string) ([]Definition, []skill.Warning) {
+	return read(fsys, dir, shown, "")
 }
 
-func read(fsys fs.FS, dir, shown, level string, warn func(path string, err error)) []Definition {
+func read(fsys fs.FS, dir, shown, level string) (found []Definition, warnings []skill.Warning) {
+	warn := func(path string, err error) { warnings = append(warnings, skill.Warning{Path: path, Err: err}) }
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			warn(shown, err)
 		}
-		return nil
+		return nil, warnings
 	}
-	var found []Definition
 	for _, e := range entries {
-		if !strings.EqualFold(path.Ext(e.Name()), ".md") || e.Name() == "README.md" || e.Name() == "readme.md" || len(found) == maxAgents {
+		if !strings.EqualFold(path.Ext(e.Name()), ".md") || e.Name() == "README.md" || e.Name() == "readme.md" {
 			continue
+		}
+		if len(found) == maxAgents {
+			warn(shown, fault.New(fault.Limit, fmt.Sprintf("the agents after the first %d are left out", maxAgents)))
+			break
 		}
 		text, err := readFile(fsys, path.Join(dir, e.Name()))
 		if errors.Is(err, errNoFile) {
@@ -162,7 +163,7 @@ func read(fsys fs.FS, dir, shown, level string, warn func(path string, err error
 		}
 		found = append(found, d)
 	}
-	return found
+	return found, warnings
 }
 
 var errNoFile = errors.New("not a regular file")
@@ -188,10 +189,4 @@ func readFile(fsys fs.FS, name string) (string, error) {
 		err = fault.New(fault.Invalid, "the file is not text")
 	}
 	return text, err
-}
-
-func (c Catalog) warn(path string, err error) {
-	if c.log != nil {
-		c.log.Warn("agents were left out", "path", path, "err", err)
-	}
 }

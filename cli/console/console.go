@@ -64,6 +64,7 @@ type Printer struct {
 	bar      string     // of its progress
 	// acpCalls are calls of another agent program whose beginning has been shown.
 	acpCalls map[string]bool
+	warned   map[string]*Warnings // of the conversation, under "", and of its sub-agents
 }
 
 // New returns a Printer.
@@ -71,7 +72,7 @@ func New(o Options) *Printer {
 	if o.Lines <= 0 {
 		o.Lines = 12
 	}
-	return &Printer{opts: o, tail: lineWindow{max: o.Lines, whole: o.Full}}
+	return &Printer{opts: o, warned: map[string]*Warnings{}, tail: lineWindow{max: o.Lines, whole: o.Full}}
 }
 
 // The colours of a Printer, as SGR parameters.

@@ -60,6 +60,16 @@ var scenes = []struct {
 		p.Event(message("3", event.SourceEnvironment, "a nudge"))
 		p.Event(message("4", event.SourceAgent, ""))
 	}},
+	{"warnings of a conversation and of its sub-agents, each once", func(p *console.Printer) {
+		warnings := func(all string) event.Event {
+			return &event.ConversationStateUpdateEvent{Key: "warnings", Value: []byte(all)}
+		}
+		p.Event(warnings(`["no docker"]`))
+		p.Event(warnings(`["no docker","a.md: no\u001b"]`))
+		p.SubAgent("helper", warnings(`["no docker"]`))
+		p.SubAgent("helper", warnings(`["no docker"]`))
+		p.Event(&event.ConversationStateUpdateEvent{Key: "title", Value: []byte(`["no warning"]`)})
+	}},
 	{"a message that was streamed is not repeated", func(p *console.Printer) {
 		p.Delta("1", llm.Delta{Text: "I lo"})
 		p.Delta("1", llm.Delta{Text: "ok"})

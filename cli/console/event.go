@@ -54,7 +54,46 @@ func (p *Printer) Event(ev event.Event) {
 		p.line(p.paint(yellow, "paused"))
 	case *event.InterruptEvent:
 		p.line(p.paint(yellow, "interrupted"))
+	case *event.ConversationStateUpdateEvent:
+		p.warnings("", e)
 	}
+}
+
+// warnings shows the new warnings of a conversation, or of a sub-agent with a name.
+func (p *Printer) warnings(name string, e *event.ConversationStateUpdateEvent) {
+	seen := p.warned[name]
+	if seen == nil {
+		seen = &Warnings{}
+		p.warned[name] = seen
+	}
+	if name != "" {
+		name = "  " + clean(name) + " "
+	}
+	for _, text := range seen.New(e) {
+		p.line(p.paint(yellow, name+"warning: "+cleanText(text)))
+	}
+}
+
+// Warnings are the warnings of a conversation that were shown. The zero value is ready; it is not
+// safe for concurrent use.
+type Warnings struct{ shown map[string]bool }
+
+// New returns the warnings in an update of a conversation's state that were not shown yet.
+func (w *Warnings) New(e *event.ConversationStateUpdateEvent) (texts []string) {
+	var all []string
+	if e.Key != "warnings" || json.Unmarshal(e.Value, &all) != nil {
+		return nil
+	}
+	for _, text := range all {
+		if w.shown == nil {
+			w.shown = map[string]bool{}
+		}
+		if !w.shown[text] {
+			w.shown[text] = true
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // hook shows a hook that has blocked something or failed; of others the user hears only in full.
@@ -185,6 +224,9 @@ func (p *Printer) does(e *event.ActionEvent) (mark, text string, faint bool) {
 func (p *Printer) SubAgent(name string, ev event.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if up, ok := ev.(*event.ConversationStateUpdateEvent); ok {
+		p.warnings(name, up)
+	}
 	e, ok := ev.(*event.ActionEvent)
 	if !ok {
 		return

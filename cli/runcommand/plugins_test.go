@@ -56,7 +56,8 @@ func askAboutAgents(t *testing.T, dir string, answers *permission.Store, typed [
 	if typed != nil {
 		p.Prompter = &script{answers: typed}
 	}
-	allowed, err := p.Agents(t.Context(), subagent.Catalog{}.List(subagent.Query{Project: true, ProjectDir: dir}))
+	found, _ := subagent.Catalog{}.List(subagent.Query{Project: true, ProjectDir: dir})
+	allowed, err := p.Agents(t.Context(), found)
 	must.Succeed(t, err)
 	return allowed, lines.String()
 }

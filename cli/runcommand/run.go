@@ -197,11 +197,7 @@ func (r *runner) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var warnings []string // missing parts of the conversation
-	s.Field("warnings", &warnings)
-	for _, w := range warnings {
-		r.view.Warn("warning: " + safeText(w))
-	}
+	r.view.warnings(&event.ConversationStateUpdateEvent{Key: "warnings", Value: s.Fields["warnings"]})
 	if r.Replay == nil && r.Task.Text == "" && !hasTask(s.View) {
 		return fault.New(fault.Invalid, "conversation "+string(r.ID)+" has no task yet").
 			Hint("give one: " + r.view.resumeCommand(r.ID) + ` "…"`)

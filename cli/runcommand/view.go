@@ -56,6 +56,7 @@ type View struct {
 	code  string // of the last ConversationErrorEvent
 
 	agents subAgents
+	warned console.Warnings // where there is no printer
 
 	waiting  *waiting // for the model; nil if it is not
 	calls    int      // of models, in this run
@@ -134,6 +135,9 @@ func (v *View) record(rec eventstream.Record) {
 		return
 	}
 	v.remember(ev)
+	if up, ok := ev.(*event.ConversationStateUpdateEvent); ok && v.printer == nil && v.json == nil {
+		v.warnings(up)
+	}
 	if v.printer != nil {
 		v.order.Lock()
 		defer v.order.Unlock()
@@ -320,6 +324,17 @@ func (v *View) await(ctx context.Context, seq eventstream.Seq) {
 func (v *View) note(s string) {
 	if v.printer != nil {
 		v.printer.Note(s)
+	}
+}
+
+// warnings shows the new warnings in an update of the conversation's state: the parts that it lacks.
+func (v *View) warnings(up *event.ConversationStateUpdateEvent) {
+	if v.printer != nil {
+		v.printer.Event(up)
+		return
+	}
+	for _, text := range v.warned.New(up) {
+		v.Warn("warning: " + safeText(text))
 	}
 }
 

@@ -225,7 +225,7 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 			PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(home, persistence, r.std.Env("EXTENSIONS_PATH"))},
 			Root:             r.paths.worktrees(),
 		},
-		SubAgents: subagent.NewCatalog(home, persistence, nil),
+		SubAgents: subagent.NewCatalog(home, persistence),
 		Plugins:   plugin.NewCatalog(home, persistence, r.pluginCopies()),
 		Settings:  saved,
 		Memories:  saved,

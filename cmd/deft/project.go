@@ -70,7 +70,8 @@ func (c *runCmd) projectAgents(r *foreground, s *session.Spec) []subagent.Defini
 	for _, p := range c.usersPlugins(r) {
 		before = append(before, p.Agents...)
 	}
-	return slices.DeleteFunc(subagent.Catalog{}.List(subagent.Query{Project: true, ProjectDir: s.Workspace.WorkingDir}), func(d subagent.Definition) bool {
+	all, _ := subagent.Catalog{}.List(subagent.Query{Project: true, ProjectDir: s.Workspace.WorkingDir}) // mistakes are named by the conversation
+	return slices.DeleteFunc(all, func(d subagent.Definition) bool {
 		return slices.ContainsFunc(before, func(own subagent.Definition) bool { return own.Name == d.Name })
 	})
 }

@@ -209,7 +209,7 @@ func knownModel(a Adapters, name string) bool {
 
 // subAgents are the agents to which agents can give tasks.
 func (s *services) subAgents() subagent.Catalog {
-	return subagent.NewCatalog(s.home, s.cfg.PersistenceDir, s.log)
+	return subagent.NewCatalog(s.home, s.cfg.PersistenceDir)
 }
 
 func (s *services) openSessions(context.Context) error {
@@ -314,7 +314,7 @@ func (s *services) routes() []rest.Route {
 		s.bash.Routes(), s.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
 		s.skills.Routes(), project.Hooks(s.log, s.checkProject),
 		plugins.New(plugins.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log, CheckProject: s.checkProject}).Routes(),
-		project.SubAgents(s.subAgents(), s.checkProject),
+		project.SubAgents(s.log, s.subAgents(), s.checkProject),
 		s.newGateway().Routes(),
 		mcp.New(mcp.Options{Probe: s.adapters.ProbeMCP, LogIn: s.adapters.LogInMCP, Jobs: s.logins, Logins: s.settings, Keys: s.ring, Tools: mcp.Catalogue()}).Routes(),
 		acpmodels.New(acpmodels.Options{Discover: s.discoverACP, Secret: s.secret, BaseURL: s.url, Keys: s.ring}).Routes(),

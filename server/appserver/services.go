@@ -119,7 +119,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 			Root:             o.Worktrees,
 			KeepChanged:      o.Local != nil,
 		},
-		SubAgents: subagent.NewCatalog(home, o.Settings, o.Log),
+		SubAgents: subagent.NewCatalog(home, o.Settings),
 		Plugins:   plugin.NewCatalog(home, o.Settings, plugin.CopiesDir(home, os.Getenv)),
 		AdmitChild: func(ctx context.Context, parent, child event.ConversationID) error {
 			return s.sandboxes.AdmitChild(ctx, parent, child)

@@ -4,12 +4,12 @@
 //
 // # Usage
 //
-//	routes := append(project.Hooks(log, check), project.SubAgents(catalog, check)...)
+//	routes := append(project.Hooks(log, check), project.SubAgents(log, catalog, check)...)
 //
 // # Concurrency and failure
 //
-// Everything is safe for concurrent use. A hooks.json that is not valid counts as none, as in
-// the reference; the log says why. Package subagent lists the omissions of agents.
+// Everything is safe for concurrent use. A hooks.json or an agent's file that is not valid counts
+// as none, as in the reference; the log says why.
 package project
 
 import (
@@ -54,7 +54,7 @@ func Hooks(log *slog.Logger, check workspacescope.CheckProject) []rest.Route {
 var agentsSchema = spec.Reference("SubAgentsRequest", schema.Object{})
 
 // SubAgents returns the operation that lists agents. check is asked before a project is read.
-func SubAgents(catalog subagent.Catalog, check workspacescope.CheckProject) []rest.Route {
+func SubAgents(log *slog.Logger, catalog subagent.Catalog, check workspacescope.CheckProject) []rest.Route {
 	return []rest.Route{{Method: "POST", Path: "/api/sub-agents", Tag: "Sub Agents", Scope: rest.Sandbox, Handle: func(w http.ResponseWriter, r *http.Request) error {
 		var q subagent.Query
 		if err := rest.Read(r, agentsSchema, &q); err != nil {
@@ -63,6 +63,10 @@ func SubAgents(catalog subagent.Catalog, check workspacescope.CheckProject) []re
 		if err := check.Check(q.Project, q.ProjectDir); err != nil {
 			return err
 		}
-		return rest.JSON(w, http.StatusOK, map[string]any{"agents": catalog.List(q)})
+		agents, failed := catalog.List(q)
+		for _, w := range failed {
+			log.Warn("an agent was left out", "err", w)
+		}
+		return rest.JSON(w, http.StatusOK, map[string]any{"agents": agents})
 	}}}
 }

@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -34,7 +35,7 @@ func TestSubAgents(t *testing.T) {
 	})
 	must.Succeed(t, os.Symlink(outside+"/secret.md", home+"/ws/.agents/agents/steal.md"))
 	server, err := rest.New(rest.Options{
-		Routes: project.SubAgents(subagent.NewCatalog(home, home+"/.openhands", nil), nil),
+		Routes: project.SubAgents(slog.New(slog.DiscardHandler), subagent.NewCatalog(home, home+"/.openhands"), nil),
 		Keys:   func() []string { return nil },
 	})
 	must.Succeed(t, err)
