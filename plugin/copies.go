@@ -40,8 +40,25 @@ const keptCopies = 30 * 24 * time.Hour
 
 // shown returns the copy of a plugin's directory in copies, and makes it if there is none of
 // its present content. A conversation keeps the copy that it began with when the plugin is
-// updated.
+// updated. A link that leads out of the directory is an error.
 func shown(dir, copies string) (string, error) {
+	at, outward, err := shownSome(dir, copies)
+	if err == nil {
+		err = gitsource.Refuse(outward)
+	}
+	return at, err
+}
+
+// shownSome is shown for a directory of several things: it names the links that lead out of the directory
+// and are not in the copy.
+func shownSome(dir, copies string) (at string, outward []string, err error) {
+	if outward, err = gitsource.Outward(dir); err == nil {
+		at, err = copyOf(dir, copies)
+	}
+	return at, outward, err
+}
+
+func copyOf(dir, copies string) (string, error) {
 	name := filepath.Base(dir)
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -70,7 +87,7 @@ func shown(dir, copies string) (string, error) {
 	if err := os.Mkdir(ready, 0o755); err != nil {
 		return "", fmt.Errorf("copy the plugin: %w", err)
 	}
-	if err := gitsource.CopyTree(dir, filepath.Join(ready, name)); err != nil {
+	if err := gitsource.CopyInward(dir, filepath.Join(ready, name)); err != nil {
 		return "", err
 	}
 	if err := os.Rename(ready, kept); err != nil {

@@ -2,9 +2,11 @@ package plugin
 
 import (
 	"context"
+	"path"
 	"slices"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/plugin/gitsource"
 	"github.com/deft-dev/deft/skill"
 )
 
@@ -52,9 +54,14 @@ func (f *ForEach) warn(r Registration, why string) {
 
 // one adds a marketplace's plugins and skills.
 func (l Loader) one(ctx context.Context, r Registration, place string, f *ForEach) error {
-	dir, err := l.bring(ctx, r.From, place)
+	dir, outward, err := l.bringSome(ctx, r.From, place)
 	if err != nil {
 		return unloaded(ctx, r.From, err)
+	}
+	for _, name := range manifests { // which are not read without their links
+		if err := gitsource.Refuse(gitsource.Below(outward, path.Dir(name))); err != nil {
+			return err
+		}
 	}
 	m, err := readMarketplace(dir, r.From)
 	if err != nil {
@@ -73,7 +80,7 @@ func (l Loader) one(ctx context.Context, r Registration, place string, f *ForEac
 		if !r.Each.has(e.Name) {
 			continue
 		}
-		s, err := l.skill(ctx, e, dir, place)
+		s, err := l.skill(ctx, e, dir, outward, place)
 		if err != nil {
 			f.warn(r, "the skill "+e.Name+" is not loaded: "+fault.Text(err))
 			continue
@@ -89,15 +96,18 @@ func (l Loader) one(ctx context.Context, r Registration, place string, f *ForEac
 	return nil
 }
 
-// skill loads a skill of the marketplace in a directory.
-func (l Loader) skill(ctx context.Context, e Entry, market, place string) (s skill.Skill, err error) {
+// skill loads a skill of the marketplace in a directory, without the links that lead out of it.
+func (l Loader) skill(ctx context.Context, e Entry, market string, outward []string, place string) (s skill.Skill, err error) {
 	switch {
 	case e.Why != "":
 		return s, fault.New(fault.Unsupported, e.Why)
 	case e.skill != nil:
 		s = *e.skill
+		err = gitsource.Refuse(gitsource.Below(outward, e.skillDir(market)))
 	case e.dir != "":
-		s, err = skill.LoadIn(market, e.dir)
+		if err = gitsource.Refuse(gitsource.Below(outward, e.dir)); err == nil {
+			s, err = skill.LoadIn(market, e.dir)
+		}
 	default:
 		if err = l.Check(ctx, []Source{e.From}); err != nil {
 			return s, err

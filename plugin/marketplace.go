@@ -39,6 +39,19 @@ type Entry struct {
 	skill *skill.Skill // of a marketplace without a manifest
 }
 
+// skillDir is the directory of the skill of a marketplace without a manifest, or its only file.
+func (e Entry) skillDir(market string) string {
+	at := filepath.FromSlash(optional.Value(e.skill.Source))
+	if e.skill.AgentSkills {
+		at = filepath.Dir(at)
+	}
+	dir, err := filepath.Rel(market, at)
+	if err != nil {
+		return "."
+	}
+	return filepath.ToSlash(dir)
+}
+
 // entry is an entry as manifests have it (reference: marketplace/types.py).
 type entry struct {
 	Entry

@@ -299,3 +299,40 @@ func TestSources(t *testing.T) {
 		}
 	}
 }
+
+// TestOutwardLinks refuses the plugins and skills of a repository with a link that leads out of it, and no others.
+func TestOutwardLinks(t *testing.T) {
+	t.Parallel()
+	skillOf := func(name string) string { return "---\nname: " + name + "\ndescription: d\n---\nb" }
+	repo := filepath.Join(t.TempDir(), "repo")
+	testtree.Write(t, repo, map[string]string{
+		"good/skills/s1/SKILL.md": skillOf("s1"),
+		"bad/skills/s2/SKILL.md":  skillOf("s2"),
+		"bad/assets/out":          "->/etc/hostname",
+		"skills/fine/SKILL.md":    skillOf("fine"),
+		"skills/linked/SKILL.md":  skillOf("linked"),
+		"skills/linked/data":      "->../../../secret",
+	})
+	testtree.Commit(t, repo)
+	good, bad := "good", "bad"
+	for _, cache := range []string{"", t.TempDir()} {
+		loader := plugin.Loader{Cache: cache, Local: func(context.Context) bool { return true }}
+		for _, source := range []string{"file://" + repo, repo} {
+			got, err := loader.Load(t.Context(), []plugin.Source{{Source: source, RepoPath: &good}})
+			if err != nil || len(got[0].Skills) != 1 {
+				t.Errorf("cache %q, source %s: %+v, %v", cache, source, got, err)
+			}
+			f, err := loader.ForEach(t.Context(), []plugin.Registration{{Name: "m", From: plugin.Source{Source: source}, Each: plugin.Choice{All: true}}})
+			must.Succeed(t, err)
+			if source == repo && cache == "" { // read in place, where skills follow no link
+				continue
+			}
+			if len(f.Skills) != 1 || f.Skills[0].Name != "fine" || len(f.Warnings) != 1 || !strings.Contains(f.Warnings[0], "the skill linked is not loaded: the link data leads out") {
+				t.Errorf("cache %q, source %s: %+v", cache, source, f)
+			}
+			if _, err = loader.Load(t.Context(), []plugin.Source{{Source: source, RepoPath: &bad}}); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "the link assets/out leads out of it") {
+				t.Errorf("cache %q, source %s: %v", cache, source, err)
+			}
+		}
+	}
+}

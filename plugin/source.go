@@ -85,13 +85,22 @@ func (l Loader) place() (dir string, done func(), err error) {
 	return dir, func() { os.RemoveAll(dir) }, nil
 }
 
-// bring returns the directory of a source in a place.
+// bring returns the directory of a source in a place. It refuses one with a link that leads out.
 func (l Loader) bring(ctx context.Context, from Source, place string) (dir string, err error) {
-	dir, commit, err := gitsource.Keep(ctx, gitsource.Source(from), place)
-	if err == nil && commit == nil && l.Cache != "" {
-		dir, err = shown(dir, place)
+	dir, outward, err := l.bringSome(ctx, from, place)
+	if err == nil {
+		err = gitsource.Refuse(outward)
 	}
 	return dir, err
+}
+
+// bringSome does that for a source of several things, and names the links that lead out.
+func (l Loader) bringSome(ctx context.Context, from Source, place string) (dir string, outward []string, err error) {
+	dir, commit, outward, err := gitsource.KeepSome(ctx, gitsource.Source(from), place)
+	if err == nil && commit == nil && l.Cache != "" {
+		dir, outward, err = shownSome(dir, place)
+	}
+	return dir, outward, err
 }
 
 func unloaded(ctx context.Context, from Source, err error) error {

@@ -20,6 +20,59 @@ const (
 // CopyTree copies a directory without .git. It copies links that stay inside and
 // refuses others; it leaves out everything but files and directories.
 func CopyTree(from, to string) error {
+	outward, err := Outward(from)
+	if err == nil {
+		err = Refuse(outward)
+	}
+	if err != nil {
+		return err
+	}
+	return CopyInward(from, to)
+}
+
+// Outward lists the links below a directory that lead out of it.
+func Outward(dir string) (names []string, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, failed("%w", err)
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && e.Name() == ".git":
+			return fs.SkipDir
+		case e.Type()&fs.ModeSymlink == 0:
+			return nil
+		}
+		target, err := root.Readlink(name)
+		if err == nil && outward(name, target) {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for links: %w", err)
+	}
+	return names, nil
+}
+
+// Refuse is the error of a directory with [Outward] links; nil without any.
+func Refuse(outward []string) error {
+	if len(outward) == 0 {
+		return nil
+	}
+	return fault.New(fault.Invalid, fmt.Sprintf("the link %s leads out of it", outward[0]))
+}
+
+// outward reports whether a link leads out of the tree in which it has a name.
+func outward(name, target string) bool {
+	return path.IsAbs(target) || !filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target)))
+}
+
+// CopyInward is [CopyTree] without the [Outward] links.
+func CopyInward(from, to string) error {
 	root, err := os.OpenRoot(from)
 	if err != nil {
 		return failed("%w", err)
@@ -65,8 +118,8 @@ func (c *copier) link(name, at string) error {
 	if err != nil {
 		return err
 	}
-	if path.IsAbs(target) || !filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target))) {
-		return fault.New(fault.Invalid, fmt.Sprintf("the link %s leads out of it", name))
+	if outward(name, target) {
+		return nil
 	}
 	return os.Symlink(target, at)
 }

@@ -7,7 +7,7 @@
 //
 // # Trust
 //
-// Fetched files are hostile. Links that lead out of them are refused, sizes are bounded, and
+// Fetched files are hostile. Links that lead out of them are not kept, sizes are bounded, and
 // Git gets its arguments as a list and runs without hooks, filters or the user's
 // configuration (package gitfetch), only to addresses that users may name (package outbound).
 //
@@ -123,33 +123,61 @@ func Fetch(ctx context.Context, from Source, temp, rootName string) (Fetched, er
 
 // Keep fetches a source into a cache and returns its directory. Each commit is kept
 // once, without .git. A directory of this machine is returned itself, with a nil
-// commit.
+// commit. A directory of a repository with a link that leads out of the repository is refused, and
+// such links elsewhere in it are not kept.
 func Keep(ctx context.Context, from Source, cache string) (dir string, commit *string, err error) {
+	dir, commit, outward, err := KeepSome(ctx, from, cache)
+	if err == nil {
+		err = Refuse(outward)
+	}
+	return dir, commit, err
+}
+
+// KeepSome is [Keep] for a directory of several things. It names the links in it that lead out of the
+// repository and were not kept, for the caller to refuse the things that have them.
+func KeepSome(ctx context.Context, from Source, cache string) (dir string, commit *string, outward []string, err error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", nil, fmt.Errorf("make the cache: %w", err)
+		return "", nil, nil, fmt.Errorf("make the cache: %w", err)
 	}
 	temp, err := os.MkdirTemp(cache, ".new-*")
 	if err != nil {
-		return "", nil, fmt.Errorf("fetch: %w", err)
+		return "", nil, nil, fmt.Errorf("fetch: %w", err)
 	}
 	defer os.RemoveAll(temp)
 	got, err := Fetch(ctx, from, temp, "")
 	if err != nil || got.Commit == nil {
-		return got.Dir, nil, err
+		return got.Dir, nil, nil, err
+	}
+	all, err := Outward(got.root)
+	if err != nil {
+		return "", nil, nil, err
 	}
 	hash := sha256.Sum256([]byte(from.Source))
 	kept := filepath.Join(cache, fmt.Sprintf("%s-%x-%s", filepath.Base(got.root), hash[:8], *got.Commit))
 	if !isDir(kept) {
 		ready := filepath.Join(temp, ".ready")
-		if err := CopyTree(got.root, ready); err != nil {
-			return "", nil, err
+		if err := CopyInward(got.root, ready); err != nil {
+			return "", nil, nil, err
 		}
 		if err := os.Rename(ready, kept); err != nil && !isDir(kept) {
-			return "", nil, fmt.Errorf("keep what was fetched: %w", err)
+			return "", nil, nil, fmt.Errorf("keep what was fetched: %w", err)
 		}
 	}
 	dir, err = within(kept, got.sub)
-	return dir, got.Commit, err
+	if err != nil {
+		return "", nil, nil, err
+	}
+	return dir, got.Commit, Below(all, got.sub), nil
+}
+
+// Below lists the paths that are in a directory, by their names in it.
+func Below(paths []string, dir string) (names []string) {
+	for _, one := range paths {
+		if name, err := filepath.Rel(filepath.FromSlash(strings.Trim(dir, "/")), filepath.FromSlash(one)); err == nil && filepath.IsLocal(name) {
+			names = append(names, filepath.ToSlash(name))
+		}
+	}
+	return names
 }
 
 // local resolves a directory of this machine.
