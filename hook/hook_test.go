@@ -34,6 +34,30 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestProblems names mistakes that would otherwise be taken in silence.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		`{}`: "",
+		`{"PreToolUse":[{"matcher":"/terminal|think/","hooks":[{"command":"x"}]}],"Stop":[{"matcher":"*","hooks":[{"command":"x","timeout":3}]}]}`: "",
+		`{"PreToolUse":[{"matcher":"(","hooks":[{"command":"x"}]}]}`:                                                                               `hooks at PreToolUse: the matcher "(" is taken for the name of a tool`,
+		`{"PostToolUse":[{"matcher":"/(/","hooks":[{"command":"x"}]}]}`:                                                                            `hooks at PostToolUse: they never run, because the matcher "/(/" is no regular expression`,
+		`{"SessionStart":[{"matcher":"startup","hooks":[{"command":"x"}]}]}`:                                                                       `the matcher "startup" keeps them from running, because SessionStart has no tool`,
+		`{"Stop":[{"hooks":[{"command":"make test","timeout":-4}]}]}`:                                                                              `hooks at Stop: the timeout of make test is -4; it is ended after 1m0s`,
+		`{"Stop":[{"hooks":[{"type":"agent","name":"judge","max_iterations":0}]}]}`:                                                                `the max_iterations of agent-hook:judge are 0; it is given 3`,
+	} {
+		c, err := hook.Parse([]byte(raw))
+		must.Succeed(t, err)
+		got := strings.Join(c.Problems(), "\n")
+		if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "\n") {
+			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+	if lines := (*hook.Config)(nil).Problems(); lines != nil {
+		t.Errorf("no hooks: %q", lines)
+	}
+}
+
 // FuzzParse: a configuration that was read can be read again.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"hooks":{"PreToolUse":[{"hooks":[{"command":"x","async_":true}]}]}}`)

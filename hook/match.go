@@ -51,26 +51,34 @@ func (c *Config) For(event, tool string) (hooks []Hook) {
 // character that only regular expressions have, is an expression for the whole name; one that
 // is no valid expression is a name (docs/openhands/sdk-features.md section 6).
 func (m Matcher) matches(tool string) bool {
-	if m.Matcher == "" || m.Matcher == "*" {
+	if m.all() {
 		return true
 	}
 	if tool == "" {
 		return false
 	}
-	pattern, explicit := m.Matcher, false
+	switch re, explicit, err := m.expression(); {
+	case re != nil:
+		return re.MatchString(tool)
+	case err != nil && explicit:
+		return false
+	}
+	return m.Matcher == tool
+}
+
+// all reports whether the hooks run for all tools.
+func (m Matcher) all() bool { return m.Matcher == "" || m.Matcher == "*" }
+
+// expression returns the regular expression of a matcher, nil for a name. explicit says that it stands between slashes.
+func (m Matcher) expression() (re *regexp.Regexp, explicit bool, err error) {
+	pattern := m.Matcher
 	if n := len(pattern); n > 2 && pattern[0] == '/' && pattern[n-1] == '/' {
 		pattern, explicit = pattern[1:n-1], true
 	}
 	if explicit || strings.ContainsAny(pattern, `|.*+?[]()^$\`) {
-		re, err := regexp.Compile(`^(?:` + pattern + `)$`)
-		if err == nil {
-			return re.MatchString(tool)
-		}
-		if explicit {
-			return false
-		}
+		re, err = regexp.Compile(`^(?:` + pattern + `)$`)
 	}
-	return m.Matcher == tool
+	return re, explicit, err
 }
 
 // Merge joins configurations; hooks of earlier ones run first. Nil if there are no hooks.

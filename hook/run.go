@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -80,6 +81,8 @@ type Event struct {
 	ToolResponse json.RawMessage
 	Message      string // of the user
 	Reason       string // of the end
+
+	Of *Config // the hooks that run; nil for all
 }
 
 // Verdict is the result of the hooks of one event.
@@ -121,8 +124,8 @@ func (r *Runner) Use(c *Config) {
 	r.config = Merge(c)
 }
 
-// present returns the hooks as they are now, nil for none.
-func (r *Runner) present() *Config {
+// Present returns the hooks as they are now, nil for none.
+func (r *Runner) Present() *Config {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.config
@@ -133,7 +136,7 @@ func (r *Runner) Has(name string) bool {
 	if r == nil {
 		return false
 	}
-	c := r.present()
+	c := r.Present()
 	return c != nil && len(c.Matchers(name)) > 0
 }
 
@@ -147,7 +150,7 @@ func (r *Runner) Run(ctx context.Context, e Event) (Verdict, error) {
 	}
 	in := r.input(e)
 	var hooks []Hook
-	if c := r.present(); c != nil {
+	if c := cmp.Or(e.Of, r.Present()); c != nil {
 		hooks = c.For(e.Name, deref(in.ToolName))
 	}
 	if len(hooks) == 0 {
@@ -282,7 +285,18 @@ func (h Hook) timeout() time.Duration {
 	if h.Timeout <= 0 {
 		return defaultTimeout
 	}
-	return time.Duration(h.Timeout) * time.Second
+	return time.Duration(min(h.Timeout, math.MaxInt32)) * time.Second
+}
+
+// defaultIterations are the steps of an agent that names no limit.
+const defaultIterations = 3
+
+// Iterations are the steps that the agent of a hook may make.
+func (h Hook) Iterations() int {
+	if h.MaxIterations <= 0 {
+		return defaultIterations
+	}
+	return h.MaxIterations
 }
 
 // Title names a hook to people: its command, or its type and name.
@@ -345,24 +359,44 @@ var interrupted = outcome{Output: Output{ExitCode: -1, Failed: "it was interrupt
 
 // judged reads the exit code and the JSON on standard output of a program
 // (docs/openhands/sdk-features.md section 6). Exit code 2 blocks; others but 0 are errors that
-// block nothing.
+// block nothing. Neither does output that is meant as JSON and cannot be read, which is an error too.
 func judged(out Output) outcome {
 	o := outcome{Output: out, success: out.ExitCode == 0 && out.Failed == "", blocked: out.ExitCode == 2}
 	var said struct {
 		Decision, Reason, AdditionalContext, Continue any
 	}
-	if json.Unmarshal([]byte(out.Stdout), &said) != nil { // any other text
+	if err := json.Unmarshal([]byte(out.Stdout), &said); err != nil {
+		if strings.HasPrefix(strings.TrimSpace(out.Stdout), "{") { // else any other text
+			o.misread("its output begins like JSON and is not: " + err.Error())
+		}
 		return o
 	}
-	if d, ok := said.Decision.(string); ok && strings.EqualFold(d, "deny") {
+	switch d, ok := said.Decision.(string); {
+	case said.Decision == nil, strings.EqualFold(d, "allow"):
+	case strings.EqualFold(d, "deny"):
 		o.blocked = true
+	case ok:
+		o.misread(fmt.Sprintf("its decision is %q, neither \"allow\" nor \"deny\"", clipped(d, 80)))
+	default:
+		o.misread("its decision is no text")
 	}
 	o.reason, o.context = text(said.Reason), text(said.AdditionalContext)
 	switch c := said.Continue.(type) {
+	case nil:
 	case bool:
 		o.blocked = o.blocked || !c
+	default:
+		o.misread("its continue is neither true nor false")
 	}
 	return o
+}
+
+// misread notes that the hook meant to say something that cannot be read.
+func (o *outcome) misread(why string) {
+	if !o.success || o.blocked {
+		return // which says more
+	}
+	o.success, o.Failed = false, why+"; it refuses nothing"
 }
 
 // text is a JSON value as text; empty for none.

@@ -73,7 +73,7 @@ func TestMatchers(t *testing.T) {
 		{"terminal", "terminal", true}, {"terminal", "terminal2", false}, {"terminal", "", false},
 		{"/term.*/", "terminal", true}, {"/term/", "terminal", false}, {"/(/", "(", false},
 		{"terminal|think", "think", true}, {"file_.*", "file_editor", true}, {"file_.*", "my_file_editor", false},
-		{"(", "(", true}, {"/", "/", true}, {"a.b", "aXb", true},
+		{"/terminal|think/", "think", true}, {"(", "(", true}, {"/", "/", true}, {"a.b", "aXb", true},
 	} {
 		config := &hook.Config{PreToolUse: []hook.Matcher{{Matcher: c.matcher, Hooks: []hook.Hook{{Command: "x"}}}}}
 		if got := len(config.For(hook.PreToolUse, c.tool)) == 1; got != c.want {
@@ -107,6 +107,7 @@ func TestPrograms(t *testing.T) {
 		blocked         bool
 		success         bool
 		reason, context string
+		problem         string
 	}{
 		"nothing":             {out: hook.Output{}, success: true},
 		"text":                {out: hook.Output{Stdout: "fine\n"}, success: true},
@@ -116,7 +117,13 @@ func TestPrograms(t *testing.T) {
 		"deny":                {out: hook.Output{Stdout: `{"decision":"DENY","reason":"policy"}`}, success: true, blocked: true, reason: "policy"},
 		"allow":               {out: hook.Output{Stdout: `{"decision":"allow","reason":"policy"}`}, success: true},
 		"allow with exit 2":   {out: hook.Output{ExitCode: 2, Stdout: `{"decision":"allow"}`}, blocked: true, reason: "Blocked by hook"},
-		"decision is no text": {out: hook.Output{Stdout: `{"decision":{"a":1}}`}, success: true},
+		"decision is no text": {out: hook.Output{Stdout: `{"decision":{"a":1}}`}, problem: "its decision is no text"},
+		"another decision":    {out: hook.Output{Stdout: `{"decision":"block","reason":"policy"}`}, problem: `its decision is "block"`},
+		"no decision":         {out: hook.Output{Stdout: `{"decision":null,"continue":null}`}, success: true},
+		"continue as text":    {out: hook.Output{Stdout: `{"continue":"false"}`}, problem: "its continue is neither"},
+		"nearly JSON":         {out: hook.Output{Stdout: ` {"decision":"deny",}`}, problem: "its output begins like JSON and is not: invalid character"},
+		"JSON and text":       {out: hook.Output{Stdout: "{\"decision\":\"deny\"}\ndone"}, problem: "its output begins like JSON and is not"},
+		"nearly JSON, exit 2": {out: hook.Output{ExitCode: 2, Stdout: `{`}, blocked: true, reason: "Blocked by hook"},
 		"not continue":        {out: hook.Output{Stdout: `{"continue":false}`}, success: true, blocked: true, reason: "Blocked by hook"},
 		"context":             {out: hook.Output{Stdout: `{"additionalContext":"mind the gap"}`}, success: true, context: "mind the gap"},
 		"context as a number": {out: hook.Output{Stdout: `{"additionalContext":7}`}, success: true, context: "7"},
@@ -135,6 +142,9 @@ func TestPrograms(t *testing.T) {
 			ev := v.Events[0].(*event.HookExecutionEvent)
 			if ev.Success != c.success || ev.Blocked != c.blocked || ev.ActionID != a.ID || ev.HookCommand != "x" || ev.ToolName != "terminal" {
 				t.Errorf("%+v", ev)
+			}
+			if c.problem != "" && (ev.Error == nil || !strings.Contains(*ev.Error, c.problem)) {
+				t.Errorf("%+v, want the error %q", ev, c.problem)
 			}
 			r.Recorded(v)
 			if len(h.recorded) != 1 || h.recorded[0] != h.ran[0].ID {

@@ -35,7 +35,7 @@ func (c *Config) Words() (lines []string) {
 				if h.Async {
 					line += " (in the background)"
 				}
-				lines = append(lines, fmt.Sprintf("%s, %d s at most", line, h.Timeout))
+				lines = append(lines, fmt.Sprintf("%s, %d s at most", line, int(h.timeout().Seconds())))
 			}
 		}
 	}

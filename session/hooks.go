@@ -33,6 +33,8 @@ type sessionHooks struct {
 
 	mu    lockorder.Mutex[lockorder.Part]
 	begun bool
+	// started are the hooks whose start of the session has come: the owner may allow others later.
+	started *hook.Config
 }
 
 // openHooks returns the hooks of the worker's conversation. A configuration that cannot be read,
@@ -54,17 +56,21 @@ func (w *worker) begin(ctx context.Context) error {
 	return w.hooks.begin(ctx)
 }
 
-// begin runs the hooks of the start of a session, unless it has begun. A run that continues
+// begin runs the hooks of the start of a session that have not run in it. A run that continues
 // after a crash continues its session too.
 func (h *sessionHooks) begin(ctx context.Context) error {
+	pending := len(h.w.State().Pending) > 0
 	h.mu.Lock()
-	begun := h.begun
-	h.begun = true
+	now := h.Present()
+	late := without(now, h.started)
+	if !h.begun || !pending { // else they are run for the next message
+		h.begun, h.started = true, now
+	}
 	h.mu.Unlock()
-	if begun || !h.Has(hook.SessionStart) || len(h.w.State().Pending) > 0 {
+	if late == nil || len(late.SessionStart) == 0 || pending {
 		return nil
 	}
-	v, err := h.Run(ctx, hook.Event{Name: hook.SessionStart, About: event.NewID()})
+	v, err := h.Run(ctx, hook.Event{Name: hook.SessionStart, About: event.NewID(), Of: late})
 	if err != nil {
 		return fmt.Errorf("start the session: %w", err)
 	}
@@ -89,7 +95,7 @@ func (h *sessionHooks) end(ctx context.Context) {
 	defer h.Close()
 	h.mu.Lock()
 	begun := h.begun
-	h.begun = false
+	h.begun, h.started = false, nil
 	h.mu.Unlock()
 	if !begun || !h.Has(hook.SessionEnd) {
 		return
@@ -187,7 +193,8 @@ func (h hookHost) Agent(ctx context.Context, id event.ID, k hook.Hook, task stri
 	if k.Name != nil {
 		name = *k.Name
 	}
-	d := subagent.Definition{Name: "agent-hook:" + name, Tools: k.Tools, MaxIterations: &k.MaxIterations}
+	steps := k.Iterations()
+	d := subagent.Definition{Name: "agent-hook:" + name, Tools: k.Tools, MaxIterations: &steps}
 	if k.SystemPrompt != nil {
 		d.SystemPrompt = *k.SystemPrompt
 	}

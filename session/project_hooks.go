@@ -198,6 +198,7 @@ func (p ProjectHooks) Review(ctx context.Context) error {
 		if err := w.takeHooks(ctx, f); err != nil {
 			return err
 		}
+		w.recordWarnings(ctx)
 		return w.tellHooks(ctx, f)
 	})
 }
@@ -232,6 +233,7 @@ func (p ProjectHooks) Answer(ctx context.Context, sha256 string, allow bool) err
 		if err := w.takeHooks(ctx, f); err != nil {
 			return err
 		}
+		w.recordWarnings(ctx)
 		return w.tellHooks(ctx, f)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings/permission"
 )
@@ -134,6 +135,39 @@ func TestProjectHooks(t *testing.T) {
 	}
 	if rejected != 1 {
 		t.Errorf("%d calls were refused, want 1", rejected)
+	}
+}
+
+// TestLateSessionStart runs a hook of the session's start that is allowed during the session, once, and names its mistakes.
+func TestLateSessionStart(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var ran []string
+	h := setup(t, inTurn(says("a"), says("b"), says("c")), func(o *session.Options) { o.Permissions = answered{permission.Open(t.TempDir(), nil)} })
+	h.extend = func(r session.Resources) session.Resources { return programs{r, &mu, &ran} }
+	testtree.Write(t, h.work, map[string]string{".openhands/hooks.json": `{"SessionStart":[{"hooks":[{"command":"./late","timeout":-4}]}]}`})
+	c := h.begin(t, `"hook_config":{"SessionStart":[{"hooks":[{"command":"./own"}]}]}`)
+	say := func(text string, want ...string) {
+		t.Helper()
+		send(t, c, text)
+		settle(t, c)
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Equal(ran, want) {
+			t.Errorf("%s: hooks ran: %q, want %q", text, ran, want)
+		}
+	}
+	say("one", "./own")
+	f, err := c.ProjectHooks().File(t.Context())
+	must.Succeed(t, err)
+	must.Succeed(t, c.ProjectHooks().Answer(t.Context(), f.SHA256, true))
+	say("two", "./own", "./late")
+	say("three", "./own", "./late")
+	warnings := eventsOf[*event.ConversationStateUpdateEvent](t, h, c.ID())
+	if !slices.ContainsFunc(warnings, func(u *event.ConversationStateUpdateEvent) bool {
+		return u.Key == "warnings" && strings.Contains(string(u.Value), "the timeout of ./late is -4")
+	}) {
+		t.Error("nobody says that the timeout is none")
 	}
 }
 

@@ -61,7 +61,7 @@ type worker struct {
 // warnings name the parts that are not available.
 func (w *worker) warnings() []string {
 	w.c.mu.Lock()
-	all := slices.Concat(w.c.rec.Warnings, w.plugins.warnings, w.leftOut, w.agentsLeftOut, w.res.Warnings())
+	all := slices.Concat(w.c.rec.Warnings, w.plugins.warnings, w.leftOut, w.agentsLeftOut, w.hooks.Problems(), w.res.Warnings())
 	for _, t := range w.c.agent.Tools {
 		if why := t.Ineffective(); why != "" {
 			all = append(all, why)
