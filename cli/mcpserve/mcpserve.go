@@ -16,7 +16,8 @@
 //
 // # Failure
 //
-// A failure of a tool is a result with the reason, for the client's model. Tasks that run when
+// A failure of a tool is a result with the reason, for the client's model. A line that is no message is
+// answered with an error. Tasks that run when
 // the client goes away are stopped; they can be resumed.
 package mcpserve
 
@@ -82,7 +83,8 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	}()
 	server := sdk.NewServer(&sdk.Implementation{Name: "deft", Title: "Deft", Version: s.o.Version}, &sdk.ServerOptions{Instructions: instructions})
 	s.addTools(server)
-	err := server.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
+	to := &output{to: out}
+	err := server.Run(ctx, &sdk.IOTransport{Reader: newLines(in, to), Writer: to, MaxLineLength: maxMessage})
 	if ctx.Err() != nil {
 		return nil // it was asked to end
 	}

@@ -311,7 +311,7 @@ func (s *Server) result(ctx context.Context, t *task) (Result, error) {
 	defer t.mu.Unlock()
 	switch {
 	case t.running:
-		r.Status = "running"
+		r.Status, r.Answer, r.Error = "running", "", "" // its message may not be stored yet
 	case t.err != nil:
 		r.Status, r.Error = "error", t.err.Error()
 	}
@@ -326,7 +326,7 @@ func (r *Result) learn(ev event.Event) {
 		case event.SourceAgent:
 			r.Answer, r.Error = event.JoinText(e.LLMMessage.Content), "" // the run has gone on
 		case event.SourceUser:
-			r.Error = ""
+			r.Answer, r.Error = "", "" // of the work before
 		}
 	case *event.ObservationEvent:
 		if f, ok := e.Observation.(*event.FinishObservation); ok {

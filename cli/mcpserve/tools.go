@@ -39,7 +39,7 @@ type Result struct {
 	Title  string `json:"title"`
 	// Directory is where the task works.
 	Directory string `json:"directory"`
-	// Answer is the agent's last message.
+	// Answer is the agent's last message; empty while it works.
 	Answer string  `json:"answer"`
 	Error  string  `json:"error,omitempty"`
 	Cost   float64 `json:"cost_usd"`
@@ -78,7 +78,7 @@ func (s *Server) addTools(server *sdk.Server) {
 			}
 			return s.watch(ctx, r, a.ID, limit)
 		})
-	add(server, &sdk.Tool{Name: "task_result", Description: "Returns the state of a task and the agent's last message.", Annotations: reads},
+	add(server, &sdk.Tool{Name: "task_result", Description: "Returns the state of a task, and the agent's last message once it has ended.", Annotations: reads},
 		func(ctx context.Context, _ *sdk.CallToolRequest, a idArgs) (Result, error) {
 			t, err := s.find(a.ID)
 			if err != nil {

@@ -92,7 +92,7 @@ func TestMCPServe(t *testing.T) {
 	}
 	c.mu.Unlock()
 
-	if _, text, failed := c.call(t, "send_message", map[string]any{"task_id": started.ID, "message": "and now"}); failed {
+	if now, text, failed := c.call(t, "send_message", map[string]any{"task_id": started.ID, "message": "and now"}); failed || now.Status == "running" && now.Answer != "" {
 		t.Error(text)
 	}
 	asks, _, _ := c.call(t, "watch_task", map[string]any{"task_id": started.ID, "seconds": 3600})
