@@ -2,7 +2,9 @@ package build
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 )
@@ -65,11 +68,45 @@ func TestHostileHead(t *testing.T) {
 		dir := t.TempDir()
 		must.Succeed(t, os.Mkdir(filepath.Join(dir, ".git"), 0o755))
 		must.Succeed(t, put(filepath.Join(dir, ".git/HEAD")))
-		if got := branchOf(dir); got != "" {
-			t.Errorf("%s: %q", name, got)
+		if repo, branch := checkoutOf(dir); repo != "" || branch != "" {
+			t.Errorf("%s: %q %q", name, repo, branch)
 		}
 	}
-	if branchOf("/nowhere") != "" {
+	if name, branch := checkoutOf("/nowhere"); name != "" || branch != "" {
 		t.Error("a directory that is not there has a branch")
+	}
+}
+
+// TestCheckouts finds the repository of a worktree, of a submodule, of a directory in one, and of a checkout without
+// a branch, and believes no file that names another repository.
+func TestCheckouts(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	shop := filepath.Join(home, "shop")
+	testtree.Write(t, shop, map[string]string{"sub/file": "x"})
+	testtree.Commit(t, shop)
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", shop, "-c", "protocol.file.allow=always"}, args...)...).CombinedOutput()
+		must.Succeed(t, err)
+		return strings.TrimSpace(string(out))
+	}
+	git("branch", "-M", "main")
+	git("worktree", "add", "-q", "-b", "fix/two", filepath.Join(home, "tree"))
+	git("worktree", "add", "-q", "--detach", filepath.Join(home, "loose"))
+	git("submodule", "--quiet", "add", shop, "lib")
+	detached := "none: the commit " + git("rev-parse", "HEAD")[:12] + " is checked out"
+	testtree.Write(t, home, map[string]string{
+		"liar/.git":      "gitdir: " + shop + "/.git\n",
+		"other/.git":     "gitdir: " + shop + "/.git/worktrees/tree\n",
+		"submarine/.git": "gitdir: " + shop + "/.git/modules/lib\n",
+	})
+	for dir, want := range map[string][2]string{
+		"shop": {"shop", "main"}, "shop/sub": {"shop", "main"}, "tree": {"shop", "fix/two"}, "tree/sub": {"shop", "fix/two"},
+		"loose": {"shop", detached}, "shop/lib": {"lib", "main"}, "liar": {}, "other": {}, "submarine": {}, ".": {},
+	} {
+		if name, branch := checkoutOf(filepath.Join(home, dir)); name != want[0] || branch != want[1] {
+			t.Errorf("%s: %q %q, want %q", dir, name, branch, want)
+		}
 	}
 }
