@@ -185,6 +185,9 @@ func (c *commandLine) execute(args []string) (code int) {
 	if err != nil {
 		return usage(c.std, err, args)
 	}
+	if err := checkValues(k); err != nil {
+		return c.std.Report(err)
+	}
 	return c.std.Report(k.Run())
 }
 

@@ -129,8 +129,6 @@ Exit codes: 0 finished, 1 error, 2 wrong usage, 3 stuck, 4 a limit was reached,
 // check refuses flags that make no sense before anything is done.
 func (c *runCmd) check() error {
 	switch {
-	case c.given["resume"] && c.Resume == "":
-		return fault.New(fault.Invalid, "--resume names no conversation").Hint("give an id, \"last\" or \"last:any\"; leave it out for a new conversation")
 	case c.MaxIterations < 1:
 		return fault.New(fault.Invalid, "--max-iterations must be at least 1").Hint("leave it out for 500")
 	case c.MaxCost < 0 || math.IsNaN(c.MaxCost):
@@ -246,7 +244,7 @@ func (c *runCmd) AfterApply(k *kong.Context) error {
 		}
 	}
 	c.modelGiven, c.given = given(k, "model"), map[string]bool{}
-	for _, flag := range append([]string{"resume"}, storedSettings...) {
+	for _, flag := range storedSettings {
 		c.given[flag] = given(k, flag)
 	}
 	return nil
