@@ -195,6 +195,7 @@ func (t Enum) check(r *reader, v any, loc []any) any {
 		want = want[:i] + " or " + want[i+2:]
 	}
 	r.addCtx("literal_error", "Input should be "+want, v, loc, map[string]any{"expected": want})
+	r.wrong[len(r.wrong)-1].Choices = t
 	return t[0]
 }
 

@@ -60,7 +60,7 @@ func (t Tagged) check(r *reader, v any, loc []any) any {
 		r.refuse(fmt.Errorf("the kind '%s' is none of %s", m.Text(kindKey), strings.Join(t.Order, ", ")), loc)
 	default:
 		wrong := Violation{
-			Type: "union_tag_not_found", Loc: loc, Input: v, Kinds: t.Order,
+			Type: "union_tag_not_found", Loc: loc, Input: v, Choices: t.Order,
 			Msg: "Unable to extract tag using discriminator '" + t.Key + "'", Ctx: map[string]any{"discriminator": "'" + t.Key + "'"},
 		}
 		if tagged {

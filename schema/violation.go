@@ -17,7 +17,8 @@ type Violation struct {
 	Msg   string         `json:"msg"`
 	Input any            `json:"input"`
 	Ctx   map[string]any `json:"ctx,omitempty"`
-	Kinds []string       `json:"-"` // of a union, where the document names none of them
+	// Choices are the texts that fit: the kinds of a union, or the values of an enumeration.
+	Choices []string `json:"-"`
 }
 
 // Violations is an error of several; its kind is fault.Invalid.

@@ -29,8 +29,8 @@ var ErrInvalid error = fault.New(fault.Invalid, "Settings validation failed")
 
 // InvalidError is an ErrInvalid that names the mistakes.
 type InvalidError struct {
-	// Fields are paths in the settings: "agent_settings.llm.model". They have no values, but where a
-	// kind is missing or unknown the kinds that there are.
+	// Fields are paths in the settings: "agent_settings.llm.model". They have no values, but the
+	// choices that there are.
 	Fields []string
 }
 
@@ -53,8 +53,8 @@ func invalid(document string, err error) error {
 				path = append(path, fmt.Sprint(part))
 			}
 			field := strings.Join(path, ".")
-			if len(v.Kinds) > 0 {
-				field += " (one of " + strings.Join(v.Kinds, ", ") + ")"
+			if len(v.Choices) > 0 {
+				field += " (one of " + strings.Join(v.Choices, ", ") + ")"
 			}
 			e.Fields = append(e.Fields, field)
 		}

@@ -334,6 +334,7 @@ func TestUnfitSettings(t *testing.T) {
 		`{"agent_settings_diff":{"condenser":{"condenser_kind":"pipeline","condensers":[{"kind":"NoOpCondenser"}]}}}`: "agent_settings.condenser.pipeline.condensers.0" + kinds,
 		`{"agent_settings_diff":{"llm":{"model":null}}}`:                                                              "agent_settings.llm",
 		`{"agent_settings_diff":{"llm":{"timeout":"sk-hidden"}}}`:                                                     "agent_settings.llm.timeout",
+		`{"conversation_settings_diff":{"security_analyzer":"sk-hidden"}}`:                                            "conversation_settings.security_analyzer (one of llm, none)",
 		`{"conversation_settings_diff":{"max_iterations":"sk-hidden"}}`:                                               "conversation_settings.max_iterations",
 	} {
 		got := s.want(422, alice, "POST", "/api/v1/settings", body)
