@@ -22,7 +22,7 @@
 // ends of a terminal, the single lines of a key file, and from 8 bytes on in
 // hexadecimal and in base64 at any offset. Base64 that is broken into lines is
 // not found. There is no shortest value: even one letter is masked everywhere,
-// as in the reference. Masking never looks anything up; [Registry.Resolve]
+// as in the reference, but for [Registry.TrackKeys]. Masking never looks anything up; [Registry.Resolve]
 // makes values known ahead.
 //
 // # Concurrency

@@ -305,3 +305,13 @@ func FuzzStream(f *testing.F) {
 		}
 	})
 }
+
+// TestTrackKeys masks keys of services, but no placeholders.
+func TestTrackKeys(t *testing.T) {
+	t.Parallel()
+	r := secret.NewRegistry(secret.Options{})
+	r.TrackKeys("x", " none ", "sk-12345")
+	if got := r.Mask("an example, none of sk-12345"); got != "an example, none of "+secret.Hidden {
+		t.Errorf("%q", got)
+	}
+}

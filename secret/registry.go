@@ -99,6 +99,15 @@ func (r *Registry) Track(values ...string) {
 	}
 }
 
+// LeastKey is how many bytes the credentials of services have at least: shorter texts, such as the "x" that services
+// without keys want, occur in ordinary text, and masking them would leave nothing readable.
+const LeastKey = 8
+
+// TrackKeys adds credentials of services that are to be masked, but for placeholders below [LeastKey].
+func (r *Registry) TrackKeys(keys ...string) {
+	r.Track(slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return len(strings.TrimSpace(k)) < LeastKey })...)
+}
+
 // learn makes a value known, and reports whether it can be masked. r.mu is
 // held.
 func (r *Registry) learn(value string) bool {

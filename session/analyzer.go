@@ -127,7 +127,7 @@ func (r *review) connected(s *state.State) (security.Analyzer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.c.secrets.Track(security.Keys(a)...)
+	r.c.secrets.TrackKeys(security.Keys(a)...)
 	guardrails := 0
 	a = security.Connect(a, func(s security.Service) security.Rater {
 		if shield, ok := s.Config().(security.ToolShield); ok {

@@ -37,7 +37,7 @@ func newJudgement(w *worker) (*judgement, error) {
 	}
 	c, err := critic.New(of, clients)
 	if of != nil {
-		w.c.secrets.Track(of.APIKey.Reveal())
+		w.c.secrets.TrackKeys(of.APIKey.Reveal())
 	}
 	return &judgement{w: w, critic: c}, err
 }

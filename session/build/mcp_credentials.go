@@ -10,16 +10,12 @@ import (
 	"github.com/deft-dev/deft/tool/mcp"
 )
 
-// leastCredential is how many bytes a credential has at least: shorter texts occur in
-// ordinary results.
-const leastCredential = 8
-
 // serverCredentials are the secret values of a server's entry, which results and descriptions may
 // repeat.
 func serverCredentials(s mcp.Server) (all []string) {
 	add := func(values ...string) {
 		for _, v := range values {
-			if len(v) >= leastCredential {
+			if len(v) >= secret.LeastKey {
 				all = append(all, v)
 			}
 		}
