@@ -224,3 +224,25 @@ func TestCondensersOfAnAgent(t *testing.T) {
 		}
 	}
 }
+
+// TestReadMCPTools reads the servers of microagents, and refuses the ones that V0 does not start.
+func TestReadMCPTools(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		`{"stdio_servers":[{"name":"db","command":"x"}]}`: "db",
+		`{"mcpServers":{"db":{"command":"x"}}}`:           "db",
+		`{"stdio_servers":[{"command":"x"}]}`:             "entry 1 has no name",
+		`{"sse_servers":[{"url":"http://127.0.0.1:1"}]}`:  "sse_servers of a microagent are not started",
+		`{"shttp_servers":["http://127.0.0.1:1"],"x":{}}`: "shttp_servers of a microagent are not started",
+		`{"sse_servers":[],"stdio_servers":[]}`:           "",
+	} {
+		servers, err := spec.ReadMCPTools([]byte(raw))
+		got := strings.Join(servers.Keys(), " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+}

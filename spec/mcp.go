@@ -96,6 +96,9 @@ func knownFields(server any) any {
 	return out
 }
 
+// v0Servers are the lists of servers that OpenHands' V0 has.
+var v0Servers = []string{"stdio_servers", "sse_servers", "shttp_servers"}
+
 // ReadMCPTools reads the MCP servers of a microagent (its mcp_tools): as [ReadMCPServers]
 // does, or in the form of OpenHands' V0, a list below "stdio_servers". V0 takes no others from
 // a microagent.
@@ -105,10 +108,11 @@ func ReadMCPTools(raw []byte) (*s.Map, error) {
 		return nil, err
 	}
 	m, _ := v.(*s.Map)
-	list, ok := m.Lookup("stdio_servers")
-	if !ok {
+	v0 := func(key string) bool { return slices.Contains(v0Servers, key) }
+	if !slices.ContainsFunc(m.Keys(), v0) {
 		return ReadMCPServers(raw)
 	}
+	list := m.Get("stdio_servers")
 	all := s.NewMap()
 	servers, _ := list.([]any)
 	for i, one := range servers {

@@ -20,7 +20,7 @@ func TestProjectAgents(t *testing.T) {
 	write(t, filepath.Join(agents, "plain.md"), "---\nname: plain\n---\nlook")
 	looker := "---\nname: looker\nhooks: {SessionStart: [{hooks: [{command: ./COMMAND}]}]}\nmcp_servers: {db: {command: db-server}}\n---\nlook"
 	write(t, filepath.Join(agents, "looker.md"), strings.Replace(looker, "COMMAND", "first", 1))
-	const question = "The project's .agents/agents/looker.md names hooks and MCP servers."
+	const question = "The project has hooks and MCP servers (.agents/agents/looker.md)."
 	for _, step := range []struct {
 		answers []string
 		allowed int

@@ -79,7 +79,7 @@ func (p Project) ask(ctx context.Context, q programs) (bool, error) {
 	if p.Unsandboxed {
 		rights = q.open
 	}
-	p.Tell("The project's " + q.file + " names " + q.what + ". " + rights)
+	p.Tell("The project has " + q.what + " (" + q.file + "). " + rights)
 	for _, line := range q.show {
 		p.Tell("    " + safeText(line))
 	}
