@@ -125,9 +125,25 @@ func (r *runner) open(ctx context.Context) error {
 	}
 	if err != nil {
 		r.base()
-		return errors.Join(err, r.Sessions.Evict(ctx, r.ID, false))
+		err = errors.Join(err, r.Sessions.Evict(ctx, r.ID, false))
+		if r.c != nil {
+			err = errors.Join(err, r.discard(ctx))
+		}
+		return err
 	}
 	return nil
+}
+
+// discard deletes a new conversation in which nothing was said: there is nothing to go on with.
+func (r *runner) discard(ctx context.Context) error {
+	if r.Resume || r.Replay != nil {
+		return nil
+	}
+	left, err := r.Sessions.Delete(context.WithoutCancel(ctx), r.ID)
+	if left != nil {
+		r.warnOfRemains(left)
+	}
+	return err
 }
 
 // Held is the error of a conversation that another process has locked.
@@ -268,7 +284,10 @@ func (r *runner) work(ctx context.Context) error {
 		}
 	}
 	stopSignals()
-	if err != nil {
+	switch {
+	case err != nil && s != nil && !r.Resume && r.Replay == nil && !hasTask(s.View):
+		return errors.Join(err, r.discard(ctx))
+	case err != nil:
 		return r.failed(err)
 	}
 	r.view.summary(r.ID, s, time.Since(began), stat)

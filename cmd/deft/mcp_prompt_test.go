@@ -36,4 +36,7 @@ func TestMCPPrompt(t *testing.T) {
 	if out := b.run(t, 2, "run", "-q", "--grace", "0s", "--mcp-config", config, "/tracker:other"); !strings.Contains(out, `has no prompt "other"`) || !strings.Contains(out, "/tracker:plan OF") {
 		t.Errorf("another prompt: %s", out)
 	}
+	if out := b.run(t, 0, "conversations", "list", "--all"); strings.Count(out, "events") != 1 {
+		t.Errorf("a conversation without a message is left: %s", out)
+	}
 }
