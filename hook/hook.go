@@ -145,7 +145,7 @@ func LoadUser(dir string) (*Config, error) {
 	if err == nil {
 		c, err = Parse(raw)
 	}
-	return c, fault.Wrap(err, fault.Invalid, "the hooks of "+file)
+	return c, fault.Wrap(schema.Located(err), fault.Invalid, "the hooks of "+file)
 }
 
 // Load reads [ProjectFile] of a directory; nil where there is none or it has no hooks. A link

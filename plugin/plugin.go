@@ -95,7 +95,7 @@ func Load(dir string) (Plugin, error) {
 func (p *Plugin) at(name string) string { return p.Path + "/" + name }
 
 func (p *Plugin) warn(path string, err error) {
-	p.Warnings = append(p.Warnings, skill.Warning{Path: path, Err: err})
+	p.Warnings = append(p.Warnings, skill.Warning{Path: path, Err: schema.Located(err)})
 }
 
 // hooks reads the plugin's hooks, in whose commands the names of its directory are replaced.

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,25 @@ func (v Violations) As(target any) bool {
 		*e = fault.New(fault.Invalid, v.Error())
 	}
 	return ok
+}
+
+// Located returns an error that says where the first violation is, for people who have
+// written the document; other errors as they are. Values, which may be secrets, stay out of it.
+func Located(err error) error {
+	found, ok := errors.AsType[Violations](err)
+	if !ok || len(found) == 0 {
+		return err
+	}
+	v := found[0]
+	var path []string
+	for _, part := range v.Loc {
+		path = append(path, fmt.Sprint(part))
+	}
+	text := v.Msg
+	if len(path) > 0 {
+		text = strings.Join(path, ".") + ": " + text
+	}
+	return fault.New(fault.Invalid, text)
 }
 
 // MostViolations is how many violations of one document are reported at most:

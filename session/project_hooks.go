@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/rawjson"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/settings/permission"
 )
 
@@ -127,7 +128,7 @@ func (p ProjectHooks) read(ctx context.Context, project fs.FS) (f HooksFile, err
 func usable(raw []byte) (c *hook.Config, problem string) {
 	c, err := hook.Parse(raw)
 	if err != nil {
-		return nil, err.Error()
+		return nil, schema.Located(err).Error()
 	}
 	return hook.Merge(c), ""
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/textfile"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/skill"
 )
 
@@ -125,7 +126,9 @@ func Plugin(fsys fs.FS, dir, shown string) ([]Definition, []skill.Warning) {
 }
 
 func read(fsys fs.FS, dir, shown, level string) (found []Definition, warnings []skill.Warning) {
-	warn := func(path string, err error) { warnings = append(warnings, skill.Warning{Path: path, Err: err}) }
+	warn := func(path string, err error) {
+		warnings = append(warnings, skill.Warning{Path: path, Err: schema.Located(err)})
+	}
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {

@@ -88,7 +88,7 @@ func ParseServers(raw []byte) (*schema.Map, error) {
 	}
 	checked, err := schema.Check(spec.MCPServers, out, schema.Reading{}, "mcpServers")
 	if err != nil {
-		return nil, err
+		return nil, schema.Located(err)
 	}
 	out, _ = checked.(*schema.Map)
 	for _, name := range out.Keys() {

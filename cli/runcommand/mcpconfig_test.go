@@ -51,6 +51,9 @@ func TestReadServers(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	if _, err := ReadServers(write(t, filepath.Join(dir, "empty-url"), `{"mcpServers":{"a":{"command":"x"},"void":{"url":""}}}`)); err == nil || !strings.Contains(err.Error(), "mcpServers.void.url: String should have at least 1 character") {
+		t.Errorf("an empty address: %v", err)
+	}
 	if _, err := ReadServers(filepath.Join(dir, "missing")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a missing file: %v", err)
 	}
