@@ -64,7 +64,7 @@ func ReadRegistrations(all []json.RawMessage) ([]Registration, error) {
 
 // Resolve returns the source of a plugin that is named as NAME@MARKETPLACE, or as NAME, which
 // one of the marketplaces has (reference: marketplace/registry.py). NotFound for an unknown name, Conflict
-// for a plugin that several have, and the errors of [Loader.Preview].
+// for a plugin that several have, Invalid for one that cannot be installed, and the errors of [Loader.Preview].
 func (l Loader) Resolve(ctx context.Context, all []Registration, name string) (Source, error) {
 	plugin, market, exact := cutLast(name)
 	var found []Entry
@@ -96,7 +96,7 @@ func (l Loader) Resolve(ctx context.Context, all []Registration, name string) (S
 	case len(found) == 0:
 		return Source{}, fault.New(fault.NotFound, "no marketplace has a plugin "+plugin)
 	case found[0].Why != "":
-		return Source{}, fault.New(fault.Unsupported, "the plugin "+plugin+" cannot be installed: "+found[0].Why)
+		return Source{}, fault.New(fault.Invalid, "the plugin "+plugin+" cannot be installed: "+found[0].Why)
 	}
 	return found[0].From, nil
 }
