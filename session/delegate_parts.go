@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,7 +34,7 @@ func (w *worker) skillsOf(ctx context.Context, parent *spec.Agent, d subagent.De
 				names[i] = s.Name
 			}
 			return nil, fault.New(fault.NotFound, fmt.Sprintf("the agent %s names the skill %q, which is not there; the skills are: %s",
-				d.Name, clipped(name), strings.Join(names, ", ")))
+				d.Name, clipped(name), cmp.Or(strings.Join(names, ", "), "none")))
 		}
 		doc, err := skillDoc(there[i])
 		if err != nil {

@@ -173,6 +173,9 @@ func pendingTasks(s *state.State) []*event.ActionEvent {
 // assign gives a task to the conversation of its sub-agent, which it makes if need be, and
 // starts it.
 func (t *tasks) assign(ctx context.Context, id, owner event.ID, a *event.TaskAction) (*Conversation, error) {
+	if strings.TrimSpace(a.Prompt) == "" {
+		return nil, fault.New(fault.Invalid, "the task is empty: its prompt says what the agent is to do")
+	}
 	var child *Conversation
 	var err error
 	if a.Resume != nil && *a.Resume != "" {

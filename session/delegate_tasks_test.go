@@ -185,6 +185,7 @@ func TestTaskRefused(t *testing.T) {
 		`{"prompt":"x","subagent_type":"moon"}`:                               `moon error true: there is no agent of the type "moon"; the types are: bash-runner, code-explorer, general-purpose`,
 		`{"prompt":"x","resume":"no id"}`:                                     `general-purpose error true: there is no task "no id" to go on with; the tasks of this conversation are: none`,
 		`{"prompt":"x","resume":"` + string(event.NewConversationID()) + `"}`: `the tasks of this conversation are: none`,
+		`{"prompt":" "}`: `general-purpose error true: the task is empty`,
 	} {
 		h := setup(t, inTurn(does("task", args), says("done")), nil)
 		c := h.begin(t, taskTools)

@@ -87,7 +87,7 @@ func (w *worker) metaProfile(ctx context.Context, params *schema.Map) (meta Meta
 		raw, err = schema.Encode(given)
 	}
 	if fault.Is(err, fault.NotFound) {
-		return meta, fault.New(fault.NotFound, "there is no meta-profile "+name).Hint("the user has to save one")
+		return meta, fault.New(fault.NotFound, strings.TrimSpace("there is no meta-profile "+name)).Hint("the user has to save one")
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &meta)
