@@ -175,7 +175,7 @@ func readFile(fsys fs.FS, name string) (string, error) {
 	info, err := fs.Stat(fsys, name)
 	switch {
 	case err != nil:
-		return "", err
+		return "", fault.New(fault.Denied, "it cannot be read, or leads out of the files of the agents' owner").Because(err)
 	case !info.Mode().IsRegular():
 		return "", errNoFile
 	case info.Size() > maxFile:
