@@ -98,6 +98,14 @@ func (r *Registry) maskAction(e *event.ActionEvent) event.Event {
 	return out
 }
 
+// MaskArguments masks the arguments of a call as [Registry.MaskEvent] does.
+func (r *Registry) MaskArguments(text string) string {
+	if b, ok := r.naming(); ok {
+		return b.arguments(text)
+	}
+	return text
+}
+
 // arguments masks the arguments of a call: a document whose texts may be escaped.
 func (b byName) arguments(text string) string {
 	if json.Valid([]byte(text)) {

@@ -113,7 +113,7 @@ func (m *matcher) find(text string) (found []span, hold int) {
 		found, hold = append(found, f...), max(hold, h)
 	}
 	for _, v := range []view{percents, prints, slashes, entities} {
-		more(m.long.read(text, v))
+		more(m.layers(text, v, 3))
 	}
 	more(m.bare.read(text, quotes))
 	more(m.folded.read(text, folds))
@@ -127,21 +127,29 @@ func (m *matcher) find(text string) (found []span, hold int) {
 
 // read is plain for a text as a view reads it.
 func (m *matcher) read(text string, v view) (found []span, hold int) {
-	if m == nil || v.next(text) < 0 {
+	d, ok := v.escapes(text)
+	if m == nil || !ok {
 		return nil, 0
 	}
-	d := v.through(text)
-	if len(d.marks) == 0 && d.rest == len(text) {
+	return d.back(plain(m, d.text))
+}
+
+// layers is read for escapes in a program's or a shell's quotes, too: calls of models hold
+// commands in JSON, logs hold such calls, and pages hold logs.
+func (m *matcher) layers(text string, v view, more int) (found []span, hold int) {
+	d, ok := v.escapes(text)
+	if !ok {
 		return nil, 0
 	}
-	found, held := plain(m, d.text)
-	for i, f := range found {
-		found[i] = span{d.start(f.from), d.end(f.to - 1)}
+	found, hold = plain(m.long, d.text)
+	if more > 0 && d.yields(quotes.signs) {
+		inner := string(d.text)
+		f, h := m.bare.read(inner, quotes)
+		found, hold = append(found, f...), max(hold, h)
+		f, h = m.layers(inner, slashes, more-1)
+		found, hold = append(found, f...), max(hold, h)
 	}
-	if hold = len(text) - d.rest; held > 0 {
-		hold = len(text) - d.start(len(d.text)-held)
-	}
-	return found, hold
+	return d.back(joined(found), hold)
 }
 
 // hex is plain for the bytes that a text has in hexadecimal. some says that there are several

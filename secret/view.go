@@ -21,6 +21,7 @@ type decoded struct {
 	text  []byte
 	marks []mark
 	rest  int // where an escape begins that is not complete; the text's length for none
+	all   int // the length of the text
 }
 
 func (d *decoded) escape(to int, from int, bytes ...byte) {
@@ -61,6 +62,24 @@ func (d *decoded) before(i int) (mark, bool) {
 	return d.marks[n-1], true
 }
 
+// back maps parts of the decoded text to the text, and how much of its end is held.
+func (d *decoded) back(found []span, held int) (in []span, hold int) {
+	for i, f := range found {
+		found[i] = span{d.start(f.from), d.end(f.to - 1)}
+	}
+	if hold = d.all - d.rest; held > 0 {
+		hold = d.all - d.start(len(d.text)-held)
+	}
+	return found, hold
+}
+
+// yields reports whether an escape stands for one of some bytes, or may if more follows.
+func (d *decoded) yields(some string) bool {
+	return d.rest < d.all || slices.ContainsFunc(d.marks, func(m mark) bool {
+		return m.n == 1 && strings.IndexByte(some, d.text[m.at]) >= 0
+	})
+}
+
 // reader reads one escape at the beginning of a text, which begins with the view's sign: how
 // long it is, 0 for none, -1 if it may go on behind the text; and its bytes.
 type reader func(s string) (length int, bytes []byte)
@@ -80,9 +99,18 @@ var (
 	folds    = view{"\r\n", func(string) (int, []byte) { return 1, nil }}
 )
 
+// escapes decodes a text; ok is false if it has no escapes.
+func (v view) escapes(text string) (d decoded, ok bool) {
+	if v.next(text) < 0 {
+		return d, false
+	}
+	d = v.through(text)
+	return d, len(d.marks) > 0 || d.rest < len(text)
+}
+
 // through decodes a text.
 func (v view) through(text string) (d decoded) {
-	d.rest = len(text)
+	d.rest, d.all = len(text), len(text)
 	d.text = make([]byte, 0, len(text))
 	for i := 0; i < len(text); {
 		next := v.next(text[i:])

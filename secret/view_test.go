@@ -2,6 +2,7 @@ package secret_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html"
 	"mime/quotedprintable"
@@ -59,13 +60,29 @@ func ways(t testing.TB, v string) map[string]string {
 			all[name] = string(out)
 		}
 	}
+	written := func(text string) string {
+		raw, err := json.Marshal(text) // it writes \u0026
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Trim(string(raw), `"`)
+	}
+	for _, name := range []string{"shell", "shell, backslash", "printf, C", "json"} { // a command in a call, in a log, on a page
+		if text, ok := all[name]; ok {
+			all["call with "+name] = written(text)
+			all["log with "+name] = written(written(text))
+			all["log of logs with "+name] = written(written(written(text)))
+			all["page with "+name] = html.EscapeString(written(text))
+			all["address with "+name] = url.PathEscape(written(text))
+		}
+	}
 	return all
 }
 
 // TestWays: a value is masked however a program writes it, and in pieces of any length.
 func TestWays(t *testing.T) {
 	t.Parallel()
-	for _, v := range []string{"it's a schlüssel, 4711!", `q"u'o\te$d & <b> 100%=`, "plain-hush-4711-and-a-long-rest-that-fills-lines-of-dumps-and-of-base64-0123456789", "日本語のパスワード🔑"} {
+	for _, v := range []string{`tokval-"a'b&c-PLAIN77`, "it's a schlüssel, 4711!", `q"u'o\te$d & <b> 100%=`, "plain-hush-4711-and-a-long-rest-that-fills-lines-of-dumps-and-of-base64-0123456789", "日本語のパスワード🔑"} {
 		r := knowing(v)
 		all := ways(t, v)
 		if len(all) < 19 {

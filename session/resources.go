@@ -90,9 +90,11 @@ type BuildRequest struct {
 	// SecretNames returns the names of the secrets as they are now; nil for none.
 	SecretNames func() []string
 	// Track masks further values, such as those in the configuration of MCP servers, in all
-	// that is stored and shown; Mask masks a text that is no event. Nil for neither.
-	Track func(values ...string)
-	Mask  func(text string) string
+	// that is stored and shown; Mask masks a text that is no event, and MaskArguments the
+	// arguments of a call. Nil for none of it.
+	Track         func(values ...string)
+	Mask          func(text string) string
+	MaskArguments func(arguments string) string
 }
 
 // Prompt is the variable text of a system prompt.

@@ -238,6 +238,8 @@ func (w *worker) buildRequest(ctx context.Context, rec record, a *spec.Agent) (r
 		SecretNames: w.c.secrets.Names,
 		Track:       w.c.secrets.Track,
 		Mask:        w.c.secrets.Mask,
+
+		MaskArguments: w.c.secrets.MaskArguments,
 	}
 	if remembers(a) && rec.SubAgent == "" && !a.Plans() {
 		r.Remember = w.remember

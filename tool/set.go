@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,9 +32,24 @@ type Parsed struct {
 	// RiskText is the security_risk as the model wrote it, empty for none, so
 	// that a caller with an analyzer can refuse a value that is not a risk.
 	RiskText string
-	// Summary is the model's own short description of the call, or
-	// "<tool>: <arguments>" when it gave none.
+	// Summary is the model's own short description of the call, "" when it gave none.
 	Summary string
+	// Arguments are the ones that were decoded.
+	Arguments json.RawMessage
+}
+
+// Describe returns the model's description, or "<tool>: <arguments>". mask hides secrets in
+// the arguments while they are whole: a part of one that was cut would be found no more. Nil
+// hides none.
+func (p Parsed) Describe(mask func(arguments string) string) string {
+	if p.Summary != "" {
+		return p.Summary
+	}
+	arguments := string(p.Arguments)
+	if mask != nil {
+		arguments = mask(arguments)
+	}
+	return clip(p.Definition.Name+": "+arguments, maxDefaultSummary)
 }
 
 // NewSet returns the set of the definitions in their order. A name that is
@@ -128,18 +144,15 @@ func (s *Set) Parse(name, rawArguments string) (Parsed, error) {
 	own := s.schemas[d.Name]
 	p := Parsed{Definition: d}
 	p.Risk, p.RiskText = popRisk(args, own)
-	summary := popSummary(args, own)
+	p.Summary = popSummary(args, own)
 	if d.Repair != nil {
 		d.Repair(args)
 	}
 	if err := args.conform(d.Name, own); err != nil {
 		return Parsed{}, err
 	}
-	if summary == "" {
-		summary = clip(d.Name+": "+string(args.JSON()), maxDefaultSummary)
-	}
-	p.Summary = summary
-	if p.Action, err = d.Decode(args.JSON()); err != nil {
+	p.Arguments = args.JSON()
+	if p.Action, err = d.Decode(p.Arguments); err != nil {
 		if fault.Is(err, fault.Invalid) {
 			return Parsed{}, err
 		}

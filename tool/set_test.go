@@ -159,8 +159,8 @@ func TestRiskAndSummaryAreTakenOut(t *testing.T) {
 			t.Parallel()
 			p, err := s.Parse(tc.name, tc.args)
 			must.Succeed(t, err)
-			if p.Risk != tc.risk || p.RiskText != tc.riskText || p.Summary != tc.summary {
-				t.Errorf("risk %s (%q), summary %q", p.Risk, p.RiskText, p.Summary)
+			if p.Risk != tc.risk || p.RiskText != tc.riskText || p.Describe(nil) != tc.summary {
+				t.Errorf("risk %s (%q), summary %q", p.Risk, p.RiskText, p.Describe(nil))
 			}
 		})
 	}
@@ -170,8 +170,14 @@ func TestRiskAndSummaryAreTakenOut(t *testing.T) {
 		t.Errorf("a tool's own summary is passed on, got %s", got)
 	}
 	p, err = s.Parse("terminal", `{"command":"`+strings.Repeat("é", 5000)+`"}`)
-	if err != nil || len(p.Summary) > 2100 {
-		t.Errorf("a summary made from the arguments has %d bytes, %v", len(p.Summary), err)
+	if err != nil || len(p.Describe(nil)) > 2100 {
+		t.Errorf("a summary made from the arguments has %d bytes, %v", len(p.Describe(nil)), err)
+	}
+	// A secret that the cut would divide.
+	p, err = s.Parse("terminal", `{"command":"`+strings.Repeat("x", 1970)+`hush-4711-and-more"}`)
+	hide := func(text string) string { return strings.ReplaceAll(text, "hush-4711-and-more", "…") }
+	if text := p.Describe(hide); err != nil || strings.Contains(text, "hush") {
+		t.Errorf("a summary ends in a part of a secret: %s, %v", text[len(text)-40:], err)
 	}
 }
 
@@ -226,7 +232,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if p.Definition == nil || p.Summary == "" {
+		if p.Definition == nil || p.Describe(nil) == "" {
 			t.Errorf("incomplete: %+v", p)
 		}
 		raw, err := event.MarshalAction(p.Action)

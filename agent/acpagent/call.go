@@ -138,12 +138,12 @@ func (u *turn) settle(as acp.ToolCallStatus) (evs []event.Event) {
 }
 
 func (u *turn) callEvent(c *call) event.Event {
-	title := shortened(text(c.Title), maxTitle)
+	title := shortened(u.p.a.cfg.Mask(text(c.Title)), maxTitle)
 	if title == "" {
 		title = "tool call"
 	}
 	ev := &event.ACPToolCallEvent{
-		Base: event.NewBase(event.SourceAgent), ToolCallID: u.p.a.cfg.Mask(shortened(c.ID, maxTitle)), Title: title, Status: word(c.Status), ToolKind: word(c.Kind),
+		Base: event.NewBase(event.SourceAgent), ToolCallID: shortened(u.p.a.cfg.Mask(c.ID), maxTitle), Title: title, Status: word(c.Status), ToolKind: word(c.Kind),
 		RawInput: bounded(c.RawInput), RawOutput: bounded(c.RawOutput), IsError: text(c.Status) == string(acp.ToolCallStatusFailed),
 	}
 	if blocks := u.content(c); len(blocks) > 0 {

@@ -131,7 +131,7 @@ func (p *program) requestFailed(code string, err error) error {
 	if detail := detailOf(refused.Data); detail != "" && detail != said {
 		said = strings.TrimSpace(said + ": " + detail)
 	}
-	said = p.a.cfg.Mask(shortened(said, maxTitle))
+	said = shortened(p.a.cfg.Mask(said), maxTitle)
 	lower := strings.ToLower(said)
 	switch {
 	case refused.Code == authRequired || authMarks().MatchString(said):

@@ -49,7 +49,7 @@ const maxModels = 200
 
 // clean bounds the program's words, which are a stranger's, and hides secrets in them.
 func (n *notes) clean(mask func(string) string) {
-	clean := func(word string) string { return mask(shortened(word, maxTitle)) }
+	clean := func(word string) string { return shortened(mask(word), maxTitle) }
 	n.Name, n.Version, n.Model = clean(n.Name), clean(n.Version), clean(n.Model)
 	n.Session = acp.SessionId(clean(string(n.Session)))
 	models := make([]spec.ACPModelInfo, 0, len(n.Models))

@@ -36,7 +36,7 @@ func (u *turn) ask(asked []*question) []event.Event {
 	response := string(event.NewID())
 	for _, q := range asked {
 		ev := q.asAction()
-		ev.LLMResponseID, ev.Summary = response, shortened(text(q.call.Title), maxTitle)
+		ev.LLMResponseID, ev.Summary = response, shortened(u.p.a.cfg.Mask(text(q.call.Title)), maxTitle)
 		ev.ToolCallID = event.NewACPPermission()
 		ev.ToolCall.ID, q.action = ev.ToolCallID, ev.ID
 		evs = append(evs, ev)

@@ -134,7 +134,7 @@ func (a *Agent) actions(item event.ID, resp *llm.Response, tools *tool.Set) []ev
 			continue
 		}
 		act.ToolName = parsed.Definition.Name
-		act.Action, act.Summary = parsed.Action, parsed.Summary
+		act.Action, act.Summary = parsed.Action, parsed.Describe(a.cfg.MaskArguments)
 		if a.cfg.ReportRisk {
 			act.SecurityRisk = parsed.Risk
 		}

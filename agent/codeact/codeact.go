@@ -43,6 +43,8 @@ type Config struct {
 	// ReportRisk copies the model's rating of its calls into the events.
 	// Without an analyzer the wire contract requires UNKNOWN.
 	ReportRisk bool
+	// MaskArguments hides secrets in a call's arguments, for its description; nil hides none.
+	MaskArguments func(arguments string) string
 }
 
 // Agent is the built-in agent.

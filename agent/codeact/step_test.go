@@ -134,6 +134,17 @@ func TestRiskIsReportedOnlyWhenAsked(t *testing.T) {
 	}
 }
 
+// TestDescription: a call that the model does not describe is described by its arguments,
+// without the secrets in them.
+func TestDescription(t *testing.T) {
+	t.Parallel()
+	hide := func(arguments string) string { return strings.ReplaceAll(arguments, "hush", "…") }
+	evs := answered(t, codeact.Config{MaskArguments: hide}, calls(terminalCall("1", `{"command":"echo hush"}`)))
+	if a := evs[0].(*event.ActionEvent); a.Summary != `terminal: {"command":"echo …"}` || a.Action.(*event.TerminalAction).Command != "echo hush" {
+		t.Errorf("%q, %+v", a.Summary, a.Action)
+	}
+}
+
 func TestAnswersWithoutCalls(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -175,5 +175,7 @@ func (c Classes) check(p session.Placement) error {
 }
 
 func newCodeAct(c AgentConfig) (session.Agent, error) {
-	return codeact.New(codeact.Config{Tools: c.Tools, Condenser: c.Condenser, ReportRisk: true, Prompt: c.Prompt})
+	return codeact.New(codeact.Config{
+		Tools: c.Tools, Condenser: c.Condenser, ReportRisk: true, Prompt: c.Prompt, MaskArguments: c.Request.MaskArguments,
+	})
 }

@@ -67,7 +67,7 @@ func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) 
 			name, most.Seconds()))
 	}
 	said := o.server.config.conceal(fmt.Sprintf("Error calling MCP tool %s: %v", name, err))
-	return failure(name, s.opts.Mask(clean(shorten(said, maxText))))
+	return failure(name, shorten(s.opts.Mask(clean(said)), maxText))
 }
 
 // call calls the tool.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -95,19 +96,24 @@ func (s *Set) offers(sv *server, known []*sdk.Prompt) (offers []PromptOffer, lef
 		}
 		o := PromptOffer{
 			Command: "/" + word + ":" + p.Name, Server: describe(sv.name, maxOfferName),
-			Description: s.opts.Mask(describe(cmp.Or(p.Description, p.Title), maxOfferText)),
+			Description: s.shown(cmp.Or(p.Description, p.Title), maxOfferText),
 		}
 		for _, a := range p.Arguments {
 			if len(o.Arguments) == maxArguments {
 				break
 			}
 			o.Arguments = append(o.Arguments, PromptArgument{
-				Name: s.opts.Mask(describe(a.Name, maxArgumentName)), Description: s.opts.Mask(describe(cmp.Or(a.Description, a.Title), maxArgumentText)), Required: a.Required,
+				Name: s.shown(a.Name, maxArgumentName), Description: s.shown(cmp.Or(a.Description, a.Title), maxArgumentText), Required: a.Required,
 			})
 		}
 		offers = append(offers, o)
 	}
 	return offers, leftOut
+}
+
+// shown is a text as [describe] makes it, without secrets: they are masked while they are whole.
+func (s *Set) shown(text string, limit int) string {
+	return describe(s.opts.Mask(describe(text, math.MaxInt)), limit)
 }
 
 // commandOf is the name of a server in commands; "" if they mean another one.

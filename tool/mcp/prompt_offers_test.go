@@ -35,7 +35,7 @@ func TestPromptOffers(t *testing.T) {
 	}
 	serve("my web",
 		&sdk.Prompt{Name: "plan", Description: "Plans\x1b[2J a page for s3cret", Arguments: []*sdk.PromptArgument{{Name: "page", Description: "which\u202e", Required: true}, {Name: "about"}}},
-		&sdk.Prompt{Name: "titled", Title: "Has a title"},
+		&sdk.Prompt{Name: "titled", Title: strings.Repeat("z", 496) + "s3cret"},
 		&sdk.Prompt{Name: "two words"}, &sdk.Prompt{Name: "hid\U000E0041den"}, &sdk.Prompt{Name: strings.Repeat("x", 201)}, &sdk.Prompt{Name: "s3cret"},
 		&sdk.Prompt{Name: "long", Description: strings.Repeat("y", 1000), Arguments: manyArguments()},
 	)
@@ -51,7 +51,7 @@ func TestPromptOffers(t *testing.T) {
 	want := []mcp.PromptOffer{
 		{Command: "/my_web:long", Server: "my web", Description: strings.Repeat("y", 500) + "…", Arguments: make([]mcp.PromptArgument, 20)},
 		{Command: "/my_web:plan", Server: "my web", Description: "Plans a page for <masked>", Arguments: []mcp.PromptArgument{{"page", "which", true}, {Name: "about"}}},
-		{Command: "/my_web:titled", Server: "my web", Description: "Has a title"},
+		{Command: "/my_web:titled", Server: "my web", Description: strings.Repeat("z", 496) + "<mas…"},
 	}
 	for i := range want[0].Arguments {
 		want[0].Arguments[i].Name = strings.Repeat("n", 50) + "…"

@@ -82,7 +82,7 @@ func (s *Set) callOwn(ctx context.Context, o *offered, args json.RawMessage) *ev
 	case ctx.Err() != nil:
 		return failure(o.name, "The call was interrupted.")
 	case err != nil:
-		return failure(o.name, s.opts.Mask(clean(shorten(slow(limited, s.opts.CallTimeout, err).Error(), maxText))))
+		return failure(o.name, shorten(s.opts.Mask(clean(slow(limited, s.opts.CallTimeout, err).Error())), maxText))
 	}
 	return s.observe(o.name, &sdk.CallToolResult{Content: content})
 }
