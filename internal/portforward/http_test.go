@@ -91,6 +91,86 @@ func TestCookiesStay(t *testing.T) {
 	}
 }
 
+// program answers each request on a connection.
+type program struct {
+	asked bytes.Buffer
+	text  string
+	piece int
+	ready chan struct{}
+	once  sync.Once
+}
+
+func (p *program) Read(to []byte) (int, error) {
+	<-p.ready
+	if p.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(to, p.text[:min(p.piece, len(p.text))])
+	p.text = p.text[n:]
+	return n, nil
+}
+func (p *program) Write(b []byte) (int, error) { return p.asked.Write(b) }
+func (p *program) CloseWrite() error           { p.once.Do(func() { close(p.ready) }); return nil }
+func (p *program) Close() error                { return p.CloseWrite() }
+
+// got is the part of a program's answer that a client gets.
+func got(t *testing.T, address, request, answer string, piece int) string {
+	t.Helper()
+	l, err := net.Listen("tcp", address+":0")
+	must.Succeed(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &program{text: answer, piece: piece, ready: make(chan struct{})}
+	served := make(chan error, 1)
+	go func() {
+		served <- portforward.Serve(ctx, l, func(context.Context) (portforward.Target, error) { return p, nil }, func(error) {})
+	}()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	must.Succeed(t, err)
+	_, err = io.WriteString(conn, request)
+	must.Succeed(t, err)
+	must.Succeed(t, conn.(*net.TCPConn).CloseWrite())
+	raw, err := io.ReadAll(conn)
+	must.Succeed(t, err)
+	conn.Close()
+	cancel()
+	must.Report(t, <-served)
+	return string(raw)
+}
+
+// TestCookiesAreNotSet: a program sets no cookie of a server of Deft's, whatever it answers before.
+func TestCookiesAreNotSet(t *testing.T) {
+	t.Parallel()
+	const get, head = "GET / HTTP/1.1\r\n\r\n", "HEAD / HTTP/1.1\r\n\r\n"
+	const evil = "Set-Cookie: deft_session=EVIL; Path=/\r\n"
+	const answer, clean = "HTTP/1.1 200 OK\r\n" + evil + "Content-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	for name, c := range map[string][3]string{
+		"an answer":          {get, answer, clean},
+		"others stay":        {get, "HTTP/1.1 302 Found\r\nSet-Cookie: a=1\r\nset-cookie : __Host-deft_session=EVIL\r\n; Path=/\r\nSet-Cookie: b=2;\r\n Path=/\r\n\r\n", "HTTP/1.1 302 Found\r\nSet-Cookie: a=1\r\n; Path=/\r\nSet-Cookie: b=2;\r\n Path=/\r\n\r\n"},
+		"without a name":     {get, "HTTP/1.1 200 OK\r\nSet-Cookie: =deft_session=EVIL\r\nSet-Cookie: =\r\n deft_session=EVIL\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"},
+		"folded":             {get, "HTTP/1.1 200 OK\r\n Set-Cookie: deft_session=EVIL\r\nSet-Cookie:\r\n\tdeft_session=EVIL\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"},
+		"in one line":        {get, "HTTP/1.1 200 OK\r\nA: b\rSet-Cookie: deft_session=EVIL\r\nA: b\rC: d\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\rC: d\r\n\r\n"},
+		"odd first lines":    {get, "xx\thttp/1.1  200\n" + evil + "\n", "xx\thttp/1.1  200\n\n"},
+		"after another":      {get + get, answer + answer, clean + clean},
+		"after a HEAD":       {head + get, "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + answer, "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + clean},
+		"after a hint":       {get, "HTTP/1.1 103 Early Hints\r\n" + evil + "\r\n" + answer, "HTTP/1.1 103 Early Hints\r\n\r\n" + clean},
+		"after nothing new":  {get + get, "HTTP/1.1 304 Not Modified\r\nContent-Length: 50\r\n\r\n" + answer, "HTTP/1.1 304 Not Modified\r\nContent-Length: 50\r\n\r\n" + clean},
+		"after chunks":       {get + get, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n" + evil + "\r\n" + answer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n" + clean},
+		"a body stays":       {get, "HTTP/1.1 200 OK\r\n\r\n" + evil + "HTTP/1.1 200 OK\r\n" + evil, "HTTP/1.1 200 OK\r\n\r\n" + evil + "HTTP/1.1 200 OK\r\n" + evil},
+		"a body of a length": {get, "HTTP/1.1 200 OK\r\nContent-Length: 39\r\n\r\n" + evil + answer, "HTTP/1.1 200 OK\r\nContent-Length: 39\r\n\r\n" + evil + clean},
+		"a socket":           {get, "HTTP/1.1 101 Switching Protocols\r\n" + evil + "\r\n" + answer, "HTTP/1.1 101 Switching Protocols\r\n\r\n" + answer},
+		"another protocol":   {"hello", "SSH-2.0-x\r\n" + evil, "SSH-2.0-x\r\n" + evil},
+	} {
+		for _, piece := range []int{1, 7, 1 << 20} {
+			if d := cmp.Diff(c[2], got(t, "127.0.0.1", c[0], c[1], piece)); d != "" {
+				t.Errorf("%s in pieces of %d (-want +got):\n%s", name, piece, d)
+			}
+		}
+	}
+	if g := got(t, "127.0.0.2", get, answer, 100); g != answer {
+		t.Errorf("at an address of its own: %q", g)
+	}
+}
+
 // TestTLS: requests in TLS cannot be seen, so it is passed on where no cookie of Deft's
 // servers is sent.
 func TestTLS(t *testing.T) {

@@ -72,10 +72,11 @@ func Serve(ctx context.Context, l net.Listener, dial func(context.Context) (Targ
 // pass copies both directions until both have ended. Either side may leave at any time,
 // which is no error of ours. The error is why the connection was not passed on.
 func pass(conn *net.TCPConn, target Target) (err error) {
-	var out io.Writer = target
+	var out, back io.Writer = target, conn
 	tls := errTLS(conn)
 	if !separate(conn) {
-		out = &requests{out: target, tls: tls}
+		asked := &methods{}
+		out, back = newRequests(target, asked, tls), newAnswers(conn, asked)
 	}
 	var sending sync.WaitGroup
 	sending.Go(func() {
@@ -88,7 +89,7 @@ func pass(conn *net.TCPConn, target Target) (err error) {
 			_ = target.Close() // the other direction ends too
 		}
 	})
-	if _, err := io.Copy(conn, target); err != nil || conn.CloseWrite() != nil {
+	if _, err := io.Copy(back, target); err != nil || conn.CloseWrite() != nil {
 		_ = conn.Close() // the other direction ends too
 	}
 	sending.Wait()

@@ -61,11 +61,7 @@ func (p Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				q.Out.Header.Set("Origin", o.String())
 			}
 			// A browser should send none of Deft's cookies here.
-			if kept := cookies.Strip(strings.Join(q.In.Header.Values("Cookie"), "; ")); kept != "" {
-				q.Out.Header.Set("Cookie", kept)
-			} else {
-				q.Out.Header.Del("Cookie")
-			}
+			cookies.StripRequest(q.Out.Header)
 		},
 		ModifyResponse: func(res *http.Response) error {
 			h := res.Header
@@ -75,6 +71,7 @@ func (p Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				to.Scheme, to.Host, to.Path = "", own, p.Prefix+to.Path
 				h.Set("Location", to.String())
 			}
+			cookies.StripAnswer(h)
 			set := h.Values("Set-Cookie")
 			h.Del("Set-Cookie")
 			for _, line := range set {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/cookies"
 )
 
 // dialKey finds the Dial of a request's runtime in its context.
@@ -84,8 +85,15 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request, id string, skip i
 			if c.Runtime.Given {
 				out.Header.Del(sessionHeader)
 				out.URL.RawQuery = withoutKey(out.URL.RawQuery)
+				cookies.StripRequest(out.Header)
 			}
 			pr.SetXForwarded()
+		},
+		ModifyResponse: func(res *http.Response) error {
+			if c.Runtime.Given { // Deft's own server sets one
+				cookies.StripAnswer(res.Header)
+			}
+			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() != nil {

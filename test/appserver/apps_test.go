@@ -35,6 +35,8 @@ class H(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Set-Cookie", "mine=1; Path=/")
         self.send_header("Set-Cookie", "tossed=1; Path=/; Domain=localhost")
+        self.send_header("Set-Cookie", "deft_session=evil; Path=/")
+        self.send_header("Set-Cookie", "oh_workspace_session_key=; Max-Age=0; Path=/")
         self.send_header("Access-Control-Allow-Origin", "*")
         self.end_headers(); self.wfile.write(body)
     def log_message(self, *a): pass
