@@ -19,6 +19,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/tool"
@@ -68,6 +69,12 @@ type Preparer interface {
 	// became durable before a crash, and was not asked for, runs afterwards
 	// instead of being reported as interrupted.
 	Prepare(ctx context.Context) error
+}
+
+// Lingering is implemented by runtimes whose processes can outlive the caller.
+type Lingering interface {
+	// Linger sets how long they live once no caller is left, until the next Prepare.
+	Linger(ctx context.Context, d time.Duration) error
 }
 
 // Offering is implemented by runtimes whose executors may bring tools of their own.

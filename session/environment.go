@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/internal/realpath"
+	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool"
@@ -129,6 +131,19 @@ func (e Environment) RunProgram(ctx context.Context, p Program) (ProgramResult, 
 		return ProgramResult{}, err
 	}
 	return w.res.RunProgram(ctx, p)
+}
+
+// Linger sets how long the processes of the sandbox live after this process, until the
+// conversation goes on.
+func (e Environment) Linger(ctx context.Context, d time.Duration) error {
+	w, err := e.c.work(ctx)
+	if err != nil {
+		return err
+	}
+	if l, ok := w.res.Runtime().(runtime.Lingering); ok {
+		return l.Linger(ctx, d)
+	}
+	return fault.New(fault.Unsupported, "the runtime of this conversation keeps no processes")
 }
 
 // WorkspaceInside reports whether the conversation's workspace is inside its sandbox,

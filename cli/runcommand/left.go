@@ -179,6 +179,18 @@ func listening(line string) int {
 	return int(n)
 }
 
+// keepLeft makes programs run on for the time of KeepPrograms, and returns it; 0 if they end.
+func (r *runner) keepLeft(ctx context.Context, l left) time.Duration {
+	if len(l.programs) == 0 || r.KeepPrograms <= 0 {
+		return 0
+	}
+	if err := r.c.Environment().Linger(ctx, r.KeepPrograms); err != nil {
+		r.view.Warn("what runs cannot be kept: " + safeText(err.Error()))
+		return 0
+	}
+	return r.KeepPrograms
+}
+
 // tellLeft names the programs that end with the run, or says how long they stay.
 func (r *runner) tellLeft(l left, stays time.Duration) {
 	switch {

@@ -274,8 +274,9 @@ func (r *runner) work(ctx context.Context) error {
 		stays := !r.through(s)
 		if err == nil && s.Status == state.Finished {
 			l := r.leftRunning(ctx, s)
-			stays = stays || len(l.programs) > 0 && r.KeepPrograms > 0
-			r.tellLeft(l, r.KeepPrograms)
+			keep := r.keepLeft(ctx, l)
+			stays = stays || keep > 0
+			r.tellLeft(l, keep)
 		}
 		if cerr := r.Sessions.Evict(ctx, r.ID, stays); err == nil && cerr != nil {
 			r.warnOfRemains(cerr) // the request is done

@@ -56,7 +56,8 @@ type foreground struct {
 	// executor is the executor class of --executor; "": not given.
 	executor string
 	grace    time.Duration
-	// keep is how long programs that still run at the end stay.
+	// keep is how long programs that still run at the end stay, and grace how long the sandbox
+	// does of a run that has not come to its end.
 	keep time.Duration
 	// checkpoints says when checkpoints are taken.
 	checkpoints session.CheckpointTimes
@@ -192,7 +193,7 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 		Classes: classes, Program: sandboxProgram,
 		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.Env)...), r.paths.data),
 		Store: r.store, OneUser: true, Plugins: r.pluginCopies(),
-		Grace: max(r.grace, r.keep, time.Second), Defaults: r.placement(), Log: log,
+		Grace: max(r.grace, time.Second), Defaults: r.placement(), Log: log,
 		Logins: func(ctx context.Context, _ identity.Tenant) (mcp.Logins, error) {
 			s, err := openSettings(ctx, r.std)
 			if err != nil {

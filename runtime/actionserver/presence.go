@@ -1,14 +1,16 @@
 package actionserver
 
 import (
+	"cmp"
 	"sync"
 	"time"
 )
 
-// presence detects that no controller has been connected for the grace time. No
-// timer runs while one is connected.
+// presence detects that no controller has been connected for the grace time, or for the time
+// that the last work asked for. No timer runs while one is connected.
 type presence struct {
 	grace   time.Duration
+	asked   time.Duration // in place of grace; 0 for none
 	expired chan struct{} // closed when the time is over
 
 	mu    sync.Mutex
@@ -33,9 +35,17 @@ func (p *presence) enter() (leave func()) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.count--; p.count == 0 && !p.ended {
-			p.timer.Reset(p.grace)
+			p.timer.Reset(cmp.Or(p.asked, p.grace))
 		}
 	}
+}
+
+// linger sets the time that is waited once the last controller has left, until there is new
+// work; 0 is the grace time. The caller is a controller.
+func (p *presence) linger(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = d
 }
 
 func (p *presence) expire() {

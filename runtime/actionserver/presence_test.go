@@ -49,6 +49,30 @@ func TestPresence(t *testing.T) {
 	})
 }
 
+// TestLinger: the time that was asked for counts, whoever connects in it, until there is new work.
+func TestLinger(t *testing.T) {
+	t.Parallel()
+	for asked, wait := range map[time.Duration]time.Duration{4 * time.Second: 4 * time.Second, time.Hour: time.Hour, 0: time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPresence(time.Minute)
+			leave := p.enter()
+			p.linger(asked)
+			leave()
+			time.Sleep(wait - time.Second)
+			p.enter()() // as deft forward does
+			time.Sleep(wait - time.Second)
+			if over(p) {
+				t.Fatal("expired before the time")
+			}
+			time.Sleep(2 * time.Second)
+			if !over(p) {
+				t.Fatal("did not expire")
+			}
+			p.end()
+		})
+	}
+}
+
 func TestPresenceWithoutAnyController(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

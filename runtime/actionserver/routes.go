@@ -23,6 +23,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/prepare", s.prepare)
 	mux.HandleFunc("POST /v1/programs", s.program)
 	mux.HandleFunc("GET /v1/lease", s.lease)
+	mux.HandleFunc("POST /v1/linger", s.linger)
 	mux.HandleFunc("POST /v1/shutdown", s.shutdown)
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /v1/tools", s.tools)
@@ -94,6 +95,25 @@ func (s *server) prepare(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, err)
 		return
 	}
+	s.presence.linger(0) // new work begins
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// linger sets how long the server and its processes wait for a controller until new work begins.
+func (s *server) linger(w http.ResponseWriter, r *http.Request) {
+	defer s.presence.enter()()
+	raw, err := readBody(w, r)
+	var q protocol.Linger
+	if err == nil {
+		if err = json.Unmarshal(raw, &q); err != nil || q.Seconds <= 0 || q.Seconds > protocol.MaxLinger.Seconds() {
+			err = fault.New(fault.Invalid, "seconds must be a number above 0")
+		}
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.presence.linger(time.Duration(q.Seconds * float64(time.Second)))
 	w.WriteHeader(http.StatusNoContent)
 }
 

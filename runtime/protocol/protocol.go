@@ -8,6 +8,7 @@
 //	POST /v1/ack                     Ack: the same for many
 //	POST /v1/prepare                 the controller has no action pending
 //	GET  /v1/lease                   held open while a controller is connected
+//	POST /v1/linger                  Linger: how long to live without a controller, until the next prepare
 //	POST /v1/shutdown                ends the server
 //	GET  /health                     Health
 //	GET  /v1/tools                   Tools
@@ -85,6 +86,14 @@ const (
 type Ack struct {
 	Ack []event.ID `json:"ack"`
 }
+
+// Linger says how long the server and its processes wait for a controller.
+type Linger struct {
+	Seconds float64 `json:"seconds"`
+}
+
+// MaxLinger bounds it.
+const MaxLinger = 10 * 365 * 24 * time.Hour
 
 // Line is one line of an answer: exactly one field is set. An observation or
 // an error is final.

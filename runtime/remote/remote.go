@@ -28,6 +28,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -116,6 +117,15 @@ func (r *Runtime) Interrupt(ctx context.Context, id event.ID) error {
 // Prepare implements [runtime.Preparer].
 func (r *Runtime) Prepare(ctx context.Context) error {
 	return r.post(ctx, "/v1/prepare", nil)
+}
+
+// Linger implements [runtime.Lingering].
+func (r *Runtime) Linger(ctx context.Context, d time.Duration) error {
+	raw, err := json.Marshal(protocol.Linger{Seconds: d.Seconds()})
+	if err != nil {
+		return fmt.Errorf("write how long the server lives: %w", err)
+	}
+	return r.post(ctx, "/v1/linger", raw)
 }
 
 // Ack implements [runtime.Acknowledger]: the acknowledgements travel with the

@@ -121,6 +121,17 @@ func (r *Runtime) Prepare(ctx context.Context) error {
 	})
 }
 
+// Linger implements [runtime.Lingering].
+func (r *Runtime) Linger(ctx context.Context, d time.Duration) error {
+	return r.try(ctx, func(rt runtime.Runtime) error {
+		l, ok := rt.(runtime.Lingering)
+		if !ok {
+			return fault.New(fault.Unsupported, "the sandbox cannot be kept")
+		}
+		return l.Linger(ctx, d)
+	})
+}
+
 // StartProgram implements [tool.Starter]: the program runs in the sandbox, and ends
 // with it.
 func (r *Runtime) StartProgram(ctx context.Context, p tool.Program) (proc tool.Process, err error) {
