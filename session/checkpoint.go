@@ -34,7 +34,7 @@ const (
 // store, beside the turn's own.
 const maxStepBytes = 512 << 20
 
-// tellAfter is how long actions wait for a checkpoint until people who watch are told.
+// tellAfter is how long a checkpoint is waited for until people who watch are told.
 const tellAfter = time.Second
 
 // checkpointer takes the checkpoints of a worker.
@@ -56,6 +56,7 @@ func newCheckpointer(c *Conversation, w *worker) *checkpointer {
 
 // wait returns when no checkpoint is being taken.
 func (k *checkpointer) wait(ctx context.Context) error {
+	defer k.tell()()
 	if err := k.taking.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -67,17 +68,7 @@ func (k *checkpointer) wait(ctx context.Context) error {
 // the actions of the answer that the model is giving. It returns when none is being taken.
 func (k *checkpointer) now(ctx context.Context, batch []*event.ActionEvent) {
 	if batch != nil {
-		told := make(chan struct{})
-		timer := time.AfterFunc(tellAfter, func() {
-			defer close(told)
-			k.c.publish.hub.publish(Transient{Waiting: &Waiting{For: "the files to be kept for an undo"}})
-		})
-		defer func() {
-			if !timer.Stop() {
-				<-told
-				k.c.publish.hub.publish(Transient{Waiting: &Waiting{Over: true}})
-			}
-		}()
+		defer k.tell()()
 	}
 	if err := k.taking.Acquire(ctx, 1); err != nil {
 		return // the run is stopped
@@ -89,6 +80,21 @@ func (k *checkpointer) now(ctx context.Context, batch []*event.ActionEvent) {
 	}
 	if at, step := k.due(s, batch, k.c.m.o.CheckpointTimes); at != "" {
 		k.take(ctx, at, step)
+	}
+}
+
+// tell tells people who watch, unless over is called soon, that the files are waited for.
+func (k *checkpointer) tell() (over func()) {
+	told := make(chan struct{})
+	timer := time.AfterFunc(tellAfter, func() {
+		defer close(told)
+		k.c.publish.hub.publish(Transient{Waiting: &Waiting{For: "the files to be kept for an undo"}})
+	})
+	return func() {
+		if !timer.Stop() {
+			<-told
+			k.c.publish.hub.publish(Transient{Waiting: &Waiting{Over: true}})
+		}
 	}
 }
 

@@ -2,6 +2,10 @@ package session
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/state"
@@ -54,4 +58,29 @@ func TestCheckpointDue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWaitTells: who closes a conversation whose checkpoint takes long is told after a second
+// for what it waits.
+func TestWaitTells(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &Conversation{}
+		var told []Waiting
+		defer c.publish.hub.watch(func(tr Transient) { told = append(told, *tr.Waiting) })()
+		k := newCheckpointer(c, nil)
+		for _, took := range []time.Duration{time.Second / 2, 8 * time.Second} {
+			if err := k.taking.Acquire(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(took, func() { k.taking.Release(1) })
+			if err := k.wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := []Waiting{{For: "the files to be kept for an undo"}, {Over: true}}
+		if d := cmp.Diff(want, told); d != "" {
+			t.Errorf("told (-want +got):\n%s", d)
+		}
+	})
 }

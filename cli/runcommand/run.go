@@ -264,16 +264,19 @@ func (r *runner) work(ctx context.Context) error {
 	if err = errors.Join(err, serr); serr == nil {
 		err = errors.Join(err, stopShowing(eventstream.Seq(s.Seq)))
 	}
-	unwatch()
 	endAgents()
 	stat := ""
 	if err == nil && (acted(s) || !r.told()) { // else the sandbox may not even be there
+		over := r.view.slow("the list of the changed files")
 		stat = r.diffstat(ctx, base, began)
+		over()
 	}
 	if runCtx.Err() == nil { // else it is closed with the sessions, while it runs
 		stays := !r.through(s)
 		if err == nil && s.Status == state.Finished {
+			over := r.view.slow("the list of the programs that still run")
 			l := r.leftRunning(ctx, s)
+			over()
 			keep := r.keepLeft(ctx, l)
 			stays = stays || keep > 0
 			r.tellLeft(l, keep)
@@ -283,6 +286,7 @@ func (r *runner) work(ctx context.Context) error {
 		} else {
 			err = errors.Join(err, cerr)
 		}
+		unwatch()
 	}
 	stopSignals()
 	switch {

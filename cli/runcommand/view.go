@@ -222,6 +222,24 @@ func (v *View) waitFor(w session.Waiting) {
 	}
 }
 
+// slowAfter is how long something takes until it is said.
+const slowAfter = time.Second
+
+// slow says that something is waited for, unless over is called soon.
+func (v *View) slow(what string) (over func()) {
+	told := make(chan struct{})
+	timer := time.AfterFunc(slowAfter, func() {
+		defer close(told)
+		v.waitFor(session.Waiting{For: what})
+	})
+	return func() {
+		if !timer.Stop() {
+			<-told
+			v.waitFor(session.Waiting{Over: true})
+		}
+	}
+}
+
 // showUpTo shows the pieces that come after an event that was shown. The caller
 // holds order.
 func (v *View) showUpTo(seq eventstream.Seq) {

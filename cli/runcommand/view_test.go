@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -26,6 +28,23 @@ func TestPiecesComeAfterTheirEvents(t *testing.T) {
 	v.transient(session.Transient{After: 1, Piece: &session.Piece{Item: "a", Kind: "text", Content: "wer"}})
 	if diff := cmp.Diff("> question\nanswer", out.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestSlow says after a second why nothing happens, and nothing before.
+func TestSlow(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]string{900 * time.Millisecond: "", 8 * time.Second: "… waiting for the list\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			v := NewView(ViewOptions{Out: &out, Err: &out})
+			over := v.slow("the list")
+			time.Sleep(took)
+			over()
+			if out.String() != want {
+				t.Errorf("after %s: %q", took, out.String())
+			}
+		})
 	}
 }
 
