@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -97,10 +98,8 @@ var field = lazyregexp.New(`^([ ]*(?:-[ ]+)?)([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t
 // quoted returns front matter with the values in quotes that are no YAML, as people write
 // them: "description: Use when: needed", "argument-hint: [x] - y". Tabs are no indentation.
 func quoted(head string) string {
-	lines := strings.Split(head, "\n")
-	for i, line := range lines {
-		text := strings.TrimLeft(line, " \t")
-		lines[i] = strings.ReplaceAll(line[:len(line)-len(text)], "\t", "  ") + text
+	lines := levelled(strings.Split(head, "\n"))
+	for i := range lines {
 		m := field().FindStringSubmatch(lines[i])
 		if m == nil || m[1] != "" && strings.ContainsAny(m[3][:1], "[{") { // a list that is not closed
 			continue
@@ -113,6 +112,43 @@ func quoted(head string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// opener matches a line of a mapping with its indentation and its value, if it has one.
+var opener = lazyregexp.New(`^( *)[A-Za-z_][\w-]*:(?:[ \t]+(\S.*?))?[ \t\r]*$`)
+
+// levelled returns the lines of front matter with spaces as indentation. A field below a field with
+// a text of its own is no part of that, so it is a field of the same level.
+func levelled(lines []string) []string {
+	out := make([]string, len(lines))
+	moved := map[int]int{} // indentations, and what they became
+	last := 0              // indentation of the line before if a deeper field is none of its own, else -1
+	for i, line := range lines {
+		text := strings.TrimLeft(line, " \t")
+		indent := strings.ReplaceAll(line[:len(line)-len(text)], "\t", "  ")
+		out[i] = indent + text
+		m := opener().FindStringSubmatch(out[i])
+		if m == nil {
+			if text != "" {
+				last = -1
+			}
+			continue
+		}
+		at := len(indent)
+		maps.DeleteFunc(moved, func(from, _ int) bool { return from > at })
+		if _, again := moved[at]; !again && last >= 0 && at > last {
+			moved[at] = last
+		}
+		if to, ok := moved[at]; ok {
+			at = to
+			out[i] = indent[:at] + text
+		}
+		last = -1
+		if m[2] != "" && !strings.ContainsAny(m[2][:1], "|>[{\"'") {
+			last = at
+		}
+	}
+	return out
 }
 
 func parseYAML(head []byte) (fields map[string]any, err error) {

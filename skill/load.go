@@ -104,7 +104,7 @@ func (l *loader) list(dir string) []fs.DirEntry {
 	}
 	if l.entries += len(entries); l.entries > maxEntries {
 		l.full = true
-		l.warn(dir, fault.New(fault.Limit, fmt.Sprintf("more than %d files; the rest is not read", maxEntries)))
+		l.warn(dir, fault.New(fault.Limit, fmt.Sprintf("the project has more than %d files, so skills and AGENTS.md files in directories from here on are not used; start in the directory you work on, or name them in the AGENTS.md at the root", maxEntries)))
 		return nil
 	}
 	return entries

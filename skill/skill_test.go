@@ -193,7 +193,7 @@ func TestLargeProject(t *testing.T) {
 		}
 	}
 	skills, warnings := skill.LoadProject(dir)
-	if got := names(skills); got != "agents:a/b agents:z one" || len(warnings) != 1 {
+	if got := names(skills); got != "agents:a/b agents:z one" || len(warnings) != 1 || !strings.Contains(warnings[0].Error(), "are not used; start in") {
 		t.Errorf("skills %s, warnings %v", got, warnings)
 	}
 }
@@ -440,4 +440,26 @@ func FuzzParse(f *testing.F) {
 		skill.Match([]skill.Skill{s}, text, nil)
 		skill.MatchPath([]skill.Skill{s}, "a/b.go", nil)
 	})
+}
+
+// TestLevels has fields that are indented by mistake, with tabs or spaces.
+func TestLevels(t *testing.T) {
+	t.Parallel()
+	want := map[string]any{"name": "a", "description": "Does: it", "metadata": map[string]any{"k": "v"}, "triggers": []any{"x"}, "license": "MIT"}
+	for _, head := range []string{
+		"name: a\n\tdescription: Does: it\nmetadata:\n\tk: v\ntriggers:\n\t- x\nlicense: MIT",
+		"name: a\n  description: Does: it\n  metadata:\n    k: v\n  triggers:\n    - x\n  license: MIT",
+		"\tname: a\n\tdescription: Does: it\n\tmetadata:\n\t\tk: v\n\ttriggers:\n\t- x\n\tlicense: MIT",
+		"\tname: a\ndescription: Does: it\n \tlicense: MIT\nmetadata:\n\tk: v\ntriggers:\n- x",
+		"name:\ta\r\n\tdescription:\tDoes: it\r\nmetadata: \r\n\tk:\tv\r\ntriggers: [x]\r\nlicense: MIT",
+	} {
+		fields, _, err := skill.FrontMatter("---\n" + head + "\n---\nbody")
+		if diff := cmp.Diff(want, fields); diff != "" || err != nil {
+			t.Errorf("%q: %v (-want +got):\n%s", head, err, diff)
+		}
+	}
+	fields, _, err := skill.FrontMatter("---\ndescription: |\n\tUse: it\nname: a\n---\nbody")
+	if diff := cmp.Diff(map[string]any{"description": "Use: it\n", "name": "a"}, fields); diff != "" || err != nil {
+		t.Errorf("a block: %v (-want +got):\n%s", err, diff)
+	}
 }
