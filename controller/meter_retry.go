@@ -22,6 +22,8 @@ type Retry struct {
 	Attempts int    `json:"attempts,omitempty"`   // in all
 	// Wait is how long the next attempt waits, in seconds.
 	Wait float64 `json:"wait_seconds"`
+	// Change says how the next attempt differs, in words after "asking again"; "" if it does not.
+	Change string `json:"change,omitempty"`
 	// Code is the code of a ConversationErrorEvent for the error.
 	Code   string `json:"code"`
 	Detail string `json:"detail"`

@@ -273,7 +273,10 @@ func (v *View) retried(r controller.Retry, err error) {
 	v.thinking(true)
 	wait := time.Duration(r.Wait * float64(time.Second)).Round(time.Second)
 	what := fmt.Sprintf("the model did not answer (%v); trying again in %s", err, wait)
-	if r.Next != "" {
+	switch {
+	case r.Change != "":
+		what = fmt.Sprintf("the model refused the request (%v); asking again %s", err, r.Change)
+	case r.Next != "":
 		what = fmt.Sprintf("%s did not answer (%v); asking %s", r.Model, err, r.Next)
 	}
 	v.order.Lock()

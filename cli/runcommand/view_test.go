@@ -2,6 +2,7 @@ package runcommand
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/must"
@@ -62,6 +64,23 @@ func TestWaitingForFiles(t *testing.T) {
 		}
 		if out.String() != want {
 			t.Errorf("tty %v: %q, want %q", tty, out.String(), want)
+		}
+	}
+}
+
+// TestRetried says what went wrong with a call and how it is made again.
+func TestRetried(t *testing.T) {
+	t.Parallel()
+	busy := errors.New("busy")
+	for want, r := range map[string]controller.Retry{
+		"… the model did not answer (busy); trying again in 3s\n":            {Wait: 3},
+		"… a did not answer (busy); asking b\n":                              {Model: "a", Next: "b"},
+		"… the model refused the request (busy); asking again without it\n": {Change: "without it"},
+	} {
+		var out bytes.Buffer
+		NewView(ViewOptions{Out: io.Discard, Err: &out}).retried(r, busy)
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Error(diff)
 		}
 	}
 }

@@ -85,6 +85,8 @@ type Retry struct {
 	Of      int // attempts in all
 	Err     error
 	Wait    time.Duration
+	// Change says how the next attempt differs, in words after "asking again"; "" if it does not.
+	Change string
 	// Void reports that deltas of the failed attempt were delivered; they are
 	// not part of the answer.
 	Void bool
@@ -167,10 +169,12 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 		}
 		useless.take(err)
 		e, retry := b.worthRetrying(ctx, err, attempt)
-		if e != nil && b.repair(ctx, &fix, e, &r) {
-			b.notify(Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Void: e.Partial})
-			attempt--
-			continue
+		if e != nil {
+			if change := b.repair(ctx, &fix, e, &r); change != "" {
+				b.notify(Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Void: e.Partial, Change: change})
+				attempt--
+				continue
+			}
 		}
 		if !retry {
 			return nil, useless.with(err)

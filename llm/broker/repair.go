@@ -19,30 +19,30 @@ type repairs struct{ unmarked, refreshed, blind bool }
 // 1).
 const tooSmallToCache = "minimum token count to start caching"
 
-// repair changes the reason for which a call was refused and reports whether to
-// repeat the call at once.
-func (b *Broker) repair(ctx context.Context, done *repairs, e *llm.Error, r *llm.Request) bool {
+// repair changes the reason for which a call was refused and returns the change in words, for
+// [Retry]; "" if there is nothing to change. The call is repeated at once.
+func (b *Broker) repair(ctx context.Context, done *repairs, e *llm.Error, r *llm.Request) (change string) {
 	switch {
 	case ctx.Err() != nil:
-		return false
+		return ""
 	case !done.unmarked && strings.Contains(e.Error(), tooSmallToCache):
 		done.unmarked = true
 		r.Messages = unmarked(r.Messages)
-		return true
+		return "without marks for its cache"
 	case !done.blind && refusesImages(e, r):
 		done.blind = true
 		r.Messages = withoutImages(r.Messages)
-		return true
+		return "without the pictures, of which it sees nothing (--vision yes sends them again)"
 	case !done.refreshed && b.opts.Refresh != nil && fault.KindOf(e) == fault.Auth && e.Status == http.StatusUnauthorized:
 		done.refreshed = true
 		m, err := b.opts.Refresh(ctx)
 		if err != nil { // the refusal explains more than the failed refresh
-			return false
+			return ""
 		}
 		b.serve(m)
-		return true
+		return "with a new key"
 	}
-	return false
+	return ""
 }
 
 // unmarked returns the messages without cache marks. The input is not changed.

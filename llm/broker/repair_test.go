@@ -82,8 +82,12 @@ func TestImagesRefused(t *testing.T) {
 			m, err := openai.New(llm.Config{Model: "vllm/some-model", Provider: "vllm", BaseURL: srv.URL + "/v1"})
 			must.Succeed(t, err)
 			var c clock
-			b := broker.New(m, broker.Options{Sleep: c.sleep})
+			told := ""
+			b := broker.New(m, broker.Options{Sleep: c.sleep, OnRetry: func(r broker.Retry) { told = r.Change }})
 			_, err = b.Generate(t.Context(), r, ignore)
+			if repaired != strings.HasPrefix(told, "without the pictures") {
+				t.Errorf("told %q", told)
+			}
 			if repaired != (err == nil) || b.Info().Vision == repaired || len(r.Messages[0].Content[1].ImageURLs) == 0 {
 				t.Fatalf("%v; vision %v", err, b.Info().Vision)
 			}

@@ -77,7 +77,7 @@ func (m *Models) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error) {
 	if o.Retried != nil {
 		b.OnRetry = func(r broker.Retry) {
 			o.Retried(controller.Retry{
-				UsageID: l.UsageID, Model: r.Info.Name, Attempt: r.Attempt, Attempts: r.Of, Wait: r.Wait.Seconds(), Void: r.Void,
+				UsageID: l.UsageID, Model: r.Info.Name, Attempt: r.Attempt, Attempts: r.Of, Wait: r.Wait.Seconds(), Void: r.Void, Change: r.Change,
 			}, r.Err)
 		}
 		switched = func(s broker.Switched) {
