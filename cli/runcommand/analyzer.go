@@ -2,6 +2,7 @@ package runcommand
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 
 	"github.com/deft-dev/deft/fault"
@@ -23,14 +24,14 @@ func ReadAnalyzer(file string, preset security.Preset) (json.RawMessage, error) 
 	}
 	raw, err := readConfig(f)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Invalid, "the security analyzer of "+file)
+		return nil, inFile(err, "the security analyzer of "+file, "--analyzer")
 	}
 	a, err := security.ParseAnalyzer(raw)
 	switch {
 	case err != nil:
-		return nil, fault.Wrap(err, fault.Invalid, "the security analyzer of "+file)
+		return nil, inFile(err, "the security analyzer of "+file, "--analyzer")
 	case a == nil:
-		return nil, fault.New(fault.Invalid, "there is no security analyzer in "+file)
+		return nil, inFile(errors.New("there is none"), "the security analyzer of "+file, "--analyzer")
 	}
 	return raw, nil
 }

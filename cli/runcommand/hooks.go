@@ -33,7 +33,7 @@ func ReadHooks(files ...string) (*hook.Config, error) {
 			c, err = hook.Parse(raw)
 		}
 		if err != nil {
-			return nil, fault.Wrap(err, fault.Invalid, "the hooks of "+file)
+			return nil, inFile(err, "the hooks of "+file, "--hooks")
 		}
 		all = append(all, c)
 	}

@@ -1,6 +1,7 @@
 package runcommand
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,17 +34,23 @@ func ReadServers(files ...string) (*schema.Map, error) {
 		}
 		raw, err := readConfig(f)
 		if err != nil {
-			return nil, fault.Wrap(err, fault.Invalid, "the MCP servers of "+file)
+			return nil, inFile(err, "the MCP servers of "+file, "--mcp-config")
 		}
 		servers, err := ParseServers(raw)
 		if err != nil {
-			return nil, fault.Wrap(err, fault.Invalid, "the MCP servers of "+file)
+			return nil, inFile(err, "the MCP servers of "+file, "--mcp-config")
 		}
 		for _, name := range servers.Keys() {
 			all.Set(name, servers.Get(name))
 		}
 	}
 	return all, nil
+}
+
+// inFile is an error about the content of a file that a flag names. There is always a next step.
+func inFile(err error, what, flag string) error {
+	return fault.New(fault.Invalid, what).Because(err).
+		Hint(cmp.Or(fault.HintOf(err), "correct the file, or name another one with "+flag))
 }
 
 func readConfig(f io.ReadCloser) ([]byte, error) {

@@ -32,6 +32,7 @@ func TestReadServers(t *testing.T) {
 		"bare":               {`{"a":{"command":"x"}}`, []string{"a "}},
 		"none":               {`{"mcpServers":{}}`, nil},
 		"no JSON":            {`nonsense`, []string{"invalid"}},
+		"cut":                {`{"a":{"command":`, []string{"invalid"}},
 		"a list":             {`[]`, []string{"invalid"}},
 		"servers in a list":  {`{"mcpServers":[]}`, []string{"invalid"}},
 		"unknown field":      {`{"a":{"command":"x","shell":true}}`, []string{"invalid"}},
@@ -43,6 +44,9 @@ func TestReadServers(t *testing.T) {
 			got = append(got, n+" "+servers.Object(n).Text("transport"))
 		}
 		if fault.Is(err, fault.Invalid) {
+			if fault.HintOf(err) == "" {
+				t.Errorf("%s: no hint at %v", name, err)
+			}
 			got = []string{"invalid"}
 		} else if err != nil {
 			t.Errorf("%s: %v", name, err)

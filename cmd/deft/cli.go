@@ -236,10 +236,16 @@ func usage(std *streams, err error, args []string) int {
 	if cmd == "deft" && len(args) > 0 && strings.Contains(args[0], " ") {
 		next = "A task needs `run`: deft run " + stdio.Quoted(args[0])
 	}
-	fmt.Fprintln(std.Err, "deft:", stdio.OneLine(err.Error()))
+	fmt.Fprintln(std.Err, "deft:", stdio.OneLine(withoutEmptyChoice(err.Error())))
 	if hint := fault.HintOf(err); hint != "" {
 		fmt.Fprintln(std.Err, "  →", stdio.OneLine(hint))
 	}
 	fmt.Fprintln(std.Err, console.Line(next))
 	return fault.ExitUsage
+}
+
+// withoutEmptyChoice is an error about a flag of a few values without the empty one, which is
+// the flag's absence.
+func withoutEmptyChoice(message string) string {
+	return strings.Replace(message, `must be one of "",`, "must be one of ", 1)
 }

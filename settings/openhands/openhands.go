@@ -162,7 +162,8 @@ func parse(name string, raw []byte) (*schema.Map, error) {
 	v, err := schema.Parse(raw)
 	root, ok := v.(*schema.Map)
 	if err != nil || !ok {
-		return nil, fault.New(fault.Invalid, name+" is not a JSON object") // the error may quote a secret
+		return nil, fault.New(fault.Invalid, name+" is not a JSON object"). // the error may quote a secret
+			Hint("see that it is whole: it begins with { and ends with }")
 	}
 	return root, nil
 }

@@ -173,6 +173,9 @@ func TestErrors(t *testing.T) {
 			if !strings.Contains(err.Error(), want) || !fault.Is(err, fault.Invalid) {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
+			if c.flags.Config != "" && fault.HintOf(err) == "" {
+				t.Error("there is no hint")
+			}
 			if strings.Contains(err.Error()+fault.HintOf(err), "sk-secret") {
 				t.Errorf("the error has the value: %v", err)
 			}

@@ -66,6 +66,9 @@ func comment(text string) string {
 	return b.String() + line + "\n"
 }
 
+// noFileHint is the next step where a file that was named is not there.
+const noFileHint = "look at its name, or write one: deft config example > deft.toml"
+
 // Check checks one of our own files alone, with the defaults for missing settings, and the
 // environment for the variables that it names. The error has one line for each mistake.
 func Check(name string, environ []string, classes sandbox.Classes) (*Report, error) {
@@ -74,7 +77,7 @@ func Check(name string, environ []string, classes sandbox.Classes) (*Report, err
 	l.current++
 	f, err := tomlfile.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.Invalid, "the configuration file "+name+" does not exist")
+		return nil, fault.New(fault.Invalid, "the configuration file "+name+" does not exist").Hint(noFileHint)
 	}
 	if err != nil {
 		return nil, err

@@ -173,7 +173,7 @@ func (l *loader) file(name string, optional bool) {
 	case errors.Is(err, fs.ErrNotExist) && optional:
 		return
 	case errors.Is(err, fs.ErrNotExist):
-		l.fail(fault.New(fault.Invalid, "the configuration file "+name+" does not exist"))
+		l.fail(fault.New(fault.Invalid, "the configuration file "+name+" does not exist").Hint(noFileHint))
 		return
 	case err != nil:
 		l.fail(err)

@@ -114,7 +114,7 @@ func (l *loader) openHandsFile(name string) {
 	l.current++
 	f, err := tomlfile.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fault.New(fault.Invalid, "OpenHands' configuration file "+name+" does not exist")
+		err = fault.New(fault.Invalid, "OpenHands' configuration file "+name+" does not exist").Hint("look at its name, given by --openhands-config")
 	}
 	if err != nil {
 		l.fail(err)
