@@ -208,5 +208,9 @@ func (s *Starter) find(command, dir string) (string, error) {
 	if denied != nil {
 		return "", fault.Wrap(denied, fault.Denied, "start "+command)
 	}
-	return "", fault.New(fault.NotFound, fmt.Sprintf("there is no program %q: no such file in %s", command, strings.Join(s.path, ":")))
+	where := "on the machine of Deft"
+	if s.dir != "" {
+		where = "in the sandbox"
+	}
+	return "", fault.New(fault.NotFound, fmt.Sprintf("there is no program %q in PATH: install it %s, or give its absolute path", command, where))
 }

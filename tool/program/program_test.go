@@ -98,6 +98,14 @@ func TestRefused(t *testing.T) {
 			p.Close()
 		}
 	}
+	// The directories of PATH tell a stranger about the machine, and its user nothing to do.
+	for where, o := range map[string]program.Options{"on the machine of Deft": {}, "in the sandbox": {Dir: dir}} {
+		o.Env = []string{"PATH=" + dir + ":/usr/bin"}
+		_, err := program.New(o).StartProgram(t.Context(), tool.Program{Command: "nothing"})
+		if want := `there is no program "nothing" in PATH: install it ` + where + `, or give its absolute path`; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
 	if shown := fmt.Sprintf("%v %+v %#v", tool.Program{Command: "x", Env: map[string]string{"A": "s3cret"}}, tool.Program{Env: map[string]string{"A": "s3cret"}}, tool.Program{Env: map[string]string{"A": "s3cret"}}); strings.Contains(shown, "s3cret") {
 		t.Errorf("formatted: %s", shown)
 	}

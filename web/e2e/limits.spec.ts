@@ -43,7 +43,8 @@ test('a conversation says which MCP server its agent does not have; the server i
   await page.waitForURL(/\/conversations\//);
   await expect(log(page).getByText('Done.')).toBeVisible();
   const told = log(page).getByText('The agent works without these').locator('..');
-  await expect(told).toContainText('notes');
+  await expect(told).toContainText('there is no program "no-such-program" in PATH: install it');
+  await expect(told, 'the directories of the machine').not.toContainText('/bin');
   await clean(page, 'an MCP server that failed');
   await looks(page, 'mcp-failed');
   await log(page).getByRole('link', { name: 'MCP servers' }).click();
