@@ -20,7 +20,14 @@ test('a model is tried before it is stored, and the failure is said', async ({ d
   await clean(page, 'a first model that does not answer');
   await looks(page, 'first-run');
   await page.reload(); // nothing was stored
-  await key.fill(deft.model);
+  await key.fill('ftp://127.0.0.1/v1');
+  await expect(page.getByText('begins with http:// or https://, not with ftp://')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Continue' })).toBeDisabled();
+  await looks(page, 'first-run-ftp');
+  await key.fill(deft.model.replace('http://', ''));
+  await expect(page.getByText(`That is the address ${deft.model}`)).toBeVisible();
+  await expect(page.getByLabel('Address', { exact: true })).toHaveValue(deft.model);
+  await looks(page, 'first-run-address');
   await page.getByLabel('Model', { exact: true }).fill('openai/scripted');
   await page.getByRole('button', { name: 'Continue' }).click();
   await expect(page.getByRole('textbox', { name: 'Task' })).toBeVisible();

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { describe } from '../api/failure';
 import { localModelsQuery, modelNamesQuery, setModel as storeModel, testChoice, type ModelChoice } from '../api/models';
 import { tr } from '../i18n/text';
-import { guess, isAddress } from './modelGuess';
+import { addressOf, guess, otherScheme } from './modelGuess';
 
 // FirstRun asks for the one thing that Deft cannot know: which model to use. An
 // API key says that by its form; a URL is a server of one's own. The model is tried before it is
@@ -15,6 +15,8 @@ export function FirstRun() {
   const [model, setModel] = useState<string | null>(null); // null: the guessed one
   const [address, setAddress] = useState<string | null>(null);
   const models = useQuery(modelNamesQuery);
+  const meant = addressOf(value);
+  const other = otherScheme(value);
   const guessed = guess(value, models.data ?? []);
   const choice: ModelChoice = { ...guessed, model: (model ?? guessed.model).trim(), baseURL: (address ?? guessed.baseURL).trim() };
   const save = useMutation({ mutationFn: storeModel, onSuccess: () => queries.invalidateQueries() });
@@ -46,7 +48,8 @@ export function FirstRun() {
           <input
             id="first-key"
             className="input mono"
-            type={shown || value === '' || isAddress(value) ? 'text' : 'password'}
+            type={shown || value === '' || meant || other ? 'text' : 'password'}
+            aria-describedby="first-meant"
             autoFocus
             autoComplete="off"
             spellCheck={false}
@@ -54,14 +57,18 @@ export function FirstRun() {
             onChange={change(setValue)}
             placeholder={tr('sk-… or http://localhost:11434')}
           />
-          {value !== '' && !isAddress(value) && (
+          {value !== '' && !meant && !other && (
             <button type="button" className="button" aria-pressed={shown} onClick={() => setShown(!shown)}>
               {shown ? tr('Hide') : tr('Show')}
             </button>
           )}
         </div>
+        <p id="first-meant" className="hint" aria-live="polite">
+          {meant && meant !== value.trim() && tr('That is the address {address}.', { address: meant })}
+          {other && tr('The address of a model begins with http:// or https://, not with {scheme}://.', { scheme: other })}
+        </p>
       </div>
-      {value.trim() !== '' && (
+      {value.trim() !== '' && !other && (
         <>
           <label className="field">
             <span>{tr('Model')}</span>
@@ -80,7 +87,7 @@ export function FirstRun() {
       )}
       <div className="row">
         <p className="hint grow">{tr('The model is asked something short first. The key stays on this server, encrypted; you can change all of this in the settings.')}</p>
-        <button className="button primary" disabled={!value.trim() || !choice.model || busy}>
+        <button className="button primary" disabled={!value.trim() || other !== '' || !choice.model || busy}>
           {busy ? tr('Testing …') : tr('Continue')}
         </button>
       </div>

@@ -100,6 +100,8 @@ export const page = {
   'The model is asked something short first. The key stays on this server, encrypted; you can change all of this in the settings.':
     'Dem Modell wird erst etwas Kurzes gestellt. Der Schlüssel bleibt verschlüsselt auf diesem Server; alles lässt sich in den Einstellungen ändern.',
   'The model does not answer: {reason}': 'Das Modell antwortet nicht: {reason}',
+  'That is the address {address}.': 'Das ist die Adresse {address}.',
+  'The address of a model begins with http:// or https://, not with {scheme}://.': 'Die Adresse eines Modells beginnt mit http:// oder https://, nicht mit {scheme}://.',
   'Use it all the same': 'Trotzdem benutzen',
   Show: 'Zeigen',
   Hide: 'Verbergen',
