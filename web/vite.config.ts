@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 const server = process.env.DEFT_SERVER ?? 'http://127.0.0.1:8000';
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react({ jsxImportSource: '#design' })], // src/design/jsx-runtime.ts,
   build: {
     target: 'es2022',
     sourcemap: false,

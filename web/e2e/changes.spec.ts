@@ -103,8 +103,11 @@ for (const [name, theme, size] of variants) {
     await expect(file('changed a.txt')).toContainText('+2 −1');
     await expect(file('moved docs/numbers.txt')).toContainText('+1');
     await expect(file('added new.png')).toContainText('binary');
+    await expect(file('moved docs/numbers.txt'), 'a closed row has the old name').toContainText('numbers.txt ← ./moved.txt');
+    await expect(file('changed run.sh'), 'and what else has changed').toContainText('executable');
+    await shot(page, `changes-closed-${name}`);
     await file('moved docs/numbers.txt').click();
-    await expect(page.getByText('Moved from moved.txt')).toBeVisible();
+    await expect(page.getByText('Moved from moved.txt', { exact: true })).toBeVisible();
     await expect(page.getByRole('group', { name: /Changes of .*numbers.txt/ })).toContainText('31');
     await shot(page, `changes-moved-${name}`);
     await clean(page, 'a rename');

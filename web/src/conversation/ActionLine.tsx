@@ -3,12 +3,11 @@ import { Ansi } from '../design/Ansi';
 import { Copyable } from '../design/Copyable';
 import { duration } from '../design/format';
 import { Icon } from '../design/Icon';
-import { visible } from '../design/visible';
 import { loaded } from '../design/loaded';
 import { Markdown } from '../design/Markdown';
 import { Tables } from '../design/Tables';
 import { plain, textOf, type ObservationData } from '../api/event';
-import type { ActionItem, Outcome, ResultItem } from '../events/item';
+import { ran, type ActionItem, type Outcome, type ResultItem } from '../events/item';
 import { picturesOf } from '../events/pictures';
 import { actionText, argumentList, editsOf, lineCounts, ownSummary, riskText } from './actionText';
 import { CommandOutput } from './CommandOutput';
@@ -49,7 +48,7 @@ export const ActionLine = memo(function ActionLine({ item, directory, open, wait
           <Icon name={icon} size={14} />
         </span>
         <span className="action-verb">{verb}</span>
-        {summary && summary !== subject && <span className="action-summary" title={visible(summary)}>{visible(summary)}</span>}
+        {summary && summary !== subject && <span className="action-summary" title={summary}>{summary}</span>}
         <code className="action-subject">{subject}</code>
         {(item.risk === 'HIGH' || item.risk === 'MEDIUM') && <span className={`risk ${item.risk}`}>{riskText(item.risk)}</span>}
         {counts.length > 0 && !failed && (
@@ -83,7 +82,7 @@ function State({ item, outcome, waiting, allowed, failed }: { outcome: Outcome |
   }
   if (outcome.state === 'rejected') return <span className="state">{tr('rejected')}</span>;
   const code = exitCode(outcome);
-  const time = duration(item.time, outcome.time);
+  const time = duration(ran([item]));
   return (
     <span className={failed ? 'state bad' : 'state'}>
       {code > 0 ? tr('exit {code}', { code }) : failed ? tr('failed') : time}
@@ -104,7 +103,7 @@ function Details({ item, waiting }: { item: ActionItem; waiting: boolean }) {
         <Copyable label={tr('Copy the command')} text={() => plain(a.command)}>
           <pre className="code command">
             <span aria-hidden="true">$ </span>
-            {visible(plain(a.command))}
+            {plain(a.command)}
           </pre>
         </Copyable>
         <CommandOutput action={item.id} running={!outcome && !waiting} result={observation && textOf(observation.content)} styles={stylesOf(observation)} />
@@ -115,7 +114,7 @@ function Details({ item, waiting }: { item: ActionItem; waiting: boolean }) {
       <>
         {edits.map((edit) => (
           <Fragment key={edit.path}>
-            {edits.length > 1 && <p className="hint mono">{visible(edit.path)}</p>}
+            {edits.length > 1 && <p className="hint mono">{edit.path}</p>}
             <DiffView before={edit.before} after={edit.after} path={edit.path} split={false} />
           </Fragment>
         ))}
@@ -130,7 +129,7 @@ function Details({ item, waiting }: { item: ActionItem; waiting: boolean }) {
       <>
         {cell ? (
           <Copyable label={tr('Copy the code')} text={() => cell}>
-            <Code text={visible(cell)} language="python" />
+            <Code text={cell} language="python" />
           </Copyable>
         ) : (
           <Arguments action={action} />

@@ -8,7 +8,6 @@ import { Icon } from '../design/Icon';
 import type { EventStore } from '../events/store';
 import { useView } from '../events/useView';
 import { excerpt, hits } from './hits';
-import { visible } from '../design/visible';
 import { tr } from '../i18n/text';
 
 interface Props {
@@ -86,9 +85,9 @@ export function Find({ conversation, store, onGoto, onClose }: Props) {
       </button>
       {shown && (
         <p className="find-excerpt ellipsis">
-          {visible(shown.before)}
-          <mark>{visible(shown.text)}</mark>
-          {visible(shown.after)}
+          {shown.before}
+          <mark>{shown.text}</mark>
+          {shown.after}
         </p>
       )}
     </search>

@@ -12,7 +12,7 @@ interface Props {
 
 // GroupLine sums up the actions of a group, and folds them.
 export const GroupLine = memo(function GroupLine({ group, onFold }: Props) {
-  const { text, failed, rejected, running, from, to } = useMemo(() => groupText(group.members, group.held), [group.members, group.held]);
+  const { text, failed, rejected, running, time } = useMemo(() => groupText(group.members, group.held), [group.members, group.held]);
   return (
     <button className="group-line" aria-expanded={group.open} aria-disabled={group.held || undefined} onClick={() => !group.held && onFold(group)}>
       <span className="action-chevron">
@@ -27,7 +27,7 @@ export const GroupLine = memo(function GroupLine({ group, onFold }: Props) {
           <span className="visually-hidden">{tr('running')}</span>
         </span>
       )}
-      {!running && <span className="state">{duration(from, to)}</span>}
+      {!running && <span className="state">{duration(time)}</span>}
     </button>
   );
 });

@@ -18,6 +18,7 @@ import { useControl } from './useControl';
 import { useFailure } from './useFailure';
 import { useLists } from './useLists';
 import { useTarget } from './useTarget';
+import { setTitle } from '../design/title';
 
 interface Props {
   id: string;
@@ -51,7 +52,7 @@ export function OpenConversation({ id, panel, summary }: Props) {
     };
   }, [store, outputs, first]);
   useEffect(() => {
-    document.title = `${summary.title} · Deft`;
+    setTitle(summary.title);
   }, [summary.title]);
   const find = useCallback(() => setFinding(true), []);
   useFindKey(find);

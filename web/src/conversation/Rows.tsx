@@ -4,7 +4,6 @@ import { useAllCommands } from '../commands/registry';
 import { Copyable } from '../design/Copyable';
 import { Icon } from '../design/Icon';
 import { Long, LongGrowingMarkdown, LongMarkdown } from '../design/Long';
-import { visible } from '../design/visible';
 import { messageOf } from '../events/answer';
 import type { ErrorItem, MessageItem, NoteItem } from '../events/item';
 import { silent, type Readable } from '../events/store';
@@ -45,7 +44,7 @@ function userText(text: string): ReactNode {
   return userParts(text).map((part, i) =>
     part.code ? (
       <Copyable key={i} label={tr('Copy the code')} text={() => part.text}>
-        <Code text={visible(part.text)} language={part.language} />
+        <Code text={part.text} language={part.language} />
       </Copyable>
     ) : (
       <p key={i} className="user-text">
@@ -87,7 +86,7 @@ function Missing({ reasons }: { reasons: string[] }) {
       <div className="grow">
         <strong>{tr('The agent works without these')}</strong>
         {reasons.map((reason) => (
-          <p key={reason}>{visible(reason)}</p>
+          <p key={reason}>{reason}</p>
         ))}
       </div>
       {reasons.some((reason) => reason.includes('MCP')) && (

@@ -10,6 +10,7 @@ import { SharedContext } from './shared';
 import { Timeline } from './Timeline';
 import { useTarget } from './useTarget';
 import { tr } from '../i18n/text';
+import { setTitle } from '../design/title';
 import './conversation.css';
 import './thread.css';
 
@@ -18,7 +19,7 @@ export default function SharedPage({ id }: { id: string }) {
   const about = useQuery(sharedQuery(id));
   const title = about.data?.title;
   useEffect(() => {
-    document.title = title === undefined ? 'Deft' : `${title} · Deft`;
+    setTitle(title);
   }, [title]);
   if (about.isPending) return <p className="hint late panel-body">{tr('Loading …')}</p>;
   if (about.isError) {

@@ -7,8 +7,7 @@ import type { Status } from '../api/summary';
 import { duration, spentText, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { Plain } from '../design/Markdown';
-import { visible } from '../design/visible';
-import type { ActionItem } from '../events/item';
+import { ran, type ActionItem } from '../events/item';
 import { EventStore, silent } from '../events/store';
 import { answerOf, endingOf, taskOf, type AgentTask, type Ending } from '../events/tasks';
 import { useView } from '../events/useView';
@@ -127,7 +126,7 @@ function useShared(id: string | null): EventStore | null {
 
 const nothing = () => {};
 
-const labelOf = (task: AgentTask): string => tr('Thread of the sub-agent: {task}', { task: visible(task.description || task.prompt.slice(0, 80)) });
+const labelOf = (task: AgentTask): string => tr('Thread of the sub-agent: {task}', { task: task.description || task.prompt.slice(0, 80) });
 
 interface LineProps extends Known {
   held: boolean;
@@ -151,7 +150,7 @@ function Line({ item, task, open, held, waiting, allowed, working, status, cost,
           <Icon name="agent" size={14} />
         </span>
         <span className="action-verb">{nameOf(task)}</span>
-        <span className="action-subject">{visible((task.description || task.prompt).slice(0, 400))}</span>
+        <span className="action-subject">{(task.description || task.prompt).slice(0, 400)}</span>
         <TaskState item={item} waiting={waiting} allowed={allowed} working={working} ending={ending} status={status} cost={cost} since={since} />
         <span className="action-chevron">
           <Icon name="chevron" size={12} />
@@ -159,7 +158,7 @@ function Line({ item, task, open, held, waiting, allowed, working, status, cost,
       </button>
       {!open && answer && (
         <p className={failed ? 'task-answer bad' : 'task-answer'}>
-          <Plain text={visible(answer.slice(0, answerShown))} />
+          <Plain text={answer.slice(0, answerShown)} />
         </p>
       )}
       {open && (
@@ -173,7 +172,7 @@ function Line({ item, task, open, held, waiting, allowed, working, status, cost,
 }
 
 // nameOf returns the name of a sub-agent. The usual one needs no name.
-const nameOf = ({ agent }: AgentTask): string => (agent === '' || agent === 'general-purpose' || agent === 'default' ? tr('Sub-agent') : tr('Sub-agent {name}', { name: visible(agent) }));
+const nameOf = ({ agent }: AgentTask): string => (agent === '' || agent === 'general-purpose' || agent === 'default' ? tr('Sub-agent') : tr('Sub-agent {name}', { name: agent }));
 
 interface StateProps extends Pick<LineProps, 'item' | 'waiting' | 'allowed' | 'working' | 'status' | 'cost' | 'since'> {
   ending: Ending | null;
@@ -185,7 +184,7 @@ function TaskState({ item, waiting, allowed, working, ending, status, cost, sinc
   if (ending === null && waiting) return <Waits allowed={allowed} />;
   const shown = busy ? whileBusy(status) : status;
   const text = ending ? endings[ending] : shown ? statusText(shown) : '';
-  const time = item.outcome ? duration(item.time, item.outcome.time) : busy && since && duration(since, new Date(now).toISOString());
+  const time = item.outcome ? duration(ran([item])) : busy && since && duration(now - Date.parse(since));
   const bad = ending ? ending === 'failed' || ending === 'unstarted' : shown === 'error';
   return (
     <span className={`state task-state${bad ? ' bad' : ending === null && shown === 'waiting_for_confirmation' ? ' warn' : ''}`}>
@@ -248,5 +247,5 @@ function NoAnswer({ item }: { item: ActionItem }) {
     );
   }
   const ending = endingOf(item);
-  return (ending === 'failed' || ending === 'unstarted') && <p className="banner bad">{visible(answerOf(item))}</p>;
+  return (ending === 'failed' || ending === 'unstarted') && <p className="banner bad">{answerOf(item)}</p>;
 }

@@ -1,7 +1,6 @@
 import { useDeferredValue } from 'react';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
-import { visible } from '../design/visible';
 import { longText, type WrittenCall } from '../events/answer';
 import type { ActionEvent } from '../api/event';
 import type { Readable } from '../events/store';
@@ -59,7 +58,7 @@ export function Writing({ row, store, directory, folded, onToggle }: Props) {
         </button>
         {!folded && text && (
           <div className="action-details">
-            <Growing text={visible(text)} cut={false} label={tr('Text so far')} hint={tr('The end of what the model has written so far.')} />
+            <Growing text={text} cut={false} label={tr('Text so far')} hint={tr('The end of what the model has written so far.')} />
           </div>
         )}
       </div>

@@ -2,7 +2,6 @@
 import { plain, type ActionEvent } from '../api/event';
 import type { IconName } from '../design/Icon';
 import { deedIcons, shown } from './shown';
-import { visible } from '../design/visible';
 import { tr } from '../i18n/text';
 
 export interface ActionText {
@@ -11,28 +10,26 @@ export interface ActionText {
   subject: string; // a command, path or query; shown in the code font
 }
 
-const text = (value: unknown): string => visible(plain(value));
-
 export function actionText(e: ActionEvent, directory: string): ActionText {
   const a = e.action;
-  const path = (value: unknown) => relative(text(value), directory);
+  const path = (value: unknown) => relative(plain(value), directory);
   switch (a?.kind) {
     case 'TerminalAction':
       if (a.reset) return { icon: 'terminal', verb: tr('Restart the terminal'), subject: '' };
-      return { icon: 'terminal', verb: a.is_input ? tr('Type') : tr('Run'), subject: oneLine(inWorkspace(text(a.command), directory)) };
+      return { icon: 'terminal', verb: a.is_input ? tr('Type') : tr('Run'), subject: oneLine(inWorkspace(plain(a.command), directory)) };
     case 'ApplyPatchAction':
-      return { icon: 'pencil', verb: tr('Apply a patch'), subject: oneLine(patchedFiles(text(a.patch)).map((name) => relative(name, directory)).join(', ')) };
+      return { icon: 'pencil', verb: tr('Apply a patch'), subject: oneLine(patchedFiles(plain(a.patch)).map((name) => relative(name, directory)).join(', ')) };
     case 'ListDirectoryAction':
       return { icon: 'folder', verb: tr('List'), subject: path(a.dir_path) };
     case 'MCPToolAction':
       return { icon: 'plug', verb: words(e.tool_name), subject: oneLine(argumentWords(a.data)) };
     case 'BrowserNavigateAction':
-      return { icon: 'globe', verb: tr('Open'), subject: text(a.url) };
+      return { icon: 'globe', verb: tr('Open'), subject: plain(a.url) };
   }
   const own = shown(a);
   if (own) {
     const file = own.deed === 'change' || own.deed === 'read';
-    return { icon: deedIcons[own.deed], verb: own.verb, subject: file ? path(own.subject) : oneLine(text(own.subject)) };
+    return { icon: deedIcons[own.deed], verb: own.verb, subject: file ? path(own.subject) : oneLine(plain(own.subject)) };
   }
   const icon = a?.kind.startsWith('Browser') ? 'globe' : 'tool';
   return { icon, verb: words(e.tool_name), subject: oneLine(ownSummary(e)) };
@@ -47,9 +44,9 @@ export function ownSummary(e: ActionEvent): string {
 
 // argumentWords are the arguments of a call as “name: value”, without the marks of JSON.
 function argumentWords(data: unknown): string {
-  if (typeof data !== 'object' || data === null) return text(data);
+  if (typeof data !== 'object' || data === null) return plain(data);
   return Object.entries(data)
-    .map(([name, value]) => `${visible(name)}: ${text(value)}`)
+    .map(([name, value]) => `${name}: ${plain(value)}`)
     .join(', ');
 }
 
@@ -140,10 +137,10 @@ export function riskText(risk: string): string {
 // JSON. Any other value has the name "".
 export function argumentList(e: ActionEvent): [name: string, value: string][] {
   const all = argumentsOf(e);
-  if (typeof all !== 'object' || all === null) return [['', text(all)]];
+  if (typeof all !== 'object' || all === null) return [['', plain(all)]];
   return Object.entries(all)
     .filter(([, value]) => value !== null && value !== undefined)
-    .map(([name, value]) => [visible(name), typeof value === 'string' ? visible(value) : visible(JSON.stringify(value, null, 2))]);
+    .map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value, null, 2)]);
 }
 
 function argumentsOf(e: ActionEvent): unknown {

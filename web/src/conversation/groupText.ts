@@ -1,5 +1,5 @@
 // The deeds of a group of actions, in a few words.
-import type { Item, Outcome } from '../events/item';
+import { ran, type Item, type Outcome } from '../events/item';
 import { plain, type ActionEvent } from '../api/event';
 import { hasError, hasFailed } from './outcome';
 import { shown, type Deed } from './shown';
@@ -10,8 +10,7 @@ export interface GroupText {
   failed: number;
   rejected: number;
   running: boolean; // an action has not ended
-  from: string; // when the first action began
-  to: string; // when the last of its outcomes came, empty without any
+  time: number; // that its actions ran, in milliseconds
 }
 
 type Counted = Exclude<Deed, 'look' | 'skill' | 'model'> | 'browser' | 'tool';
@@ -20,15 +19,13 @@ type Counted = Exclude<Deed, 'look' | 'skill' | 'model'> | 'browser' | 'tool';
 // that ended with a code: they ran. held: actions without an outcome wait for the user.
 export function groupText(members: Item[], held = false): GroupText {
   const done = new Map<Counted, Set<string>>();
-  const text: GroupText = { text: '', failed: 0, rejected: 0, running: false, from: '', to: '' };
+  const text: GroupText = { text: '', failed: 0, rejected: 0, running: false, time: ran(members.filter((item) => item.type === 'action')) };
   let actions = 0;
   let waiting = 0;
   for (const item of members) {
     if (item.type !== 'action' && item.type !== 'result') continue;
     actions++;
     const outcome: Outcome | null = item.outcome;
-    text.from ||= item.time;
-    if (outcome && outcome.time > text.to) text.to = outcome.time;
     if (!outcome) text.running = true;
     if (!outcome && held) {
       waiting++;

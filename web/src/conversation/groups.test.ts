@@ -149,8 +149,17 @@ describe('what a group did', () => {
     expect(groupText([action('a'), action('b', null)], true).text).toBe('Ran 1 command, 1 action waits');
   });
 
-  test('its time is from the first action to the last outcome', () => {
-    const members = [action('a', done({}, '2026-11-26T10:00:09')), thought('t'), action('b', done({}, '2026-11-26T10:00:05')), action('c', null)];
-    expect(groupText(members)).toMatchObject({ from: '2026-11-26T10:00:00', to: '2026-11-26T10:00:09', running: true });
+  test('its time is that of its actions, counted once, without waits for the user and the model', () => {
+    const at = (seconds: number) => `2026-11-26T10:00:${String(seconds).padStart(2, '0')}`;
+    const from = (start: number, item: Item): Item => ({ ...item, time: at(start) });
+    const members = [
+      from(0, action('a', done({}, at(9)))),
+      thought('t'),
+      from(2, action('b', done({}, at(5)))), // beside a
+      from(12, action('c', { ...done({}, at(40)), began: at(30) })),
+      from(41, action('d', { state: 'rejected', time: at(50), reason: '', by: 'user' })),
+      action('e', null),
+    ];
+    expect(groupText(members)).toMatchObject({ time: 19_000, running: true });
   });
 });

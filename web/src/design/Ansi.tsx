@@ -1,18 +1,17 @@
 import Anser from 'anser';
 import { memo } from 'react';
 import { ansiClasses } from './ansiClasses';
-import { visible } from './visible';
 
 // Ansi shows output of a program with the colours that it asked for. All other
 // escape sequences are removed.
 export const Ansi = memo(function Ansi({ text }: { text: string }) {
-  if (!text.includes('\u001b')) return <>{visible(text)}</>;
+  if (!text.includes('\u001b')) return <>{text}</>;
   const parts = Anser.ansiToJson(text.replace(otherSequences, ''), { use_classes: true, remove_empty: true });
   return (
     <>
       {parts.map((part, i) => (
         <span key={i} className={ansiClasses(part) || undefined}>
-          {visible(part.content)}
+          {part.content}
         </span>
       ))}
     </>

@@ -4,6 +4,7 @@ import { colour, textOf } from '../syntax/paint';
 import { blocksOf } from './blocks';
 import { copyBlock, withCopies } from './Copyable';
 import { misleads, toMarkup } from './markup';
+import { showTexts } from './visible';
 import './markdown.css';
 
 const purifier = DOMPurify(window);
@@ -37,6 +38,7 @@ function toHTML(text: string): string {
     ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
     RETURN_DOM: true,
   });
+  showTexts(body as HTMLElement);
   return withCopies(body as HTMLElement).innerHTML;
 }
 
@@ -61,7 +63,7 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
 
 // Plain shows the words of a text, without its marks, for a place with room for a few lines.
 export const Plain = memo(function Plain({ text }: { text: string }) {
-  return useMemo(() => new DOMParser().parseFromString(toMarkup(text), 'text/html').body.textContent, [text]);
+  return <>{useMemo(() => new DOMParser().parseFromString(toMarkup(text), 'text/html').body.textContent, [text])}</>;
 });
 
 // GrowingMarkdown shows a text that grows at its end, as a model writes it: only unsettled

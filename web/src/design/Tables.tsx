@@ -1,5 +1,6 @@
 import DOMPurify from 'dompurify';
 import { useMemo } from 'react';
+import { showTexts } from './visible';
 import './markdown.css';
 
 const purifier = DOMPurify(window);
@@ -23,5 +24,6 @@ function tablesIn(html: string): string {
   for (const row of [...body.querySelectorAll('tr')].slice(mostRows)) row.remove();
   for (const head of body.querySelectorAll('th')) if (head.textContent.trim() === '') head.replaceWith(document.createElement('td')); // it heads nothing
   for (const table of body.querySelectorAll('table')) table.setAttribute('tabindex', '0'); // a wide one scrolls, by keys as well
+  showTexts(body);
   return body.innerHTML;
 }

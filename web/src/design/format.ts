@@ -58,8 +58,9 @@ export function bytes(n: number): string {
 // tenths is a number with one digit behind the separator.
 export const tenths = (n: number): string => number(n, 1);
 
-export function duration(from: string, to: string): string {
-  const seconds = (Date.parse(to) - Date.parse(from)) / 1000;
+// duration is a time in milliseconds, empty below a second.
+export function duration(milliseconds: number): string {
+  const seconds = milliseconds / 1000;
   if (!(seconds >= 1)) return '';
   return seconds < 60 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }

@@ -2,6 +2,7 @@
 // ranges of its text.
 import { createContext, useLayoutEffect, type RefObject } from 'react';
 import { textOf } from '../syntax/paint';
+import { visible } from './visible';
 import './found.css';
 
 // FoundContext is the text that was found in a row; parts that show only some of theirs show all
@@ -48,13 +49,14 @@ function rangesOf(box: HTMLElement, text: string): Range[] {
   const pieces = textOf(box);
   const all = pieces.map(({ node }) => node.data).join('');
   const at = (place: number) => pieces.findLast((piece) => piece.at <= place);
-  return places(all, text).flatMap((start) => {
+  const shown = visible(text);
+  return places(all, shown).flatMap((start) => {
     const first = at(start);
-    const last = at(start + text.length - 1);
+    const last = at(start + shown.length - 1);
     if (!first || !last) return [];
     const range = new Range();
     range.setStart(first.node, start - first.at);
-    range.setEnd(last.node, start + text.length - last.at);
+    range.setEnd(last.node, start + shown.length - last.at);
     return [range];
   });
 }

@@ -1,6 +1,5 @@
 // Markdown as HTML, which is unsafe before it is sanitised, and a check of its links.
 import { Marked, Tokenizer } from 'marked';
-import { visible } from './visible';
 
 const marked = new Marked({ gfm: true, breaks: false, async: false });
 
@@ -13,10 +12,10 @@ marked.use({
     },
     code({ text, lang }) {
       const language = /^[\w+#.-]{1,30}/.exec(lang ?? '')?.[0] ?? '';
-      return `<pre${language && ` data-language="${language}"`}><code>${escape(visible(text))}\n</code></pre>\n`;
+      return `<pre${language && ` data-language="${language}"`}><code>${escape(text)}\n</code></pre>\n`;
     },
     codespan({ text }) {
-      return `<code>${escape(visible(text))}</code>`;
+      return `<code>${escape(text)}</code>`;
     },
     // There are no fields in a text.
     checkbox({ checked }) {

@@ -1,4 +1,5 @@
 import { tr } from '../i18n/text';
+import { visible } from './visible';
 
 // Notices of the browser, when an agent has ended or asks. They belong to this
 // browser, so the choice is kept in it.
@@ -43,7 +44,7 @@ export function news(before: Map<string, string>, now: { id: string; title: stri
 }
 
 export function show({ id, text }: { id: string; text: string }, open: (id: string) => void): void {
-  const notice = new Notification('Deft', { body: text, tag: id, icon: '/icon.svg' });
+  const notice = new Notification('Deft', { body: visible(text), tag: id, icon: '/icon.svg' });
   notice.onclick = () => {
     window.focus();
     open(id);

@@ -28,10 +28,23 @@ export interface ActionItem {
   outcome: Outcome | null; // null: not finished
 }
 
-export type Outcome =
-  | { state: 'done'; time: string; observation: ObservationData }
-  | { state: 'rejected'; time: string; reason: string; by: string }
-  | { state: 'failed'; time: string; error: string };
+export type Outcome = {
+  time: string;
+  began?: string; // when the action began; by default when it was asked for
+} & ({ state: 'done'; observation: ObservationData } | { state: 'rejected'; reason: string; by: string } | { state: 'failed'; error: string });
+
+// ran is how long actions ran, in milliseconds, without the time between them.
+export function ran(items: Pick<ActionItem, 'time' | 'outcome'>[]): number {
+  let sum = 0;
+  let until = 0; // it is counted
+  for (const { time, outcome } of items) {
+    if (!outcome || outcome.state === 'rejected') continue;
+    const end = Date.parse(outcome.time);
+    sum += Math.max(end - Math.max(Date.parse(outcome.began ?? time), until), 0) || 0;
+    until = Math.max(until, end || 0);
+  }
+  return sum;
+}
 
 // A ResultItem is a result whose action is in an older window.
 export interface ResultItem {

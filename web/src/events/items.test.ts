@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Event } from '../api/event';
+import { ran } from './item';
 import { append, empty, join, prepend, type Timeline } from './timeline';
 
 // random is a generator whose numbers depend on its seed alone (mulberry32).
@@ -25,7 +26,7 @@ function conversation(length: number, pick: (below: number) => number): Event[] 
   };
   while (log.length < length) {
     const of = one();
-    const kind = pick(of ? 10 : 3);
+    const kind = pick(of ? 11 : 3);
     if (kind === 0) add('MessageEvent', { llm_message: { role: pick(2) ? 'user' : 'assistant', content: [{ type: 'text', text: `m${log.length}` }] } });
     else if (kind < 4) {
       const tool = ['terminal', 'think', 'finish', 'task_tracker'][pick(8) || 0] ?? 'terminal';
@@ -41,6 +42,7 @@ function conversation(length: number, pick: (below: number) => number): Event[] 
     } else if (!of) continue;
     else if (kind < 7) add('ObservationEvent', { tool_name: of.tool, action_id: of.id, observation: { kind: 'X', content: [{ type: 'text', text: `o${log.length}` }] } });
     else if (kind === 7) add('UserRejectObservation', { tool_name: of.tool, action_id: of.id, rejection_reason: `r${log.length}` });
+    else if (kind === 10) add('ConversationStateUpdateEvent', { key: 'execution_status', value: pick(2) ? 'running' : 'waiting_for_confirmation' });
     else if (kind === 8) add('AgentErrorEvent', { tool_name: of.tool, tool_call_id: of.call, error: `x${log.length}` });
     else add('SecurityAnalysisEvent', { analyzer: 'a', risks: Object.fromEntries(actions.slice(-1 - pick(3)).map((a) => [a.id, ['LOW', 'HIGH'][pick(2)]])) });
   }
@@ -74,6 +76,21 @@ describe('lines of a conversation', () => {
     }
   }, 60_000);
 
+  it('say when an action began that waited for the user', () => {
+    const at = (second: number, kind: string, fields: Record<string, unknown>) => ({ id: `e${second}`, timestamp: `2026-11-24T12:00:${second}`, source: 'agent', kind, ...fields }) as unknown as Event;
+    const log = [
+      at(10, 'ConversationStateUpdateEvent', { key: 'execution_status', value: 'running' }),
+      at(11, 'ActionEvent', { tool_name: 'terminal', tool_call_id: 'c1', action: { kind: 'TerminalAction', command: 'ls' } }),
+      at(12, 'ObservationEvent', { tool_name: 'terminal', action_id: 'e11', observation: { kind: 'X' } }),
+      at(13, 'ActionEvent', { tool_name: 'terminal', tool_call_id: 'c2', action: { kind: 'TerminalAction', command: 'ls' } }),
+      at(14, 'ConversationStateUpdateEvent', { key: 'execution_status', value: 'waiting_for_confirmation' }),
+      at(50, 'ConversationStateUpdateEvent', { key: 'execution_status', value: 'running' }),
+      at(52, 'ObservationEvent', { tool_name: 'terminal', action_id: 'e13', observation: { kind: 'X' } }),
+    ];
+    const times = append(empty, log).items.map((item) => item.type === 'action' && ran([item]));
+    expect(times).toEqual([1000, 2000]);
+  });
+
   it('stay the same where a part meets the newest ones', () => {
     for (let seed = 1; seed <= 50; seed++) {
       const pick = random(seed);
@@ -81,7 +98,7 @@ describe('lines of a conversation', () => {
       const at = 1 + pick(log.length - 1);
       const [older, newer] = [append(empty, log.slice(0, at)), append(empty, log.slice(at))];
       const met = join(older, newer);
-      expect(met, `seed ${seed}`).toEqual(append(empty, log));
+      expect(met, `seed ${seed}`).toEqual({ ...append(empty, log), status: newer.status }); // which is live
       for (const item of older.items) if (item.type === 'message') expect(met.items.includes(item)).toBe(true); // which is not drawn again
       expect(append(met, log).events).toHaveLength(log.length); // all are known
     }

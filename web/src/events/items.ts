@@ -15,6 +15,7 @@ export interface Index {
   calls: Map<string, number>; // of the newest action of a tool call
   ofAction: Map<string, Waiting[]>; // changes that wait for an action, in order
   ofCall: Map<string, Waiting[]>;
+  went: string; // when the agent went on last, empty: not in these events
   oldest: number; // the orders of events are from oldest to newest - 1
   newest: number;
 }
@@ -22,12 +23,13 @@ export interface Index {
 // Waiting is the change of an action by an event that came before the action.
 interface Waiting {
   order: number;
+  went: string; // as in the index, when the event came
   change: Pick<ActionItem, 'outcome'> | Pick<ActionItem, 'risk'> | Pick<ActionItem, 'outcome' | 'action'>;
   line: string; // the event's id if it has a line of its own as long as it waits, or empty
 }
 
 export function newIndex(): Index {
-  return { first: 0, lines: new Map(), calls: new Map(), ofAction: new Map(), ofCall: new Map(), oldest: 0, newest: 0 };
+  return { first: 0, lines: new Map(), calls: new Map(), ofAction: new Map(), ofCall: new Map(), went: '', oldest: 0, newest: 0 };
 }
 
 // after adds the lines of newer events, and changes the index.
@@ -50,13 +52,15 @@ export function before(events: Event[], items: Item[], index: Index): Item[] {
   // Results that have waited for actions of the window lose their own lines.
   const settled = new Set<string>();
   for (const [at, waiting] of found(older, window, index)) {
-    for (const { change, line } of waiting.sort((a, b) => a.order - b.order)) {
-      older[at] = { ...(older[at] as ActionItem), ...change };
+    for (const { change, went, line } of waiting.sort((a, b) => a.order - b.order)) {
+      older[at] = changed(older[at] as ActionItem, change, went || window.went);
       if (line) settled.add(line);
     }
   }
   const rest = settled.size > 0 ? without(items, index, settled) : items;
 
+  for (const waiting of [...index.ofAction.values(), ...index.ofCall.values()].flat()) waiting.went ||= window.went;
+  index.went ||= window.went;
   index.first -= older.length;
   index.oldest -= events.length;
   for (const [id, n] of window.lines) index.lines.set(id, n + index.first);
@@ -144,7 +148,7 @@ function add(items: Item[], index: Index, e: Event, order: number): void {
       return;
     case 'SecurityAnalysisEvent':
       for (const [id, risk] of Object.entries(e.risks)) {
-        if (!change(items, index, index.lines.get(id), { risk })) wait(index.ofAction, id, { order, change: { risk }, line: '' });
+        if (!change(items, index, index.lines.get(id), { risk })) wait(index.ofAction, id, { order, went: index.went, change: { risk }, line: '' });
       }
       return;
     case 'ConversationErrorEvent': {
@@ -167,6 +171,7 @@ function add(items: Item[], index: Index, e: Event, order: number): void {
       if (e.key === 'warnings' && Array.isArray(e.value) && e.value.length > 0) {
         items.push({ type: 'note', id: e.id, time: e.timestamp, text: '', detail: '', missing: e.value.map(String) });
       }
+      if (e.key === 'execution_status' && e.value === 'running') index.went = e.timestamp;
       if (e.key === 'project_hooks') note(items, e, ...hooksFileText(e.value));
       return;
     case 'PauseEvent':
@@ -247,13 +252,13 @@ function addCall(items: Item[], index: Index, e: ACPToolCall, order: number): vo
   const at = index.calls.get(e.tool_call_id);
   const known = at === undefined ? undefined : items[at - index.first];
   if (at !== undefined && known?.type === 'action' && known.outcome === null) {
-    if (outcome) items[at - index.first] = { ...known, action: callOf(e), outcome };
+    if (outcome) change(items, index, at, { action: callOf(e), outcome });
     return;
   }
   const action = callOf(e);
   if (!outcome) return addAction(items, index, action);
   // Its beginning may come with an older window, and takes the place of this line.
-  wait(index.ofCall, e.tool_call_id, { order, change: { outcome, action }, line: e.id });
+  wait(index.ofCall, e.tool_call_id, { order, went: index.went, change: { outcome, action }, line: e.id });
   index.lines.set(e.id, index.first + items.length);
   items.push({ type: 'action', id: e.id, time: e.timestamp, action, reasoning: '', risk: 'UNKNOWN', outcome });
 }
@@ -266,7 +271,7 @@ function settle(items: Item[], index: Index, action: string | null, call: string
   const at = action === null ? index.calls.get(call ?? '') : index.lines.get(action);
   if (change(items, index, at, { outcome })) return;
   const shown = call !== null || !silent(e.tool_name);
-  const waiting = { order, change: { outcome }, line: shown ? e.id : '' };
+  const waiting = { order, went: index.went, change: { outcome }, line: shown ? e.id : '' };
   if (action === null) wait(index.ofCall, call ?? '', waiting);
   else wait(index.ofAction, action, waiting);
   if (!shown) return;
@@ -283,8 +288,15 @@ function change(items: Item[], index: Index, line: number | undefined, by: Waiti
   if (line === undefined) return false;
   const item = items[line - index.first];
   if (item?.type !== 'action') return false;
-  items[line - index.first] = { ...item, ...by };
+  items[line - index.first] = changed(item, by, index.went);
   return true;
+}
+
+// changed is an action after a change. went is when the agent went on last: an action that waited for
+// the user began then.
+function changed(item: ActionItem, by: Waiting['change'], went: string): ActionItem {
+  const next = { ...item, ...by };
+  return 'outcome' in by && next.outcome && went > item.time ? { ...next, outcome: { ...next.outcome, began: went } } : next;
 }
 
 function wait(list: Map<string, Waiting[]>, key: string, waiting: Waiting): void {

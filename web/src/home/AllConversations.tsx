@@ -9,6 +9,7 @@ import { Archive, Tags } from '../conversation/dialogs';
 import { ago, spentText, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { Menu } from '../design/Menu';
+import { setTitle } from '../design/title';
 import { filters, fits, serverStatus } from './filters';
 import { Import } from './Import';
 import { Remove, Rename } from './listDialogs';
@@ -41,7 +42,7 @@ export default function AllConversations() {
   const status = serverStatus(filter);
   const list = useInfiniteQuery(listQuery(title, status));
   useEffect(() => {
-    document.title = `${tr('Conversations')} · Deft`;
+    setTitle(tr('Conversations'));
   }, []);
   const resume = useMutation({ mutationFn: resumeSandbox, onSettled: () => queries.invalidateQueries({ queryKey: listsKey }) });
   const listed = useMemo(() => list.data?.pages.flatMap((p) => p.items) ?? [], [list.data]);

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react';
 import { describe } from '../api/failure';
 import { allowDevice } from '../api/signIn';
 import { tr } from '../i18n/text';
+import { setTitle } from '../design/title';
 import './home.css';
 
 // DevicePage asks the user whether a program may work in his name. The program has opened the
@@ -14,7 +15,7 @@ export default function DevicePage() {
   const allow = useMutation({ mutationFn: () => allowDevice(code) });
 
   useEffect(() => {
-    document.title = `${tr('Sign a program in')} · Deft`;
+    setTitle(tr('Sign a program in'));
   }, []);
 
   if (allow.isSuccess) {

@@ -12,6 +12,7 @@ import type { ConversationSummary } from '../api/summary';
 import { ago, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { byTouch } from '../design/touch';
+import { setTitle } from '../design/title';
 import { Composer } from '../conversation/Composer';
 import { newTask, useDraft } from '../conversation/draft';
 import { DirectoryChoice, usualPlace, type Where } from './DirectoryChoice';
@@ -74,7 +75,7 @@ export function Home() {
     },
   });
   useEffect(() => {
-    document.title = 'Deft';
+    setTitle();
     if (ready) box.current?.focus();
   }, [ready]);
 

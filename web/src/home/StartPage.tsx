@@ -6,6 +6,7 @@ import { listsKey } from '../api/conversations';
 import { forgetStart, startAgain, startTaskQuery, startTasksKey, steps, stepText, type StartTask } from '../api/startTasks';
 import { addToDraft, newTask } from '../conversation/draft';
 import { Icon } from '../design/Icon';
+import { setTitle } from '../design/title';
 import { tr } from '../i18n/text';
 import './home.css';
 
@@ -18,7 +19,7 @@ export default function StartPage({ id }: { id: string }) {
   const ready = task.data?.ended === 'ready' ? task.data.conversation : '';
 
   useEffect(() => {
-    document.title = `${tr('Starting')} · Deft`;
+    setTitle(tr('Starting'));
   }, []);
   useEffect(() => {
     if (!ready) return;

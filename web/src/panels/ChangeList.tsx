@@ -2,9 +2,8 @@ import { useMemo, useState, type CSSProperties } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Conversation } from '../api/conversation';
 import { Icon } from '../design/Icon';
-import { visible } from '../design/visible';
 import { lines, type Line, type Row } from './changes';
-import { Counts, FileChange } from './FileChange';
+import { Counts, FileChange, Mode } from './FileChange';
 import { DirectoryButton, mostEntries } from './FileTree';
 import { number, tr } from '../i18n/text';
 
@@ -70,10 +69,12 @@ export function ChangeList({ rows, repository, conversation, directory, step, sp
                   <span aria-hidden="true">{r.conflicted ? '!' : marks[r.change.status]}</span>
                   <span className="visually-hidden">{word}</span>
                 </span>
-                <code className="ellipsis" title={visible(r.change.from === undefined ? r.path : `${r.change.from} → ${r.path}`)} aria-hidden="true">
-                  {visible(line.name)}
+                <code className="ellipsis" title={r.change.from === undefined ? r.path : `${r.change.from} → ${r.path}`} aria-hidden="true">
+                  {line.name}
+                  {r.change.from !== undefined && <span className="change-from"> ← {nameFrom(r.change.from, r.path)}</span>}
                 </code>
-                <span className="visually-hidden">{visible(r.path)}</span>
+                <span className="visually-hidden">{r.change.from === undefined ? r.path : tr('{path}, moved from {from}', { path: r.path, from: r.change.from })}</span>
+                <Mode change={r.change} />
                 <Counts change={r.change} />
                 <span className="action-chevron">
                   <Icon name="chevron" size={12} />
@@ -98,6 +99,13 @@ export function ChangeList({ rows, repository, conversation, directory, step, sp
       )}
     </ul>
   );
+}
+
+// nameFrom is the old path of a file that was moved, without a directory where that stayed the same.
+function nameFrom(from: string, path: string): string {
+  const directory = path.slice(0, path.lastIndexOf('/') + 1);
+  if (from.startsWith(directory) && !from.includes('/', directory.length)) return from.slice(directory.length);
+  return from.includes('/') ? from : `./${from}`;
 }
 
 function Stage({ row, onChange }: { row: Row; onChange: () => void }) {

@@ -91,7 +91,7 @@ function Sign({ line }: { line: Line }) {
 // Words are the text of a line, which linesOf finds.
 const Words = ({ line, side }: { line: Line; side: Side }) => (
   <span data-side={side} data-line={line[side]}>
-    {visible(line.text)}
+    {line.text}
   </span>
 );
 

@@ -3,7 +3,6 @@ import { Link } from 'wouter';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import { diffQuery, movedDiffQuery, type Change } from '../api/git';
-import { visible } from '../design/visible';
 import DiffView from './DiffView';
 import { number, tr } from '../i18n/text';
 import { trNodes } from '../i18n/nodes';
@@ -22,8 +21,8 @@ export function FileChange({ repository, conversation, change, directory, step, 
   const mode = modeText(change);
   return (
     <div className="file-change">
-      {change.from !== undefined && <p className="hint">{trNodes('Moved from {path}', { path: <code>{visible(change.from)}</code> })}</p>}
-      {mode && <p className="hint">{mode}</p>}
+      {change.from !== undefined && <p className="hint">{trNodes('Moved from {path}', { path: <code>{change.from}</code> })}</p>}
+      {mode && <p className="hint">{mode.sentence}</p>}
       {repository ? (
         <p className="hint">{tr('This is a Git repository of its own: its files belong to it.')}</p>
       ) : change.binary ? (
@@ -56,6 +55,12 @@ export function Counts({ change }: { change: Change }) {
   return <Lines added={change.added} deleted={change.deleted} />;
 }
 
+// Mode says how the mode of a file has changed.
+export function Mode({ change }: { change: Change }) {
+  const mode = modeText(change);
+  return mode && <span className="change-counts">{mode.short}</span>;
+}
+
 // Lines are numbers of added and deleted lines.
 export function Lines({ added, deleted }: { added: number; deleted: number }) {
   return (
@@ -65,14 +70,15 @@ export function Lines({ added, deleted }: { added: number; deleted: number }) {
   );
 }
 
-// modeText says how Git's mode of a file has changed; null: it has not.
-function modeText({ mode_before: before, mode_after: after }: Change): string | null {
+// modeText says how Git's mode of a file has changed, in a word or two and as a sentence; null: it
+// has not.
+function modeText({ mode_before: before, mode_after: after }: Change): { short: string; sentence: string } | null {
   if (!before || !after) return null;
-  if (after === '120000') return tr('It became a symbolic link.');
-  if (before === '120000') return tr('It was a symbolic link.');
-  if (after === '100755') return tr('It became executable.');
-  if (before === '100755') return tr('It is no longer executable.');
-  return tr('Its mode changed from {before} to {after}.', { before, after });
+  if (after === '120000') return { short: tr('now a link'), sentence: tr('It became a symbolic link.') };
+  if (before === '120000') return { short: tr('no link now'), sentence: tr('It was a symbolic link.') };
+  if (after === '100755') return { short: tr('executable'), sentence: tr('It became executable.') };
+  if (before === '100755') return { short: tr('not executable'), sentence: tr('It is no longer executable.') };
+  return { short: `${before} → ${after}`, sentence: tr('Its mode changed from {before} to {after}.', { before, after }) };
 }
 
 function absolute(directory: string, path: string): string {

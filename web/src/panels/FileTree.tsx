@@ -5,7 +5,6 @@ import { describe } from '../api/failure';
 import { directoryQuery, type FileEntry } from '../api/files';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
-import { visible } from '../design/visible';
 import { number, tr } from '../i18n/text';
 
 interface Props {
@@ -48,7 +47,7 @@ function Entries({ path, label, ...props }: Props & { path: string; label: strin
               <button onClick={() => onFile(at)}>
                 <span className="action-chevron" />
                 <Icon name="file" size={14} />
-                <span className="grow ellipsis">{visible(f.name)}</span>
+                <span className="grow ellipsis">{f.name}</span>
                 <span className="hint number">{bytes(f.size)}</span>
               </button>
             )}
@@ -81,8 +80,8 @@ export function DirectoryButton({ name, path, open, chosen, onClick }: Directory
         <Icon name="chevron" size={12} />
       </span>
       <Icon name="folder" size={14} />
-      <span className="grow ellipsis" title={path && visible(path)}>
-        {visible(name)}
+      <span className="grow ellipsis" title={path}>
+        {name}
       </span>
     </button>
   );

@@ -8,7 +8,6 @@ import { Icon } from '../design/Icon';
 import { loaded } from '../design/loaded';
 import { save } from '../design/save';
 import { Copy } from '../design/Copyable';
-import { visible } from '../design/visible';
 import { Code } from '../syntax/Code';
 import { languageOf } from '../syntax/language';
 import { tr } from '../i18n/text';
@@ -79,7 +78,7 @@ export function Preview({ conversation, path, name }: { conversation: Conversati
       </div>
       {view?.kind === 'image' && <Picture source={view.source} name={name} />}
       {view?.kind === 'text' && (
-        <Code text={visible(view.text)} language={languageOf(name)} role="region" aria-label={name} />
+        <Code text={view.text} language={languageOf(name)} role="region" aria-label={name} />
       )}
       {view?.kind === 'pdf' && <PdfView file={view.file} name={name} />}
       {view?.kind === 'notebook' && <NotebookView text={view.text} name={name} />}

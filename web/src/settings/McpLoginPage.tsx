@@ -4,6 +4,7 @@ import { Link } from 'wouter';
 import { describe } from '../api/failure';
 import { endLogin } from '../api/mcpServers';
 import { tr } from '../i18n/text';
+import { setTitle } from '../design/title';
 
 // McpLoginPage is where the login page of an MCP server sends the browser back to. The code in the
 // address counts once, for this browser, and does not stay in the history.
@@ -11,7 +12,7 @@ export default function McpLoginPage() {
   const [query] = useState(() => new URLSearchParams(window.location.search));
   const login = useQuery({ queryKey: ['mcp-login', query.get('state')], queryFn: () => endLogin(query), retry: false, staleTime: Infinity });
   useEffect(() => {
-    document.title = `${tr('Login at an MCP server')} · Deft`;
+    setTitle(tr('Login at an MCP server'));
     window.history.replaceState(null, '', window.location.pathname);
   }, []);
   const failure = login.isError ? describe(login.error) : login.data && !login.data.works ? login.data.message : null;

@@ -3,6 +3,7 @@ import { Link } from 'wouter';
 import { setTheme, theme, type Theme } from '../design/theme';
 import { notices, setNotices } from '../design/notices';
 import { useCurrent } from '../design/row';
+import { setTitle } from '../design/title';
 import { GitPage } from './GitPage';
 import { Isolation } from './Isolation';
 import { Keyboard } from './Keyboard';
@@ -21,7 +22,7 @@ import './settings.css';
 export default function Settings({ tab }: { tab: string }) {
   const tabs = useCurrent(tab);
   useEffect(() => {
-    document.title = `${tr('Settings')} · Deft`;
+    setTitle(tr('Settings'));
   }, []);
   return (
     <div className="settings">

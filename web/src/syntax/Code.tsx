@@ -4,7 +4,10 @@ import { colour, textOf } from './paint';
 // Code shows code in the colours of its language.
 export function Code({ text, language, className = 'code', ...rest }: { text: string; language: string } & Omit<ComponentProps<'pre'>, 'children' | 'ref'>) {
   const box = useRef<HTMLPreElement>(null);
-  useLayoutEffect(() => colour({ text, language }, () => (box.current ? textOf(box.current) : [])), [text, language]);
+  useLayoutEffect(() => {
+    const shown = box.current; // its text may have other characters
+    return shown ? colour({ text: shown.textContent, language }, () => textOf(shown)) : undefined;
+  }, [text, language]);
   return (
     <pre ref={box} className={className} tabIndex={0} {...rest}>
       {text}
