@@ -28,8 +28,9 @@ type pathHint struct {
 	// hidden says that paths without a grant look as if they did not exist. Otherwise
 	// access to them is denied.
 	hidden bool
-	// system reports whether a path is the system's, see process.IsSystemPath.
-	system func(path string) bool
+	// system reports whether a path is the system's, see process.IsSystemPath, and private
+	// whether it is in a directory of the sandbox's own, see process.IsPrivatePath.
+	system, private func(path string) bool
 }
 
 // quotedPath and barePath find absolute paths, paths below ~, and paths out of the working
@@ -50,13 +51,14 @@ func (h pathHint) explain(output, dir string) string {
 			if !strings.Contains(lower, reason) {
 				continue
 			}
-			if reason == notThere || reason == noGitDir || reason == borrowed {
+			link := reason == noGitDir || reason == borrowed || strings.Contains(lower, "object directory")
+			if reason == notThere || link {
 				reason = noFile
 			}
 			for _, path := range []*regexp.Regexp{quotedPath(), barePath()} {
 				named := false
 				for _, found := range path.FindAllStringSubmatch(line, -1) {
-					hint := h.of(reason, found[1], dir)
+					hint := h.of(reason, found[1], dir, link)
 					if named = named || hint != ""; hint != "" && !slices.Contains(hints, hint) {
 						hints = append(hints, hint)
 					}
@@ -70,19 +72,23 @@ func (h pathHint) explain(output, dir string) string {
 	return strings.Join(hints[:min(len(hints), maxNamed)], " ")
 }
 
-// of returns the hint for one path. It follows from the path and from the
-// sandbox's view alone: it does not tell whether a hidden path exists.
-func (h pathHint) of(reason, path, wd string) string {
+// of returns the hint for one path; link says that a repository names it. It follows from the path
+// and from the sandbox's view alone: it does not tell whether a hidden path exists.
+func (h pathHint) of(reason, path, wd string, link bool) string {
+	outside := link
 	if rest, ok := strings.CutPrefix(path, "~"); ok && h.home != "" {
 		path = h.home + rest
 	} else if strings.HasPrefix(path, "..") && wd != "" {
-		path = filepath.Join(wd, path)
+		path, outside = filepath.Join(wd, path), true
 	}
 	path = filepath.Clean(path)
-	if !filepath.IsAbs(path) || workspacedir.Within(path, h.workspace) || h.system(path) && !workspacedir.Within(path, h.home) {
+	if !filepath.IsAbs(path) || workspacedir.Within(path, h.workspace) {
 		return ""
 	}
 	above := existing(path)
+	if h.system(path) && !workspacedir.Within(path, h.home) && !h.nextTo(above, outside) {
+		return ""
+	}
 	dir := directoryOf(above)
 	if reason == noFile {
 		if dir = h.notShown(path, above); dir == "" {
@@ -105,6 +111,13 @@ func (h pathHint) of(reason, path, wd string) string {
 			", or --write to let commands change it."
 	}
 	return dir + " is read-only in this sandbox. The user can let commands change it with deft's flag --write " + dir + "."
+}
+
+// nextTo reports whether the place of a path in a directory of the sandbox's own is this machine's
+// all the same: the workspace is below it. outside says that the path is known to lead out of the
+// workspace; others in the directory itself are mostly a command's own files, which it has not made.
+func (h pathHint) nextTo(above string, outside bool) bool {
+	return h.hidden && h.private(above) && workspacedir.Within(h.workspace, above) && (outside || h.private(filepath.Dir(above)))
 }
 
 // notShown returns the directory that would have to be shown for a path that is not

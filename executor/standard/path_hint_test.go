@@ -22,8 +22,8 @@ func TestPathHint(t *testing.T) {
 		must.Succeed(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
 	home := filepath.Join(root, "home")
-	h := pathHint{workspace: filepath.Join(home, "src/repo/part"), home: home, hidden: true, system: system}
-	denied := pathHint{workspace: h.workspace, home: home, system: system}
+	h := pathHint{workspace: filepath.Join(home, "src/repo/part"), home: home, hidden: true, system: system, private: process.IsPrivatePath}
+	denied := pathHint{workspace: h.workspace, home: home, system: system, private: process.IsPrivatePath}
 	for _, c := range []struct {
 		hint   pathHint
 		output string
@@ -77,5 +77,45 @@ func TestPathHint(t *testing.T) {
 		if c.want == "" && got != "" || !strings.Contains(got, fill(c.want)) {
 			t.Errorf("%.90s: %q, want %q", c.output, got, c.want)
 		}
+	}
+}
+
+// TestPathHintNextToWorkspace: a workspace below a directory that is the sandbox's own has hidden
+// neighbours, which a command's own files there are not.
+func TestPathHintNextToWorkspace(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	work := filepath.Join(root, "work")
+	must.Succeed(t, os.MkdirAll(filepath.Join(work, "below"), 0o755))
+	h := pathHint{
+		workspace: work, home: "/root", hidden: true, system: func(string) bool { return true },
+		private: func(path string) bool { return workspacedir.Within(path, root) },
+	}
+	denied := h
+	denied.hidden = false
+	shown := h
+	shown.private = func(string) bool { return false }
+	for _, c := range []struct {
+		hint         pathHint
+		output, want string
+	}{
+		{h, "cat: ../../outside.txt: No such file or directory", "--read ROOT/outside.txt,"},
+		{h, "ROOT/other/x does not exist. Its directory does not exist either.", ""},
+		{h, "bash: ROOT/x: No such file or directory", ""},
+		{h, "fatal: not a git repository: ROOT/gits/one.git", "--read ROOT/gits/one.git,"},
+		{h, "error: unable to normalize alternate object path: ROOT/work/../big/.git/objects", "--read ROOT/big/.git/objects,"},
+		{h, "error: object directory ROOT/big/.git/objects does not exist; check .git/objects/info/alternates", "--read ROOT/big/.git/objects,"},
+		{h, "cat: ../x: No such file or directory", ""},
+		{denied, "cat: ../../outside.txt: No such file or directory", ""},
+		{shown, "cat: ../../outside.txt: No such file or directory", ""}, // as below /usr
+	} {
+		got := c.hint.explain(strings.ReplaceAll(c.output, "ROOT", root), filepath.Join(work, "below"))
+		if c.want == "" && got != "" || !strings.Contains(got, strings.ReplaceAll(c.want, "ROOT", root)) {
+			t.Errorf("%s: %q, want %q", c.output, got, c.want)
+		}
+	}
+	h.private = func(path string) bool { return workspacedir.Within(path, filepath.Dir(root)) }
+	if got := h.explain("cat: "+root+"/x: No such file or directory", work); !strings.Contains(got, "--read "+root+"/x,") {
+		t.Errorf("deeper: %q", got)
 	}
 }

@@ -71,7 +71,7 @@ func New(c Config) (map[string]tool.Executor, error) {
 	var home *ownHome
 	if c.Network != "" {
 		paths := pathHint{
-			workspace: c.Workspace, home: os.Getenv("HOME"), system: process.IsSystemPath,
+			workspace: c.Workspace, home: os.Getenv("HOME"), system: process.IsSystemPath, private: process.IsPrivatePath,
 			hidden: os.Getpid() == 1, // with a PID namespace there are mounts, too
 		}
 		network := networkHint{network: c.Network, since: time.Now()}

@@ -66,6 +66,12 @@ func IsSystemPath(path string) bool {
 	return slices.Contains(systemTop, top)
 }
 
+// IsPrivatePath reports whether an absolute path lies in the directories that each sandbox has
+// of its own, which show nothing of this machine but a workspace and what is granted.
+func IsPrivatePath(path string) bool {
+	return slices.ContainsFunc(inside.PrivateDirs, func(dir string) bool { return within(path, dir) })
+}
+
 // splitHome walks home along homeShown and returns the shown and the hidden paths,
 // relative to home and as few as possible.
 func splitHome(home string) (shown, hidden []string) {
