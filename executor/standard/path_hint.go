@@ -104,6 +104,10 @@ func (h pathHint) of(reason, path, wd string, link bool) string {
 	}
 	switch reason {
 	case noFile:
+		if dir == path && !link { // flags take directories
+			return "This sandbox does not show " + dir + ". If it is a directory, the user can show it with deft's flag --read " + dir +
+				", or let commands change it with --write; a file can be copied into the workspace."
+		}
 		return "This sandbox does not show " + dir + ". If it exists, the user can show it with deft's flag --read " + dir +
 			", or let commands change it with --write."
 	case noAccess:

@@ -99,7 +99,7 @@ func TestPathHintNextToWorkspace(t *testing.T) {
 		hint         pathHint
 		output, want string
 	}{
-		{h, "cat: ../../outside.txt: No such file or directory", "--read ROOT/outside.txt,"},
+		{h, "cat: ../../outside.txt: No such file or directory", "If it is a directory, the user can show it with deft's flag --read ROOT/outside.txt, or let commands change it with --write; a file can be copied into the workspace."},
 		{h, "ROOT/other/x does not exist. Its directory does not exist either.", ""},
 		{h, "bash: ROOT/x: No such file or directory", ""},
 		{h, "fatal: not a git repository: ROOT/gits/one.git", "--read ROOT/gits/one.git,"},
