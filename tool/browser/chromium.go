@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/target"
 
+	"github.com/deft-dev/deft/tool/internal/aptget"
 	"github.com/deft-dev/deft/tool/internal/devtools"
 )
 
@@ -50,9 +51,8 @@ var names = []string{
 	"chromium-headless-shell", "chrome-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
 }
 
-const missing = "There is no Chromium here. On Debian the package chromium-headless-shell brings it (apt-get install " +
-	"chromium-headless-shell), on Alpine and Fedora chromium. If you cannot install packages, ask the user for an image that has it: " +
-	"`deft sandbox image --tag NAME` makes one. Pages that need no JavaScript can be read with curl."
+var missing = "There is no Chromium here. " + aptget.Install("chromium-headless-shell", "") +
+	" Alpine and Fedora have it as chromium. Pages that need no JavaScript can be read with curl."
 
 // find finds the program of the browser: on the PATH, or where Playwright puts it.
 func find(env []string) (string, error) {

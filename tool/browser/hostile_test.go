@@ -249,7 +249,7 @@ func TestNoBrowser(t *testing.T) {
 	x := browser.New(browser.Config{Dir: t.TempDir(), Env: []string{"PATH=/nowhere"}})
 	defer func() { must.Report(t, x.Close()) }()
 	u := &user{t: t, Executor: x}
-	u.has(u.do(&event.BrowserGetStateAction{}, false), "There is no Chromium here", "apt-get install chromium-headless-shell", "`deft sandbox image --tag NAME`")
+	u.has(u.do(&event.BrowserGetStateAction{}, false), "There is no Chromium here", "install -y --no-install-recommends chromium-headless-shell", "`deft sandbox image --tag NAME`")
 	if _, err := x.Execute(t.Context(), call(&event.ThinkAction{})); err == nil || errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

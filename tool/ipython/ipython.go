@@ -103,7 +103,7 @@ var Tool = tool.Registration{
 	Shown:      tool.Shown{Action: ActionKind, Deed: tool.Deed{Verb: "Run Python", Class: "command"}, Subjects: []string{"code"}},
 	Definition: func(tool.Model) *tool.Definition { return Definition() },
 	New: func(p tool.Place) (tool.Executor, error) {
-		return New(Config{Dir: p.Workspace, Env: p.Env, Command: p.Command}), nil
+		return New(Config{Dir: p.Workspace, Env: p.Env, Command: p.Command, Isolated: p.Isolated}), nil
 	},
 }
 
@@ -126,6 +126,8 @@ type Config struct {
 	Env []string
 	// Command changes how programs are started; nil for the ordinary way.
 	Command func(path string, args []string) (string, []string)
+	// Isolated says that a sandbox is around the kernel: %pip may add to the system's packages.
+	Isolated bool
 }
 
 // MaxKernels is how many kernels sub-agents have beside the first one. The one that has not been

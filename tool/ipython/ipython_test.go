@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -218,17 +219,49 @@ func TestIgnoredInterrupt(t *testing.T) {
 	}
 }
 
-// TestMissing says what to do where Python or its kernel is missing.
+// TestMissing says what to do where Python or its kernel is missing: each command and flag works there.
 func TestMissing(t *testing.T) {
 	t.Parallel()
-	empty := t.TempDir()
-	if text, failed := open(t, []string{"PATH=" + empty}).run("1"); !failed || !strings.Contains(text, "There is no Python here") {
+	if text, failed := open(t, []string{"PATH=" + t.TempDir()}).run("1"); !failed || !strings.Contains(text, "There is no Python here") ||
+		!strings.Contains(text, "install -y --no-install-recommends python3-ipykernel") || !strings.Contains(text, "--net=debian") {
 		t.Errorf("no Python: %q", text)
 	}
-	bin := t.TempDir()
-	must.Succeed(t, os.WriteFile(filepath.Join(bin, "python3"), []byte("#!/bin/sh\necho \"$0: No module named ipykernel_launcher\" >&2\nexit 1\n"), 0o755))
-	if text, failed := open(t, []string{"PATH=" + bin + ":/bin:/usr/bin"}).run("1"); !failed || !strings.Contains(text, "python3 -m pip install ipykernel") {
-		t.Errorf("no kernel: %q", text)
+	for said, want := range map[string]string{
+		"pip\nfree":    "python3 -m pip install ipykernel. A sandbox needs the hosts of PyPI for that; the user can allow them with deft's flag --net=pypi.",
+		"pip\nmanaged": "python3 -m pip install --break-system-packages ipykernel. ",
+		"none\nfree":   "nor pip. Where the system can be changed",
+	} {
+		bin := t.TempDir()
+		script := "#!/bin/sh\nif [ \"$1\" = -c ]; then printf '" + strings.ReplaceAll(said, "\n", "\\n") + "\\n'; exit; fi\necho \"$0: No module named ipykernel_launcher\" >&2\nexit 1\n"
+		must.Succeed(t, os.WriteFile(filepath.Join(bin, "python3"), []byte(script), 0o755))
+		if text, failed := open(t, []string{"PATH=" + bin + ":/bin:/usr/bin"}).run("1"); !failed || !strings.Contains(text, want) {
+			t.Errorf("%q: %q, want %q", said, text, want)
+		}
+	}
+}
+
+// TestManaged asks a Python whose system keeps its packages to itself, as Debian's does.
+func TestManaged(t *testing.T) {
+	t.Parallel()
+	const python = "/usr/bin/python3"
+	out, err := exec.CommandContext(t.Context(), python, "-c", "import importlib.util, os, sysconfig; print(importlib.util.find_spec('ipykernel') is None and importlib.util.find_spec('pip') is not None and os.path.exists(sysconfig.get_path('stdlib') + '/EXTERNALLY-MANAGED'))").Output()
+	if err != nil || strings.TrimSpace(string(out)) != "True" {
+		t.Skipf("%s is not such a Python with pip and without a kernel: %s, %v", python, out, err)
+	}
+	if text, failed := open(t, []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir()}).run("1"); !failed || !strings.Contains(text, python+" -m pip install --break-system-packages ipykernel") {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestPipInSandbox has pip of a cell add to the packages of the system in a sandbox, and ask elsewhere.
+func TestPipInSandbox(t *testing.T) {
+	t.Parallel()
+	for isolated, want := range map[bool]string{true: "'1'", false: "None"} {
+		n := &notebook{t, ipython.New(ipython.Config{Dir: t.TempDir(), Env: kerneltest.Environment(t), Isolated: isolated})}
+		t.Cleanup(func() { must.Report(t, n.Close()) })
+		if text, _ := n.run("import os; print(repr(os.environ.get('PIP_BREAK_SYSTEM_PACKAGES')))"); text != want {
+			t.Errorf("isolated %v: %s, want %s", isolated, text, want)
+		}
 	}
 }
 

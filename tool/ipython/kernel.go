@@ -19,6 +19,7 @@ import (
 	"github.com/go-zeromq/zmq4"
 
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/internal/aptget"
 )
 
 // kernel is a running kernel and the sockets to it.
@@ -61,7 +62,7 @@ const startTime = 90 * time.Second
 func startKernel(ctx context.Context, c Config) (_ *kernel, err error) {
 	python, err := lookup(c.Env, "python3", "python")
 	if err != nil {
-		return nil, noKernel("There is no Python here: no python3 is on PATH. Install it in the terminal (for example: apt-get install python3-ipykernel), or ask the user for an image that has it: `deft sandbox image --with notebook --tag NAME` makes one.")
+		return nil, noKernel("There is no Python here: no python3 is on PATH. " + aptget.Install(debian, with))
 	}
 	dir, err := os.MkdirTemp("", "deft-kernel-")
 	if err != nil {
@@ -89,22 +90,13 @@ func startKernel(ctx context.Context, c Config) (_ *kernel, err error) {
 	}
 	if err != nil {
 		if k.ended() {
-			err = k.missing(python)
+			err = k.missing(ctx, c, python)
 		} else if ctx.Err() != nil {
 			err = noKernel("The cell was not run: the user has interrupted the start of the kernel.")
 		}
 		return nil, errors.Join(err, k.close())
 	}
 	return k, nil
-}
-
-// missing says why the program has ended at once.
-func (k *kernel) missing(python string) error {
-	said := k.stderr.String()
-	if strings.Contains(said, "No module named") {
-		return noKernel(fmt.Sprintf("There is no Jupyter kernel for %[1]s. Install it in the terminal: %[1]s -m pip install ipykernel", python))
-	}
-	return noKernel(fmt.Sprintf("The kernel of %s ended at its start (%s): %s", python, k.cause(), said))
 }
 
 // lookup finds a program on the PATH of an environment.
@@ -133,6 +125,9 @@ func (k *kernel) start(c Config, python, file string) error {
 		k.cmd.Path, k.cmd.Args = c.Command(k.cmd.Path, k.cmd.Args)
 	}
 	k.cmd.Dir, k.cmd.Env, k.cmd.Stderr = c.Dir, append(c.Env[:len(c.Env):len(c.Env)], "PYDEVD_DISABLE_FILE_VALIDATION=1"), &k.stderr
+	if c.Isolated {
+		k.cmd.Env = append(k.cmd.Env, "PIP_BREAK_SYSTEM_PACKAGES=1") // or %pip refuses, where the system keeps its packages to itself
+	}
 	k.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	k.cmd.WaitDelay = time.Second // a program that a cell has left behind holds the output
 	if err := k.cmd.Start(); err != nil {
