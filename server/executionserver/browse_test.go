@@ -65,4 +65,10 @@ func TestBrowse(t *testing.T) {
 			t.Errorf("%s: %.300s %v", calls, o.Content, o.Extras["last_browser_action_error"])
 		}
 	}
+	for _, calls := range []string{"click('999999')", "tab_close()", "click('1')"} { // a model of the first generation has functions, not tools
+		o := b.act(`{"action":"browse_interactive","args":{"browser_actions":"` + calls + `"}}`)
+		if said := o.Content + fmt.Sprint(o.Extras["last_browser_action_error"]); strings.Contains(said, "browser_") || !strings.Contains(said, "noop()") && !strings.Contains(said, "goto(url)") && calls != "tab_close()" {
+			t.Errorf("%s: %s", calls, said)
+		}
+	}
 }

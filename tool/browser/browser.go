@@ -26,7 +26,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -133,13 +132,7 @@ func (s *session) Execute(ctx context.Context, c tool.Call) (event.Observation, 
 		return nil, err
 	}
 	if ofGym {
-		o, err := b.gym(ctx, gym)
-		b.saved(false)
-		notes := slices.DeleteFunc(append(b.noted(), note), func(text string) bool { return text == "" })
-		if err == nil && len(notes) > 0 {
-			o.Content = event.Texts(strings.TrimLeft(event.JoinText(o.Content)+"\n"+strings.Join(notes, "\n"), "\n"))
-		}
-		return o, err
+		return b.gym(ctx, gym, note)
 	}
 	a, err := do(ctx, b)
 	if err == nil {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chromedp/cdproto/runtime"
 
@@ -55,8 +57,29 @@ func init() {
 	event.RegisterObservation[GymObservation]()
 }
 
-// gym carries out an action of BrowserGym. Its errors are in the observation.
-func (b *chromium) gym(ctx context.Context, a *GymAction) (*GymObservation, error) {
+// gymNames has, for the sentences of this package, the functions that a model of BrowserGym has in place of tools.
+var gymNames = strings.NewReplacer(
+	"browser_navigate", "goto(url)", "browser_get_state", "noop()", "browser_type", "upload_file(bid, file)", "browser_close_tab", "tab_close()",
+	"the index of the file input", "the bid of the file input",
+)
+
+// gym carries out an action of BrowserGym, and adds what there is to say. Its errors are in the observation.
+func (b *chromium) gym(ctx context.Context, a *GymAction, note string) (event.Observation, error) {
+	o, err := b.gymed(ctx, a)
+	b.saved(false)
+	notes := slices.DeleteFunc(append(b.noted(), note), func(text string) bool { return text == "" })
+	if err != nil {
+		return nil, err
+	}
+	o.Error = gymNames.Replace(o.Error)
+	if len(notes) > 0 {
+		o.Content = event.Texts(strings.TrimLeft(event.JoinText(o.Content)+"\n"+gymNames.Replace(strings.Join(notes, "\n")), "\n"))
+	}
+	return o, nil
+}
+
+// gymed carries out an action of BrowserGym and looks at the page.
+func (b *chromium) gymed(ctx context.Context, a *GymAction) (*GymObservation, error) {
 	o := &GymObservation{}
 	err := b.perform(ctx, a)
 	if err != nil {
