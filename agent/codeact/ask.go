@@ -14,7 +14,8 @@ import (
 // calls without a result are left out.
 func (a *Agent) Ask(ctx context.Context, m llm.Model, s *state.State, session event.ConversationID, question string) (string, error) {
 	var h history
-	_, messages := h.build(ctx, a.show(answered(s)), m.Info())
+	var fit fitting
+	_, messages := h.build(ctx, fit.view(a.show(answered(s)), m.Info()), m.Info())
 	messages = append(messages, event.Message{Role: "user", Content: []event.Content{event.Text(question)}})
 	resp, err := llm.Complete(ctx, m, llm.Request{Messages: messages, Session: string(session)}, func(llm.Delta) {})
 	if err != nil {

@@ -53,6 +53,7 @@ type Agent struct {
 	static   string
 	tools    atomic.Pointer[offer]
 	messages history
+	fitting  fitting
 	gauge    memory.Gauge
 }
 
@@ -122,7 +123,7 @@ func (a *Agent) Reopens(had *event.SystemPromptEvent) bool {
 func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
 	m, tools := t.LLM(agent.UsageAgent), a.tools.Load()
 	a.gauge.Beside = tools.tokens
-	view := a.show(t.State.View)
+	view := a.fitting.view(a.show(t.State.View), m.Info())
 	if done, err := a.condense(ctx, t, view, m.Info()); done != nil || err != nil {
 		return done, err
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -174,6 +175,29 @@ func TestLongResultsAreClipped(t *testing.T) {
 	}
 	if strings.ToValidUTF8(got, "") != got {
 		t.Error("the text was cut inside a character")
+	}
+}
+
+// TestMessagesFitTheWindow cuts the middle of a message that fills the window, and only of such.
+func TestMessagesFitTheWindow(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, codeact.Config{})
+	text := "HEAD" + strings.Repeat("€", 100_000) + "TAIL"
+	view := []event.Event{user("hi"), user(text), call("1", "r", ""), result("1", "a")}
+	for _, c := range []struct{ window, most int }{{100_000, 100_100}, {8192, 8292}, {0, 262_300}, {1_000_000, len(text)}} {
+		for range 2 {
+			msgs := prompt(t, a, llm.Info{ContextWindow: c.window}, view)
+			got := msgs[1].Content[0].Text
+			if len(msgs) != 4 || len(got) > c.most || len(got) < c.most-200 || !strings.HasPrefix(got, "HEAD") || !strings.HasSuffix(got, "TAIL") {
+				t.Errorf("window %d: %d bytes", c.window, len(got))
+			}
+			if whole := got == text; whole == strings.Contains(got, "bytes left out here") || !utf8.ValidString(got) {
+				t.Errorf("window %d: the text does not say that it was cut, or says it wrongly", c.window)
+			}
+		}
+	}
+	if got := event.JoinText(view[1].(*event.MessageEvent).LLMMessage.Content); got != text {
+		t.Error("the event was changed")
 	}
 }
 

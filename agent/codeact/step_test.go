@@ -308,7 +308,11 @@ func TestCondensation(t *testing.T) {
 // provider's count.
 func TestPromptThatOutgrowsTheWindow(t *testing.T) {
 	t.Parallel()
-	view := []event.Event{system(), user("task"), user(strings.Repeat("abcdefg", 1000)), user("end")}
+	view := []event.Event{system(), user("task")}
+	for range 10 {
+		view = append(view, user(strings.Repeat("abcdefg", 100)))
+	}
+	view = append(view, user("end"))
 	for name, c := range map[string]struct {
 		window, counted int
 		want            string

@@ -1,0 +1,58 @@
+package codeact
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+// unknownWindow is taken as the context window of a model that is not known, in tokens.
+const unknownWindow = 256 << 10
+
+// fitting cuts messages that would fill the model's context window by themselves: no condensation
+// keeps anything of them but notes, which are written from a small part.
+type fitting struct {
+	most int // bytes of a message; a token has more than two, so it is less than half of the window
+	cut  map[*event.MessageEvent]*event.MessageEvent
+}
+
+// view returns a view whose messages keep their beginning and their end. The input is not changed.
+func (f *fitting) view(view []event.Event, info llm.Info) []event.Event {
+	if most := cmp.Or(info.ContextWindow, unknownWindow); f.most != most {
+		f.most, f.cut = most, map[*event.MessageEvent]*event.MessageEvent{}
+	}
+	out := view
+	for i, ev := range view {
+		e, ok := ev.(*event.MessageEvent)
+		if !ok || len(event.JoinText(e.LLMMessage.Content)) <= f.most {
+			continue
+		}
+		if &out[0] == &view[0] {
+			out = slices.Clone(view)
+		}
+		if f.cut[e] == nil {
+			f.cut[e] = clipped(e, f.most)
+		}
+		out[i] = f.cut[e]
+	}
+	return out
+}
+
+// clipped returns a copy of a message whose texts have at most so many bytes together.
+func clipped(e *event.MessageEvent, most int) *event.MessageEvent {
+	c := *e
+	c.LLMMessage.Content = slices.Clone(c.LLMMessage.Content)
+	texts := 0
+	for _, part := range c.LLMMessage.Content {
+		if part.Text != "" {
+			texts++
+		}
+	}
+	for i := range c.LLMMessage.Content {
+		part := &c.LLMMessage.Content[i]
+		part.Text = clip(part.Text, most/texts)
+	}
+	return &c
+}
