@@ -5,7 +5,7 @@
 //
 //	p := console.New(console.Options{Out: os.Stderr, Color: true})
 //	for rec := range stream.Follow(…) { p.Event(rec) }
-//	p.Output(chunk)   // from the running command, between events
+//	p.Output(action, chunk) // from the running command, between events
 //
 // # Concurrency
 //
@@ -54,14 +54,14 @@ type Printer struct {
 
 	mu sync.Mutex
 	// Parts of the screen.
-	midLine  bool       // the cursor is behind unfinished text
-	item     event.ID   // whose deltas came last
-	thinking bool       // and these were reasoning
-	streamed event.ID   // the item whose text has been shown as deltas
-	lastText string     // the agent's last message
-	verdict  []byte     // a critic's, about the finish that runs
-	tail     lineWindow // output of the running command
-	bar      string     // of its progress
+	midLine  bool                     // the cursor is behind unfinished text
+	item     event.ID                 // whose deltas came last
+	thinking bool                     // and these were reasoning
+	streamed event.ID                 // the item whose text has been shown as deltas
+	lastText string                   // the agent's last message
+	verdict  []byte                   // a critic's, about the finish that runs
+	tails    map[event.ID]*lineWindow // output of the running actions, of which events may come later
+	bar      string                   // of its progress
 	// acpCalls are calls of another agent program whose beginning has been shown.
 	acpCalls map[string]bool
 	warned   map[string]*Warnings // of the conversation, under "", and of its sub-agents
@@ -72,7 +72,7 @@ func New(o Options) *Printer {
 	if o.Lines <= 0 {
 		o.Lines = 12
 	}
-	return &Printer{opts: o, warned: map[string]*Warnings{}, tail: lineWindow{max: o.Lines, whole: o.Full}}
+	return &Printer{opts: o, warned: map[string]*Warnings{}, tails: map[event.ID]*lineWindow{}}
 }
 
 // The colours of a Printer, as SGR parameters.
@@ -164,14 +164,19 @@ func (p *Printer) Retry(what string) {
 	p.item, p.streamed = "", ""
 }
 
-// Output shows output of the running command, with its colours if there are any here.
-func (p *Printer) Output(text string) {
+// Output shows output of a running action, with its colours if there are any here.
+func (p *Printer) Output(action event.ID, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, l := range p.tail.feed(text) {
+	tail := p.tails[action]
+	if tail == nil {
+		tail = &lineWindow{max: p.opts.Lines, whole: p.opts.Full}
+		p.tails[action] = tail
+	}
+	for _, l := range tail.feed(text) {
 		p.line("  " + p.styled(l))
 	}
-	if bar := clean(sgr.Strip(p.tail.bar())); p.opts.Progress != nil && bar != p.bar {
+	if bar := clean(sgr.Strip(tail.bar())); p.opts.Progress != nil && bar != p.bar {
 		p.bar = bar
 		p.opts.Progress(bar)
 	}

@@ -143,19 +143,19 @@ var scenes = []struct {
 	}},
 	{"output as it comes, then only what is left of it", func(p *console.Printer) {
 		for i, l := range strings.SplitAfter(numbered(20), "\n") {
-			p.Output(l[:len(l)/2])
-			p.Output(l[len(l)/2:])
+			p.Output("", l[:len(l)/2])
+			p.Output("", l[len(l)/2:])
 			if i == 9 {
 				p.Note("(ten lines so far)")
 			}
 		}
-		p.Output("no line break")
+		p.Output("", "no line break")
 		p.Event(observation(&event.TerminalObservation{ObservationBase: base(numbered(20), false), ExitCode: new(0)}))
-		p.Output("of the next command\n")
+		p.Output("", "of the next command\n")
 		p.Event(observation(&event.TerminalObservation{ObservationBase: base("of the next command\n", false), ExitCode: new(1)}))
 	}},
 	{"a failed call after output", func(p *console.Printer) {
-		p.Output("half")
+		p.Output("", "half")
 		p.Event(&event.AgentErrorEvent{Error: "cut off\ndetails"})
 		p.Event(&event.UserRejectObservation{RejectionReason: "too risky"})
 	}},
@@ -273,8 +273,8 @@ func everywhere(p *console.Printer, s string) {
 	p.Delta("d", llm.Delta{Text: s})
 	p.Delta("d", llm.Delta{Reasoning: s})
 	p.Retry(s)
-	p.Output(s)
-	p.Output(s + "\n")
+	p.Output("", s)
+	p.Output("", s+"\n")
 	p.Note(s)
 	p.Warn(s)
 	for _, src := range []event.Source{event.SourceUser, event.SourceAgent, event.SourceEnvironment} {
@@ -364,8 +364,8 @@ func FuzzOutput(f *testing.F) {
 			return
 		}
 		end := observation(&event.TerminalObservation{ExitCode: new(0)})
-		whole := played(console.Options{}, func(p *console.Printer) { p.Output(s); p.Event(end) })
-		parts := played(console.Options{}, func(p *console.Printer) { p.Output(s[:at]); p.Output(s[at:]); p.Event(end) })
+		whole := played(console.Options{}, func(p *console.Printer) { p.Output("", s); p.Event(end) })
+		parts := played(console.Options{}, func(p *console.Printer) { p.Output("", s[:at]); p.Output("", s[at:]); p.Event(end) })
 		if diff := cmp.Diff(whole, parts); diff != "" {
 			t.Errorf("cut at %d (-whole +parts):\n%s", at, diff)
 		}
@@ -398,7 +398,7 @@ func TestCell(t *testing.T) {
 	} {
 		got := played(console.Options{}, func(p *console.Printer) {
 			if c.live != "" {
-				p.Output(c.live)
+				p.Output("", c.live)
 			}
 			p.Event(observation(c.o))
 		})
@@ -421,13 +421,13 @@ func TestOutputWithoutEndIsBounded(t *testing.T) {
 	}
 	before := live()
 	for range total / chunk {
-		p.Output(text)
+		p.Output("", text)
 	}
-	p.Output(strings.Repeat(text, 100)) // and in one piece
+	p.Output("", strings.Repeat(text, 100)) // and in one piece
 	if after := live(); after > before+1<<20 {
 		t.Errorf("%d bytes are kept of one line", after-before)
 	}
-	p.Output("\nnext\n")
+	p.Output("", "\nnext\n")
 	p.Event(observation(&event.TerminalObservation{ExitCode: new(0)}))
 	if out.n > 2000 {
 		t.Errorf("%d bytes are shown of one line", out.n)
@@ -441,7 +441,7 @@ func (w *countingWriter) Write(b []byte) (int, error) { w.n += len(b); return le
 func TestLongLineIsCutBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	for shift := range 4 {
-		got := played(console.Options{}, func(p *console.Printer) { p.Output(strings.Repeat("a", shift) + strings.Repeat("🙂", 200) + "\n") })
+		got := played(console.Options{}, func(p *console.Printer) { p.Output("", strings.Repeat("a", shift)+strings.Repeat("🙂", 200)+"\n") })
 		if strings.Contains(got, "\uFFFD") || !strings.HasSuffix(got, "🙂…\n") {
 			t.Errorf("shifted by %d the line ends with %q", shift, got[len(got)-12:])
 		}
@@ -490,7 +490,7 @@ func TestColoursOfOutput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			for color, want := range map[bool]string{false: tt.plain, true: tt.colored} {
-				got := played(console.Options{Color: color}, func(p *console.Printer) { p.Output(tt.in) })
+				got := played(console.Options{Color: color}, func(p *console.Printer) { p.Output("", tt.in) })
 				if got != want {
 					t.Errorf("with colours %v: %q, want %q", color, got, want)
 				}
@@ -506,7 +506,7 @@ func TestProgress(t *testing.T) {
 	var bars []string
 	got := played(console.Options{Progress: func(line string) { bars = append(bars, line) }}, func(p *console.Printer) {
 		for _, chunk := range []string{"Fetching\r\nDown", "loading 1%", "\rDownloading 50%\r", "Downloading", " 100%\r", "\nabc\b\bd\n", strings.Repeat("x", 500) + "\b\b" + "yz\b\b\n", "äö\bü\b\b\b\bab\n", "\rlast"} {
-			p.Output(chunk)
+			p.Output("", chunk)
 		}
 		p.Event(observation(&event.TerminalObservation{ExitCode: new(0)}))
 	})
@@ -515,5 +515,27 @@ func TestProgress(t *testing.T) {
 	}
 	if want := []string{"Downloading 50%", "Downloading", "Downloading 100%", "", "last", ""}; !slices.Equal(bars, want) {
 		t.Errorf("%q, want %q", bars, want)
+	}
+}
+
+// TestParallelActions shows the output of each once, though all of it comes before the results.
+func TestParallelActions(t *testing.T) {
+	t.Parallel()
+	done := func(action event.ID, text string) event.Event {
+		zero := 0
+		o := &event.TerminalObservation{ExitCode: &zero}
+		o.Content = []event.Content{event.Text(text)}
+		return &event.ObservationEvent{ActionID: action, Observation: o}
+	}
+	got := played(console.Options{}, func(p *console.Printer) {
+		p.Output("a", "one\n")
+		p.Output("b", "two, ")
+		p.Event(done("a", "one"))
+		p.Output("b", "three\n")
+		p.Event(done("b", "two, three"))
+		p.Event(done("c", "four"))
+	})
+	if diff := cmp.Diff("  one\n  two, three\n  four\n", got); diff != "" {
+		t.Error(diff)
 	}
 }

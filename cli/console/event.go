@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,12 +36,14 @@ func (p *Printer) Event(ev event.Event) {
 		}
 	case *event.ObservationEvent:
 		if !event.IsACPPermission(e.ToolCallID) {
-			p.observation(e.Observation)
+			p.observation(e.ActionID, e.Observation)
 		}
 	case *event.ACPToolCallEvent:
 		p.acpCall(e)
 	case *event.AgentErrorEvent:
-		p.rest()
+		for _, action := range slices.Sorted(maps.Keys(p.tails)) { // it does not name its action
+			p.rest(action)
+		}
 		p.failed(e.Error)
 	case *event.HookExecutionEvent:
 		p.hook(e)
@@ -269,8 +272,8 @@ func (p *Printer) hints(text string) {
 	}
 }
 
-func (p *Printer) observation(o event.Observation) {
-	live := p.rest()
+func (p *Printer) observation(action event.ID, o event.Observation) {
+	live := p.rest(action)
 	r := o.Result()
 	text := event.JoinText(r.Content)
 	switch x := o.(type) {
@@ -369,10 +372,15 @@ func (p *Printer) acpCall(e *event.ACPToolCallEvent) {
 	}
 }
 
-// rest shows the remaining output of a command and reports whether any of it was
+// rest shows the remaining output of an action and reports whether any of it was
 // shown as it ran.
-func (p *Printer) rest() bool {
-	lines, any := p.tail.finish()
+func (p *Printer) rest(action event.ID) bool {
+	tail := p.tails[action]
+	if tail == nil {
+		return false
+	}
+	delete(p.tails, action)
+	lines, any := tail.finish()
 	if p.bar != "" {
 		p.bar = ""
 		p.opts.Progress("")

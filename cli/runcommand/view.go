@@ -197,7 +197,7 @@ func (v *View) transient(t session.Transient) {
 		v.waitFor(*t.Waiting)
 	case v.printer == nil:
 	case t.Output != nil:
-		v.printer.Output(t.Output.Text)
+		v.printer.Output(t.Output.Action, t.Output.Text)
 	case t.Piece != nil && t.Piece.Content != "" && t.Piece.Field == "": // a call is shown when it is whole
 		v.order.Lock()
 		defer v.order.Unlock()
