@@ -73,8 +73,8 @@ func TestRetried(t *testing.T) {
 	t.Parallel()
 	busy := errors.New("busy")
 	for want, r := range map[string]controller.Retry{
-		"… the model did not answer (busy); trying again in 3s\n":            {Wait: 3},
-		"… a did not answer (busy); asking b\n":                              {Model: "a", Next: "b"},
+		"… the model did not answer (busy); trying again in 3s\n":           {Wait: 3},
+		"… a did not answer (busy); asking b\n":                             {Model: "a", Next: "b"},
 		"… the model refused the request (busy); asking again without it\n": {Change: "without it"},
 	} {
 		var out bytes.Buffer

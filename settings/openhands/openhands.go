@@ -163,7 +163,7 @@ func parse(name string, raw []byte) (*schema.Map, error) {
 	root, ok := v.(*schema.Map)
 	if err != nil || !ok {
 		return nil, fault.New(fault.Invalid, name+" is not a JSON object"). // the error may quote a secret
-			Hint("see that it is whole: it begins with { and ends with }")
+											Hint("see that it is whole: it begins with { and ends with }")
 	}
 	return root, nil
 }
