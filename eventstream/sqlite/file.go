@@ -110,7 +110,7 @@ func createFile(path string) error {
 	if err := os.WriteFile(tmp, nil, 0o600); err != nil {
 		return fsError(err, "cannot make the event database")
 	}
-	c, err := dial(tmp, "journal_mode = WAL", "synchronous = FULL")
+	c, err := dial(tmp, "synchronous = OFF", "journal_mode = WAL") // the whole is synchronised below
 	if err != nil {
 		return err
 	}
@@ -118,17 +118,25 @@ func createFile(path string) error {
 	if err := errors.Join(err, c.close()); err != nil {
 		return err
 	}
+	if err := syncFile(tmp); err != nil {
+		return fsError(err, "cannot write the event database")
+	}
 	if err := os.Rename(tmp, path); err != nil {
 		return fsError(err, "cannot make the event database")
 	}
-	d, err := os.Open(filepath.Dir(path))
-	if err == nil {
-		err = errors.Join(d.Sync(), d.Close())
-	}
-	if err != nil {
+	if err := syncFile(filepath.Dir(path)); err != nil {
 		return fsError(err, "cannot write the data directory")
 	}
 	return nil
+}
+
+// syncFile puts a file, or the names in a directory, on disk.
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // upgrade applies the steps that a database of an earlier release lacks. It is all or

@@ -36,6 +36,7 @@ type Sync string
 const (
 	Full   Sync = "FULL"   // when the statement returns
 	Normal Sync = "NORMAL" // at the next checkpoint: a power failure may lose the last commits, never the database
+	off    Sync = "OFF"    // never: the file is synchronised by itself
 )
 
 // Source makes the database if there is none, readable for its owner alone, and returns its
@@ -64,14 +65,12 @@ func create(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
-	if err := f.Close(); err != nil {
-		return err
-	}
-	db, err := sql.Open("sqlite", source(f.Name(), Full))
+	defer func() { err = errors.Join(err, f.Close()) }()
+	db, err := sql.Open("sqlite", source(f.Name(), off)) // it has no name yet that a power failure could spoil
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(db.PingContext(context.Background()), db.Close()); err != nil {
+	if err := errors.Join(db.PingContext(context.Background()), db.Close(), f.Sync()); err != nil {
 		return err
 	}
 	if err := os.Link(f.Name(), path); !errors.Is(err, fs.ErrExist) {
