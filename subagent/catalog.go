@@ -169,15 +169,17 @@ func read(fsys fs.FS, dir, shown, level string) (found []Definition, warnings []
 	return found, warnings
 }
 
-var errNoFile = errors.New("not a regular file")
+var errNoFile = errors.New("a directory")
 
 func readFile(fsys fs.FS, name string) (string, error) {
 	info, err := fs.Stat(fsys, name)
 	switch {
 	case err != nil:
-		return "", fault.New(fault.Denied, "it cannot be read, or leads out of the files of the agents' owner").Because(err)
-	case !info.Mode().IsRegular():
+		return "", fault.New(fault.Denied, "the file cannot be read, or leads out of its project or plugin").Because(err)
+	case info.IsDir():
 		return "", errNoFile
+	case !info.Mode().IsRegular():
+		return "", fault.New(fault.Invalid, "it is not a regular file")
 	case info.Size() > maxFile:
 		return "", fault.New(fault.Limit, fmt.Sprintf("longer than %d bytes", maxFile))
 	}

@@ -2,11 +2,15 @@ package subagent_test
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/internal/testtree"
 	"github.com/deft-dev/deft/subagent"
 )
 
@@ -102,5 +106,24 @@ func TestDecode(t *testing.T) {
 		if _, err := subagent.Decode([]byte(bad)); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: error %v", bad, err)
 		}
+	}
+}
+
+// TestLeftOut names the files of a project that are no agents.
+func TestLeftOut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testtree.Write(t, dir, map[string]string{
+		".agents/agents/good.md": "look", ".agents/agents/bad.md": "---\npermission_mode: maybe\n---\n", ".agents/agents/round.md": "->round.md",
+		".agents/agents/out.md": "->/dev/zero", ".agents/agents/dir.md/x": "", ".agents/agents/notes.txt": "", ".agents/agents/README.md": "",
+	})
+	must.Succeed(t, unix.Mkfifo(filepath.Join(dir, ".agents/agents/pipe.md"), 0o600))
+	all, warnings := subagent.Catalog{}.List(subagent.Query{Project: true, ProjectDir: dir})
+	var names []string
+	for _, w := range warnings {
+		names = append(names, filepath.Base(w.Path))
+	}
+	if got := strings.Join(names, " "); len(all) != 1 || got != "bad.md out.md pipe.md round.md" {
+		t.Errorf("%d agents, left out %s", len(all), got)
 	}
 }
