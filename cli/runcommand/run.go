@@ -64,8 +64,8 @@ type Options struct {
 	Prompter Prompter
 	// Secrets are added to a stored conversation's; see [session.Spec].
 	Secrets map[string]json.RawMessage
-	// Keep leaves the sandbox of a run that can go on running for a while.
-	Keep bool
+	// Grace is how long the sandbox of a run that can go on stays; 0 ends it.
+	Grace time.Duration
 	// KeepPrograms is how long programs that still run at the end stay, with the sandbox; 0 ends
 	// them.
 	KeepPrograms time.Duration
@@ -273,11 +273,14 @@ func (r *runner) work(ctx context.Context) error {
 	}
 	if runCtx.Err() == nil { // else it is closed with the sessions, while it runs
 		stays := !r.through(s)
-		if err == nil && s.Status == state.Finished {
+		if err == nil {
 			over := r.view.slow("the list of the programs that still run")
 			l := r.leftRunning(ctx, s)
 			over()
-			keep := r.keepLeft(ctx, l)
+			keep := r.Grace
+			if !stays {
+				keep = r.keepLeft(ctx, l)
+			}
 			stays = stays || keep > 0
 			r.tellLeft(l, keep)
 		}
@@ -325,7 +328,7 @@ func (r *runner) through(s *state.State) bool {
 	if s == nil {
 		return false
 	}
-	return s.Status == state.Finished || !r.Keep || s.Status == state.Errored && !acted(s)
+	return s.Status == state.Finished || r.Grace <= 0 || s.Status == state.Errored && !acted(s)
 }
 
 // acted reports whether the agent has done anything.

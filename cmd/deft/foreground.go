@@ -145,7 +145,7 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	defer func() { err = errors.Join(err, sessions.Close(context.WithoutCancel(ctx)), builder.Close()) }()
 	unpublish := r.publish(ctx, builder, sessions, o.ID)
 	defer func() { err = errors.Join(err, unpublish()) }()
-	o.Sessions, o.View, o.Keep, o.KeepPrograms = sessions, r.view, r.grace > 0, r.keep
+	o.Sessions, o.View, o.Grace, o.KeepPrograms = sessions, r.view, r.grace, r.keep
 	// The model answers now, or soon.
 	release := time.AfterFunc(releaseAfter, func() { releaseStart(log) })
 	defer release.Stop()
