@@ -224,7 +224,25 @@ test('the login at an MCP server leads to its page and back', async ({ deft, pag
   const settings = await (await page.request.get(`${deft.url}/api/v1/settings`)).text();
   for (const secret of tracker.secrets) expect(settings).not.toContain(secret);
 
+  // The login is the address's, whatever the name of the server.
+  for (const [path, button] of [
+    ['/other', 'Log in at tracker'],
+    ['', 'Log out of tracker'],
+  ] as const) {
+    await page.getByRole('button', { name: 'Edit tracker' }).click();
+    await page.getByRole('textbox', { name: 'Address or command' }).fill(tracker.url.replace('/mcp', '/mcp' + path));
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: button }).waitFor();
+  }
   await page.getByRole('button', { name: 'Log out of tracker' }).click();
-  await page.getByRole('button', { name: 'Log in at tracker' }).waitFor();
+  const logIn = page.getByRole('button', { name: 'Log in at tracker' });
+  await logIn.waitFor();
+
+  // The browser's Back shows the page that was left: the login can begin again.
+  await page.route('**/authorize?**', (route) => route.fulfill({ status: 204 }));
+  await logIn.click();
+  await expect(logIn).toBeDisabled();
+  await page.evaluate(() => window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })));
+  await expect(logIn).toBeEnabled();
   tracker.close();
 });

@@ -34,9 +34,10 @@ export async function testServer(name: string): Promise<ServerTrial> {
   return { works, message: message ?? '', tools };
 }
 
-// loginsQuery names the servers at which the user is logged in.
+// loginsQuery names the servers at which the user is logged in. Its key begins with the settings': other addresses
+// have other logins.
 export const loginsQuery = queryOptions({
-  queryKey: ['mcp-logins'],
+  queryKey: [...settingsQuery.queryKey, 'mcp-logins'],
   queryFn: async () => (await request<{ servers: string[] }>('GET', '/api/v1/settings/mcp-servers/logins')).servers,
 });
 

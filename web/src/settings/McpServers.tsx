@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { describe } from '../api/failure';
 import { beginLogin, loginsQuery, logOut, serversQuery, setServers, testServer, type McpServer } from '../api/mcpServers';
 import { DeleteButton } from './DeleteButton';
@@ -163,12 +163,30 @@ const authorized = ({ headers = {}, auth }: McpServer): boolean => {
   return Object.keys(headers).some((name) => name.toLowerCase() === 'authorization') || !['none', 'oauth2'].includes(strategy);
 };
 
+// useLook returns a function that reads again at which servers the user is logged in.
+function useLook() {
+  const queries = useQueryClient();
+  return useCallback(() => queries.invalidateQueries({ queryKey: loginsQuery.queryKey }), [queries]);
+}
+
 // LogIn goes to the login page of a stored server, or forgets the login.
 function LogIn({ name, stored }: { name: string; stored: boolean }) {
-  const queries = useQueryClient();
+  const look = useLook();
   const logins = useQuery(loginsQuery);
-  const begin = useMutation({ mutationFn: () => beginLogin(name), onSuccess: (address) => window.location.assign(address) });
-  const end = useMutation({ mutationFn: () => logOut(name), onSettled: () => queries.invalidateQueries({ queryKey: loginsQuery.queryKey }) });
+  // Without an address there is nothing to ask the user: a login is there already.
+  const begin = useMutation({ mutationFn: () => beginLogin(name), onSuccess: (address) => (address === '' ? look() : window.location.assign(address)) });
+  const end = useMutation({ mutationFn: () => logOut(name), onSettled: look });
+  const again = begin.reset;
+  useEffect(() => {
+    // The browser's Back shows this page as it was when it was left.
+    const shown = (e: PageTransitionEvent) => {
+      if (!e.persisted) return;
+      again();
+      void look();
+    };
+    window.addEventListener('pageshow', shown);
+    return () => window.removeEventListener('pageshow', shown);
+  }, [again, look]);
   const failure = begin.error ?? end.error;
   return (
     <>
@@ -177,7 +195,7 @@ function LogIn({ name, stored }: { name: string; stored: boolean }) {
           {tr('Log out')}
         </button>
       ) : (
-        <button type="button" className="button" aria-label={tr('Log in at {name}', { name })} disabled={!stored || begin.isPending || begin.isSuccess} onClick={() => begin.mutate()}>
+        <button type="button" className="button" aria-label={tr('Log in at {name}', { name })} disabled={!stored || begin.isPending || (begin.isSuccess && begin.data !== '')} onClick={() => begin.mutate()}>
           {tr('Log in')}
         </button>
       )}
@@ -192,7 +210,8 @@ function LogIn({ name, stored }: { name: string; stored: boolean }) {
 
 // TestServer connects to a stored server, and names its tools.
 function TestServer({ name, stored }: { name: string; stored: boolean }) {
-  const test = useMutation({ mutationFn: () => testServer(name) });
+  // A login that does not count any more is forgotten.
+  const test = useMutation({ mutationFn: () => testServer(name), onSettled: useLook() });
   return (
     <>
       <button type="button" className="button" aria-label={tr('Test {name}', { name })} disabled={test.isPending || !stored} onClick={() => test.mutate()}>
