@@ -114,3 +114,30 @@ test('a call is shown while the model writes it: its name, its size and its text
     gate.close();
   }
 });
+
+for (const [kind, end] of [
+  ['a paragraph', 'Words.'],
+  ['a list', '- a\n- b'],
+  ['code', '```py\nx = 1\n```'],
+  ['a table', '| a |\n|---|\n| b |'],
+] as const) {
+  test(`a message that ends with ${kind} is as high after a reload as when it came`, async ({ deft, page }) => {
+    await deft.script([{ reply: { text: `The beginning of it.\n\nMore.\n\n${end}` }, chunk_size: 10 }]);
+    const gate = await startGate(deft.model, 'The beginn');
+    deft.model = gate.url;
+    await deft.serve();
+    await deft.open(page);
+    await send(page, 'Write');
+    gate.pass(4);
+    await expect(log(page).locator('.draft')).toContainText('The beginning');
+    gate.open();
+    await expect(status(page, 'Finished')).toBeVisible();
+    await expect(log(page).locator('.draft')).toHaveCount(0);
+    const height = () => log(page).locator('.message.agent .markdown').evaluate((text) => text.closest('.timeline-row')!.getBoundingClientRect().height);
+    const before = await height();
+    await page.reload();
+    await expect(log(page).getByText('More.')).toBeVisible();
+    expect(await height()).toBe(before);
+    gate.close();
+  });
+}

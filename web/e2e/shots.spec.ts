@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from '@playwright/test';
-import { confirming, expect, finish, log, panel, risky, run, task, test, type Turn } from './deft';
+import { confirming, expect, finish, log, painted, panel, risky, run, task, test, type Turn } from './deft';
 
 test.use({ alone: true });
 
@@ -86,15 +86,18 @@ for (const theme of ['light', 'dark'] as const) {
     await page.getByRole('button', { name: /Allow/ }).click();
     await expect(log(page).getByText('The total is right again.')).toBeVisible();
     await log(page).getByRole('button', { name: /Edit .*total.py/ }).click();
+    await expect.poll(() => painted(log(page), 'keyword')).toContain('return');
     await shot(page, 'finished');
     await panel(page, 'Changes').click();
     await page.getByRole('button', { name: /changed .*total.py/ }).click();
     await expect(page.getByRole('complementary', { name: 'Changes' }).getByRole('group', { name: /Changes of .*total.py/ })).toContainText('sum(prices)');
+    await expect.poll(() => painted(page.getByRole('complementary', { name: 'Changes' }), 'keyword')).toContain('return');
     await shot(page, 'changes');
     await panel(page, 'Files').click();
     await page.getByRole('button', { name: /^cart/ }).click();
     await page.getByRole('button', { name: /^total.py/ }).click();
     await expect(page.getByRole('region', { name: 'total.py', exact: true })).toContainText('sum(prices)');
+    await expect.poll(() => painted(page.getByRole('region', { name: 'total.py', exact: true }), 'keyword')).toContain('return');
     await shot(page, 'files');
     await panel(page, 'Terminal').click();
     await page.locator('.xterm-helper-textarea').focus();
