@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/internal/workspacedir"
 )
 
@@ -40,6 +41,9 @@ var (
 	barePath   = lazyregexp.New(`(?:^|[\s(=\[])((?:~?|\.\.)/[^/\s'"‘’():;,\]][^\s'"‘’():;,\]]*)`)
 )
 
+// anyName finds what may be the path of a file in the working directory.
+var anyName = lazyregexp.New(`[^\s'"‘’\x60():;,\[\]]+`)
+
 // explain returns the hints for the end of an output, at most maxNamed, or "". Relative paths are
 // of dir.
 func (h pathHint) explain(output, dir string) string {
@@ -67,9 +71,31 @@ func (h pathHint) explain(output, dir string) string {
 					break
 				}
 			}
+			for _, name := range anyName().FindAllString(line, -1) {
+				if path := h.ledOut(name, dir); path != "" {
+					if hint := h.of(reason, path, dir, true); hint != "" && !slices.Contains(hints, hint) {
+						hints = append(hints, hint)
+					}
+				}
+			}
 		}
 	}
 	return strings.Join(hints[:min(len(hints), maxNamed)], " ")
+}
+
+// ledOut returns where a path in the workspace leads by its links, and "" where it stays there.
+func (h pathHint) ledOut(path, wd string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(wd, path)
+	}
+	if !workspacedir.Within(path, h.workspace) {
+		return ""
+	}
+	to := realpath.Resolve(path)
+	if workspacedir.Within(to, h.workspace) {
+		return ""
+	}
+	return to
 }
 
 // of returns the hint for one path; link says that a repository names it. It follows from the path

@@ -22,6 +22,11 @@ func TestPathHint(t *testing.T) {
 		must.Succeed(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
 	home := filepath.Join(root, "home")
+	below := filepath.Join(home, "src/repo/part/below")
+	must.Succeed(t, os.Mkdir(below, 0o755))
+	for name, to := range map[string]string{"data": home + "/data/sets", "common": root + "/shared", "inside": "../none"} {
+		must.Succeed(t, os.Symlink(to, filepath.Join(below, name)))
+	}
 	h := pathHint{workspace: filepath.Join(home, "src/repo/part"), home: home, hidden: true, system: system, private: process.IsPrivatePath}
 	denied := pathHint{workspace: h.workspace, home: home, system: system, private: process.IsPrivatePath}
 	for _, c := range []struct {
@@ -50,6 +55,11 @@ func TestPathHint(t *testing.T) {
 		{h, "error: object directory HOME/big/.git/objects does not exist; check .git/objects/info/alternates", "--read HOME/big/.git/objects,"},
 		{h, "error: unable to normalize alternate object path: HOME/big/./.git/objects", "--read HOME/big/.git/objects,"},
 		{h, "fatal: not a git repository: HOME/gits/one.git", "--read HOME/gits/one.git,"},
+		{h, "bash: data/q.txt: No such file or directory", "--read HOME/data,"},
+		{h, "ls: cannot access 'data': No such file or directory", "--read HOME/data,"},
+		{h, "HOME/src/repo/part/below/data is a symbolic link to a directory that does not exist", "--read HOME/data,"},
+		{h, "bash: common/x: Read-only file system", "--write ROOT/shared."},
+		{h, "cat: inside/x: No such file or directory", ""},
 		{h, "cat: ../x: No such file or directory", ""},
 		{h, "cat: x: No such file or directory", ""},
 		{h, "cat: HOME/src/repo/part/x: No such file or directory", ""},
