@@ -230,7 +230,9 @@ func (b *chromium) visit(ctx context.Context, t *tab, to string) error {
 	if r.IsDownload { // it begins a little later
 		_ = b.wait(loading, func() bool { return b.files.begun > begun }) // then there is nothing to say of it
 	} else if r.LoaderID != "" {
-		b.settle(ctx, t)
+		if err := b.settle(ctx, t); err != nil {
+			return err
+		}
 	}
 	b.save(ctx)
 	b.mu.Lock()
@@ -258,13 +260,16 @@ func hint(text string) string {
 
 // acted waits for the effects of an action on a page. ErrGone if it has crashed.
 func (b *chromium) acted(ctx context.Context, t *tab) error {
-	b.settle(ctx, t)
+	err := b.settle(ctx, t)
 	b.mu.Lock()
 	now := b.current
 	b.follow = false
 	b.mu.Unlock()
-	if now != nil && now != t {
-		b.settle(ctx, now)
+	if err == nil && now != nil && now != t {
+		err = b.settle(ctx, now)
+	}
+	if err != nil {
+		return err
 	}
 	b.save(ctx)
 	b.mu.Lock()
@@ -394,7 +399,9 @@ func (b *chromium) history(ctx context.Context, by int) (answer, error) {
 	if err := b.arrive(ctx, t, h.Entries[to].URL); err != nil {
 		return answer{}, err
 	}
-	b.settle(ctx, t)
+	if err := b.settle(ctx, t); err != nil {
+		return answer{}, err
+	}
 	if by < 0 {
 		return answer{text: "Navigated back"}, nil
 	}
@@ -523,7 +530,9 @@ func (b *chromium) state(ctx context.Context, screenshot bool) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	b.settle(ctx, t)
+	if err := b.settle(ctx, t); err != nil {
+		return answer{}, err
+	}
 	s, err := b.capture(ctx, t)
 	if err == nil {
 		err = b.refresh(ctx)
@@ -574,7 +583,9 @@ func (b *chromium) content(ctx context.Context, links bool, from int) (answer, e
 	if err != nil {
 		return answer{}, err
 	}
-	b.settle(ctx, t)
+	if err := b.settle(ctx, t); err != nil {
+		return answer{}, err
+	}
 	s, err := b.capture(ctx, t)
 	if err != nil {
 		return answer{}, err

@@ -121,10 +121,14 @@ func TestHangAndCrash(t *testing.T) {
 	u := open(t, map[string]string{
 		"/":     `<h1>home</h1>`,
 		"/hang": `<button onclick="while (true);">hang</button>`,
+		"/busy": `<script>while (true);</script>`,
 	}, func(c *browser.Config) { c.Timeout = 3 * time.Second })
 	u.visit("/hang")
 	u.has(u.do(&event.BrowserClickAction{Index: u.index("hang")}, false), "does not answer")
 	u.visit("/")
+	u.has(u.content(), "# home")
+	u.has(u.do(&event.BrowserNavigateAction{URL: u.url + "/busy"}, false), "does not answer")
+	u.has(u.visit("/"), "Navigated to: ")
 	u.has(u.content(), "# home")
 	u.do(&event.BrowserNavigateAction{URL: "view-source:" + u.url}, true)
 	u.do(&event.BrowserNavigateAction{URL: "chrome://crash"}, false)

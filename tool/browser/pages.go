@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -402,10 +403,17 @@ const (
 	quietTime = 2 * time.Second // requests after the page was loaded
 )
 
-// settle waits until a page has loaded and is quiet. A page that does not become quiet is no error.
-func (b *chromium) settle(ctx context.Context, t *tab) {
-	// A command is answered after the events of the action before it.
-	_, err := ask(ctx, b, t, runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
+// settle waits until a page has loaded and is quiet. A page that does not become quiet is no error, one that does
+// not answer is.
+func (b *chromium) settle(ctx context.Context, t *tab) error {
+	alive := func() error { // a command is answered after the events of the action before it
+		_, err := ask(ctx, b, t, runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
+		return err
+	}
+	err := alive()
+	if _, hangs := errors.AsType[hung](err); hangs {
+		return err
+	}
 	starting, cancel := context.WithTimeout(ctx, quietTime)
 	defer cancel()
 	if b.wait(starting, func() bool { return !t.next || b.gone(t) }) != nil {
@@ -413,7 +421,8 @@ func (b *chromium) settle(ctx context.Context, t *tab) {
 		t.next = false
 		b.mu.Unlock()
 	}
-	loading, cancel := context.WithTimeout(ctx, loadTime)
+	limit := min(loadTime, b.c.Timeout)
+	loading, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	waited := false
 	if b.wait(loading, func() bool {
@@ -421,13 +430,17 @@ func (b *chromium) settle(ctx context.Context, t *tab) {
 		return !t.loading || b.gone(t)
 	}) != nil {
 		b.mu.Lock()
-		b.note("The page is still loading after %.0f seconds.", loadTime.Seconds())
+		b.note("The page is still loading after %.0f seconds.", limit.Seconds())
 		b.mu.Unlock()
-		return
+		if _, hangs := errors.AsType[hung](alive()); hangs { // the page before it has answered
+			return hung{t}
+		}
+		return nil
 	}
 	if err == nil {
 		b.quiet(ctx, t, waited)
 	}
+	return nil
 }
 
 // quiet waits for the requests of a page, and until it has run the code that waited for them, or for the page.
