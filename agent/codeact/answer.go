@@ -18,7 +18,8 @@ const (
 	nudge   = "Your last answer had neither text nor a tool call. Go on with the task by calling a tool, or call finish with a message if it is done."
 	cutOff  = "Your last answer reached the output limit and was cut off. Go on in smaller pieces."
 	lost    = "Your last answer announced a tool call, but none arrived. Make the call again, or answer without one."
-	written = "Your last answer has a tool call written as text, and it was not run: %s. Call the tool by the tool interface, with its arguments as one JSON object. If the text was meant for the user, put the markup into a code block."
+	example = "Your last answer ends with a tool call in a code block, and it was not run: it may be an example. If it was meant as a call, write it again, by the tool interface if you can. If it was meant for the user, write a sentence after it."
+	written = "Your last answer has a tool call written as text, and it was not run: %s. Call the tool by the tool interface, with its arguments as one JSON object. If the text was meant for the user, put the markup into a code block and write a sentence after it."
 )
 
 // mostAsked is how often in a row the model is asked again.
@@ -30,7 +31,7 @@ func (a *Agent) answer(item event.ID, resp *llm.Response, tools *offer, view []e
 	if resp.ID == "" { // joins the calls of one response
 		resp.ID = string(item)
 	}
-	problem := readWritten(resp, tools.tools)
+	problem := readWritten(resp, tools.tools, view)
 	if len(resp.Message.ToolCalls) > 0 {
 		return a.actions(item, resp, tools.set), nil
 	}
@@ -52,8 +53,9 @@ func (a *Agent) answer(item event.ID, resp *llm.Response, tools *offer, view []e
 }
 
 // readWritten takes calls that the model wrote as text as its calls. It returns the
-// message that tells the model of an answer that is of no use, or "".
-func readWritten(resp *llm.Response, tools []llm.Tool) string {
+// message that tells the model of an answer that is of no use, or "". A call that may be an
+// example is one if the model was asked about that before.
+func readWritten(resp *llm.Response, tools []llm.Tool, view []event.Event) string {
 	m := &resp.Message
 	if len(m.ToolCalls) > 0 || resp.Finish == llm.FinishLength || resp.Finish == llm.FinishContent {
 		return ""
@@ -65,6 +67,8 @@ func readWritten(resp *llm.Response, tools []llm.Tool) string {
 	}
 	found := texttools.ReadWritten(text, tools)
 	switch {
+	case found.Doubtful && !wasTold(view, example):
+		return example
 	case len(found.Calls) > 0:
 		m.ToolCalls = found.Calls
 		if !blank {
@@ -98,6 +102,21 @@ func asked(view []event.Event) int {
 		}
 	}
 	return n
+}
+
+// wasTold reports whether the model was told a text since the user's last message.
+func wasTold(view []event.Event, text string) bool {
+	for _, ev := range slices.Backward(view) {
+		m, ok := ev.(*event.MessageEvent)
+		switch {
+		case !ok:
+		case m.Source == event.SourceUser:
+			return false
+		case m.Sender == agent.AsksAgain && event.JoinText(m.LLMMessage.Content) == text:
+			return true
+		}
+	}
+	return false
 }
 
 func environment(text string) *event.MessageEvent {

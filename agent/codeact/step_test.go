@@ -224,6 +224,22 @@ func TestCallsAsText(t *testing.T) {
 	}
 }
 
+// TestDoubtfulCall asks about a call in a code block after text, which may be an example, and
+// runs it if it is written again.
+func TestDoubtfulCall(t *testing.T) {
+	t.Parallel()
+	r := says("I run:\n```json\n{\"name\":\"terminal\",\"arguments\":{\"command\":\"ls\"}}\n```")
+	a, view := newAgent(t, codeact.Config{}), []event.Event{user("hi")}
+	evs, err := step(a, &stub{resp: r}, &state.State{View: view})
+	if err != nil || len(evs) != 2 || !strings.Contains(event.JoinText(evs[1].(*event.MessageEvent).LLMMessage.Content), "may be an example") {
+		t.Fatalf("%+v, %v", evs, err)
+	}
+	evs, err = step(a, &stub{resp: r}, &state.State{View: append(view, evs...)})
+	if err != nil || len(evs) != 1 || evs[0].(*event.ActionEvent).ToolName != "terminal" {
+		t.Fatalf("%+v, %v", evs, err)
+	}
+}
+
 // TestAskedThreeTimes gives up after three answers of no use in a row.
 func TestAskedThreeTimes(t *testing.T) {
 	t.Parallel()

@@ -105,23 +105,25 @@ func (p *reader) notACall(end int) {
 	p.buf = p.buf[end:]
 }
 
-// callOf reads a call in the common forms: {"name": …, "arguments": {…}}, and
-// OpenAI's {"function": {…}} around it.
+// callOf reads a call in the common forms: {"name": …, "arguments": {…}}, LangChain's
+// {"action": …, "action_input": {…}}, and OpenAI's {"function": {…}} around it.
 func callOf(object string) (name, arguments string, ok bool) {
 	if !gjson.Valid(object) {
 		return "", "", false
 	}
 	root := gjson.Parse(object)
-	if f := root.Get("function"); f.IsObject() {
-		root = f
+	for _, key := range []string{"function", "function_call"} {
+		if f := root.Get(key); f.IsObject() {
+			root = f
+		}
 	}
-	for _, key := range []string{"name", "function", "tool", "tool_name"} {
+	for _, key := range []string{"name", "function", "tool", "tool_name", "recipient_name", "action"} {
 		if v := root.Get(key); v.Type == gjson.String && v.Str != "" {
 			name = v.Str
 			break
 		}
 	}
-	for _, key := range []string{"arguments", "parameters", "args", "input"} {
+	for _, key := range []string{"arguments", "parameters", "args", "input", "action_input", "tool_input"} {
 		v := root.Get(key)
 		switch {
 		case name == "":

@@ -17,17 +17,23 @@ import (
 // happens where a server does not know the markup of its model.
 type Written struct {
 	Text  string           // before the calls
-	Calls []event.ToolCall // nil if there are none, or if they are doubtful
+	Calls []event.ToolCall // nil if there are none, or if they cannot be read
+	// Doubtful says that the calls may be an example for the user: they are in a code block
+	// after other text, and without a mark of calls.
+	Doubtful bool
 	// Problem says why markup of a call is not one; "" if there is no markup.
 	Problem string
 }
 
 // marker finds where markup of calls begins: of Anthropic, Hermes, Qwen, GLM, Mistral,
-// DeepSeek, Kimi, harmony, Llama, MiniMax, Granite and Gemma. Its groups are marks that
+// DeepSeek, Kimi, harmony, Llama, MiniMax, Granite, Phi, Gemma, Nemotron, Command, InternLM,
+// Seed, LFM, Apertus, LongCat, Step and LM Studio, and of ReAct. Its groups are marks that
 // occur nowhere else, and such that prose about agents may have.
-var marker = lazyregexp.New(`(\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|<\|tool_calls_section_begin\|>|<\|tool_call_begin\|>|<\|tool_call\|>|<\|python_tag\|>|` +
+var marker = lazyregexp.New(`(\[TOOL_(?:CALLS|REQUEST)\]|<[｜|]tool[▁_]calls?[▁_]begin[｜|]>|<\|tool_calls_section_begin\|>|<\|tool_call(?:_start)?\|>|<\|python_tag\|>|` +
+	`functools\[\s*\{|<\|START_ACTION\|>|<\|action_start\|>|<\|tools_prefix\|>|<TOOLCALL>|<longcat_tool_call>|<(?:seed|steptml):|` +
 	`(?:<\|start\|>assistant)?\s?(?:<\|channel\|>(?:commentary|analysis)\s+to=|to=functions\.[\w.-]+\s?<\|channel\|>)|<start_function_call>|<\|tool_call>|<｜DSML｜(?:function_calls>|invoke ))|` +
-	`(<(?:antml:)?function_calls>|<(?:antml:)?invoke name=|<tool_calls?>|<minimax:tool_call>|<function=|<function name=|` + "```tool_code\n)")
+	`(<(?:\w+:)?function_calls>|<(?:\w+:)?invoke name=|<(?:\w+:)?tool_calls?>|<function=|<function name=|<(?:tool_use|function_?call|tool_code)>|` + "```tool_code\n|" +
+	`(?m:^[ \t*]*Action[ \t*]*:[ \t*]*[\w.-]+[ \t*]*\n[ \t*]*Action Input[ \t*]*:))`)
 
 // ReadWritten reads an answer that has no calls. Markup counts as calls if all of it does,
 // it ends the answer, its tools are offered and their required arguments are there. Markup
@@ -40,11 +46,7 @@ func ReadWritten(text string, tools []llm.Tool) Written {
 	w := Written{Text: text}
 	at, sure := markupAt(text)
 	if at < 0 {
-		at = jsonAt(text, offered)
-		if at < 0 {
-			return w
-		}
-		sure = false
+		return readJSONAnswer(text, offered)
 	}
 	r := writtenReader{offered: offered, tools: tools, rest: text[at:]}
 	if r.read(); r.problem == "" && len(r.calls) > 0 {
@@ -84,18 +86,28 @@ func atLineStart(text string, at int) bool {
 // block with them.
 var endOfJSON = lazyregexp.New("(?m)^[ \t]*(```(?:json|python|tool_call)?[ \t]*\n\\s*)?[\\[{]")
 
-// jsonAt returns where JSON begins that ends the answer and calls an offered tool, or -1.
-func jsonAt(text string, offered map[string]*signature) int {
-	for _, m := range endOfJSON().FindAllStringIndex(text, -1) {
+// namedCall matches the beginning of JSON that names a tool, be it valid or not.
+var namedCall = lazyregexp.New(`^(?:[\[{\s]|["'](?:id|type|role|content|function|function_call|tool_calls|tool_uses)["']\s*:\s*(?:["'][\w-]*["']\s*,|null\s*,)?)*["'](?:name|function|tool|tool_name|recipient_name|action)["']\s*:\s*["']([\w.-]+)["']`)
+
+const brokenJSON = "its JSON is not complete or not valid"
+
+// readJSONAnswer reads JSON without a mark that ends the answer and calls an offered tool.
+func readJSONAnswer(text string, offered map[string]*signature) Written {
+	w := Written{Text: text}
+	for _, m := range endOfJSON().FindAllStringSubmatchIndex(text, -1) {
 		if inCode(text[:m[0]]) {
 			continue
 		}
 		r := writtenReader{offered: offered, rest: text[m[0]:]}
 		if r.read(); r.problem == "" && len(r.calls) > 0 {
-			return m[0]
+			before := strings.TrimRight(text[:m[0]], spaces)
+			return Written{Text: before, Calls: r.calls, Doubtful: m[2] >= 0 && before != ""}
+		}
+		if name := namedCall().FindStringSubmatch(text[m[1]-1:]); r.problem == brokenJSON && name != nil && offered[plainName(name[1])] != nil {
+			w.Problem = r.problem
 		}
 	}
-	return -1
+	return w
 }
 
 // writtenReader reads calls up to the end of an answer.
@@ -108,13 +120,15 @@ type writtenReader struct {
 }
 
 // aside matches text around calls that says nothing.
-var aside = lazyregexp.New(`^(?:\s|<｜tool▁calls▁begin｜>|<｜tool▁calls?▁end｜>|<\|tool_calls_section_(?:begin|end)\|>|<\|tool_call(?:_end)?\|>|<\|python_tag\|>|\[TOOL_CALLS\]|` +
-	`<\|(?:call|im_end|eot_id|eom_id|end|return|endoftext)\|>|</s>|<｜end▁of▁sentence｜>|<end_of_turn>|<eos>|<\|?turn\|>|<\|?tool_response\|?>|<tool_call\|>|<(?:end_function_call|/?tool_calls|/?minimax:tool_call)>|` +
-	"```(?:(?:json|python|tool_call|tool_code)\\s)?)*")
+var aside = lazyregexp.New(`^(?:\s|<[｜|]tool[▁_]calls[▁_]begin[｜|]>|<[｜|]tool[▁_]calls?[▁_]end[｜|]>|<\|tool_calls_section_(?:begin|end)\|>|<\|/?tool_call(?:_start|_end)?\|>|<\|python_tag\|>|` +
+	`\[(?:TOOL_CALLS|(?:END_)?TOOL_REQUEST)\]|<\|(?:START|END)_ACTION\|>|<\|action_(?:start|end)\|>|<\|plugin\|>|<\|tools_(?:prefix|suffix)\|>|</?(?:TOOLCALL|longcat_tool_call|tool_use|function_?call|tool_code)>|` +
+	`<\|(?:call|im_end|eot_id|eom_id|end|return|endoftext)\|>|</s>|<｜end▁of▁sentence｜>|<end_of_turn>|<eos>|<\|?turn\|>|<\|?tool_response\|?>|<tool_call\|>|<(?:end_function_call|/?(?:\w+:)?tool_calls|/?(?:minimax|seed):tool_call)>|` +
+	"```(?:(?:json|python|tool_call|tool_code|xml)\\s)?)*")
 
 // headed matches the name of a call and the text before its JSON object.
 var headed = lazyregexp.New(`^(?:(?:\[TOOL_CALLS\])?([\w.-]+)\s*(?:\[CALL_ID\]\w+\s*)?(?:\[ARGS\])?\s*|` + // Mistral
-	`<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>([\w.-]+)\s*` + "```(?:json)?" + `|([\w.-]+)<｜tool▁sep｜>)\s*|` + // DeepSeek
+	`<[｜|]tool[▁_]call[▁_]begin[｜|]>(?:function<[｜|]tool[▁_]sep[｜|]>([\w.-]+)\s*` + "```(?:json)?" + `|([\w.-]+)<[｜|]tool[▁_]sep[｜|]>)\s*|` + // DeepSeek
+	`[ \t*]*Action[ \t*]*:[ \t*]*([\w.-]+)[ \t*]*\n[ \t*]*Action Input[ \t*]*:[\s*]*(?:` + "```(?:json)?" + `)?\s*|` + // ReAct
 	`<\|tool_call_begin\|>\s*([\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*|` + // Kimi
 	`(?:<\|start\|>assistant)?\s?(?:<\|channel\|>\w+)?\s*to=([\w.-]+)\s*(?:<\|channel\|>\w+)?\s*(?:<\|constrain\|>\s*)?(?:json)?\s*<\|message\|>\s*)\{`) // harmony
 
@@ -122,7 +136,7 @@ var (
 	xmlHead    = lazyregexp.New(`^<(?:function_calls>|invoke name=|tool_call>|function=|function name=)`)
 	glmCall    = lazyregexp.New(`(?s)^<tool_call>\s*([\w.-]+)\s*((?:<arg_key>.*?</arg_key>\s*<arg_value>.*?</arg_value>\s*)*)(?:</tool_call>|$)`)
 	glmArg     = lazyregexp.New(`(?s)<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>`)
-	dsml       = strings.NewReplacer("<｜DSML｜", "<", "</｜DSML｜", "</", "<antml:", "<", "</antml:", "</")
+	namespace  = lazyregexp.New(`<(/?)(?:｜DSML｜|\w+:)(function_calls|invoke|parameter|tool_calls?)\b`)
 	parameters = lazyregexp.New(`(<parameter name="[^"\n]*")\s+string="(?:true|false)"`)
 )
 
@@ -169,6 +183,9 @@ func (r *writtenReader) headed() bool {
 
 // json reads an object or a list of them.
 func (r *writtenReader) json() bool {
+	if phi, ok := strings.CutPrefix(r.rest, "functools["); ok {
+		r.rest = "[" + phi
+	}
 	if r.rest[0] != '{' && r.rest[0] != '[' {
 		return false
 	}
@@ -176,17 +193,14 @@ func (r *writtenReader) json() bool {
 	j.scan(r.rest)
 	whole := r.rest[:j.at]
 	if !gjson.Valid(whole) {
-		if r.rest[0] == '{' {
-			r.problem = "its JSON is not complete or not valid"
+		if !namedCall().MatchString(r.rest) {
+			return false
 		}
-		return r.rest[0] == '{'
+		r.problem = brokenJSON
+		return true
 	}
 	r.rest = r.rest[j.at:]
-	list := []gjson.Result{gjson.Parse(whole)}
-	if whole[0] == '[' {
-		list = list[0].Array()
-	}
-	for _, one := range list {
+	for _, one := range listed(gjson.Parse(whole)) {
 		name, arguments, ok := callOf(one.Raw)
 		if !ok {
 			r.problem = `it is not JSON with a "name" and "arguments"`
@@ -195,6 +209,19 @@ func (r *writtenReader) json() bool {
 		r.call(name, arguments)
 	}
 	return true
+}
+
+// listed returns the calls of a list, of a whole message in OpenAI's form, or of its parallel tool.
+func listed(root gjson.Result) []gjson.Result {
+	for _, key := range []string{"tool_calls", "tool_uses"} {
+		if list := root.Get(key); list.IsArray() {
+			root = list
+		}
+	}
+	if root.IsArray() {
+		return root.Array()
+	}
+	return []gjson.Result{root}
 }
 
 // glm reads GLM's form: a name, then keys and values.
@@ -228,7 +255,7 @@ func (r *writtenReader) typed(name string, args [][]string) {
 
 // xml reads the forms that [New] understands.
 func (r *writtenReader) xml() bool {
-	text := parameters().ReplaceAllString(dsml.Replace(r.rest), "$1")
+	text := parameters().ReplaceAllString(namespace().ReplaceAllString(r.rest, "<$1$2"), "$1")
 	if !xmlHead().MatchString(text) {
 		return false
 	}

@@ -23,10 +23,11 @@ const ls = `terminal {"command":"ls -la"}`
 func TestReadWritten(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		in      string
-		text    string
-		calls   []string
-		problem string
+		in       string
+		text     string
+		calls    []string
+		problem  string
+		doubtful bool
 	}{
 		"Anthropic":             {in: "Let me look.\n\n<function_calls>\n<invoke name=\"terminal\">\n<parameter name=\"command\">ls -la</parameter>\n</invoke>\n</function_calls>", text: "Let me look.", calls: []string{ls}},
 		"Anthropic's namespace": {in: "Look:\n<NS:function_calls>\n<NS:invoke name=\"terminal\">\n<NS:parameter name=\"command\">ls -la</NS:parameter>\n</NS:invoke>\n</NS:function_calls>", text: "Look:", calls: []string{ls}},
@@ -56,7 +57,27 @@ func TestReadWritten(t *testing.T) {
 		"Gemma 4, no separator": {in: "<|tool_call>call:terminal{command:<|\"|>ls<|\"|>timeout:5}<tool_call|>", problem: "it cannot be read"},
 		"FunctionGemma":         {in: "<start_function_call>call:terminal{command:<escape>ls -la<escape>,timeout:5}<end_function_call>", calls: []string{`terminal {"command":"ls -la","timeout":5}`}},
 		"bare JSON":             {in: "I list the files.\n\n{\"name\": \"terminal\", \"arguments\": {\"command\":\"ls -la\"}}", text: "I list the files.", calls: []string{ls}},
-		"fenced JSON":           {in: "I list the files.\n```json\n{\"name\": \"terminal\", \"arguments\": {\"command\":\"ls -la\"}}\n```\n", text: "I list the files.", calls: []string{ls}},
+		"fenced JSON":           {in: "I list the files.\n```json\n{\"name\": \"terminal\", \"arguments\": {\"command\":\"ls -la\"}}\n```\n", text: "I list the files.", calls: []string{ls}, doubtful: true},
+		"a block alone":         {in: "```json\n{\"name\": \"terminal\", \"arguments\": {\"command\":\"ls -la\"}}\n```\n", calls: []string{ls}},
+		"Phi":                   {in: `I look. functools[{"name": "terminal", "arguments": {"command":"ls -la"}}]<|end|>`, text: "I look.", calls: []string{ls}},
+		"Phi 4 mini":            {in: `<|tool_call|>[{"name": "terminal", "arguments": {"command":"ls -la"}}]<|/tool_call|>`, calls: []string{ls}},
+		"Jamba":                 {in: `<tool_calls>[{"name": "terminal", "arguments": {"command":"ls -la"}},{"name":"finish","arguments":"{\"message\":\"x\"}"}]</tool_calls>`, calls: []string{ls, `finish {"message":"x"}`}},
+		"Hermes, no end":        {in: "<tool_call>\n{\"name\": \"terminal\", \"arguments\": {\"command\":\"ls -la\"}}", calls: []string{ls}},
+		"ReAct":                 {in: "Thought: I look.\nAction: terminal\nAction Input: {\"command\":\"ls -la\"}", text: "Thought: I look.", calls: []string{ls}},
+		"ReAct, bold":           {in: "**Action:** terminal\n**Action Input:** {\"command\":\"ls -la\"}", calls: []string{ls}},
+		"LangChain":             {in: `{"action":"terminal","action_input":{"command":"ls -la"}}`, calls: []string{ls}},
+		"Nemotron":              {in: `<TOOLCALL>[{"name": "terminal", "arguments": {"command":"ls -la"}}]</TOOLCALL>`, calls: []string{ls}},
+		"Command":               {in: `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"terminal","parameters":{"command":"ls -la"}}]<|END_ACTION|>`, calls: []string{ls}},
+		"InternLM":              {in: `<|action_start|><|plugin|>{"name":"terminal","parameters":{"command":"ls -la"}}<|action_end|>`, calls: []string{ls}},
+		"Seed":                  {in: "<seed:tool_call><function=terminal><parameter=command>ls -la</parameter></function></seed:tool_call>", calls: []string{ls}},
+		"Step":                  {in: "<steptml:invoke name=\"terminal\"><steptml:parameter name=\"command\">ls -la</steptml:parameter></steptml:invoke>", calls: []string{ls}},
+		"LFM":                   {in: `<|tool_call_start|>[terminal(command="ls -la")]<|tool_call_end|>`, calls: []string{ls}},
+		"LongCat":               {in: `<longcat_tool_call>{"name":"terminal","arguments":{"command":"ls -la"}}</longcat_tool_call>`, calls: []string{ls}},
+		"LM Studio":             {in: `[TOOL_REQUEST]{"name":"terminal","arguments":{"command":"ls -la"}}[END_TOOL_REQUEST]`, calls: []string{ls}},
+		"DeepSeek, plain":       {in: `<|tool_calls_begin|><|tool_call_begin|>terminal<|tool_sep|>{"command":"ls -la"}<|tool_call_end|><|tool_calls_end|>`, calls: []string{ls}},
+		"OpenAI, message":       {in: `{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"terminal","arguments":"{\"command\":\"ls -la\"}"}}]}`, calls: []string{ls}},
+		"OpenAI, function_call": {in: `{"function_call": {"name":"terminal","arguments":"{\"command\":\"ls -la\"}"}}`, calls: []string{ls}},
+		"OpenAI, parallel":      {in: `{"tool_uses":[{"recipient_name":"functions.terminal","parameters":{"command":"ls -la"}}]}`, calls: []string{ls}},
 		"JSON with braces":      {in: `{"name":"terminal","arguments":{"command":"echo '}' \"{\""}}`, calls: []string{`terminal {"command":"echo '}' \"{\""}`}},
 		"half a character":      {in: `{"name":"terminal","arguments":{"command":"a\ud83d"}}`, calls: []string{`terminal {"command":"a\ufffd"}`}},
 
@@ -66,6 +87,16 @@ func TestReadWritten(t *testing.T) {
 		"text after it":    {in: "<tool_call>{\"name\":\"terminal\",\"arguments\":{\"command\":\"ls\"}}</tool_call>\nThe result is:\nfoo", problem: "text follows the call"},
 		"a head alone":     {in: "Now I run it.<|tool_calls_section_begin|>", problem: "the call is missing"},
 		"broken JSON":      {in: "[TOOL_CALLS]terminal[ARGS]{\"command\": ls}", problem: "its arguments are not a complete JSON object"},
+
+		"Phi, broken":      {in: `functools[{"name": "terminal", "arguments": {"command":"ls`, problem: "its JSON is not complete or not valid"},
+		"ReAct, plain":     {in: "Action: terminal\nAction Input: ls -la", problem: "it cannot be read"},
+		"ReAct, invented":  {in: "Action: terminal\nAction Input: {\"command\":\"ls\"}\nObservation: a.go", problem: "text follows the call"},
+		"half an object":   {in: `{"name":"terminal","arguments":{"command":"ls`, problem: "its JSON is not complete or not valid"},
+		"a Python object":  {in: `{'name': 'terminal', 'arguments': {'command':'ls'}}`, problem: "its JSON is not complete or not valid"},
+		"ReAct as a block": {in: "ReAct writes\n```\nAction: terminal\nAction Input: {\"command\":\"ls\"}\n```"},
+		"steps":            {in: "Action: terminal tests\nResult: good"},
+		"a word":           {in: "We import functools [1] for it."},
+		"broken, another":  {in: `{"name":"deft","arguments":{`},
 
 		"plain text":           {in: "The tests pass now."},
 		"JSON of something":    {in: "Here:\n{\"name\": \"deft\", \"arguments\": {}}"},
@@ -87,8 +118,8 @@ func TestReadWritten(t *testing.T) {
 			for _, c := range got.Calls {
 				calls = append(calls, fmt.Sprintf("%s %s", c.Name, c.Arguments))
 			}
-			if diff := cmp.Diff(tt.calls, calls); diff != "" || got.Problem != tt.problem {
-				t.Errorf("problem %q, want %q; calls (-want +got):\n%s", got.Problem, tt.problem, diff)
+			if diff := cmp.Diff(tt.calls, calls); diff != "" || got.Problem != tt.problem || got.Doubtful != tt.doubtful {
+				t.Errorf("problem %q, want %q; doubtful %v; calls (-want +got):\n%s", got.Problem, tt.problem, got.Doubtful, diff)
 			}
 			if want := tt.text; tt.calls != nil && got.Text != want || tt.calls == nil && got.Text != in {
 				t.Errorf("text %q, want %q", got.Text, want)
