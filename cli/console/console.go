@@ -62,6 +62,10 @@ type Printer struct {
 	verdict  []byte                   // a critic's, about the finish that runs
 	tails    map[event.ID]*lineWindow // output of the running actions, of which events may come later
 	bar      string                   // of its progress
+	running  map[event.ID]shown       // the actions without a result yet
+	under    event.ID                 // the action whose lines came last
+	next     event.ID                 // the one whose lines come next
+	heading  string                   // stands before them
 	// acpCalls are calls of another agent program whose beginning has been shown.
 	acpCalls map[string]bool
 	warned   map[string]*Warnings // of the conversation, under "", and of its sub-agents
@@ -72,7 +76,7 @@ func New(o Options) *Printer {
 	if o.Lines <= 0 {
 		o.Lines = 12
 	}
-	return &Printer{opts: o, warned: map[string]*Warnings{}, tails: map[event.ID]*lineWindow{}}
+	return &Printer{opts: o, warned: map[string]*Warnings{}, tails: map[event.ID]*lineWindow{}, running: map[event.ID]shown{}}
 }
 
 // The colours of a Printer, as SGR parameters.
@@ -106,6 +110,9 @@ func (p *Printer) write(s string) {
 func (p *Printer) line(s string) {
 	if p.midLine {
 		p.write("\n")
+	}
+	if p.heading != "" {
+		s, p.heading, p.under = p.heading+"\n"+s, "", p.next
 	}
 	p.write(s + "\n")
 }
@@ -174,11 +181,26 @@ func (p *Printer) Output(action event.ID, text string) {
 		p.tails[action] = tail
 	}
 	for _, l := range tail.feed(text) {
+		p.of(action)
 		p.line("  " + p.styled(l))
 	}
 	if bar := clean(sgr.Strip(tail.bar())); p.opts.Progress != nil && bar != p.bar {
 		p.bar = bar
 		p.opts.Progress(bar)
+	}
+}
+
+// shown is an action that is shown.
+type shown struct {
+	call string // its id
+	text string
+}
+
+// of says whose lines follow, where several actions run side by side.
+func (p *Printer) of(action event.ID) {
+	p.next, p.heading = action, ""
+	if a, runs := p.running[action]; runs && p.under != action {
+		p.heading = "  " + p.paint(dim, "of "+a.text+":")
 	}
 }
 

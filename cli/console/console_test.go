@@ -539,3 +539,61 @@ func TestParallelActions(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestActionsSideBySide says whose each line is, where several actions run at once.
+func TestActionsSideBySide(t *testing.T) {
+	t.Parallel()
+	call := func(id event.ID, command string) event.Event {
+		return &event.ActionEvent{Base: event.Base{ID: id}, ToolCallID: "call-" + string(id), Action: &event.TerminalAction{Command: command}}
+	}
+	end := func(id event.ID) event.Event {
+		return &event.ObservationEvent{ActionID: id, Observation: &event.TerminalObservation{ExitCode: new(0)}}
+	}
+	got := played(console.Options{}, func(p *console.Printer) {
+		p.Event(call("a", "make\nmake check"))
+		p.Event(call("b", "npm test"))
+		p.Event(call("c", "false"))
+		p.Event(call("d", "rm x"))
+		p.Output("a", "a1\n")
+		p.Output("a", "a2\n")
+		p.Output("b", "b1\n")
+		p.Output("a", "a3\n")
+		p.Event(&event.AgentErrorEvent{ToolCallID: "call-c", Error: "cut off"})
+		p.Event(end("a"))
+		p.Event(&event.UserRejectObservation{ActionID: "d", RejectionReason: "no"})
+		p.Event(call("f", "true"))
+		p.Output("b", "b2\n")
+		p.Event(end("f"))
+		p.Output("b", "b3\n")
+		p.Event(end("b"))
+		p.Event(call("e", "ls"))
+		p.Output("e", "e1\n")
+		p.Event(end("e"))
+	})
+	want := `$ make
+  make check
+$ npm test
+$ false
+$ rm x
+  of $ make …:
+  a1
+  a2
+  of $ npm test:
+  b1
+  of $ make …:
+  a3
+  of $ false:
+  ✗ cut off
+  of $ rm x:
+  refused: no
+$ true
+  of $ npm test:
+  b2
+  b3
+$ ls
+  e1
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -25,6 +25,7 @@ import (
 func (p *Printer) Event(ev event.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer func() { p.heading = "" }() // of a result without lines
 	switch e := ev.(type) {
 	case *event.SystemPromptEvent:
 		p.detail("system prompt", e.SystemPrompt.Text)
@@ -36,18 +37,21 @@ func (p *Printer) Event(ev event.Event) {
 		}
 	case *event.ObservationEvent:
 		if !event.IsACPPermission(e.ToolCallID) {
+			p.ended(e.ActionID)
 			p.observation(e.ActionID, e.Observation)
 		}
 	case *event.ACPToolCallEvent:
 		p.acpCall(e)
 	case *event.AgentErrorEvent:
-		for _, action := range slices.Sorted(maps.Keys(p.tails)) { // it does not name its action
+		for _, action := range p.called(e.ToolCallID) {
+			p.ended(action)
 			p.rest(action)
 		}
 		p.failed(e.Error)
 	case *event.HookExecutionEvent:
 		p.hook(e)
 	case *event.UserRejectObservation:
+		p.ended(e.ActionID)
 		p.line(p.paint(yellow, "  refused: "+clean(e.RejectionReason)))
 	case *event.Condensation:
 		p.line(p.paint(dim, fmt.Sprintf("condensed %d events", len(e.ForgottenEventIDs))))
@@ -177,6 +181,9 @@ func (p *Printer) action(e *event.ActionEvent) {
 		p.line(cleanText(thought))
 	}
 	mark, text, faint := p.does(e)
+	if p.under = e.ID; text != "" {
+		p.running[e.ID] = shown{e.ToolCallID, firstLine(mark + " " + text)}
+	}
 	switch {
 	case text == "":
 	case faint:
@@ -270,6 +277,22 @@ func (p *Printer) hints(text string) {
 			}
 		}
 	}
+}
+
+// called returns the running action of a call, or all that have output where none is known.
+func (p *Printer) called(id string) []event.ID {
+	for action, a := range p.running {
+		if a.call == id {
+			return []event.ID{action}
+		}
+	}
+	return slices.Sorted(maps.Keys(p.tails))
+}
+
+// ended says whose result follows.
+func (p *Printer) ended(action event.ID) {
+	p.of(action)
+	delete(p.running, action)
 }
 
 func (p *Printer) observation(action event.ID, o event.Observation) {

@@ -3,6 +3,10 @@ package runcommand
 import (
 	"io"
 	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	runewidth "golang.org/x/text/width"
 )
 
 // screen is a terminal with a status line below the output: the line is erased
@@ -11,6 +15,8 @@ type screen struct {
 	out    io.Writer
 	color  bool
 	status bool // whether the terminal can erase
+	// width is how many characters the terminal shows in a row; 0 if that is unknown.
+	width func() int
 
 	mu      sync.Mutex
 	text    string // wanted status
@@ -115,9 +121,40 @@ func (s *screen) draw() {
 		return
 	}
 	text := s.text
+	if s.width != nil { // a line of two rows cannot be erased
+		text = fit(text, s.width())
+	}
 	if s.color {
 		text = "\x1b[2m" + text + "\x1b[0m"
 	}
 	_, _ = io.WriteString(s.out, text)
 	s.drawn = true
+}
+
+// tabWidth is the most that a tab takes.
+const tabWidth = 8
+
+// fit cuts a text so that it takes less than width columns, and ends with "…" then.
+func fit(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	columns, end := 0, 0 // end is where there is room for the "…"
+	for i, r := range text {
+		switch kind := runewidth.LookupRune(r).Kind(); {
+		case r == '\t':
+			columns += tabWidth
+		case kind == runewidth.EastAsianWide, kind == runewidth.EastAsianFullwidth:
+			columns += 2
+		case !unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+			columns++
+		}
+		if columns >= width {
+			return text[:end] + "…"
+		}
+		if columns < width-1 {
+			end = i + utf8.RuneLen(r)
+		}
+	}
+	return text
 }

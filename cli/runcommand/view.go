@@ -32,9 +32,11 @@ type ViewOptions struct {
 	// Color allows colours, and Status a line that is erased and drawn again,
 	// where there is a terminal.
 	Color, Status bool
-	JSON          bool // every event is a line of JSON, and nothing else is shown
-	Quiet         bool // only the answer is shown
-	Thoughts      bool // the model's reasoning is shown as well
+	// Width is how many characters the terminal shows in a row now; nil or 0 if that is unknown.
+	Width    func() int
+	JSON     bool // every event is a line of JSON, and nothing else is shown
+	Quiet    bool // only the answer is shown
+	Thoughts bool // the model's reasoning is shown as well
 	// Command is how the user calls deft.
 	Command string
 }
@@ -89,7 +91,7 @@ func NewView(o ViewOptions) *View {
 		v.answer = o.Out
 		return v
 	}
-	v.screen = &screen{out: out, color: o.Color && tty, status: o.Status && tty}
+	v.screen = &screen{out: out, color: o.Color && tty, status: o.Status && tty, width: o.Width}
 	v.printer = console.New(console.Options{Out: v.screen, Color: o.Color && tty, Thoughts: o.Thoughts, Progress: v.screen.show})
 	if !o.OutTTY && !o.Same { // else the answer was shown already
 		v.answer = o.Out

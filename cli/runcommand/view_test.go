@@ -84,3 +84,22 @@ func TestRetried(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusFitsTheTerminal keeps the status line in one row: a longer one could not be erased.
+func TestStatusFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"thinking…":              "thinking…",
+		"123456789":              "123456789",
+		"1234567890":             "12345678…",
+		"日本語パッケージ":               "日本語パ…",
+		"e\u0301e\u0301 1234567": "e\u0301e\u0301 12345…",
+		"⠋ Installing":           "⠋ Instal…",
+	} {
+		var out bytes.Buffer
+		s := &screen{out: &out, status: true, width: func() int { return 10 }}
+		if s.show(text); out.String() != want {
+			t.Errorf("%q: %q, want %q", text, out.String(), want)
+		}
+	}
+}

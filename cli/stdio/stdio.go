@@ -36,6 +36,8 @@ type Streams struct {
 	Env      func(string) string
 	// Whether they are terminals.
 	InTTY, OutTTY, ErrTTY bool
+	// Width is how many characters a row of the terminal has now, 0 without one; it may be nil.
+	Width func() int
 	// InPiped says that the input comes from another program or from a file.
 	InPiped bool
 	// Same says that both outputs lead to the same file or pipe.
@@ -51,8 +53,17 @@ func Standard() Streams {
 		InTTY:   term.IsTerminal(int(os.Stdin.Fd())),
 		OutTTY:  term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTTY:  term.IsTerminal(int(os.Stderr.Fd())),
-		InPiped: piped(os.Stdin), Same: same(os.Stdout, os.Stderr),
+		InPiped: piped(os.Stdin), Same: same(os.Stdout, os.Stderr), Width: width,
 	}
+}
+
+func width() int {
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return columns
+		}
+	}
+	return 0
 }
 
 // piped reports whether a file is a pipe or a regular file. The standard input

@@ -195,7 +195,7 @@ var containerFlags = []string{"--mount", "--read-only-image", "--gpus"}
 func newView(c *runCmd, std *streams, g *globalFlags) *runcommand.View {
 	return runcommand.NewView(runcommand.ViewOptions{
 		Out: std.Out, Err: std.Err, OutTTY: std.OutTTY, ErrTTY: std.ErrTTY, Same: std.Same,
-		Color: std.Color(true), Status: std.Env("TERM") != "dumb",
+		Color: std.Color(true), Status: std.Env("TERM") != "dumb", Width: std.Width,
 		JSON: c.JSON, Quiet: c.Quiet, Thoughts: c.Thoughts, Command: ownCommand(std, g),
 	})
 }
