@@ -102,9 +102,16 @@ func (c *Controller) performAll(ctx context.Context, r *run, batch []*event.Acti
 		defer func() { <-slots }()
 		answers[i] <- c.perform(ctx, r, batch[i], again)
 	}
-	if len(batch) == 1 { // as it mostly is
+	switch {
+	case len(batch) == 1: // as it mostly is
 		perform(0)
-	} else {
+	case c.cfg.Parallel == 1: // in order: an edit comes before the test of it
+		go func() {
+			for i := range batch {
+				perform(i)
+			}
+		}()
+	default:
 		for i := range batch {
 			go perform(i)
 		}

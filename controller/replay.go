@@ -78,6 +78,8 @@ func turnsOf(trajectory []event.Event) (turns []recorded, err error) {
 				t.answers = append(t.answers, []event.Event{e})
 			}
 			response = e.LLMResponseID
+		case *event.ObservationEvent, *event.AgentErrorEvent, *event.UserRejectObservation:
+			response = "" // some servers give each answer the same id
 		}
 	}
 	if len(turns) == 0 {
