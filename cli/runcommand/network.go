@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/addresses"
@@ -59,23 +58,15 @@ func CheckNetwork(ctx context.Context, n sandbox.Network, lookup func(ctx contex
 	return nil
 }
 
-// MeantForNet reports whether the word after a --net without value is rather its value
-// than the beginning of a task: an ecosystem, none, open, a list of hosts, or a single word before
-// a task in quotation marks. rest are the arguments after it.
-func MeantForNet(word string, rest ...string) bool {
-	quoted := func(arg string) bool { return strings.ContainsFunc(arg, unicode.IsSpace) }
-	if word != "" && !strings.HasPrefix(word, "-") && !quoted(word) && slices.ContainsFunc(rest, quoted) {
-		return true
-	}
-	listed := strings.ContainsAny(word, ".,") && !strings.HasSuffix(word, ".") && !strings.HasSuffix(word, ",")
+// MeantForNet reports whether the word after a --net without value can be its value: whatever
+// can be an ecosystem, none, open, a host or a list of them. A task of several words without
+// quotation marks may begin with such a word too, which nothing tells apart.
+func MeantForNet(word string) bool {
 	for entry := range strings.SplitSeq(strings.ToLower(word), ",") {
 		n, err := sandbox.ParseNetwork(entry)
-		switch {
-		case registryhosts.Known(entry), entry == string(sandbox.NetworkNone), entry == string(sandbox.NetworkOpen):
-			listed = true
-		case err != nil || n.None():
+		if !registryhosts.Known(entry) && entry != string(sandbox.NetworkNone) && (err != nil || n.None()) {
 			return false
 		}
 	}
-	return listed
+	return true
 }

@@ -131,9 +131,9 @@ func (networkFlag) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	text := string(sandbox.NetworkOpen)
 	if ctx.Scan.Peek().Type == kong.FlagValueToken {
 		text = fmt.Sprint(ctx.Scan.Pop().Value)
-	} else if word, rest := following(ctx.Scan); runcommand.MeantForNet(word, rest...) {
+	} else if word := fmt.Sprint(ctx.Scan.Peek().Value); ctx.Scan.Len() > 0 && runcommand.MeantForNet(word) {
 		return fault.New(fault.Invalid, "the value of --net stands behind an equals sign").
-			Hint("write --net=" + word + "; --net alone opens all public hosts: a task that begins with that word goes before it")
+			Hint("write --net=" + word + "; --net alone opens all public hosts: a task that begins with that word is put in quotation marks, before --net or after --")
 	}
 	text, err := registryhosts.Expand(text, registryhosts.Source{Env: os.Getenv})
 	if err != nil {
@@ -145,18 +145,6 @@ func (networkFlag) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	}
 	target.SetString(string(n))
 	return nil
-}
-
-// following returns the next argument, "" if there is none, and those after it.
-func following(scan *kong.Scanner) (next string, rest []string) {
-	for i, token := range scan.PeekAll() {
-		if text := fmt.Sprint(token.Value); i == 0 {
-			next = text
-		} else {
-			rest = append(rest, text)
-		}
-	}
-	return next, rest
 }
 
 // IsBool implements [kong.BoolMapper].
