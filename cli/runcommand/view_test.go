@@ -103,3 +103,17 @@ func TestStatusFitsTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestRetryText says of a recorded call how it was made again.
+func TestRetryText(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		`{"model":"a","detail":"busy","wait_seconds":3}`:               "a did not answer (busy); tried again after 3 s",
+		`{"model":"a","next_model":"b","detail":"busy"}`:               "a did not answer (busy); asked b",
+		`{"model":"a","detail":"no pictures","change":"without them"}`: "a refused the request (no pictures); asked again without them",
+	} {
+		if got := RetryText([]byte(value)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

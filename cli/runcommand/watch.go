@@ -69,7 +69,10 @@ func RetryText(value json.RawMessage) string {
 	if err := json.Unmarshal(value, &r); err != nil {
 		return "a call of the model was made again"
 	}
-	if r.Next != "" {
+	switch {
+	case r.Change != "":
+		return fmt.Sprintf("%s refused the request (%s); asked again %s", r.Model, r.Detail, r.Change)
+	case r.Next != "":
 		return fmt.Sprintf("%s did not answer (%s); asked %s", r.Model, r.Detail, r.Next)
 	}
 	return fmt.Sprintf("%s did not answer (%s); tried again after %.0f s", r.Model, r.Detail, r.Wait)

@@ -7,6 +7,7 @@ import type { Readable } from '../events/store';
 import { useView } from '../events/useView';
 import { actionText } from './actionText';
 import { Growing } from './CommandOutput';
+import { retryText } from './retryText';
 import type { WritingRow } from './groups';
 import { tr } from '../i18n/text';
 
@@ -17,7 +18,7 @@ export function Thinking({ store }: { store: Readable }) {
     <div className="timeline-row">
       <p className="note working" role="status">
         <span className="dot running" aria-hidden="true" />{' '}
-        {retry ? tr('The model did not answer. Attempt {n} of {all}: {detail}', { n: retry.attempt + 1, all: retry.attempts, detail: retry.detail }) : tr('Thinking …')}
+        {retry ? retryText(retry) : tr('Thinking …')}
       </p>
     </div>
   );

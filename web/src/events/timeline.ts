@@ -26,12 +26,23 @@ export interface Goal {
   verdict: { score: number; complete: boolean; missing: string } | null;
 }
 
+// Retry is a call of the model that failed and is made again: by another model, with a change, or
+// as it was.
+export interface Retry {
+  model?: string;
+  next_model?: string;
+  change?: string; // in words after "asking again"
+  attempt?: number; // that failed
+  attempts?: number;
+  detail: string;
+}
+
 export interface Timeline {
   events: Event[]; // stored events in order, without doubles
   items: Item[];
   draft: Draft | null; // the unfinished answer of the model
   status: Status;
-  retry: { attempt: number; attempts: number; detail: string } | null; // of the model's call
+  retry: Retry | null; // of the model's call
   queue: Queued[]; // messages that wait until the agent has ended
   unsent: string; // why the first of them could not be sent; empty: nothing went wrong
   stats: unknown; // as the server has sent them
@@ -246,8 +257,7 @@ function setState(t: Timeline, key: string, value: unknown): void {
       t.sandboxEnds++;
       break;
     case 'llm_retry': {
-      const retry = value as { attempt: number; attempts: number; detail: string };
-      t.retry = { attempt: retry.attempt, attempts: retry.attempts, detail: retry.detail };
+      t.retry = value as Retry;
       t.draft = null;
       break;
     }

@@ -274,6 +274,8 @@ export const conversation = {
   'The event of this link is not in this conversation.': 'Das Ereignis dieses Links ist nicht in dieser Unterhaltung.',
   'Loading earlier events …': 'Frühere Ereignisse werden geladen …',
   'Jump to the newest event': 'Zum neuesten Ereignis',
+  'The model refused the request ({detail}). Asking again: {change}': 'Das Modell hat die Anfrage abgelehnt ({detail}). Neue Anfrage: {change}',
+  '{model} did not answer ({detail}). Asking {next}': '{model} hat nicht geantwortet ({detail}). {next} wird gefragt',
   'The model did not answer. Attempt {n} of {all}: {detail}': 'Das Modell hat nicht geantwortet. Versuch {n} von {all}: {detail}',
   'Thinking …': 'Denkt nach …',
   'is being written': 'wird geschrieben',
