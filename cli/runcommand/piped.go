@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,7 +42,12 @@ func readPiped(in io.Reader, tell func(string)) (piped, error) {
 		return piped{}, err
 	}
 	cut := tail.size - int64(len(tail.kept(half)))
-	text, ok := material(append(head, tail.kept(half)...), len(head), cut)
+	end := tail.kept(half)
+	if cut > 0 {
+		head, end = trimmed(head, false), trimmed(end, true)
+	}
+	zeros := bytes.Count(head, []byte{0}) + bytes.Count(end, []byte{0})
+	text, ok := material(head, end, zeros, cut)
 	if !ok {
 		return piped{}, errBinary
 	}
@@ -50,10 +56,14 @@ func readPiped(in io.Reader, tell func(string)) (piped, error) {
 	if cut > 0 {
 		notes = append(notes, fmt.Sprintf("%d bytes in the middle are left out", cut))
 	}
-	if !utf8.Valid(head) || !utf8.Valid(tail.kept(half)) {
-		if cut == 0 {
-			notes = append(notes, "bytes that are no UTF-8 were read as Windows-1252")
-		}
+	if zeros > 0 {
+		notes = append(notes, "zero bytes were read as spaces")
+	}
+	if cut == 0 {
+		head, end = slices.Concat(head, end), nil // a character may be in both
+	}
+	if !utf8.Valid(head) || !utf8.Valid(end) {
+		notes = append(notes, "bytes that are no UTF-8 were read as Windows-1252")
 	}
 	p.note = strings.Join(notes, "; ")
 	return p, nil
@@ -61,19 +71,21 @@ func readPiped(in io.Reader, tell func(string)) (piped, error) {
 
 var errBinary = errors.New("it is not text")
 
-// material makes text of input, with a line where its middle was cut out at a position.
-func material(b []byte, at int, cut int64) (text string, ok bool) {
-	// Some programs write a few zeros among their text.
-	if zeros := bytes.Count(b, []byte{0}); zeros > len(b)/100 {
+// material makes text of the beginning and the end of input, with a line where its middle was
+// cut out. Some programs write a few zeros among their text.
+func material(head, end []byte, zeros int, cut int64) (text string, ok bool) {
+	if zeros > 1+(len(head)+len(end))/100 {
 		return "", false
 	}
-	b = bytes.ReplaceAll(b, []byte{0}, []byte{' '}) // as long as before
-	if cut == 0 {
-		return textfile.Prose(b)
+	readable := func(b []byte) (string, bool) {
+		return textfile.Prose(bytes.ReplaceAll(b, []byte{0}, []byte{' '}))
 	}
-	head, whole := textfile.Prose(trimmed(b[:at], false))
-	tail, rest := textfile.Prose(trimmed(b[at:], true))
-	return fmt.Sprintf("%s\n[%d bytes left out here]\n%s", head, cut, tail), whole && rest
+	if cut == 0 {
+		return readable(slices.Concat(head, end))
+	}
+	first, whole := readable(head)
+	last, rest := readable(end)
+	return fmt.Sprintf("%s\n[%d bytes left out here]\n%s", first, cut, last), whole && rest
 }
 
 // trimmed is text without the part of a character at its cut end.

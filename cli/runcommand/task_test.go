@@ -36,7 +36,7 @@ func TestTask(t *testing.T) {
 		"piped nothing":   {TaskSource{Words: []string{"fix"}, Input: strings.NewReader(" \n"), Piped: true}, "fix"},
 		"piped binary":    {TaskSource{Words: []string{"fix"}, Input: strings.NewReader("\x7fELF\x00\x00"), Piped: true}, "!standard input is not text"},
 		"piped Latin-1":   {TaskSource{Words: []string{"fix"}, Input: strings.NewReader("caf\xe9 é"), Piped: true}, "fix\n\nStandard input (bytes that are no UTF-8 were read as Windows-1252):\n```\ncafé é\n```"},
-		"a zero in a log": {TaskSource{Words: []string{"fix"}, Input: strings.NewReader(strings.Repeat("line\n", 100) + "\x00end"), Piped: true}, "fix\n\nStandard input:\n```\n" + strings.Repeat("line\n", 100) + " end\n```"},
+		"a zero in a log": {TaskSource{Words: []string{"fix"}, Input: strings.NewReader(strings.Repeat("line\n", 100) + "\x00end"), Piped: true}, "fix\n\nStandard input (zero bytes were read as spaces):\n```\n" + strings.Repeat("line\n", 100) + " end\n```"},
 		"piped too much": {
 			TaskSource{Words: []string{"fix"}, Input: strings.NewReader("begin" + strings.Repeat("ü", 2*maxTask) + "end"), Piped: true},
 			"fix\n\nStandard input (3145736 bytes in the middle are left out):\n```\nbegin" + strings.Repeat("ü", (maxTask/2-5)/2) + "\n[3145736 bytes left out here]\n" + strings.Repeat("ü", (maxTask/2-3)/2) + "end\n```",
@@ -52,7 +52,8 @@ func TestTask(t *testing.T) {
 		"no file":         {TaskSource{File: file + "x"}, "!cannot be read"},
 		"blank":           {TaskSource{Words: []string{" "}}, "!is empty"},
 		"not text":        {TaskSource{Input: strings.NewReader("a\xff")}, "aÿ"},
-		"a zero":          {TaskSource{Input: strings.NewReader("a\x00")}, "!not text"},
+		"a zero":          {TaskSource{Input: strings.NewReader("line\n\x00end")}, "line\n end"},
+		"zeros":           {TaskSource{Input: strings.NewReader("a\x00\x00")}, "!not text"},
 		"too long":        {TaskSource{Input: strings.NewReader("b" + strings.Repeat("a", maxTask) + "e")}, "b" + strings.Repeat("a", maxTask/2-1) + "\n[2 bytes left out here]\n" + strings.Repeat("a", maxTask/2-1) + "e"},
 		"long file":       {TaskSource{File: write(t, filepath.Join(dir, "long"), strings.Repeat("a", maxTask+1))}, "!larger than 1024 KiB"},
 	} {
