@@ -26,7 +26,7 @@ func (f *fitting) view(view []event.Event, info llm.Info) []event.Event {
 	out := view
 	for i, ev := range view {
 		e, ok := ev.(*event.MessageEvent)
-		if !ok || len(event.JoinText(e.LLMMessage.Content)) <= f.most {
+		if !ok || size(e) <= f.most {
 			continue
 		}
 		if &out[0] == &view[0] {
@@ -38,6 +38,14 @@ func (f *fitting) view(view []event.Event, info llm.Info) []event.Event {
 		out[i] = f.cut[e]
 	}
 	return out
+}
+
+// size is how many bytes the texts of a message have. It is asked for each message of each step.
+func size(e *event.MessageEvent) (n int) {
+	for _, part := range e.LLMMessage.Content {
+		n += len(part.Text)
+	}
+	return n
 }
 
 // clipped returns a copy of a message whose texts have at most so many bytes together.
