@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -166,6 +167,7 @@ func newCommandLine(ctx context.Context, command string, std *streams) (*command
 		kong.Exit(func(code int) { c.exited = code; panic(exitEarly{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.TypeMapper(reflect.TypeFor[sandbox.Network](), networkFlag{}),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), durationFlag{}),
 		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &std.Streams, flags, profileWiring(std), importWiring(std), loginWiring(std), pluginWiring(std), configSourcesOf(std, flags), conversationsOf(ctx, std, flags),
 			storedConversations(ctx, std, flags), deletion(ctx, std, flags), sandboxesOf(ctx, std, flags), linked(ctx, std, flags), imagesOf(std, flags), sandboxClasses()),
 	)
