@@ -42,7 +42,8 @@ func FrontMatter(text string) (fields map[string]any, rest string, err error) {
 	}
 	second := ending().FindStringIndex(text[first[1]:])
 	if second == nil {
-		return unclosed(text, text[first[1]:])
+		fields, rest = unclosed(text, text[first[1]:])
+		return fields, rest, nil
 	}
 	head := text[first[1] : first[1]+second[0]]
 	rest = strings.TrimSpace(text[first[1]+second[1]:])
@@ -55,24 +56,28 @@ func FrontMatter(text string) (fields map[string]any, rest string, err error) {
 
 // unclosed splits a text whose front matter has no end. A line of --- before any other text is a
 // line of Markdown.
-func unclosed(text, after string) (fields map[string]any, rest string, err error) {
+func unclosed(text, after string) (fields map[string]any, rest string) {
 	after = strings.TrimLeft(after, "\r\n")
 	head := after
 	if end := paragraph().FindStringIndex(after); end != nil {
 		head, rest = after[:end[0]], strings.TrimSpace(after[end[1]:])
 	}
+	at, cut := 0, false // where the text begins without an empty line before it
 	for line := range strings.Lines(head) {
 		if !fieldLine().MatchString(line) {
-			return nil, text, nil
+			head, rest, cut = head[:at], strings.TrimSpace(after[at:]), true
+			break
 		}
+		at += len(line)
 	}
 	if len(head) <= maxFrontMatter {
-		fields, err = parseFields(head)
+		read, err := parseFields(head)
+		known := read["name"] != nil || read["description"] != nil
+		if err == nil && len(read) > 0 && (known || !cut) {
+			return read, rest
+		}
 	}
-	if err != nil || len(fields) == 0 {
-		return nil, text, nil
-	}
-	return fields, rest, nil
+	return nil, text
 }
 
 // fieldLine matches a line of a mapping, or of the list or text that is its value.

@@ -96,7 +96,7 @@ const mostLeftOut = 10
 func LeftOut(warnings []Warning) (all []string) {
 	for i, w := range warnings {
 		if i == mostLeftOut {
-			return append(all, fmt.Sprintf("%d more are not loaded", len(warnings)-i))
+			return append(all, fmt.Sprintf("more are not loaded: %d", len(warnings)-i))
 		}
 		all = append(all, "not loaded: "+w.Error())
 	}

@@ -120,7 +120,7 @@ func TestCatalogWarnings(t *testing.T) {
 		t.Errorf("%v; the user's: %v; others: %v", all, users, others)
 	}
 	told := skill.LeftOut(users)
-	if len(told) != 11 || !strings.HasPrefix(told[0], "not loaded: "+home+"/.agents/skills/own00.md: ") || told[10] != "2 more are not loaded" {
+	if len(told) != 11 || !strings.HasPrefix(told[0], "not loaded: "+home+"/.agents/skills/own00.md: ") || told[10] != "more are not loaded: 2" {
 		t.Errorf("%q", told)
 	}
 }
@@ -461,5 +461,20 @@ func TestLevels(t *testing.T) {
 	fields, _, err := skill.FrontMatter("---\ndescription: |\n\tUse: it\nname: a\n---\nbody")
 	if diff := cmp.Diff(map[string]any{"description": "Use: it\n", "name": "a"}, fields); diff != "" || err != nil {
 		t.Errorf("a block: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestFrontMatterWithoutEnd reads the fields before a text, with an empty line between them or not.
+func TestFrontMatterWithoutEnd(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"---\nname: a\ndescription: no end\nThe text.\n\nMore.": "The text.\n\nMore.",
+		"---\nname: a\n\nThe text.":                             "The text.",
+		"---\nNote: a rule\nand a text":                         "---\nNote: a rule\nand a text",
+	} {
+		fields, rest, err := skill.FrontMatter(text)
+		if err != nil || rest != want || (fields["name"] == "a") != strings.Contains(text, "name: a") {
+			t.Errorf("%q: %v, %q, %v", text, fields, rest, err)
+		}
 	}
 }
