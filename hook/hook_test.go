@@ -40,7 +40,7 @@ func TestProblems(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{}`: "",
 		`{"PreToolUse":[{"matcher":"/terminal|think/","hooks":[{"command":"x"}]}],"Stop":[{"matcher":"*","hooks":[{"command":"x","timeout":3}]}]}`: "",
-		`{"PreToolUse":[{"matcher":"(","hooks":[{"command":"x"}]}]}`:                                                                               `hooks at PreToolUse: the matcher "(" is taken for the name of a tool`,
+		`{"PreToolUse":[{"matcher":"(","hooks":[{"command":"x"}]}]}`:                                                                               `hooks at PreToolUse: the matcher "(" is taken for the name of a tool, because it is no regular expression: missing closing )`,
 		`{"PostToolUse":[{"matcher":"/(/","hooks":[{"command":"x"}]}]}`:                                                                            `hooks at PostToolUse: they never run, because the matcher "/(/" is no regular expression`,
 		`{"SessionStart":[{"matcher":"startup","hooks":[{"command":"x"}]}]}`:                                                                       `the matcher "startup" keeps them from running, because SessionStart has no tool`,
 		`{"Stop":[{"hooks":[{"command":"make test","timeout":-4}]}]}`:                                                                              `hooks at Stop: the timeout of make test is -4; it is ended after 1m0s`,

@@ -1,7 +1,9 @@
 package hook
 
 import (
+	"errors"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 )
@@ -77,6 +79,9 @@ func (m Matcher) expression() (re *regexp.Regexp, explicit bool, err error) {
 	}
 	if explicit || strings.ContainsAny(pattern, `|.*+?[]()^$\`) {
 		re, err = regexp.Compile(`^(?:` + pattern + `)$`)
+	}
+	if in, ok := errors.AsType[*syntax.Error](err); ok {
+		err = errors.New(in.Code.String())
 	}
 	return re, explicit, err
 }

@@ -82,7 +82,7 @@ func (l *lines) messages(line []byte) (out []byte, err error) {
 	}
 	for _, raw := range list {
 		if _, err := jsonrpc.DecodeMessage(raw); err != nil {
-			if err := l.to.refuse(jsonrpc.CodeInvalidRequest, "this is no JSON-RPC message: "+err.Error(), idOf(raw)); err != nil {
+			if err := l.to.refuse(jsonrpc.CodeInvalidRequest, "this is no message of JSON-RPC 2.0", idOf(raw)); err != nil {
 				return nil, err
 			}
 			continue

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/hook"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings/permission"
 )
@@ -66,7 +67,7 @@ func (p Project) Hooks(ctx context.Context) (*session.AllowedHooks, error) {
 	}
 	c, err := hook.Parse(raw)
 	if err != nil {
-		p.Tell("the project's " + hook.ProjectFile + " is not used: " + safeText(err.Error()))
+		p.Tell("the project's " + hook.ProjectFile + " is not used: " + safeText(schema.Located(err).Error()))
 		return nil, nil
 	}
 	if c = hook.Merge(c); c == nil {

@@ -63,3 +63,20 @@ func TestProjectHooks(t *testing.T) {
 		t.Errorf("a broken file: %+v, %v", hooks, err)
 	}
 }
+
+// TestBrokenHooks says where the mistake is in a file of hooks.
+func TestBrokenHooks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, ".openhands"), 0o700))
+	file := write(t, filepath.Join(dir, ".openhands", "hooks.json"), `{"Stop":[{"hooks":null}]}`)
+	const want = "hook_config.stop.0.hooks: Input should be a valid list"
+	if _, err := ReadHooks(file); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
+	told := ""
+	p := Project{Dir: dir, Answers: permission.Open(t.TempDir(), nil), Tell: func(s string) { told += s }}
+	if hooks, err := p.Hooks(t.Context()); hooks != nil || err != nil || !strings.Contains(told, want) {
+		t.Errorf("%v, %v, told %q", hooks, err, told)
+	}
+}

@@ -49,7 +49,7 @@ func ReadServers(files ...string) (*schema.Map, error) {
 
 // inFile is an error about the content of a file that a flag names. There is always a next step.
 func inFile(err error, what, flag string) error {
-	return fault.New(fault.Invalid, what).Because(err).
+	return fault.New(fault.Invalid, what).Because(schema.Located(err)).
 		Hint(cmp.Or(fault.HintOf(err), "correct the file, or name another one with "+flag))
 }
 
