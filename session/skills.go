@@ -158,7 +158,7 @@ func (w *worker) activate(ctx context.Context, ev *event.MessageEvent) error {
 	if p, ok := w.res.(Prompter); ok {
 		text, err := p.Prompt(ctx, event.JoinText(ev.LLMMessage.Content))
 		if err != nil {
-			return err
+			return &MessageError{err}
 		}
 		if text != "" {
 			ev.ExtendedContent = append(ev.ExtendedContent, event.Text(text))
@@ -176,6 +176,15 @@ func (w *worker) activate(ctx context.Context, ev *event.MessageEvent) error {
 	ev.ExtendedContent = append(ev.ExtendedContent, event.Text(hit.Text))
 	return w.Update(ctx, keyActivated, slices.Concat(known, hit.Names))
 }
+
+// MessageError is the error of a message that cannot be sent as it is. Nothing of it is stored.
+type MessageError struct{ Err error }
+
+// Error implements error.
+func (e *MessageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *MessageError) Unwrap() error { return e.Err }
 
 // names is a state field that is a list of names.
 func names(s *state.State, key string) []string {

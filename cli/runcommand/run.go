@@ -125,20 +125,13 @@ func (r *runner) open(ctx context.Context) error {
 	}
 	if err != nil {
 		r.base()
-		err = errors.Join(err, r.Sessions.Evict(ctx, r.ID, false))
-		if r.c != nil {
-			err = errors.Join(err, r.discard(ctx))
-		}
-		return err
+		return errors.Join(err, r.Sessions.Evict(ctx, r.ID, false))
 	}
 	return nil
 }
 
-// discard deletes a new conversation in which nothing was said: there is nothing to go on with.
+// discard deletes a new conversation whose first message was refused: there is nothing to go on with.
 func (r *runner) discard(ctx context.Context) error {
-	if r.Resume || r.Replay != nil {
-		return nil
-	}
 	left, err := r.Sessions.Delete(context.WithoutCancel(ctx), r.ID)
 	if left != nil {
 		r.warnOfRemains(left)
@@ -292,10 +285,10 @@ func (r *runner) work(ctx context.Context) error {
 		unwatch()
 	}
 	stopSignals()
-	switch {
-	case err != nil && s != nil && !r.Resume && r.Replay == nil && !hasTask(s.View):
-		return errors.Join(err, r.discard(ctx))
-	case err != nil:
+	if err != nil {
+		if _, refused := errors.AsType[*session.MessageError](err); refused && !r.Resume && r.Replay == nil && s != nil && !hasTask(s.View) {
+			return errors.Join(err, r.discard(ctx))
+		}
 		return r.failed(err)
 	}
 	r.view.summary(r.ID, s, time.Since(began), stat)
