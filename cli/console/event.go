@@ -312,6 +312,9 @@ func (p *Printer) observation(action event.ID, o event.Observation) {
 		p.hints(x.Metadata.Suffix)
 	case *event.FileEditorObservation, *event.PlanningFileEditorObservation, *event.WriteFileObservation, *event.EditObservation, *event.ApplyPatchObservation, *event.ReadFileObservation:
 		p.files(event.FileChanges(x), text, r.IsError)
+		if n := len(r.Content); n > 1 && !r.IsError { // a hint behind the result
+			p.hints(r.Content[n-1].Text)
+		}
 	case *event.TaskTrackerObservation:
 		p.tasks(x.TaskList)
 	case *event.FinishObservation:

@@ -219,7 +219,7 @@ func (h *ownHome) guard(path string) error {
 }
 
 // explained is an executor of actions on files: errors about paths that the sandbox does not
-// give say which flag does.
+// give say which flag does, and files that are made where they end with the sandbox are named.
 type explained struct {
 	tool.Executor
 	paths pathHint
@@ -231,12 +231,48 @@ func (x explained) Unwrap() tool.Executor { return x.Executor }
 // Execute implements [tool.Executor].
 func (x explained) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
 	obs, err := x.Executor.Execute(ctx, c)
-	if err != nil || obs == nil || !obs.Result().IsError {
+	if err != nil || obs == nil {
 		return obs, err
 	}
-	r := obs.Result()
-	if hint := x.paths.explain(event.JoinText(r.Content), x.paths.workspace); hint != "" {
+	r, hint := obs.Result(), ""
+	if r.IsError {
+		hint = x.paths.explain(event.JoinText(r.Content), x.paths.workspace)
+	} else {
+		hint = x.paths.temporary(created(c.Action))
+	}
+	if hint != "" {
 		r.Content = append(r.Content, event.Texts("\n["+hint+"]")...)
 	}
 	return obs, nil
+}
+
+// created returns the path of the file that an action makes, "" for none. Where another tool changes
+// a file, it was there and has been named.
+func created(a event.Action) string {
+	switch a := a.(type) {
+	case *event.FileEditorAction:
+		if a.Command == event.EditCreate {
+			return a.Path
+		}
+	case *event.WriteFileAction:
+		return a.FilePath
+	case *event.EditAction:
+		if a.OldString == "" {
+			return a.FilePath
+		}
+	}
+	return ""
+}
+
+// temporary says that a file is the sandbox's alone, "" if it is not.
+func (h pathHint) temporary(path string) string {
+	if !h.hidden || !filepath.IsAbs(path) {
+		return ""
+	}
+	path = realpath.Resolve(path)
+	if !h.private(path) || workspacedir.Within(path, h.workspace) || !ends(filepath.Dir(path)) {
+		return ""
+	}
+	return path + " ends with the sandbox, whose own this directory is: the user does not get it. Write results to the workspace " +
+		h.workspace + "; the user can let commands change another directory with deft's flag --write DIR."
 }

@@ -1,6 +1,7 @@
 package standard
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,8 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/tool"
 )
 
 // TestOwnHome has a home in memory: a file of a command there is named once, and the editor
@@ -107,6 +110,45 @@ func TestOwnHomeUnchanged(t *testing.T) {
 		}
 		if got := h.read[home].changed; got != st.Ctim {
 			t.Errorf("after %+v: noted %v, want %v", c.last, got, st.Ctim)
+		}
+	}
+}
+
+// made is an executor of a call that has succeeded.
+type made struct{ tool.Executor }
+
+func (made) Execute(context.Context, tool.Call) (event.Observation, error) {
+	return &event.FileEditorObservation{ObservationBase: event.ObservationBase{Content: event.Texts("made")}}, nil
+}
+
+// TestTemporary names a file that is made where the sandbox has a directory of its own.
+func TestTemporary(t *testing.T) {
+	t.Parallel()
+	memory, err := os.MkdirTemp("/dev/shm", "deft-tmp-") //nolint:usetesting // a directory in memory
+	must.Succeed(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(memory) })
+	workspace := filepath.Join(memory, "work")
+	must.Succeed(t, os.Mkdir(workspace, 0o755))
+	for _, c := range []struct {
+		action event.Action
+		hidden bool
+		named  bool
+	}{
+		{&event.FileEditorAction{Command: event.EditCreate, Path: memory + "/report.md"}, true, true},
+		{&event.WriteFileAction{FilePath: memory + "/report.md"}, true, true},
+		{&event.EditAction{FilePath: memory + "/report.md", NewString: "x"}, true, true},
+		{&event.EditAction{FilePath: memory + "/report.md", OldString: "x"}, true, false},
+		{&event.FileEditorAction{Command: event.EditView, Path: memory + "/report.md"}, true, false},
+		{&event.FileEditorAction{Command: event.EditCreate, Path: workspace + "/report.md"}, true, false},
+		{&event.FileEditorAction{Command: event.EditCreate, Path: memory + "/report.md"}, false, false},
+		{&event.FileEditorAction{Command: event.EditCreate, Path: "/etc/report.md"}, true, false},
+	} {
+		x := explained{made{}, pathHint{workspace: workspace, hidden: c.hidden, private: process.IsPrivatePath}}
+		obs, err := x.Execute(t.Context(), tool.Call{Action: c.action})
+		must.Succeed(t, err)
+		got := event.JoinText(obs.Result().Content)
+		if named := strings.Contains(got, "[") && strings.Contains(got, "--write DIR") && strings.Contains(got, workspace); named != c.named {
+			t.Errorf("%+v: %q", c.action, got)
 		}
 	}
 }
