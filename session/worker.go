@@ -67,9 +67,15 @@ func (w *worker) warnings() []string {
 			all = append(all, why)
 		}
 	}
+	forced := w.c.agent.LLM != nil && w.c.agent.LLM.TakesImages()
 	w.c.mu.Unlock()
 	if w.Controller != nil {
 		all = append(all, names(w.State(), keySetUp)...)
+		for _, model := range names(w.State(), keyNoImages) {
+			if !forced {
+				all = append(all, "the model "+model+" was found to take no pictures: it is told that there was one (--vision yes sends them again)")
+			}
+		}
 	}
 	for i, text := range all { // MCP warnings may quote a command with secrets
 		all[i] = w.c.secrets.Mask(text)
