@@ -125,7 +125,7 @@ func lineAt(lines []string, i int) string {
 }
 
 // duration matches how long something took, which differs each time.
-var duration = lazyregexp.New(`\b[0-9]+(\.[0-9]+)?\s?(ns|µs|us|ms|s|sec|seconds)\b`)
+var duration = lazyregexp.New(`\b[0-9]+(\.[0-9]+)? ?(h|m|min|mins|minutes?|[nµum]?s|[num]?secs?|(nano|micro|milli)?seconds?)( ?[0-9]+(\.[0-9]+)? ?(h|m|s|ms))*\b`)
 
 // steady returns a text without the parts that differ each time.
 func steady(s string) string {

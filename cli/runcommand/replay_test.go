@@ -62,3 +62,16 @@ func TestCompare(t *testing.T) {
 		}
 	}
 }
+
+func TestSteady(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"took 0.12s": "took TIME", "3 sec": "TIME", "12 seconds, 1 second": "TIME, TIME", "881 nsec per loop": "TIME per loop",
+		"1.2 usec": "TIME", "5 msec": "TIME", "10µs": "TIME", "real\t0m1.234s\nuser\t0m0.1s": "real\tTIME\nuser\tTIME",
+		"1h 2m 3s": "TIME", "2 minutes": "TIME", "12 files, 3 msgs": "12 files, 3 msgs", "v1.2s3": "v1.2s3",
+	} {
+		if got := steady(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
