@@ -31,10 +31,10 @@ type page struct {
 func (s *Store) Read(ctx context.Context, id event.ConversationID, from eventstream.Seq) iter.Seq2[eventstream.Record, error] {
 	return func(yield func(eventstream.Record, error) bool) {
 		next := max(from, 1)
-		c, err := s.open(ctx, id)
+		c, err := s.open(ctx, id, 0)
 		for err == nil {
 			var p page
-			err = s.again(ctx, func() (err error) {
+			err = s.again(ctx, 0, func() (err error) {
 				p, err = s.fetch(ctx, c, next)
 				return err
 			})
@@ -52,28 +52,29 @@ func (s *Store) Read(ctx context.Context, id event.ConversationID, from eventstr
 	}
 }
 
-// open finds a conversation that is to be read.
-func (s *Store) open(ctx context.Context, id event.ConversationID) (c *conversation, err error) {
-	err = s.again(ctx, func() error {
+// open finds a conversation that is to be read, and waits so long for the server.
+func (s *Store) open(ctx context.Context, id event.ConversationID, wait time.Duration) (c *conversation, err error) {
+	err = s.again(ctx, wait, func() error {
 		c, err = load(ctx, s.pool, id)
 		return s.failed(ctx, err)
 	})
 	return c, err
 }
 
-// How often, and at first how soon, a read is tried again that has lost its connection.
+// How often at least, and at first how soon, a read is tried again that has lost its connection.
 const (
 	readTries = 5
 	readPause = 50 * time.Millisecond
 )
 
 // again reads again when the connection was lost: connections of the pool end when the
-// server is started anew, and the pool does not notice at once.
-func (s *Store) again(ctx context.Context, read func() error) error {
+// server is started anew, and the pool does not notice at once. It goes on for the time of wait.
+func (s *Store) again(ctx context.Context, wait time.Duration, read func() error) error {
 	pause := readPause
+	start := time.Now()
 	for tries := 1; ; tries++ {
 		err := read()
-		if !fault.Is(err, fault.Unavailable) || tries == readTries {
+		if !fault.Is(err, fault.Unavailable) || tries >= readTries && time.Since(start) >= wait {
 			return err
 		}
 		timer := time.NewTimer(pause)
@@ -86,7 +87,7 @@ func (s *Store) again(ctx context.Context, read func() error) error {
 			timer.Stop()
 			return errClosed
 		}
-		pause *= 2
+		pause = min(2*pause, retryPauseMax)
 	}
 }
 
@@ -151,7 +152,7 @@ func (s *Store) Follow(ctx context.Context, id event.ConversationID, from events
 
 // follow yields events until the caller has enough, which is no error.
 func (s *Store) follow(ctx context.Context, id event.ConversationID, next eventstream.Seq, yield func(eventstream.Record, error) bool) error {
-	c, err := s.open(ctx, id)
+	c, err := s.open(ctx, id, retryTime)
 	if err != nil {
 		return err
 	}

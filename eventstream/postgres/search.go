@@ -22,7 +22,7 @@ const defaultLimit = 100
 func (s *Store) Search(ctx context.Context, id event.ConversationID, q eventstream.Query) (eventstream.Page, error) {
 	var page eventstream.Page
 	limit := cmp.Or(max(q.Limit, 0), defaultLimit)
-	c, err := s.open(ctx, id)
+	c, err := s.open(ctx, id, 0)
 	if err == nil {
 		var first, last eventstream.Seq
 		if first, last, err = s.bounds(ctx, c, q); err == nil {
@@ -44,7 +44,7 @@ func (s *Store) Search(ctx context.Context, id event.ConversationID, q eventstre
 
 // Count implements [eventstream.Stream].
 func (s *Store) Count(ctx context.Context, id event.ConversationID, q eventstream.Query) (n int, err error) {
-	c, err := s.open(ctx, id)
+	c, err := s.open(ctx, id, 0)
 	switch {
 	case err != nil:
 	case q.Finder() != nil:

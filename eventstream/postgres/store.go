@@ -29,7 +29,7 @@
 // tries again for some seconds; events whose commit was not acknowledged are found by
 // their ids, so that they are stored once. If the server does not come back the error
 // is of kind Unavailable, or Interrupted if the events may be stored. Followers wait
-// for the server; other methods return Unavailable. A full disk of the server is an
+// for the server, at their beginning as long as Append; other methods return Unavailable. A full disk of the server is an
 // error of kind Full. The server verifies the pages of the tables (data_checksums);
 // damage that it reports, and missing events, are of kind Corrupt.
 package postgres
