@@ -44,7 +44,7 @@ type Starter interface {
 // called concurrently, and Close at any time.
 type Process interface {
 	// Read reads the program's standard output; io.EOF is its end. Write writes
-	// to its standard input.
+	// to its standard input; the error wraps syscall.EPIPE once the program has ended.
 	io.ReadWriter
 	// Close ends the program and waits for that: end of input, then SIGTERM,
 	// then SIGKILL, to all processes of its group.

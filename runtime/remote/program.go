@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http/httputil"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/deft-dev/deft/runtime/protocol"
@@ -88,7 +89,11 @@ func (p *process) Read(b []byte) (int, error) {
 func (p *process) Write(b []byte) (int, error) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	return p.in.Write(b)
+	n, err := p.in.Write(b)
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) { // receive has seen the end
+		err = syscall.EPIPE
+	}
+	return n, err
 }
 
 // Close implements [tool.Process]. If input is still being written, or the server
