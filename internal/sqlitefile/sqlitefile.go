@@ -65,16 +65,23 @@ func create(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
-	defer func() { err = errors.Join(err, f.Close()) }()
-	db, err := sql.Open("sqlite", source(f.Name(), off)) // it has no name yet that a power failure could spoil
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(db.PingContext(context.Background()), db.Close(), f.Sync()); err != nil {
+	err = begin(f.Name())
+	// Closed before others can open it: that would end the process's locks on the file
+	// (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if err := os.Link(f.Name(), path); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil
+}
+
+// begin gives an empty file its write-ahead log.
+func begin(path string) error {
+	db, err := sql.Open("sqlite", source(path, off)) // nobody knows the file yet that a power failure could spoil
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.PingContext(context.Background()), db.Close())
 }
