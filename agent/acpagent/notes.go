@@ -15,8 +15,8 @@ import (
 // (docs/openhands/sdk-wire.md section 5.2).
 const keyState = "agent_state"
 
-// notes are the conversation's knowledge of the program, under the reference's names. Those that only
-// Deft has begin with deft.
+// notes are the conversation's knowledge of the program, under the reference's names. Names of
+// Deft's own begin with deft.
 type notes struct {
 	Name            string              `json:"acp_agent_name"`
 	Version         string              `json:"acp_agent_version"`

@@ -95,7 +95,7 @@ func (p *program) forgot(other bool) string {
 	if other {
 		return who + " has begun a new session, since the conversation has taken another way than its own. It was given the messages of this one as text."
 	}
-	return who + " was started again and cannot resume its session. It was given the messages so far as text; what it has seen in files and commands it has to look up again."
+	return who + " was started again and cannot resume its session. It was given the messages so far as text; it has to look up files and the output of commands again."
 }
 
 // login logs in with the first method for which the conversation has the secret, as the reference
