@@ -186,7 +186,9 @@ func (v *viewer) take() {
 		v.b.mu.Lock()
 		if m.Type == "shown" {
 			v.shown = min(m.N, v.sent)
-			v.b.seen()
+			if v.frame == nil && v.shown == v.sent {
+				v.b.seen()
+			}
 			v.b.change()
 		} else if t := v.b.current; t != nil {
 			v.b.used(t, m)
@@ -204,31 +206,59 @@ func (b *chromium) liveTabs() []liveTab {
 	return all
 }
 
-// casting is a tab that sends frames to people. Chromium takes each picture that the page shows, for 10 to 25
-// milliseconds of processor time by its size, also while nobody has seen the last one: so it is stopped after
-// each frame, and the pictures of a page that moves are small. When the page is still, a full one comes.
+// casting is a tab that sends frames to people. Chromium takes each picture that the page shows, for 5 to 20
+// milliseconds of processor time by its size, also while nobody has seen the last one. So it is stopped while
+// nobody has, and after each picture of a page that changes more often than people see it; the pictures of a page
+// that moves are small. When the page is still, a full one comes.
 type casting struct {
 	tab     *tab
 	latest  *page.EventScreencastFrame
-	changes []time.Time // the newest pictures of the page, the last one at the end
+	seen    bool        // somebody has seen latest
+	asked   time.Time   // when latest was asked for, or came unasked
+	changes []float64   // when the newest pictures were taken that differ, in seconds, the last one at the end
+	hurry   int         // as many pictures to come are of a page that changes too often
 	stopped bool        // until somebody has seen latest, and it is time
 	due     bool        // it starts again in a moment
+	small   bool        // its pictures are
+	resized bool        // the next one has another size than latest, and need not be a change
 	rest    *time.Timer // ends small pictures; nil for full ones
-	idle    bool        // the page is as in latest
 }
 
 const (
-	frameTime   = 100 * time.Millisecond // the least time between two frames
-	moveChanges = 4                      // as many changes
-	moveTime    = 800 * time.Millisecond // in this time are a page that moves
-	stillTime   = 300 * time.Millisecond // without a change is a page that is still
-	idleFrames  = 4                      // unseen by us, of a page that was still: Chromium loses a change beyond
-	smaller     = 2                      // the part of its width and height that is shown while it moves
+	frameTime    = 100 * time.Millisecond // the least time between two frames
+	moveChanges  = 4                      // as many changes
+	moveTime     = 800 * time.Millisecond // in this time are a page that moves
+	hurryChanges = 3                      // as many changes
+	hurryTime    = 3 * frameTime / 2      // in this time are too many
+	hurryFrames  = 30                     // stopped for, before the page's changes are counted again
+	stillTime    = 300 * time.Millisecond // without a change is a page that is still
+	unseenFrames = 4                      // that we have not taken: Chromium loses a change beyond
 )
 
 // moves reports whether full pictures of the page would cost too much.
-func (c *casting) moves() bool {
-	return len(c.changes) == moveChanges && c.changes[moveChanges-1].Sub(c.changes[0]) <= moveTime
+func (c *casting) moves() bool { return c.often(moveChanges, moveTime) }
+
+// often reports whether the newest changes came in a time.
+func (c *casting) often(changes int, in time.Duration) bool {
+	n := len(c.changes)
+	return n >= changes && c.changes[n-1]-c.changes[n-changes] <= in.Seconds()
+}
+
+// add keeps a new picture.
+func (c *casting) add(f *page.EventScreencastFrame) {
+	c.latest, c.seen = f, false
+	if c.resized {
+		c.resized = false
+		return
+	}
+	if f.Metadata == nil {
+		return
+	}
+	c.changes = append(c.changes, f.Metadata.Timestamp.Float64())
+	c.changes = c.changes[max(0, len(c.changes)-moveChanges):]
+	if c.often(hurryChanges, hurryTime) {
+		c.hurry = hurryFrames
+	}
 }
 
 // recast has the current tab send frames while somebody looks. The caller holds the mutex.
@@ -253,14 +283,16 @@ func (b *chromium) recast() {
 func (b *chromium) film(t *tab) {
 	c := &b.casting
 	p := page.StartScreencastParams{
-		Format: page.StartScreencastFormatJpeg, Quality: new(int64(60)), MaxWidth: width, MaxHeight: height, MaxFramesInFlight: 1,
+		Format: page.StartScreencastFormatJpeg, Quality: new(int64(60)), MaxWidth: width, MaxHeight: height, MaxFramesInFlight: unseenFrames,
 	}
-	if c.idle {
-		p.MaxFramesInFlight = idleFrames
-	}
-	c.rest = nil
-	if c.moves() {
-		p.MaxWidth, p.MaxHeight = width/smaller, height/smaller
+	small := c.moves()
+	c.resized = small != c.small
+	c.small, c.rest, c.asked = small, nil, time.Now()
+	if small {
+		if c.hurry > 0 {
+			p.MaxFramesInFlight = 1
+		}
+		p.Quality, p.MaxWidth, p.MaxHeight = new(int64(40)), width*2/5, height*2/5
 		c.rest = b.sharpen(t)
 	}
 	send(b, t, page.StartScreencast, p)
@@ -280,40 +312,45 @@ func (b *chromium) sharpen(t *tab) (rest *time.Timer) {
 	return rest
 }
 
-// cast gives a frame to all viewers; a slow one misses frames. The next one comes when somebody has seen
-// it. The caller holds the mutex.
+// cast gives a frame to all viewers; a slow one misses frames. The caller holds the mutex.
 func (b *chromium) cast(t *tab, f *page.EventScreencastFrame) {
 	c := &b.casting
-	switch {
-	case t != c.tab || c.stopped: // it is late
-	case c.latest != nil && bytes.Equal(c.latest.Data, f.Data): // the next one is a change
-		if !c.idle {
-			c.idle = true
-			send(b, t, page.StopScreencast, cdp.Empty{})
-			b.film(t)
-			return
-		}
-		send(b, t, page.ScreencastFrameAck, page.ScreencastFrameAckParams{SessionID: f.SessionID})
-	default:
-		c.latest, c.stopped, c.idle = f, true, false
-		c.changes = append(c.changes, time.Now())
-		c.changes = c.changes[max(0, len(c.changes)-moveChanges):]
-		send(b, t, page.StopScreencast, cdp.Empty{})
-		for _, v := range b.viewers {
-			v.frame = f
-		}
+	if t != c.tab || c.stopped {
+		return // it is late
 	}
+	if c.latest != nil && bytes.Equal(c.latest.Data, f.Data) { // nothing has changed while it was stopped
+		c.hurry = 0
+		send(b, t, page.ScreencastFrameAck, page.ScreencastFrameAckParams{SessionID: f.SessionID})
+		return
+	}
+	ahead := c.latest != nil && !c.seen
+	c.add(f)
+	for _, v := range b.viewers {
+		v.frame = f
+	}
+	if ahead || c.hurry > 0 || c.moves() && !c.small {
+		c.stopped = true
+		c.hurry = max(0, c.hurry-1)
+		send(b, t, page.StopScreencast, cdp.Empty{})
+		return
+	}
+	c.asked = time.Now()
+	if c.rest != nil {
+		c.rest.Reset(stillTime)
+	}
+	send(b, t, page.ScreencastFrameAck, page.ScreencastFrameAckParams{SessionID: f.SessionID})
 }
 
-// seen has Chromium send the next frame, when it is time for one. The caller holds the mutex.
+// seen has Chromium go on, when it is time for the next frame. The caller holds the mutex.
 func (b *chromium) seen() {
 	c := &b.casting
+	c.seen = true
 	if !c.stopped || c.due {
 		return
 	}
 	c.due = true
 	t := c.tab
-	time.AfterFunc(frameTime-time.Since(c.changes[len(c.changes)-1]), func() {
+	time.AfterFunc(frameTime-time.Since(c.asked), func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.casting.tab == t && !b.gone(t) {

@@ -170,7 +170,7 @@ func TestLiveMoving(t *testing.T) {
 	if got := w.until(func(m liveMessage) bool { return m.Type == "frame" }).size(t); got != image.Pt(1280, 800) {
 		t.Errorf("the first picture has %v", got)
 	}
-	small := w.until(func(m liveMessage) bool { return m.size(t) == image.Pt(640, 400) })
+	small := w.until(func(m liveMessage) bool { return m.size(t) == image.Pt(512, 320) })
 	if small.Width != 1280 || small.Height != 800 {
 		t.Errorf("a small picture is of a page of %d×%d", small.Width, small.Height)
 	}
