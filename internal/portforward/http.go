@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,8 +18,9 @@ import (
 // A browser has one set of cookies for all ports of a host, so those of `deft serve` on this
 // machine would reach the program in the sandbox, which belongs to the agent, and it could set
 // them. Requests and answers of HTTP/1 pass without them; everything else passes as it is, but
-// TLS, whose requests cannot be seen. An address of its own (127.0.0.2) has no cookies of Deft's, and nothing is looked
-// at there.
+// TLS, whose requests cannot be seen. HTTP/2 without TLS passes when a client begins with it, as
+// those of gRPC do; no browser does, and requests of HTTP/1 that ask for it do not get it. An
+// address of its own (127.0.0.2) has no cookies of Deft's, and nothing is looked at there.
 
 // maxHeader bounds a line of a request's header.
 const maxHeader = 1 << 20
@@ -251,6 +253,16 @@ func (f *messages) field(text, line string) string {
 			f.cookie = true
 			return ""
 		}
+	case "upgrade": // a program that goes over to HTTP/2 would get requests that nothing is taken out of
+		f.cookie = true
+		kept := slices.DeleteFunc(strings.Split(value, ","), func(protocol string) bool {
+			protocol = strings.TrimSpace(protocol)
+			return protocol == "" || strings.EqualFold(protocol, "h2c")
+		})
+		if len(kept) == 0 {
+			return ""
+		}
+		return name + ": " + strings.TrimSpace(strings.Join(kept, ",")) + "\r\n"
 	case "content-length":
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,24 +15,36 @@ import (
 )
 
 // givenServer is a program that a client gives: it serves the workspace until it is told to
-// stop by a file.
-const givenServer = `pwd >index.html; env >env.txt; busybox httpd -f -p 127.0.0.1:8080 &
+// stop by a file. One page has the cookies of its request, and sets some.
+const givenServer = `pwd >index.html; env >env.txt; mkdir -p cgi-bin
+printf '#!/bin/sh\nprintf "Set-Cookie: deft_session=x\\r\\nSet-Cookie: own=2\\r\\n\\r\\n$HTTP_COOKIE"\n' >cgi-bin/cookies; chmod 755 cgi-bin/cookies
+busybox httpd -f -p 127.0.0.1:8080 &
 until [ -e stop ]; do sleep 0.05; done; rm stop; exit 7`
 
 // fetch reads from the server of a runtime.
 func (r runtime) fetch(t *testing.T, path, sessionKey string) (status int, text string) {
+	t.Helper()
+	status, text, _ = r.fetchWith(t, path, sessionKey, "")
+	return status, text
+}
+
+// fetchWith sends cookies along, and returns those that are set.
+func (r runtime) fetchWith(t *testing.T, path, sessionKey, cookie string) (status int, text string, set []string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+path, nil)
 	must.Succeed(t, err)
 	q.Header.Set("X-Session-API-Key", sessionKey)
+	if cookie != "" {
+		q.Header.Set("Cookie", cookie)
+	}
 	answer, err := http.DefaultClient.Do(q)
 	must.Succeed(t, err)
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
 	must.Succeed(t, err)
-	return answer.StatusCode, string(raw)
+	return answer.StatusCode, string(raw), answer.Header.Values("Set-Cookie")
 }
 
 // TestGivenProgram: a program of the client runs in the sandbox, is reached with the session
@@ -89,6 +102,10 @@ func (s *server) given(ask map[string]any, args []string) {
 		}
 		if status, text := r.fetch(t, "/index.html", r.SessionKey); status != http.StatusOK || strings.TrimSpace(text) != r.WorkingDir {
 			t.Errorf("%d, %q, not in %s", status, text, r.WorkingDir)
+		}
+		const sent = "deft_session=SECRET; a=1; __Host-deft_session=SECRET; oh_workspace_session_key=SECRET"
+		if status, text, set := r.fetchWith(t, "/cgi-bin/cookies", r.SessionKey, sent); status != http.StatusOK || text != "a=1" || !slices.Equal(set, []string{"own=2"}) {
+			t.Errorf("cookies: %d, %q, set %q", status, text, set)
 		}
 	}
 	check()
