@@ -138,28 +138,29 @@ func (u *turn) settle(as acp.ToolCallStatus) (evs []event.Event) {
 }
 
 func (u *turn) callEvent(c *call) event.Event {
-	title := shortened(u.p.a.cfg.Mask(text(c.Title)), maxTitle)
+	a := u.p.a
+	title := a.shortened(text(c.Title), maxTitle)
 	if title == "" {
 		title = "tool call"
 	}
 	ev := &event.ACPToolCallEvent{
-		Base: event.NewBase(event.SourceAgent), ToolCallID: shortened(u.p.a.cfg.Mask(c.ID), maxTitle), Title: title, Status: word(c.Status), ToolKind: word(c.Kind),
-		RawInput: bounded(c.RawInput), RawOutput: bounded(c.RawOutput), IsError: text(c.Status) == string(acp.ToolCallStatusFailed),
+		Base: event.NewBase(event.SourceAgent), ToolCallID: a.shortened(c.ID, maxTitle), Title: title, Status: a.word(c.Status), ToolKind: a.word(c.Kind),
+		RawInput: a.bounded(c.RawInput), RawOutput: a.bounded(c.RawOutput), IsError: text(c.Status) == string(acp.ToolCallStatusFailed),
 	}
 	if blocks := u.content(c); len(blocks) > 0 {
 		if raw, err := json.Marshal(blocks); err == nil {
-			ev.Content = bounded(raw)
+			ev.Content = a.bounded(raw)
 		}
 	}
 	return ev
 }
 
 // word is a word of the protocol, which may be one that is not known here.
-func word(s *string) *string {
+func (a *Agent) word(s *string) *string {
 	if s == nil {
 		return nil
 	}
-	short := shortened(*s, maxTitle)
+	short := a.shortened(*s, maxTitle)
 	return &short
 }
 
@@ -201,7 +202,7 @@ func (a *Agent) renamed(block map[string]any) map[string]any {
 
 // bounded returns a value whose texts are well-formed and not longer than an event may have them;
 // nil for null.
-func bounded(raw json.RawMessage) json.RawMessage {
+func (a *Agent) bounded(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
@@ -213,7 +214,7 @@ func bounded(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, &v) != nil {
 		return nil
 	}
-	out, err := json.Marshal(shortenedIn(v, 0))
+	out, err := json.Marshal(a.shortenedIn(v, 0))
 	if err != nil || len(out) > maxField {
 		out, _ = json.Marshal(fmt.Sprintf("(%d bytes, which are not kept)", len(raw))) // a text encodes
 	}
@@ -242,27 +243,30 @@ func depth(raw []byte) (deepest int) {
 
 // shortenedIn shortens the texts in a value, and leaves out the parts below a depth. Images are kept
 // or left out as a whole.
-func shortenedIn(v any, depth int) any {
+func (a *Agent) shortenedIn(v any, depth int) any {
 	if depth > maxDepth {
 		return "(too deep, and not kept)"
 	}
 	switch v := v.(type) {
 	case string:
-		return shortened(v, maxText)
+		return a.shortened(v, maxText)
 	case []any:
 		for i := range v {
-			v[i] = shortenedIn(v[i], depth+1)
+			v[i] = a.shortenedIn(v[i], depth+1)
 		}
 	case map[string]any:
 		for name, inner := range v {
 			if data, ok := inner.(string); ok && name == "data" && len(data) <= maxField/2 {
 				continue
 			}
-			v[name] = shortenedIn(inner, depth+1)
+			v[name] = a.shortenedIn(inner, depth+1)
 		}
 	}
 	return v
 }
+
+// shortened masks the secrets in a text while it is whole, and shortens it.
+func (a *Agent) shortened(s string, most int) string { return shortened(a.cfg.Mask(s), most) }
 
 // shortened leaves out the middle of a text that is longer than most bytes.
 func shortened(s string, most int) string {

@@ -44,7 +44,7 @@ func failure(code string, err error) *agent.Failure {
 
 // failed adds the program's last words to an error.
 func (p *program) failed(code string, err error) error {
-	return failure(code, &saidError{err, p.a.cfg.Mask(p.words())})
+	return failure(code, &saidError{err, p.words()})
 }
 
 // saidError is an error with the last words of a program.
@@ -64,11 +64,11 @@ func (e *saidError) Error() string {
 // Unwrap returns the error.
 func (e *saidError) Unwrap() error { return e.error }
 
-// words is the end of the program's output beside the protocol.
+// words is the end of the program's output beside the protocol, without secrets.
 func (p *program) words() string {
-	text := strings.TrimSpace(p.proc.Stderr())
+	text := strings.TrimSpace(p.a.cfg.Mask(p.proc.Stderr()))
 	if text == "" {
-		text = p.lines.last()
+		return p.a.shortened(p.lines.last(), maxTitle)
 	}
 	if over := len(text) - maxTitle; over > 0 {
 		text = "…" + strings.ToValidUTF8(text[over:], "")
@@ -131,7 +131,7 @@ func (p *program) requestFailed(code string, err error) error {
 	if detail := detailOf(refused.Data); detail != "" && detail != said {
 		said = strings.TrimSpace(said + ": " + detail)
 	}
-	said = shortened(p.a.cfg.Mask(said), maxTitle)
+	said = p.a.shortened(said, maxTitle)
 	lower := strings.ToLower(said)
 	switch {
 	case refused.Code == authRequired || authMarks().MatchString(said):

@@ -91,6 +91,35 @@ func TestLies(t *testing.T) {
 	}
 }
 
+// TestCutWords: a secret that lies where a text of a program is cut is masked before.
+func TestCutWords(t *testing.T) {
+	t.Parallel()
+	const most, long = 500, 30_000 // bytes that are kept of a title and of a text; the first three quarters and the end are
+	at := func(most int) string { return strings.Repeat("x", most*3/4-3) + "s3cret" + strings.Repeat("y", 2*most) }
+	title, text := at(most), at(long)
+	c := newTalk(t)
+	c.turn(
+		`raw {"sessionUpdate":"tool_call","toolCallId":"` + title + `","title":"` + title + `","kind":"` + title + `","status":"completed","rawInput":{"a":"` + text + `"},"content":[{"type":"content","content":{"type":"text","text":"` + text + `"}}]}`,
+	)
+	c.turn("plan " + title)
+	for _, lines := range [][]string{
+		{"fail " + title},
+		{"garbage " + title, "die silently"},
+		{"die " + strings.Repeat("y", 200) + "s3cret" + strings.Repeat("x", most-4)},
+	} {
+		c.send(lines...)
+		_, err := c.run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "xxx") || strings.Contains(err.Error(), "xs3") || strings.Contains(err.Error(), "retx") {
+			t.Errorf("%.10s: %v", lines[0], err)
+		}
+	}
+	for line := range strings.Lines(c.kept()) {
+		if !strings.Contains(line, "MessageEvent") && strings.Contains(line, "xs3") {
+			t.Errorf("kept: %.300s", line)
+		}
+	}
+}
+
 // TestStrangersWords holds that a secret of the conversation that the program repeats where Deft keeps
 // its words is masked: ids and kinds of calls, names of fields, the names of its models.
 func TestStrangersWords(t *testing.T) {

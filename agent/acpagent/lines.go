@@ -23,6 +23,9 @@ const maxUpdates = 512
 // can wait for the end of a command.
 const maxRequests = 256
 
+// maxPrinted is more than is shown, as secrets are masked before a text is shortened.
+const maxPrinted = 4 * maxTitle
+
 // lines passes on the messages of a program, and keeps everything else that it prints for an error.
 type lines struct {
 	in    *bufio.Reader
@@ -34,7 +37,7 @@ type lines struct {
 	waiting int       // updates that were passed on and not taken
 	asking  int       // requests that were passed on and not answered
 	closed  bool
-	printed string // the last line that is no message
+	printed string // the last line that is no message, at most maxPrinted bytes of it
 }
 
 func newLines(in io.Reader) *lines {
@@ -92,7 +95,7 @@ func (l *lines) message(line []byte) bool {
 	}
 	if trimmed[0] != '{' || json.Unmarshal(trimmed, &m) != nil {
 		l.mu.Lock()
-		l.printed = shortened(strings.ToValidUTF8(string(trimmed[:min(len(trimmed), 4*maxTitle)]), "�"), maxTitle)
+		l.printed = strings.ToValidUTF8(string(trimmed[:min(len(trimmed), maxPrinted)]), "�")
 		l.mu.Unlock()
 		return false
 	}

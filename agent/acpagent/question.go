@@ -35,8 +35,8 @@ func (u *turn) ask(asked []*question) []event.Event {
 	var evs []event.Event
 	response := string(event.NewID())
 	for _, q := range asked {
-		ev := q.asAction()
-		ev.LLMResponseID, ev.Summary = response, shortened(u.p.a.cfg.Mask(text(q.call.Title)), maxTitle)
+		ev := q.asAction(u.p.a)
+		ev.LLMResponseID, ev.Summary = response, u.p.a.shortened(text(q.call.Title), maxTitle)
 		ev.ToolCallID = event.NewACPPermission()
 		ev.ToolCall.ID, q.action = ev.ToolCallID, ev.ID
 		evs = append(evs, ev)
@@ -73,8 +73,8 @@ func Permissions() []*tool.Definition {
 	return defs
 }
 
-// asAction is the action that the program asks for.
-func (q *question) asAction() *event.ActionEvent {
+// asAction is the action that the program of an agent asks for.
+func (q *question) asAction(a *Agent) *event.ActionEvent {
 	var input struct {
 		Command json.RawMessage `json:"command"`
 		Path    string          `json:"path"`
@@ -99,11 +99,11 @@ func (q *question) asAction() *event.ActionEvent {
 			return newAction(editTool, &event.FileEditorAction{Command: event.EditView, Path: path}, map[string]any{"command": event.EditView, "path": path})
 		}
 	}
-	about := map[string]any{"title": shortened(text(q.call.Title), maxTitle), "kind": word(q.call.Kind)}
-	if raw := bounded(q.call.RawInput); raw != nil {
+	about := map[string]any{"title": a.shortened(text(q.call.Title), maxTitle), "kind": a.word(q.call.Kind)}
+	if raw := a.bounded(q.call.RawInput); raw != nil {
 		about["input"] = raw
 	}
-	if texts := textsIn(q.call.Content); len(texts) > 0 {
+	if texts := a.textsIn(q.call.Content); len(texts) > 0 {
 		about["content"] = texts
 	}
 	data, err := json.Marshal(about)
@@ -196,7 +196,7 @@ func prefixed(mark, text string) string {
 	return mark + strings.Join(lines, "\n"+mark) + "\n"
 }
 
-func textsIn(content []json.RawMessage) (all []string) {
+func (a *Agent) textsIn(content []json.RawMessage) (all []string) {
 	for _, raw := range content {
 		var block struct {
 			Content struct {
@@ -204,7 +204,7 @@ func textsIn(content []json.RawMessage) (all []string) {
 			} `json:"content"`
 		}
 		if json.Unmarshal(raw, &block) == nil && block.Content.Text != "" {
-			all = append(all, shortened(block.Content.Text, maxText))
+			all = append(all, a.shortened(block.Content.Text, maxText))
 		}
 	}
 	return all

@@ -238,7 +238,7 @@ func (t *terminals) release(_ context.Context, r acp.ReleaseTerminalRequest) (ac
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.by, r.TerminalId)
-	t.released = append(t.released, ended{r.TerminalId, shortened(out, maxText)})
+	t.released = append(t.released, ended{r.TerminalId, t.a.shortened(out, maxText)})
 	t.released = t.released[max(len(t.released)-maxTerminals, 0):]
 	return acp.ReleaseTerminalResponse{}, err
 }

@@ -252,7 +252,7 @@ func (u *turn) planned(entries []acp.PlanEntry) []event.Event {
 	const most = 200
 	list := event.List[event.TaskItem]{}
 	for _, e := range entries[:min(len(entries), most)] {
-		list = append(list, event.TaskItem{Title: shortened(u.p.a.cfg.Mask(e.Content), maxTitle), Status: event.TaskStatus(string(e.Status))})
+		list = append(list, event.TaskItem{Title: u.p.a.shortened(e.Content, maxTitle), Status: event.TaskStatus(string(e.Status))})
 	}
 	raw, err := json.Marshal(list)
 	if err != nil || string(raw) == u.plan {

@@ -16,6 +16,7 @@
 package acptest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -321,13 +322,15 @@ func init() {
 			return nil
 		},
 		"deaf": func(*work, string) error { select {} },
-		"die": func(*work, string) error {
-			fmt.Fprintln(os.Stderr, "panic: out of cheese")
+		"die": func(_ *work, rest string) error {
+			if rest != "silently" {
+				fmt.Fprintln(os.Stderr, cmp.Or(rest, "panic: out of cheese"))
+			}
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		},
-		"garbage": func(w *work, _ string) error {
-			_, err := os.Stdout.WriteString("this is no JSON\n{\"jsonrpc\":\"2.0\",\"method\":\"unknown/news\"}\n")
+		"garbage": func(w *work, rest string) error {
+			_, err := os.Stdout.WriteString(cmp.Or(rest, "this is no JSON") + "\n{\"jsonrpc\":\"2.0\",\"method\":\"unknown/news\"}\n")
 			return err
 		},
 		"raw": func(w *work, rest string) error { // an update as it is

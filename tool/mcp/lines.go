@@ -28,7 +28,7 @@ type lines struct {
 	buf  *bufio.Reader
 	rest []byte // of the messages that are being read
 
-	// skipped is told of everything that is left out, at most maxLine bytes of each;
+	// skipped is told of everything that is left out, at most maxPrinted bytes of each;
 	// announced of a change of the list of tools, before any later message is read.
 	skipped   func(line []byte)
 	announced func()
@@ -70,7 +70,7 @@ func (l *lines) line() ([]byte, error) {
 		case wanted:
 			line = append(line, part...)
 		default:
-			line = append(line, part[:min(len(part), maxLine-len(line))]...)
+			line = append(line, part[:min(len(part), maxPrinted-len(line))]...)
 		}
 		switch {
 		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull):
@@ -98,7 +98,7 @@ func message(line []byte) bool {
 
 // skip tells of a line that is left out. Empty ones are nothing.
 func (l *lines) skip(line []byte) {
-	if line = bytes.TrimSpace(line[:min(len(line), maxLine)]); len(line) > 0 {
+	if line = bytes.TrimSpace(line[:min(len(line), maxPrinted)]); len(line) > 0 {
 		l.skipped(line)
 	}
 }

@@ -239,11 +239,11 @@ func (l *login) failed(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		kind = fault.Timeout
 	}
-	text := l.server.conceal(describe(plainCause(err).Error(), 500))
+	text := l.server.conceal(plainCause(err).Error())
 	for _, s := range l.state.secrets() {
 		if s != "" {
 			text = strings.ReplaceAll(text, s, concealed)
 		}
 	}
-	return fault.New(kind, "the login has failed: "+text)
+	return fault.New(kind, "the login has failed: "+describe(text, 500))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -236,6 +237,42 @@ func TestDyingWords(t *testing.T) {
 	defer set.Close()
 	if len(warnings) != 1 || !strings.Contains(warnings[0].Error(), "it said: error: no license for") {
 		t.Errorf("warnings: %v", warnings)
+	}
+}
+
+// TestCutWords: a key that lies where the words of a server are cut is masked before, whether it is
+// the configuration's or another secret.
+func TestCutWords(t *testing.T) {
+	t.Parallel()
+	cut := func(text string) bool { return !strings.Contains(text, "xxxx") || strings.Contains(text, "xs3") }
+	for _, own := range []bool{true, false} {
+		var log lockedBuffer
+		o := started(mcp.Options{RetryAfter: time.Hour, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		server := func(mode string) map[string]mcp.Server {
+			s := overStdio(mode)
+			if own {
+				s.Env["KEY"] = cutKey
+			} else {
+				o.Mask = func(s string) string { return strings.ReplaceAll(s, cutKey, "<masked>") }
+			}
+			return map[string]mcp.Server{"local": s}
+		}
+		for _, mode := range []string{"say much and die", "print much and die"} {
+			set, warnings := mcp.Connect(t.Context(), server(mode), o)
+			set.Close()
+			if text := fmt.Sprint(warnings) + log.String(); len(warnings) != 1 || cut(text) {
+				t.Errorf("%s: %s", mode, text)
+			}
+		}
+		set := connect(t, server("fail much"), o)
+		if got := event.JoinText(ask(t, set, "fail", `{}`).Content); cut(got) || len(got) < 256<<10 {
+			t.Errorf("fail: %d bytes", len(got))
+		}
+	}
+	set := connect(t, map[string]mcp.Server{"local": overStdio("1")}, mcp.Options{Mask: func(s string) string { return strings.ReplaceAll(s, cutKey, "<masked>") }})
+	text := strings.Repeat("x", 128<<10-30) + cutKey + strings.Repeat("x", 256<<10)
+	if got := event.JoinText(ask(t, set, "echo", `{"text":"`+text+`"}`).Content); cut(got) || len(got) < 256<<10 {
+		t.Errorf("echo: %d bytes", len(got))
 	}
 }
 

@@ -39,8 +39,9 @@ const (
 	maxImages      = 16
 	maxImageBytes  = 8 << 20 // of one image, in base64
 	maxStderr      = 4 << 10
-	maxLine        = 500 // of a line that is no message, as it is logged
-	maxLines       = 100 // lines of one process that are logged
+	maxLine        = 500     // of a line that is no message, as it is logged
+	maxPrinted     = 4 << 10 // of such a line, with the part that is left out once secrets are masked
+	maxLines       = 100     // lines of one process that are logged
 )
 
 // Local are MCP servers of this process by their names.

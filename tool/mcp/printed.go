@@ -17,7 +17,7 @@ type printed struct {
 
 // add takes a line.
 func (p *printed) add(line []byte) {
-	text := describe(string(line), maxLine)
+	text := p.server.shown(string(line), maxLine)
 	p.mu.Lock()
 	p.n++
 	n := p.n
@@ -28,7 +28,7 @@ func (p *printed) add(line []byte) {
 	switch {
 	case n <= maxLines:
 		o.Log.Info("an MCP server has printed a line that is no message; it belongs on standard error",
-			"server", p.server.name, "line", o.Mask(p.server.config.conceal(text)))
+			"server", p.server.name, "line", text)
 	case n == maxLines+1:
 		o.Log.Info("further lines of this MCP server are not logged", "server", p.server.name)
 	}

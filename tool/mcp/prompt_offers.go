@@ -116,6 +116,11 @@ func (s *Set) shown(text string, limit int) string {
 	return describe(s.opts.Mask(describe(text, math.MaxInt)), limit)
 }
 
+// shown is [Set.shown] for a text of the server itself, which may repeat its configuration.
+func (s *server) shown(text string, limit int) string {
+	return s.set.shown(s.config.conceal(text), limit)
+}
+
 // commandOf is the name of a server in commands; "" if they mean another one.
 func (s *Set) commandOf(sv *server) string {
 	for _, word := range []string{toolName(sv.name), sv.name} {

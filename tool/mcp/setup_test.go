@@ -28,6 +28,9 @@ import (
 // serveEnv makes this test binary an MCP server over stdio.
 const serveEnv = "DEFT_TEST_MCP_SERVER"
 
+// cutKey is said by servers where a text is cut.
+const cutKey = "s3cret-and-a-key-that-is-long-enough-to-lie-there-in-any-case"
+
 func TestMain(m *testing.M) {
 	switch os.Getenv(serveEnv) {
 	case "":
@@ -35,6 +38,22 @@ func TestMain(m *testing.M) {
 	case "say and die":
 		fmt.Fprintln(os.Stderr, "no license \x1b[31mfound\x1b[0m for", os.Getenv("KEY"))
 		os.Exit(3)
+	case "say much and die", "print much and die":
+		to, most := os.Stderr, 4096
+		if os.Getenv(serveEnv)[0] == 'p' {
+			to, most = os.Stdout, 500
+		}
+		fmt.Fprintln(to, strings.Repeat("x", most-4)+cutKey+strings.Repeat("y", 200))
+		os.Exit(3)
+	case "fail much":
+		eachRequest(func(r request) {
+			if r.Method == "tools/list" {
+				fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"tools\":[{\"name\":\"fail\",\"inputSchema\":{\"type\":\"object\"}}]}}\n", r.ID)
+				return
+			}
+			text := strings.Repeat("x", 128<<10-80) + cutKey + strings.Repeat("x", 256<<10)
+			fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32603,\"message\":\"%s\"}}\n", r.ID, text)
+		})
 	case "silent":
 		time.Sleep(math.MaxInt64) // select {} would be a deadlock, which ends the process
 	case "odd":

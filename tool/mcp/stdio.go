@@ -49,7 +49,7 @@ func (p *stdio) explain(err error) error {
 		err = errEnded
 	}
 	_ = p.Close() // its output matters
-	said := cmp.Or(describe(p.Stderr(), maxStderr), p.printed.end())
+	said := cmp.Or(p.printed.server.shown(p.Stderr(), maxStderr), p.printed.end())
 	if said == "" {
 		return err
 	}
