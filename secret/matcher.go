@@ -254,6 +254,9 @@ func (m *matcher) mask(text string) string {
 
 // inHidden reports whether a part of text is within a replacement of a value.
 func inHidden(text string, s span) bool {
+	if s.to-s.from > len(Hidden) {
+		return false
+	}
 	from := max(s.to-len(Hidden), 0)
 	i := strings.Index(text[from:min(s.from+len(Hidden), len(text))], Hidden)
 	return i >= 0 && from+i <= s.from && s.to <= from+i+len(Hidden)

@@ -89,7 +89,7 @@ func TestWays(t *testing.T) {
 			t.Fatal(len(all))
 		}
 		for name, text := range all {
-			for _, around := range []string{"%s", "before %s after\n", "$ x\n%s\n"} {
+			for _, around := range []string{"%s", "before %s after\n", "$ x\n%s\n", "$ x " + secret.Hidden + "\n%s\n"} { // the last was masked before
 				whole := fmt.Sprintf(around, text)
 				if strings.Contains(around, "before") && (strings.HasPrefix(name, "od") || strings.HasPrefix(name, "xxd") || name == "hexdump") {
 					continue // they begin lines
