@@ -69,6 +69,39 @@ test('an answer goes on where it was when the connection was lost meanwhile', as
   gate.close();
 });
 
+test('an answer that comes to a tab all at once is drawn', async ({ deft, page, context }) => {
+  const gate = await begin(deft, page);
+  const other = await context.newPage();
+  let connects = () => {};
+  const connected = new Promise<void>((done) => (connects = done));
+  await other.routeWebSocket(/\/sockets\/events\//, (socket) => {
+    let first = true; // it has the state
+    socket.connectToServer().onMessage(async (message) => {
+      if (String(message).includes('"type":"answer"')) return; // as to a tab that comes after them
+      if (!first) await connected;
+      first = false;
+      socket.send(message);
+    });
+  });
+  await other.goto(page.url());
+  await expect(log(other).getByText('Thinking')).toBeVisible();
+  const emptied = await list(other).evaluateHandle((box) => {
+    const seen = { times: 0 };
+    const rows = box.firstElementChild as Element;
+    new MutationObserver(() => (seen.times += rows.childElementCount === 0 ? 1 : 0)).observe(rows, { childList: true });
+    return seen;
+  });
+  gate.open();
+  await expect(status(page, 'Finished')).toBeVisible();
+  connects();
+  await expect(log(other).getByText('The end of it.')).toBeInViewport();
+  expect(await emptied.jsonValue()).toEqual({ times: 0 });
+  await log(other).getByText('The end of it.').hover();
+  await other.mouse.wheel(0, -10_000);
+  await expect(log(other).getByText('Write much')).toBeInViewport();
+  gate.close();
+});
+
 test('a call is shown while the model writes it: its name, its size and its text as it comes, in every tab', async ({ deft, page, context }) => {
   const text = Array.from({ length: 2000 }, (_, i) => `line ${i} of the file`).join('\n');
   await deft.script([

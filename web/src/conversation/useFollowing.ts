@@ -37,7 +37,7 @@ export function useFollowing(ends: boolean): Following {
     if (!list) return;
     if (closing.current && whole.current && below(list) <= near) following.current = true;
     if (following.current) {
-      list.scrollTop = list.scrollHeight;
+      list.scrollTop += below(list);
       seen.current = list.scrollTop;
     }
     end.current = list.scrollTop + below(list);
@@ -75,7 +75,12 @@ export function useFollowing(ends: boolean): Following {
   return useMemo(() => ({ scroller, following, away, settle, scrolled, clicked, leave, follow }), [away, settle, scrolled, clicked, leave, follow]);
 }
 
-const below = (list: Element) => list.scrollHeight - list.clientHeight - list.scrollTop;
+// sizeOf is the height of a list's rows as far as it is measured. A row that is new, or the menu of
+// the last one, reaches out of it: the virtualizer does not know a place behind its end, and draws
+// no row there.
+const sizeOf = (list: Element) => Math.max(list.clientHeight, list.firstElementChild?.clientHeight ?? 0);
+
+const below = (list: Element) => sizeOf(list) - list.clientHeight - list.scrollTop;
 
 // followsAfter reports whether the end is followed after a list has scrolled. While it is
 // followed each change of size is answered at once by going to the end, so that only its
