@@ -39,6 +39,7 @@ type tarball struct {
 	excludes []string
 	out      *tar.Writer
 	made     manifest
+	size     int64 // of the files, as holes
 	holes    int64
 	own      bool // the directory has a file named as the manifest
 }
@@ -53,7 +54,11 @@ func (l *Local) writeTarball(ctx context.Context, dir string, excludes []string,
 	zip := gzip.NewWriter(w)
 	t := &tarball{ctx: ctx, root: root, name: filepath.Base(filepath.Join(l.root.Name(), dir)), excludes: excludes, out: tar.NewWriter(zip)}
 	t.made = manifest{Format: "tar.gz", Source: t.name, Excludes: append([]string{}, excludes...)}
-	if err := t.directory("."); err != nil {
+	if err := t.directory(".", nil, t.measure); err != nil { // before the first byte: a caller can still say it
+		return fmt.Errorf("pack a directory: %w", err)
+	}
+	t.size, t.holes = 0, 0
+	if err := t.directory(".", t.header, t.file); err != nil {
 		return fmt.Errorf("pack a directory: %w", err)
 	}
 	if err := errors.Join(t.finish(), t.out.Close(), zip.Close()); err != nil {
@@ -62,8 +67,8 @@ func (l *Local) writeTarball(ctx context.Context, dir string, excludes []string,
 	return nil
 }
 
-// directory packs a directory, its files, then the directories in it.
-func (t *tarball) directory(rel string) error {
+// directory visits a directory, its files, then the directories in it. enter may be nil.
+func (t *tarball) directory(rel string, enter func(fs.FileInfo, string) error, file func(string) error) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
 	}
@@ -77,8 +82,10 @@ func (t *tarball) directory(rel string) error {
 		return nil //nolint:nilerr // as above
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	if err := t.header(st, path.Join(t.name, rel)+"/"); err != nil {
-		return err
+	if enter != nil {
+		if err := enter(st, path.Join(t.name, rel)+"/"); err != nil {
+			return err
+		}
 	}
 	var dirs []string
 	for _, e := range entries {
@@ -90,13 +97,13 @@ func (t *tarball) directory(rel string) error {
 		case e.IsDir():
 			dirs = append(dirs, name)
 		case e.Type().IsRegular():
-			if err := t.file(name); err != nil {
+			if err := file(name); err != nil {
 				return err
 			}
 		}
 	}
 	for _, name := range dirs {
-		if err := t.directory(name); err != nil {
+		if err := t.directory(name, enter, file); err != nil {
 			return err
 		}
 	}
@@ -112,6 +119,27 @@ func (t *tarball) header(st fs.FileInfo, name string) error {
 	return t.out.WriteHeader(h)
 }
 
+// count adds a file to the size and the holes, which are bounded.
+func (t *tarball) count(size, holes int64) error {
+	t.size, t.holes = t.size+size, t.holes+holes
+	switch {
+	case t.size > MaxArchive:
+		return fmt.Errorf("%w: files of more than %d GiB", ErrTooLarge, int64(MaxArchive)>>30)
+	case t.holes > MaxHoles:
+		return ErrHoles
+	}
+	return nil
+}
+
+// measure counts a file that will be packed.
+func (t *tarball) measure(rel string) error {
+	st, err := t.root.Lstat(rel)
+	if err != nil || !st.Mode().IsRegular() {
+		return nil //nolint:nilerr // it vanished
+	}
+	return t.count(st.Size(), Holes(t.root, rel))
+}
+
 func (t *tarball) file(rel string) error {
 	f, err := t.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -122,11 +150,8 @@ func (t *tarball) file(rel string) error {
 	if err != nil || !st.Mode().IsRegular() {
 		return nil
 	}
-	if t.made.TotalBytes+st.Size() > MaxArchive {
-		return fmt.Errorf("%w: files of more than %d GiB", ErrTooLarge, int64(MaxArchive)>>30)
-	}
-	if t.holes += holes(f, st); t.holes > MaxHoles {
-		return ErrHoles
+	if err := t.count(st.Size(), holes(f, st)); err != nil {
+		return err
 	}
 	if err := t.header(st, path.Join(t.name, rel)); err != nil {
 		return err

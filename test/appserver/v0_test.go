@@ -8,6 +8,8 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -303,6 +305,13 @@ func (c *v0) workspace() {
 		"project/.gitignore": true, "project/a.txt": true, "project/a (1).txt": true, "project/new file.txt": true,
 		"project/x.log": true, "project/sub/s.txt": true, "project/up.bin": true,
 	})
+	sparse := filepath.Join(filepath.Dir(up.Files[1]), "sub/sparse")
+	must.Succeed(c.t, os.WriteFile(sparse, nil, 0o600))
+	must.Succeed(c.t, os.Truncate(sparse, 2<<30))
+	if raw := c.call(http.StatusUnprocessableEntity, "GET", "zip-directory", nil, nil); !strings.Contains(string(raw), "holes of more than 1 GiB") {
+		c.t.Errorf("a workspace with a sparse file: %s", raw)
+	}
+	must.Succeed(c.t, os.Remove(sparse))
 }
 
 // refused sends wrong events.

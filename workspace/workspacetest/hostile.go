@@ -160,12 +160,14 @@ type failing struct{ err error }
 
 func (w failing) Write([]byte) (int, error) { return 0, w.err }
 
-// hugeArchives are refused: a few blocks on disk would become 100 GB, or take minutes.
+// hugeArchives are refused before a byte is packed: a few blocks on disk would become 100 GB, or take minutes.
 func hugeArchives(f *fixture) {
+	f.put("before", strings.Repeat("text", 50_000))
 	for size, refused := range map[int64]error{workspace.MaxArchive + 1: workspace.ErrTooLarge, 30 << 30: workspace.ErrHoles, workspace.MaxHoles + 2<<20: workspace.ErrHoles, 5 << 20: nil} {
 		f.sparse(size)
-		if _, err := f.Archive(f.Context(), ".", workspace.Archive{Format: workspace.TarGz}, io.Discard); !errors.Is(err, refused) {
-			f.Errorf("a file of %d bytes: %v", size, err)
+		var packed bytes.Buffer
+		if _, err := f.Archive(f.Context(), ".", workspace.Archive{Format: workspace.TarGz}, &packed); !errors.Is(err, refused) || err != nil && packed.Len() > 0 {
+			f.Errorf("a file of %d bytes: %v, %d bytes were packed", size, err, packed.Len())
 		}
 	}
 }

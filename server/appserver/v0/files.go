@@ -166,7 +166,7 @@ func (s *Service) zipDirectory(w http.ResponseWriter, r *http.Request) error {
 	}()
 	unzipped, err := gzip.NewReader(packed)
 	if err != nil {
-		return fileError(err, dir)
+		return err
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/zip")
