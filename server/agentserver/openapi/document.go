@@ -106,8 +106,8 @@ func (o *Contract) describe(r rest.Route, known map[string]described, ours map[s
 	op := object{"responses": object{"200": object{}}, "tags": []any{r.Tag}}
 	if in, ok := known[k]; ok {
 		path, op = in.path, in.op
-	} else {
-		op["parameters"] = pathParameters(path)
+	} else if in := pathParameters(path); in != nil {
+		op["parameters"] = in
 	}
 	if op["operationId"] == nil { // nor has it the rest
 		op["operationId"], op["tags"] = identifier(r.Method, path), []any{r.Tag}

@@ -2,7 +2,9 @@ package openapi
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -141,6 +143,25 @@ func TestValid(t *testing.T) {
 		}
 	}
 	dangling(t, doc, schemas)
+}
+
+// TestOwnRoutes holds that a route which the contract does not have has no member that is null,
+// which OpenAPI allows nowhere in an operation.
+func TestOwnRoutes(t *testing.T) {
+	t.Parallel()
+	doc := made(t, Options{Routes: []rest.Route{{Method: "GET", Path: "/own", Tag: "T"}, {Method: "GET", Path: "/own/{id}", Tag: "T"}}})
+	paths, _ := doc["paths"].(object)
+	for path, want := range map[string][]string{"/own": {"200", "401", "403", "503"}, "/own/{id}": {"200", "401", "403", "404", "422", "503"}} {
+		op, _ := paths[path].(object)["get"].(object)
+		for member, v := range op {
+			if v == nil {
+				t.Errorf("%s: %s is null", path, member)
+			}
+		}
+		if d := cmp.Diff(want, slices.Sorted(maps.Keys(op["responses"].(object)))); d != "" {
+			t.Errorf("%s: statuses (-want +got):\n%s", path, d)
+		}
+	}
 }
 
 // dangling looks for references to nothing.
