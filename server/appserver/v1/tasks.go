@@ -261,13 +261,27 @@ func (s *Service) countTasks(r *http.Request) (any, error) {
 	return s.o.Conversations.CountTasks(r.Context(), tq)
 }
 
-func (s *Service) batchTasks(r *http.Request) (any, error) {
-	asked := rest.QueryOf(r).All("ids")
+// taskIDs returns the ids of start tasks that a query names. A text that is no id is refused with
+// its place, as the contract does for tasks.
+func taskIDs(q *rest.Query) ([]string, error) {
+	asked := q.All("ids")
 	if err := tooMany(len(asked), "ids"); err != nil {
 		return nil, err
 	}
-	for i := range asked {
-		asked[i] = strings.ReplaceAll(asked[i], "-", "")
+	for i, text := range asked {
+		id, wrong := schema.ParseUUID(text, "query", "ids", i)
+		if wrong != nil {
+			return nil, wrong
+		}
+		asked[i] = id
+	}
+	return asked, nil
+}
+
+func (s *Service) batchTasks(r *http.Request) (any, error) {
+	asked, err := taskIDs(rest.QueryOf(r))
+	if err != nil {
+		return nil, err
 	}
 	found, err := s.o.Conversations.Tasks(r.Context(), owner(r), asked...)
 	if err != nil {

@@ -2,11 +2,14 @@ package v1
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/rest"
 )
@@ -44,5 +47,20 @@ func TestOnlyIDs(t *testing.T) {
 		if (err != nil) != (want != "") || err != nil && err.Error() != want {
 			t.Errorf("%s: %v", query, err)
 		}
+	}
+}
+
+// TestTaskIDs: the refusal of a text that is no id has its place.
+func TestTaskIDs(t *testing.T) {
+	t.Parallel()
+	const id = "00112233-4455-6677-8899-aabbccddeeff"
+	got, err := taskIDs(rest.QueryOf(httptest.NewRequest("GET", "/?ids="+id, nil)))
+	if must.Succeed(t, err); len(got) != 1 || got[0] != strings.ReplaceAll(id, "-", "") {
+		t.Errorf("got %v", got)
+	}
+	_, err = taskIDs(rest.QueryOf(httptest.NewRequest("GET", "/?ids="+id+"&ids=x", nil)))
+	var wrong schema.Violations
+	if !errors.As(err, &wrong) || wrong[0].Type != "uuid_parsing" || !slices.Equal(wrong[0].Loc, []any{"query", "ids", 1}) {
+		t.Errorf("got %v", err)
 	}
 }
