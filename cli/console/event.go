@@ -182,7 +182,7 @@ func (p *Printer) action(e *event.ActionEvent) {
 	}
 	mark, text, faint := p.does(e)
 	if p.under = e.ID; text != "" {
-		p.running[e.ID] = shown{e.ToolCallID, firstLine(mark + " " + text)}
+		p.running[e.ID] = shown{e.ToolCallID, FirstLine(mark + " " + text)}
 	}
 	switch {
 	case text == "":
@@ -242,7 +242,7 @@ func (p *Printer) SubAgent(name string, ev event.Event) {
 		return
 	}
 	if mark, text, _ := p.does(e); text != "" {
-		p.line(p.paint(dim, "  "+clean(name)+" ") + p.paint(cyan, mark+" ") + p.paint(dim, firstLine(text)))
+		p.line(p.paint(dim, "  "+clean(name)+" ") + p.paint(cyan, mark+" ") + p.paint(dim, FirstLine(text)))
 	}
 }
 
@@ -471,10 +471,12 @@ func (p *Printer) short(s string) string {
 	if p.opts.Full {
 		return strings.Join(strings.Fields(s), " ")
 	}
-	return firstLine(s)
+	return FirstLine(s)
 }
 
-func firstLine(s string) string {
+// FirstLine is the first line of a text, with an ellipsis where there is more. A part of it may be
+// foreign: see [Line].
+func FirstLine(s string) string {
 	l, _, more := strings.Cut(strings.TrimSpace(s), "\n")
 	if len(l) > 200 {
 		l, more = strings.ToValidUTF8(l[:200], ""), true
@@ -507,7 +509,7 @@ func (p *Printer) failed(why string) {
 		p.block(red, why)
 		return
 	}
-	p.line(p.paint(red, "  ✗ "+clean(firstLine(why))))
+	p.line(p.paint(red, "  ✗ "+clean(FirstLine(why))))
 	p.hints(why)
 }
 

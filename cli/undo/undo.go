@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/checkpoint"
@@ -208,10 +209,8 @@ func (c *Undo) report(std *stdio.Streams, id event.ConversationID, u session.Und
 		return nil
 	}
 	done := "the conversation"
-	if n := len(u.Files.Written) + len(u.Files.Removed); n == 1 {
-		done += " and one file"
-	} else if n > 1 {
-		done += fmt.Sprintf(" and %d files", n)
+	if n := len(u.Files.Written) + len(u.Files.Removed); n > 0 {
+		done += " and " + number(n)
 	}
 	if _, err := fmt.Fprintf(std.Out, "undone: %s\n", done); err != nil {
 		return err
@@ -235,6 +234,14 @@ type pointJSON struct {
 	LeftOut []string `json:"left_out"`
 }
 
+// number says how many files there are.
+func number(files int) string {
+	if files == 1 {
+		return "one file"
+	}
+	return strconv.Itoa(files) + " files"
+}
+
 func (c *Undo) list(ctx context.Context, std *stdio.Streams, conv *session.Conversation) error {
 	points, err := conv.Branches().Points(ctx)
 	if err != nil {
@@ -248,7 +255,7 @@ func (c *Undo) list(ctx context.Context, std *stdio.Streams, conv *session.Conve
 			}
 			continue
 		}
-		fmt.Fprintf(std.Out, "%s  %s  %d files  %s\n", p.Event, p.Checkpoint.Time.Local().Format("2006-01-02 15:04:05"), p.Checkpoint.Files, console.Line(p.Text))
+		fmt.Fprintf(std.Out, "%s  %s  %s  %s\n", p.Event, p.Checkpoint.Time.Local().Format("2006-01-02 15:04:05"), number(p.Checkpoint.Files), console.Line(console.FirstLine(p.Text)))
 	}
 	if len(points) == 0 && !c.JSON {
 		fmt.Fprintln(std.Err, "there are no checkpoints of this conversation")
