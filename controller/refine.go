@@ -16,7 +16,7 @@ const (
 )
 
 // finished returns the events for the agent's end by a call of finish, which the event id has answered:
-// a message with which it goes on, or those of [Controller.ends].
+// a message with which it goes on, or the event of [Controller.ends].
 func (c *Controller) finished(now *state.State, a *event.ActionEvent, id event.ID) []event.Event {
 	if c.cfg.FollowUp == nil {
 		return []event.Event{c.ends(id)}

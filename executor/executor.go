@@ -89,7 +89,7 @@ func New(tools map[string]tool.Executor, journal *Journal) *Executor {
 	}
 }
 
-// Mask names further values that must not be in the journal, such as those in the
+// Mask names further values that must not be in the journal, such as the values in the
 // environment of commands.
 func (x *Executor) Mask(values ...string) { x.given.Track(values...) }
 
@@ -252,7 +252,7 @@ func (x *Executor) Kinds() []string { return slices.Sorted(maps.Keys(x.tools)) }
 // background, which is not returned by any call, or nil.
 func (x *Executor) JournalErr() error { return x.journal.failure() }
 
-// Close refuses new actions, interrupts those that run and waits until they
+// Close refuses new actions, interrupts running ones and waits until they
 // have ended and are recorded, then closes the tools and the journal. If ctx
 // ends first, the tools are closed nevertheless and the error is of kind
 // fault.Timeout when actions still run even then. A second Close does nothing.

@@ -109,7 +109,7 @@ func (e *Engine) tryBegin(t *tenure, a *active) bool {
 	return true
 }
 
-// show passes a state of a job on to those that follow it.
+// show passes a state of a job on to its followers.
 func (e *Engine) show(a *active, j Job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -185,7 +185,7 @@ type Provider interface {
 	Remove(ctx context.Context, id string) error
 }
 
-// Vanished returns the sandboxes, of those with the ids, that have run and are gone with
+// Vanished returns the sandboxes with one of the ids that have run and are gone with
 // the workspaces inside them, because somebody removed them: by id, when they were started.
 // A provider for which that can be says it by a method of this name. The answer may be some
 // seconds old.

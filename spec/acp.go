@@ -191,7 +191,7 @@ func (f *ACP) Files() []FileSecret {
 type ACPDiscovery struct {
 	Name    *string `json:"agent_name"`
 	Version *string `json:"agent_version"`
-	// Models are those that the program offers, Model is its own choice.
+	// Models are the models that the program offers, Model is its own choice.
 	Models []ACPModelInfo `json:"available_models"`
 	Model  *string        `json:"current_model_id"`
 	// Switches says that a session can change its model.

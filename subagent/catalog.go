@@ -1,4 +1,4 @@
-// Package subagent finds the agents to which an agent can delegate a task: those in
+// Package subagent finds the agents to which an agent can delegate a task: the agents in
 // files of a project or a user, and the built-in ones (docs/openhands/sdk-wire.md
 // sections 5.4 and 10). Package session runs them.
 //

@@ -26,7 +26,7 @@ type Install struct {
 // Help is shown by `deft plugins install --help`.
 func (c *Install) Help() string {
 	return `The plugin is copied to ~/.openhands/plugins/installed, at the commit that its source has now; only
-deft plugins update fetches it again. You are shown what it runs, and asked. From then on its skills,
+deft plugins update fetches it again. Its hooks and MCP servers are shown, and you are asked. From then on its skills,
 commands, agents, hooks and MCP servers are in all of your new conversations: of deft run, of deft serve
 and of the agent server.
 
@@ -110,8 +110,8 @@ type Update struct {
 
 // Help is shown by `deft plugins update --help`.
 func (c *Update) Help() string {
-	return `Each plugin is fetched from its source again, at the branch or tag that it was installed from. If what it
-runs has changed, you are shown it and asked. A plugin that cannot be fetched stays as it is.`
+	return `Each plugin is fetched from its source again, at the branch or tag that it was installed from. If its hooks
+or MCP servers have changed, they are shown and you are asked. A plugin that cannot be fetched stays as it is.`
 }
 
 // Run updates the plugins.

@@ -33,7 +33,7 @@ import (
 // Command has the commands. It is a command line, for kong.
 type Command struct {
 	List         List         `cmd:"" default:"withargs" help:"List your plugins."`
-	Show         Show         `cmd:"" help:"Show what a plugin has, and what it runs."`
+	Show         Show         `cmd:"" help:"Show the parts of a plugin, and its programs: hooks and MCP servers."`
 	Install      Install      `cmd:"" help:"Install a plugin from a repository, a directory or a marketplace."`
 	Update       Update       `cmd:"" help:"Fetch plugins again from where they came."`
 	Enable       Enable       `cmd:"" help:"Let a plugin take effect again."`
@@ -87,7 +87,7 @@ func (c *List) Run(std *stdio.Streams, w Wiring) error {
 		return err
 	}
 	active, warnings := my.User()
-	for _, p := range active { // those that the user wrote himself
+	for _, p := range active { // the user's own ones among them
 		if filepath.Dir(p.Path) != my.installed.Dir() {
 			all = append(all, installed.Info{Name: p.Name, Version: p.Version, Description: p.Description, Enabled: true, Source: "local", InstallPath: p.Path})
 		}

@@ -59,7 +59,7 @@ type Set struct {
 	OutputPrice   *float64 `name:"output-price" help:"Price of a million tokens written." placeholder:"DOLLARS"`
 
 	Fallback  *[]string `help:"Profiles to ask, in this order, when the model fails after all its tries." placeholder:"PROFILE,…"`
-	Vision    *string   `help:"Profile that takes requests with images, and those too long for this model." placeholder:"PROFILE" complete:"profiles"`
+	Vision    *string   `help:"Profile that takes requests with images, and requests too long for this model." placeholder:"PROFILE" complete:"profiles"`
 	TextLimit *int      `name:"text-limit" help:"Longest prompt that does not go to the --vision profile, in tokens." placeholder:"TOKENS"`
 }
 

@@ -17,7 +17,7 @@ import (
 
 // Prune removes images that deft run has built.
 type Prune struct {
-	Unused time.Duration `name:"older-than" help:"Only those that were built so long ago, for example 720h." placeholder:"TIME"`
+	Unused time.Duration `name:"older-than" help:"Only images that were built so long ago, for example 720h." placeholder:"TIME"`
 	DryRun bool          `short:"n" name:"dry-run" help:"Show the images that would be removed, and remove nothing."`
 	Yes    bool          `short:"y" help:"Do not ask."`
 	JSON   bool          `name:"json" help:"Print each image as a line of JSON."`

@@ -41,7 +41,7 @@ type Undo struct {
 	KeepFiles bool     `name:"keep-files" help:"Leave the files as they are: only the conversation goes back."`
 	KeepGit   bool     `name:"keep-commits" help:"Leave Git's checkout as it is: branch, commit and staging area."`
 	Preview   bool     `short:"n" name:"dry-run" help:"Show what would change, and change nothing."`
-	AllFiles  bool     `name:"all-files" help:"Take also those files back that were changed after the agent's last action, by you or another program."`
+	AllFiles  bool     `name:"all-files" help:"Take also files back that were changed after the agent's last action, by you or another program."`
 	Yes       bool     `short:"y" help:"Do not ask. Files that were changed after the agent's last action stay, unless --all-files is given."`
 	JSON      bool     `name:"json" help:"Print the result as a JSON object."`
 }

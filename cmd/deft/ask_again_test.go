@@ -33,8 +33,8 @@ func (b *bench) inTerminal(t *testing.T, args []string, questions ...[2]string) 
 	return out
 }
 
-// TestAskedAgain continues a conversation whose project names other hooks, MCP servers and agents than those that the
-// user has allowed: the user is asked as at the beginning, and the former programs do not run beside the allowed ones.
+// TestAskedAgain continues a conversation whose project has changed its hooks, MCP servers and agents since the user
+// allowed them: the user is asked as at the beginning, and the former programs do not run beside the allowed ones.
 func TestAskedAgain(t *testing.T) {
 	t.Parallel()
 	var turns strings.Builder

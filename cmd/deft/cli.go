@@ -43,9 +43,9 @@ type grammar struct {
 	Build         buildCmd           `cmd:"" help:"Build Deft with packages of your own linked in."`
 	Licenses      licensesCmd        `cmd:"" help:"Print the licences of Deft and of everything that is linked into it."`
 	Version       versionCmd         `cmd:"" help:"Print the version."`
-	Dev           devCmd             `cmd:"" help:"Tools for those who work on Deft."`
+	Dev           devCmd             `cmd:"" help:"Tools for people who work on Deft."`
 	RuntimeAPI    runtimeAPICmd      `cmd:"" name:"runtime-api" help:"Start sandboxes for clients of OpenHands' Runtime API."`
-	SandboxServer sandboxServerCmd   `cmd:"" name:"sandbox-server" hidden:"" help:"Wait inside a sandbox for what to run."`
+	SandboxServer sandboxServerCmd   `cmd:"" name:"sandbox-server" hidden:"" help:"Wait inside a sandbox for programs to run."`
 	serveGrammar
 	agentServerGrammar
 	actionServerGrammar

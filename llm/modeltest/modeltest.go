@@ -50,7 +50,7 @@ type Adapter struct {
 	Speak func(llmtest.Reply) llmtest.Reply
 }
 
-// RunAnswers runs only the cases of valid answers, including those with tools:
+// RunAnswers runs only the cases of valid answers, including answers with tools:
 // for wrappers of adapters.
 func RunAnswers(t *testing.T, a Adapter) {
 	t.Helper()

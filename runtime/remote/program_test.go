@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/internal/must"
 )
 
-// TestWriteAfterEnd: input for a program that has ended fails as that of a program on this machine does.
+// TestWriteAfterEnd: input for a program that has ended fails as it does on this machine.
 func TestWriteAfterEnd(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))

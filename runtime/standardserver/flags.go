@@ -18,7 +18,7 @@ type SandboxFlags struct {
 	Signals   bool            `name:"ignore-signals" help:"Let no signal end the server." hidden:""`
 	Program   bool            `name:"own-program" help:"The sandbox is for one program with a network of its own." hidden:""`
 	Masked    []string        `name:"mask" help:"Variables whose values are secret." hidden:""`
-	Mark      string          `help:"Changes with what a sandbox that runs must have been started with." hidden:""`
+	Mark      string          `help:"Mark of the options that a running sandbox must have been started with." hidden:""`
 	Results   string          `help:"Directory for results that do not fit (default: in the sandbox's own /tmp)." hidden:"" type:"path"`
 }
 

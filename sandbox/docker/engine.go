@@ -21,7 +21,7 @@ type Engine struct {
 	Runtimes []string
 	// Security are the mechanisms that the engine uses, for example "seccomp".
 	Security []string
-	// Images are the names of those that are there.
+	// Images are the names of the images that are there.
 	Images []string
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/image"
 )
 
-// write makes files below a new directory, by path; those with "->TARGET" are links.
+// write makes files below a new directory, by path; names with "->TARGET" are links.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

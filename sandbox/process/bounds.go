@@ -57,7 +57,7 @@ func bounds(l sandbox.Limits, tmpBytes int64, rep sandbox.Report) []sandbox.Boun
 	case has("cgroup-pids"):
 		set("processes", limit)
 	case has(processLimitFeature) && rep.Level == LevelLandlock:
-		set("processes", limit+", beside those that the user had at the start")
+		set("processes", limit+", beside the user's processes at the start")
 	case has(processLimitFeature):
 		set("processes", limit)
 	case l.PIDs > 0:

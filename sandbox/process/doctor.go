@@ -199,7 +199,7 @@ func (p *Provider) unreachable(t targets) []string {
 }
 
 // readChecks reads the probe's lines. A probe that ends early was killed by one of
-// its attempts; those that it did not reach count as failed.
+// its attempts; attempts that it did not reach count as failed.
 func readChecks(ctx context.Context, s sandbox.Sandbox, t targets) (checks []sandbox.Attempt, err error) {
 	seen := map[string]bool{}
 	err = readProbe(ctx, s, func(c sandbox.Attempt) {

@@ -186,7 +186,7 @@ func TestDescriptorsDoNotLeak(t *testing.T) {
 	}
 }
 
-// children returns the ids of this process's children, also of those that have ended.
+// children returns the ids of this process's children, also of children that have ended.
 func children(t *testing.T) []string {
 	t.Helper()
 	threads, err := filepath.Glob("/proc/self/task/*/children")

@@ -277,7 +277,7 @@ func (in *instance) setPaused(ctx context.Context, paused bool) error {
 		what = "pause"
 	}
 	err := in.p.api.change(ctx, what, in.runtimeID)
-	if fault.Is(err, fault.Conflict) { // the API keeps those that have ended, for their files
+	if fault.Is(err, fault.Conflict) { // the API keeps runtimes that have ended, for their files
 		if st, serr := in.Status(ctx); serr == nil && st.State == sandbox.Ended {
 			return fault.New(fault.NotFound, "the sandbox has ended").Because(err)
 		}

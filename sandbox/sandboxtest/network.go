@@ -16,7 +16,7 @@ import (
 )
 
 // reachArg makes the test binary a command that connects to the addresses that follow, as
-// NETWORK=ADDRESS, and sends them a line each. It prints those that answer.
+// NETWORK=ADDRESS, and sends them a line each. It prints the addresses that answer.
 const reachArg = "sandboxtest-reach"
 
 func reach(addresses []string) {

@@ -429,7 +429,7 @@ func outOfMemory(t *testing.T, f *fixture) {
 	}
 }
 
-// forkBomb: processes are bounded, and the program survives those that take all.
+// forkBomb: processes are bounded, and the program survives commands that take all.
 func forkBomb(t *testing.T, f *fixture) {
 	s := f.startLimited(t, sandbox.Limits{PIDs: 60})
 	if !slices.Contains(s.Report().Features, "cgroup-pids") {

@@ -76,7 +76,7 @@ func (f *Flags) Address(key string) (address string, err error) {
 	return net.JoinHostPort(host, strconv.FormatUint(port, 10)), nil
 }
 
-// Become makes this process that of another user, who owns the working directory.
+// Become makes this process run as another user, who owns the working directory.
 func (f *Flags) Become() error {
 	if f.UserID < 0 || f.UserID == os.Geteuid() {
 		return nil

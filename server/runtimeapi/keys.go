@@ -26,7 +26,7 @@ func NewKey(name, secret string, quota int) Key {
 }
 
 // ParseKeys reads a file of keys: one to a line, alone or after its name and before its
-// quota, separated by spaces. Empty lines and those that begin with # are skipped. No
+// quota, separated by spaces. Empty lines and lines that begin with # are skipped. No
 // error shows a key.
 func ParseKeys(text string, quota int) ([]Key, error) {
 	var keys []Key

@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/server/runtimeapi/registry"
 )
 
-// pooled is an entry of the file of --pool. Its fields are those of start requests.
+// pooled is an entry of the file of --pool. It has the fields of start requests.
 type pooled struct {
 	Image        string  `json:"image"`
 	Factor       float64 `json:"resource_factor"`

@@ -289,7 +289,7 @@ func (b *Builder) sandboxSpec(ctx context.Context, r session.BuildRequest, env [
 	return box, nil
 }
 
-// readable are the directories that a sandbox shows beside the workspace: those that the user
+// readable are the directories that a sandbox shows beside the workspace: the user's
 // grants, and for conversations of this machine's user the copies of his plugins.
 func (b *Builder) readable(r session.BuildRequest) []string {
 	class := b.class(r.Placement)

@@ -184,7 +184,7 @@ export class Deft {
     await expect(page.getByRole('main').getByRole('heading', { level: 1 })).toBeVisible();
   }
 
-  // setModel stores the scripted model as that of a user who has the page open.
+  // setModel stores the scripted model as a user does who has the page open.
   async setModel(page: Page, more: Record<string, unknown> = {}): Promise<void> {
     await this.storeModel(page, more);
     await page.reload();

@@ -30,7 +30,7 @@ test('the frame of the page is there before its scripts, and each first question
   go();
   await expect(page.getByRole('textbox', { name: 'Task' })).toBeFocused();
   expect(asked.filter((path) => path.endsWith('/count'))).toHaveLength(1);
-  // The code of conversations comes when the page is there, that of terminals when one is opened.
+  // The code of conversations comes when the page is there, the code of terminals when one is opened.
   await expect.poll(() => scripts.filter((path) => path.includes('/conversation-')).length).toBe(1);
   expect(scripts.filter((path) => /Terminal|PdfView|DiffView|Settings/.test(path))).toEqual([]);
 });

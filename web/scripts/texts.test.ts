@@ -27,7 +27,7 @@ function plain(node: ts.Node): string | null {
   return null;
 }
 
-// literals are those that an expression may be.
+// literals are the texts that an expression may be.
 function literals(node: ts.Expression): ts.Expression[] {
   if (ts.isParenthesizedExpression(node)) return literals(node.expression);
   if (ts.isConditionalExpression(node)) return [...literals(node.whenTrue), ...literals(node.whenFalse)];

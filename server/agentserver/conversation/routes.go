@@ -52,7 +52,7 @@ type Options struct {
 	Containers *Containers
 	// NoBrowser says that no agent gets the browser tools.
 	NoBrowser bool
-	// Keys are those that clients may show; nil for none.
+	// Keys are the keys that clients may show; nil for none.
 	Keys func() []string
 }
 

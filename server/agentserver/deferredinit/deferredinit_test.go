@@ -186,7 +186,7 @@ func TestSettings(t *testing.T) {
 }
 
 // TestPagesFromElsewhere keeps web pages from waking a server that wants no
-// key, also those that gave their own name the machine's address.
+// key, also requests that gave their own name the machine's address.
 func TestPagesFromElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -188,7 +188,7 @@ func (s *Service) Followers(id event.ConversationID) int {
 }
 
 // Close sends all clients a close frame and waits until their sockets are closed,
-// at most two seconds for those that do not answer.
+// at most two seconds for clients that do not answer.
 func (s *Service) Close() {
 	s.mu.Lock()
 	s.closed = true

@@ -74,7 +74,7 @@ type Server struct {
 	// AllowedOrigins are without a slash at the end.
 	AllowedOrigins []string `toml:"allowed_origins" example:"https://app.example.org" help:"Origins of other web pages that may use the server."`
 	// TLSCertificate and TLSKey are both set or both empty.
-	TLSCertificate string `toml:"tls_certificate" path:"true" example:"/etc/deft/tls.pem" help:"File with the certificate, and those between it and its authority; the server then speaks HTTPS."`
+	TLSCertificate string `toml:"tls_certificate" path:"true" example:"/etc/deft/tls.pem" help:"File with the certificate, and the certificates between it and its authority; the server then speaks HTTPS."`
 	TLSKey         string `toml:"tls_key" path:"true" example:"/etc/deft/tls.key" help:"File with the certificate's key."`
 	// InternalHosts is nil for the default, which depends on who is served.
 	InternalHosts []string `toml:"internal_hosts" example:"llm.example.org" help:"Hosts, addresses and networks that are not public and that users may name all the same, as addresses of models, MCP servers and repositories; or all (default: all where only this machine is served, none where others are)."`

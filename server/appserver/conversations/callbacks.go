@@ -15,7 +15,7 @@ import (
 // that for each conversation that is started without a title, so no callback is stored for it.
 const TitleProcessor = "SetTitleCallbackProcessor"
 
-// mostProcessors bounds those of a start request.
+// mostProcessors bounds the processors of a start request.
 const mostProcessors = 20
 
 // ProcessorKind returns the kind of a processor's document.

@@ -152,7 +152,7 @@ type Details struct {
 	Subs    []string        `json:"sub_conversation_ids"`
 }
 
-// Get returns conversations of an owner, nil for those that do not exist.
+// Get returns conversations of an owner by their ids, nil for ids without one.
 func (s *Service) Get(ctx context.Context, owner identity.Tenant, ids ...event.ConversationID) ([]*Info, error) {
 	var page eventstream.ListPage
 	untitled := make([]bool, len(ids))

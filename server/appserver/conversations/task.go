@@ -135,7 +135,7 @@ func (s *Service) Wait(ctx context.Context, owner identity.Tenant, id string) (t
 	return t, err
 }
 
-// Tasks returns start tasks of an owner by their ids, nil for those that do not exist.
+// Tasks returns start tasks of an owner by their ids, nil for ids without one.
 func (s *Service) Tasks(ctx context.Context, owner identity.Tenant, ids ...string) ([]*store.Task, error) {
 	out := make([]*store.Task, len(ids))
 	for i, id := range ids {

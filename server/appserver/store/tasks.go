@@ -100,7 +100,7 @@ type TaskQuery struct {
 	Owner        string
 	Conversation event.ConversationID // "" for any
 	From         time.Time            // created then or later; zero for any
-	Unfinished   bool                 // only those that have not ended
+	Unfinished   bool                 // only tasks that have not ended
 	ByUpdated    bool                 // order by the time of the last change
 	Ascending    bool
 	Page         string

@@ -44,7 +44,7 @@ func (f *fixture) pages(owner, query string, limit int) (ids []string) {
 	return nil
 }
 
-// TestPages wants each conversation on one page, those that are being started too.
+// TestPages wants each conversation on one page, the starting ones too.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	f := setup(t)

@@ -105,7 +105,7 @@ type Options struct {
 // Limits.
 const (
 	parallel    = 2  // builds at a time
-	maxPlaces   = 12 // unfinished builds, with those that are being uploaded
+	maxPlaces   = 12 // unfinished builds, with builds that are being uploaded
 	maxOwned    = 4  // of those, of one owner
 	maxFinished = 50 // finished builds that are kept of one owner
 	maxTags     = 8

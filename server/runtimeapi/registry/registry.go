@@ -194,7 +194,7 @@ func (r *Registry) recover(ctx context.Context, e *entry) error {
 // removeOrphans removes the sandboxes and workspaces that are neither a runtime's nor the
 // pool's: leftovers of a process that was killed.
 func (r *Registry) removeOrphans(ctx context.Context) error {
-	known := map[string]bool{} // also those that are removed while this goes on
+	known := map[string]bool{} // also runtimes that are removed while this goes on
 	note := func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()

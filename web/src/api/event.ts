@@ -1,5 +1,5 @@
 // The events of a conversation, as far as the page reads them. Their form is
-// that of OpenHands; unknown kinds are shown by their name.
+// OpenHands'; unknown kinds are shown by their name.
 
 export interface Content {
   type: 'text' | 'image';

@@ -43,7 +43,7 @@ export const Timeline = memo(function Timeline({ store, label = tr('Conversation
   const view = useRows(store, following);
   const { onToggle, reveal } = view;
 
-  // Rows that are put in front must not move those in view.
+  // Rows that are put in front must not move the rows in view.
   const first = items[0]?.id;
   const last = useRef({ first, place });
   const shift = last.current.first !== undefined && first !== last.current.first && place === last.current.place;

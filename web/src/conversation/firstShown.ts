@@ -2,7 +2,7 @@
 export const step = 40;
 
 // most is how many rows of a thread are shown at all: the page of its conversation draws only
-// those in view.
+// the rows in view.
 export const most = 400;
 
 // firstShown is the place of the first row that a thread shows, for the newest `shown` rows.
