@@ -328,6 +328,9 @@ func (m *Manager) holdStopped(ctx context.Context, id event.ConversationID) (*Co
 		e := m.hold(id)
 		c.opening.Lock()
 		w := c.active.Load()
+		if e.c == c && w != nil && !w.Busy() {
+			w.hooks.end(context.WithoutCancel(ctx))
+		}
 		if e.c == c && (w == nil || w.closeController(ctx) == nil) {
 			return c, e, nil
 		}

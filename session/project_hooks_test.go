@@ -204,3 +204,20 @@ func TestProjectHooksUnusable(t *testing.T) {
 		})
 	}
 }
+
+// TestDeletedSessionEnd runs the hooks of the session's end when the conversation is deleted, while its sandbox is there.
+func TestDeletedSessionEnd(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var ran []string
+	h := setup(t, inTurn(says("a")), nil)
+	h.extend = func(r session.Resources) session.Resources { return programs{r, &mu, &ran} }
+	c := h.begin(t, `"hook_config":{"SessionEnd":[{"hooks":[{"command":"./end"}]}]}`)
+	send(t, c, "hello")
+	settle(t, c)
+	_, err := h.Delete(t.Context(), c.ID())
+	must.Succeed(t, err)
+	if !slices.Equal(ran, []string{"./end"}) {
+		t.Errorf("at the end of a deleted conversation ran %q", ran)
+	}
+}
