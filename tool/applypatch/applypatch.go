@@ -223,22 +223,35 @@ func (x *patcher) carryOut(steps []*step) error {
 func (x *patcher) write(s *step) (back func() error, err error) {
 	switch s.kind {
 	case add:
+		empty, err := x.files.Parents(s.at)
+		if err != nil {
+			return nil, err
+		}
 		real, err := x.files.Create(s.at, []byte(s.text))
-		return func() error { return x.remove(real) }, exists(err, s.at)
+		if err != nil {
+			empty()
+			return nil, exists(err, s.at)
+		}
+		return func() error { defer empty(); return x.remove(real) }, nil
 	case remove:
 		return func() error { return x.files.Restore(s.file) }, x.files.Remove(s.file)
 	}
 	f, name, unnamed := s.file, s.file.Real, func() error { return nil }
 	if s.to != "" {
+		empty, err := x.files.Parents(s.target)
+		if err != nil {
+			return nil, err
+		}
 		moved, err := x.files.Rename(f, s.target)
 		if err != nil {
+			empty()
 			return nil, exists(err, s.target)
 		}
 		if f, err = x.files.Reread(moved); err != nil {
 			return nil, err
 		}
 		old := name
-		unnamed = func() error { return x.rename(moved, old) }
+		unnamed = func() error { defer empty(); return x.rename(moved, old) }
 		name = moved
 	}
 	if *s.after == s.doc.Text {

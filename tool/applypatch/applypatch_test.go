@@ -171,10 +171,15 @@ func TestPutBack(t *testing.T) {
 	b.Write("m", "2\n")
 	b.Write("file", "")
 	must.Succeed(t, os.Chmod(b.Path("a"), 0o755))
-	b.Fails(patch("*** Update File: a\n@@\n-1\n+one\n*** Update File: m\n*** Move to: moved\n@@\n-2\n+two\n*** Add File: new\n+n\n*** Add File: new/below\n+n"), "Nothing was changed")
-	for name, content := range map[string]string{"a": "1\n", "m": "2\n", "moved": "(none)", "new": "(none)"} {
+	b.Fails(patch("*** Update File: a\n@@\n-1\n+one\n*** Update File: m\n*** Move to: far/away/moved\n@@\n-2\n+two\n*** Add File: deep/er/n\n+n\n*** Add File: new\n+n\n*** Add File: new/below\n+n"), "Nothing was changed")
+	for name, content := range map[string]string{"a": "1\n", "m": "2\n", "new": "(none)"} {
 		if got := b.Content(name); got != content {
 			t.Errorf("%s: %q", name, got)
+		}
+	}
+	for _, dir := range []string{"far", "deep"} {
+		if _, err := os.Lstat(b.Path(dir)); !os.IsNotExist(err) {
+			t.Errorf("the directory %s stays: %v", dir, err)
 		}
 	}
 	if info, err := os.Stat(b.Path("a")); err != nil || info.Mode().Perm() != 0o755 {

@@ -43,6 +43,8 @@ import (
 	"sync"
 
 	"github.com/deft-dev/deft/fault"
+
+	"golang.org/x/sys/unix"
 )
 
 // The defaults of [Config].
@@ -183,9 +185,15 @@ func (x *Files) Create(path string, data []byte) (real string, err error) {
 	if err := x.Creatable(path); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", x.Explain(path, err)
+	empty, err := x.Parents(path)
+	if err != nil {
+		return "", err
 	}
+	defer func() {
+		if err != nil {
+			empty()
+		}
+	}()
 	if real, err = realTarget(path); err != nil { // nothing is missing now
 		return "", x.Explain(path, err)
 	}
@@ -202,6 +210,28 @@ func (x *Files) Create(path string, data []byte) (real string, err error) {
 	}
 	x.seen.note(real, data)
 	return real, nil
+}
+
+// Parents makes the missing directories on the way to a path. drop removes the ones among them that are still empty; they
+// do not stay when it fails.
+func (x *Files) Parents(path string) (drop func(), err error) {
+	var missing []string // from the path upwards
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		missing = append(missing, dir)
+	}
+	drop = func() {
+		for _, dir := range missing {
+			_ = unix.Rmdir(dir) // it was not made, or somebody uses it
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		drop()
+		return nil, x.Explain(path, err)
+	}
+	return drop, nil
 }
 
 // Creatable refuses a path at which no file can be made: something is there, or nothing may be.
@@ -258,8 +288,9 @@ func (x *Files) Rename(f *File, to string) (real string, err error) {
 	if err := x.Creatable(to); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return "", x.Explain(to, err)
+	empty, err := x.Parents(to)
+	if err != nil {
+		return "", err
 	}
 	if real, err = realTarget(to); err == nil {
 		err = x.allowed(real)
@@ -271,6 +302,7 @@ func (x *Files) Rename(f *File, to string) (real string, err error) {
 		err = moveFile(f.Real, real)
 	}
 	if err != nil {
+		empty()
 		return "", x.Explain(to, err)
 	}
 	return real, nil

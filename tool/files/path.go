@@ -84,6 +84,9 @@ func RealPath(path string) (string, error) {
 func (x *Files) Explain(path string, err error) error {
 	switch {
 	case os.IsNotExist(err):
+		if to, err := os.Readlink(path); err == nil {
+			return Refuse("%s is a symbolic link to %s, which does not exist.", path, to)
+		}
 		return Refuse("%s does not exist.%s", path, x.nearby(path))
 	case os.IsPermission(err):
 		return Refuse("%s: permission denied", path)

@@ -173,6 +173,9 @@ func paths(t *testing.T, x Tool) {
 	if to, err := os.Readlink(b.Path("out")); err != nil || to != outside {
 		t.Errorf("the link is %q, %v", to, err)
 	}
+	if x.Read != nil {
+		b.Fails(x.Read("dangling"), "symbolic link to nowhere, which does not exist")
+	}
 	for _, path := range []string{"", " ", "~/f", "a\x00b"} {
 		x.each(path, func(a event.Action) { b.Fails(a) })
 	}
@@ -185,6 +188,10 @@ func paths(t *testing.T, x Tool) {
 		b.Fails(x.Create("dangling", "new"), "symbolic link to nowhere")
 		if got := b.Content("nowhere"); got != "(none)" {
 			t.Errorf("written through a link: %q", got)
+		}
+		b.Fails(x.Create("too/"+strings.Repeat("l", 300), "new"), "too long")
+		if _, err := os.Lstat(b.Path("too")); !os.IsNotExist(err) {
+			t.Errorf("a directory of a file that could not be made: %v", err)
 		}
 	}
 }
