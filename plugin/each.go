@@ -67,6 +67,9 @@ func (l Loader) one(ctx context.Context, r Registration, place string, f *ForEac
 	if err != nil {
 		return err
 	}
+	for _, why := range m.LeftOut {
+		f.warn(r, why)
+	}
 	for _, e := range m.Plugins {
 		switch {
 		case !r.Each.has(e.Name):

@@ -23,6 +23,8 @@ type Marketplace struct {
 	Description *string
 	Plugins     []Entry
 	Skills      []Entry
+	// LeftOut names skills that cannot be read, of a marketplace without a manifest.
+	LeftOut []string
 }
 
 // Entry is a plugin or a skill that a marketplace has.
@@ -154,7 +156,13 @@ func readMarketplace(dir string, from Source) (m Marketplace, err error) {
 		}
 		return m, nil
 	}
-	skills, _ := skill.LoadRepository(dir, "skills", ".skills")
+	skills, unread := skill.LoadRepository(dir, "skills", ".skills")
+	for i, w := range unread { // the directory may be a clone that is gone soon
+		if path, err := filepath.Rel(dir, w.Path); err == nil {
+			unread[i].Path = filepath.ToSlash(path)
+		}
+	}
+	m.LeftOut = skill.LeftOut(unread)
 	for _, s := range skills {
 		e := Entry{Name: s.Name, Description: s.Description, skill: &s}
 		if s.Trigger != nil {

@@ -300,6 +300,25 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// TestMarketplaceLeftOut names the skills of a marketplace that cannot be read.
+func TestMarketplaceLeftOut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testtree.Write(t, dir, map[string]string{
+		"skills/fine/SKILL.md": "---\nname: fine\ndescription: d\n---\nb",
+		"skills/bad/SKILL.md":  "---\nname: [\n\tbad: {{\n---\nb",
+	})
+	loader := plugin.Loader{Local: func(context.Context) bool { return true }}
+	m, err := loader.Preview(t.Context(), plugin.Source{Source: dir})
+	if err != nil || len(m.Skills) != 1 || len(m.LeftOut) != 1 || !strings.HasPrefix(m.LeftOut[0], "not loaded: skills/bad/SKILL.md: ") {
+		t.Errorf("%+v, %v", m, err)
+	}
+	f, err := loader.ForEach(t.Context(), []plugin.Registration{{Name: "m", From: plugin.Source{Source: dir}, Each: plugin.Choice{All: true}}})
+	if err != nil || len(f.Skills) != 1 || len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], "marketplace m: not loaded: skills/bad/SKILL.md: ") {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 // TestOutwardLinks refuses the plugins and skills of a repository with a link that leads out of it, and no others.
 func TestOutwardLinks(t *testing.T) {
 	t.Parallel()

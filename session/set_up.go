@@ -73,7 +73,7 @@ func (e Environment) RunScript(ctx context.Context, script string, allowed bool)
 	case got.TimedOut:
 		problem = fmt.Sprintf("%s was ended after %d minutes", script, setUpSeconds/60)
 	case got.ExitCode != 0:
-		problem = fmt.Sprintf("%s ended with exit code %d: %s", script, got.ExitCode, lastLines(output))
+		problem = strings.TrimSuffix(fmt.Sprintf("%s ended with exit code %d: %s", script, got.ExitCode, lastLines(output)), ": ")
 	}
 	return output, problem, nil
 }

@@ -114,7 +114,15 @@ func (c *ShowMarketplace) Run(ctx context.Context, std *stdio.Streams, w Wiring)
 	for _, e := range m.Skills {
 		fmt.Fprintf(table, "%s\tskill\t%s\n", stdio.OneLine(e.Name), stdio.OneLine(optional.Value(e.Description)))
 	}
+	leftOut(std, m)
 	return table.Flush()
+}
+
+// leftOut names what the marketplace has and cannot be read.
+func leftOut(std *stdio.Streams, m plugin.Marketplace) {
+	for _, why := range m.LeftOut {
+		fmt.Fprintln(std.Err, "warning: "+stdio.OneLine(why))
+	}
 }
 
 // AddMarketplace registers a marketplace. It is a command line, for kong.
@@ -140,6 +148,7 @@ func (c *AddMarketplace) Run(ctx context.Context, std *stdio.Streams, w Wiring) 
 	if err != nil {
 		return err
 	}
+	leftOut(std, m)
 	if len(m.Plugins)+len(m.Skills) == 0 {
 		return fault.New(fault.Invalid, c.Source+" is no marketplace: it has neither a .plugin/marketplace.json or .claude-plugin/marketplace.json nor skills")
 	}

@@ -45,7 +45,7 @@ func (p Project) SetUp(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return p.allows(ctx, raw, programs{
-		file: strings.Join(found, " and "), what: "commands that prepare it", flag: "--set-up", again: "--ask-hooks",
+		file: strings.Join(found, " and "), what: "set-up commands", flag: "--set-up", again: "--ask-hooks",
 		sandboxed: "They run in the sandbox when a conversation begins, with the rights of the agent's commands; pre-commit.sh at each commit, also at yours outside of it:",
 		open:      "There is no sandbox, so they run with your rights:",
 		show:      show,

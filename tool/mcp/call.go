@@ -102,8 +102,21 @@ func (s *server) ask(ctx context.Context, request func(*session) error) error {
 			}
 			err = fmt.Errorf("%w (whether it had an effect is not known; the next call connects again)", err)
 		}
+		return formless(err)
+	}
+}
+
+// formless says of an answer whose JSON is not of the protocol's form which part of it is wrong.
+func formless(err error) error {
+	var form *json.UnmarshalTypeError
+	if !errors.As(err, &form) {
 		return err
 	}
+	at := "it"
+	if form.Field != "" {
+		at = "its field " + form.Field
+	}
+	return fmt.Errorf("the answer of the server is not of the protocol's form: %s cannot be read", at)
 }
 
 // observe makes the observation of a result.

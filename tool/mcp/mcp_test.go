@@ -306,6 +306,7 @@ func TestOddServer(t *testing.T) {
 	}{
 		{"small", "fine", false}, {"huge", "larger than 16 MiB", true}, {"small", "fine", false},
 		{"huge_last", "larger than 16 MiB", true}, {"batch", "fine", false}, {"small", "fine", false},
+		{"formless", "the answer of the server is not of the protocol's form: its field content cannot be read", true},
 	} {
 		if got := ask(t, set, c.tool, `{}`); got.IsError != c.failed || !strings.Contains(event.JoinText(got.Content), c.want) {
 			t.Errorf("%s: failed %v, %s", c.tool, got.IsError, event.JoinText(got.Content))

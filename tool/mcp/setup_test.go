@@ -112,9 +112,11 @@ func serveOddly() {
 		result := fine
 		switch {
 		case r.Method == "tools/list":
-			result = `{"tools":[{"name":"small","inputSchema":{"type":"object"}},{"name":"huge","inputSchema":{"type":"object"}},{"name":"huge_last","inputSchema":{"type":"object"}},{"name":"batch","inputSchema":{"type":"object"}}]}`
+			result = `{"tools":[{"name":"small","inputSchema":{"type":"object"}},{"name":"huge","inputSchema":{"type":"object"}},{"name":"huge_last","inputSchema":{"type":"object"}},{"name":"batch","inputSchema":{"type":"object"}},{"name":"formless","inputSchema":{"type":"object"}}]}`
 		case strings.HasPrefix(r.Params.Name, "huge"):
 			result = `{"content":[{"type":"text","text":"` + strings.Repeat("x", 17<<20) + `"}]}`
+		case r.Params.Name == "formless":
+			result = `{"content":"text"}`
 		}
 		fmt.Println("{\"level\":\"info\",\"msg\":\"" + r.Method + "\"}\n{}\n[1,2]\n{\"jsonrpc\":\"2.0\"}\n{\"method\":\"GET\",\"path\":\"/\"}\n\"text\"\n7\n\ufeff{\"id\":null}")
 		switch r.Params.Name {

@@ -79,6 +79,9 @@ func (p *previews) add(r *http.Request, m *schema.Map) error {
 		return err
 	}
 	name := m.Text("name")
+	for _, why := range found.LeftOut {
+		p.Errors = append(p.Errors, name+": "+why)
+	}
 	for _, one := range found.Plugins {
 		p.Plugins = append(p.Plugins, marketplacePlugin{one.Name, one.Description, from.Source, name})
 	}
