@@ -134,7 +134,12 @@ func (s *Store) install(ctx context.Context, from gitsource.Source, rootName str
 	if err := allowed(info.Name); err != nil {
 		return Info{}, err
 	}
-	ready := filepath.Join(temp, "ready")
+	// A thing that does not state its name has its directory's, here too, where its parts are shown. A clone
+	// lies beside it, by the name of its repository.
+	ready := filepath.Join(temp, ".ready", info.Name)
+	if err := os.Mkdir(filepath.Dir(ready), 0o755); err != nil {
+		return Info{}, fmt.Errorf("install: %w", err)
+	}
 	if err := gitsource.CopyTree(got.Dir, ready); err != nil {
 		return Info{}, err
 	}
@@ -147,7 +152,7 @@ func (s *Store) install(ctx context.Context, from gitsource.Source, rootName str
 		if err := allowed(info.Name); err != nil {
 			return err
 		}
-		return s.place(&info, ready, filepath.Join(temp, "old"), record)
+		return s.place(&info, ready, filepath.Join(temp, ".old"), record)
 	})
 	return info, err
 }

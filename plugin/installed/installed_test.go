@@ -68,6 +68,26 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestAskedByName shows a thing in a directory of its name, from which it may have it.
+func TestAskedByName(t *testing.T) {
+	t.Parallel()
+	s := installed.New(t.TempDir(), load)
+	var shown []string
+	confirm := func(dir string, _ installed.Info) error {
+		shown = append(shown, filepath.Base(dir))
+		return nil
+	}
+	for _, name := range []string{"ready", "old", "mine"} {
+		_, err := s.Install(t.Context(), gitsource.Source{Source: thing(t, name)}, false, confirm)
+		must.Succeed(t, err)
+		_, err = s.Update(t.Context(), name, confirm)
+		must.Succeed(t, err)
+	}
+	if d := cmp.Diff([]string{"ready", "ready", "old", "old", "mine", "mine"}, shown); d != "" {
+		t.Errorf("directories (-want +got):\n%s", d)
+	}
+}
+
 // TestFound puts things into the directory and takes them out by hand.
 func TestFound(t *testing.T) {
 	t.Parallel()
