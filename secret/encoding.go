@@ -31,6 +31,7 @@ func matcherOf(values []string) *matcher {
 		}
 		long = append(long, all[1])
 		long = append(append(long, latin1(all[1])), inBase64(all[1])...)
+		folded = append(folded, inBase64(all[1])...) // a line may end in them where more is encoded
 		if stripped := unquoted.Replace(all[1]); stripped != all[1] && len(stripped) >= encodedMin {
 			bare = append(bare, stripped)
 		}

@@ -13,7 +13,7 @@ type matcher struct {
 	nodes []node
 	edges []edge
 	// long finds values of some length in texts that are read without escapes, bare those
-	// without their quotes, folded those that may be longer than a line. Nil for none.
+	// without their quotes, folded encodings in which a line may end. Nil for none.
 	long, bare, folded *matcher
 }
 

@@ -37,17 +37,21 @@ func ways(t testing.TB, v string) map[string]string {
 	if _, err := w.Write([]byte(strings.Repeat(".", 66) + v)); err != nil || w.Close() != nil {
 		t.Fatal(err)
 	}
-	folded := base64.StdEncoding.EncodeToString([]byte(v))
-	for i := 76; i < len(folded); i += 77 {
-		folded = folded[:i] + "\n" + folded[i:]
+	fold := func(text string) string {
+		for i := 76; i < len(text); i += 77 {
+			text = text[:i] + "\n" + text[i:]
+		}
+		return text
 	}
+	folded := fold(base64.StdEncoding.EncodeToString([]byte(v)))
+	within := fold(base64.StdEncoding.EncodeToString([]byte(strings.Repeat(".", 50) + v)))
 	all := map[string]string{
 		"json":    strings.Trim(fmt.Sprintf("%+q", v), `"`),
 		"percent": each("%%%02X"), "percent, small": each("%%%02x"), "percent, some": strings.ToLower(url.QueryEscape(v[:4])) + url.PathEscape(v[4:]),
 		"html": html.EscapeString(v), "html, decimal": runes("&#%d;"), "html, hexadecimal": runes("&#x%X;"),
 		"shell": strings.ReplaceAll(v, "'", `'"'"'`), "shell, backslash": strings.ReplaceAll(v, "'", `'\''`),
 		"c": each(`\x%02x`), "octal": each(`\%03o`), "spaced": each("%02x "), "colons": each("%02X:"), "go": each("0x%02x, "), "lines": each("%02x\n"),
-		"quoted-printable": strings.TrimSuffix(printable.String(), "=\r\n"), "each quoted": each("=%02X"), "folded base64": folded,
+		"quoted-printable": strings.TrimSuffix(printable.String(), "=\r\n"), "each quoted": each("=%02X"), "folded base64": folded, "folded within": within,
 	}
 	for name, command := range map[string][]string{
 		"xxd": {"xxd"}, "xxd -p": {"xxd", "-p"}, "xxd -g1": {"xxd", "-g1"}, "hexdump": {"hexdump", "-C"}, "od": {"od", "-An", "-v", "-tx1"}, "od with offsets": {"od", "-v", "-tx1"},
@@ -95,7 +99,7 @@ func TestWays(t *testing.T) {
 					continue // they begin lines
 				}
 				got := r.Mask(whole)
-				left := strings.TrimSpace(strings.ReplaceAll(strings.NewReplacer(".", "", "before", "", "after", "", "$ x", "", secret.Hidden, "").Replace(got), "\n", ""))
+				left := strings.TrimSpace(strings.ReplaceAll(strings.NewReplacer(".", "", "Li4u", "", "before", "", "after", "", "$ x", "", secret.Hidden, "").Replace(got), "\n", ""))
 				if !strings.Contains(got, secret.Hidden) || len(left) > max(60, len(text)/8) && name != "repr" {
 					t.Errorf("%s of %s: %q becomes %q", name, v, whole, got)
 				}
