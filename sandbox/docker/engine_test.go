@@ -2,6 +2,7 @@ package docker_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -152,6 +153,16 @@ func TestNameTaken(t *testing.T) {
 	}
 	if got, err := s.Status(t.Context()); err != nil || got.State != sandbox.Running {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestDiskOfTheImage: storage that counts the image has no place for it.
+func TestDiskOfTheImage(t *testing.T) {
+	t.Parallel()
+	btrfs := errors.New("create container: Error response from daemon: Failed to limit qgroup for &{}: disk quota exceeded")
+	err := docker.Explain(btrfs, sandbox.Spec{Container: sandbox.Container{DiskBytes: 20 << 20}})
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.HintOf(err), "size of the image") {
+		t.Errorf("%v, hint %q", err, fault.HintOf(err))
 	}
 }
 

@@ -282,6 +282,9 @@ func explain(err error, s sandbox.Spec) error {
 	case s.Container.DiskBytes > 0 && strings.Contains(text, "storage-opt"):
 		return fault.New(fault.Unsupported, "the engine's storage cannot limit the bytes that a container writes").
 			Hint("Docker's can on XFS that is mounted with pquota, on btrfs and on ZFS; leave --disk out").Because(err)
+	case s.Container.DiskBytes > 0 && strings.Contains(text, "quota exceeded"): // btrfs
+		return fault.New(fault.Invalid, "--disk is less than the image takes, which the engine's storage counts as well").
+			Hint("give --disk the size of the image and what the container may write; `docker image ls` has the size").Because(err)
 	case strings.Contains(text, "could not select device driver"):
 		return fault.New(fault.Unsupported, "the engine has no GPUs").Hint("install the GPU vendor's container toolkit, or leave --gpus out").Because(err)
 	case strings.Contains(text, "invalid reference format"):

@@ -541,7 +541,7 @@ func TestInternalAddresses(t *testing.T) {
 		t.Errorf("an MCP server: %d %s", a.status, a.body)
 	}
 	g.want(t, 200, "POST", "/api/v1/settings", `{"agent_settings_diff":{"mcp_config":{"mcpServers":{"here":{"url":"`+internal.URL+`/mcp"}}}}}`)
-	if a := g.send(t, "POST", "/api/v1/settings/mcp-servers/here/login", ""); !strings.Contains(a.body, "does not connect to") {
+	if a := g.send(t, "POST", "/api/v1/settings/mcp-servers/here/login", ""); a.status != 403 || !strings.Contains(a.body, "does not connect to") {
 		t.Errorf("a login at an MCP server: %d %s", a.status, a.body)
 	}
 	if n := asked.Load(); n > 0 {

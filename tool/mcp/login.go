@@ -94,7 +94,11 @@ func (l *login) run(ctx context.Context, method string) error {
 	client := &http.Client{Transport: g, CheckRedirect: g.redirect}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fault.New(fault.Unavailable, "the server cannot be reached").Because(plainCause(err))
+		kind := fault.Unavailable
+		if fault.Is(err, fault.Denied) { // package outbound, or a redirect
+			kind = fault.Denied
+		}
+		return fault.New(kind, "the server cannot be reached").Because(plainCause(err))
 	}
 	defer resp.Body.Close()
 	switch {
