@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
@@ -21,6 +22,8 @@ type Model struct {
 	KeySet       string
 	// OwnServer says that LLM_BASE_URL is set.
 	OwnServer bool
+	// Lacks says what is missing beside a key that is set.
+	Lacks string
 }
 
 func (m Model) checks() []Check {
@@ -34,7 +37,7 @@ func (m Model) checks() []Check {
 	case m.Name == "":
 		return []Check{{
 			Name: "model", State: Warning, Text: "none is chosen: LLM_MODEL is not set, and the agent has no profile",
-			Next: "set LLM_MODEL and LLM_API_KEY, or choose a profile with `deft llm profile use`; `deft demo` works without",
+			Next: cmp.Or(m.Lacks, "set LLM_MODEL and LLM_API_KEY, or choose a profile with `deft llm profile use`; `deft demo` works without"),
 		}}
 	case m.Profile != "":
 		return []Check{{Name: "model", State: OK, Text: m.Name + " of the profile " + m.Profile}}

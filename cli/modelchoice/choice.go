@@ -14,7 +14,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
-	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/settings/profiles"
@@ -48,17 +47,7 @@ func (c *Choice) Choose(m *Source, quiet bool) error {
 	if err != nil {
 		return err
 	}
-	if c.Profile == "" && c.Model == "" {
-		c.Profile = usual.Agent(AgentClass)
-	}
-	if c.Profile == "" && c.Model == "" && c.BaseURL == "" {
-		if model, variable := route.Usual(m.env); model != "" {
-			c.Model = model
-			if !quiet {
-				m.tell(fmt.Sprintf("the model is %s, since %s is set; --model names another one", model, variable))
-			}
-		}
-	}
+	c.takeUsual(m, usual, quiet)
 	c.services = map[string]string{}
 	maps.Copy(c.services, usual.Services)
 	maps.Copy(c.services, c.Service)

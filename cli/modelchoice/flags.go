@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/session/build"
+	"github.com/deft-dev/deft/settings/profiles"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -83,10 +84,27 @@ func (f *Flags) keep(old Flags, env func(string) string) {
 	}
 }
 
+// takeUsual chooses a model where no flag does: the profile of the agent, or else the model of a provider whose key is
+// set.
+func (f *Flags) takeUsual(m *Source, assigned profiles.Assignments, quiet bool) {
+	if f.Profile != "" || f.Model != "" {
+		return
+	}
+	if f.Profile = assigned.Agent(AgentClass); f.Profile != "" || f.BaseURL != "" {
+		return
+	}
+	if usual := route.Usual(m.env); usual.Model != "" {
+		f.Model = usual.Model
+		if !quiet {
+			m.tell(fmt.Sprintf("the model is %s, since %s is set; --model names another one", usual.Model, usual.Variable))
+		}
+	}
+}
+
 // document describes the model of the flags, with its key, as a conversation
 // stores it. An unusable one is an error.
 func (f *Flags) document(m *build.Models, env func(string) string) (*spec.LLM, error) {
-	if err := f.check(); err != nil {
+	if err := f.check(env); err != nil {
 		return nil, err
 	}
 	l := spec.NewLLM(f.Model)
@@ -116,10 +134,13 @@ func (f *Flags) document(m *build.Models, env func(string) string) (*spec.LLM, e
 }
 
 // check refuses flags that no model can have.
-func (f *Flags) check() error {
+func (f *Flags) check(env func(string) string) error {
 	if f.Model == "" {
-		return fault.New(fault.Invalid, "no model is chosen").
-			Hint("set LLM_MODEL (and LLM_API_KEY) or give --model; `deft demo` works without")
+		err := fault.New(fault.Invalid, "no model is chosen")
+		if missing := route.Usual(env).Missing; missing != "" {
+			return err.Hint(missing)
+		}
+		return err.Hint("set LLM_MODEL (and LLM_API_KEY) or give --model; `deft demo` works without")
 	}
 	if u, err := url.Parse(f.BaseURL); err == nil && u.User != nil { // it would be stored and shown
 		return fault.New(fault.Invalid, "--base-url must not hold a user or a password").Hint("put the key into LLM_API_KEY")

@@ -100,7 +100,7 @@ func TestCheckModelFlags(t *testing.T) {
 		{"negative price", Flags{Model: "a/b", InputPrice: &price, OutputPrice: &negative}, "not be negative"},
 		{"negative limit", Flags{Model: "a/b", ContextLimit: -1}, "--context-limit"},
 	} {
-		err := c.f.check()
+		err := c.f.check(variables(nil))
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
@@ -169,5 +169,18 @@ func TestNoteHasNoKey(t *testing.T) {
 	must.Succeed(t, json.Unmarshal(raw, &back))
 	if diff := cmp.Diff(n, back, cmp.AllowUnexported(note{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestKeyWithoutModel says, where no model is chosen, which key is set and what is missing beside it.
+func TestKeyWithoutModel(t *testing.T) {
+	t.Parallel()
+	for want, env := range map[string]map[string]string{
+		"LLM_API_KEY": nil,
+		"AZURE_API_KEY is set; with it set LLM_MODEL=azure/DEPLOYMENT and AZURE_API_BASE": {"AZURE_API_KEY": "k"},
+	} {
+		if err := new(Flags).check(variables(env)); !fault.Is(err, fault.Invalid) || !strings.Contains(fault.HintOf(err), want) {
+			t.Errorf("%v: hint %q, want %q", err, fault.HintOf(err), want)
+		}
 	}
 }

@@ -133,14 +133,14 @@ func (s *Source) Check(l *spec.LLM) error {
 }
 
 // Single opens the model of flags without its fallbacks. Each call is tried once. Without
-// a profile and a model, it is the one of the agent's profile.
+// a profile and a model, it is the agent's.
 func (s *Source) Single(ctx context.Context, f *Flags) (llm.Model, error) {
 	if f.Profile == "" && f.Model == "" {
 		usual, err := s.Assigned()
 		if err != nil {
 			return nil, err
 		}
-		f.Profile = usual.Agent(AgentClass)
+		f.takeUsual(s, usual, false)
 	}
 	if err := f.checkProfile(s.env); err != nil {
 		return nil, err

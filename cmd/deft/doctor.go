@@ -111,7 +111,9 @@ func defaultModel(ctx context.Context, std *streams) (m doctor.Model) {
 	source := modelchoice.New(std.Env, std.tell)
 	usual, err := source.Assigned()
 	if m.Profile = usual.Agent(modelchoice.AgentClass); err == nil && m.Profile == "" && std.Env("LLM_BASE_URL") == "" {
-		if m.Name, m.KeySet = route.Usual(std.Env); m.Name != "" {
+		usual := route.Usual(std.Env)
+		m.Name, m.KeySet, m.Lacks = usual.Model, usual.Variable, usual.Missing
+		if m.Name != "" {
 			m.KeyVariables = modelchoice.KeyVariables(m.Name)
 		}
 		return m

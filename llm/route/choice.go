@@ -1,26 +1,66 @@
 package route
 
-// usualModels are the models that are taken where only the key of a provider is set, in the
-// order in which keys are looked for. Each is of the middle of its provider's prices.
-var usualModels = []string{
-	"anthropic/claude-sonnet-5-5", "openai/gpt-6.1-sol", "gemini/gemini-4-argon", "openrouter/anthropic/claude-sonnet-5-5", "mistral/mistral-large-4",
-	"xai/grok-4.7", "deepseek/deepseek-v4-pro", "moonshot/kimi-k3.1-pro", "zai/glm-5.3", "minimax/minimax-m3",
-	"groq/openai/gpt-oss-120b", "together_ai/zai-org/GLM-5.3", "fireworks_ai/accounts/fireworks/models/glm-5p3", "openhands/claude-sonnet-5-5",
-}
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // proxyKey is the variable of several providers: of OpenHands' proxy, and of one's own, to which
 // a key is sent only with its address.
 const proxyKey = "LITELLM_API_KEY"
 
-// Usual returns a model of the first provider whose key is in the environment, and the variable
-// of the key; "" if there is none.
-func Usual(env func(string) string) (model, variable string) {
-	for _, model := range usualModels {
-		for _, variable := range KeyVariables(model) {
-			if variable != proxyKey && env(variable) != "" {
-				return model, variable
+// Choice is what the keys in the environment say about the model.
+type Choice struct {
+	// Model is the usual one of the first provider whose key is set; "" if there is none.
+	Model string
+	// Variable has the key.
+	Variable string
+	// Missing says, where a key is set but chooses no model, what has to be set with it.
+	Missing string
+}
+
+// Usual returns the choice that the environment makes.
+func Usual(env func(string) string) Choice {
+	var missing []string
+	for _, p := range providers {
+		for _, variable := range slices.Concat(p.keys, p.tokens) {
+			if env(variable) == "" {
+				continue
+			}
+			lacks := p.lacks(env)
+			if lacks == "" && variable != proxyKey {
+				return Choice{Model: p.named()[0] + "/" + p.usual, Variable: variable}
+			}
+			if lacks != "" {
+				missing = append(missing, variable+" is set; "+lacks)
 			}
 		}
 	}
-	return "", ""
+	return Choice{Missing: strings.Join(missing, ", or ")}
+}
+
+// lacks says what has to be set beside the key so that a model can be called; "" for nothing.
+func (p provider) lacks(env func(string) string) string {
+	var set []string
+	if p.usual == "" {
+		name := "NAME"
+		if len(p.version) > 0 { // it has no models, but deployments
+			name = "DEPLOYMENT"
+		}
+		set = append(set, fmt.Sprintf("LLM_MODEL=%s/%s", p.named()[0], name))
+	}
+	address := p.bases
+	if p.url != "" {
+		address = nil
+	}
+	for _, names := range [][]string{address, p.places} {
+		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return env(name) != "" }) {
+			set = append(set, names[0])
+		}
+	}
+	if len(set) == 0 {
+		return ""
+	}
+	return "with it set " + strings.Join(set, " and ")
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/deft-dev/deft/llm/gemini"
 )
 
-// googleAI is the Gemini API.
-var googleAI = provider{name: "gemini", url: gemini.DefaultURL, keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, make: newGemini}
-
 func newGemini(cfg llm.Config) (llm.Model, error) { return made(gemini.New(cfg)) }
 
 // newVertex and newBedrock find their credentials in the environment, as the
