@@ -108,17 +108,19 @@ const maxFile = 1 << 20
 
 // ReadFile reads [ProjectFile] in the files of a project; nil where there is none. The error is
 // of kind Invalid if it is no regular file of at most one MiB.
-func ReadFile(project fs.FS) ([]byte, error) {
-	info, err := fs.Stat(project, ProjectFile)
+func ReadFile(project fs.FS) ([]byte, error) { return readFile(project, ProjectFile) }
+
+func readFile(project fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(project, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the hooks: %w", err)
 	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("%s is not a regular file of at most %d bytes", ProjectFile, maxFile))
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("%s is not a regular file of at most %d bytes", name, maxFile))
 	}
-	f, err := project.Open(ProjectFile)
+	f, err := project.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("read the hooks: %w", err)
 	}

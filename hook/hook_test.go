@@ -45,6 +45,9 @@ func TestProblems(t *testing.T) {
 		`{"SessionStart":[{"matcher":"startup","hooks":[{"command":"x"}]}]}`:                                                                       `the matcher "startup" keeps them from running, because SessionStart has no tool`,
 		`{"Stop":[{"hooks":[{"command":"make test","timeout":-4}]}]}`:                                                                              `hooks at Stop: the timeout of make test is -4; it is ended after 1m0s`,
 		`{"Stop":[{"hooks":[{"type":"agent","name":"judge","max_iterations":0}]}]}`:                                                                `the max_iterations of agent-hook:judge are 0; it is given 3`,
+		`{"PreToolUse":[{"matcher":"Bash","hooks":[{"command":"x"}]}]}`:                                                                            `hooks at PreToolUse: the matcher "Bash" names Claude Code's Bash, which is terminal here`,
+		`{"PostToolUse":[{"matcher":"glob|Edit","hooks":[{"command":"x"}]}]}`:                                                                      `the matcher "glob|Edit" names Claude Code's Edit, which is file_editor here`,
+		`{"PreToolUse":[{"matcher":"Bash|terminal|.*","hooks":[{"command":"x"}]}]}`:                                                                "",
 	} {
 		c, err := hook.Parse([]byte(raw))
 		must.Succeed(t, err)

@@ -22,6 +22,11 @@ func (c *Config) Problems() (lines []string) {
 			case err != nil:
 				say("the matcher %q is taken for the name of a tool, because it is no regular expression: %s", m.Matcher, err)
 			}
+			if !m.all() && (event == PreToolUse || event == PostToolUse) {
+				for _, line := range m.claudeNames() {
+					say("%s", line)
+				}
+			}
 			for _, h := range m.Hooks {
 				if h.Timeout <= 0 {
 					say("the timeout of %s is %d; it is ended after %s", h.Title(), h.Timeout, h.timeout())

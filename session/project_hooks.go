@@ -114,6 +114,9 @@ func (p ProjectHooks) read(ctx context.Context, project fs.FS) (f HooksFile, err
 		return f, nil
 	}
 	if f.raw == nil {
+		if file, why := hook.NotRun(project); file != "" {
+			f.File, f.Problem = file, why
+		}
 		return f, nil
 	}
 	f.SHA256 = permission.Sum(f.raw)

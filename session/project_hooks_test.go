@@ -180,7 +180,12 @@ func TestProjectHooksUnusable(t *testing.T) {
 		"a directory": func(file string) error { return os.Mkdir(file, 0o700) },
 		"too large":   func(file string) error { return os.WriteFile(file, make([]byte, 2<<20), 0o600) },
 		"a link out":  func(file string) error { return os.Symlink("/etc/passwd", file) },
-		"no JSON":     func(file string) error { return os.WriteFile(file, []byte("\xff\xfe\x00"), 0o600) },
+		"Claude Code's": func(file string) error {
+			file = filepath.Join(filepath.Dir(filepath.Dir(file)), ".claude", "settings.json")
+			must.Succeed(t, os.Mkdir(filepath.Dir(file), 0o755))
+			return os.WriteFile(file, []byte(`{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}`), 0o600)
+		},
+		"no JSON": func(file string) error { return os.WriteFile(file, []byte("\xff\xfe\x00"), 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

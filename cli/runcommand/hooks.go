@@ -3,6 +3,7 @@ package runcommand
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 
@@ -62,8 +63,11 @@ func there(file string, tell func(string)) bool {
 // not answered, or there is nothing to allow.
 func (p Project) Hooks(ctx context.Context) (*session.AllowedHooks, error) {
 	raw, err := p.read(hook.ProjectFile)
-	if raw == nil || err != nil {
+	if err != nil {
 		return nil, err
+	}
+	if raw == nil {
+		return nil, p.tellNotRun()
 	}
 	c, err := hook.Parse(raw)
 	if err != nil {
@@ -86,4 +90,17 @@ func (p Project) Hooks(ctx context.Context) (*session.AllowedHooks, error) {
 		return &session.AllowedHooks{}, nil
 	}
 	return &session.AllowedHooks{SHA256: permission.Sum(raw), Hooks: c}, nil
+}
+
+// tellNotRun names a file with hooks for another program.
+func (p Project) tellNotRun() error {
+	root, err := os.OpenRoot(p.Dir)
+	if err != nil {
+		return fmt.Errorf("open the workspace: %w", err)
+	}
+	defer root.Close()
+	if file, why := hook.NotRun(root.FS()); file != "" {
+		p.Tell("the project's " + file + ": " + why)
+	}
+	return nil
 }

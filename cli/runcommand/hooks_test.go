@@ -80,3 +80,22 @@ func TestBrokenHooks(t *testing.T) {
 		t.Errorf("%v, %v, told %q", hooks, err, told)
 	}
 }
+
+// TestForeignHooks says at once that hooks for Claude Code do not run.
+func TestForeignHooks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, ".claude"), 0o700))
+	file := filepath.Join(dir, ".claude", "settings.json")
+	for content, want := range map[string]string{
+		`{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"./check"}]}]}}`: "the project's .claude/settings.json: its hooks are written for Claude Code's tools and do not run",
+		`{"permissions":{}}`: "", `{"hooks":{}}`: "", `{`: "",
+	} {
+		write(t, file, content)
+		told := ""
+		p := Project{Dir: dir, Answers: permission.Open(t.TempDir(), nil), Tell: func(s string) { told += s }}
+		if hooks, err := p.Hooks(t.Context()); hooks != nil || err != nil || !strings.HasPrefix(told, want) || want == "" && told != "" {
+			t.Errorf("%s: %v, %v, told %q", content, hooks, err, told)
+		}
+	}
+}
