@@ -25,6 +25,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/deft-dev/deft/cli/profile"
 	"github.com/deft-dev/deft/fault"
@@ -60,6 +61,10 @@ var _ session.Models = (*Source)(nil)
 // step would otherwise wait for them anew before a fallback is asked.
 const failures = 5
 
+// atFirst limits the waits for a model's server that has never answered. A person waits, and an address with a mistake is
+// likelier than a server that starts in the next minutes.
+const atFirst = 10 * time.Second
+
 // New returns a Source. tell shows the user a line.
 func New(env func(string) string, tell func(string)) *Source {
 	s := &Source{Log: slog.New(slog.DiscardHandler), env: env, tell: tell, renewed: map[llm.Secret]func() (llm.Secret, error){}}
@@ -86,6 +91,7 @@ func (s *Source) models() (*build.Models, error) {
 	}
 	m := build.NewModels(slog.New(slog.DiscardHandler), s.Profiles)
 	m.Catalog, m.Priced, m.Breakers = known, true, broker.NewBreakers(broker.BreakerOptions{Failures: failures})
+	m.AtFirst = atFirst
 	m.Reread = func(key llm.Secret) func() (llm.Secret, error) { return s.renewed[key] }
 	m.Complete = func(cfg *llm.Config) {
 		completeAddress(cfg, s.env)

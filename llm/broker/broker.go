@@ -46,6 +46,9 @@ import (
 type Options struct {
 	// Attempts is the maximum number of attempts. Default 5.
 	Attempts int
+	// AtFirst is how long a call waits in all, beside its first wait, while no server has answered at the endpoint,
+	// whose address may be wrong. Default is no limit.
+	AtFirst time.Duration
 	// The wait before attempt n+1 is Multiplier·2^(n-1) seconds, at least
 	// MinWait and at most MaxWait, less up to a quarter at random. Defaults 8,
 	// 8 s and 64 s.
@@ -96,6 +99,7 @@ type Retry struct {
 type Broker struct {
 	served    atomic.Pointer[served]
 	blind     atomic.Bool // the model was found to take no images
+	reached   atomic.Bool // a server has answered
 	opts      Options
 	estimates calibration
 }
@@ -155,12 +159,16 @@ func (b *Broker) Expect(r llm.Request) int {
 func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	var fix repairs
 	var useless discarded
+	var waited time.Duration
 	name := b.served.Load().Info().Name
 	if b.takesNoImages(name) {
 		r.Messages = withoutImages(r.Messages)
 	}
 	for attempt := 1; ; attempt++ {
 		resp, err := b.once(ctx, r, onDelta)
+		if answered(err) {
+			b.reached.Store(true)
+		}
 		if err == nil {
 			if fix.blind && !b.blind.Swap(true) && b.opts.OnNoImages != nil {
 				b.opts.OnNoImages(name)
@@ -180,6 +188,10 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 			return nil, useless.with(err)
 		}
 		wait := b.wait(attempt, e.RetryAfter)
+		if b.opts.AtFirst > 0 && !b.reached.Load() && waited > 0 && waited+wait > b.opts.AtFirst {
+			return nil, useless.with(err)
+		}
+		waited += wait
 		b.notify(Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Wait: wait, Void: e.Partial})
 		if serr := b.opts.Sleep(ctx, wait); serr != nil {
 			return nil, useless.with(canceled(e, serr))
@@ -301,6 +313,12 @@ func (r *Reservation) settle(resp *llm.Response, err error, p catalog.Prices, de
 	default:
 		r.Settle(0)
 	}
+}
+
+// answered reports whether a server has answered a call that ended so.
+func answered(err error) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	return err == nil || ok && !e.Unreached && e.Code != CodeCircuitOpen && !fault.Is(err, fault.Canceled)
 }
 
 // worthRetrying reports whether the same call may succeed later.

@@ -107,6 +107,47 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestAtFirst gives an endpoint up early until a server has answered there.
+func TestAtFirst(t *testing.T) {
+	t.Parallel()
+	away := failure(fault.Unavailable, func(e *llm.Error) { e.Unreached = true })
+	for name, tt := range map[string]struct {
+		opts broker.Options
+		errs []*llm.Error // of each call; nil for an answer
+		want []time.Duration
+	}{
+		"no limit":             {broker.Options{Attempts: 3}, []*llm.Error{away}, []time.Duration{8 * time.Second, 16 * time.Second}},
+		"a limit":              {broker.Options{AtFirst: 10 * time.Second}, []*llm.Error{away}, []time.Duration{8 * time.Second}},
+		"short waits":          {broker.Options{AtFirst: 10 * time.Second, MinWait: 1, Multiplier: 1}, []*llm.Error{away}, []time.Duration{1 * time.Second, 2 * time.Second, 4 * time.Second}},
+		"a long first wait":    {broker.Options{AtFirst: time.Second}, []*llm.Error{away}, []time.Duration{8 * time.Second}},
+		"it has answered":      {broker.Options{AtFirst: 10 * time.Second, Attempts: 3}, []*llm.Error{nil, away}, []time.Duration{8 * time.Second, 16 * time.Second}},
+		"it answers, badly":    {broker.Options{AtFirst: 10 * time.Second, Attempts: 3}, []*llm.Error{failure(fault.Unavailable)}, []time.Duration{8 * time.Second, 16 * time.Second}},
+		"the call was stopped": {broker.Options{AtFirst: 10 * time.Second}, []*llm.Error{failure(fault.Canceled), away}, []time.Duration{8 * time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var c clock
+			m := &fake{}
+			tt.opts.Sleep, tt.opts.Random = c.sleep, none
+			b := broker.New(m, tt.opts)
+			for _, want := range tt.errs {
+				m.gen = func(int, llm.Request, func(llm.Delta)) (*llm.Response, error) {
+					if want != nil {
+						return nil, want
+					}
+					return &llm.Response{}, nil
+				}
+				if _, err := b.Generate(t.Context(), llm.Request{}, ignore); (err == nil) != (want == nil) {
+					t.Errorf("error %v, want %v", err, want)
+				}
+			}
+			if diff := cmp.Diff(tt.want, c.waits); diff != "" {
+				t.Errorf("waits (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestWhatIsRetried(t *testing.T) {
 	t.Parallel()
 	unreached := func(e *llm.Error) { e.Unreached = true }

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/llm"
@@ -30,6 +31,8 @@ type Models struct {
 	// Priced refuses a model of unknown price under a spending limit. Without it, the
 	// first call is refused.
 	Priced bool
+	// AtFirst limits the waits of a call while no server has answered at the model's address; see [broker.Options].
+	AtFirst time.Duration
 	// Reread returns how a key is read again that may have changed, nil for other keys;
 	// nil for none.
 	Reread func(llm.Secret) func() (llm.Secret, error)
@@ -72,7 +75,7 @@ func (m *Models) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error) {
 		}
 		saved = stores.LLMs
 	}
-	b := broker.Options{Budget: o.Budget, NoImages: o.NoImages, OnNoImages: o.OnNoImages}
+	b := broker.Options{AtFirst: m.AtFirst, Budget: o.Budget, NoImages: o.NoImages, OnNoImages: o.OnNoImages}
 	var switched func(broker.Switched)
 	if o.Retried != nil {
 		b.OnRetry = func(r broker.Retry) {
