@@ -53,10 +53,10 @@ func (c *Controller) loop(ctx context.Context, r *run, again bool, next *pending
 			continue
 		case agent.Acts(c.cfg.Agent) && c.cfg.MaxCost > 0 && s.Stats.Cost() >= c.cfg.MaxCost: // no model refuses
 			return c.fail(ctx, r, fault.New(fault.Limit, fmt.Sprintf("the conversation has reached its limit of %.2f dollars", c.cfg.MaxCost)).
-				Hint("raise the limit to go on"))
+				Hint("raise the limit (--max-cost) to go on"))
 		case steps >= c.cfg.MaxIterations:
 			return c.fail(ctx, r, fault.New(fault.Limit, fmt.Sprintf("the run reached its limit of %d iterations", steps)).
-				Hint("run it again to go on, or raise the limit").Because(errIterations))
+				Hint("run it again to go on, or raise the limit (--max-iterations)").Because(errIterations))
 		}
 		again = false
 		switch c.cfg.Stuck.check(s.View) {

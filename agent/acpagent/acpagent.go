@@ -177,7 +177,7 @@ func (a *Agent) follow(ctx context.Context, t agent.Turn) ([]event.Event, error)
 			if err := a.cutOff(t); err != nil {
 				return nil, err
 			}
-			return nil, fault.New(fault.Limit, fmt.Sprintf("the conversation has reached its limit of %.2f dollars", t.MaxCost)).Hint("raise the limit to go on")
+			return nil, fault.New(fault.Limit, fmt.Sprintf("the conversation has reached its limit of %.2f dollars", t.MaxCost)).Hint("raise the limit (--max-cost) to go on")
 		}
 		if len(asked) > 0 {
 			return turn.ask(asked), nil

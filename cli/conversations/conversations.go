@@ -64,6 +64,9 @@ type List struct {
 
 // Run lists conversations.
 func (c *List) Run(ctx context.Context, std *stdio.Streams, with With) error {
+	if c.Limit < 0 {
+		return fault.New(fault.Invalid, "--limit must not be negative").Hint("0 lists all")
+	}
 	return with(func(s eventstream.Stream, locks listing.Locks) error {
 		w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 		status := strings.TrimPrefix(c.Status, "all")
@@ -220,7 +223,7 @@ func showHeader(ctx context.Context, s eventstream.Stream, locks listing.Locks, 
 	const at = "2006-01-02 15:04"
 	for _, row := range [][2]string{
 		{"conversation", string(c.ID)}, {"title", c.Title}, {"workspace", c.Workspace}, {"model", c.Model},
-		{"status", fmt.Sprintf("%s, %d events, %s", c.Status, c.Events, c.Cost())},
+		{"status", strings.TrimSuffix(fmt.Sprintf("%s, %d events, %s", c.Status, c.Events, c.Cost()), ", -")},
 		{"created", c.Created.Local().Format(at) + ", changed " + c.Updated.Local().Format(at)},
 	} {
 		if row[1] != "" {

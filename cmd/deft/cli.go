@@ -136,7 +136,7 @@ func executeCommandLine(ctx context.Context, args []string, std *streams) (code 
 		fmt.Fprintln(std.Err, "Try `deft --help`.")
 		return fault.ExitUsage
 	}
-	args = wordsAfterDashes(dashedTask(normalizeArgs(joinPlugins(args))))
+	args = negativeValues(wordsAfterDashes(dashedTask(normalizeArgs(joinPlugins(args)))))
 	var command string
 	if len(args) > 0 {
 		command = args[0]
@@ -221,6 +221,24 @@ func dashedTask(args []string) []string {
 		return append(out, "--", arg)
 	}
 	return args
+}
+
+// negativeValues joins a flag and the number below 0 after it, which would be taken for a short flag: the command says
+// which numbers it takes.
+func negativeValues(args []string) (joined []string) {
+	for i, arg := range args {
+		if arg == "--" {
+			return append(joined, args[i:]...)
+		}
+		last := len(joined) - 1
+		if len(arg) > 1 && arg[0] == '-' && strings.Contains(".0123456789", arg[1:2]) && last >= 0 &&
+			strings.HasPrefix(joined[last], "--") && !strings.Contains(joined[last], "=") {
+			joined[last] += "=" + arg
+			continue
+		}
+		joined = append(joined, arg)
+	}
+	return joined
 }
 
 // exitEarly unwinds from kong's --help.

@@ -135,7 +135,7 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--max-cost must not be negative").Hint("leave it out for no limit")
 	case c.Timeout < 0:
 		return fault.New(fault.Invalid, "--timeout must not be negative").Hint("leave it out for 5m")
-	case c.given["pids"] && c.Pids == 0:
+	case c.given["pids"] && c.Pids == 0 || c.Pids < -1:
 		return fault.New(fault.Invalid, "--pids must be at least 1").Hint("-1 is no limit; leave it out for the default")
 	case c.CPUs < 0 || math.IsNaN(c.CPUs) || c.given["cpus"] && c.CPUs == 0:
 		return fault.New(fault.Invalid, "--cpus must be more than 0").Hint("leave it out for all processors")
