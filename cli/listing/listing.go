@@ -58,8 +58,10 @@ type Conversation struct {
 	Events  int64                `json:"events"`
 	Model   string               `json:"model,omitempty"` // of its agent; "" if unknown
 	// CostUSD is the cost of the calls of known price; Unpriced counts the others.
-	CostUSD   float64              `json:"cost_usd"`
-	Unpriced  int                  `json:"unpriced_calls"`
+	CostUSD  float64 `json:"cost_usd"`
+	Unpriced int     `json:"unpriced_calls"`
+	// NoCall says that no call is known, as before the first answer.
+	NoCall    bool                 `json:"-"`
 	Title     string               `json:"title"`
 	Workspace string               `json:"workspace"`
 	ForkOf    event.ConversationID `json:"fork_of,omitempty"`
@@ -72,16 +74,19 @@ type Conversation struct {
 // Describe returns a conversation as it is listed.
 func Describe(i eventstream.Info, locks Locks) (Conversation, error) {
 	status, err := statusOf(i, locks)
+	priced, unpriced := callsOf(i.Meta.Summary)
 	return Conversation{
 		ID: i.ID, Created: i.Created, Updated: i.Updated, Status: status, Events: int64(i.Events), Model: modelOf(i), CostUSD: i.Cost,
-		Unpriced: unpriced(i.Meta.Summary), Title: i.Meta.Title, Workspace: i.Meta.WorkingDir, ForkOf: i.Meta.ForkOf,
+		Unpriced: unpriced, NoCall: priced+unpriced == 0 && i.Cost == 0, Title: i.Meta.Title, Workspace: i.Meta.WorkingDir, ForkOf: i.Meta.ForkOf,
 		Parent: i.Meta.Parent, Children: childrenOf(i),
 	}, err
 }
 
-// Cost shows the conversation's cost.
+// Cost shows the conversation's cost; "-" where no call is known.
 func (c Conversation) Cost() string {
 	switch {
+	case c.NoCall:
+		return "-"
 	case c.Unpriced == 0:
 		return llm.Dollars(c.CostUSD)
 	case c.CostUSD == 0:
@@ -90,28 +95,29 @@ func (c Conversation) Cost() string {
 	return llm.Dollars(c.CostUSD) + " + unknown"
 }
 
-// unpriced counts the calls of unknown price in the summary of a conversation.
-func unpriced(summary json.RawMessage) (n int) {
+// callsOf counts the calls of known and of unknown price in the summary of a conversation.
+func callsOf(summary json.RawMessage) (priced, unpriced int) {
 	var s struct {
 		Stats struct {
 			Services map[string]*llm.Metrics `json:"usage_to_metrics"`
 		} `json:"stats"`
 	}
 	if json.Unmarshal(summary, &s) != nil { // imported from elsewhere
-		return 0
+		return 0, 0
 	}
 	for _, m := range s.Stats.Services {
 		if m == nil {
 			continue
 		}
+		priced += len(m.Costs)
 		switch {
 		case len(m.TokenUsages) > 0:
-			n += max(0, len(m.TokenUsages)-len(m.Costs))
+			unpriced += max(0, len(m.TokenUsages)-len(m.Costs))
 		case m.AccumulatedTokenUsage != nil && m.AccumulatedTokenUsage.PromptTokens > 0 && m.AccumulatedCost == 0:
-			n++ // its single calls were not kept
+			unpriced++ // its single calls were not kept
 		}
 	}
-	return n
+	return priced, unpriced
 }
 
 // statusOf is the status of a conversation as it is shown.

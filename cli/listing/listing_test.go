@@ -62,7 +62,7 @@ func update(t *testing.T, key string, value any) event.Event {
 func TestCostIsShown(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]listing.Conversation{
-		"$0.0000": {}, "$0.5000": {CostUSD: 0.5}, "unknown": {Unpriced: 2}, "$0.5000 + unknown": {CostUSD: 0.5, Unpriced: 1},
+		"-": {NoCall: true}, "$0.0000": {}, "$0.5000": {CostUSD: 0.5}, "unknown": {Unpriced: 2}, "$0.5000 + unknown": {CostUSD: 0.5, Unpriced: 1},
 	} {
 		if got := c.Cost(); got != want {
 			t.Errorf("%+v: %s, want %s", c, got, want)
@@ -105,6 +105,10 @@ func TestDescribe(t *testing.T) {
 		{"a call of unknown price", info(func(i *eventstream.Info) {
 			i.Meta.Summary = json.RawMessage(`{"stats":{"usage_to_metrics":{"agent":{"token_usages":[{},{}],"costs":[{"cost":0.5}]},"gone":null}}}`)
 		}), nil, want(func(c *listing.Conversation) { c.Unpriced = 1 })},
+		{"no call", info(func(i *eventstream.Info) { i.Cost = 0 }), nil, want(func(c *listing.Conversation) { c.CostUSD, c.NoCall = 0, true })},
+		{"a free call", info(func(i *eventstream.Info) {
+			i.Cost, i.Meta.Summary = 0, json.RawMessage(`{"stats":{"usage_to_metrics":{"agent":{"token_usages":[{}],"costs":[{"cost":0}]}}}}`)
+		}), nil, want(func(c *listing.Conversation) { c.CostUSD = 0 })},
 		{"calls not kept, of known price", info(func(i *eventstream.Info) {
 			i.Meta.Summary = json.RawMessage(`{"stats":{"usage_to_metrics":{"agent":{"accumulated_cost":0.5,"accumulated_token_usage":{"prompt_tokens":9}}}}}`)
 		}), nil, want(func(*listing.Conversation) {})},
