@@ -86,7 +86,7 @@ func (c *List) Run(ctx context.Context, std *stdio.Streams, w Wiring) error {
 			fmt.Fprintln(std.Err, "deft:", stdio.OneLine(err.Error()))
 			continue
 		}
-		services := servicesOf(assigned.Services, name)
+		services := usesOf(assigned, name)
 		if c.JSON {
 			doc, err := shown(p)
 			if err != nil {
@@ -110,15 +110,20 @@ func (c *List) Run(ctx context.Context, std *stdio.Streams, w Wiring) error {
 	return table.Flush()
 }
 
-// servicesOf returns the services that use a profile, sorted.
-func servicesOf(assigned map[string]string, profile string) []string {
-	services := []string{}
-	for _, service := range slices.Sorted(maps.Keys(assigned)) {
-		if assigned[service] == profile {
-			services = append(services, service)
+// usesOf returns the uses of a profile, as --for names them: services, then classes of agents.
+func usesOf(a profiles.Assignments, profile string) []string {
+	uses := []string{}
+	for _, service := range slices.Sorted(maps.Keys(a.Services)) {
+		if a.Services[service] == profile {
+			uses = append(uses, service)
 		}
 	}
-	return services
+	for _, class := range slices.Sorted(maps.Keys(a.Agents)) {
+		if a.Agents[class] == profile {
+			uses = append(uses, "agent:"+class)
+		}
+	}
+	return uses
 }
 
 func list(texts []string) []any {
@@ -229,11 +234,8 @@ func (c *Delete) Run(ctx context.Context, std *stdio.Streams, w Wiring) error {
 	if uerr != nil {
 		return err
 	}
-	for _, service := range servicesOf(users.Services, c.Name) {
-		return releaseHint(err, service)
-	}
-	for _, class := range servicesOf(users.Agents, c.Name) {
-		return releaseHint(err, "agent:"+class)
+	if uses := usesOf(users, c.Name); len(uses) > 0 {
+		return releaseHint(err, uses[0])
 	}
 	return err
 }
