@@ -18,7 +18,7 @@ const (
 	nudge   = "Your last answer had neither text nor a tool call. Go on with the task by calling a tool, or call finish with a message if it is done."
 	cutOff  = "Your last answer reached the output limit and was cut off. Go on in smaller pieces."
 	lost    = "Your last answer announced a tool call, but none arrived. Make the call again, or answer without one."
-	example = "Your last answer ends with a tool call in a code block, and it was not run: it may be an example. If it was meant as a call, write it again, by the tool interface if you can. If it was meant for the user, write a sentence after it."
+	example = "Your last answer ends with a tool call in its text, and it was not run: it may be an example. If it was meant as a call, write it again, by the tool interface if you can. If it was meant for the user, write a sentence after it."
 	written = "Your last answer has a tool call written as text, and it was not run: %s. Call the tool by the tool interface, with its arguments as one JSON object. If the text was meant for the user, put the markup into a code block and write a sentence after it."
 )
 

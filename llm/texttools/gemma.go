@@ -13,7 +13,7 @@ import (
 // escapes: FunctionGemma's <escape>, and <|"|> since Gemma 4. Keys are bare, and lists and
 // objects may be within. The chat templates of the models have the form.
 var (
-	gemmaHead  = lazyregexp.New(`^(?:<start_function_call>|<\|tool_call>)?\s*call:\s*([\w.-]+)\s*\{`)
+	gemmaHead  = lazyregexp.New(`^(?:<start_function_call>|<\|tool_call>)?\s*call:\s*([\w.-]+|default_api:[\w.-]+)\s*\{`)
 	gemmaQuote = lazyregexp.New(`^(?:<escape>|<\|"\|>)`)
 	gemmaKey   = lazyregexp.New(`^(?:<escape>(.*?)<escape>|<\|"\|>(.*?)<\|"\|>|"([^"]*)"|([\w.-]+))\s*:`)
 )
@@ -33,17 +33,18 @@ func (r *writtenReader) gemma() bool {
 		return false
 	}
 	r.rest = g.rest
-	s := r.offered[plainName(m[1])]
-	if s == nil {
-		s = &signature{}
-	}
-	r.call(m[1], object(args, func(a gemmaArg) []byte {
+	r.call(m[1], r.signature(m[1]).object(args))
+	return true
+}
+
+// object is the JSON of arguments.
+func (s *signature) object(args []gemmaArg) string {
+	return object(args, func(a gemmaArg) []byte {
 		if a.text && s.isText(a.name) {
 			return appendName(nil, a.value)
 		}
 		return s.appendValue(nil, a.name, a.value)
-	}))
-	return true
+	})
 }
 
 // gemmaArg is a member of an object. Its value is the content of a text, and JSON of anything else.
@@ -137,6 +138,11 @@ func (g *gemmaReader) value(depth int) (a gemmaArg) {
 		text, rest, ended := strings.Cut(g.rest[len(mark):], mark)
 		g.rest, g.failed = rest, !ended
 		return gemmaArg{value: text, text: true}
+	}
+	if inner, single := strings.CutPrefix(g.rest, "'"); single { // JavaScript's, in terminal({command: 'ls'})
+		quoted, rest, ended := pythonText(inner, "'")
+		g.rest, g.failed = rest, !ended
+		return gemmaArg{value: gjson.Parse(quoted).Str, text: true}
 	}
 	if strings.HasPrefix(g.rest, `"`) {
 		a.text = true

@@ -105,6 +105,9 @@ func (p *reader) notACall(end int) {
 	p.buf = p.buf[end:]
 }
 
+// nameKeys are the members that name the tool of a call.
+var nameKeys = []string{"name", "function", "tool", "tool_name", "recipient_name", "action", "tool_call"}
+
 // callOf reads a call in the common forms: {"name": …, "arguments": {…}}, LangChain's
 // {"action": …, "action_input": {…}}, and OpenAI's {"function": {…}} around it.
 func callOf(object string) (name, arguments string, ok bool) {
@@ -112,18 +115,18 @@ func callOf(object string) (name, arguments string, ok bool) {
 		return "", "", false
 	}
 	root := gjson.Parse(object)
-	for _, key := range []string{"function", "function_call"} {
+	for _, key := range []string{"function", "function_call", "tool_call"} {
 		if f := root.Get(key); f.IsObject() {
 			root = f
 		}
 	}
-	for _, key := range []string{"name", "function", "tool", "tool_name", "recipient_name", "action"} {
+	for _, key := range nameKeys {
 		if v := root.Get(key); v.Type == gjson.String && v.Str != "" {
 			name = v.Str
 			break
 		}
 	}
-	for _, key := range []string{"arguments", "parameters", "args", "input", "action_input", "tool_input"} {
+	for _, key := range []string{"arguments", "parameters", "args", "input", "action_input", "tool_input", "params", "kwargs", "tool_args"} {
 		v := root.Get(key)
 		switch {
 		case name == "":

@@ -9,46 +9,62 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// pythonCall matches the beginning of a call as in Python, which Llama 4 and Gemma write;
+// pythonCall matches the beginning of a call as in Python, which Llama 4, Gemma and Olmo write;
 // pythonArg the name of an argument.
 var (
-	pythonCall = lazyregexp.New(`^(?:\[\s*)?(?:print\()?((?:default_api\.)?[A-Za-z_]\w*)\(`)
+	pythonCall = lazyregexp.New(`^(?:\[\s*)?(?:print\(|await\s+)?((?:default_api\.|functions\.)?[A-Za-z_][\w-]*)(?:\.call)?\(`)
 	pythonArg  = lazyregexp.New(`^\s*([A-Za-z_]\w*)\s*=\s*`)
 	pythonWord = lazyregexp.New(`^(?:True|False|None|-?\d+(?:\.\d+)?)`)
 	pythonEnd  = lazyregexp.New(`^\s*\)?\s*(,|\])?\s*`)
 )
 
-// python reads [terminal(command="ls"), …] and print(default_api.terminal(…)). Only calls of
-// offered tools are read: any code looks like this.
+// python reads [terminal(command="ls"), …] and print(default_api.terminal(…)), and the object or
+// the text of terminal({command: "ls"}) and terminal("ls"). Only calls of offered tools are read:
+// any code looks like this.
 func (r *writtenReader) python() bool {
 	m := pythonCall().FindStringSubmatch(r.rest)
 	if m == nil || r.offered[plainName(m[1])] == nil {
 		return false
 	}
-	rest, object := r.rest[len(m[0]):], []byte{'{'}
-	for {
-		arg := pythonArg().FindStringSubmatch(rest)
-		if arg == nil {
-			break
-		}
-		value, after, ok := pythonValue(rest[len(arg[0]):])
-		if !ok {
-			return false
-		}
-		if len(object) > 1 {
-			object = append(object, ',')
-		}
-		object = append(append(appendName(object, arg[1]), ':'), value...)
-		rest = strings.TrimPrefix(strings.TrimLeft(after, spaces), ",")
-	}
+	object, rest, ok := r.pythonArguments(r.offered[plainName(m[1])], r.rest[len(m[0]):])
 	rest = strings.TrimLeft(rest, spaces)
-	if !strings.HasPrefix(rest, ")") {
+	if !ok || !strings.HasPrefix(rest, ")") {
 		return false
 	}
 	r.rest = rest[1:]
 	r.rest = r.rest[len(pythonEnd().FindString(r.rest)):]
-	r.call(m[1], string(append(object, '}')))
+	r.call(m[1], object)
 	return true
+}
+
+// pythonArguments reads what stands between the brackets of a call.
+func (r *writtenReader) pythonArguments(s *signature, rest string) (object, after string, ok bool) {
+	trimmed := strings.TrimLeft(rest, spaces)
+	if members, braced := strings.CutPrefix(trimmed, "{"); braced {
+		g := gemmaReader{rest: members}
+		args := g.members(0)
+		return s.object(args), g.rest, !g.failed
+	}
+	if s.only != "" && trimmed != "" && strings.ContainsAny(trimmed[:1], `"'`) {
+		value, end, whole := pythonValue(trimmed)
+		return "{" + string(appendName(nil, s.only)) + ":" + value + "}", end, whole
+	}
+	out := []byte{'{'}
+	for {
+		arg := pythonArg().FindStringSubmatch(rest)
+		if arg == nil {
+			return string(append(out, '}')), rest, true
+		}
+		value, end, whole := pythonValue(rest[len(arg[0]):])
+		if !whole {
+			return "", "", false
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(appendName(out, arg[1]), ':'), value...)
+		rest = strings.TrimPrefix(strings.TrimLeft(end, spaces), ",")
+	}
 }
 
 // pythonValue reads a literal as JSON: a text, a word, a number, or a list or an object

@@ -27,13 +27,20 @@ type Written struct {
 
 // marker finds where markup of calls begins: of Anthropic, Hermes, Qwen, GLM, Mistral,
 // DeepSeek, Kimi, harmony, Llama, MiniMax, Granite, Phi, Gemma, Nemotron, Command, InternLM,
-// Seed, LFM, Apertus, LongCat, Step and LM Studio, and of ReAct. Its groups are marks that
-// occur nowhere else, and such that prose about agents may have.
+// Seed, LFM, Apertus, LongCat, Step, Functionary, Nova, Grok, Qwen's agents and LM Studio, of
+// ReAct, and of Cline. Its groups are marks that occur nowhere else, and such that prose about
+// agents may have.
 var marker = lazyregexp.New(`(\[TOOL_(?:CALLS|REQUEST)\]|<[｜|]tool[▁_]calls?[▁_]begin[｜|]>|<\|tool_calls_section_begin\|>|<\|tool_call(?:_start)?\|>|<\|python_tag\|>|` +
 	`functools\[\s*\{|<\|START_ACTION\|>|<\|action_start\|>|<\|tools_prefix\|>|<TOOLCALL>|<longcat_tool_call>|<(?:seed|steptml):|` +
-	`(?:<\|start\|>assistant)?\s?(?:<\|channel\|>(?:commentary|analysis)\s+to=|to=functions\.[\w.-]+\s?<\|channel\|>)|<start_function_call>|<\|tool_call>|<｜DSML｜(?:function_calls>|invoke ))|` +
-	`(<(?:\w+:)?function_calls>|<(?:\w+:)?invoke name=|<(?:\w+:)?tool_calls?>|<function=|<function name=|<(?:tool_use|function_?call|tool_code)>|` + "```tool_code\n|" +
+	`(?:<\|start\|>assistant)?\s?(?:<\|channel\|>(?:commentary|analysis)\s+to=|to=functions\.[\w.-]+\s?<\|channel\|>)|(?:assistant)?commentary to=functions\.[\w.-]+\s*(?:json|code)?\s*\{|` +
+	`<start_function_call>|<\|tool_call>|<[｜|]DSML[｜|](?:function_calls>|tool_calls>|invoke )|<\|recipient\|>|✿FUNCTION✿:|<__function=|functions\.[\w.-]+:\d+\s*\{)|` +
+	`(<(?:\w+:)?function_calls>|<invoke>|<(?:\w+:)?(?:invoke|function_?call|tool|tool_call|tool_use) name=|<(?:\w+:)?tool_calls?>|<function=|<function name=|<(?:tool_use|function_?call|tool_code)>|` + "```tool_code\n|>>>\\w[\\w.-]*\\s?\\{|" +
+	`<(?:` + otherTools + `)>|` +
 	`(?m:^[ \t*]*Action[ \t*]*:[ \t*]*[\w.-]+[ \t*]*\n[ \t*]*Action Input[ \t*]*:))`)
+
+// otherTools are the tools of Cline and of other agents, by whose names models write tags.
+const otherTools = "execute_command|execute_bash|execute_ipython|read_file|write_to_file|replace_in_file|apply_diff|insert_content|search_files|list_files|" +
+	"list_code_definition_names|use_mcp_tool|ask_followup_question|attempt_completion|new_task|switch_mode|plan_mode_respond|update_todo_list"
 
 // ReadWritten reads an answer that has no calls. Markup counts as calls if all of it does,
 // it ends the answer, its tools are offered and their required arguments are there. Markup
@@ -46,7 +53,7 @@ func ReadWritten(text string, tools []llm.Tool) Written {
 	w := Written{Text: text}
 	at, sure := markupAt(text)
 	if at < 0 {
-		return readJSONAnswer(text, offered)
+		return readBare(text, offered, tools)
 	}
 	r := writtenReader{offered: offered, tools: tools, rest: text[at:]}
 	if r.read(); r.problem == "" && len(r.calls) > 0 {
@@ -82,34 +89,6 @@ func atLineStart(text string, at int) bool {
 	return strings.TrimSpace(text[strings.LastIndexByte(text[:at], '\n')+1:at]) == ""
 }
 
-// endOfJSON matches the beginning of JSON, of a list of calls as in Python, or of a code
-// block with them.
-var endOfJSON = lazyregexp.New("(?m)^[ \t]*(```(?:json|python|tool_call)?[ \t]*\n\\s*)?[\\[{]")
-
-// namedCall matches the beginning of JSON that names a tool, be it valid or not.
-var namedCall = lazyregexp.New(`^(?:[\[{\s]|["'](?:id|type|role|content|function|function_call|tool_calls|tool_uses)["']\s*:\s*(?:["'][\w-]*["']\s*,|null\s*,)?)*["'](?:name|function|tool|tool_name|recipient_name|action)["']\s*:\s*["']([\w.-]+)["']`)
-
-const brokenJSON = "its JSON is not complete or not valid"
-
-// readJSONAnswer reads JSON without a mark that ends the answer and calls an offered tool.
-func readJSONAnswer(text string, offered map[string]*signature) Written {
-	w := Written{Text: text}
-	for _, m := range endOfJSON().FindAllStringSubmatchIndex(text, -1) {
-		if inCode(text[:m[0]]) {
-			continue
-		}
-		r := writtenReader{offered: offered, rest: text[m[0]:]}
-		if r.read(); r.problem == "" && len(r.calls) > 0 {
-			before := strings.TrimRight(text[:m[0]], spaces)
-			return Written{Text: before, Calls: r.calls, Doubtful: m[2] >= 0 && before != ""}
-		}
-		if name := namedCall().FindStringSubmatch(text[m[1]-1:]); r.problem == brokenJSON && name != nil && offered[plainName(name[1])] != nil {
-			w.Problem = r.problem
-		}
-	}
-	return w
-}
-
 // writtenReader reads calls up to the end of an answer.
 type writtenReader struct {
 	offered map[string]*signature
@@ -120,23 +99,24 @@ type writtenReader struct {
 }
 
 // aside matches text around calls that says nothing.
-var aside = lazyregexp.New(`^(?:\s|<[｜|]tool[▁_]calls[▁_]begin[｜|]>|<[｜|]tool[▁_]calls?[▁_]end[｜|]>|<\|tool_calls_section_(?:begin|end)\|>|<\|/?tool_call(?:_start|_end)?\|>|<\|python_tag\|>|` +
-	`\[(?:TOOL_CALLS|(?:END_)?TOOL_REQUEST)\]|<\|(?:START|END)_ACTION\|>|<\|action_(?:start|end)\|>|<\|plugin\|>|<\|tools_(?:prefix|suffix)\|>|</?(?:TOOLCALL|longcat_tool_call|tool_use|function_?call|tool_code)>|` +
-	`<\|(?:call|im_end|eot_id|eom_id|end|return|endoftext)\|>|</s>|<｜end▁of▁sentence｜>|<end_of_turn>|<eos>|<\|?turn\|>|<\|?tool_response\|?>|<tool_call\|>|<(?:end_function_call|/?(?:\w+:)?tool_calls|/?(?:minimax|seed):tool_call)>|` +
+var aside = lazyregexp.New(`^(?:[\s;]|<[｜|]tool[▁_]calls[▁_]begin[｜|]>|<[｜|]tool[▁_]calls?[▁_]end[｜|]>|<\|tool_calls_section_(?:begin|end)\|>|<\|/?tool_call(?:_start|_end)?\|>|<\|python_tag\|>|` +
+	`\[(?:TOOL_CALLS|(?:END_)?TOOL_REQUEST)\]|<\|(?:START|END)_ACTION\|>|<\|action_(?:start|end)\|>|<\|plugin\|>|<\|tools_(?:prefix|suffix)\|>|✿RESULT✿:?|` +
+	`</?(?:\w+:|[｜|]DSML[｜|])?(?:TOOLCALL|longcat_tool_call|tool_use|function_?calls?|tool_code|tool_calls?|invoke)>|</tool>|` +
+	`<\|(?:call|im_end|eot_id|eom_id|end|return|endoftext)\|>|</s>|<｜end▁of▁sentence｜>|<end_of_turn>|<eos>|<\|?turn\|>|<\|?tool_response\|?>|<tool_call\|>|<end_function_call>|` +
 	"```(?:(?:json|python|tool_call|tool_code|xml)\\s)?)*")
 
-// headed matches the name of a call and the text before its JSON object.
-var headed = lazyregexp.New(`^(?:(?:\[TOOL_CALLS\])?([\w.-]+)\s*(?:\[CALL_ID\]\w+\s*)?(?:\[ARGS\])?\s*|` + // Mistral
-	`<[｜|]tool[▁_]call[▁_]begin[｜|]>(?:function<[｜|]tool[▁_]sep[｜|]>([\w.-]+)\s*` + "```(?:json)?" + `|([\w.-]+)<[｜|]tool[▁_]sep[｜|]>)\s*|` + // DeepSeek
-	`[ \t*]*Action[ \t*]*:[ \t*]*([\w.-]+)[ \t*]*\n[ \t*]*Action Input[ \t*]*:[\s*]*(?:` + "```(?:json)?" + `)?\s*|` + // ReAct
-	`<\|tool_call_begin\|>\s*([\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*|` + // Kimi
-	`(?:<\|start\|>assistant)?\s?(?:<\|channel\|>\w+)?\s*to=([\w.-]+)\s*(?:<\|channel\|>\w+)?\s*(?:<\|constrain\|>\s*)?(?:json)?\s*<\|message\|>\s*)\{`) // harmony
+// headed matches the name of a call and the text before its JSON object: of Mistral, DeepSeek,
+// Kimi, Functionary, Qwen's agents, Hunyuan, ReAct, and of harmony.
+var headed = lazyregexp.New(`^(?:(?:\[TOOL_CALLS\]|>>>|<\|recipient\|>\s*|✿FUNCTION✿:\s*|<\|tool_call_begin\|>\s*|<[｜|]tool[▁_]call[▁_]begin[｜|]>(?:function<[｜|]tool[▁_]sep[｜|]>)?)?` +
+	`([\w.-]+)(?::\d+)?\s*(?:(?:\[CALL_ID\]\w+|\[ARGS\]|<\|content\|>|✿ARGS✿:|<\|tool_call_argument_begin\|>|<[｜|]tool[▁_]sep[｜|]>|` + "```(?:json)?" + `)\s*)*|` +
+	`[ \t*]*Action[ \t*]*:[ \t*]*([\w.-]+)[ \t*]*\n[ \t*]*Action Input[ \t*]*:[\s*]*(?:` + "```(?:json)?" + `)?\s*|` +
+	`(?:<\|start\|>assistant)?\s?(?:(?:<\|channel\|>)?\w+)?\s*to=([\w.-]+)\s*(?:<\|channel\|>\w+)?\s*(?:<\|constrain\|>\s*)?(?:json|code)?\s*(?:<\|message\|>)?\s*)\{`)
 
 var (
-	xmlHead    = lazyregexp.New(`^<(?:function_calls>|invoke name=|tool_call>|function=|function name=)`)
-	glmCall    = lazyregexp.New(`(?s)^<tool_call>\s*([\w.-]+)\s*((?:<arg_key>.*?</arg_key>\s*<arg_value>.*?</arg_value>\s*)*)(?:</tool_call>|$)`)
+	xmlHead    = lazyregexp.New(`^<(?:invoke name=|function=|function name=)`)
+	glmCall    = lazyregexp.New(`(?s)^([\w.-]+)\s*((?:<arg_key>.*?</arg_key>\s*<arg_value>.*?</arg_value>\s*)*)(?:</tool_call>|$)`)
 	glmArg     = lazyregexp.New(`(?s)<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>`)
-	namespace  = lazyregexp.New(`<(/?)(?:｜DSML｜|\w+:)(function_calls|invoke|parameter|tool_calls?)\b`)
+	namespace  = lazyregexp.New(`<(/?)(?:[｜|]DSML[｜|]|\w+:|__)(function_calls|function|invoke|parameter|tool_calls?)\b`)
 	parameters = lazyregexp.New(`(<parameter name="[^"\n]*")\s+string="(?:true|false)"`)
 )
 
@@ -155,7 +135,7 @@ func (r *writtenReader) read() {
 			}
 			return
 		case len(r.rest) < before:
-		case r.json(), r.glm(), r.gemma(), r.python(), r.xml():
+		case r.json(), r.glm(), r.gemma(), r.python(), r.tags(), r.xml():
 		case len(r.calls) > 0:
 			r.problem = "text follows the call"
 		default:
@@ -203,6 +183,9 @@ func (r *writtenReader) json() bool {
 	for _, one := range listed(gjson.Parse(whole)) {
 		name, arguments, ok := callOf(one.Raw)
 		if !ok {
+			name, arguments, ok = r.flat(one)
+		}
+		if !ok {
 			r.problem = `it is not JSON with a "name" and "arguments"`
 			return true
 		}
@@ -238,10 +221,7 @@ func (r *writtenReader) glm() bool {
 // typed adds a call whose values get their types from the tool's schema. Each argument is
 // a match with name and value.
 func (r *writtenReader) typed(name string, args [][]string) {
-	s := r.offered[plainName(name)]
-	if s == nil {
-		s = &signature{}
-	}
+	s := r.signature(name)
 	object := []byte{'{'}
 	for i, a := range args {
 		if i > 0 {
@@ -253,9 +233,14 @@ func (r *writtenReader) typed(name string, args [][]string) {
 	r.call(name, string(append(object, '}')))
 }
 
+// withoutNamespace returns tags of calls without what some models add to them.
+func withoutNamespace(text string) string {
+	return parameters().ReplaceAllString(namespace().ReplaceAllString(text, "<$1$2"), "$1")
+}
+
 // xml reads the forms that [New] understands.
 func (r *writtenReader) xml() bool {
-	text := parameters().ReplaceAllString(namespace().ReplaceAllString(r.rest, "<$1$2"), "$1")
+	text := withoutNamespace(r.rest)
 	if !xmlHead().MatchString(text) {
 		return false
 	}
@@ -272,9 +257,20 @@ func (r *writtenReader) xml() bool {
 	return true
 }
 
+// signature returns the parameters of a tool, none if it is not offered.
+func (r *writtenReader) signature(name string) *signature {
+	if s := r.offered[plainName(name)]; s != nil {
+		return s
+	}
+	return &signature{}
+}
+
 // plainName is a name without the namespace of functions.
 func plainName(name string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(name, "functions."), "default_api.")
+	for _, prefix := range []string{"functions.", "default_api.", "default_api:"} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	return name
 }
 
 // call adds a call, or says why it is none.

@@ -83,7 +83,7 @@ func TestReadWritten(t *testing.T) {
 
 		"unknown tool":     {in: "<tool_call>{\"name\":\"teleport\",\"arguments\":{}}</tool_call>", problem: `there is no tool "teleport"`},
 		"missing argument": {in: "<tool_call>{\"name\":\"terminal\",\"arguments\":{}}</tool_call>", problem: `the argument "command" is missing`},
-		"half a call":      {in: "<tool_call>{\"name\":\"terminal\",\"arguments\":{\"comm", problem: "its arguments are not a complete JSON object"},
+		"half a call":      {in: "<tool_call>{\"name\":\"terminal\",\"arguments\":{\"comm", problem: "its JSON is not complete or not valid"},
 		"text after it":    {in: "<tool_call>{\"name\":\"terminal\",\"arguments\":{\"command\":\"ls\"}}</tool_call>\nThe result is:\nfoo", problem: "text follows the call"},
 		"a head alone":     {in: "Now I run it.<|tool_calls_section_begin|>", problem: "the call is missing"},
 		"broken JSON":      {in: "[TOOL_CALLS]terminal[ARGS]{\"command\": ls}", problem: "its arguments are not a complete JSON object"},
