@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 // errLine ends the connection to a server that sends an endless line.
 var errLine = errors.New("a line of the server is too long")
 
-// maxSkipped bounds a message that is read and not used, in bytes.
+// maxSkipped bounds a line that is read and not used, in bytes.
 const maxSkipped = 1 << 30
 
 // lines passes on the messages that a server writes to its standard output, one a line.
@@ -62,9 +63,9 @@ func (l *lines) line() ([]byte, error) {
 		}
 		size += len(part)
 		switch {
-		case size > maxSkipped || size > maxMessage && !wanted:
+		case size > maxSkipped:
 			return nil, errLine
-		case size > maxMessage:
+		case size > maxMessage && wanted:
 			line = line[:min(len(line), headOfMessage)]
 			last = append(last[:0], part...)
 		case wanted:
@@ -80,11 +81,11 @@ func (l *lines) line() ([]byte, error) {
 				return nil, err
 			}
 			continue
-		case size > maxMessage:
-			return tooLong(line, last), nil
 		case !wanted:
 			l.skip(line)
 			return nil, nil
+		case size > maxMessage:
+			return tooLong(line, last), nil
 		}
 		return l.messages(line), nil // after the last line follows io.EOF
 	}
@@ -105,22 +106,30 @@ func (l *lines) skip(line []byte) {
 
 // messages returns the messages of a line, each with a line end.
 func (l *lines) messages(line []byte) (out []byte) {
-	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
-	list := []json.RawMessage{line}
-	if len(line) > 0 && line[0] == '[' && json.Unmarshal(line, &list) != nil {
-		l.skip(line)
+	for _, m := range messages(line, l.skip, l.announced) {
+		out = append(append(out, m...), '\n')
+	}
+	return out
+}
+
+// messages returns the messages of a text: one, or a batch. skip is told of everything else.
+func messages(text []byte, skip func([]byte), announced func()) (out [][]byte) {
+	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
+	list := []json.RawMessage{text}
+	if len(text) > 0 && text[0] == '[' && json.Unmarshal(text, &list) != nil {
+		skip(text)
 		return nil
 	}
 	for _, raw := range list {
 		m, method := mended(raw)
 		if m == nil {
-			l.skip(raw)
+			skip(raw)
 			continue
 		}
 		if method == listChanged {
-			l.announced()
+			announced()
 		}
-		out = append(append(out, m...), '\n')
+		out = append(out, m)
 	}
 	return out
 }
@@ -129,23 +138,37 @@ func (l *lines) messages(line []byte) (out []byte) {
 const listChanged = "notifications/tools/list_changed"
 
 // mended returns a message as the SDK takes it, and its method, or nil for anything else. Answers
-// may lack the version, and repeat the id of a request as text: ours are numbers.
+// may lack the version, have null in place of what they lack, and repeat the id of a request as
+// text: ours are numbers.
 func mended(raw json.RawMessage) (message []byte, method string) {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil || m == nil {
 		return nil, ""
 	}
-	if m["method"] == nil && (m["result"] != nil || m["error"] != nil) && m["id"] != nil {
+	before := len(m)
+	for _, name := range []string{"method", "params", "error"} {
+		if string(m[name]) == "null" {
+			delete(m, name)
+		}
+	}
+	if m["error"] != nil && string(m["result"]) == "null" {
+		delete(m, "result")
+	}
+	changed := len(m) < before
+	if answer := cmp.Or(string(m["result"]), string(m["error"])); m["method"] == nil && answer != "" && m["id"] != nil {
 		var text string
-		number := json.Unmarshal(m["id"], &text) == nil && text != "" && text[0] != '-'
-		if _, err := strconv.ParseUint(text, 10, 63); number && err == nil || m["jsonrpc"] == nil {
-			if number && err == nil {
-				m["id"] = json.RawMessage(text)
+		if json.Unmarshal(m["id"], &text) == nil && text != "" && text[0] != '-' {
+			if _, err := strconv.ParseUint(text, 10, 63); err == nil {
+				m["id"], changed = json.RawMessage(text), true
 			}
-			m["jsonrpc"] = json.RawMessage(`"2.0"`)
-			if fixed, err := json.Marshal(m); err == nil {
-				raw = fixed
-			}
+		}
+		if m["jsonrpc"] == nil && answer[0] == '{' { // a log line may have an id and a result, too
+			m["jsonrpc"], changed = json.RawMessage(`"2.0"`), true
+		}
+	}
+	if changed {
+		if fixed, err := json.Marshal(m); err == nil {
+			raw = fixed
 		}
 	}
 	decoded, err := jsonrpc.DecodeMessage(raw)

@@ -114,7 +114,16 @@ func (u *users) remove(s *server) (last bool) {
 	return len(u.all) == 0
 }
 
-// changed tells all of a change of the list of tools.
+// announced tells all that a change of the list of tools was read.
+func (u *users) announced() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for s := range u.all {
+		s.changes.announce()
+	}
+}
+
+// changed tells all of a change of the list of tools. read says that announced has done so.
 func (u *users) changed(read bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

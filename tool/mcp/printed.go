@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// printed has the lines that a server over stdio has printed beside its messages. They are logged, within
-// limits, and its end explains why the server has ended.
+// printed has the lines that a server over stdio has printed beside its messages, or events of a
+// remote one. They are logged, within limits, and its end explains why the server has ended.
 type printed struct {
 	server *server
 
@@ -27,7 +27,7 @@ func (p *printed) add(line []byte) {
 	o := &p.server.set.opts
 	switch {
 	case n <= maxLines:
-		o.Log.Info("an MCP server has printed a line that is no message; it belongs on standard error",
+		o.Log.Info("an MCP server has sent a line that is no message; a program has standard error for it",
 			"server", p.server.name, "line", text)
 	case n == maxLines+1:
 		o.Log.Info("further lines of this MCP server are not logged", "server", p.server.name)

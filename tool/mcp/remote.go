@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/outbound"
 )
 
@@ -30,12 +28,14 @@ const streamWait = 3 * time.Second
 const connectTime = 30 * time.Second
 
 // remote returns the transport to a server over HTTP.
-func remote(ctx context.Context, s Server, logins Logins, track func(...string)) (sdk.Transport, *http.Client, error) {
+func remote(ctx context.Context, sv *server, u *users) (sdk.Transport, *http.Client, error) {
+	s := sv.config
 	g, err := newGuard(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	if g.tokens, err = s.tokens(ctx, logins, track); err != nil {
+	g.skipped, g.announced = (&printed{server: sv}).add, u.announced
+	if g.tokens, err = s.tokens(ctx, sv.set.opts.Logins, u.track); err != nil {
 		return nil, nil, err
 	}
 	g.noLogin = g.tokens == nil && g.header.Get("Authorization") == "" && (s.Auth == nil || s.Auth.Strategy == AuthOAuth2)
@@ -81,6 +81,10 @@ type guard struct {
 	tokens *tokens // of a login; nil for none
 	// noLogin says that the server may want a login that was not made.
 	noLogin bool
+	// skipped is told of events that are left out, and announced of a change of the list of tools,
+	// before any later message is read; nil where no messages are read.
+	skipped   func(text []byte)
+	announced func()
 }
 
 // redirect is the CheckRedirect of the client: only redirects within the origin
@@ -121,7 +125,12 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	case !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
 		resp.Body = &bounded{ReadCloser: resp.Body, left: maxMessage}
 	}
-	resp.Body = &numberIDs{ReadCloser: resp.Body, buf: bufio.NewReader(resp.Body)}
+	if kind := resp.Header.Get("Content-Type"); g.skipped != nil && (strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "text/event-stream")) {
+		resp.Body = &body{
+			ReadCloser: resp.Body, buf: bufio.NewReader(resp.Body), events: kind[0] == 't',
+			skipped: g.skipped, announced: g.announced,
+		}
+	}
 	return resp, nil
 }
 
@@ -168,40 +177,6 @@ func closeBody(r *http.Request) error {
 		return nil
 	}
 	return r.Body.Close()
-}
-
-// textID matches the beginning of an answer, alone or in an event, that repeats the number of
-// a request as text.
-var textID = lazyregexp.New(`^((?:data:)?\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*)"(\d+)"(\s*,\s*"(?:result|error)")`)
-
-// numberIDs makes such ids numbers: nobody would wait for the answer otherwise.
-type numberIDs struct {
-	io.ReadCloser
-	buf    *bufio.Reader
-	inLine bool
-	rest   []byte
-	err    error
-}
-
-// Read implements io.Reader.
-func (n *numberIDs) Read(p []byte) (int, error) {
-	for len(n.rest) == 0 && n.err == nil {
-		var part []byte
-		part, n.err = n.buf.ReadSlice('\n')
-		if errors.Is(n.err, bufio.ErrBufferFull) {
-			n.err = nil
-		}
-		n.rest = part
-		if !n.inLine && bytes.IndexByte(part, '"') >= 0 {
-			n.rest = textID().ReplaceAll(part, []byte("$1$2$3"))
-		}
-		n.inLine = !bytes.HasSuffix(part, []byte("\n"))
-	}
-	read := copy(p, n.rest)
-	if n.rest = n.rest[read:]; read > 0 {
-		return read, nil
-	}
-	return 0, n.err
 }
 
 // send answers 405, which means "no such stream" in the protocol, for a stream

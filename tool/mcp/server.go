@@ -185,7 +185,7 @@ func (s *session) connect(ctx context.Context, sv *server, version string) error
 	client := sdk.NewClient(&sdk.Implementation{Name: "deft", Version: "1"}, &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			s.users.changed(s.program != nil)
+			s.users.changed(sv.local == nil)
 		},
 	})
 	s.ClientSession, err = client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
@@ -221,7 +221,7 @@ func (s *session) transport(ctx context.Context, sv *server) (sdk.Transport, err
 		return t, nil
 	}
 	if sv.config.transport() != Stdio {
-		t, client, err := remote(ctx, sv.config, sv.set.opts.Logins, s.users.track)
+		t, client, err := remote(ctx, sv, &s.users)
 		s.http = client
 		return t, err
 	}

@@ -112,7 +112,7 @@ func serveOddly() {
 		result := fine
 		switch {
 		case r.Method == "tools/list":
-			result = `{"tools":[{"name":"small","inputSchema":{"type":"object"}},{"name":"huge","inputSchema":{"type":"object"}},{"name":"huge_last","inputSchema":{"type":"object"}},{"name":"batch","inputSchema":{"type":"object"}},{"name":"formless","inputSchema":{"type":"object"}}]}`
+			result = `{"tools":[{"name":"small","inputSchema":{"type":"object"}},{"name":"huge","inputSchema":{"type":"object"}},{"name":"huge_last","inputSchema":{"type":"object"}},{"name":"batch","inputSchema":{"type":"object"}},{"name":"long_log","inputSchema":{"type":"object"}},{"name":"formless","inputSchema":{"type":"object"}}]}`
 		case strings.HasPrefix(r.Params.Name, "huge"):
 			result = `{"content":[{"type":"text","text":"` + strings.Repeat("x", 17<<20) + `"}]}`
 		case r.Params.Name == "formless":
@@ -120,6 +120,9 @@ func serveOddly() {
 		}
 		fmt.Println("{\"level\":\"info\",\"msg\":\"" + r.Method + "\"}\n{}\n[1,2]\n{\"jsonrpc\":\"2.0\"}\n{\"method\":\"GET\",\"path\":\"/\"}\n\"text\"\n7\n\ufeff{\"id\":null}")
 		switch r.Params.Name {
+		case "long_log":
+			fmt.Println(strings.Repeat("x", 17<<20))
+			fmt.Printf("{\"id\":%s,\"result\":\"logged\"}\n{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":null,\"error\":null,\"result\":%s}\n", r.ID, r.ID, result)
 		case "huge_last":
 			fmt.Printf("{\"result\":%s,\"id\":%s,\"jsonrpc\":\"2.0\"}\n", result, r.ID)
 		case "batch":
