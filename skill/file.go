@@ -88,7 +88,12 @@ func parseFields(head string) (map[string]any, error) {
 	fields, err := parseYAML([]byte(head))
 	if fault.Is(err, fault.Invalid) && errors.Is(err, errSyntax) {
 		if asMeant, again := parseYAML([]byte(quoted(head))); again == nil {
-			return asMeant, nil
+			fields, err = asMeant, nil
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) { // "Description" is meant as "description"
+		if lower := strings.ToLower(name); fields[lower] == nil {
+			fields[lower] = fields[name]
 		}
 	}
 	return fields, err
@@ -174,8 +179,11 @@ func parseYAML(head []byte) (fields map[string]any, err error) {
 	}
 	var plain noReferences
 	ast.Walk(&plain, file.Docs[0].Body)
-	if plain.found {
+	switch {
+	case plain.found:
 		return nil, fault.New(fault.Invalid, "the front matter must not use anchors or aliases")
+	case plain.tag:
+		return nil, syntax(errors.New("a value begins with an exclamation mark"))
 	}
 	if _, ok := file.Docs[0].Body.(*ast.MappingNode); !ok {
 		return nil, nil
@@ -190,14 +198,17 @@ func syntax(err error) error {
 	return fault.Wrap(errSyntax, fault.Invalid, "the front matter is not valid YAML: "+firstLine(err.Error()))
 }
 
-// noReferences refuses aliases, which could make a short text a long value.
-type noReferences struct{ found bool }
+// noReferences refuses aliases, which could make a short text a long value, and tags, which would
+// hide a text that begins with an exclamation mark.
+type noReferences struct{ found, tag bool }
 
 // Visit implements [ast.Visitor].
 func (v *noReferences) Visit(n ast.Node) ast.Visitor {
 	switch n.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
 		v.found = true
+	case *ast.TagNode:
+		v.tag = true
 	}
 	if v.found {
 		return nil

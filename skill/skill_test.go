@@ -134,6 +134,7 @@ func TestPeoplesSkills(t *testing.T) {
 		"GEMINI.md":                          "Caf\xe9 rules, Café", // the same text
 		".claude/skills/review/SKILL.md":     "---\nname: review\ndescription: Does a thing. Use when: needed.\n---\nx",
 		".agents/skills/args/SKILL.md":       "---\nname: args\nargument-hint: [x] — y\ndescription: 'ok'\n---\nx",
+		".agents/skills/capital/SKILL.md":    "---\nName: capital\nDescription: !now x\n---\nx",
 		".agents/skills/tabs/SKILL.md":       "---\nname: tabs\ndescription:\tWith tabs\nmetadata:\n\tk: v\n---\nx",
 		".agents/skills/PDF-Tools/SKILL.md":  "---\nname: PDF Tools\ndescription: d\n---\nx",
 		".agents/skills/übersicht/SKILL.md":  "---\nname: Übersicht\ndescription: *bold* text\n---\nx",
@@ -152,13 +153,13 @@ func TestPeoplesSkills(t *testing.T) {
 		".agents/skills/wrong-name/SKILL.md": "---\nname: another\n---\nx",
 	})
 	skills, warnings := skill.LoadProject(dir)
-	if diff := cmp.Diff("agents claude rule quoted words pdf-tools args dots plain tabs unclosed uebersicht review", names(skills)); diff != "" {
+	if diff := cmp.Diff("agents claude rule quoted words pdf-tools args capital dots plain tabs unclosed uebersicht review", names(skills)); diff != "" {
 		t.Errorf("skills (-want +got):\n%s", diff)
 	}
 	if a, c := find(t, skills, "agents").Content, find(t, skills, "claude").Content; a != "Café rules, Café" || c != "By C" {
 		t.Errorf("instructions %q and %q", a, c)
 	}
-	for name, want := range map[string]string{"review": "Does a thing. Use when: needed.", "tabs": "With tabs", "uebersicht": "*bold* text", "args": "ok", "quoted": `"a": b`, "unclosed": "Has: no end", "dots": "d"} {
+	for name, want := range map[string]string{"review": "Does a thing. Use when: needed.", "tabs": "With tabs", "uebersicht": "*bold* text", "args": "ok", "quoted": `"a": b`, "unclosed": "Has: no end", "dots": "d", "capital": "!now x"} {
 		if got := find(t, skills, name).Description; got == nil || *got != want {
 			t.Errorf("description of %s: %v, want %q", name, got, want)
 		}
