@@ -123,7 +123,11 @@ func (a *Agent) Reopens(had *event.SystemPromptEvent) bool {
 func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
 	m, tools := t.LLM(agent.UsageAgent), a.tools.Load()
 	a.gauge.Beside = tools.tokens
-	view := a.fitting.view(a.show(t.State.View), m.Info())
+	shown := a.show(t.State.View)
+	view := a.fitting.view(shown, m.Info())
+	if said := a.fitting.notice(shown); said != nil {
+		return []event.Event{said}, nil
+	}
 	if done, err := a.condense(ctx, t, view, m.Info()); done != nil || err != nil {
 		return done, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/state"
 )
 
 const late = `user "A message of the user arrived while you were answering; it stands before your answer. Take it into account and go on."*`
@@ -198,6 +199,38 @@ func TestMessagesFitTheWindow(t *testing.T) {
 	}
 	if got := event.JoinText(view[1].(*event.MessageEvent).LLMMessage.Content); got != text {
 		t.Error("the event was changed")
+	}
+}
+
+// TestCutMessageIsSaid has the user told of a message that does not fit, once for each window, and
+// not again where the conversation says it.
+func TestCutMessageIsSaid(t *testing.T) {
+	t.Parallel()
+	view := []event.Event{system(), user(strings.Repeat("x", 100_000))}
+	said := func(a *codeact.Agent, window int) string {
+		evs, err := step(a, &stub{info: llm.Info{ContextWindow: window}, resp: says("ok")}, &state.State{View: view})
+		if err != nil || len(evs) != 1 {
+			t.Fatalf("%v, %v", evs, err)
+		}
+		m := evs[0].(*event.MessageEvent)
+		if m.Source == event.SourceAgent {
+			return ""
+		}
+		view = append(view, m)
+		return event.JoinText(m.LLMMessage.Content)
+	}
+	a := newAgent(t, codeact.Config{})
+	for _, c := range []struct {
+		agent  *codeact.Agent
+		window int
+		want   string
+	}{
+		{a, 200_000, ""}, {a, 50 << 10, "first and the last 25 KiB"}, {a, 50 << 10, ""},
+		{newAgent(t, codeact.Config{}), 50 << 10, ""}, {a, 8 << 10, "has 97 KiB: it reads the first and the last 4 KiB"}, {a, 8 << 10, ""},
+	} {
+		if got := said(c.agent, c.window); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("window %d: %q, want %q", c.window, got, c.want)
+		}
 	}
 }
 
