@@ -162,7 +162,7 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 	var waited time.Duration
 	name := b.served.Load().Info().Name
 	if b.takesNoImages(name) {
-		r.Messages = withoutImages(r.Messages)
+		r.Messages = withoutImages(r.Messages, imageOmitted)
 	}
 	for attempt := 1; ; attempt++ {
 		resp, err := b.once(ctx, r, onDelta)

@@ -12,7 +12,7 @@ import (
 )
 
 // repairs are the changes made after a refusal, each at most once in a call.
-type repairs struct{ unmarked, refreshed, blind bool }
+type repairs struct{ unmarked, refreshed, blind, fewer bool }
 
 // tooSmallToCache is in the message of providers, which have no code for it,
 // when a prompt is too short to cache (docs/openhands/sdk-features.md section
@@ -31,8 +31,12 @@ func (b *Broker) repair(ctx context.Context, done *repairs, e *llm.Error, r *llm
 		return "without marks for its cache"
 	case !done.blind && refusesImages(e, r):
 		done.blind = true
-		r.Messages = withoutImages(r.Messages)
+		r.Messages = withoutImages(r.Messages, imageOmitted)
 		return "without the pictures, of which it sees nothing (--vision yes sends them again)"
+	case !done.fewer && refusesAnImage(e, r):
+		done.fewer = true
+		r.Messages = withoutImages(r.Messages, imageRefused)
+		return "without the pictures of the conversation"
 	case !done.refreshed && b.opts.Refresh != nil && fault.KindOf(e) == fault.Auth && e.Status == http.StatusUnauthorized:
 		done.refreshed = true
 		m, err := b.opts.Refresh(ctx)

@@ -69,9 +69,9 @@ func TestImagesRefused(t *testing.T) {
 		"Image input modality is not enabled for models/x":                                               true,
 		"This model doesn't support the image content block":                                             true,
 		"'messages.1.content' must be a string":                                                          true,
-		"The image format image/tiff is not supported":                                                   false,
-		"Could not process image":                                                                        false,
-		"image exceeds 5 MB, which is not supported":                                                     false,
+		"messages.0.content.1: Input tag 'image' found using 'type' does not match any of the expected":  true,
+		"The provided input is not supported: image":                                                     true,
+		"messages.content.type is wrong, possible values ['text']":                                       true,
 		"max_tokens is too large":                                                                        false,
 	} {
 		t.Run(message, func(t *testing.T) {
@@ -103,6 +103,33 @@ func TestImagesRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestImageRefused repeats a call without images for which one image was refused: later calls would
+// be refused as well. The next call has them again.
+func TestImageRefused(t *testing.T) {
+	t.Parallel()
+	for _, message := range []string{"The image format image/tiff is not supported", "Could not process image", "image exceeds 5 MB, which is not supported"} {
+		refusal := llmtest.Turn{Fault: &llmtest.Fault{Kind: llmtest.BadRequest, Message: message}}
+		answer := llmtest.Turn{Reply: llmtest.Reply{Text: "ok"}}
+		srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{refusal, answer, refusal, answer}})
+		m, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: srv.URL + "/v1"})
+		must.Succeed(t, err)
+		told := ""
+		b := broker.New(m, broker.Options{OnRetry: func(r broker.Retry) { told = r.Change }})
+		r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: []event.Content{event.Text("look"), event.Image("data:image/png;base64,iVBORw0KGgo=")}}}}
+		for range 2 {
+			_, err := b.Generate(t.Context(), r, ignore)
+			must.Succeed(t, err)
+		}
+		var images []int
+		for _, q := range srv.Requests() {
+			images = append(images, q.Messages[0].Images)
+		}
+		if diff := cmp.Diff([]int{1, 0, 1, 0}, images); diff != "" || told != "without the pictures of the conversation" || !b.Info().Vision {
+			t.Errorf("%s: told %q, images: %s", message, told, diff)
+		}
 	}
 }
 
