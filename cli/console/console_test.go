@@ -221,6 +221,18 @@ func TestGolden(t *testing.T) {
 
 var colour = regexp.MustCompile("\x1b\\[[0-9]+m")
 
+// TestLimitHints shows the model's hints about limits of the sandbox.
+func TestLimitHints(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	o := &event.TerminalObservation{ObservationBase: base("Killed\n", false), ExitCode: new(137)}
+	o.Metadata.Suffix = "\n[The command completed with exit code 137.]\n[It was killed. The user can allow more with deft's flag --memory.]\n[Current working directory: /w]"
+	console.New(console.Options{Out: &out}).Event(observation(o))
+	if want := "  Killed\n  exit 137\n  It was killed. The user can allow more with deft's flag --memory.\n"; !strings.HasPrefix(out.String(), want) || strings.Contains(out.String(), "directory") {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 // TestNetworkHints shows the model's hints about hosts that it may not reach.
 func TestNetworkHints(t *testing.T) {
 	t.Parallel()

@@ -263,14 +263,14 @@ func (p *Printer) call(e *event.ActionEvent) string {
 	return line
 }
 
-// hints shows the model's hints that name a flag: about hosts and directories that
+// hints shows the model's hints that name a flag: about hosts, directories and resources that
 // only the user can allow. They follow the output of a command, or an error.
 func (p *Printer) hints(text string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "[") {
 			continue
 		}
-		for _, flag := range []string{"--net", "--read", "--write"} {
+		for _, flag := range []string{"--net", "--read", "--write", "--memory", "--pids"} {
 			if strings.Contains(line, flag) {
 				p.line(p.paint(yellow, "  "+clean(strings.Trim(line, "[]"))))
 				break

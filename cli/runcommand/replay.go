@@ -93,7 +93,7 @@ func (o outcome) against(now outcome) (d difference, differs bool) {
 		return difference{Recorded: o.state(), Now: now.state()}, true
 	}
 	was, is := strings.Split(steady(o.text), "\n"), strings.Split(steady(now.text), "\n")
-	if o.tool == "glob" { // it lists the files that were changed last first
+	if o.tool == "glob" || o.tool == "grep" { // they list the files that were changed last first
 		slices.Sort(was)
 		slices.Sort(is)
 	}

@@ -18,18 +18,20 @@ func ran(call, command, dir, text string, exit int) event.Event {
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	files := func(call, text string) event.Event {
-		o := &event.GlobObservation{}
-		o.Content = event.Texts(text)
-		ev := &event.ObservationEvent{Base: event.NewBase(event.SourceEnvironment), Observation: o}
-		ev.ToolName, ev.ToolCallID = "glob", call
-		return ev
-	}
-	if got := compare([]event.Event{files("a", "/w/b\n/w/a")}, []event.Event{files("a", "/w/a\n/w/b")}); len(got) > 0 {
-		t.Errorf("another order of files: %v", got)
-	}
-	if got := compare([]event.Event{files("a", "/w/b\n/w/a")}, []event.Event{files("a", "/w/a\n/w/c")}); len(got) != 1 {
-		t.Errorf("other files: %v", got)
+	for _, tool := range []string{"glob", "grep"} {
+		files := func(call, text string) event.Event {
+			o := &event.GlobObservation{}
+			o.Content = event.Texts(text)
+			ev := &event.ObservationEvent{Base: event.NewBase(event.SourceEnvironment), Observation: o}
+			ev.ToolName, ev.ToolCallID = tool, call
+			return ev
+		}
+		if got := compare([]event.Event{files("a", "/w/b\n/w/a")}, []event.Event{files("a", "/w/a\n/w/b")}); len(got) > 0 {
+			t.Errorf("another order of files of %s: %v", tool, got)
+		}
+		if got := compare([]event.Event{files("a", "/w/b\n/w/a")}, []event.Event{files("a", "/w/a\n/w/c")}); len(got) != 1 {
+			t.Errorf("other files of %s: %v", tool, got)
+		}
 	}
 	recorded := []event.Event{ran("a", "x", "/", "one\ntook 0.12s", 0), ran("b", "x", "/", "two", 0), ran("b", "x", "/", "three", 0)}
 	for name, c := range map[string]struct {

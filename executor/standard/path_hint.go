@@ -112,7 +112,8 @@ func (h pathHint) of(reason, path, wd string, link bool) string {
 		return ""
 	}
 	above := existing(path)
-	if h.system(path) && !workspacedir.Within(path, h.home) && !h.nextTo(above, outside) {
+	granted := reason == noWriting && h.hidden && h.private(path) // the sandbox's own directories there can be written
+	if h.system(path) && !workspacedir.Within(path, h.home) && !h.nextTo(above, outside) && !granted {
 		return ""
 	}
 	dir := directoryOf(above)

@@ -97,6 +97,7 @@ func TestPathHintNextToWorkspace(t *testing.T) {
 	root := t.TempDir()
 	work := filepath.Join(root, "work")
 	must.Succeed(t, os.MkdirAll(filepath.Join(work, "below"), 0o755))
+	must.Succeed(t, os.Mkdir(filepath.Join(root, "shown"), 0o755))
 	h := pathHint{
 		workspace: work, home: "/root", hidden: true, system: func(string) bool { return true },
 		private: func(path string) bool { return workspacedir.Within(path, root) },
@@ -116,6 +117,9 @@ func TestPathHintNextToWorkspace(t *testing.T) {
 		{h, "error: unable to normalize alternate object path: ROOT/work/../big/.git/objects", "--read ROOT/big/.git/objects,"},
 		{h, "error: object directory ROOT/big/.git/objects does not exist; check .git/objects/info/alternates", "--read ROOT/big/.git/objects,"},
 		{h, "cat: ../x: No such file or directory", ""},
+		{h, "bash: ../../shown/x: Read-only file system", "ROOT/shown is read-only in this sandbox. The user can let commands change it with deft's flag --write ROOT/shown."},
+		{h, "create ROOT/shown/x: read-only file system", "--write ROOT/shown."},
+		{shown, "create ROOT/shown/x: read-only file system", ""},
 		{denied, "cat: ../../outside.txt: No such file or directory", ""},
 		{shown, "cat: ../../outside.txt: No such file or directory", ""}, // as below /usr
 	} {

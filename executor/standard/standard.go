@@ -85,6 +85,9 @@ func New(c Config) (map[string]tool.Executor, error) {
 		}
 		shell.Explain = func(command, output string, status int, dir string) string {
 			hint := network.explain(output, status)
+			if hint == "" {
+				hint = limitHint(command, output, status)
+			}
 			if hint == "" && status != 0 {
 				hint = paths.explain(output, dir)
 			}
