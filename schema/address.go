@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Address is a URL. Values of its query whose names suggest a secret, and its password, are
-// sealed and masked as in [Headers]. [Unmasked] finds the address that a client sends
+// Address is a URL. Values of its query whose names suggest a secret, its password, and parts of
+// its path that look like a token, as services have them for MCP, are sealed and masked as in [Headers]. [Unmasked] finds the address that a client sends
 // back as it was shown.
 type Address struct{}
 
@@ -59,7 +59,13 @@ func eachSecret(address string, by func(value string) string) string {
 			}
 		}
 		if front = scheme + "://" + authority; hasPath {
-			front += "/" + path
+			parts := strings.Split(path, "/")
+			for i, part := range parts {
+				if likeToken(part) {
+					parts[i] = replaced(part, url.PathUnescape, by)
+				}
+			}
+			front += "/" + strings.Join(parts, "/")
 		}
 	}
 	if hasQuery {
@@ -76,6 +82,23 @@ func eachSecret(address string, by func(value string) string) string {
 		front += "#" + fragment
 	}
 	return front
+}
+
+// likeToken reports whether a part of a path is no name: it is long, of letters and some digits.
+func likeToken(part string) bool {
+	const least, leastDigits = 20, 3
+	digits, letters := 0, 0
+	for _, c := range []byte(part) {
+		switch {
+		case '0' <= c && c <= '9':
+			digits++
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+			letters++
+		case strings.IndexByte("-_=~%", c) < 0:
+			return false
+		}
+	}
+	return strings.HasPrefix(part, sealedPrefix) || len(part) >= least && digits >= leastDigits && letters > 0
 }
 
 func replaced(value string, read func(string) (string, error), by func(string) string) string {

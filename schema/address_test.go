@@ -16,14 +16,19 @@ func TestAddress(t *testing.T) {
 	type1 := schema.Object{Name: "Server", Fields: []schema.Field{{Name: "url", Type: schema.Opt(schema.Address{})}}}
 	keys := keyring.New("k")
 	for address, masked := range map[string]string{
-		"https://h/mcp?key=TOK-1":                      "https://h/mcp?key=" + schema.Mask,
-		"https://h/mcp?a=b&api_key=TOK%2F1+x&c#f":      "https://h/mcp?a=b&api_key=" + schema.Mask + "&c#f",
-		"https://me:TOK@h:1/p?access_token=TOK&page=2": "https://me:" + schema.Mask + "@h:1/p?access_token=" + schema.Mask + "&page=2",
-		"https://h/mcp?page=2":                         "https://h/mcp?page=2",
-		"https://h/mcp?key=":                           "https://h/mcp?key=",
-		"http://[::1]:8/x?y":                           "http://[::1]:8/x?y",
-		"not an address? token=x y&&secret=%zz":        "not an address? token=" + schema.Mask + "&&secret=%zz",
-		"https://user@h/":                              "https://user@h/",
+		"https://h/mcp?key=TOK-1":                        "https://h/mcp?key=" + schema.Mask,
+		"https://h/mcp?a=b&api_key=TOK%2F1+x&c#f":        "https://h/mcp?a=b&api_key=" + schema.Mask + "&c#f",
+		"https://me:TOK@h:1/p?access_token=TOK&page=2":   "https://me:" + schema.Mask + "@h:1/p?access_token=" + schema.Mask + "&page=2",
+		"https://h/mcp?page=2":                           "https://h/mcp?page=2",
+		"https://h/mcp?key=":                             "https://h/mcp?key=",
+		"http://[::1]:8/x?y":                             "http://[::1]:8/x?y",
+		"not an address? token=x y&&secret=%zz":          "not an address? token=" + schema.Mask + "&&secret=%zz",
+		"https://h/s/TOKa1B2c3D4e5F6g7H8i9J/mcp":         "https://h/s/" + schema.Mask + "/mcp",
+		"https://h/TOK-8400-e29b-41d4-a716?a=b#c":        "https://h/" + schema.Mask + "?a=b#c",
+		"https://h/TOKa1B2c3D4e5F6g7H8i9%3D":             "https://h/" + schema.Mask,
+		"https://h/api/mcp-server-for-long-names/v2/sse": "https://h/api/mcp-server-for-long-names/v2/sse",
+		"https://h/index-2024.10.11-of-all-files.html":   "https://h/index-2024.10.11-of-all-files.html",
+		"https://user@h/":                                "https://user@h/",
 	} {
 		doc, err := type1.Check(schema.Of("url", address), schema.Reading{})
 		must.Succeed(t, err)
