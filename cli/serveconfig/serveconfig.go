@@ -14,6 +14,7 @@ package serveconfig
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -134,9 +135,20 @@ type Check struct {
 	File string `arg:"" help:"The file, for example deft.toml." type:"path"`
 }
 
+// Help is shown by --help.
+func (c *Check) Help() string {
+	return `Names every mistake with its line. If the file has an identity provider, its description is read.`
+}
+
+// TryProvider reads the description of an identity provider, and says what is wrong with it.
+type TryProvider func(ctx context.Context, a config.Auth) error
+
 // Run checks the file.
-func (c *Check) Run(std *stdio.Streams, classes sandbox.Classes) error {
-	report, err := config.Check(c.File, os.Environ(), classes)
+func (c *Check) Run(ctx context.Context, std *stdio.Streams, classes sandbox.Classes, try TryProvider) error {
+	cfg, report, err := config.Check(c.File, os.Environ(), classes)
+	if err == nil && cfg.Auth.Issuer != "" {
+		err = try(ctx, cfg.Auth)
+	}
 	if report != nil {
 		warn(std, report.Warnings)
 	}

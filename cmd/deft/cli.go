@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/cli/console"
 	"github.com/deft-dev/deft/cli/plugins"
 	"github.com/deft-dev/deft/cli/sandboxes"
+	"github.com/deft-dev/deft/cli/serveconfig"
 	"github.com/deft-dev/deft/cli/stdio"
 	"github.com/deft-dev/deft/cli/undo"
 	"github.com/deft-dev/deft/fault"
@@ -168,7 +169,7 @@ func newCommandLine(ctx context.Context, command string, std *streams) (*command
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.TypeMapper(reflect.TypeFor[sandbox.Network](), networkFlag{}),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), durationFlag{}),
-		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &std.Streams, flags, profileWiring(std), importWiring(std), loginWiring(std), pluginWiring(std), configSourcesOf(std, flags), conversationsOf(ctx, std, flags),
+		sandboxVars(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &std.Streams, flags, profileWiring(std), importWiring(std), loginWiring(std), pluginWiring(std), configSourcesOf(std, flags), serveconfig.TryProvider(tryProvider), conversationsOf(ctx, std, flags),
 			storedConversations(ctx, std, flags), deletion(ctx, std, flags), sandboxesOf(ctx, std, flags), linked(ctx, std, flags), imagesOf(std, flags), sandboxClasses()),
 	)
 	return c, err

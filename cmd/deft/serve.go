@@ -24,6 +24,7 @@ import (
 	"github.com/deft-dev/deft/forge"
 	"github.com/deft-dev/deft/forge/oauth"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/identity/oidc"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/objectstore/local"
 	"github.com/deft-dev/deft/internal/objectstore/s3"
@@ -38,6 +39,7 @@ import (
 	"github.com/deft-dev/deft/server/appserver/config"
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
+	"github.com/deft-dev/deft/server/appserver/signin"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings/profiles"
@@ -105,7 +107,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	if err != nil {
 		return nil, nil, err
 	}
-	if cfg.Server.Restricted() {
+	if cfg.Restricted() {
 		outbound.Restrict(outbound.Policy{Internal: cfg.InternalHosts()})
 	}
 	paths := paths{data: cfg.Data}
@@ -162,9 +164,9 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		TrustedProxy: cfg.Server.Trusts, Certificate: cfg.Server.TLSCertificate, CertificateKey: cfg.Server.TLSKey,
 		Spec: cmp.Or(cfg.Sandbox.Image, cfg.Sandbox.Class), Strategy: sandboxes.Strategy(cfg.Sandbox.Grouping),
 		MaxRuns: serversettings.Runs(), MaxRunsOfOwner: cfg.Conversations.MaxPerUser, MaxSandboxes: cfg.Sandbox.MaxPerUser,
-		CostlyPerMinute: cfg.Server.CostlyPerMinute,
-		SearchKey:       cfg.Conversations.SearchAPIKey,
-		IdleTTL:         cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,
+		CostlyPerMinute: cfg.Server.CostlyPerMinute, SignOn: signOn(cfg.Auth),
+		SearchKey: cfg.Conversations.SearchAPIKey,
+		IdleTTL:   cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,
 		Networks: cfg.Networks(class), Network: func(text string) (sandbox.Network, error) { return cfg.TaskNetwork(class, text) }, TryMCP: links.tryMCP,
 		Confirm: security.Preset(cfg.Conversations.Confirm),
 		Page:    web.Handler(), Model: cfg.LLM.Document(),
@@ -191,10 +193,25 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	return s, l, nil
 }
 
+// signOn has people sign in at the identity provider of a configuration, if it has one.
+func signOn(a config.Auth) signin.SignOn {
+	if a.Issuer == "" {
+		return signin.SignOn{}
+	}
+	return signin.SignOn{Provider: identityProvider(a), Name: a.Title(), Admission: a.Admission(), SessionTime: a.SessionTime}
+}
+
+func identityProvider(a config.Auth) *oidc.Provider {
+	return oidc.New(oidc.Options{Issuer: a.Issuer, ClientID: a.ClientID, Secret: a.ClientSecret.Reveal(), Scopes: a.Scopes, GroupsClaim: a.GroupsClaim})
+}
+
+// tryProvider is for `deft config check`.
+func tryProvider(ctx context.Context, a config.Auth) error { return identityProvider(a).Check(ctx) }
+
 // localDirectories lets conversations work in directories of this machine, where a server is
 // for its owner alone; nil elsewhere.
 func localDirectories(cfg *config.Config, class sandbox.Class, p paths, std *streams) *conversations.Local {
-	if !cfg.Server.Local() || class.Name != process.Class.Name || cfg.Database.PostgreSQL() {
+	if !cfg.Local() || class.Name != process.Class.Name || cfg.Database.PostgreSQL() {
 		return nil
 	}
 	started, err := os.Getwd()
@@ -222,9 +239,9 @@ func makeAll(dirs ...string) error {
 
 // checkServe refuses harmful options.
 func checkServe(cfg *config.Config, class sandbox.Class) error {
-	if class.Open("") && !cfg.Server.Local() {
+	if class.Open("") && !cfg.Local() {
 		return fault.New(fault.Denied, "without a sandbox, commands of agents have your rights on this machine: that is not served to others").
-			Hint("use --sandbox " + sandbox.Or(sandboxClasses().Outside().Names()) + ", or listen on 127.0.0.1")
+			Hint("use --sandbox " + sandbox.Or(sandboxClasses().Outside().Names()) + ", or listen on 127.0.0.1 without auth.issuer")
 	}
 	return nil
 }

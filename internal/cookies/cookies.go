@@ -21,6 +21,9 @@ import (
 const (
 	// Session is the App Server's; over HTTPS its name is "__Host-" and this.
 	Session = "deft_session"
+	// SignIn is the App Server's while a browser signs in at an identity provider; over HTTPS as
+	// Session.
+	SignIn = Session + "_sign_in"
 	// Workspace opens pages of workspaces (docs/openhands/sdk-wire.md section 4.2).
 	Workspace = "oh_workspace_session_key"
 )

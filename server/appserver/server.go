@@ -53,6 +53,7 @@ import (
 	"github.com/deft-dev/deft/server/appserver/conversations"
 	"github.com/deft-dev/deft/server/appserver/mcpserver"
 	"github.com/deft-dev/deft/server/appserver/sandboxes"
+	"github.com/deft-dev/deft/server/appserver/signin"
 	"github.com/deft-dev/deft/server/appserver/store"
 	"github.com/deft-dev/deft/server/appserver/v1"
 	"github.com/deft-dev/deft/server/mcplogin"
@@ -132,6 +133,8 @@ type Options struct {
 	CostlyPerMinute int
 	// SearchKey is Tavily's, of owners who have none; "" for none.
 	SearchKey llm.Secret
+	// SignOn has people sign in at an identity provider; the zero value for nobody.
+	SignOn signin.SignOn
 	// Page serves the web page; nil for none.
 	Page    http.Handler
 	Version string

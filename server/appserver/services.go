@@ -151,7 +151,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	s.conversations = conversations.New(conversations.Options{
 		Sessions: s.sessions, Sandboxes: s.sandboxes, Warm: s.warm, Store: s.store, Settings: s.owners, Files: s.files, Jobs: s.jobs, Callbacks: s.callbacks, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Local: o.Local, Link: s.link, Log: o.Log,
 	})
-	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, URL: o.WebURL, Base: o.baseURL, Log: o.Log})
+	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, URL: o.WebURL, Base: o.baseURL, SignOn: o.SignOn, Log: o.Log})
 	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})
 	s.replicas = newReplicas(s.backend.Lock, s.store.InSandbox, o.Log)
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}

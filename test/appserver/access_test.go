@@ -1,11 +1,14 @@
 package appserver_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"flag"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -100,6 +103,9 @@ func TestAccess(t *testing.T) {
 			})
 			_, shared := contract.Find(httptest.NewRequestWithContext(t.Context(), r.Method, path, nil))
 			may := opens(r)
+			if endsSessions(r) {
+				by[1] = signedIn(t, s)
+			}
 			row := ""
 			for i, c := range by {
 				if key := strings.Contains(callers[i], "sandbox"); scoped && !key || !scoped && key && shared {
@@ -141,12 +147,32 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// last sorts operations to the end that end the test's credentials.
+// endsSessions reports whether an operation ends the sessions of the test's browsers.
+func endsSessions(r rest.Route) bool {
+	return r.Path == "/api/logout" || r.Method == "DELETE" && r.Path == "/api/v1/sessions"
+}
+
+// last sorts the operations to the end that end sessions.
 func last(r rest.Route) string {
-	if r.Path == "/api/logout" {
+	if endsSessions(r) {
 		return "~"
 	}
 	return ""
+}
+
+// signedIn returns a browser of the server's owner with a session of its own.
+func signedIn(t *testing.T, s *server) *client {
+	t.Helper()
+	secret := rand.Text()
+	addCredential(t, s, "local", "cookie", secret)
+	jar, err := cookiejar.New(nil)
+	must.Succeed(t, err)
+	u, err := url.Parse(s.url)
+	must.Succeed(t, err)
+	jar.SetCookies(u, []*http.Cookie{{Name: "deft_session", Value: secret, Path: "/"}})
+	c := &client{http: &http.Client{Jar: jar}}
+	t.Cleanup(c.http.CloseIdleConnections)
+	return c
 }
 
 // marks are a route's other declarations.

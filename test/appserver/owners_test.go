@@ -40,7 +40,7 @@ func addCredential(t *testing.T, s *server, owner, kind, secret string) {
 	defer db.Close()
 	sum := sha256.Sum256([]byte(secret))
 	_, err = db.ExecContext(t.Context(), `INSERT INTO app_credentials (hash, id, owner, kind, name, created_at, used_at, expires_at) VALUES (?, ?, ?, ?, '', ?, 0, 0)`,
-		hex.EncodeToString(sum[:]), kind+"-of-"+owner, owner, kind, time.Now().UnixMicro())
+		hex.EncodeToString(sum[:]), kind+"-of-"+owner+"-"+rand.Text(), owner, kind, time.Now().UnixMicro())
 	must.Succeed(t, err)
 }
 

@@ -44,6 +44,8 @@ var layers = map[string]int{
 	"session":              7,
 	"internal/portforward": 2,
 	"identity":             1,
+	"identity/oidc":        2,
+	"internal/oidctest":    0,
 	"cli/console":          7,
 	"cli/custombuild":      1,
 	"cli/runcommand":       8, // a client of session

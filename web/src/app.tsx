@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
 import { describe, Failure } from './api/failure';
-import { onLink, signedInQuery, UsedLink } from './api/signIn';
+import { onLink, signedInQuery } from './api/signIn';
 import { Icon } from './design/Icon';
 import { loaded } from './design/loaded';
 import { Home } from './home/Home';
@@ -19,6 +19,8 @@ const AllConversations = loaded(() => import('./home/AllConversations'));
 const StartPage = loaded(() => import('./home/StartPage'));
 
 const DevicePage = loaded(() => import('./home/DevicePage'));
+
+const SignInPage = loaded(() => import('./home/SignInPage'));
 
 const McpLoginPage = loaded(() => import('./settings/McpLoginPage'));
 
@@ -49,7 +51,11 @@ function SignedIn() {
   }, []);
 
   if (signedIn.isPending) return null; // a flash of a spinner would be slower to read
-  if (signedIn.isError) return <NoServer error={signedIn.error} retry={() => void signedIn.refetch()} />;
+  if (signedIn.isError) {
+    const { error } = signedIn;
+    const retry = () => void signedIn.refetch();
+    return error instanceof Failure && error.unauthorized ? <SignInPage error={error} retry={retry} /> : <NoServer error={error} retry={retry} />;
+  }
   return (
     <>
       <AppCommands />
@@ -97,11 +103,10 @@ function SignedIn() {
 }
 
 function NoServer({ error, retry }: { error: Error; retry: () => void }) {
-  const signedOut = error instanceof Failure && error.unauthorized;
   return (
     <main className="center">
-      <h1>{signedOut ? tr('You are not signed in') : tr('The server does not answer')}</h1>
-      <p>{signedOut && !(error instanceof UsedLink) ? tr('Open the address that Deft printed when it started: it signs you in.') : describe(error)}</p>
+      <h1>{tr('The server does not answer')}</h1>
+      <p>{describe(error)}</p>
       <button className="button primary" onClick={retry}>
         {tr('Try again')}
       </button>

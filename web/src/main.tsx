@@ -1,4 +1,4 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Failure } from './api/failure';
@@ -12,7 +12,16 @@ import './design/base.css';
 import './shell.css';
 import './design/touch.css';
 
-const queries = new QueryClient({
+// lookAgain asks whether the browser is still signed in, where an answer says that it is not. If so,
+// the page offers to sign in; drafts are kept.
+function lookAgain(error: Error, key: readonly unknown[] = []): void {
+  if (!(error instanceof Failure && error.unauthorized) || key[0] === signedInQuery.queryKey[0]) return;
+  void queries.invalidateQueries({ queryKey: signedInQuery.queryKey });
+}
+
+const queries: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: (error, query) => lookAgain(error, query.queryKey) }),
+  mutationCache: new MutationCache({ onError: (error) => lookAgain(error) }),
   defaultOptions: {
     queries: {
       staleTime: 2000,

@@ -22,6 +22,7 @@ func (l *loader) check() {
 		return // their consequences would only be noise
 	}
 	l.checkServer()
+	l.checkAuth()
 	l.checkDatabase()
 	l.checkSandbox()
 	l.checkLLM()

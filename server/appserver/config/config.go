@@ -52,6 +52,7 @@ type Config struct {
 	Data string `toml:"data" path:"true" example:"/var/lib/deft" help:"Directory of all data of Deft, for all commands."`
 
 	Server        Server        `toml:"server"`
+	Auth          Auth          `toml:"auth"`
 	Database      Database      `toml:"database"`
 	Sandbox       Sandbox       `toml:"sandbox"`
 	Classes       Classes       `toml:"classes"`
@@ -83,8 +84,8 @@ type Server struct {
 	TrustedProxies  []netip.Prefix `toml:"trusted_proxies" example:"10.0.0.0/8" help:"Networks of proxies whose X-Forwarded headers count."`
 }
 
-// Local reports whether the server is for this machine only.
-func (s Server) Local() bool {
+// forThisMachine reports whether only this machine reaches the server.
+func (s Server) forThisMachine() bool {
 	host, _, _ := net.SplitHostPort(s.Address) // it was checked
 	return s.PublicURL == "" && loopback(host)
 }
@@ -96,11 +97,11 @@ func loopback(host string) bool {
 }
 
 // Restricted reports whether users may name public hosts only, but for those listed.
-func (s Server) Restricted() bool {
-	if s.InternalHosts == nil {
-		return !s.Local()
+func (c *Config) Restricted() bool {
+	if c.Server.InternalHosts == nil {
+		return !c.Local()
 	}
-	return !slices.Contains(s.InternalHosts, outbound.All)
+	return !slices.Contains(c.Server.InternalHosts, outbound.All)
 }
 
 // Database is where the App Server's tables are.

@@ -284,17 +284,18 @@ func TestAppsDomain(t *testing.T) {
 func TestWhoIsServed(t *testing.T) {
 	t.Parallel()
 	for environ, restricted := range map[string]bool{
-		"":                                     false,
-		"DEFT_SERVER_ADDRESS=localhost:1":      false,
-		"DEFT_SERVER_ADDRESS=[::1]:1":          false,
-		"DEFT_SERVER_ADDRESS=0.0.0.0:1":        true,
-		"DEFT_SERVER_ADDRESS=:1":               true,
-		"DEFT_SERVER_PUBLIC_URL=https://a.org": true,
+		"":                                        false,
+		"DEFT_SERVER_ADDRESS=localhost:1":         false,
+		"DEFT_SERVER_ADDRESS=[::1]:1":             false,
+		"DEFT_SERVER_ADDRESS=0.0.0.0:1":           true,
+		"DEFT_SERVER_ADDRESS=:1":                  true,
+		"DEFT_SERVER_PUBLIC_URL=https://a.org":    true,
+		"DEFT_AUTH_ISSUER=https://id.example.org": true,
 	} {
 		for hosts, lifted := range map[string]bool{"": false, "DEFT_SERVER_INTERNAL_HOSTS=all": true} {
-			m := newMachine(t, nil, environ, hosts)
+			m := newMachine(t, nil, environ, hosts, map[bool]string{true: "DEFT_AUTH_CLIENT_ID=deft"}[strings.HasPrefix(environ, "DEFT_AUTH")])
 			c, _, _ := m.load(t)
-			if got := c.Server.Restricted(); got != (restricted && !lifted) {
+			if got := c.Restricted(); got == c.Local() && hosts == "" || got != (restricted && !lifted) {
 				t.Errorf("%s %s: %v", environ, hosts, got)
 			}
 		}

@@ -74,7 +74,7 @@ func (c *Config) Networks(class sandbox.Class) []string {
 		return nil
 	}
 	out := []string{string(cmp.Or(c.Sandbox.Net, sandbox.NetworkNone)), string(sandbox.NetworkNone)}
-	if !c.Server.Restricted() {
+	if !c.Restricted() {
 		out = append(out, strings.Join(registryhosts.Names(), ","), string(sandbox.NetworkOpen))
 	}
 	slices.Sort(out[1:])
@@ -98,7 +98,7 @@ func (c *Config) TaskNetwork(class sandbox.Class, text string) (sandbox.Network,
 	if err != nil {
 		return "", err
 	}
-	if c.Server.Restricted() && !network.None() && network != c.Sandbox.Net {
+	if c.Restricted() && !network.None() && network != c.Sandbox.Net {
 		return "", fault.New(fault.Denied, "this server serves others: its tasks reach what its setting sandbox.net says, or nothing")
 	}
 	return network, nil

@@ -71,18 +71,17 @@ const noFileHint = "look at its name, or write one: deft config example > deft.t
 
 // Check checks one of our own files alone, with the defaults for missing settings, and the
 // environment for the variables that it names. The error has one line for each mistake.
-func Check(name string, environ []string, classes sandbox.Classes) (*Report, error) {
+func Check(name string, environ []string, classes sandbox.Classes) (*Config, *Report, error) {
 	l := newLoader(Sources{Environ: environ, Classes: classes})
 	l.defaults()
 	l.current++
 	f, err := tomlfile.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.Invalid, "the configuration file "+name+" does not exist").Hint(noFileHint)
+		return nil, nil, fault.New(fault.Invalid, "the configuration file "+name+" does not exist").Hint(noFileHint)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l.entries(f)
-	_, report, err := l.finish()
-	return report, err
+	return l.finish()
 }

@@ -72,6 +72,7 @@ func Load(s Sources) (*Config, *Report, error) {
 		l.openHandsFile(s.Flags.OpenHandsConfig)
 	}
 	l.openHandsEnvironment()
+	l.keycloak()
 	l.variables()
 	l.flags()
 	return l.finish()

@@ -104,11 +104,16 @@ func (s *Service) beginDevice(w http.ResponseWriter, r *http.Request) error {
 // sender names the program of a request, for the list of keys: the page that sent it, or its
 // own name.
 func sender(r *http.Request) string {
-	name := strings.ToValidUTF8(cmp.Or(r.Header.Get("Origin"), r.UserAgent()), "")
+	return "device: " + cmp.Or(shortened(cmp.Or(r.Header.Get("Origin"), r.UserAgent())), "without a name")
+}
+
+// shortened bounds a text of a header.
+func shortened(text string) string {
+	name := strings.ToValidUTF8(text, "")
 	if utf8.RuneCountInString(name) > 200 {
 		name = string([]rune(name)[:200])
 	}
-	return "device: " + cmp.Or(name, "without a name")
+	return name
 }
 
 // askDevice answers a program that waits: with its key, or why there is none, in the words of

@@ -1,7 +1,7 @@
 // Package signin tells the App Server who its callers are: programs with API keys, browsers
-// that signed in with a code, which the server's owner gets on the terminal, and clients
-// with the session key of a sandbox. A program without a key gets one when a person who is
-// signed in allows it.
+// that signed in with a code, which the server's owner gets on the terminal, people who
+// proved who they are at an identity provider, and clients with the session key of a sandbox. A
+// program without a key gets one when a person who is signed in allows it.
 //
 // # Usage
 //
@@ -24,6 +24,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,7 +56,7 @@ const (
 // keyPrefix begins API keys, so that they are recognized where they should not be.
 const keyPrefix = "deft_"
 
-// Options configure a Service. All are required.
+// Options configure a Service. All but SignOn are required.
 type Options struct {
 	Store *store.Store
 	// Secure reports whether a request came over HTTPS, at the server or at its proxy.
@@ -67,7 +68,9 @@ type Options struct {
 	URL string
 	// Base is where the client of a request reaches the server, without a last slash.
 	Base func(r *http.Request) string
-	Log  *slog.Logger
+	// SignOn has people sign in at an identity provider; the zero value for nobody.
+	SignOn SignOn
+	Log    *slog.Logger
 }
 
 // Service has the routes, and authenticates requests.
@@ -94,10 +97,10 @@ func New(o Options) *Service {
 
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
-	return append(s.deviceRoutes(), []rest.Route{
+	return slices.Concat(s.deviceRoutes(), s.providerRoutes(), s.sessionRoutes(), []rest.Route{
 		{Method: "POST", Path: "/api/v1/login", Tag: "Authentication", Scope: rest.Public, Limit: 4 << 10, Audited: true, Handle: s.login},
 		{Method: "POST", Path: "/api/logout", Tag: "Authentication", Scope: rest.Account, Handle: s.logout},
-	}...)
+	})
 }
 
 func newSecret() string {
@@ -165,7 +168,7 @@ func (s *Service) Authenticate(r *http.Request) (identity.Caller, error) {
 	if secret == "" {
 		c, err := r.Cookie(s.cookieName(r))
 		if err != nil {
-			return identity.Caller{}, fault.New(fault.Auth, "not signed in").Hint("open the link that `deft serve` printed, or send an API key as a bearer token")
+			return identity.Caller{}, fault.New(fault.Auth, "not signed in").Hint(s.signInHint())
 		}
 		if err := s.pages.Check(r); err != nil {
 			return identity.Caller{}, fault.New(fault.Denied, "a page of another origin may not do this")
@@ -187,6 +190,13 @@ func (s *Service) Authenticate(r *http.Request) (identity.Caller, error) {
 	caller := identity.Local()
 	caller.User, caller.Method, caller.Credential = identity.User(c.Owner), method, c.ID
 	return caller, nil
+}
+
+func (s *Service) signInHint() string {
+	if s.o.SignOn.Provider != nil {
+		return "sign in with " + s.o.SignOn.Name + ", or send an API key as a bearer token"
+	}
+	return "open the link that `deft serve` printed, or send an API key as a bearer token"
 }
 
 // inSandbox returns the client of a sandbox by its session key, or an error for a key that
@@ -221,13 +231,16 @@ func (s *Service) noteUse(ctx context.Context, id string, now time.Time) {
 	}
 }
 
-// cookieName is the cookie of the browser's session. With HTTPS the prefix makes
-// browsers refuse one that another host of the site, or plain HTTP, has set.
-func (s *Service) cookieName(r *http.Request) string {
+// cookieName is the cookie of the browser's session.
+func (s *Service) cookieName(r *http.Request) string { return s.named(r, cookies.Session) }
+
+// named is the name of a cookie. With HTTPS the prefix makes browsers refuse one that another
+// host of the site, or plain HTTP, has set.
+func (s *Service) named(r *http.Request, cookie string) string {
 	if s.o.Secure(r) {
-		return "__Host-" + cookies.Session
+		return "__Host-" + cookie
 	}
-	return cookies.Session
+	return cookie
 }
 
 var loginForm = &schema.Object{Name: "Login", Fields: []schema.Field{{Name: "code", Type: schema.String{}, Required: true}}}
@@ -250,11 +263,9 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, secret, err := s.add(r.Context(), identity.Tenant(c.Owner), store.Cookie, r.UserAgent(), "", cookieTime)
-	if err != nil {
+	if err := s.startSession(w, r, store.Credential{Owner: c.Owner}, cookieTime); err != nil {
 		return err
 	}
-	http.SetCookie(w, s.cookie(r, secret, int(cookieTime/time.Second)))
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -29,14 +29,16 @@ type Credential struct {
 	Created time.Time
 	Used    time.Time // zero for never
 	Expires time.Time // zero for never
+	// ProviderSession is the identity provider's session that a Cookie began with; "" for none.
+	ProviderSession string
 }
 
-const credentialColumns = "id, owner, kind, name, created_at, used_at, expires_at"
+const credentialColumns = "id, owner, kind, name, created_at, used_at, expires_at, provider_session"
 
 // AddCredential stores a credential for a secret.
 func (s *Store) AddCredential(ctx context.Context, c Credential, secret string) error {
-	_, err := s.on(ctx).exec("INSERT INTO app_credentials (hash, "+credentialColumns+") VALUES ("+marks(8)+")",
-		Hash(secret), c.ID, c.Owner, string(c.Kind), c.Name, micro(c.Created), micro(c.Used), micro(c.Expires))
+	_, err := s.on(ctx).exec("INSERT INTO app_credentials (hash, "+credentialColumns+") VALUES ("+marks(9)+")",
+		Hash(secret), c.ID, c.Owner, string(c.Kind), c.Name, micro(c.Created), micro(c.Used), micro(c.Expires), c.ProviderSession)
 	return failed(err)
 }
 
@@ -83,6 +85,13 @@ func (s *Store) DeleteCredential(ctx context.Context, owner, id string) error {
 	return affected(r, err, "key", id)
 }
 
+// DeleteCredentials revokes the credentials of an owner that are of one kind, but for the one
+// with an id.
+func (s *Store) DeleteCredentials(ctx context.Context, owner string, kind CredentialKind, except string) error {
+	_, err := s.on(ctx).exec("DELETE FROM app_credentials WHERE owner = ? AND kind = ? AND id <> ?", owner, string(kind), except)
+	return failed(err)
+}
+
 // DeleteExpired deletes credentials that are no longer valid.
 func (s *Store) DeleteExpired(ctx context.Context, now time.Time) error {
 	_, err := s.on(ctx).exec("DELETE FROM app_credentials WHERE expires_at > 0 AND expires_at <= ?", micro(now))
@@ -90,6 +99,6 @@ func (s *Store) DeleteExpired(ctx context.Context, now time.Time) error {
 }
 
 func credential(row scanner) (c Credential, err error) {
-	err = row.Scan(&c.ID, &c.Owner, &c.Kind, &c.Name, stored{&c.Created}, stored{&c.Used}, stored{&c.Expires})
+	err = row.Scan(&c.ID, &c.Owner, &c.Kind, &c.Name, stored{&c.Created}, stored{&c.Used}, stored{&c.Expires}, &c.ProviderSession)
 	return c, err
 }

@@ -82,10 +82,32 @@ CREATE TABLE app_credentials (
   name       TEXT   NOT NULL,
   created_at BIGINT NOT NULL,
   used_at    BIGINT NOT NULL, -- 0 for never
-  expires_at BIGINT NOT NULL  -- 0 for never
+  expires_at BIGINT NOT NULL, -- 0 for never
+  provider_session TEXT NOT NULL DEFAULT '' -- the identity provider's session that a cookie began with
 );
 CREATE UNIQUE INDEX app_credentials_id ON app_credentials (id);
 CREATE INDEX app_credentials_owner ON app_credentials (owner, kind, created_at);
+
+-- People who have signed in at an identity provider.
+CREATE TABLE app_users (
+  id         TEXT   NOT NULL PRIMARY KEY, -- the owner of the person's rows
+  issuer     TEXT   NOT NULL,
+  subject    TEXT   NOT NULL, -- the person's name at the issuer
+  email      TEXT   NOT NULL,
+  name       TEXT   NOT NULL,
+  created_at BIGINT NOT NULL,
+  seen_at    BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX app_users_subject ON app_users (issuer, subject);
+
+-- Sign-ins that have begun at an identity provider.
+CREATE TABLE app_sign_ins (
+  state      TEXT   NOT NULL PRIMARY KEY, -- SHA-256 of the state
+  browser    TEXT   NOT NULL, -- SHA-256 of the browser's secret
+  target     TEXT   NOT NULL, -- the page that the browser wants
+  expires_at BIGINT NOT NULL
+);
+CREATE INDEX app_sign_ins_expires ON app_sign_ins (expires_at);
 
 -- Settings, profiles and secrets of owners where several servers share the database:
 -- JSON, secrets in it sealed.

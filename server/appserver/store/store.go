@@ -70,6 +70,12 @@ const oldest = 9
 // of schema.sql, which has the newest tables, adds one.
 var upgrades = []string{
 	"CREATE TABLE app_sandbox_secrets (sandbox TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (sandbox, name));",
+	`ALTER TABLE app_credentials ADD COLUMN provider_session TEXT NOT NULL DEFAULT '';
+CREATE TABLE app_users (id TEXT NOT NULL PRIMARY KEY, issuer TEXT NOT NULL, subject TEXT NOT NULL, email TEXT NOT NULL, name TEXT NOT NULL, created_at BIGINT NOT NULL, seen_at BIGINT NOT NULL);
+CREATE UNIQUE INDEX app_users_subject ON app_users (issuer, subject);
+CREATE TABLE app_sign_ins (state TEXT NOT NULL PRIMARY KEY, browser TEXT NOT NULL, target TEXT NOT NULL, expires_at BIGINT NOT NULL);
+CREATE INDEX app_sign_ins_expires ON app_sign_ins (expires_at);
+`,
 }
 
 // version is the version of schema.sql.

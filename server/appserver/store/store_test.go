@@ -437,7 +437,7 @@ func TestUpgrade(t *testing.T) {
 		s, ctx := d.store(t), t.Context()
 		must.Succeed(t, s.AddSandbox(ctx, store.Sandbox{ID: "s", Owner: "alice", SessionKey: "key", Created: when(0), Used: when(0)}, 0))
 		db := d.open(t)
-		for _, back := range []string{"DROP TABLE app_sandbox_secrets", fmt.Sprint("UPDATE app_schema SET version = ", store.Oldest)} {
+		for _, back := range []string{"DROP TABLE app_sandbox_secrets", "DROP TABLE app_users", "DROP TABLE app_sign_ins", "ALTER TABLE app_credentials DROP COLUMN provider_session", fmt.Sprint("UPDATE app_schema SET version = ", store.Oldest)} {
 			_, err := db.ExecContext(ctx, back)
 			must.Succeed(t, err)
 		}
@@ -456,6 +456,13 @@ func TestUpgrade(t *testing.T) {
 		must.Succeed(t, newer.AddSandbox(ctx, store.Sandbox{ID: "s", Owner: "alice", SessionKey: "key2", Created: when(0), Used: when(0)}, 0))
 		if given, err := newer.GivenSecrets(ctx, "alice", "s"); err != nil || len(given) > 0 {
 			t.Errorf("a sandbox of the same id: %v %v", given, err)
+		}
+		ann, err := newer.SignedIn(ctx, store.User{Issuer: "i", Subject: "ann"})
+		must.Succeed(t, err)
+		must.Succeed(t, newer.BeginSignIn(ctx, store.SignIn{State: "s", Browser: "b", Expires: when(1)}, when(0)))
+		must.Succeed(t, newer.AddCredential(ctx, store.Credential{ID: "c", Owner: ann.ID, Kind: store.Cookie, ProviderSession: "p"}, "secret"))
+		if n, err := newer.EndSessions(ctx, "i", "", "p"); n != 1 || err != nil {
+			t.Errorf("sessions that end: %d %v", n, err)
 		}
 	})
 }
@@ -501,7 +508,7 @@ func TestDevices(t *testing.T) {
 		wantKind(t, err, fault.Auth)
 
 		_, err = d.open(t).ExecContext(ctx, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-			INSERT INTO app_credentials SELECT CAST(i AS TEXT), CAST(i AS TEXT), '', 'device', '', 0, 0, %d FROM n`, when(10).UnixMicro()))
+			INSERT INTO app_credentials SELECT CAST(i AS TEXT), CAST(i AS TEXT), '', 'device', '', 0, 0, %d, '' FROM n`, when(10).UnixMicro()))
 		must.Succeed(t, err)
 		one := store.Credential{ID: "more", Kind: store.Device, Created: when(9), Expires: when(20)}
 		wantKind(t, s.AddDevice(ctx, one, "more"), fault.RateLimit)

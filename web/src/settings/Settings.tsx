@@ -4,6 +4,7 @@ import { setTheme, theme, type Theme } from '../design/theme';
 import { notices, setNotices } from '../design/notices';
 import { useCurrent } from '../design/row';
 import { setTitle } from '../design/title';
+import { AccountPage } from './AccountPage';
 import { GitPage } from './GitPage';
 import { Isolation } from './Isolation';
 import { Keyboard } from './Keyboard';
@@ -46,6 +47,7 @@ export default function Settings({ tab }: { tab: string }) {
           {tab === 'plugins' && <Plugins />}
           {tab === 'git' && <GitPage />}
           {tab === 'keys' && <Keys />}
+          {tab === 'account' && <AccountPage />}
           {tab === 'import' && <TakeOver />}
           {tab === 'keyboard' && <Keyboard />}
           {tab === 'appearance' && <Appearance />}

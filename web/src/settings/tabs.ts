@@ -15,6 +15,7 @@ export const settingsTabs: Tab[] = [
   { name: 'plugins', label: tr('Plugins') },
   { name: 'git', label: tr('Git hosts') },
   { name: 'keys', label: tr('API keys') },
+  { name: 'account', label: tr('Account') },
   { name: 'appearance', label: tr('Appearance') },
   { name: 'keyboard', label: tr('Keyboard') },
   { name: 'import', label: tr('Import') },

@@ -6,6 +6,14 @@ export const page = {
   'There is no such page': 'Diese Seite gibt es nicht',
   'New task': 'Neue Aufgabe',
   'You are not signed in': 'Sie sind nicht angemeldet',
+  'Sign in': 'Anmelden',
+  'Sign in with {name}': 'Mit {name} anmelden',
+  'You were not signed in: your account may not use this server, or you have refused. The administrator of the server can let you in.':
+    'Sie wurden nicht angemeldet: Ihr Konto darf diesen Server nicht benutzen, oder Sie haben abgelehnt. Wer den Server verwaltet, kann Sie zulassen.',
+  'The sign-in took too long, or began in another browser. Sign in once more.': 'Die Anmeldung hat zu lange gedauert oder in einem anderen Browser begonnen. Melden Sie sich noch einmal an.',
+  'The identity provider does not answer as it should. Try again in a minute; if that does not help, tell the administrator of the server.':
+    'Der Anmeldedienst antwortet nicht, wie er sollte. Versuchen Sie es in einer Minute noch einmal; hilft das nicht, sagen Sie es dem Verwalter des Servers.',
+  'You could not be signed in: the server has written why to its log.': 'Sie konnten nicht angemeldet werden: Der Grund steht im Protokoll des Servers.',
   'The server does not answer': 'Der Server antwortet nicht',
   'Open the address that Deft printed when it started: it signs you in.': 'Öffnen Sie die Adresse, die Deft beim Start ausgegeben hat: Sie meldet Sie an.',
   'Try again': 'Erneut versuchen',

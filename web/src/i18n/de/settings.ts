@@ -163,4 +163,13 @@ export const settings = {
   'Plugins of {name}': 'Plugins von {name}',
   'It cannot be installed: {why}': 'Es kann nicht installiert werden: {why}',
   installed: 'installiert',
+  Account: 'Konto',
+  'The owner of this server, signed in by its printed link.': 'Der Eigentümer dieses Servers, angemeldet mit dem ausgegebenen Link.',
+  'Sign out': 'Abmelden',
+  'Browsers that are signed in': 'Angemeldete Browser',
+  'this browser': 'dieser Browser',
+  'signed in {made}, used {used}': 'angemeldet {made}, benutzt {used}',
+  'signed in {made}': 'angemeldet {made}',
+  'Sign out: {device}': 'Abmelden: {device}',
+  'Sign all other browsers out': 'Alle anderen Browser abmelden',
 };
