@@ -33,6 +33,9 @@ func question(s *state.State) string {
 // choice matches a line of a list, which may follow a question.
 var choice = lazyregexp.New(`^\s*(?:[-*•]|\(?[0-9A-Za-z]{1,2}[.)])\s`)
 
+// asked matches a line whose question has nothing after it but choices, or a request to answer.
+var asked = lazyregexp.New(`[?？؟][*_"')]*(?:$|\s+\(?[0-9A-Za-z][.)]\s|\s+(?i:please\s+)?(?i:let me know|tell me|say|reply|answer|choose|pick|confirm|specify)\b)`)
+
 // asks reports whether a text ends with a question, perhaps with choices after it.
 func asks(text string) bool {
 	for _, line := range slices.Backward(strings.Split(text, "\n")) {
@@ -40,7 +43,7 @@ func asks(text string) bool {
 		if line == "" {
 			continue
 		}
-		if strings.HasSuffix(line, "?") || strings.HasSuffix(line, "？") || strings.HasSuffix(line, "؟") {
+		if asked().MatchString(line) {
 			return true
 		}
 		if !choice().MatchString(line) {

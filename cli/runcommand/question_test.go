@@ -27,10 +27,13 @@ func TestAskBack(t *testing.T) {
 	}{
 		"a question":         {view: []event.Event{says("There are two.\n**Which one?**")}, answers: []string{"the first"}, asked: true, answered: true},
 		"with choices":       {view: []event.Event{says("Which one?\n\n1. a\n2. b\n")}, answers: []string{"a"}, asked: true, answered: true},
+		"choices beside it":  {view: []event.Event{says("Which one? (a) this\nb) that")}, answers: []string{"a"}, asked: true, answered: true},
+		"a request after it": {view: []event.Event{says("Shall I go on? Please tell me which file you mean.")}, answers: []string{"a"}, asked: true, answered: true},
 		"no answer":          {view: []event.Event{says("Which one?")}, answers: []string{" "}, asked: true},
 		"end of input":       {view: []event.Event{says("Which one?")}, asked: true},
 		"nobody":             {view: []event.Event{says("Which one?")}, nobody: true},
 		"a statement":        {view: []event.Event{says("Why? Because.\n- a\n- b")}},
+		"an address":         {view: []event.Event{says("It is at http://localhost:8000/?say=x a) now.")}},
 		"a question before":  {view: []event.Event{says("Which one?"), finished}},
 		"finished":           {view: []event.Event{finished}},
 		"nothing":            {},
