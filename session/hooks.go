@@ -160,6 +160,8 @@ func (h hookHost) Program(ctx context.Context, p hook.Program) (hook.Output, err
 		return hook.Output{ExitCode: -1, Failed: err.Error()}, nil
 	case got.TimedOut:
 		out.Failed = fmt.Sprintf("it was ended after its limit of %s", p.Timeout)
+	case err == nil && got.ExitCode < 0:
+		out.Failed = "it was ended by a signal"
 	}
 	return out, err
 }

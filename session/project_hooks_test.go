@@ -30,7 +30,7 @@ func (a answered) KeepAnswer(ctx context.Context, _ identity.Tenant, q permissio
 	return a.Keep(ctx, q, got)
 }
 
-// programs are resources whose programs end with exit code 2, and are noted.
+// programs are resources whose programs end with exit code 2, or by a signal where they are named so, and are noted.
 type programs struct {
 	session.Resources
 	mu  *sync.Mutex
@@ -41,6 +41,9 @@ func (p programs) RunProgram(_ context.Context, q session.Program) (session.Prog
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*p.ran = append(*p.ran, q.Argv[len(q.Argv)-1])
+	if q.Argv[len(q.Argv)-1] == "./killed" {
+		return session.ProgramResult{ExitCode: -1}, nil
+	}
 	return session.ProgramResult{ExitCode: 2, Stderr: "not to main"}, nil
 }
 
@@ -224,5 +227,25 @@ func TestDeletedSessionEnd(t *testing.T) {
 	must.Succeed(t, err)
 	if !slices.Equal(ran, []string{"./end"}) {
 		t.Errorf("at the end of a deleted conversation ran %q", ran)
+	}
+}
+
+// TestKilledHook says of a hook that a signal has ended why it has failed.
+func TestKilledHook(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var ran []string
+	h := setup(t, inTurn(says("a")), nil)
+	h.extend = func(r session.Resources) session.Resources { return programs{r, &mu, &ran} }
+	c := h.begin(t, `"hook_config":{"UserPromptSubmit":[{"hooks":[{"command":"./killed"}]}]}`)
+	send(t, c, "hello")
+	settle(t, c)
+	for rec, err := range h.o.Store.Read(t.Context(), c.ID(), 0) {
+		must.Succeed(t, err)
+		ev, err := rec.Event()
+		must.Succeed(t, err)
+		if got, ok := ev.(*event.HookExecutionEvent); ok && (got.Success || got.Error == nil || *got.Error != "it was ended by a signal") {
+			t.Errorf("%+v", got)
+		}
 	}
 }

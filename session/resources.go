@@ -134,7 +134,7 @@ type Program struct {
 
 // ProgramResult is the output of a program, and its exit code.
 type ProgramResult struct {
-	ExitCode       int
+	ExitCode       int // -1 if a signal has ended it
 	Stdout, Stderr string
 	TimedOut       bool // it was killed because its time was over
 }

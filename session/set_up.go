@@ -36,24 +36,33 @@ chmod +x "$hooks/pre-commit"`,
 
 // HasFile reports whether the workspace has a regular file of a name.
 func (e Environment) HasFile(ctx context.Context, name string) (bool, error) {
+	exists, regular, err := e.has(ctx, name)
+	return exists && regular, err
+}
+
+// has reports whether the workspace has something of a name, and whether that is a regular file.
+func (e Environment) has(ctx context.Context, name string) (exists, regular bool, err error) {
 	files, err := e.Files(ctx)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	defer files.Close()
 	info, err := files.Stat(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return false, false, nil
 	}
-	return err == nil && info.Mode().IsRegular(), err
+	return err == nil, err == nil && info.Mode().IsRegular(), err
 }
 
 // HasScript reports whether the project has one of the scripts; problem says why it has one that cannot be
 // run, such as a link out of the workspace.
 func (e Environment) HasScript(ctx context.Context, script string) (exists bool, problem string, err error) {
-	exists, err = e.HasFile(ctx, script)
-	if fault.Is(err, fault.Invalid) || fault.Is(err, fault.Denied) {
+	exists, regular, err := e.has(ctx, script)
+	switch {
+	case fault.Is(err, fault.Invalid), fault.Is(err, fault.Denied):
 		return false, script + " is not run: " + err.Error(), nil
+	case exists && !regular:
+		return false, script + " is not run: it is not a regular file", nil
 	}
 	return exists, "", err
 }
@@ -72,6 +81,8 @@ func (e Environment) RunScript(ctx context.Context, script string, allowed bool)
 		return output, "", fault.Wrap(err, fault.KindOf(err), "run "+script)
 	case got.TimedOut:
 		problem = fmt.Sprintf("%s was ended after %d minutes", script, setUpSeconds/60)
+	case got.ExitCode < 0:
+		problem = script + " was ended by a signal"
 	case got.ExitCode != 0:
 		problem = strings.TrimSuffix(fmt.Sprintf("%s ended with exit code %d: %s", script, got.ExitCode, lastLines(output)), ": ")
 	}

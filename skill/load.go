@@ -176,11 +176,11 @@ func (l *loader) skillFile(dir string) string {
 		if !strings.EqualFold(e.Name(), "skill.md") {
 			continue
 		}
-		if file := path.Join(dir, e.Name()); l.regular(file) {
+		file := path.Join(dir, e.Name())
+		if l.regular(file) {
 			return file
-		} else if e.Type()&fs.ModeSymlink != 0 {
-			l.warn(file, errIrregular)
 		}
+		l.warn(file, errIrregular)
 	}
 	return ""
 }

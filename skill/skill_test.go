@@ -63,6 +63,7 @@ func TestLoadProject(t *testing.T) {
 		".agents/skills/pdf/scripts/x.py":    "1",
 		".agents/skills/pdf/references/y.md": "no skill of its own",
 		".agents/skills/pdf/.mcp.json":       `{"mcpServers":{"s":{"command":"${SKILL_ROOT}/s"}}}`,
+		".agents/skills/odd/SKILL.md/x":      "a directory is no skill",
 		".agents/skills/wrong/SKILL.md":      "---\nname: other\n---\nx",
 		".agents/skills/broken/SKILL.md":     "---\nname: [\n---\nx",
 		".agents/skills/task.md":             "---\ninputs:\n  - {name: who, description: whom}\n---\nGreet ${who}.",
@@ -100,7 +101,7 @@ func TestLoadProject(t *testing.T) {
 		}
 	}
 	slices.Sort(bad)
-	want := []string{".agents/skills/broken/SKILL.md", ".agents/skills/wrong/SKILL.md", ".openhands/skills/out", ".openhands/skills/steal.md"}
+	want := []string{".agents/skills/broken/SKILL.md", ".agents/skills/odd/SKILL.md", ".agents/skills/wrong/SKILL.md", ".openhands/skills/out", ".openhands/skills/steal.md"}
 	if diff := cmp.Diff(want, bad); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -1,14 +1,52 @@
 package runcommand
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/internal/must"
+	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/settings/permission"
 )
+
+// TestUnusableProjectFiles tells of files of a project that cannot be used, and goes on without them.
+func TestUnusableProjectFiles(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "out.json")
+	write(t, out, `{}`)
+	for why, make := range map[string]func(string) error{
+		"escapes":            func(path string) error { return os.Symlink(out, path) },
+		"no such file":       func(path string) error { return os.Symlink("nowhere", path) },
+		"not a regular file": func(path string) error { return os.Mkdir(path, 0o700) },
+		"a regular file":     func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"larger than 1 MiB":  func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte{'x'}, 2<<20), 0o600) },
+	} {
+		dir := t.TempDir()
+		must.Succeed(t, os.Mkdir(filepath.Join(dir, ".openhands"), 0o700))
+		var told strings.Builder
+		p := Project{Dir: dir, Answers: permission.Open(t.TempDir(), nil), Tell: func(s string) { told.WriteString(s + "\n") }}
+		for _, name := range []string{hook.ProjectFile, ProjectConfig, session.SetUpScript} {
+			must.Succeed(t, make(filepath.Join(dir, name)))
+		}
+		hooks, err := p.Hooks(t.Context())
+		servers, err2 := p.Servers(t.Context())
+		allowed, err3 := p.SetUp(t.Context())
+		if err := errors.Join(err, err2, err3); err != nil || hooks != nil || servers.Len() > 0 || allowed {
+			t.Errorf("%s: %+v, %v, %v, %v", why, hooks, servers.Keys(), allowed, err)
+		}
+		for _, name := range []string{hook.ProjectFile, ProjectConfig, session.SetUpScript} {
+			if want := "the project's " + name + " is not used: "; !strings.Contains(told.String(), want) || strings.Count(told.String(), why) < 3 {
+				t.Errorf("told %q, want %q with %q", told.String(), want, why)
+			}
+		}
+	}
+}
 
 // TestProjectHooks asks about all that the hooks of a project do, and remembers the answer apart
 // from the one about its MCP servers.

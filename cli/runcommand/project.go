@@ -2,7 +2,9 @@ package runcommand
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -97,21 +99,37 @@ func (p Project) ask(ctx context.Context, q programs) (bool, error) {
 	}
 }
 
-// read returns a file of the project, nil if there is none that can be used: a link
-// that leads out of the project is not followed, and only a regular file is
-// read.
+// read returns a file of the project, nil if there is none that can be used. The user is told of
+// one that is no regular file, is too large, or is a link that leads out of the project.
 func (p Project) read(name string) ([]byte, error) {
 	root, err := os.OpenRoot(p.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace: %w", err)
 	}
 	defer root.Close()
-	if st, err := root.Lstat(name); err != nil || !st.Mode().IsRegular() {
+	if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
+	}
+	raw, err := readRegular(root, name)
+	if err != nil {
+		p.Tell("the project's " + name + " is not used: " + safeText(err.Error()))
+		return nil, nil
+	}
+	return raw, nil
+}
+
+// readRegular reads a configuration file in a directory, through links that stay in it.
+func readRegular(root *os.Root, name string) ([]byte, error) {
+	st, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fault.New(fault.Invalid, "it is not a regular file")
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, nil // it cannot be used, as if it were not there
+		return nil, err
 	}
 	return readConfig(f)
 }

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -148,7 +149,11 @@ func (b *chromium) readOrigin(ctx context.Context, t *tab, name string, all *sto
 func (b *chromium) setStorage(ctx context.Context, raw json.RawMessage) (answer, error) {
 	var all stored
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return answer{}, refusal("storage_state is an object with lists cookies and origins, as browser_get_storage writes it: " + err.Error())
+		why := err.Error()
+		if form, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			why = form.Field + " cannot be a JSON " + form.Value
+		}
+		return answer{}, refusal("storage_state is an object with lists cookies and origins, as browser_get_storage writes it: " + why)
 	}
 	var cookies []*network.CookieParam
 	for _, c := range all.Cookies {

@@ -206,6 +206,10 @@ func TestStops(t *testing.T) {
 	if text, failed := n.run("'kept' in globals()"); !strings.HasSuffix(text, "False") || failed || !strings.HasPrefix(text, "[The kernel had ended (signal: killed).") {
 		t.Errorf("a fresh kernel: %q", text)
 	}
+	text, failed = n.run("import os, subprocess; subprocess.Popen(['sleep', '1000']); os._exit(0)")
+	if !failed || !strings.Contains(text, "[The kernel has died (exit status 0).") {
+		t.Errorf("a kernel that ends, and leaves a program behind: %q", text)
+	}
 }
 
 // TestIgnoredInterrupt ends a kernel whose cell takes no interrupt.

@@ -255,7 +255,7 @@ func (k *kernel) ended() bool {
 
 // cause says how the program has ended.
 func (k *kernel) cause() string {
-	if k.err == nil {
+	if k.err == nil || errors.Is(k.err, exec.ErrWaitDelay) { // a program that it has left behind holds the output
 		return "exit status 0"
 	}
 	return k.err.Error()
