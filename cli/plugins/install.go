@@ -61,7 +61,7 @@ func (c *Install) Run(ctx context.Context, std *stdio.Streams, w Wiring) error {
 func (c *Install) from(ctx context.Context, w Wiring) (gitsource.Source, error) {
 	own := gitsource.Source{Source: c.Source, Ref: optional.Of(c.Ref), RepoPath: optional.Of(c.Path)}
 	if !plugin.Named(c.Source) {
-		return own, nil
+		return own, pinned(own)
 	}
 	_, all, err := registered(ctx, w)
 	if err != nil {
@@ -75,6 +75,14 @@ func (c *Install) from(ctx context.Context, w Wiring) (gitsource.Source, error) 
 		err = fault.New(fault.Invalid, "--ref and --path are for repositories, not for a plugin of a marketplace")
 	}
 	return gitsource.Source(found), err
+}
+
+// pinned refuses a ref of a directory, which would be taken as it is now.
+func pinned(s gitsource.Source) error {
+	if s.Ref == nil || s.Cloned() {
+		return nil
+	}
+	return fault.New(fault.Invalid, "--ref is for repositories, and "+s.Source+" is named as a directory").Hint("name its repository: file:// and the absolute path")
 }
 
 func (c *Install) confirm(ctx context.Context, std *stdio.Streams, dir, name string) error {

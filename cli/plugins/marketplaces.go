@@ -144,7 +144,11 @@ func (c *AddMarketplace) Run(ctx context.Context, std *stdio.Streams, w Wiring) 
 	if err != nil {
 		return err
 	}
-	m, err := loader.Preview(ctx, plugin.Source{Source: c.Source, Ref: optional.Of(c.Ref), RepoPath: optional.Of(c.Path)})
+	from := plugin.Source{Source: c.Source, Ref: optional.Of(c.Ref), RepoPath: optional.Of(c.Path)}
+	if err := pinned(gitsource.Source(from)); err != nil {
+		return err
+	}
+	m, err := loader.Preview(ctx, from)
 	if err != nil {
 		return err
 	}

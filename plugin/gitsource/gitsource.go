@@ -79,6 +79,13 @@ var (
 	ErrPath   = errors.New("there is no such directory in the source")
 )
 
+// Cloned reports whether the source is a repository that is cloned, at its ref, and not a directory of this machine, which
+// is taken as it is.
+func (s Source) Cloned() bool {
+	source := strings.TrimSpace(s.Source)
+	return strings.HasPrefix(source, "github:") || gitfetch.IsURL(source)
+}
+
 // failed returns an [ErrFetch] error.
 func failed(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrFetch, fmt.Errorf(format, args...))
