@@ -49,6 +49,20 @@ test('a run is stopped at once and goes on with the next message', async ({ deft
   await expect(status(page, 'Finished')).toBeVisible();
 });
 
+test('a pause that waits for the end of the step says so', async ({ deft, page }) => {
+  await task(deft, page, [{ reply: { tool_calls: [run('until [ -e go ]; do sleep 0.1; done')] } }, finish('I went on.')], 'Wait for me');
+  await expect(log(page).getByRole('button', { name: /Run until/ })).toBeVisible();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  const pausing = page.getByRole('button', { name: 'Pausing …' });
+  await expect(pausing).toHaveAttribute('aria-disabled', 'true');
+  await expect(status(page, 'Working')).toBeVisible();
+  await panel(page, 'Files').click();
+  await page.locator('.panel input[type=file]').setInputFiles({ name: 'go', mimeType: 'text/plain', buffer: Buffer.from('x') });
+  await expect(status(page, 'Paused')).toBeVisible();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect(log(page).getByText('I went on.')).toBeVisible();
+});
+
 test('a message that is sent while the agent runs is shown and read at the next step', async ({ deft, page }) => {
   await task(
     deft,

@@ -43,9 +43,7 @@ export function ConversationBar({ conversation, store, summary, status, control,
       <StoreMeter store={store} />
       {status === 'running' && (
         <>
-          <button className="button quiet" aria-label={tr('Pause')} title={tr('Stop after the current step')} onClick={control.pause}>
-            <Icon name="pause" size={14} /> <span className="wide">{tr('Pause')}</span>
-          </button>
+          <Pause control={control} />
           <button className="button" title={tr('Stop now (Ctrl+.)')} onClick={control.interrupt}>
             <Icon name="stop" size={14} /> {tr('Stop')}
           </button>
@@ -58,6 +56,15 @@ export function ConversationBar({ conversation, store, summary, status, control,
       )}
       <ConversationMenu conversation={conversation} summary={summary} onFind={onFind} onCondense={control.condense} onFailure={onFailure} />
     </header>
+  );
+}
+
+function Pause({ control }: { control: Control }) {
+  const text = control.pausing ? tr('Pausing …') : tr('Pause');
+  return (
+    <button className="button quiet" aria-label={text} title={tr('Stop after the current step')} aria-disabled={control.pausing || undefined} onClick={() => control.pausing || control.pause()}>
+      <Icon name="pause" size={14} /> <span className={control.pausing ? '' : 'wide'}>{text}</span>
+    </button>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useCallback, useEffect, useMemo } from 'react';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import type { Conversation } from '../api/conversation';
 import { conversationKey } from '../api/conversations';
 import { describe } from '../api/failure';
@@ -8,6 +8,7 @@ import { describe } from '../api/failure';
 export interface Control {
   run: () => void;
   pause: () => void;
+  pausing: boolean; // the agent pauses when its step has ended
   interrupt: () => void;
   condense: () => void;
   condensing: boolean;
@@ -17,8 +18,11 @@ export interface Control {
 // useControl also binds Ctrl+., which interrupts a running agent.
 export function useControl(conversation: Conversation, id: string, running: boolean, onFailure: (text: string) => void): Control {
   const queries = useQueryClient();
+  const [pausing, setPausing] = useState(false);
+  if (pausing && !running) setPausing(false);
   const { mutate, error } = useMutation({
     mutationFn: (action: 'run' | 'pause' | 'interrupt') => conversation[action](),
+    onSuccess: (_, action) => setPausing(action === 'pause'),
     onSettled: () => void queries.invalidateQueries({ queryKey: conversationKey(id) }),
   });
   const { mutate: condense, isPending: condensing } = useMutation({ mutationFn: () => conversation.condense(), onError: (failed) => onFailure(describe(failed)) });
@@ -34,7 +38,7 @@ export function useControl(conversation: Conversation, id: string, running: bool
     return () => window.removeEventListener('keydown', onKey);
   }, [running, interrupt]);
   return useMemo(
-    () => ({ run: () => mutate('run'), pause: () => mutate('pause'), interrupt, condense: () => condense(), condensing, error }),
-    [mutate, interrupt, condense, condensing, error],
+    () => ({ run: () => mutate('run'), pause: () => mutate('pause'), pausing, interrupt, condense: () => condense(), condensing, error }),
+    [mutate, pausing, interrupt, condense, condensing, error],
   );
 }

@@ -154,6 +154,7 @@ export const conversation = {
   'To the conversation that this is a part of': 'Zu der Unterhaltung, von der diese ein Teil ist',
   'Stop after the current step': 'Nach dem jetzigen Schritt anhalten',
   Pause: 'Pause',
+  'Pausing …': 'Hält an …',
   'Stop now (Ctrl+.)': 'Jetzt anhalten (Strg+.)',
   Stop: 'Anhalten',
   Resume: 'Fortsetzen',
