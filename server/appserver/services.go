@@ -52,6 +52,7 @@ type services struct {
 	began   time.Time
 	backend *agentserver.Backend
 
+	home          string // of the server's user; empty: there is none
 	store         *store.Store
 	files         FileStore
 	owners        *owners
@@ -100,8 +101,8 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	if s.owners, err = openOwners(ctx, o, s.store); err != nil {
 		return nil, err
 	}
-	home, _ := os.UserHomeDir() // a user without one has no skills of his own
-	catalog := skill.NewCatalog(home, o.Settings, os.Getenv("EXTENSIONS_PATH"))
+	s.home, _ = os.UserHomeDir() // a user without one has no skills of his own
+	catalog := skill.NewCatalog(s.home, o.Settings, os.Getenv("EXTENSIONS_PATH"))
 	s.skills = func() ([]skill.Listed, []skill.Warning) {
 		all, users, others := catalog.List(skill.DefaultMarketplace)
 		for _, w := range slices.Concat(users, others) {
@@ -119,8 +120,8 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 			Root:             o.Worktrees,
 			KeepChanged:      o.Local != nil,
 		},
-		SubAgents: subagent.NewCatalog(home, o.Settings),
-		Plugins:   plugin.NewCatalog(home, o.Settings, plugin.CopiesDir(home, os.Getenv)),
+		SubAgents: subagent.NewCatalog(s.home, o.Settings),
+		Plugins:   plugin.NewCatalog(s.home, o.Settings, plugin.CopiesDir(s.home, os.Getenv)),
 		AdmitChild: func(ctx context.Context, parent, child event.ConversationID) error {
 			return s.sandboxes.AdmitChild(ctx, parent, child)
 		},
@@ -156,7 +157,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	s.replicas = newReplicas(s.backend.Lock, s.store.InSandbox, o.Log)
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
 	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, URL: o.baseURL, MCPServers: settingsroutes.MCPServers, Log: o.Log})
-	s.plugins = plugins.New(plugins.Options{Home: home, Persistence: o.Settings, Directories: o.Local != nil, Settings: s.owners.Of})
+	s.plugins = plugins.New(plugins.Options{Home: s.home, Persistence: o.Settings, Directories: o.Local != nil, Settings: s.owners.Of})
 	s.mcp, s.logins = s.newMCP(), mcplogin.New()
 	if s.table, err = rest.New(rest.Options{
 		Routes: s.routes(), SameOrigin: true, Origin: o.allowedOrigin, Costly: costlyLimit(o.CostlyPerMinute), Log: o.Log,
@@ -173,7 +174,8 @@ func (s *services) routes() []rest.Route {
 	all := slices.Concat(
 		s.health(), s.signin.Routes(),
 		v1.New(v1.Options{
-			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills, Isolations: s.o.Isolations, Network: s.o.Network, Log: s.o.Log, Dir: s.o.Dir,
+			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills, Isolations: s.o.Isolations, Network: s.o.Network, Log: s.o.Log,
+			Dir: s.o.Dir, Data: s.o.Conversations, Home: s.home,
 			Spec: v1.Spec{ID: s.o.Spec, Created: s.began.UTC().Format(time.RFC3339), Env: map[string]string{}, WorkingDir: sandboxes.ClientDirectory + "/" + sandboxes.ProjectDirectory},
 		}).Routes(),
 		settingsroutes.New(settingsroutes.Options{Of: s.owners.Of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, Began: s.began, Log: s.o.Log, ProbeMCP: agentserver.MCPProber(s.o.Adapters), TryMCP: s.o.TryMCP, LogIn: s.logIn, LogOut: s.logOut, Logins: s.logins, Replicas: s.replicas, LoginKey: s.loginKey, URL: s.o.baseURL, Limits: s.owners.limits, Networks: s.o.Networks}).Routes(),

@@ -20,17 +20,21 @@ type hostPath struct {
 	to   string
 }
 
-// elsewhere stands for the data directory.
-const elsewhere = "/deft"
+// elsewhere stands for the data directories, and home for the server's own home.
+const (
+	elsewhere = "/deft"
+	home      = "~"
+)
 
-// dataPaths are the paths below a data directory.
-func dataPaths(dir string) hostPaths {
-	return slices.Concat(pathsOf(dir, `/workspaces/[\w-]+`, sandboxes.ClientDirectory), pathsOf(dir, "", elsewhere))
+// dataPaths are the paths below the server's directory, below other directories with its data, and
+// below its home.
+func dataPaths(dir, conversations, own string) hostPaths {
+	return slices.Concat(pathsOf(dir, `/workspaces/[\w-]+`, sandboxes.ClientDirectory), pathsOf(dir, "", elsewhere), pathsOf(conversations, "", elsewhere), pathsOf(own, "", home))
 }
 
 // with adds the paths of a conversation that works in a directory of this machine.
 func (h hostPaths) with(dir string) hostPaths {
-	return slices.Concat(h, pathsOf(dir, "", sandboxes.ClientDirectory+"/"+sandboxes.ProjectDirectory))
+	return slices.Concat(pathsOf(dir, "", sandboxes.ClientDirectory+"/"+sandboxes.ProjectDirectory), h) // it may be below the home
 }
 
 // pathsOf are the paths below a directory, by each of its names.

@@ -51,8 +51,9 @@ type Options struct {
 	// Download writes a conversation's events and description as a zip file.
 	Download func(w http.ResponseWriter, r *http.Request, id event.ConversationID) error
 	Log      *slog.Logger
-	// Dir is the data directory, whose place shared conversations do not show.
-	Dir string
+	// Dir is the server's directory, Data that of conversations' data and Home the home of its user:
+	// shared conversations do not show where they are.
+	Dir, Data, Home string
 }
 
 // Service has the routes.
@@ -63,7 +64,7 @@ type Service struct {
 }
 
 // New returns a service.
-func New(o Options) *Service { return &Service{o: o, paths: dataPaths(o.Dir)} }
+func New(o Options) *Service { return &Service{o: o, paths: dataPaths(o.Dir, o.Data, o.Home)} }
 
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
