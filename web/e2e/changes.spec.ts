@@ -46,7 +46,7 @@ test('files are staged by the keyboard, committed, and discarded after a questio
   await expect(page.getByText('1 file changed')).toBeVisible();
   await page.getByLabel('Message of the commit').fill('the rest');
   await page.getByRole('button', { name: 'Commit all' }).click();
-  await expect(page.getByText('Nothing has changed yet.')).toBeVisible();
+  await expect(page.getByText('Nothing has changed since the last commit.')).toBeVisible();
 });
 
 for (const theme of ['light', 'dark'] as const) {

@@ -129,7 +129,7 @@ export function Changes({ conversation, timeline, id }: Props) {
           </div>
         </Dialog>
       )}
-      {changes.isSuccess && all.length === 0 && <p className="center">{tr('Nothing has changed yet.')}</p>}
+      {changes.isSuccess && all.length === 0 && <p className="center">{git.data?.head ? tr('Nothing has changed since the last commit.') : tr('Nothing has changed yet.')}</p>}
       <ChangeList
         rows={all}
         repository={git.data !== undefined}

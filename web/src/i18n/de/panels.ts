@@ -76,6 +76,7 @@ export const panels = {
   '{path} becomes what it was at the last commit. This cannot be undone.': '{path} wird wieder, was es beim letzten Commit war. Das lässt sich nicht zurücknehmen.',
   Discard: 'Verwerfen',
   'Nothing has changed yet.': 'Noch hat sich nichts geändert.',
+  'Nothing has changed since the last commit.': 'Seit dem letzten Commit hat sich nichts geändert.',
   Committed: 'Committet',
   'in conflict': 'im Konflikt',
   'Discard {path}': '{path} verwerfen',
