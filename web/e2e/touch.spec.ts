@@ -23,13 +23,18 @@ async function start(deft: Deft, page: Page, turns: Turn[], lines: string[]): Pr
   await page.waitForURL(/\/conversations\//);
 }
 
-// small are the things to touch that are smaller than 24 pixels. Links within a text may be.
+// rows are the lines of lists that lead somewhere.
+const rows = '.file-list button, .raw-event > button, .change, .directory, .all-table td:first-child > a, .settings-tabs a';
+
+// small are the things to touch that are smaller than 24 pixels, and rows that are lower than 40. Links
+// within a text may be.
 const small = (page: Page) =>
-  page.locator('button:visible, a[href]:visible, summary:visible, select:visible, input:visible').evaluateAll((all) =>
+  page.locator('button:visible, a[href]:visible, summary:visible, select:visible, input:visible').evaluateAll((all, rows) =>
     all.flatMap((b) => {
       const { width, height } = b.getBoundingClientRect();
-      return b.closest('.markdown, .skip') === null && width > 0 && Math.min(width, height) < 24 ? [`${b.getAttribute('aria-label') ?? b.textContent}: ${width} × ${height}`] : [];
+      return b.closest('.markdown, .skip') === null && width > 0 && (Math.min(width, height) < 24 || (b.matches(rows) && height < 39.5)) ? [`${b.getAttribute('aria-label') ?? b.textContent}: ${width} × ${height}`] : [];
     }),
+    rows,
   );
 
 test('fingers find their targets on the other pages', async ({ deft, page }) => {
@@ -39,6 +44,8 @@ test('fingers find their targets on the other pages', async ({ deft, page }) => 
   for (const [path, text] of [
     [`${conversation}/changes`, 'a.txt'],
     [`${conversation}/files?file=d%2Fa.txt`, 'Download'],
+    [`${conversation}/files`, '.git'],
+    [`${conversation}/events`, 'MessageEvent'],
     [deft.url, 'Sandbox'],
     [`${deft.url}/conversations`, '1 shown'],
     [`${deft.url}/settings/models`, 'Profiles'],
