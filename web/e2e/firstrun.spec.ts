@@ -33,6 +33,32 @@ test('a model is tried before it is stored, and the failure is said', async ({ d
   await expect(page.getByRole('textbox', { name: 'Task' })).toBeVisible();
 });
 
+test('the address of a model may lack its scheme, and one that is none is not stored', async ({ deft, page }) => {
+  await deft.script([{ repeat: 'forever', ...finish('Ready.') }]);
+  await deft.serve();
+  await deft.open(page);
+  await page.goto(`${deft.url}/settings`);
+  const address = page.getByLabel('Address', { exact: true }).first();
+  const form = page.locator('form').filter({ has: address });
+  const stored = async () => (await (await page.request.get(`${deft.url}/api/v1/settings`)).json()).agent_settings?.llm?.base_url;
+  await address.fill('ftp://127.0.0.1/v1');
+  await expect(form).toContainText('begins with http:// or https://, not with ftp://');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await expect(address).toHaveAttribute('aria-invalid', 'true');
+  await clean(page, 'an address that is none');
+  await looks(page, 'settings-address');
+  await address.fill('not an address');
+  await expect(form).toContainText('This is no address.');
+  await form.getByRole('button', { name: 'Save' }).click();
+  expect(await stored()).toBe(deft.model);
+  const other = 'localhost:19/v1';
+  await address.fill(other);
+  await expect(form).toContainText(`That is the address http://${other}`);
+  await form.getByRole('button', { name: 'Save' }).click();
+  await expect(address).toHaveValue(`http://${other}`);
+  expect(await stored()).toBe(`http://${other}`);
+});
+
 test('a failed task is tried again with the model as it was mended', async ({ deft, page }) => {
   await deft.script([{ repeat: 'forever', ...finish('By the mended model.') }]);
   await deft.serve();

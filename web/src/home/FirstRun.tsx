@@ -2,8 +2,10 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
 import { localModelsQuery, modelNamesQuery, setModel as storeModel, testChoice, type ModelChoice } from '../api/models';
+import { addressOf, otherScheme } from '../design/address';
+import { AddressField } from '../design/AddressField';
 import { tr } from '../i18n/text';
-import { addressOf, guess, otherScheme } from './modelGuess';
+import { guess } from './modelGuess';
 
 // FirstRun asks for the one thing that Deft cannot know: which model to use. An
 // API key says that by its form; a URL is a server of one's own. The model is tried before it is
@@ -18,7 +20,7 @@ export function FirstRun() {
   const meant = addressOf(value);
   const other = otherScheme(value);
   const guessed = guess(value, models.data ?? []);
-  const choice: ModelChoice = { ...guessed, model: (model ?? guessed.model).trim(), baseURL: (address ?? guessed.baseURL).trim() };
+  const choice: ModelChoice = { ...guessed, model: (model ?? guessed.model).trim(), baseURL: addressOf(address ?? guessed.baseURL) };
   const save = useMutation({ mutationFn: storeModel, onSuccess: () => queries.invalidateQueries() });
   const test = useMutation({
     mutationFn: testChoice,
@@ -30,9 +32,9 @@ export function FirstRun() {
   const busy = test.isPending || save.isPending;
   const failure = test.error ?? save.error;
   const refused = test.data && !test.data.works ? test.data.message : '';
-  const change = (set: (value: string) => void) => (e: React.ChangeEvent<HTMLInputElement>) => {
+  const change = (set: (value: string) => void) => (now: string) => {
     test.reset();
-    set(e.target.value);
+    set(now);
   };
   return (
     <form
@@ -54,7 +56,7 @@ export function FirstRun() {
             autoComplete="off"
             spellCheck={false}
             value={value}
-            onChange={change(setValue)}
+            onChange={(e) => change(setValue)(e.target.value)}
             placeholder={tr('sk-… or http://localhost:11434')}
           />
           {value !== '' && !meant && !other && (
@@ -72,17 +74,14 @@ export function FirstRun() {
         <>
           <label className="field">
             <span>{tr('Model')}</span>
-            <input className="input mono" required list="models" spellCheck={false} value={model ?? guessed.model} onChange={change(setModel)} placeholder={tr('provider/name')} />
+            <input className="input mono" required list="models" spellCheck={false} value={model ?? guessed.model} onChange={(e) => change(setModel)(e.target.value)} placeholder={tr('provider/name')} />
             <datalist id="models">
               {models.data?.map((m) => (
                 <option key={m} value={m} />
               ))}
             </datalist>
           </label>
-          <label className="field">
-            <span>{tr('Address')}</span>
-            <input className="input mono" type="url" spellCheck={false} value={address ?? guessed.baseURL} onChange={change(setAddress)} placeholder={tr('the provider’s')} />
-          </label>
+          <AddressField value={address ?? guessed.baseURL} onChange={change(setAddress)} />
         </>
       )}
       <div className="row">

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { guess, otherScheme } from './modelGuess';
+import { otherScheme } from '../design/address';
+import { guess } from './modelGuess';
 
 const models = ['openai/o9', 'openai/gpt-5.6', 'anthropic/claude-opus-5', 'anthropic/claude-sonnet-5', 'gemini/gemini-4-pro'];
 

@@ -3,6 +3,8 @@ import { useState, type FormEvent } from 'react';
 import { programQuery } from '../api/agentProgram';
 import { describe } from '../api/failure';
 import { activateProfile, deleteProfile, modelNamesQuery, modelQuery, profilesQuery, saveProfile, setModel, testModel, type Model, type ModelChoice } from '../api/models';
+import { addressOf } from '../design/address';
+import { AddressField } from '../design/AddressField';
 import { tr } from '../i18n/text';
 import { AgentChoice } from './AgentChoice';
 import { DeleteButton } from './DeleteButton';
@@ -115,7 +117,7 @@ function ModelForm({ start, named, button, onSave }: FormProps) {
   const [baseURL, setBaseURL] = useState(start.baseURL);
   const [apiKey, setApiKey] = useState('');
   const save = useMutation({
-    mutationFn: () => onSave({ model: model.trim(), baseURL: baseURL.trim(), apiKey: apiKey.trim() }, name.trim()),
+    mutationFn: () => onSave({ model: model.trim(), baseURL: addressOf(baseURL), apiKey: apiKey.trim() }, name.trim()),
     onSuccess: () => setApiKey(''),
   });
   return (
@@ -141,17 +143,7 @@ function ModelForm({ start, named, button, onSave }: FormProps) {
           <option key={m} value={m} />
         ))}
       </datalist>
-      <label className="field">
-        <span>{tr('Address')}</span>
-        <input
-          className="input mono"
-          type="url"
-          spellCheck={false}
-          placeholder={tr('the provider’s')}
-          value={baseURL}
-          onChange={(e) => setBaseURL(e.target.value)}
-        />
-      </label>
+      <AddressField value={baseURL} onChange={setBaseURL} />
       <label className="field">
         <span>{tr('API key')}</span>
         <input

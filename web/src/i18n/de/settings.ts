@@ -87,6 +87,7 @@ export const settings = {
   Address: 'Adresse',
   'API key': 'API-Schlüssel',
   'the provider’s': 'die des Anbieters',
+  'This is no address. One is, for example, http://localhost:11434/v1.': 'Das ist keine Adresse. Eine ist zum Beispiel http://localhost:11434/v1.',
   unchanged: 'unverändert',
   Saved: 'Gespeichert',
   Never: 'Nie',
