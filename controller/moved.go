@@ -4,18 +4,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
-// RecordedWorkspace returns the directory in which a trajectory was recorded, as
-// the directory of its first command shows it, or a search that names no directory; "" if
-// there is neither.
+// RecordedWorkspace returns the directory in which a trajectory was recorded, as the
+// agent was told it, or as the directory of its first command shows it, or a search that
+// names no directory; "" if there is nothing of that.
 func RecordedWorkspace(trajectory []event.Event) string {
 	asked := map[event.ID]event.Action{}
 	for _, ev := range trajectory {
+		if prompt, ok := ev.(*event.SystemPromptEvent); ok {
+			if m := toldDir().FindStringSubmatch(prompt.Text()); m != nil && filepath.Clean(m[1]) != "/" {
+				return filepath.Clean(m[1])
+			}
+		}
 		if a, ok := ev.(*event.ActionEvent); ok {
 			asked[a.ID] = a.Action
 		}
@@ -38,7 +44,7 @@ func RecordedWorkspace(trajectory []event.Event) string {
 		if t.Command == nil {
 			return dir
 		}
-		if m := changesDir().FindStringSubmatch(*t.Command); m != nil {
+		for _, m := range slices.Backward(changesDir().FindAllStringSubmatch(*t.Command, -1)) {
 			dir = filepath.Clean(strings.TrimSuffix(dir, "/"+filepath.Clean(m[1])))
 		}
 		return dir
@@ -65,8 +71,11 @@ func searched(o *event.ObservationEvent, asked map[event.ID]event.Action) string
 	return filepath.Clean(dir)
 }
 
-// changesDir matches a command that begins by changing to a relative directory.
-var changesDir = lazyregexp.New(`^\s*cd\s+([A-Za-z0-9_.][A-Za-z0-9_./-]*)`)
+// toldDir finds the working directory in a system prompt of Deft's agents.
+var toldDir = lazyregexp.New(`(?m)^Working directory: (/.*)$`)
+
+// changesDir finds the places where a command changes to a relative directory.
+var changesDir = lazyregexp.New(`(?:^|&&|;|\n)\s*cd\s+([A-Za-z0-9_.][A-Za-z0-9_./-]*)`)
 
 // Moved returns a trajectory that was recorded in the directory from as it would
 // be in the directory to: paths in the texts of its events are replaced.

@@ -41,11 +41,24 @@ func TestRecordedWorkspace(t *testing.T) {
 		{"cd /w && ls", "/w", "/w"},
 		{"cd src/a && ls", "/w/src/a", "/w"},
 		{"cd ./src/ && ls", "/w/src", "/w"},
+		{"mkdir -p src && cd src && pwd", "/w/src", "/w"},
+		{"cd src; ls; cd a", "/w/src/a", "/w"},
+		{"cd src && cd ..", "/w", "/w"},
 		{"ls", "/", ""},
 		{"ls", "", ""},
 	} {
 		if got := RecordedWorkspace([]event.Event{ranIn(c.command, c.dir)}); got != c.want {
 			t.Errorf("%q in %q: %q, want %q", c.command, c.dir, got, c.want)
 		}
+	}
+}
+
+// TestToldWorkspace believes the system prompt before the first command, which may have changed the directory in
+// any way.
+func TestToldWorkspace(t *testing.T) {
+	t.Parallel()
+	prompt := &event.SystemPromptEvent{DynamicContext: &event.Content{Text: "<RUNTIME_INFORMATION>\nWorking directory: /w/my project\nCommands run in: a sandbox"}}
+	if got := RecordedWorkspace([]event.Event{prompt, ranIn("pushd sub", "/w/my project/sub")}); got != "/w/my project" {
+		t.Errorf("%q", got)
 	}
 }

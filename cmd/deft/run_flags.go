@@ -31,7 +31,7 @@ type runCmd struct {
 	MaxCost       float64 `help:"Never spend more than this many US dollars on the conversation; 0 for no limit (default: no limit; a resumed conversation keeps its own)." placeholder:"DOLLARS" env:"MAX_BUDGET_PER_TASK"`
 	JSON          bool    `name:"json" help:"Print every event as a line of JSON, and a result line at the end."`
 	Replay        string  `help:"Run a recorded trajectory again, without an LLM. A task, if there is one, comes after it." placeholder:"FILE" type:"path"`
-	ReplayFrom    string  `name:"replay-workspace" help:"Directory in which the trajectory was recorded (default: where its first command ran). The workspace takes its place in paths." placeholder:"DIR"`
+	ReplayFrom    string  `name:"replay-workspace" help:"Directory in which the trajectory was recorded (default: its agent's, or where its first command ran). The workspace takes its place in paths." placeholder:"DIR"`
 	Resume        string  `help:"Go on with a conversation: its id, the start of it, \"last\" for the last one of this directory, or \"last:any\". With a task, the task is added." placeholder:"ID" complete:"conversations"`
 	Export        string  `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
 	Sandbox       string  `help:"Isolation of the agent's actions: ${sandbox_choice_help}." enum:"${sandbox_choices}" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
