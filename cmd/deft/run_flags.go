@@ -54,7 +54,7 @@ type runCmd struct {
 	Pids        int             `help:"How many processes and threads the sandbox may have; -1 for no limit (default: 1024, or 64 for each processor)." placeholder:"N" env:"DEFT_PIDS"`
 	CPUs        float64         `name:"cpus" help:"How many processors the sandbox may use (default: all)." placeholder:"N" env:"DEFT_CPUS"`
 	Grace       time.Duration   `help:"How long the sandbox, with its running programs, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
-	Keep        time.Duration   `help:"How long programs that still run when the task is done, such as a server, go on with the sandbox (default: they end, those that an earlier run has kept too)." placeholder:"TIME"`
+	Keep        time.Duration   `help:"How long programs that still run when the task is done, such as a server, go on with the sandbox (default: they end, also where an earlier run has kept them)." placeholder:"TIME"`
 	Checkpoints string          `help:"When the files are kept so that deft undo can bring them back: turn, before the first action after your message; step, before the actions of each answer too; or off." enum:"off,turn,step" default:"turn" placeholder:"WHEN" env:"DEFT_CHECKPOINTS"`
 	Preset      string          `help:"Tools for the agent: default; gpt5 (files are changed by patches) or gemini (read_file, write_file, edit, list_directory), as models of these families know them; or planning, an agent that reads and writes only its plan, .agents_tmp/PLAN.md (default: default; a resumed conversation keeps its own)." enum:",default,gpt5,gemini,planning" default:"" placeholder:"NAME" env:"DEFT_PRESET"`
 	Tool        []string        `help:"Further tool for the agent, such as ipython or browser_tool_set. May be repeated." placeholder:"NAME"`
