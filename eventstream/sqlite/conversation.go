@@ -112,8 +112,7 @@ func (s *Store) Delete(ctx context.Context, id event.ConversationID) error {
 			return err
 		}
 		for _, sql := range []string{
-			"INSERT OR IGNORE INTO deleted (conversation) SELECT source FROM segments WHERE conversation = ?",
-			"INSERT OR IGNORE INTO deleted (conversation) VALUES (?)",
+			"INSERT INTO deleted (conversation) VALUES (?)",
 			"DELETE FROM segments WHERE conversation = ?",
 			"DELETE FROM documents WHERE conversation = ?",
 			"DELETE FROM conversations WHERE key = ?",
@@ -134,9 +133,9 @@ func (s *Store) Delete(ctx context.Context, id event.ConversationID) error {
 // enough that an Append that comes in meanwhile hardly notices.
 const cleanupStep = 100
 
-// inUse selects a row if a conversation exists or a fork shares its events.
-const inUse = `SELECT 1 WHERE EXISTS (SELECT 1 FROM conversations WHERE key = ?1)
-OR EXISTS (SELECT 1 FROM segments WHERE source = ?1)`
+// unused selects a deleted conversation whose events no fork shares. The others stay in the
+// table, which tells them from conversations whose rows are lost: see [Salvage].
+const unused = "SELECT conversation FROM deleted d WHERE NOT EXISTS (SELECT 1 FROM segments WHERE source = d.conversation) LIMIT 1"
 
 // cleanUp deletes some events that no conversation has any more. It runs
 // between the requests of callers and goes on after a restart. A failure
@@ -144,20 +143,14 @@ OR EXISTS (SELECT 1 FROM segments WHERE source = ?1)`
 func (w *writer) cleanUp() {
 	more := false
 	o := &op{done: make(chan struct{}), apply: func(w *writer) error {
-		key, found, err := w.db.number("SELECT conversation FROM deleted LIMIT 1")
+		key, found, err := w.db.number(unused)
 		if err != nil || !found {
 			return err
 		}
 		more = true
-		_, used, err := w.db.number(inUse, key)
-		if err != nil {
+		n, err := w.db.exec("DELETE FROM events WHERE rowid IN (SELECT rowid FROM events WHERE conversation = ? LIMIT ?)", key, int64(cleanupStep))
+		if err != nil || n == cleanupStep {
 			return err
-		}
-		if !used {
-			n, err := w.db.exec("DELETE FROM events WHERE rowid IN (SELECT rowid FROM events WHERE conversation = ? LIMIT ?)", key, int64(cleanupStep))
-			if err != nil || n == cleanupStep {
-				return err
-			}
 		}
 		_, err = w.db.exec("DELETE FROM deleted WHERE conversation = ?", key)
 		return err

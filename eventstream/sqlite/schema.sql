@@ -70,8 +70,8 @@ CREATE TABLE segments (
 ) WITHOUT ROWID;
 CREATE INDEX segments_source ON segments (source);
 
--- Keys of deleted conversations whose events are still to be deleted. That is
--- done in small steps, and once no fork shares them.
+-- Keys of deleted conversations that still have events. These are deleted in
+-- small steps, once no fork shares any of them.
 CREATE TABLE deleted (conversation INTEGER PRIMARY KEY);
 
 CREATE VIEW conversation_events AS

@@ -99,7 +99,7 @@ func (s *Store) start(path string, o Options) (err error) {
 	if s.writer, err = prepareFile(s.lock, path); err != nil {
 		return err
 	}
-	_, cleaning, err := s.writer.number("SELECT 1 FROM deleted LIMIT 1")
+	_, cleaning, err := s.writer.number(unused)
 	if err != nil {
 		return err
 	}

@@ -237,6 +237,45 @@ func TestSalvageLostRows(t *testing.T) {
 	}
 }
 
+// TestSalvageDeleted deletes a conversation whose events a fork shares: a salvage brings back the
+// fork only, and the source too where its row was lost.
+func TestSalvageDeleted(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string]func(*testing.T, string, event.ConversationID){
+		"deleted": func(t *testing.T, dir string, id event.ConversationID) {
+			s := open(t, dir)
+			must.Succeed(t, s.Delete(t.Context(), id))
+			settleCleanup(t, s)
+		},
+		"lost": func(t *testing.T, dir string, id event.ConversationID) {
+			must.Succeed(t, execSQL(dir, "DELETE FROM conversations WHERE id = '"+string(id)+"'"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, want := makeFork(t)
+			for id, events := range want {
+				if events == 700 {
+					remove(t, dir, id)
+				}
+			}
+			rep, err := sqlite.Salvage(t.Context(), dir, t.TempDir())
+			must.Succeed(t, err)
+			unnamed := 0
+			for _, c := range rep.Conversations {
+				if c.Unnamed {
+					unnamed += c.Events
+				} else if c.Events != want[c.ID] {
+					t.Errorf("salvaged %+v of %d events", c, want[c.ID])
+				}
+			}
+			if lost := map[string]int{"lost": 700}[name]; unnamed != lost {
+				t.Errorf("%d events came back without their conversation, want %d", unnamed, lost)
+			}
+		})
+	}
+}
+
 // TestSalvageLostPages overwrites pages of a store. Salvaged events are unchanged,
 // and lost ones are counted.
 func TestSalvageLostPages(t *testing.T) {
