@@ -101,7 +101,7 @@ func (c *Install) confirm(ctx context.Context, std *stdio.Streams, dir, name str
 func explained(err error, source string) error {
 	switch {
 	case errors.Is(err, gitsource.ErrFetch):
-		return fault.New(fault.Invalid, source+" cannot be fetched").Because(err).Hint("check the source, --ref and --path, and that this machine may reach and read it")
+		return fault.New(fault.Invalid, source+" cannot be installed").Because(err).Hint("check the source, --ref and --path, and that this machine may reach and read it")
 	case fault.Is(err, fault.Conflict):
 		return fault.New(fault.Conflict, err.Error()).Hint("deft plugins update fetches it again; --force replaces it by this one")
 	case fault.Is(err, fault.Invalid):
