@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -257,7 +258,7 @@ func usage(std *streams, err error, args []string) int {
 	if cmd == "deft" && len(args) > 0 && strings.Contains(args[0], " ") {
 		next = "A task needs `run`: deft run " + stdio.Quoted(args[0])
 	}
-	fmt.Fprintln(std.Err, "deft:", stdio.OneLine(withoutEmptyChoice(err.Error())))
+	fmt.Fprintln(std.Err, "deft:", stdio.OneLine(withBlankArgument(withoutEmptyChoice(err.Error()))))
 	if hint := fault.HintOf(err); hint != "" {
 		fmt.Fprintln(std.Err, "  →", stdio.OneLine(hint))
 	}
@@ -269,4 +270,13 @@ func usage(std *streams, err error, args []string) int {
 // the flag's absence.
 func withoutEmptyChoice(message string) string {
 	return strings.Replace(message, `must be one of "",`, "must be one of ", 1)
+}
+
+// blankArgument finds an argument that cannot be seen in a message of the parser, and the names of all commands, each of
+// which begins like it.
+var blankArgument = regexp.MustCompile(`^unexpected argument (\s*)(, did you mean .*)?$`)
+
+// withBlankArgument quotes an argument that is empty or blank.
+func withBlankArgument(message string) string {
+	return blankArgument.ReplaceAllString(message, `unexpected argument "$1"`)
 }

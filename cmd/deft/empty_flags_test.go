@@ -33,3 +33,27 @@ func TestCheckValues(t *testing.T) {
 		}
 	}
 }
+
+// TestBlankArgument quotes an argument that cannot be seen, and leaves other messages as they are.
+func TestBlankArgument(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{""}, `unexpected argument ""`},
+		{[]string{" "}, `unexpected argument " "`},
+		{[]string{"conversations", ""}, `unexpected argument ""`},
+		{[]string{"conversation"}, `unexpected argument conversation, did you mean "conversations"?`},
+	} {
+		c, err := newCommandLine(t.Context(), tt.args[0], standardStreams())
+		must.Succeed(t, err)
+		_, err = c.parser.Parse(tt.args)
+		if err == nil {
+			t.Fatalf("%q is accepted", tt.args)
+		}
+		if got := withBlankArgument(err.Error()); got != tt.want {
+			t.Errorf("%q: %s", tt.args, got)
+		}
+	}
+}
