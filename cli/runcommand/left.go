@@ -14,9 +14,10 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// listProcesses prints the sockets that listen, and of each process the line of
-// /proc/PID/stat, a tab and its command line.
-const listProcesses = `cat /proc/net/tcp /proc/net/tcp6 2>/dev/null
+// listProcesses prints the port of the sandbox's proxy, the sockets that listen, and of each
+// process the line of /proc/PID/stat, a tab and its command line.
+const listProcesses = `echo "proxy ${HTTP_PROXY##*:}"
+cat /proc/net/tcp /proc/net/tcp6 2>/dev/null
 for p in /proc/[0-9]*; do
 	[ -r "$p/stat" ] || continue
 	read -r stat <"$p/stat" || continue
@@ -93,16 +94,18 @@ type process struct {
 // of the agent begin sessions.
 func parseLeft(text string) (l left) {
 	var all []process
-	self := 0
+	self, proxy := 0, 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if pid, ok := strings.CutPrefix(line, "self "); ok {
 			self, _ = strconv.Atoi(pid)
+		} else if port, ok := strings.CutPrefix(line, "proxy "); ok {
+			proxy, _ = strconv.Atoi(port)
 		} else if rest, ok := strings.CutPrefix(line, "process "); ok {
 			if p, ok := parseProcess(rest); ok {
 				all = append(all, p)
 			}
-		} else if port := listening(line); port > 0 && !slices.Contains(l.ports, port) {
+		} else if port := listening(line); port > 0 && port != proxy && !slices.Contains(l.ports, port) {
 			l.ports = append(l.ports, port)
 		}
 	}

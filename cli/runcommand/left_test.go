@@ -4,8 +4,10 @@ import "testing"
 
 func TestParseLeft(t *testing.T) {
 	t.Parallel()
-	const list = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+	const list = `proxy 45225
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:0BB8 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1
+   0: 0100007F:B0A9 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1
    1: 0100007F:0BB9 0100007F:1234 01 00000000:00000000 00:00000000 00000000     0        0 1 1
 process 1 (deft-sandbox) S 0 1 1 0 -1	deft-sandbox action-server 
 process 7 (bash) S 1 7 7 34816 7	bash --norc 
