@@ -29,3 +29,15 @@ func (c *Controller) CountAs(ctx context.Context, usage string, m llm.Metrics) e
 		return []event.Event{update(state.KeyStats, stats)}, nil
 	})
 }
+
+// RecordBudget records the conversation's limit with the totals of its calls, if there are any.
+func (c *Controller) RecordBudget(ctx context.Context) error {
+	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+		if len(now.Stats.UsageToMetrics) == 0 {
+			return nil, nil
+		}
+		stats := now.Stats.Totals()
+		stats.SetBudget(c.cfg.MaxCost)
+		return []event.Event{update(state.KeyStats, stats)}, nil
+	})
+}

@@ -111,7 +111,7 @@ func (c *Conversation) Limits() Limits {
 	return Limits{c.rec.MaxIterations, c.rec.MaxCost}
 }
 
-// SetLimits changes the limits. Conflict while it runs.
+// SetLimits changes the limits, and records another budget for who watches the cost. Conflict while it runs.
 func (c *Conversation) SetLimits(ctx context.Context, l Limits) error {
 	// The worker has the old ones; the sandbox stays for the next worker.
 	err := c.close(ctx, true)
@@ -121,7 +121,11 @@ func (c *Conversation) SetLimits(ctx context.Context, l Limits) error {
 	if err != nil {
 		return err
 	}
-	return c.Change(ctx, Changes{MaxIterations: l.MaxIterations, MaxCost: &l.MaxCost})
+	before := c.MaxCost()
+	if err := c.Change(ctx, Changes{MaxIterations: l.MaxIterations, MaxCost: &l.MaxCost}); err != nil || l.MaxCost == before {
+		return err
+	}
+	return c.withWorker(ctx, func(w *worker) error { return w.RecordBudget(ctx) })
 }
 
 // apply makes the changes in memory and returns the event that records a

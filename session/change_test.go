@@ -190,6 +190,16 @@ func TestSetLimits(t *testing.T) {
 	}
 	want := session.Limits{MaxIterations: 7, MaxCost: 2.5}
 	must.Succeed(t, c.SetLimits(t.Context(), want))
+	s, err := c.State(t.Context())
+	must.Succeed(t, err)
+	for usage, m := range s.Stats.UsageToMetrics {
+		if m.MaxBudgetPerTask == nil || *m.MaxBudgetPerTask != want.MaxCost {
+			t.Errorf("the budget of %s is not recorded", usage)
+		}
+	}
+	if len(s.Stats.UsageToMetrics) == 0 {
+		t.Error("no call is counted")
+	}
 	must.Succeed(t, c.Run(t.Context()))
 	settle(t, c)
 	if got := lastRecord(t, h, c); got != "agent: done" {

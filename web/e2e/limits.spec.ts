@@ -25,9 +25,11 @@ test('the limits of a task are shown where it is given; a task that has reached 
   await expect(dialog.getByLabel('Steps of one run')).toHaveValue('1');
   await expect(dialog.getByLabel('Budget in US dollars')).toHaveValue('0.5');
   await dialog.getByLabel('Steps of one run').fill('9');
+  await dialog.getByLabel('Budget in US dollars').fill('0.75');
   await looks(page, 'limits-later');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await expect(dialog).toBeHidden();
+  await expect(page.locator('.bar .meter')).toContainText('of $0.75');
   await log(page).getByRole('button', { name: 'Try again' }).click();
   await expect(log(page).getByText('Both are done.')).toBeVisible();
   await log(page).getByRole('button', { name: /Run echo reach/ }).click();
