@@ -1,6 +1,7 @@
 // Where the chat is while it grows, wraps anew and is read.
 import type { Page } from '@playwright/test';
-import { expect, finish, log, panel, run, status, task, test, type Deft, type Turn } from './deft';
+import { expect, finish, log, panel, run, send, status, task, test, type Deft, type Turn } from './deft';
+import { startGate } from './gate';
 
 const text = 'A paragraph that takes more lines the less room there is for it. '.repeat(12);
 const list = (page: Page) => page.locator('.timeline-list');
@@ -180,6 +181,25 @@ test('an answer that streams is followed; its reader leaves it by wheel, key or 
     expect(Math.max(...(await distances(page, 10)))).toBeLessThanOrEqual(1);
   }
   await expect(draft, 'the answer ended before the last look').toBeVisible();
+});
+
+test('text that is selected while an answer still fits the page stays in view', async ({ deft, page }) => {
+  const gate = await startGate(await deft.script([{ reply: { text: words }, chunk_size: 100 }]), 'word0');
+  deft.model = gate.url;
+  await deft.serve();
+  await deft.open(page);
+  await send(page, 'Write much');
+  gate.pass(3);
+  await expect(log(page).locator('.draft')).toContainText('word1');
+  const sent = log(page).getByText('Write much');
+  await sent.evaluate((text) => getSelection()?.selectAllChildren(text));
+  gate.open();
+  await expect(jump(page)).toBeVisible();
+  await expect(sent).toBeInViewport();
+  expect(await list(page).evaluate((l) => l.scrollTop)).toBe(0);
+  await jump(page).click(); // the selection is still there
+  expect(Math.max(...(await distances(page, 10)))).toBeLessThanOrEqual(1);
+  gate.close();
 });
 
 test('a row of an answer that streams can be pointed at', async ({ deft, page }) => {

@@ -1,4 +1,4 @@
-import { createContext, useCallback, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type RefObject } from 'react';
+import { createContext, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type RefObject } from 'react';
 
 // near is how close to an end counts as being there, in pixels.
 export const near = 60;
@@ -18,7 +18,7 @@ export interface Following {
 export const FollowingContext = createContext<RefObject<boolean>>({ current: true });
 
 // useFollowing keeps the end of a list in view, whatever grows or wraps anew, until its user
-// scrolls up or opens a row. Scrolling down to the end follows it again. ends: the newest row is
+// scrolls up, opens a row or selects text. Scrolling down to the end follows it again. ends: the newest row is
 // in the list; a list without it is not followed.
 export function useFollowing(ends: boolean): Following {
   const whole = useRef(ends);
@@ -27,7 +27,7 @@ export function useFollowing(ends: boolean): Following {
   }, [ends]);
   const scroller = useRef<HTMLDivElement>(null);
   const following = useRef(true);
-  const closing = useRef(false); // a row was closed, and nothing scrolled since
+  const closing = useRef(false); // a row was closed or a selection ended, and nothing scrolled since
   const seen = useRef(0); // where the list was
   const end = useRef(0); // and where its end was, as it was painted
   const [away, setAway] = useState(false);
@@ -71,6 +71,20 @@ export function useFollowing(ends: boolean): Following {
     following.current = true;
     settle();
   }, [settle]);
+
+  useEffect(() => {
+    let selected = false; // text of the list
+    const look = () => {
+      const now = document.getSelection();
+      const was = selected;
+      selected = now !== null && !now.isCollapsed && scroller.current?.contains(now.anchorNode) === true;
+      if (selected && !was) leave();
+      if (!selected && was) closing.current = true;
+      if (selected !== was) settle();
+    };
+    document.addEventListener('selectionchange', look);
+    return () => document.removeEventListener('selectionchange', look);
+  }, [leave, settle]);
 
   return useMemo(() => ({ scroller, following, away, settle, scrolled, clicked, leave, follow }), [away, settle, scrolled, clicked, leave, follow]);
 }
