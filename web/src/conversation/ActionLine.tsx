@@ -8,6 +8,7 @@ import { Markdown } from '../design/Markdown';
 import { Tables } from '../design/Tables';
 import { plain, textOf, type ObservationData } from '../api/event';
 import { ran, type ActionItem, type Outcome, type ResultItem } from '../events/item';
+import { resultText } from '../events/json';
 import { picturesOf } from '../events/pictures';
 import { actionText, argumentList, editsOf, lineCounts, ownSummary, riskText } from './actionText';
 import { CommandOutput } from './CommandOutput';
@@ -134,7 +135,7 @@ function Details({ item, waiting }: { item: ActionItem; waiting: boolean }) {
         ) : (
           <Arguments action={action} />
         )}
-        {observation && <Output text={textOf(observation.content)} />}
+        {observation && <Output text={resultText(observation)} />}
         {observation && <Pictures observation={observation} />}
         {a?.kind === 'IPythonAction' && textsOf(observation?.tables).map((html, i) => <Tables key={i} html={html} />)}
         {a?.kind === 'IPythonAction' && textsOf(observation?.markdown).map((text, i) => <Markdown key={i} text={text} />)}
@@ -189,7 +190,7 @@ function Pictures({ observation }: { observation: ObservationData }) {
 // ResultLine is a result whose action is not loaded.
 export function ResultLine({ item, open, onToggle }: { item: ResultItem; open: boolean; onToggle: (id: string, open: boolean) => void }) {
   const { outcome } = item;
-  const text = outcome.state === 'done' ? textOf(outcome.observation.content) : outcome.state === 'failed' ? outcome.error : outcome.reason;
+  const text = outcome.state === 'done' ? resultText(outcome.observation) : outcome.state === 'failed' ? outcome.error : outcome.reason;
   return (
     <div className={`action${outcome.state === 'failed' ? ' failed' : ''}`}>
       <button className="action-line" aria-expanded={open} onClick={() => onToggle(item.id, !open)}>
