@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clean } from './axe';
-import { expect, finish, log, panel, run, saves, shot, status, task, test } from './deft';
+import { expect, finish, log, looks, panel, run, saves, shot, status, task, test } from './deft';
 import { loginServer } from './oauth';
 
 test.use({ alone: true });
@@ -109,6 +109,31 @@ test('MCP servers are tested, and skills are switched off', async ({ deft, page 
   await expect(page.getByRole('alert')).toContainText('broken.md');
   await shot(page, 'settings-skills');
   await clean(page, 'skills');
+});
+
+test('the address of a server begins with http:// or https://, or lacks that', async ({ deft, page }) => {
+  await deft.serve();
+  await deft.signIn(page);
+  await page.goto(`${deft.url}/settings/tools`);
+  const address = page.getByRole('textbox', { name: 'Address or command' });
+  await page.getByRole('textbox', { name: 'Name' }).fill('notes');
+  await address.fill('ftp://localhost/mcp');
+  await page.getByRole('button', { name: 'Add' }).click();
+  await expect(page.getByText('begins with http:// or https://, not with ftp://')).toBeVisible();
+  await expect(page.getByRole('textbox', { name: 'Environment variables' })).toHaveCount(0);
+  await clean(page, 'a wrong address of an MCP server');
+  await looks(page, 'mcp-address');
+  await address.fill('localhost:9/mcp');
+  await page.getByRole('button', { name: 'Add' }).click();
+  await expect(page.getByRole('listitem').filter({ hasText: 'notes' })).toContainText('http://localhost:9/mcp');
+  await page.goto(`${deft.url}/settings/git`);
+  await page.getByLabel('Token').fill('of-the-test');
+  const host = page.getByLabel('Address, if it is one of your own');
+  await host.fill('ftp://git.example.org');
+  await page.getByRole('button', { name: 'Store' }).click();
+  await expect(page.getByText('begins with http:// or https://, not with ftp://')).toBeVisible();
+  await expect(host).toHaveAttribute('aria-invalid', 'true');
+  await looks(page, 'git-address');
 });
 
 test('the isolation in force is shown, for new conversations and for one', async ({ deft, page }) => {

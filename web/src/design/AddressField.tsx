@@ -1,29 +1,33 @@
-import { useId } from 'react';
+import { useId, type ComponentProps } from 'react';
 import { tr } from '../i18n/text';
-import { addressOf, otherScheme } from './address';
+import { addressOf, wrongScheme } from './address';
 
-interface Props {
-  value: string; // as it was written; addressOf has the address
+interface Props extends Pick<ComponentProps<'input'>, 'placeholder' | 'required' | 'inputMode'> {
+  value: string; // as it was written; `means` has the address
   onChange: (value: string) => void;
+  label?: string;
+  means?: (value: string) => string; // the address that a text means; empty: none
+  refuses?: (value: string) => string; // why a text is refused; empty: it is not
 }
 
-// AddressField takes the address of a model, with its scheme or without.
-export function AddressField({ value, onChange }: Props) {
-  const meant = addressOf(value);
-  const wrong = value.trim() === '' || meant ? '' : reason(value);
+// AddressField takes an address, with its scheme or without; by default the address of a model.
+export function AddressField({ value, onChange, label = tr('Address'), placeholder = tr('the provider’s'), inputMode = 'url', means = addressOf, refuses = noAddress, required }: Props) {
+  const meant = means(value);
+  const wrong = value.trim() === '' || meant ? '' : refuses(value);
   const id = useId();
   return (
     <div className="field">
-      <label htmlFor={id}>{tr('Address')}</label>
+      <label htmlFor={id}>{label}</label>
       <input
         ref={(input) => input?.setCustomValidity(wrong)}
         id={id}
         className="input mono"
-        inputMode="url"
+        inputMode={inputMode}
+        required={required}
         spellCheck={false}
         aria-invalid={wrong !== '' || undefined}
         aria-describedby={`${id}-meant`}
-        placeholder={tr('the provider’s')}
+        placeholder={placeholder}
         value={value}
         onChange={(e) => onChange(e.target.value)}
       />
@@ -34,8 +38,5 @@ export function AddressField({ value, onChange }: Props) {
   );
 }
 
-// reason says why a text is no address.
-function reason(value: string): string {
-  const other = otherScheme(value);
-  return other ? tr('The address of a model begins with http:// or https://, not with {scheme}://.', { scheme: other }) : tr('This is no address. One is, for example, http://localhost:11434/v1.');
-}
+// noAddress says why a text is no address.
+const noAddress = (value: string): string => wrongScheme(value) || tr('This is no address. One is, for example, http://localhost:11434/v1.');

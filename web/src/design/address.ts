@@ -1,4 +1,5 @@
-// What people write where the address of a model is asked for.
+// What people write where the address of a model or of another server is asked for.
+import { tr } from '../i18n/text';
 
 const scheme = /^([a-z][a-z\d+.-]*):\/\//i;
 
@@ -20,8 +21,14 @@ export function addressOf(value: string): string {
   return host && `${isPublic(host) ? 'https' : 'http'}://${text}`;
 }
 
-// otherScheme is the scheme of a text that is the address of anything but a model; empty: it is not.
-export function otherScheme(value: string): string {
+// serverOf is the address that a text means which may be a command, too: without a scheme, an
+// address has a port.
+export function serverOf(value: string): string {
+  return /^(?:https?:\/\/|[^\s/]+:\d)/i.test(value.trim()) ? addressOf(value) : '';
+}
+
+// wrongScheme says that a text is the address of anything but a web server; empty: it is not.
+export function wrongScheme(value: string): string {
   const found = scheme.exec(value.trim())?.[1]?.toLowerCase() ?? '';
-  return found === 'http' || found === 'https' ? '' : found;
+  return found === '' || found === 'http' || found === 'https' ? '' : tr('An address begins with http:// or https://, not with {scheme}://.', { scheme: found });
 }

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
 import { localModelsQuery, modelNamesQuery, setModel as storeModel, testChoice, type ModelChoice } from '../api/models';
-import { addressOf, otherScheme } from '../design/address';
+import { addressOf, wrongScheme } from '../design/address';
 import { AddressField } from '../design/AddressField';
 import { tr } from '../i18n/text';
 import { guess } from './modelGuess';
@@ -18,7 +18,7 @@ export function FirstRun() {
   const [address, setAddress] = useState<string | null>(null);
   const models = useQuery(modelNamesQuery);
   const meant = addressOf(value);
-  const other = otherScheme(value);
+  const wrong = wrongScheme(value);
   const guessed = guess(value, models.data ?? []);
   const choice: ModelChoice = { ...guessed, model: (model ?? guessed.model).trim(), baseURL: addressOf(address ?? guessed.baseURL) };
   const save = useMutation({ mutationFn: storeModel, onSuccess: () => queries.invalidateQueries() });
@@ -50,7 +50,7 @@ export function FirstRun() {
           <input
             id="first-key"
             className="input mono"
-            type={shown || value === '' || meant || other ? 'text' : 'password'}
+            type={shown || value === '' || meant || wrong ? 'text' : 'password'}
             aria-describedby="first-meant"
             autoFocus
             autoComplete="off"
@@ -59,7 +59,7 @@ export function FirstRun() {
             onChange={(e) => change(setValue)(e.target.value)}
             placeholder={tr('sk-… or http://localhost:11434')}
           />
-          {value !== '' && !meant && !other && (
+          {value !== '' && !meant && !wrong && (
             <button type="button" className="button" aria-pressed={shown} onClick={() => setShown(!shown)}>
               {shown ? tr('Hide') : tr('Show')}
             </button>
@@ -67,10 +67,10 @@ export function FirstRun() {
         </div>
         <p id="first-meant" className="hint" aria-live="polite">
           {meant && meant !== value.trim() && tr('That is the address {address}.', { address: meant })}
-          {other && tr('The address of a model begins with http:// or https://, not with {scheme}://.', { scheme: other })}
+          {wrong}
         </p>
       </div>
-      {value.trim() !== '' && !other && (
+      {value.trim() !== '' && !wrong && (
         <>
           <label className="field">
             <span>{tr('Model')}</span>
@@ -86,7 +86,7 @@ export function FirstRun() {
       )}
       <div className="row">
         <p className="hint grow">{tr('The model is asked something short first. The key stays on this server, encrypted; you can change all of this in the settings.')}</p>
-        <button className="button primary" disabled={!value.trim() || other !== '' || !choice.model || busy}>
+        <button className="button primary" disabled={!value.trim() || wrong !== '' || !choice.model || busy}>
           {busy ? tr('Testing …') : tr('Continue')}
         </button>
       </div>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { otherScheme } from '../design/address';
+import { serverOf, wrongScheme } from '../design/address';
 import { guess } from './modelGuess';
 
 const models = ['openai/o9', 'openai/gpt-5.6', 'anthropic/claude-opus-5', 'anthropic/claude-sonnet-5', 'gemini/gemini-4-pro'];
@@ -46,7 +46,19 @@ describe('guess', () => {
     ['http://localhost', ''],
     ['localhost:1234', ''],
     ['sk-abc', ''],
-  ])('%s has another scheme: %s', (value, scheme) => {
-    expect(otherScheme(value)).toBe(scheme);
+  ])('%s has a wrong scheme: %s', (value, scheme) => {
+    expect(wrongScheme(value)).toBe(scheme && `An address begins with http:// or https://, not with ${scheme}://.`);
+  });
+
+  it.each([
+    ['https://example.com/mcp', 'https://example.com/mcp'],
+    ['localhost:3000/mcp', 'http://localhost:3000/mcp'],
+    ['ftp://localhost/mcp', ''],
+    ['uvx mcp-server --port localhost:3000', ''],
+    ['./server.py', ''],
+    ['server.py', ''],
+    ['scripts/server.sh', ''],
+  ])('%s is the server %s', (value, address) => {
+    expect(serverOf(value)).toBe(address);
   });
 });

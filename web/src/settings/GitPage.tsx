@@ -4,6 +4,8 @@ import { describe } from '../api/failure';
 import { hostsQuery, removeGitTokens, setGitToken } from '../api/gitHosts';
 import { Committer } from './Committer';
 import { providers } from './providers';
+import { wrongScheme } from '../design/address';
+import { AddressField } from '../design/AddressField';
 import { FormDialog } from '../design/FormDialog';
 import { tr } from '../i18n/text';
 
@@ -91,16 +93,14 @@ function GitHosts() {
           <span>{tr('Token')}</span>
           <input className="input mono" type="password" autoComplete="off" required value={token} onChange={(e) => setToken(e.target.value)} />
         </label>
-        <label className="field">
-          <span>{tr('Address, if it is one of your own')}</span>
-          <input
-            className="input mono"
-            spellCheck={false}
-            placeholder={providers.find((p) => p.name === provider)?.host}
-            value={host}
-            onChange={(e) => setHost(e.target.value)}
-          />
-        </label>
+        <AddressField
+          label={tr('Address, if it is one of your own')}
+          placeholder={providers.find((p) => p.name === provider)?.host}
+          means={() => ''}
+          refuses={wrongScheme}
+          value={host}
+          onChange={setHost}
+        />
         <div className="row">
           <button className="button primary" disabled={save.isPending}>
             {tr('Store')}

@@ -2,6 +2,8 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { describe } from '../api/failure';
 import { beginLogin, loginsQuery, logOut, serversQuery, setServers, testServer, type McpServer } from '../api/mcpServers';
+import { serverOf, wrongScheme } from '../design/address';
+import { AddressField } from '../design/AddressField';
 import { DeleteButton } from './DeleteButton';
 import { line, words } from './commandLine';
 import { variables, written } from './environment';
@@ -36,8 +38,9 @@ export function McpServers() {
     setEnvironment(written(server.env ?? {}));
     form.current?.querySelector<HTMLInputElement>(key === null ? 'input' : 'input:not([readonly])')?.focus();
   };
-  const remote = /^https?:\/\//.test(address.trim());
-  const program = address.trim() !== '' && !remote;
+  const url = serverOf(address);
+  const remote = url !== '';
+  const program = address.trim() !== '' && !remote && !wrongScheme(address);
   const { env, wrong } = variables(environment);
   if (!servers.value && !servers.error) return null; // else the form below would move
   return (
@@ -90,12 +93,11 @@ export function McpServers() {
         onSubmit={(e) => {
           e.preventDefault();
           if (program && wrong !== null) return;
-          const text = address.trim();
-          const [command = '', ...args] = words(text);
+          const [command = '', ...args] = words(address.trim());
           // An edited server keeps its other fields; fields of the other form are dropped.
           const { url: _, headers, command: __, args: ___, env: ____, ...kept } = (editing !== null && all[editing]) || {};
           const server: McpServer = remote
-            ? { ...kept, url: text, ...(token ? { headers: { ...headers, Authorization: `Bearer ${token}` } } : headers ? { headers } : {}) }
+            ? { ...kept, url, ...(token ? { headers: { ...headers, Authorization: `Bearer ${token}` } } : headers ? { headers } : {}) }
             : { ...kept, command, args, env };
           add({ ...all, [name.trim()]: server });
         }}
@@ -104,17 +106,16 @@ export function McpServers() {
           <span>{tr('Name')}</span>
           <input className="input mono" required readOnly={editing !== null} pattern="[A-Za-z0-9][A-Za-z0-9_\-]{0,63}" spellCheck={false} value={name} onChange={(e) => setName(e.target.value)} />
         </label>
-        <label className="field">
-          <span>{tr('Address or command')}</span>
-          <input
-            className="input mono"
-            required
-            spellCheck={false}
-            placeholder={tr('https://example.com/mcp or uvx mcp-server-fetch')}
-            value={address}
-            onChange={(e) => setAddress(e.target.value)}
-          />
-        </label>
+        <AddressField
+          label={tr('Address or command')}
+          placeholder={tr('https://example.com/mcp or uvx mcp-server-fetch')}
+          required
+          inputMode="text"
+          means={serverOf}
+          refuses={wrongScheme}
+          value={address}
+          onChange={setAddress}
+        />
         {remote && (
           <label className="field">
             <span>{tr('Token, if it wants one')}</span>

@@ -109,7 +109,7 @@ export const page = {
     'Dem Modell wird erst etwas Kurzes gestellt. Der Schlüssel bleibt verschlüsselt auf diesem Server; alles lässt sich in den Einstellungen ändern.',
   'The model does not answer: {reason}': 'Das Modell antwortet nicht: {reason}',
   'That is the address {address}.': 'Das ist die Adresse {address}.',
-  'The address of a model begins with http:// or https://, not with {scheme}://.': 'Die Adresse eines Modells beginnt mit http:// oder https://, nicht mit {scheme}://.',
+  'An address begins with http:// or https://, not with {scheme}://.': 'Eine Adresse beginnt mit http:// oder https://, nicht mit {scheme}://.',
   'Use it all the same': 'Trotzdem benutzen',
   Show: 'Zeigen',
   Hide: 'Verbergen',
