@@ -101,6 +101,33 @@ func TestPagesHaveEveryField(t *testing.T) {
 	}
 }
 
+// TestChangeOfCondenser: another kind begins with its own defaults, and is on or off as before.
+func TestChangeOfCondenser(t *testing.T) {
+	t.Parallel()
+	m, err := agentsettings.Validate(document(t, `{"llm":{"model":"m"},"condenser":{"condenser_kind":"observation_masking"}}`), schema.Reading{})
+	must.Succeed(t, err)
+	for _, c := range []struct{ diff, want string }{
+		{`{"enabled":false,"attention_window":50}`, "none"},
+		{`{"condenser_kind":"browser_output_masking"}`, "none"},
+		{`{"enabled":true}`, "BrowserOutputCondenser 1"},
+		{`{"condenser_kind":"amortized","keep_first":7}`, "AmortizedForgettingCondenser 100 7"},
+		{`{"condenser_kind":"amortized","max_size":60}`, "AmortizedForgettingCondenser 60 7"},
+		{`{"condenser_kind":"recent","max_events":60}`, "RecentEventsCondenser 60 1"},
+	} {
+		m, err = agentsettings.Apply(m, document(t, `{"condenser":`+c.diff+`}`), schema.Reading{})
+		must.Succeed(t, err)
+		a, err := agentsettings.Agent(m, spec.Preset{})
+		must.Succeed(t, err)
+		got := described(a.Condenser)
+		if a.Condenser != nil && a.Condenser.KeepFirst > 0 {
+			got += fmt.Sprint(" ", a.Condenser.KeepFirst)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.diff, got, c.want)
+		}
+	}
+}
+
 // TestCondensers makes the condenser of an agent from each kind of settings.
 func TestCondensers(t *testing.T) {
 	t.Parallel()

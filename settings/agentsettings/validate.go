@@ -19,7 +19,8 @@ func Dump(m *s.Map, how s.Writing) (*s.Map, error) {
 
 // Apply returns settings changed by a JSON merge patch. Another kind of agent
 // starts from the defaults of that kind, because the fields of the two have
-// nothing to do with one another.
+// nothing to do with one another. So does another kind of condenser: a window of
+// 100 results is no window of 100 web pages.
 func Apply(base, diff *s.Map, how s.Reading) (*s.Map, error) {
 	if diff.Len() == 0 {
 		return base, nil
@@ -31,6 +32,9 @@ func Apply(base, diff *s.Map, how s.Reading) (*s.Map, error) {
 	plain, err := Dump(base, s.Writing{Mode: s.Plain})
 	if err != nil {
 		return nil, err
+	}
+	if had, kind := plain.Object("condenser"), diff.Object("condenser").Text("condenser_kind"); had != nil && kind != "" && kind != had.Text("condenser_kind") {
+		plain.Set("condenser", s.Of("enabled", had.Get("enabled")))
 	}
 	return Validate(s.Merge(plain, diff), how)
 }
