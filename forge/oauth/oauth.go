@@ -92,9 +92,12 @@ func New(apps map[forge.Provider]App) (*Renewer, error) {
 // CanRenew implements [forge.Renewer].
 func (r *Renewer) CanRenew(a forge.Account) error {
 	c, ok := r.apps[a.Provider]
+	if _, renewable := endpoints[a.Provider]; !renewable {
+		return fault.New(fault.Unsupported, "tokens of "+string(a.Provider)+" cannot be renewed").Hint("leave out refresh_token and expires_at")
+	}
 	if !ok {
 		return fault.New(fault.Unsupported, "tokens of "+string(a.Provider)+" are not renewed here").
-			Hint("the operator can set git." + string(a.Provider) + "_client_id, for GitHub, GitLab and Bitbucket")
+			Hint("the operator can set git." + string(a.Provider) + "_client_id and git." + string(a.Provider) + "_client_secret")
 	}
 	host := a.Host
 	if host == "" {

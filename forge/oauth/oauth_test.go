@@ -112,6 +112,9 @@ func TestCanRenew(t *testing.T) {
 			t.Errorf("%+v: %v", a, err)
 		}
 	}
+	if err := r.CanRenew(forge.Account{Provider: forge.Forgejo}); strings.Contains(fault.HintOf(err), "operator") {
+		t.Errorf("a setting that is not there is named: %v (%s)", err, fault.HintOf(err))
+	}
 	for _, app := range []oauth.App{{ID: "id", TokenURL: "ftp://x"}, {ID: "id", TokenURL: "https://a:b@x"}, {ID: "id", TokenURL: "x"}} {
 		if _, err := oauth.New(map[forge.Provider]oauth.App{forge.GitLab: app}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%+v: %v", app, err)
