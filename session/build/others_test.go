@@ -37,7 +37,7 @@ func TestOtherWorkspaces(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var all workspaces
-	for _, name := range []string{"other", "repo", "repo/sub", "repo/sub/in", "repo/beside", "granted", "granted/in"} {
+	for _, name := range []string{"other", "repo", "repo/sub", "repo/sub/in", "repo/beside", "granted", "granted/in", "mounted"} {
 		all = append(all, filepath.Join(dir, name))
 		must.Succeed(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
@@ -47,7 +47,7 @@ func TestOtherWorkspaces(t *testing.T) {
 		want    []string
 	}{
 		"one user":   {true, []string{"other"}},
-		"many users": {false, []string{"other", "repo/beside", "granted"}},
+		"many users": {false, []string{"other", "repo/beside", "granted", "mounted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +60,7 @@ func TestOtherWorkspaces(t *testing.T) {
 			must.Succeed(t, err)
 			r := request(t)
 			r.Workspace, r.SandboxClass, r.Readable = filepath.Join(dir, "repo/sub"), process.Class.Name, []string{filepath.Join(dir, "granted")}
+			r.Container.Mounts = []sandbox.Mount{{Source: filepath.Join(dir, "mounted"), Target: "/data"}, {Source: "volume", Target: "/volume"}}
 			res, err := b.Build(t.Context(), r)
 			must.Succeed(t, err)
 			var got []string

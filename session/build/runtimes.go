@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
+	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/runtime/remote"
@@ -244,6 +245,11 @@ func (b *Builder) othersBeside(ctx context.Context, r session.BuildRequest, dir 
 	var shown []string
 	if b.o.OneUser {
 		shown = slices.Concat(r.Readable, r.Writable, repositoryAround(dir))
+		for _, m := range r.Container.Mounts {
+			if filepath.IsAbs(m.Source) { // no volume
+				shown = append(shown, realpath.Resolve(m.Source))
+			}
+		}
 	}
 	return b.others.beside(ctx, dir, shown)
 }
