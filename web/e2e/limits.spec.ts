@@ -20,6 +20,7 @@ test('the limits of a task are shown where it is given; a task that has reached 
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/conversations\//);
   await expect(log(page).getByRole('alert')).toContainText('The agent has used all of its steps');
+  await expect(log(page).getByRole('alert')).not.toContainText('--');
   await log(page).getByRole('button', { name: 'Change the limits …' }).click();
   const dialog = page.getByRole('dialog');
   await expect(dialog.getByLabel('Steps of one run')).toHaveValue('1');

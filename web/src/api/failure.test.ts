@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { reasonIn } from './failure';
+import { reasonIn, withoutFlags } from './failure';
 
 it.each([
   ['a text', '{"detail":"there is no branch"}', 'there is no branch'],
@@ -10,4 +10,13 @@ it.each([
   ['a page', '<html>502</html>', ''],
 ])('says why: %s', (_, answer, reason) => {
   expect(reasonIn(answer)).toBe(reason);
+});
+
+it.each([
+  ['check the address (--base-url) and that the server runs', 'check the address and that the server runs'],
+  ['run it again to go on, or raise the limit (--max-iterations)', 'run it again to go on, or raise the limit'],
+  ['it is not visible in the sandbox (--read DIR shows a directory): no such file', 'it is not visible in the sandbox: no such file'],
+  ['git push --force (rejected) (see --help)', 'git push --force (rejected) (see --help)'],
+])('names no flags: %s', (message, want) => {
+  expect(withoutFlags(message)).toBe(want);
 });

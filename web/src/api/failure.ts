@@ -19,7 +19,7 @@ export class Failure extends Error {
 // an object or a list of violations; older routes in `message` or `error`.
 export async function readFailure(response: Response): Promise<Failure> {
   const text = await response.text().catch(() => '');
-  return new Failure(response.status, reasonIn(text) || tr('The server answered {status} {text}', { status: response.status, text: response.statusText }).trim());
+  return new Failure(response.status, withoutFlags(reasonIn(text)) || tr('The server answered {status} {text}', { status: response.status, text: response.statusText }).trim());
 }
 
 export function reasonIn(text: string): string {
@@ -43,6 +43,10 @@ export function reasonIn(text: string): string {
   const said = inner.message ?? inner.detail;
   return typeof said === 'string' ? said : '';
 }
+
+// withoutFlags is a message of the server without the flags of commands that it names in
+// parentheses: the page has none.
+export const withoutFlags = (message: string): string => message.replace(/ \(--[a-z][\w-]*(?: [A-Z]+ [^()]*)?\)/g, '');
 
 // describe words a failure for people.
 export function describe(error: unknown): string {

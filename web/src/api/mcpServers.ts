@@ -1,5 +1,6 @@
 // MCP servers, which give agents more tools.
 import { queryOptions } from '@tanstack/react-query';
+import { withoutFlags } from './failure';
 import { request } from './http';
 import type { Trial } from './models';
 import { changeSettings, settingsQuery } from './settings';
@@ -31,7 +32,7 @@ export async function testServer(name: string): Promise<ServerTrial> {
     'POST',
     `/api/v1/settings/mcp-servers/${encodeURIComponent(name)}/test`,
   );
-  return { works, message: message ?? '', tools };
+  return { works, message: withoutFlags(message ?? ''), tools };
 }
 
 // loginsQuery names the servers at which the user is logged in. Its key begins with the settings': other addresses

@@ -1,7 +1,7 @@
 // The model that agents use, named models (profiles), and the models that can be chosen.
 import { queryOptions } from '@tanstack/react-query';
 import { programIn } from './agentProgram';
-import { Failure } from './failure';
+import { Failure, withoutFlags } from './failure';
 import { query, request } from './http';
 import { changeSettings, settingsQuery, type Settings } from './settings';
 
@@ -120,5 +120,5 @@ export const testChoice = (choice: ModelChoice): Promise<Trial> => tried(`${base
 
 async function tried(path: string, body?: unknown): Promise<Trial> {
   const { works, message } = await request<{ works: boolean; message: string | null }>('POST', path, body);
-  return { works, message: message ?? '' };
+  return { works, message: withoutFlags(message ?? '') };
 }

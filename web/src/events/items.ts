@@ -2,6 +2,7 @@
 // result is shown with its action. A result that comes before its action, in a newer
 // window, waits for it, so that no window is read twice.
 import { imagesOf, plain, textOf, type ACPToolCall, type ActionEvent, type Event, type HookExecution } from '../api/event';
+import { withoutFlags } from '../api/failure';
 import { callOf, outcomeOf } from './acp';
 import type { ActionItem, Item, Outcome } from './item';
 import { plural, tr } from '../i18n/text';
@@ -158,7 +159,7 @@ function add(items: Item[], index: Index, e: Event, order: number): void {
         id: e.id,
         time: e.timestamp,
         code: e.code,
-        detail: e.detail,
+        detail: withoutFlags(e.detail),
         cure: cure === 'retry' || cure === 'settings' ? cure : 'none',
       });
       return;
