@@ -392,16 +392,19 @@ type cell struct{ event.ObservationBase }
 
 func (*cell) Kind() string { return "IPythonObservation" }
 
-// TestCell shows the output of a cell once, and the number of its pictures.
+// TestCell shows the output of a cell once, the number of its pictures and the hint behind it.
 func TestCell(t *testing.T) {
 	t.Parallel()
 	picture := cell{base("62\n", false)}
 	picture.Content = append(picture.Content, event.Image("data:image/png;base64,AA=="), event.Image("data:image/png;base64,AA=="))
+	hinted := cell{base("62\n", false)}
+	hinted.Content = append(hinted.Content, event.Text("[The proxy refused other.test (--net=other.test allows it)]"))
 	for _, c := range []struct {
 		live string
 		o    *cell
 		want string
 	}{
+		{"62\n", &hinted, "  62\n  The proxy refused other.test (--net=other.test allows it)\n"},
 		{"62\n", &cell{base("62\n", false)}, "  62\n"},
 		{"", &cell{base("62\n", false)}, "  62\n"},
 		{"no\n", &cell{base("no\n", true)}, "  no\n  failed\n"},

@@ -279,6 +279,13 @@ func (p *Printer) hints(text string) {
 	}
 }
 
+// hintBehind shows the hint that stands behind a result.
+func (p *Printer) hintBehind(r *event.ObservationBase) {
+	if n := len(r.Content); n > 1 {
+		p.hints(r.Content[n-1].Text)
+	}
+}
+
 // called returns the running action of a call, or all that have output where none is known.
 func (p *Printer) called(id string) []event.ID {
 	for action, a := range p.running {
@@ -312,8 +319,8 @@ func (p *Printer) observation(action event.ID, o event.Observation) {
 		p.hints(x.Metadata.Suffix)
 	case *event.FileEditorObservation, *event.PlanningFileEditorObservation, *event.WriteFileObservation, *event.EditObservation, *event.ApplyPatchObservation, *event.ReadFileObservation:
 		p.files(event.FileChanges(x), text, r.IsError)
-		if n := len(r.Content); n > 1 && !r.IsError { // a hint behind the result
-			p.hints(r.Content[n-1].Text)
+		if !r.IsError {
+			p.hintBehind(r)
 		}
 	case *event.TaskTrackerObservation:
 		p.tasks(x.TaskList)
@@ -328,6 +335,7 @@ func (p *Printer) observation(action event.ID, o event.Observation) {
 			if r.IsError {
 				p.line(p.paint(red, "  failed"))
 			}
+			p.hintBehind(r)
 		case r.IsError:
 			p.failed(text)
 		default:
