@@ -19,7 +19,7 @@ var claudeTools = [][2]string{
 // NotRun returns the file of a project that names hooks for Claude Code, and why they do not run; "" for none.
 func NotRun(project fs.FS) (file, why string) {
 	for _, name := range claudeFiles {
-		raw, err := readFile(project, name)
+		raw, err := ReadFile(project, name)
 		var settings struct {
 			Hooks map[string]json.RawMessage `json:"hooks"`
 		}

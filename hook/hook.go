@@ -106,28 +106,26 @@ const ProjectFile = ".openhands/hooks.json"
 // maxFile bounds a hooks.json, in bytes.
 const maxFile = 1 << 20
 
-// ReadFile reads [ProjectFile] in the files of a project; nil where there is none. The error is
-// of kind Invalid if it is no regular file of at most one MiB.
-func ReadFile(project fs.FS) ([]byte, error) { return readFile(project, ProjectFile) }
-
-func readFile(project fs.FS, name string) ([]byte, error) {
+// ReadFile reads a file of a project that names programs, such as [ProjectFile]; nil where there is none. The error
+// is of kind Invalid if it is no regular file of at most one MiB.
+func ReadFile(project fs.FS, name string) ([]byte, error) {
 	info, err := fs.Stat(project, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read the hooks: %w", err)
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	case !info.Mode().IsRegular() || info.Size() > maxFile:
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("%s is not a regular file of at most %d bytes", name, maxFile))
 	}
 	f, err := project.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("read the hooks: %w", err)
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
-		return nil, fmt.Errorf("read the hooks: %w", err)
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	return textfile.Decode(raw), nil
 }
@@ -161,7 +159,7 @@ func Load(project string) (*Config, error) {
 		return nil, fmt.Errorf("open the project: %w", err)
 	}
 	defer root.Close()
-	raw, err := ReadFile(root.FS())
+	raw, err := ReadFile(root.FS(), ProjectFile)
 	if raw == nil || err != nil {
 		return nil, err
 	}

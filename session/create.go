@@ -122,7 +122,7 @@ func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) 
 	}
 	c.rec = record{
 		Setup: s.Setup, Placement: s.Placement, Repository: s.Repository, MaxCost: s.MaxCost, OwnersModel: s.OwnersModel, Warnings: s.Warnings, SecretRefs: s.SecretRefs, Profile: s.Profile,
-		Note: s.Note, Agents: s.Agents, AllowedAgents: s.AllowedAgents, Plugins: s.Plugins, NoPlugins: s.NoPlugins, SetUp: s.SetUp, Organisation: s.Organisation, Asked: s.Asked,
+		Note: s.Note, Agents: s.Agents, AllowedAgents: s.AllowedAgents, Plugins: s.Plugins, NoPlugins: s.NoPlugins, SetUp: s.SetUp, AskSetUp: s.AskSetUp, Organisation: s.Organisation, Asked: s.Asked,
 	}
 	c.rec.Workspace.Kind = "LocalWorkspace"
 	var err error

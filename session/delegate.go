@@ -73,7 +73,7 @@ func (g Delegation) newChild(id event.ConversationID, title string) (*Conversati
 	child.rec, child.agent = g.c.rec, g.c.agent
 	child.meta = eventstream.Meta{Owner: g.c.meta.Owner, Title: title, Tags: maps.Clone(g.c.meta.Tags), Parent: g.c.id}
 	g.c.mu.Unlock()
-	child.rec.Children, child.rec.ForkedAt, child.rec.Worktree, child.rec.SubAgent, child.rec.SetUp, child.rec.Given = nil, "", "", "", false, 0
+	child.rec.Children, child.rec.ForkedAt, child.rec.Worktree, child.rec.SubAgent, child.rec.SetUp, child.rec.AskSetUp, child.rec.Given = nil, "", "", "", false, false, 0
 	return child, child.openSecrets(child.rec.Secrets)
 }
 

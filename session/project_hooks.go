@@ -106,7 +106,7 @@ func without(c, has *hook.Config) *hook.Config {
 // read reads the file as it is now, and what the owner has answered about it.
 func (p ProjectHooks) read(ctx context.Context, project fs.FS) (f HooksFile, err error) {
 	f = HooksFile{File: hook.ProjectFile, Unsandboxed: p.c.m.o.Unsandboxed}
-	if f.raw, err = hook.ReadFile(project); err != nil {
+	if f.raw, err = hook.ReadFile(project, hook.ProjectFile); err != nil {
 		if !fault.Is(err, fault.Invalid) {
 			return f, err
 		}

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/hook"
+	"github.com/deft-dev/deft/settings/permission"
 )
 
 // A project's scripts for its set-up (docs/openhands/app-server.md;
@@ -32,6 +35,75 @@ mkdir -p "$hooks"
 [ -e "$hooks/pre-commit" ] && exit 0
 printf '#!/bin/sh\nexec sh "$(git rev-parse --show-toplevel)/%s"\n' "$0" >"$hooks/pre-commit"
 chmod +x "$hooks/pre-commit"`,
+}
+
+// shownLines bounds the lines of a script that are shown.
+const shownLines = 40
+
+// Scripts are the project's scripts for its set-up, for the question whether they may run.
+type Scripts struct {
+	// File names them; "" where there is none.
+	File string
+	// Content is the content that an answer is for.
+	Content []byte
+	// Lines are shown with the question.
+	Lines []string
+}
+
+// ReadScripts reads the scripts by a function that returns nil for a file that cannot be used.
+func ReadScripts(read func(name string) ([]byte, error)) (s Scripts, err error) {
+	var found []string
+	for _, file := range []string{SetUpScript, PreCommitScript} {
+		text, err := read(file)
+		if err != nil {
+			return s, err
+		}
+		if text == nil {
+			continue
+		}
+		found, s.Content = append(found, file), append(append(s.Content, file+"\n"...), text...)
+		s.Lines = append(s.Lines, file+":")
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		for _, line := range lines[:min(len(lines), shownLines)] {
+			s.Lines = append(s.Lines, "  "+line)
+		}
+		if more := len(lines) - shownLines; more > 0 {
+			s.Lines = append(s.Lines, fmt.Sprintf("  … and %d more lines", more))
+		}
+	}
+	s.File = strings.Join(found, " and ")
+	return s, nil
+}
+
+// askAboutSetUp adds the question whether the scripts may run to the worker of a conversation that was made
+// with [Spec.AskSetUp]. Scripts that have run are not asked about again.
+func (w *worker) askAboutSetUp(ctx context.Context, rec record) error {
+	var done []string
+	if !rec.AskSetUp || w.c.m.o.Permissions == nil || w.host != nil || w.State().Field(keySetUp, &done) {
+		return nil
+	}
+	files, err := w.c.Environment().Files(ctx)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	project := projectFS{ctx, files}
+	s, err := ReadScripts(func(name string) ([]byte, error) {
+		raw, err := hook.ReadFile(project, name)
+		if fault.Is(err, fault.Invalid) || fault.Is(err, fault.Denied) { // HasScript says why where it would run
+			return nil, nil
+		}
+		return raw, err
+	})
+	if err != nil || s.File == "" {
+		return err
+	}
+	part, err := w.c.ProjectHooks().part(ctx, s.File, s.Lines, s.Content)
+	if err != nil {
+		return err
+	}
+	w.parts, w.setUpAllowed = append(slices.Clone(w.parts), part), part.Answer == permission.Allowed
+	return nil
 }
 
 // HasFile reports whether the workspace has a regular file of a name.
@@ -94,15 +166,15 @@ func (e Environment) NoteSetUp(ctx context.Context, problems []string) error {
 	return e.c.withWorker(ctx, func(w *worker) error { return w.noteSetUp(ctx, problems) })
 }
 
-// SetUp runs the scripts of a conversation that was made with [Spec.SetUp], once. A script that
-// fails does not keep the conversation from its work: it is one of its warnings.
+// SetUp runs the scripts of a conversation that was made with [Spec.SetUp], or whose owner has allowed
+// them, once. A script that fails does not keep the conversation from its work: it is one of its warnings.
 func (c *Conversation) SetUp(ctx context.Context) error {
 	return c.withWorker(ctx, func(w *worker) error { return w.setUp(ctx) })
 }
 
 func (w *worker) setUp(ctx context.Context) error {
 	w.c.mu.Lock()
-	wanted := w.c.rec.SetUp
+	wanted := w.c.rec.SetUp || w.setUpAllowed
 	w.c.mu.Unlock()
 	var done []string
 	if !wanted || w.host != nil || w.State().Field(keySetUp, &done) {

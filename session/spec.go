@@ -87,6 +87,9 @@ type Spec struct {
 	// SetUp runs the project's scripts, .openhands/setup.sh and pre-commit.sh, before the first
 	// message.
 	SetUp bool
+	// AskSetUp asks the owner about the scripts, and runs them before the next message once they are
+	// allowed; for a Manager with Permissions.
+	AskSetUp bool
 	// Message, unless nil, is sent when the conversation has been made, and
 	// the conversation runs.
 	Message *Message
@@ -272,6 +275,7 @@ type record struct {
 	Plugins   []string `json:"plugin_names,omitempty"`
 	NoPlugins bool     `json:"no_plugins,omitempty"`
 	SetUp     bool     `json:"set_up,omitempty"`
+	AskSetUp  bool     `json:"ask_set_up,omitempty"`
 	// Organisation are the skills of the repository's organisation.
 	Organisation []skill.Skill `json:"organisation_skills,omitempty"`
 	// Titled says that a model was asked for the title, and is not asked again.

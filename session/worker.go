@@ -54,6 +54,8 @@ type worker struct {
 	// parts are those of the project that run programs; outdated says that the owner has answered about one since.
 	parts    []ProjectPart
 	outdated atomic.Bool
+	// setUpAllowed says that the owner has allowed the project's scripts for its set-up.
+	setUpAllowed bool
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
 }
@@ -213,6 +215,9 @@ func (c *Conversation) newWorker(ctx context.Context, host *worker, a *spec.Agen
 		return nil, err
 	}
 	w.notes.open(w.noteTools)
+	if err = w.askAboutSetUp(ctx, rec); err != nil {
+		return nil, err
+	}
 	return w, w.countEarlier(ctx)
 }
 

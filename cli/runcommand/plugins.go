@@ -3,7 +3,6 @@ package runcommand
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,40 +14,18 @@ import (
 	"github.com/deft-dev/deft/subagent"
 )
 
-// shownLines bounds the lines of a script that are shown.
-const shownLines = 40
-
 // SetUp reports whether the user allows the project's scripts for its set-up to run when a
 // conversation begins. There may be none.
 func (p Project) SetUp(ctx context.Context) (bool, error) {
-	var raw []byte
-	var found, show []string
-	for _, file := range []string{session.SetUpScript, session.PreCommitScript} {
-		text, err := p.read(file)
-		if err != nil {
-			return false, err
-		}
-		if text == nil {
-			continue
-		}
-		found, raw = append(found, file), append(append(raw, file+"\n"...), text...)
-		show = append(show, file+":")
-		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-		for _, line := range lines[:min(len(lines), shownLines)] {
-			show = append(show, "  "+line)
-		}
-		if more := len(lines) - shownLines; more > 0 {
-			show = append(show, fmt.Sprintf("  … and %d more lines", more))
-		}
+	s, err := session.ReadScripts(p.read)
+	if err != nil || s.File == "" {
+		return false, err
 	}
-	if len(found) == 0 {
-		return false, nil
-	}
-	return p.allows(ctx, raw, programs{
-		file: strings.Join(found, " and "), what: "set-up commands", flag: "--set-up", again: "--ask-hooks",
+	return p.allows(ctx, s.Content, programs{
+		file: s.File, what: "set-up commands", flag: "--set-up", again: "--ask-hooks",
 		sandboxed: "They run in the sandbox when a conversation begins, with the rights of the agent's commands; pre-commit.sh at each commit, also at yours outside of it:",
 		open:      "There is no sandbox, so they run with your rights:",
-		show:      show,
+		show:      s.Lines,
 	})
 }
 

@@ -143,3 +143,51 @@ func git(t *testing.T, dir string, args ...string) {
 		t.Fatalf("git %v: %v: %s", args, err, out)
 	}
 }
+
+// TestSetUpOfDirectory: the scripts of a project in a directory of the machine run once the owner has allowed
+// them: before the next message of the conversation that asked, and before the first one of others.
+func TestSetUpOfDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	git(t, dir, "init", "-q", "-b", "main")
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, ".openhands"), 0o755))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, ".openhands", "setup.sh"), []byte("echo ran >>set-up\n"), 0o600))
+	d := deploy(t, `
+turns:
+  - match: {}
+    repeat: forever
+    reply: {text: it is done}
+`, options{})
+	const file = ".openhands/setup.sh"
+	ran := func(want string) {
+		t.Helper()
+		if got, _ := os.ReadFile(filepath.Join(dir, "set-up")); string(got) != want {
+			t.Errorf("the script has left %q, want %q", got, want)
+		}
+	}
+	start := map[string]any{"title": "Go", "directory": dir, "initial_message": text("go")}
+	first, _ := d.begin(t, start)
+	d.follow(t, first, "finished")
+	ran("")
+	inside := &client{http: d.owner.http, key: first.Key}
+	hooks := d.url + "/api/conversations/" + first.ID + "/hooks"
+	var asked struct {
+		Parts []struct {
+			File, SHA256, Answer string
+			Runs                 []string
+		}
+	}
+	inside.do(t, "GET", hooks, nil, &asked)
+	if len(asked.Parts) != 1 || asked.Parts[0].File != file || asked.Parts[0].Answer != "" || !strings.Contains(strings.Join(asked.Parts[0].Runs, "\n"), "echo ran") {
+		t.Fatalf("the question: %+v", asked)
+	}
+	inside.do(t, "POST", hooks, map[string]any{"file": file, "sha256": asked.Parts[0].SHA256, "allow": true}, nil)
+	for range 2 { // it runs once in a conversation
+		inside.do(t, "POST", d.url+"/api/conversations/"+first.ID+"/events", map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "go on"}}, "run": true}, nil)
+		d.follow(t, first, "finished")
+		ran("ran\n")
+	}
+	second, _ := d.begin(t, start)
+	d.follow(t, second, "finished")
+	ran("ran\nran\n")
+}

@@ -271,6 +271,7 @@ func (s *Service) work(ctx context.Context, run *job.Run, t *store.Task) error {
 		if r.Worktree {
 			spec.Worktree = &session.WorktreeOptions{Base: worktree.Head}
 		}
+		spec.AskSetUp = true
 	} else if err := worktree.Init(ctx, dir); err != nil { // it works without, but shows no changes
 		s.o.Log.Warn("make the workspace a git repository", "dir", dir, "err", err)
 	}
