@@ -387,6 +387,17 @@ func FuzzOutput(f *testing.F) {
 	})
 }
 
+// TestNotRun says of a command that runs on that it does, and not of one that was refused.
+func TestNotRun(t *testing.T) {
+	t.Parallel()
+	for failed, want := range map[bool]string{false: "  text\n  still running\n", true: "  text\n"} {
+		o := &event.TerminalObservation{ObservationBase: base("text", failed)}
+		if got := played(console.Options{}, func(p *console.Printer) { p.Event(observation(o)) }); got != want {
+			t.Errorf("failed %t: %q, want %q", failed, got, want)
+		}
+	}
+}
+
 // cell is the result of a tool that shows its output as it comes.
 type cell struct{ event.ObservationBase }
 

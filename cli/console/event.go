@@ -313,7 +313,7 @@ func (p *Printer) observation(action event.ID, o event.Observation) {
 		}
 		if x.ExitCode != nil && *x.ExitCode > 0 {
 			p.line(p.paint(red, fmt.Sprintf("  exit %d", *x.ExitCode)))
-		} else if x.ExitCode == nil || *x.ExitCode < 0 {
+		} else if !r.IsError && (x.ExitCode == nil || *x.ExitCode < 0) { // else it was not run, or nobody knows
 			p.line(p.paint(yellow, "  still running"))
 		}
 		p.hints(x.Metadata.Suffix)
