@@ -80,8 +80,14 @@ func Main(args []string) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}
-	a.conn = acp.NewAgentSideConnection(a, os.Stdout, os.Stdin)
+	// The connection reads at once: its messages come when its logger is set and it is the agent's.
+	in, messages := io.Pipe()
+	a.conn = acp.NewAgentSideConnection(a, os.Stdout, in)
 	a.conn.SetLogger(slog.New(slog.DiscardHandler))
+	go func() {
+		_, err := io.Copy(messages, os.Stdin)
+		_ = messages.CloseWithError(err) // it never fails
+	}()
 	<-a.conn.Done()
 	os.Exit(0)
 }
