@@ -45,7 +45,7 @@ func (f *fitting) view(view []event.Event, info llm.Info) []event.Event {
 	return out
 }
 
-// notice returns what is to be said about a message that was cut, nil for nothing. Each is told of
+// notice returns the notice about a message that was cut, nil for none. Each is told of
 // once, and after a resume only if the conversation does not say it already.
 func (f *fitting) notice(view []event.Event) event.Event {
 	if len(f.told) == len(f.cut) {

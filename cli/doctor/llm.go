@@ -22,7 +22,7 @@ type Model struct {
 	KeySet       string
 	// OwnServer says that LLM_BASE_URL is set.
 	OwnServer bool
-	// Lacks says what is missing beside a key that is set.
+	// Lacks names the variables that a set key needs beside it.
 	Lacks string
 }
 

@@ -172,7 +172,7 @@ func TestNoteHasNoKey(t *testing.T) {
 	}
 }
 
-// TestKeyWithoutModel says, where no model is chosen, which key is set and what is missing beside it.
+// TestKeyWithoutModel names the key that is set and the missing variable, where no model is chosen.
 func TestKeyWithoutModel(t *testing.T) {
 	t.Parallel()
 	for want, env := range map[string]map[string]string{

@@ -140,7 +140,7 @@ func (c *Check) Help() string {
 	return `Names every mistake with its line. If the file has an identity provider, its description is read.`
 }
 
-// TryProvider reads the description of an identity provider, and says what is wrong with it.
+// TryProvider reads the description of an identity provider; the error names its mistake.
 type TryProvider func(ctx context.Context, a config.Auth) error
 
 // Run checks the file.

@@ -114,7 +114,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 // Issuer implements [identity.Provider].
 func (p *Provider) Issuer() string { return p.o.Issuer }
 
-// Check reads the provider's description, and says what is wrong with it.
+// Check reads the provider's description. Unavailable, with the mistake, if it cannot be used.
 func (p *Provider) Check(ctx context.Context) error {
 	_, err := p.describe(ctx)
 	return err

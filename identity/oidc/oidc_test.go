@@ -187,7 +187,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestCheck says what is wrong with a provider.
+// TestCheck names the mistakes of a provider.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	p := oidctest.Start(t)

@@ -19,7 +19,7 @@ import (
 // machine would reach the program in the sandbox, which belongs to the agent, and it could set
 // them. Requests and answers of HTTP/1 pass without them; everything else passes as it is, but
 // TLS, whose requests cannot be seen. HTTP/2 without TLS passes when a client begins with it, as
-// those of gRPC do; no browser does, and requests of HTTP/1 that ask for it do not get it. An
+// gRPC does; no browser does, and requests of HTTP/1 that ask for it do not get it. An
 // address of its own (127.0.0.2) has no cookies of Deft's, and nothing is looked at there.
 
 // maxHeader bounds a line of a request's header.

@@ -16,7 +16,7 @@ type Choice struct {
 	Model string
 	// Variable has the key.
 	Variable string
-	// Missing says, where a key is set but chooses no model, what has to be set with it.
+	// Missing names the variables that a key needs beside it to choose a model.
 	Missing string
 }
 
@@ -40,7 +40,7 @@ func Usual(env func(string) string) Choice {
 	return Choice{Missing: strings.Join(missing, ", or ")}
 }
 
-// lacks says what has to be set beside the key so that a model can be called; "" for nothing.
+// lacks names the variables that the key needs beside it for a call of a model; "" for none.
 func (p provider) lacks(env func(string) string) string {
 	var set []string
 	if p.usual == "" {

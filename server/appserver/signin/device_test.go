@@ -49,8 +49,8 @@ type answer struct {
 	AccessToken string `json:"access_token"`
 }
 
-// begin opens the service inside a bubble of synctest, with a person who is signed in.
-func begin(t *testing.T) *program {
+// openStore opens an empty store, which ends with the test.
+func openStore(t *testing.T) *store.Store {
 	t.Helper()
 	source, err := store.SQLiteSource(filepath.Join(t.TempDir(), "app.db"))
 	must.Succeed(t, err)
@@ -59,12 +59,20 @@ func begin(t *testing.T) *program {
 	kept, err := store.Open(t.Context(), db, store.SQLite, keyring.New("master"))
 	must.Succeed(t, err)
 	t.Cleanup(func() { must.Succeed(t, kept.Close()) })
+	return kept
+}
+
+// begin opens the service inside a bubble of synctest, with a person who is signed in.
+func begin(t *testing.T) *program {
+	t.Helper()
+	kept := openStore(t)
 	p := &program{t: t, address: "192.0.2.1"}
 	p.signin = signin.New(signin.Options{
 		Store: kept, Secure: func(*http.Request) bool { return false }, Log: slog.New(slog.DiscardHandler),
 		Peer: func(*http.Request) netip.Addr { return netip.MustParseAddr(p.address) },
 		Base: func(*http.Request) string { return "https://deft.example.org" },
 	})
+	var err error
 	p.h, err = rest.New(rest.Options{Routes: p.signin.Routes(), Authenticate: p.signin.Authenticate})
 	must.Succeed(t, err)
 	code, err := p.signin.NewCode(t.Context(), identity.LocalTenant)

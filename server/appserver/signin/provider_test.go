@@ -1,7 +1,6 @@
 package signin_test
 
 import (
-	"database/sql"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,7 +19,6 @@ import (
 
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/identity/oidc"
-	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/must"
 	"github.com/deft-dev/deft/internal/oidctest"
 	"github.com/deft-dev/deft/server/appserver/signin"
@@ -39,13 +36,7 @@ type signOn struct {
 
 func startSignOn(t *testing.T, a identity.Admission) *signOn {
 	t.Helper()
-	source, err := store.SQLiteSource(filepath.Join(t.TempDir(), "app.db"))
-	must.Succeed(t, err)
-	db, err := sql.Open("sqlite", source)
-	must.Succeed(t, err)
-	kept, err := store.Open(t.Context(), db, store.SQLite, keyring.New("master"))
-	must.Succeed(t, err)
-	t.Cleanup(func() { must.Succeed(t, kept.Close()) })
+	kept := openStore(t)
 	p := oidctest.Start(t)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

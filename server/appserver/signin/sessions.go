@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/identity"
 	"github.com/deft-dev/deft/server/appserver/store"
@@ -38,9 +37,9 @@ func (s *Service) startSession(w http.ResponseWriter, r *http.Request, c store.C
 	if err := s.o.Store.DeleteExpired(ctx, now); err != nil {
 		return err
 	}
-	c.ID, c.Kind, c.Name, c.Created, c.Expires = event.NewConversationID().Hex(), store.Cookie, device(r), now, now.Add(lasts)
-	secret := newSecret()
-	if err := s.o.Store.AddCredential(ctx, c, secret); err != nil {
+	c.Kind, c.Name = store.Cookie, device(r)
+	_, secret, err := s.add(ctx, c, "", lasts)
+	if err != nil {
 		return err
 	}
 	http.SetCookie(w, s.cookie(r, secret, int(lasts/time.Second)))

@@ -109,12 +109,12 @@ func newSecret() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// add makes a credential and returns its secret.
-func (s *Service) add(ctx context.Context, owner identity.Tenant, kind store.CredentialKind, name, prefix string, lasts time.Duration) (store.Credential, string, error) {
-	now := time.Now()
-	c := store.Credential{ID: event.NewConversationID().Hex(), Owner: string(owner), Kind: kind, Name: name, Created: now}
+// add stores a credential, which gets its id and times, and returns its secret. One that never
+// expires lasts 0.
+func (s *Service) add(ctx context.Context, c store.Credential, prefix string, lasts time.Duration) (store.Credential, string, error) {
+	c.ID, c.Created = event.NewConversationID().Hex(), time.Now()
 	if lasts > 0 {
-		c.Expires = now.Add(lasts)
+		c.Expires = c.Created.Add(lasts)
 	}
 	secret := prefix + newSecret()
 	return c, secret, s.o.Store.AddCredential(ctx, c, secret)
@@ -125,14 +125,14 @@ func (s *Service) NewCode(ctx context.Context, owner identity.Tenant) (string, e
 	if err := s.o.Store.DeleteExpired(ctx, time.Now()); err != nil {
 		return "", err
 	}
-	_, secret, err := s.add(ctx, owner, store.Code, "", "", codeTime)
+	_, secret, err := s.add(ctx, store.Credential{Owner: string(owner), Kind: store.Code}, "", codeTime)
 	return secret, err
 }
 
 // NewKey makes an API key and returns it; it cannot be shown again. A key that never
 // expires lasts 0.
 func (s *Service) NewKey(ctx context.Context, owner identity.Tenant, name string, lasts time.Duration) (store.Credential, string, error) {
-	return s.add(ctx, owner, store.APIKey, name, keyPrefix, lasts)
+	return s.add(ctx, store.Credential{Owner: string(owner), Kind: store.APIKey, Name: name}, keyPrefix, lasts)
 }
 
 // Keys returns the API keys of an owner, without their secrets.
